@@ -1,22 +1,30 @@
-"""Which links a job uses: routes by destination, the flows of its collectives, and who shares which links.
+"""Which links a job uses: routes by destination or by hash, the flows of its collectives, and who shares which links.
 
-Everything is deterministic: the same graph and the same GPUs give the same links.
+Everything is deterministic: the same graph, the same GPUs and, where paths are drawn, the same seed and the same job
+give the same links.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
 
+from ..base.errors import InputError
+from ..numerics.random import random_word
 from ..numerics.rounding import GRAIN
 from .links import LinkGraph
 from .topology import Topology
 from .traffic import Streams, streams_of
 
 Job = TypeVar("Job", bound=Hashable)
+Paths = Callable[[int, int], Sequence[Sequence[int]]]  # from machine to machine -> the paths that share a flow evenly
+
+ROUTES = 1 << 27  # stream of random numbers, of the first job; contention/entering.py has the ones below
+MOST_WAYS = 1 << 31  # what is counted of equal paths; of more, not all are drawn
+MOST_COUNTED = 1 << 22  # numbers that are remembered of ways to machines
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +59,86 @@ def route(links: LinkGraph, start: int, end: int) -> list[int]:
     return path
 
 
+@dataclass(frozen=True, eq=False)
+class EqualPaths:
+    """All shortest paths between machines; parallel cables are several.
+
+    Paths lead through nodes that forward; their ends need not.
+
+    Args:
+        links: the network.
+        up: bool (L,), the links that paths may take; None: all.
+    """
+
+    links: LinkGraph
+    up: np.ndarray | None = None
+    _ways: dict[int, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict, init=False, repr=False)
+
+    def count(self, start: int, end: int) -> int:
+        """How many there are from machine to machine: 1 from one to itself, 0 where none is up, MOST_WAYS at most."""
+        return int(self._ways_to(end)[0][self.links.machine_node[start]])
+
+    def path(self, start: int, end: int, rank: int) -> list[int]:
+        """The links of one of them in order; paths are ranked 0 to `count` - 1 by the links that they take, in order.
+
+        Raises:
+            InputError: no such path.
+        """
+        links = self.links
+        ways, before = self._ways_to(end)
+        node, goal = int(links.machine_node[start]), int(links.machine_node[end])
+        if not 0 <= rank < ways[node]:
+            ends = f"{links.node_names[node]!r} to {links.node_names[goal]!r}"
+            raise InputError(f"path {rank} from machine {ends}: there are {int(ways[node])} of equal length")
+        found = []
+        while node != goal:
+            rank += int(before[np.searchsorted(links.source, node)])
+            link = int(np.searchsorted(before, rank, side="right")) - 1
+            rank -= int(before[link])
+            found.append(link)
+            node = int(links.target[link])
+        return found
+
+    def _ways_to(self, end: int) -> tuple[np.ndarray, np.ndarray]:
+        """Paths to a machine from each node, int64 (N,), and those over all links before each one, int64 (L + 1,)."""
+        if end not in self._ways:
+            if (len(self._ways) + 1) * (self.links.num_nodes + self.links.num_links) > MOST_COUNTED:
+                self._ways.clear()
+            self._ways[end] = self._counted(int(self.links.machine_node[end]))
+        return self._ways[end]
+
+    def _counted(self, home: int) -> tuple[np.ndarray, np.ndarray]:
+        links = self.links
+        passable = links.forwards[links.target] | (links.target == home)
+        if self.up is not None:
+            passable &= self.up
+        hops, ways = np.full(links.num_nodes, -1, np.int64), np.zeros(links.num_nodes, np.int64)
+        hops[home], ways[home] = 0, 1
+        over, distance = np.zeros(links.num_links, np.int64), 0
+        while (onto := np.flatnonzero(passable & (hops[links.target] == distance) & (hops[links.source] < 0))).size:
+            over[onto] = ways[links.target[onto]]
+            np.add.at(ways, links.source[onto], over[onto])
+            np.minimum(ways, MOST_WAYS, out=ways)
+            distance += 1
+            hops[links.source[onto]] = distance
+        return ways, np.concatenate([[0], np.cumsum(over)])
+
+
+def drawn_path(paths: EqualPaths, seed: int, job: int, start: int, end: int, channel: int = 0) -> list[int]:
+    """The one of the equal paths that a flow of a job takes, each as likely: a hash of all arguments but the first.
+
+    So it depends neither on what was drawn before nor on who else is there. Hardware hashes the addresses and ports of
+    a flow at every switch (RFC 2992); one hash for the whole path makes all paths as likely, which that is in fat trees
+    and between leaves and spines, too. The channel is a queue pair with ports of its own.
+
+    Raises:
+        InputError: no path is up.
+    """
+    machines = paths.links.num_machines
+    word = int(random_word(seed, ROUTES + job, (channel * machines + start) * machines + end))
+    return paths.path(start, end, word * paths.count(start, end) >> 32)
+
+
 def machines_of(topology: Topology, gpus: Sequence[int] | np.ndarray, ordered: bool = True) -> list[int]:
     """The machines of a gang, each once: ascending, which keeps racks together, or as the gang names its GPUs.
 
@@ -67,6 +155,7 @@ def link_use(
     links: LinkGraph,
     workers: Sequence[int],
     traffic: str | Mapping[str, float] = "ring",
+    paths: Paths | None = None,
     table: np.ndarray | None = None,
 ) -> LinkUse:
     """The links of a job, and how many of its streams cross each, rounded to GRAINs and at least one.
@@ -77,10 +166,11 @@ def link_use(
         traffic: who sends to whom: a pattern of traffic.py, or several with the part of the job's bytes that each
             sends. A link has the mean of them then, in all phases: its bytes in an iteration are what they are, but
             not when in the iteration they come.
-        table: on which link each node sends on, int32 (N, M) (`detours`); None: `links.next_link`.
+        paths: those of a flow, none where no way is left; None: the one by destination, of the table.
+        table: on which link each node sends on, int32 (N, M) (`links.detours`); None: `LinkGraph.next_link`.
 
     Returns:
-        No links where the table has no way for one of the streams.
+        No links where there is no way for one of the streams.
 
     Raises:
         InputError: no such pattern.
@@ -88,7 +178,11 @@ def link_use(
     parts = {traffic: 1.0} if isinstance(traffic, str) else traffic
     total = np.zeros(links.num_links)
     for pattern, part in parts.items():
-        found = crossings(links, streams_of(pattern, workers), links.next_link if table is None else table)
+        streams = streams_of(pattern, workers)
+        if paths is None:
+            found = crossings(links, streams, links.next_link if table is None else table)
+        else:
+            found = crossings_on(links, streams, paths)
         if found is None:
             return NO_LINKS
         total += part * found
@@ -112,6 +206,18 @@ def crossings(links: LinkGraph, streams: Streams, table: np.ndarray) -> np.ndarr
         node = links.target[link]
         on = node != goal
         node, goal, left, many = node[on], goal[on], left[on], many[on]
+    return total
+
+
+def crossings_on(links: LinkGraph, streams: Streams, paths: Paths) -> np.ndarray | None:
+    """As `crossings`, where each flow is split evenly over paths of its own, which are none where no way is left."""
+    total = np.zeros(links.num_links)
+    for (start, end), many in streams.items():
+        split = paths(start, end)
+        if not split:
+            return None
+        for path in split:
+            total[list(path)] += many / len(split)
     return total
 
 

@@ -23,13 +23,14 @@ import hashlib
 import math
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from ..base.errors import InputError
 from ..base.tiers import RACK, TIERS
-from ..cluster.routes import NO_LINKS, LinkUse, link_use, sharing
+from ..cluster.routes import NO_LINKS, EqualPaths, LinkUse, drawn_path, link_use, sharing
 from ..jobs.workload import name_of_job
 from ..network.isolated import ISOLATED, Duration
 from ..network.measured import batch_of, factors_by_batch
@@ -49,9 +50,11 @@ if TYPE_CHECKING:
 
 SAME = 1e-6  # relative: iteration times that are nearer are the same (jobs/workload.py: AGREEMENT)
 REMEMBERED = 64  # placements of all jobs at once
+MOST_CHANNELS = 64
+_LATER = ("routes", "route_seed", "channels", "link_mtbf_s", "link_mttr_s", "degraded")
+SAID_IF_SET = ("models", "default", "workers", *_LATER)
 MOST_ALONE = 1 << 14  # jobs of a kind on some machines, a kB each
 OUTAGES = 64  # remembered
-UNSAID = ("link_mtbf_s", "link_mttr_s", "degraded", "models", "default", "workers")  # where they are as usual
 _Own = tuple[Phases, LinkUse]
 
 
@@ -105,6 +108,11 @@ class LinkNetwork:
             directions fail, routes avoid what is down, and a job to which no way is left waits where it would send.
         link_mttr_s: mean time until it is up again, > 0.
         degraded: path of a csv of scales of capacities over time (link_states.py); "": none.
+        routes: table: one path to each machine from everywhere, balanced over equal ones (`LinkGraph.next_link`); hash:
+            each flow takes one of all equal paths by a hash, so that flows collide (routes.py, `drawn_path`). A flow is
+            what one machine of a job sends to another.
+        route_seed: of the hash, >= 0. Runs with other seeds have the same paths.
+        channels: queue pairs of a flow, each with an even part of it and a hash of its own, 1 to MOST_CHANNELS.
         models: path of the user's own phases (own_patterns.py); "": none.
         default: silent: jobs whose model has no phases or whose batch is not known send nothing; None: an error.
         duration: isolated or compute: what `duration_s` means (isolated.py). Computing is an iteration on one machine.
@@ -133,6 +141,9 @@ class LinkNetwork:
     link_mtbf_s: float = math.inf
     link_mttr_s: float = 3600.0
     degraded: str = ""
+    routes: Literal["table", "hash"] = "table"
+    route_seed: int = 0
+    channels: int = 1
     models: str = ""
     default: Literal["silent"] | None = None
     duration: Duration = ISOLATED
@@ -145,6 +156,7 @@ class LinkNetwork:
     _topology: list[Topology] = field(default_factory=list, init=False, repr=False)
     _outages: OrderedDict[bytes, Outage] = field(default_factory=OrderedDict, init=False, repr=False)
     _changes: list[LinkChanges] = field(default_factory=list, init=False, repr=False)
+    _paths: list[EqualPaths] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
         limits = {"gbps": (0.0, False), "jitter": (0.0, True), "padding": (0.0, True)}
@@ -168,15 +180,25 @@ class LinkNetwork:
             )
         if self.degraded:
             object.__setattr__(self, "_degraded", Degraded.read(self.degraded))
+        if not 0 <= self.route_seed < 1 << 63:
+            raise InputError(f"network contention: route_seed = {self.route_seed!r}: expected 0 to 2**63 - 1")
+        if not 1 <= self.channels <= MOST_CHANNELS:
+            raise InputError(f"network contention: channels = {self.channels!r}: expected 1 to {MOST_CHANNELS}")
+        for key, usual in ("route_seed", 0), ("channels", 1):
+            if self.routes == "table" and getattr(self, key) != usual:
+                value = getattr(self, key)
+                raise InputError(f"network contention: {key} = {value!r}: routes=table draws no paths, use routes=hash")
         if self.models:
             read_patterns(self.models)
 
     def describe(self) -> str:
         """Its text with every parameter, for `load_network`."""
+        said = {one.name for one in dataclasses.fields(self)} - set(SAID_IF_SET)
+        said |= {"route_seed"} if self.routes != "table" else set()
         values = {
             one.name: getattr(self, one.name)
             for one in dataclasses.fields(self)
-            if one.init and (one.name not in UNSAID or getattr(self, one.name) != one.default)
+            if one.init and (one.name in said or getattr(self, one.name) != one.default)
         }
         values["pacing"] = "on" if self.pacing else "off"
         words = (
@@ -261,13 +283,14 @@ class LinkNetwork:
         model, batch = None, 0
         if max(number, asked) > 1 and not self._is_silent(workload, job):
             model, batch = str(workload.model[job]), batch_of(self, workload, job)
-        key = (model, number, asked, batch, base_s, workers if is_spread else ())
+        drawn = job if self.routes == "hash" and is_spread else None
+        key = (model, number, asked, batch, base_s, workers if is_spread else (), drawn)
         if key not in self._alone:
             if len(self._alone) >= MOST_ALONE:  # a training goes on for days
                 self._alone.clear()
                 self._routes.clear()
             try:
-                self._alone[key] = self._own(topology, model, asked, batch, base_s, workers)
+                self._alone[key] = self._own(topology, model, asked, batch, base_s, workers, drawn)
             except InputError as error:
                 raise InputError(f"{name_of_job(workload, job)}: {error}") from None
         whole = self._alone[key]
@@ -275,7 +298,7 @@ class LinkNetwork:
             return whole
         now = (*key, outage.key)
         if now not in self._alone:
-            around = self._own(topology, model, asked, batch, base_s, workers, outage)
+            around = self._own(topology, model, asked, batch, base_s, workers, drawn, outage)
             self._alone[now] = around if len(around[1].links) else (whole[0], NO_LINKS)
         return self._alone[now]
 
@@ -283,6 +306,7 @@ class LinkNetwork:
         """Forget what is remembered of another topology."""
         if not self._topology or self._topology[0] is not topology:
             self._topology[:] = [topology]
+            self._paths[:] = [] if topology.links is None else [EqualPaths(topology.links)]
             for remembered in (self._alone, self._routes, self._outages, self._changes):
                 remembered.clear()
 
@@ -337,6 +361,7 @@ class LinkNetwork:
         batch: int,
         base_s: float,
         workers: tuple[int, ...],
+        drawn: int | None,
         outage: Outage | None = None,
     ) -> _Own:
         if model is None:
@@ -350,14 +375,31 @@ class LinkNetwork:
             return Phases(pattern.local_s * factor), NO_LINKS
         links = topology.links
         assert links is not None
-        on = pattern.traffic, workers, outage.key if outage else None
+        on = pattern.traffic, workers, drawn, outage.key if outage else None
         if on not in self._routes:
-            self._routes[on] = link_use(links, workers, dict(pattern.traffic), outage.table if outage else None)
+            paths = None if drawn is None else partial(self._drawn, drawn, outage)
+            table = outage.table if outage and drawn is None else None
+            self._routes[on] = link_use(links, workers, dict(pattern.traffic), paths, table)
         use = self._routes[on]
         if not len(use.links):
             return pattern.phases, NO_LINKS
         most = float(np.min(whole_capacity(links.capacity[use.links]) // use.flows))
         return throttled(scaled(pattern.phases, factor), max(most, 1.0)), use
+
+    def _drawn(self, job: int, outage: Outage | None, start: int, end: int) -> list[list[int]]:
+        """The paths of a flow of a job, one for each of its channels; none if no way is left.
+
+        What is whole stays; a path with a link that is down is drawn anew from the shortest ways left.
+        """
+        found = []
+        for channel in range(self.channels):
+            path = drawn_path(self._paths[0], self.route_seed, job, start, end, channel)
+            if outage is not None and not outage.up[path].all():
+                if not outage.paths.count(start, end):
+                    return []
+                path = drawn_path(outage.paths, self.route_seed, job, start, end, channel)
+            found.append(path)
+        return found
 
     def joined(self, simulator: Simulated) -> Joined:
         """Who shares links with whom now; jobs that have started at this very instant are among them."""

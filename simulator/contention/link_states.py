@@ -17,6 +17,7 @@ import numpy as np
 
 from ..base.errors import InputError
 from ..cluster.links import LinkGraph, detours
+from ..cluster.routes import EqualPaths
 from ..jobs.trace_columns import Table, read_csv
 
 MOST_ROWS = 100_000
@@ -43,6 +44,11 @@ class Outage:
     def table(self) -> np.ndarray:
         """On which link each node sends what goes to each machine, int32 (N, M), -1: no way is left."""
         return detours(self.links, self.up)
+
+    @cached_property
+    def paths(self) -> EqualPaths:
+        """The shortest ways left between machines, for flows whose path is drawn."""
+        return EqualPaths(self.links, self.up)
 
 
 @dataclass(frozen=True, eq=False)

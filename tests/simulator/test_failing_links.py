@@ -122,6 +122,28 @@ def test_who_must_go_another_way_shares_it(tmp_path):
     assert simulator.jobs()["jct_s"] == pytest.approx([1.8 + 2.6 + 80 * 0.18] * 2, rel=1e-9)
 
 
+def test_hashed_ways_avoid_what_is_down(tmp_path):
+    """A flow whose spine goes down draws the other one; the way back stays where it is whole, and no time is lost."""
+    words = ",routes=hash,route_seed=1"
+    whole = spines((0.0, 2, "half", 100.0), words=words)
+    whole.run(Script((0.0, Start(0, (0, 2)))))
+    links = whole.topology.links
+    used = np.flatnonzero(whole.state.link_bytes[: links.num_links])
+    up = next(links.link_names[link] for link in used if links.link_names[link].startswith("leaf0->spine"))
+    change = (9.14, up, 0)  # after 50 iterations and half the bytes of the next
+    simulator = spines((0.0, 2, "half", 100.0), words=words + changes(tmp_path, change))
+    simulator.run(Script((0.0, Start(0, (0, 2)))))
+    assert simulator.jobs()["jct_s"] == pytest.approx(18.0, rel=1e-9)
+    now = dict(zip(links.link_names, simulator.state.link_bytes.tolist(), strict=False))
+    other = {"leaf0->spine0": "leaf0->spine1", "leaf0->spine1": "leaf0->spine0"}[up]
+    assert now[up] == pytest.approx(50.5 * BYTES["half"], rel=1e-6)
+    assert now[other] == pytest.approx(49.5 * BYTES["half"], rel=1e-6)
+    rows = [(9.14, "leaf0", spine, 0) for spine in ("spine0", "spine1")]
+    words += changes(tmp_path, *rows, head="time_s,from,to,scale")
+    with pytest.raises(Endless, match="links are down"):
+        spines((0.0, 2, "half", 100.0), words=words).run(Script((0.0, Start(0, (0, 2)))))
+
+
 def test_a_run_whose_links_stay_down_ends_with_a_sentence(tmp_path):
     simulator = contended((0.0, 2, "half", 100.0), words=changes(tmp_path, (1.0, "left->right", 0)))
     with pytest.raises(Endless, match=r"the run has no end: 1 jobs are there .* links are down, and no way is left"):
