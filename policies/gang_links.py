@@ -28,8 +28,8 @@ def alone(view: ClusterView, plan: Plan) -> dict[int, tuple[Phases, LinkUse]]:
     Raises:
         InputError: the network knows none.
     """
-    network = network_of(view)
-    return {job: network.alone(view.topology, view.workload, job, plan.gangs[job]) for job in sorted(plan.gangs)}
+    network, outage, place = network_of(view), view.outage, (view.topology, view.workload)
+    return {job: network.alone(*place, job, plan.gangs[job], outage) for job in sorted(plan.gangs)}
 
 
 def uses(view: ClusterView, plan: Plan) -> dict[int, LinkUse]:

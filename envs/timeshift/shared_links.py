@@ -259,9 +259,11 @@ def shared_links_now(simulator: Simulator) -> SharedLinks:
     if links is None or not hasattr(network, "alone") or getattr(network, "mode", "") == "dedicated":
         return SharedLinks({}, np.zeros(0))
 
-    def place_of(job: int, gpus: Sequence[int]) -> Place:
-        return Place(*network.alone(simulator.topology, simulator.workload, job, gpus))
-
     view = simulator.view
+    outage = view.outage
+
+    def place_of(job: int, gpus: Sequence[int]) -> Place:
+        return Place(*network.alone(simulator.topology, simulator.workload, job, gpus, outage))
+
     gangs = {job: tuple(view.gpus_of(job)) for job in view.running.tolist()}
     return shared_links_of(gangs, place_of, links.capacity, network.padding)  # type: ignore[attr-defined]

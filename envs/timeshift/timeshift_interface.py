@@ -85,7 +85,7 @@ class TimeShiftInterface(PythonStepInterface):
         self._gangs: Gangs = {}
         self._known: set[Signature] = set()  # the components when the last instant ended
         self._forget()
-        self._places: dict[tuple[int, tuple[int, ...]], Place] = {}
+        self._places: dict[tuple[int, tuple[int, ...], bytes | None], Place] = {}
 
     def lay(self, simulator: Simulator) -> None:
         """Start looking at a run, whatever its state."""
@@ -184,11 +184,12 @@ class TimeShiftInterface(PythonStepInterface):
         return shared_links_of(gangs, self._place_of, links.capacity, network.padding)  # type: ignore[attr-defined]
 
     def _place_of(self, job: int, gpus: Sequence[int]) -> Place:
-        key = job, tuple(gpus)
+        own, outage = self.simulator, self.simulator.view.outage
+        key = job, tuple(gpus), outage.key if outage else None
         found = self._places.get(key)
         if found is None:
-            own = self.simulator
-            found = self._places[key] = Place(*own.network.alone(own.topology, own.workload, job, gpus))  # type: ignore[attr-defined]
+            place = own.topology, own.workload, job, gpus, outage
+            found = self._places[key] = Place(*own.network.alone(*place))  # type: ignore[attr-defined]
         return found
 
     # Actions.

@@ -81,6 +81,8 @@ TAGS: Mapping[str, str] = {
     "iteration_time_mean": "more/iteration_time_mean_s",
     "iteration_time_p99": "more/iteration_time_p99_s",
     "shift_adjustments": "more/shift_adjustments",
+    "link_failures": "more/link_failures",
+    "stalled_s": "more/stalled_s",
 }
 # What the Custom Scalars page shows: chart -> metrics. A chart draws its tags for every run.
 CHARTS: Mapping[str, Sequence[str]] = {

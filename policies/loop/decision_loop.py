@@ -125,6 +125,8 @@ def advance(s):
         if time_s > s.horizon_s:
             pass_time(s, s.horizon_s)
             return HORIZON
+        if has_links(s) and time_s == math.inf and s.running > 0:
+            return ENDLESS
         if time_s == math.inf or (has_regions(s) and _only_tables_to_come(s)):
             return STALLED
         pass_time(s, time_s)

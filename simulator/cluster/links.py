@@ -132,11 +132,15 @@ class LinkGraph:
 
         Ways lead through forwarding nodes only; their ends need not forward.
         """
+        return _frozen(self.hops_over(np.ones(self.num_links, np.bool_)), np.int16)
+
+    def hops_over(self, up: np.ndarray) -> np.ndarray:
+        """`hops` where only the links in `up`, bool (L,), are there."""
         from scipy.sparse import csr_matrix
 
         shape = (self.num_nodes, self.num_nodes)
-        ones = np.ones(self.num_links, np.float32)
-        step = csr_matrix((ones, (self.source, self.target)), shape=shape)
+        ones = np.ones(np.count_nonzero(up), np.float32)
+        step = csr_matrix((ones, (self.source[up], self.target[up])), shape=shape)
         hops = np.full((self.num_nodes, self.nic_node.size), -1, np.int16)
         hops[self.nic_node.reshape(-1), np.arange(self.nic_node.size)] = 0
         reached = (hops == 0).astype(np.float32)
@@ -146,7 +150,7 @@ class LinkGraph:
                 break
             hops[new] = distance
             reached = (new & self.forwards[:, None]).astype(np.float32)
-        return _frozen(hops, np.int16)
+        return hops
 
     @cached_property
     def next_link(self) -> np.ndarray:
@@ -155,6 +159,22 @@ class LinkGraph:
         See `forwarding_table`.
         """
         return _frozen(forwarding_table(self), np.int32)
+
+    @cached_property
+    def cable(self) -> np.ndarray:
+        """The first link of the cable of each link, int64 (L,).
+
+        A cable is a link and the one back beside it: the first of parallel links and the first of those back, and so
+        on. A link that has none back is a cable of its own.
+        """
+        seen: dict[tuple[int, int, int], int] = {}
+        count: dict[tuple[int, int], int] = {}
+        first = []
+        for link, ends in enumerate(zip(self.source.tolist(), self.target.tolist(), strict=True)):
+            count[ends] = count.get(ends, 0) + 1
+            seen[(*ends, count[ends])] = link
+            first.append(seen.get((*ends[::-1], count[ends]), link))
+        return _frozen(first, np.int64)
 
     def graph(self) -> networkx.MultiDiGraph:
         """The network as a networkx.MultiDiGraph, for checking and drawing (not for speed).
@@ -269,6 +289,35 @@ def forwarding_table(links: LinkGraph) -> np.ndarray:
         known = best < never
         table[nodes[known], nic] = best[known] % links.num_links
         carried[_used(links, table[:, nic], home)] += 1
+    return table
+
+
+def detours(links: LinkGraph, up: np.ndarray) -> np.ndarray:
+    """The forwarding table where only the links in `up`, bool (L,), are there: int32 (N, M C), -1: no way is left.
+
+    A node goes on sending on the link that it has in the whole network, as long as that is on a shortest way of those
+    that are left; else on the one of such links that carries the fewest ways so far, as in `forwarding_table`. So the
+    table follows from what is up, whatever was down before, and no way changes that is whole.
+    """
+    hops = links.hops_over(up).astype(np.int64)
+    home = links.nic_node.reshape(-1)
+    table = np.array(links.next_link)
+    nics = np.arange(home.size)
+    kept = np.maximum(table, 0)
+    stays = (table >= 0) & up[kept] & (hops[links.target[kept], nics] + 1 == hops) & (hops > 0)
+    table[~stays] = -1
+    carried = np.bincount(table[stays], minlength=links.num_links)
+    nodes, first = np.unique(links.source, return_index=True)
+    position, never = np.arange(links.num_links), np.iinfo(np.int64).max
+    for nic in np.flatnonzero((~stays & (hops > 0)).any(axis=0)).tolist():
+        passable = up & (links.forwards[links.target] | (links.target == home[nic]))
+        left = hops[links.source, nic]
+        usable = passable & (left > 0) & (hops[links.target, nic] + 1 == left)
+        key = np.where(usable, carried * links.num_links + position, never)
+        best = np.minimum.reduceat(key, first)
+        open_ = (best < never) & (table[nodes, nic] < 0)
+        table[nodes[open_], nic] = best[open_] % links.num_links
+        np.add.at(carried, table[nodes[open_], nic], 1)
     return table
 
 

@@ -170,6 +170,7 @@ def link_use(
     traffic: str | Mapping[str, float] = "ring",
     rings: int = 1,
     paths: Paths | None = None,
+    table: np.ndarray | None = None,
 ) -> LinkUse:
     """The links of a job, and how many of its streams cross each, rounded to GRAINs and at least one.
 
@@ -181,7 +182,11 @@ def link_use(
             sends. A link has the mean of them then, in all phases: its bytes in an iteration are what they are, but
             not when in the iteration they come.
         rings: a stream is one of so many parts of what a worker sends.
-        paths: those of a flow; None: the one by destination (`LinkGraph.next_link`).
+        paths: those of a flow, none where no way is left; None: the one by destination, of the table.
+        table: on which link each node sends on, int32 (N, M C) (`links.detours`); None: `LinkGraph.next_link`.
+
+    Returns:
+        No links where there is no way for one of the streams.
 
     Raises:
         InputError: no such pattern.
@@ -190,14 +195,19 @@ def link_use(
     total = np.zeros(links.num_links)
     for pattern, part in parts.items():
         streams = streams_of(pattern, workers, links.nics)
-        crossed = crossings(links, streams) if paths is None else crossings_on(links, streams, paths)
-        total += part * rings * crossed
+        if paths is None:
+            found = crossings(links, streams, links.next_link if table is None else table)
+        else:
+            found = crossings_on(links, streams, paths)
+        if found is None:
+            return NO_LINKS
+        total += part * rings * found
     used = np.flatnonzero(total)
     return LinkUse(used, np.maximum(1.0, np.rint(total[used] / GRAIN)) * GRAIN)
 
 
-def crossings(links: LinkGraph, streams: Streams) -> np.ndarray:
-    """How many streams cross each link, float64 (L,)."""
+def crossings(links: LinkGraph, streams: Streams, table: np.ndarray) -> np.ndarray | None:
+    """How many streams cross each link, float64 (L,), by a forwarding table; None: it has no way for one of them."""
     total = np.zeros(links.num_links)
     if not streams:
         return total
@@ -205,7 +215,9 @@ def crossings(links: LinkGraph, streams: Streams) -> np.ndarray:
     node, goal = nodes[ends[:, 0]], nodes[ends[:, 1]]
     left, many = ends[:, 1], np.array(list(streams.values()), np.float64)
     while len(node):
-        link = links.next_link[node, left].astype(np.int64)
+        link = table[node, left].astype(np.int64)
+        if (link < 0).any():
+            return None
         total += np.bincount(link, many, links.num_links)
         node = links.target[link]
         on = node != goal
@@ -213,11 +225,13 @@ def crossings(links: LinkGraph, streams: Streams) -> np.ndarray:
     return total
 
 
-def crossings_on(links: LinkGraph, streams: Streams, paths: Paths) -> np.ndarray:
-    """How many streams cross each link where each flow is split evenly over paths of its own, float64 (L,)."""
+def crossings_on(links: LinkGraph, streams: Streams, paths: Paths) -> np.ndarray | None:
+    """As `crossings`, where each flow is split evenly over paths of its own, which are none where no way is left."""
     total = np.zeros(links.num_links)
     for (start, end), many in streams.items():
         split = paths(start, end)
+        if not split:
+            return None
         for path in split:
             total[list(path)] += many / len(split)
     return total

@@ -6,11 +6,14 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from ..base.errors import InputError
-from ..cluster.routes import NO_LINKS
+from ..cluster.routes import NO_LINKS, LinkUse
 from ..jobs.workload import name_of_job
 from ..network.simulated import Simulated
 from ..numerics.random import uniform
+from ..profiles.phases import Phases
 from . import network_calls
 from .averages import Averages
 from .crux import priorities
@@ -31,7 +34,7 @@ def lay_network(simulator: Simulated, seed: int) -> None:
     assert isinstance(network, LinkNetwork)
     assert links is not None
     network_calls.clear_links(simulator.records, 0, links.num_links, int(s["n_jobs"]))
-    s["link_capacity"][: links.num_links] = whole_capacity(links.capacity)
+    s["link_capacity"][: links.num_links] = s["link_whole"][: links.num_links] = whole_capacity(links.capacity)
     s["link_carried"][: links.num_links] = whole_capacity(whole_capacity(links.capacity) * network.carried)
     s["asked_shift_s"][: int(s["n_jobs"])] = -1.0
     s["phase_now_s"] = s["now_s"]
@@ -41,6 +44,53 @@ def lay_network(simulator: Simulated, seed: int) -> None:
     if (growth := network.growth) is not None:
         growth.lay(s)
     s["adjust"] = math.inf if network.adjust == "off" else network.adjust
+    if network.fails:
+        s["links_change"] = 1
+        if network.link_mtbf_s < math.inf:
+            s["link_mtbf_s"], s["link_mttr_s"] = network.link_mtbf_s, network.link_mttr_s
+            network_calls.lay_cables(simulator.records, 0, np.unique(links.cable))
+        relink(simulator)
+
+
+def relink(simulator: Simulated) -> None:
+    """Lay links as they are now: what they carry, and the ways of the jobs that run. When they next change is laid too.
+
+    Only jobs whose way has changed are taken off their links and put on others, with what they have sent.
+    """
+    network, s, records = simulator.network, simulator.state, simulator.records
+    assert isinstance(network, LinkNetwork)
+    s.links_changed = 0
+    outage = network.outage(simulator)
+    for job in simulator.view.running.tolist():
+        if s.stays[job]:
+            gpus = simulator.view.gpus_of(job)
+            take_way(simulator, job, *network.alone(simulator.topology, simulator.workload, job, gpus, outage))
+    scales = network.scales(simulator)
+    whole = s.link_whole[: len(scales)]
+    capacity = np.where(scales < 1.0, whole_capacity(whole * scales), whole) * (scales > 0.0)
+    carried = whole_capacity(capacity * network.carried)
+    for link in np.flatnonzero(capacity != s.link_capacity[: len(scales)]).tolist():
+        network_calls.set_capacity(records, 0, link, float(capacity[link]), float(carried[link]))
+    if (changes := network.changes(simulator.topology)) is not None:
+        network_calls.schedule_change(records, 0, changes.next_s(float(s.now_s)))
+
+
+def take_way(simulator: Simulated, job: int, phases: Phases, use: LinkUse) -> None:
+    """Put a job in the network on these links, if it is on others; on none it is cut off."""
+    records = simulator.records
+    if network_calls.is_on(records, 0, job, use.links, use.flows):
+        return
+    if len(use.links):
+        lay_phases(records, 0, job, phases)
+    if not network_calls.reroute(records, 0, job, use.links, use.flows):
+        raise _too_many(simulator, job)
+
+
+def _too_many(simulator: Simulated, job: int) -> InputError:
+    return InputError(
+        f"{name_of_job(simulator.workload, job)}: the jobs that run use more links than one simulator holds, "
+        f"{len(simulator.state.use_job)} in all"
+    )
 
 
 class EnteringPace:
@@ -55,20 +105,21 @@ class EnteringPace:
     def rate(self, simulator: Simulated, job: int) -> tuple[float, float]:
         """Seconds per iteration alone on its GPUs; a job that uses the network is on its links from now on."""
         s, records = simulator.state, simulator.records
-        phases, use = self.network.alone(simulator.topology, simulator.workload, job, simulator.view.gpus_of(job))
+        network, topology, gpus = self.network, simulator.topology, simulator.view.gpus_of(job)
+        outage = network.outage(simulator)
+        phases, use = network.alone(topology, simulator.workload, job, gpus, outage)
         if phases.rate and not s.stays[job]:
-            if self.network.mode != "exact":
+            if network.mode != "exact":
                 use = NO_LINKS
             try:
                 lay_phases(records, 0, job, phases)
             except InputError as error:
                 raise InputError(f"{name_of_job(simulator.workload, job)}: {error}") from None
             if not network_calls.enter_links(records, 0, job, use.links, use.flows):
-                raise InputError(
-                    f"{name_of_job(simulator.workload, job)}: the jobs that run use more links than one simulator "
-                    f"holds, {len(s.use_job)} in all"
-                )
+                raise _too_many(simulator, job)
             enter_stay(records, 0, job, self._offset_s(simulator, job, phases.iteration_s))
+            if outage is not None and not len(use.links):
+                network_calls.reroute(records, 0, job, use.links, use.flows)  # it is cut off
         return phases.iteration_s / _size_ratio(s, job), 0.0
 
     def may_resize(self, simulator: Simulated, job: int) -> bool:
@@ -82,6 +133,8 @@ class EnteringPace:
         """
         s, network = simulator.state, self.network
         s.net_changed = 0
+        if s.links_changed:
+            relink(simulator)
         if network.mode == "exact" and network.rates == "crux":
             for job, priority in priorities(simulator, network.joined(simulator), network.levels).items():
                 if s.stays[job]:

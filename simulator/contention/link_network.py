@@ -40,6 +40,7 @@ from ..network.simulated import Simulated
 from ..profiles.phases import Phases
 from ..record.state import PROFILES
 from .circle import TOLERANCE, unify
+from .link_states import Degraded, LinkChanges, Outage
 from .own_patterns import NO_PATTERNS, OwnPatterns, read_patterns
 from .patterns import has_pattern, is_data_parallel, pattern_of, scaled, throttled
 from .phase_run import Growth
@@ -51,8 +52,10 @@ if TYPE_CHECKING:
 SAME = 1e-6  # relative: iteration times that are nearer are the same (jobs/workload.py: AGREEMENT)
 REMEMBERED = 64  # placements of all jobs at once
 MOST_CHANNELS = 64
-SAID_IF_SET = ("models", "default", "workers", "routes", "route_seed", "channels")
+_LATER = ("routes", "route_seed", "channels", "link_mtbf_s", "link_mttr_s", "degraded")
+SAID_IF_SET = ("models", "default", "workers", *_LATER)
 MOST_ALONE = 1 << 14  # jobs of a kind on some machines, a kB each
+OUTAGES = 64  # remembered
 _Own = tuple[Phases, LinkUse]
 
 
@@ -102,6 +105,10 @@ class LinkNetwork:
             mltcp: in proportion to base + slope x the part of its iteration's bytes that a job has sent (`growth`).
         levels: priorities of crux, >= 1.
         base, slope: of mltcp, > 0 and >= 0.
+        link_mtbf_s: mean time between failures of a cable, exponential as those of machines, > 0; inf: none. Both
+            directions fail, routes avoid what is down, and a job to which no way is left waits where it would send.
+        link_mttr_s: mean time until it is up again, > 0.
+        degraded: path of a csv of scales of capacities over time (link_states.py); "": none.
         routes: table: one path to each machine from everywhere, balanced over equal ones (`LinkGraph.next_link`); hash:
             each flow takes one of all equal paths by a hash, so that flows collide (routes.py, `drawn_path`). A flow is
             what one NIC of a job sends to another.
@@ -132,6 +139,9 @@ class LinkNetwork:
     levels: int = 8
     base: float = 0.25
     slope: float = 1.75
+    link_mtbf_s: float = math.inf
+    link_mttr_s: float = 3600.0
+    degraded: str = ""
     routes: Literal["table", "hash"] = "table"
     route_seed: int = 0
     channels: int = 1
@@ -141,15 +151,18 @@ class LinkNetwork:
     workers: Literal["fixed", "elastic"] = "fixed"
     name: str = field(default="contention", init=False)
     _own_models: OwnPatterns = field(default=NO_PATTERNS, init=False, repr=False)
+    _degraded: Degraded | None = field(default=None, init=False, repr=False)
     _alone: dict[tuple[Any, ...], _Own] = field(default_factory=dict, init=False, repr=False)
     _routes: dict[tuple[Any, ...], LinkUse] = field(default_factory=dict, init=False, repr=False)
     _joined: OrderedDict[tuple[Any, ...], Joined] = field(default_factory=OrderedDict, init=False, repr=False)
     _topology: list[Topology] = field(default_factory=list, init=False, repr=False)
+    _outages: OrderedDict[bytes, Outage] = field(default_factory=OrderedDict, init=False, repr=False)
+    _changes: list[LinkChanges] = field(default_factory=list, init=False, repr=False)
     _paths: list[EqualPaths] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
         limits = {"gbps": (0.0, False), "jitter": (0.0, True), "padding": (0.0, True)}
-        limits |= {"base": (0.0, False), "slope": (0.0, True), "levels": (1.0, True)}
+        limits |= {"base": (0.0, False), "slope": (0.0, True), "levels": (1.0, True), "link_mttr_s": (0.0, False)}
         if self.adjust != "off":
             limits["adjust"] = (0.0, False)
         for key, (least, is_in) in limits.items():
@@ -160,6 +173,16 @@ class LinkNetwork:
         if not 0.0 < self.carried <= 1.0:
             raise InputError(f"network contention: carried = {self.carried!r}: expected a part above 0, at most 1")
         object.__setattr__(self, "_own_models", read_patterns(self.models))
+        if not self.link_mtbf_s > 0.0:
+            raise InputError(f"network contention: link_mtbf_s = {self.link_mtbf_s!r}: expected a number above 0")
+        if self.mode == "averaged" and (self.link_mtbf_s < math.inf or self.degraded):
+            given = "degraded" if self.degraded else "link_mtbf_s"
+            raise InputError(
+                f"network contention: {given} is given with mode=averaged, whose steady states know no time at which "
+                "links change; expected mode=exact"
+            )
+        if self.degraded:
+            object.__setattr__(self, "_degraded", Degraded.read(self.degraded))
         if not 0 <= self.route_seed < 1 << 63:
             raise InputError(f"network contention: route_seed = {self.route_seed!r}: expected 0 to 2**63 - 1")
         if not 1 <= self.channels <= MOST_CHANNELS:
@@ -241,20 +264,20 @@ class LinkNetwork:
             return np.full(TIERS, between)
         return np.array([between if tier >= RACK else 1.0 for tier in range(TIERS)])
 
-    def alone(self, topology: Topology, workload: Workload, job: int, gpus: Any) -> _Own:
+    def alone(self, topology: Topology, workload: Workload, job: int, gpus: Any, outage: Outage | None = None) -> _Own:
         """The phases of a job on these GPUs with nobody else on their links, and how often it crosses which link.
 
         A link that the job crosses several times may be slower than its flows are together: Up phases take longer
         then. Rates are whole bytes per second. On one machine there are neither Up phases nor links.
 
+        Args:
+            outage: which links are down (`outage`); ways avoid them. Where none is left there are no links, and the
+                phases are those of the whole network. Links count with the capacity that they were built with.
+
         Raises:
             InputError: see `tier_factors`.
         """
-        if not self._topology or self._topology[0] is not topology:
-            self._topology[:] = [topology]
-            self._paths[:] = [] if topology.links is None else [EqualPaths(topology.links)]
-            self._alone.clear()
-            self._routes.clear()
+        self._expect(topology)
         workers = tuple(nics_of(topology, gpus))
         number, asked, is_spread = len(workers), int(workload.gpus[job]), _are_apart(topology, workers)
         base_s = float(workload.iteration_s[job])
@@ -271,7 +294,65 @@ class LinkNetwork:
                 self._alone[key] = self._own(topology, model, asked, batch, base_s, workers, drawn)
             except InputError as error:
                 raise InputError(f"{name_of_job(workload, job)}: {error}") from None
-        return self._alone[key]
+        whole = self._alone[key]
+        if outage is None or outage.up[whole[1].links].all():
+            return whole
+        now = (*key, outage.key)
+        if now not in self._alone:
+            around = self._own(topology, model, asked, batch, base_s, workers, drawn, outage)
+            self._alone[now] = around if len(around[1].links) else (whole[0], NO_LINKS)
+        return self._alone[now]
+
+    def _expect(self, topology: Topology) -> None:
+        """Forget what is remembered of another topology."""
+        if not self._topology or self._topology[0] is not topology:
+            self._topology[:] = [topology]
+            self._paths[:] = [] if topology.links is None else [EqualPaths(topology.links)]
+            for remembered in (self._alone, self._routes, self._outages, self._changes):
+                remembered.clear()
+
+    @property
+    def fails(self) -> bool:
+        """Whether links may be down, or carry less, at some time; where nobody meets they are never looked at."""
+        return self.mode == "exact" and (self.link_mtbf_s < math.inf or self._degraded is not None)
+
+    def changes(self, topology: Topology) -> LinkChanges | None:
+        """The scales of the links of a topology over time; None: no file says any.
+
+        Raises:
+            InputError: the file names what the topology has not.
+        """
+        if not self.fails or self._degraded is None:
+            return None
+        self._expect(topology)
+        if not self._changes:
+            assert topology.links is not None
+            self._changes.append(self._degraded.on(topology.links, f"topology {topology.name!r}"))
+        return self._changes[0]
+
+    def scales(self, simulator: Simulated) -> np.ndarray:
+        """What part of its capacity each link has now, float64 (L,), 0 of one that is down."""
+        links, s = simulator.topology.links, simulator.state
+        assert links is not None
+        scales = 1.0 - s.cable_down[links.cable]
+        if (changes := self.changes(simulator.topology)) is not None:
+            scales *= changes.scales(float(s.now_s))
+        return scales
+
+    def outage(self, simulator: Simulated) -> Outage | None:
+        """Which links are down now; None: none."""
+        if not self.fails:
+            return None
+        up = self.scales(simulator) > 0.0
+        if up.all():
+            return None
+        self._expect(simulator.topology)
+        assert simulator.topology.links is not None
+        outage = Outage(simulator.topology.links, up)
+        outage = self._outages.setdefault(outage.key, outage)
+        if len(self._outages) > OUTAGES:
+            self._outages.popitem(last=False)
+        return outage
 
     def _own(
         self,
@@ -282,6 +363,7 @@ class LinkNetwork:
         base_s: float,
         workers: tuple[int, ...],
         drawn: int | None,
+        outage: Outage | None = None,
     ) -> _Own:
         if model is None:
             return Phases(base_s), NO_LINKS
@@ -294,39 +376,52 @@ class LinkNetwork:
             return Phases(pattern.local_s * factor), NO_LINKS
         links = topology.links
         assert links is not None
-        on, traffic = (pattern.traffic, workers, drawn), dict(pattern.traffic)
+        on, traffic = (pattern.traffic, workers, drawn, outage.key if outage else None), dict(pattern.traffic)
         rings = rings_of(traffic, workers, links.nics)
         if on not in self._routes:
-            paths = None if drawn is None else partial(self._drawn, drawn)
-            self._routes[on] = link_use(links, workers, traffic, rings, paths)
+            paths = None if drawn is None else partial(self._drawn, drawn, outage)
+            table = outage.table if outage and drawn is None else None
+            self._routes[on] = link_use(links, workers, traffic, rings, paths, table)
         use = self._routes[on]
+        if not len(use.links):
+            return pattern.phases, NO_LINKS
         most = float(np.min(whole_capacity(links.capacity[use.links]) // use.flows))
         return throttled(scaled(pattern.phases, factor, rings), max(most, 1.0)), use
 
-    def _drawn(self, job: int, start: int, end: int) -> list[list[int]]:
-        """The paths of a flow of a job, one for each of its channels."""
-        return [
-            drawn_path(self._paths[0], self.route_seed, job, start, end, channel) for channel in range(self.channels)
-        ]
+    def _drawn(self, job: int, outage: Outage | None, start: int, end: int) -> list[list[int]]:
+        """The paths of a flow of a job, one for each of its channels; none if no way is left.
+
+        What is whole stays; a path with a link that is down is drawn anew from the shortest ways left.
+        """
+        found = []
+        for channel in range(self.channels):
+            path = drawn_path(self._paths[0], self.route_seed, job, start, end, channel)
+            if outage is not None and not outage.up[path].all():
+                if not outage.paths.count(start, end):
+                    return []
+                path = drawn_path(outage.paths, self.route_seed, job, start, end, channel)
+            found.append(path)
+        return found
 
     def joined(self, simulator: Simulated) -> Joined:
         """Who shares links with whom now; jobs that have started at this very instant are among them."""
         s, workload = simulator.state, simulator.workload
         holders = hashlib.blake2b(s.gpu_job.tobytes(), digest_size=16).digest()
-        key = (id(workload), id(simulator.topology), holders)
+        outage = self.outage(simulator)
+        key = (id(workload), id(simulator.topology), holders, outage.key if outage else None)
         found = self._joined.get(key)
         if found is None:
-            found = self._join(simulator)
+            found = self._join(simulator, outage)
             self._joined[key] = found
             if len(self._joined) > REMEMBERED:
                 self._joined.popitem(last=False)
         return found
 
-    def _join(self, simulator: Simulated) -> Joined:
+    def _join(self, simulator: Simulated, outage: Outage | None) -> Joined:
         workload = simulator.workload
         phases, uses = {}, {}
         for job in simulator.view.running.tolist():
-            own, use = self.alone(simulator.topology, workload, job, simulator.view.gpus_of(job))
+            own, use = self.alone(simulator.topology, workload, job, simulator.view.gpus_of(job), outage)
             if own.rate:
                 phases[job], uses[job] = own, use
         component = {job: [job] for job in uses}

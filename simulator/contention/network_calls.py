@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ..compiler.jit import entry
-from ..flows import link_use, max_min_weighted, phase_clock, sessions
+from ..flows import cable_failures, link_use, max_min_weighted, phase_clock, sessions
+from ..numerics.heap import schedule_event
 
 
 @entry
@@ -25,6 +26,38 @@ def enter_links(states, row, job, used, flows):
             return False
     link_use.enter_links(s, job)
     return True
+
+
+@entry
+def is_on(states, row, job, used, flows):
+    """`phase_clock.is_on`."""
+    return phase_clock.is_on(states[row], job, used, flows)
+
+
+@entry
+def reroute(states, row, job, used, flows):
+    """`phase_clock.reroute`."""
+    return phase_clock.reroute(states[row], job, used, flows)
+
+
+@entry
+def lay_cables(states, row, first):
+    """`cable_failures.lay_cable` of all cables, by their first links, int64 (cables,)."""
+    for i in range(first.size):
+        cable_failures.lay_cable(states[row], first[i])
+
+
+@entry
+def schedule_change(states, row, time_s):
+    """Modify the record: capacities change at that time, an event; infinity: not any more."""
+    s = states[row]
+    schedule_event(s, s.first_cable_event + s.n_links, time_s)
+
+
+@entry
+def set_capacity(states, row, link, capacity, carried):
+    """`link_use.set_capacity`."""
+    link_use.set_capacity(states[row], link, capacity, carried)
 
 
 @entry

@@ -123,7 +123,7 @@ class PhaseRun:
         self._log: list[np.ndarray] = []
         rows.clear_links(self.records, 0, len(self.capacity), len(self.records["first_use"][0]))
         state = self.state
-        state["link_capacity"][: len(self.capacity)] = self.capacity
+        state["link_capacity"][: len(self.capacity)] = state["link_whole"][: len(self.capacity)] = self.capacity
         state["link_carried"][: len(self.capacity)] = np.maximum(1.0, np.floor(self.capacity * carried))
         for name, value in {
             "pacing": pacing,

@@ -22,6 +22,9 @@
 | `data_wait_rate` | jobs that no region that was up could run when they arrived, for want of tables / arrived jobs |
 | `data_wait_mean` | seconds until one could, of these; 0: there are none |
 
+Where links may be down, or carry less for a while, there are also `link_failures`, cables that have failed, and
+`stalled_s`, seconds in which jobs would send but no way was left, of all jobs together.
+
 In a simulation of regions there are also, as tables lie at the end, or will once all that is on the way has arrived,
 and of the training jobs that the slow path knows (table_placement/placement_metrics.py):
 
@@ -257,7 +260,14 @@ def _network(s: np.void) -> dict[str, float]:
         "iteration_time_mean": total_s / count if count else float("nan"),
         "iteration_time_p99": _binned_quantile(bins, 0.99),
         "shift_adjustments": float(s["adjustments"]),
+        **(_outages(s, jobs[s["cut_off"][jobs] > 0]) if s["links_change"] else {}),
     }
+
+
+def _outages(s: np.void, stalled: np.ndarray) -> dict[str, float]:
+    """What only links that may be down have; `stalled`: jobs that would send and have no way now."""
+    unbooked_s = (s["phase_now_s"] - s["sent_since_s"][stalled]).sum()
+    return {"link_failures": float(s["link_failures"]), "stalled_s": float(s["stalled_s"] + unbooked_s)}
 
 
 def _size_ratio(s: np.void, jobs: Any) -> Any:

@@ -133,6 +133,7 @@ class Simulator(Stops):
                     f"network contention: topology {self.topology.name!r} has no links between its machines; expected "
                     "cassini-testbed, cassini-two-gpu, fat-tree, leaf-spine, hosts or a graph of links"
                 )
+            self.network.changes(self.topology)
             if self.pace is not self.network.pace:
                 raise InputError("network contention says itself how fast jobs run; expected no pace beside it")
 

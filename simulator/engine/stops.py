@@ -47,6 +47,10 @@ class Stops:
             why = f"; machines fail every {s['mtbf_s']:g} s on average (mtbf_s), faster than these jobs get on"
         elif "region_mtbf_s" in s.dtype.names and s["region_mtbf_s"] > 0.0:
             why = f"; regions fail every {s['region_mtbf_s']:g} s on average (region_mtbf_s)"
+        elif "link_mtbf_s" in s.dtype.names and s["link_mtbf_s"] > 0.0:
+            why = f"; cables fail every {s['link_mtbf_s']:g} s on average (link_mtbf_s), faster than these jobs get on"
+        elif "cut_off" in s.dtype.names and s["cut_off"].any():
+            why = "; links are down, and no way is left between the machines of a job that runs"
         raise Endless(
             f"the run has no end: {jobs} jobs are there at {s['now_s']:g} s, and in the last "
             f"{2 * (PATIENCE + A_JOB * jobs):,} events none has finished and next to no work got done{why}"

@@ -27,7 +27,7 @@ OVER_TIME = (
 )
 GROWING = (
     *("preemptions", "migrations", "failures", "gpu_hours_lost", "congestion_bytes", "bytes_moved"),
-    *("shift_adjustments", "out_of_memory", "moves"),
+    *("shift_adjustments", "link_failures", "stalled_s", "out_of_memory", "moves"),
 )
 
 

@@ -13,6 +13,7 @@ from ..base.names import choose
 from ..base.tiers import MACHINE, NETWORK, RACK
 from ..checks.table_decisions import TableDecision, check_table
 from ..contention.link_network import LinkNetwork
+from ..contention.link_states import Outage
 from ..events.initialise import gpus_of
 from ..flows.sessions import NEVER_S
 from ..jobs.estimates import is_outlived, known_left
@@ -366,7 +367,12 @@ class ClusterView(RegionView):
         held = self.gpus_of(job) if gpus is None else gpus
         if not held:
             raise InputError(f"job {job} ({self.workload.job_id[job]}) holds no GPUs: say which")
-        return self._contention.alone(self.topology, self.workload, job, held)
+        return self._contention.alone(self.topology, self.workload, job, held, self.outage)
+
+    @property
+    def outage(self) -> Outage | None:
+        """Which links are down now, for who asks the network for ways (`alone`); None: none, or none can be."""
+        return self._contention.outage(self._simulator)
 
     def contending(self) -> dict[int, list[int]]:
         """The running jobs on every link that carries several, by link; only with network contention."""

@@ -9,6 +9,7 @@ import math
 
 from ..base.codes import HELD, WAITING
 from ..compiler.jit import kernel
+from ..flows.cable_failures import cable_event
 from ..lifecycle import lifecycle
 from ..lifecycle.outages import machine_event, region_event
 from ..lifecycle.rerating import end_phase
@@ -82,6 +83,8 @@ def happen(s):
             break
         elif has_regions(s) and item >= s.first_region_event:
             freed |= _region_event(s, item)
+        elif has_links(s) and item >= s.first_cable_event:
+            cable_event(s, item - s.first_cable_event)
         else:
             freed |= machine_event(s, item - s.first_machine_event)
     if freed:

@@ -202,6 +202,7 @@ def lay_event_ids(s: np.void) -> None:
     s["first_region_event"] = s["round_event"] + 2
     s["first_link_event"] = s["first_region_event"] + regions
     s["tables_event"] = s["first_link_event"] + regions * regions
+    s["first_cable_event"] = s["round_event"] + 2  # there are no regions where jobs share links
 
 
 def _copy_berths(old: np.record, new: np.record) -> None:

@@ -1,10 +1,10 @@
 """Which links of a network can bind at all: the others need not be looked at when rates are computed.
 
-A link never decides a rate if it has one job only, whose highest rate it is part of (`own_rate`); or if another link
-with no more capacity carries all its jobs with at least as many flows each, since that one is full first; and since it
-is hot whenever the other is, this holds too where only a part of a hot link's capacity arrives. So the two directions
-of a cable, and all links on the way of the same jobs, count as one. Which jobs send does not matter, so it is looked at
-only when a job comes or goes.
+A link that is whole never decides a rate if it has one job only, whose highest rate it is part of (`own_rate`). Nor
+does any link if another one with no more capacity carries all its jobs with at least as many flows each, since that one
+is full first; and since it is hot whenever the other is, this holds too where only a part of a hot link's capacity
+arrives. So the two directions of a cable, and all links on the way of the same jobs, count as one. Which jobs send does
+not matter, so it is looked at only when a job comes or goes, or the capacity of a link changes.
 """
 
 from ..compiler.jit import kernel
@@ -45,7 +45,7 @@ def chain_binding(s, job):
 @kernel
 def _is_slack(s, link):
     """1 if a link can never bind."""
-    if s.link_users[link] < 2:
+    if s.link_users[link] < 2 and (s.link_users[link] < 1 or s.link_capacity[link] == s.link_whole[link]):
         return 1
     s.sievings += 1
     first = s.link_first[link]

@@ -1,8 +1,8 @@
 """Links of a network: who uses them, what is offered to them, and their congestion.
 
 Offered to a link is the rate of a phase, or what the job's links leave to it if nobody else sends (`send_top`),
-whatever it gets of that; so a job alone never offers too much. Rates and capacities are whole bytes per second, so that
-sums of them are exact in whatever order they are made.
+whatever it gets of that; so a job alone never offers too much of a whole link. Rates and capacities are whole bytes per
+second, so that sums of them are exact in whatever order they are made.
 
 Congestion is what jobs offer above what they get, integrated over time: bytes that would have to wait, our stand-in for
 the ECN marks of paper cassini, Sec. 5. They wait at the one link that holds the job back, which decides its rate: the
@@ -25,7 +25,7 @@ def clear_links(s, n_links, n_jobs):
     s.fills = s.sievings = s.filled = s.n_binding = 0
     s.is_weighted = s.weight_steps = 0
     s.is_laid = s.fits_table = s.n_seats = s.n_columns = s.seats_sending = 0
-    s.iteration_sum_s = 0.0
+    s.iteration_sum_s = s.stalled_s = 0.0
     s.ended_job = -1
     s.free_use = -1
     s.n_uses = 0
@@ -41,7 +41,7 @@ def clear_links(s, n_links, n_jobs):
     for job in range(n_jobs):
         s.first_use[job] = s.first_binding[job] = s.phase_of[job] = s.phase[job] = s.seat_of[job] = -1
         s.held_at[job] = s.stop_link[job] = -1
-        s.is_sending[job] = s.may_join[job] = s.draws[job] = s.job_rounds[job] = s.sieve_mark[job] = 0
+        s.cut_off[job] = s.is_sending[job] = s.may_join[job] = s.draws[job] = s.job_rounds[job] = s.sieve_mark[job] = 0
         s.job_congestion[job] = s.job_rounds_s[job] = s.job_up_s[job] = s.last_round_s[job] = s.send_rate[job] = 0.0
         s.held_flows[job] = s.stop_flows[job] = s.fill_rate[job] = 0.0
         s.job_alone_s[job] = 0.0
@@ -81,12 +81,22 @@ def drop_uses(s, job):
         s.use_after[use] = s.free_use
         s.free_use = use
         use = after
-    s.first_use[job] = -1
+    s.first_use[job] = s.first_binding[job] = -1
 
 
 @kernel
 def enter_links(s, job):
     """Modify `s`: a job whose phases and uses are laid is on its links from now on; it has no shift."""
+    join_links(s, job)
+    s.flow_weight[job] = 1.0
+    s.flow_priority[job] = 0
+    s.shift_s[job] = -1.0
+    s.slot[job] = -math.inf
+
+
+@kernel
+def join_links(s, job):
+    """Modify `s`: a job whose phases and uses are laid is on these links; what it takes alone is on whole ones."""
     use = s.first_use[job]
     own = math.inf
     while use >= 0:
@@ -99,18 +109,15 @@ def enter_links(s, job):
         s.link_first[link] = use
         s.link_users[link] += 1
         s.link_flows[link] += s.use_flows[use]
-        own = min(own, max(1.0, s.link_capacity[link] // s.use_flows[use]))
+        own = min(own, max(1.0, s.link_whole[link] // s.use_flows[use]))
         use = s.use_after[use]
     s.own_rate[job] = own
-    s.flow_weight[job] = 1.0
-    s.flow_priority[job] = 0
+    s.cut_off[job] = 0
     sieve(s, job)
     alone_s = s.tail_s[job]
     for phase in range(s.n_phases[job]):
         alone_s += s.phase_down_s[job, phase] + alone_up_s(s, job, phase)
     s.alone_s[job] = alone_s
-    s.shift_s[job] = -1.0
-    s.slot[job] = -math.inf
 
 
 @kernel
@@ -139,16 +146,40 @@ def leave_links(s, job):
 
 
 @kernel
+def set_capacity(s, link, capacity, carried):
+    """Modify `s`: a link has this capacity from now on, at most its whole one; only jobs that it joins get new rates.
+
+    `carried`: what arrives of it when more is offered than fits.
+    """
+    least = min(s.link_capacity[link], capacity)
+    s.link_capacity[link] = capacity
+    s.link_carried[link] = carried
+    use = s.link_first[link]
+    while use >= 0:
+        sieve(s, s.use_job[use])
+        use = s.use_next[use]
+    if s.link_offered[link] > least:
+        _make_dirty(s, link)
+
+
+@kernel
+def _make_dirty(s, link):
+    """Modify `s`: the rates of a link's jobs are due."""
+    if not s.is_dirty[link]:
+        s.is_dirty[link] = 1
+        s.dirty_link[s.n_dirty] = link
+        s.n_dirty += 1
+
+
+@kernel
 def offer(s, link, change):
     """Modify `s`: what is offered to a link changes; the rates of its jobs are due if it was or is more than fits."""
     before = s.link_offered[link]
     capacity = s.link_capacity[link]
     after = before + change
     s.link_offered[link] = after
-    if (before > capacity or after > capacity) and not s.is_slack[link] and not s.is_dirty[link]:
-        s.is_dirty[link] = 1
-        s.dirty_link[s.n_dirty] = link
-        s.n_dirty += 1
+    if (before > capacity or after > capacity) and not s.is_slack[link]:
+        _make_dirty(s, link)
 
 
 @kernel
@@ -157,10 +188,8 @@ def mark_full(s, job):
     use = s.first_binding[job]
     while use >= 0:
         link = s.use_link[use]
-        if s.link_offered[link] > s.link_capacity[link] and not s.is_dirty[link]:
-            s.is_dirty[link] = 1
-            s.dirty_link[s.n_dirty] = link
-            s.n_dirty += 1
+        if s.link_offered[link] > s.link_capacity[link]:
+            _make_dirty(s, link)
         use = s.use_binding[use]
 
 

@@ -10,7 +10,7 @@ import math
 from ..compiler.jit import kernel
 from ..numerics import heap
 from .iterations import draw_factor, is_last_round, next_start, note_round
-from .link_use import alone_up_s, book_waiting, mark_full, offer
+from .link_use import add_use, alone_up_s, book_waiting, join_links, leave_links, mark_full, offer
 from .max_min import fill, set_end, trace
 from .max_min_dense import note_sending
 
@@ -77,7 +77,7 @@ def play(s, until_s):
             if s.n_dirty > 0:
                 fill(s)
                 continue
-            if s.phase_count == 0 or s.phase_key[0] > until_s:
+            if s.phase_count == 0 or s.phase_key[0] > until_s or s.phase_key[0] == math.inf:
                 break
             s.phase_now_s = s.phase_key[0]
         if s.trace_s.size > 1 and s.trace_count + s.phase_of.size + 4 > s.trace_s.size:
@@ -185,8 +185,25 @@ def _begin_within(s, job, done_s):
 
 @kernel
 def _start_sending(s, job, amount):
-    """Modify `s`: a job begins to send its phase, or what is left of it, at the highest rate until `fill`."""
+    """Modify `s`: a job begins to send its phase, or what is left of it."""
     s.phase_events += 1
+    s.bytes_due[job] = s.bytes_left[job] = amount
+    s.up_began_s[job] = s.phase_now_s
+    _send(s, job)
+
+
+@kernel
+def _send(s, job):
+    """Modify `s`: a job sends what is left of its phase, at the highest rate until `fill`; cut off, it waits."""
+    s.is_sending[job] = 1
+    s.step_left[job] = 0.0
+    s.sent_since_s[job] = s.phase_now_s
+    if s.cut_off[job]:
+        s.send_rate[job] = s.send_top[job] = s.fill_rate[job] = s.held_flows[job] = 0.0
+        s.held_at[job] = s.stop_link[job] = -1
+        set_end(s, job, math.inf)
+        trace(s, job, 0.0, s.phase_rate[job, s.phase[job]])
+        return
     offered = s.phase_rate[job, s.phase[job]]
     rate = min(offered, s.own_rate[job])
     use = s.first_use[job]
@@ -194,15 +211,71 @@ def _start_sending(s, job, amount):
         link = s.use_link[use]
         offer(s, link, s.use_flows[use] * rate)
         use = s.use_after[use]
-    s.is_sending[job] = s.may_join[job] = 1
+    s.may_join[job] = 1
     s.send_rate[job] = s.send_top[job] = s.fill_rate[job] = rate
     s.stop_link[job] = -1
     note_sending(s, job, 1.0)
-    s.bytes_due[job] = s.bytes_left[job] = amount
-    s.step_left[job] = 0.0
-    s.sent_since_s[job] = s.up_began_s[job] = s.phase_now_s
-    set_end(s, job, s.phase_now_s + amount / rate)
+    set_end(s, job, s.phase_now_s + s.bytes_left[job] / rate)
     trace(s, job, rate, offered)
+
+
+@kernel
+def reroute(s, job, used, flows):
+    """Modify `s`: a job in the network is on other links from now on, int64 (k,), float64 (k,); none: it is cut off.
+
+    What it has sent of its phase is sent. False if the pool of uses has no room for it.
+    """
+    sends = s.phase_of[job] >= 0 and s.is_sending[job]
+    if sends:
+        s.bytes_left[job] = bytes_left_now(s, job)
+        _withdraw(s, job, s.bytes_due[job] - s.bytes_left[job])
+        s.bytes_due[job] = s.bytes_left[job]
+    leave_links(s, job)
+    for i in range(used.size):
+        if not add_use(s, job, used[i], flows[i]):
+            return False
+    if used.size > 0:
+        join_links(s, job)
+    else:
+        s.cut_off[job] = 1
+    if sends:
+        _send(s, job)
+    return True
+
+
+@kernel
+def is_on(s, job, used, flows):
+    """True if a job is on these links with these flows, as they were laid; on none: if it is cut off."""
+    use = s.first_use[job]
+    for i in range(used.size - 1, -1, -1):
+        if use < 0 or s.use_link[use] != used[i] or s.use_flows[use] != flows[i]:
+            return False
+        use = s.use_after[use]
+    return use < 0
+
+
+@kernel
+def _withdraw(s, job, sent):
+    """Modify `s`: a sending job offers nothing to its links any more; so many bytes of a flow have crossed them."""
+    book_waiting(s, job)
+    s.stalled_s += stalled_now(s, job)
+    use = s.first_use[job]
+    while use >= 0:
+        link = s.use_link[use]
+        offer(s, link, -s.use_flows[use] * s.send_top[job])
+        s.link_bytes[link] += s.use_flows[use] * sent
+        use = s.use_after[use]
+    if not s.cut_off[job]:
+        note_sending(s, job, -1.0)
+    s.is_sending[job] = s.may_join[job] = 0
+    s.send_rate[job] = s.fill_rate[job] = 0.0
+    s.stop_link[job] = -1
+
+
+@kernel
+def stalled_now(s, job):
+    """Seconds that a sending job has been without a way, and that are not booked yet."""
+    return s.phase_now_s - s.sent_since_s[job] if s.cut_off[job] else 0.0
 
 
 @kernel
@@ -220,18 +293,7 @@ def _step_weight(s, job):
 def _stop_sending(s, job, left):
     """Modify `s`: an Up phase of a job is over; `left` of its bytes are not sent."""
     s.phase_events += 1
-    sent = s.bytes_due[job] - left
-    book_waiting(s, job)
-    use = s.first_use[job]
-    while use >= 0:
-        link = s.use_link[use]
-        offer(s, link, -s.use_flows[use] * s.send_top[job])
-        s.link_bytes[link] += s.use_flows[use] * sent
-        use = s.use_after[use]
-    s.is_sending[job] = s.may_join[job] = 0
-    note_sending(s, job, -1.0)
-    s.send_rate[job] = s.fill_rate[job] = 0.0
-    s.stop_link[job] = -1
+    _withdraw(s, job, s.bytes_due[job] - left)
     s.bytes_left[job] = left
     s.round_up_s[job] += s.phase_now_s - s.up_began_s[job]
     trace(s, job, 0.0, 0.0)

@@ -38,6 +38,7 @@ def read_csv(
     keep: Collection[str] | None = None,
     may_be_empty: bool = False,
     is_guarded: bool = False,
+    expected: str = A_TRACE,
 ) -> Table:
     """A comma-separated file as a Table of text, without "#" lines before the header and empty lines.
 
@@ -47,12 +48,13 @@ def read_csv(
         keep: the columns to keep in memory (names that are not there do no harm); default all.
         may_be_empty: whether a header without rows will do.
         is_guarded: take off the apostrophes that guard text from spreadsheets (csv_cells.py).
+        expected: what the file should be, for errors.
 
     Raises:
         InputError: unreadable, no rows, a row of another length than the header, broken quoting, a cell above
             128 KiB, a line above 4 MiB.
     """
-    text = read_text(path, A_TRACE)
+    text = read_text(path, expected)
     skipped = 0
     stream = io.StringIO(text, newline="")
     while header is None and (position := stream.tell()) >= 0 and (line := stream.readline()):

@@ -65,6 +65,7 @@ def _scalars() -> list[Field]:
         ("weight_steps", "f8"),  # in so many steps; 0 = weights do not grow
         ("iteration_count", "i8"),  # whole iterations of all jobs, and their durations together
         ("iteration_sum_s", "f8"),
+        ("stalled_s", "f8"),  # seconds that jobs have waited to send, since no way was left: as far as they are booked
     ]
 
 
@@ -72,6 +73,7 @@ def _link_fields(links: Axis) -> list[Field]:
     return [
         ("link_capacity", "f8", (links,)),  # bytes per second, whole
         ("link_carried", "f8", (links,)),  # and what arrives of it when more is offered than fits
+        ("link_whole", "f8", (links,)),  # `link_capacity` as it was built: now it may have less
         ("link_first", "i8", (links,)),  # head of its uses; -1 = none
         ("link_offered", "f8", (links,)),  # flows x `send_top` of all jobs that send
         ("link_bytes", "f8", (links,)),  # of phases that are over
@@ -130,6 +132,7 @@ def _job_fields(jobs: Axis, phases: int) -> list[Field]:
     integers = (
         "first_use",  # -1 = not in the network
         "first_binding",
+        "cut_off",  # no way is left on which it could send: it is on no link, and waits where it would
         "held_at",  # the link that held it back when it got its present rate; -1 = none
         "n_phases",
         "phase",  # the Up phase that it is in or before; n_phases: in the tail; -1: before the iteration
@@ -229,10 +232,16 @@ def _trace_fields(trace: int) -> list[Field]:
     ]
 
 
+def cable_events(links: int) -> int:
+    """Ids that links add to the heap of events: their failures, and the next change of capacities."""
+    return links + 1 if links > 0 else 0
+
+
 def stay_fields(jobs: Axis, links: int, entries: Axis) -> list[Field]:
     """Between a network and the running jobs of a cluster (flows/sessions.py); `entries` of the decision log."""
     if links == 0:
         jobs, entries = Axis(JOB, 1), Axis(LOGGED, 1)
+    per_link = Axis(LINK, max(1, links))
     return [
         ("averages", "i8"),  # jobs on the network run at average rates, not phase by phase;
         ("asks_changes", "i8"),  # rates are asked too when who is there, or a shift, has changed:
@@ -245,6 +254,14 @@ def stay_fields(jobs: Axis, links: int, entries: Axis) -> list[Field]:
         ("asked_period_s", "f8", (jobs,)),
         ("n_leavers", "i8"),  # jobs that have left their GPUs at this instant,
         ("leaver", "i8", (jobs,), COUNTED),
+        ("link_mtbf_s", "f8"),  # mean time between failures of a cable; 0 = none fail
+        ("link_mttr_s", "f8"),
+        ("link_failures", "i8"),  # of all cables so far
+        ("links_change", "i8"),  # now and then: cables fail, or a file says so;
+        ("links_changed", "i8"),  # a cable has failed or come back, or a capacity is due to change
+        ("first_cable_event", "i8"),  # cables fail or come back by the number of a link; after them capacities change
+        ("cable_down", "i8", (per_link,)),  # 1 = the cable of which this is the first link has failed
+        ("cable_failures", "i8", (per_link,)),
         ("is_leaver", "i8", (jobs,)),  # codes.GONE; codes.BACK: and are on them again; 0 = neither
         ("log_seconds", "f8", (entries,), COUNTED),  # of a shift, with the other fields of log_fields
     ]

@@ -15,7 +15,7 @@ import numpy as np
 from ..base.errors import InputError
 from ..base.tiers import TIERS
 from ..numerics.bitset import words
-from .contention_fields import contention_fields, stay_fields
+from .contention_fields import cable_events, contention_fields, stay_fields
 from .field_axes import COUNTED, GPU, JOB, LAID, LOGGED, MEMO, SEAT, Axis, Field, dtype_of
 from .region_fields import MOST_REGIONS, clusters_in, events_in, region_fields
 from .rule_fields import backfill_fields, delay_fields, foresight_fields, room_fields, rule_fields, semantics_fields
@@ -281,12 +281,12 @@ def grant_fields(jobs: Axis, serves: Axis) -> list[Field]:
     return columns
 
 
-def event_fields(jobs: int, gpus: int, regions: int, auctions: int) -> list[Field]:
+def event_fields(jobs: int, gpus: int, regions: int, links: int, auctions: int) -> list[Field]:
     """The heap of next events: ids are jobs, then machines, then the scheduling round, then the next auction.
 
-    With regions then these, the links from each to each, and the look of the slow path.
+    With regions then these, the links from each to each, and the look of the slow path; with links these.
     """
-    ids = jobs + gpus + 2 + events_in(regions)
+    ids = jobs + gpus + 2 + events_in(regions) + cable_events(links)
     return [
         ("event_key", "f8", (ids,)),
         ("event_item", "i8", (ids,)),
@@ -447,7 +447,13 @@ def state_fields(capacity: Capacity) -> tuple[Field, ...]:
         + job_fields(jobs)
         + estimate_fields(jobs)
         + grant_fields(granted, granted if capacity.berths == 1 else jobs)
-        + event_fields(capacity.jobs, capacity.gpus, capacity.regions, max(capacity.gpus, AUCTIONS) if layered else 1)
+        + event_fields(
+            capacity.jobs,
+            capacity.gpus,
+            capacity.regions,
+            capacity.links,
+            max(capacity.gpus, AUCTIONS) if layered else 1,
+        )
         + queue_fields(jobs, classes)
         + cluster_fields(gpus, capacity.berths)
         + rule_fields(jobs, seats)

@@ -54,6 +54,58 @@ def test_rates_are_fair_at_any_time(seed, times):
         check_rates(run)
 
 
+@calm(80)
+@given(SEEDS, TIMES, st.integers(0, 1000))
+def test_rates_are_fair_when_links_carry_less_for_a_while(seed, times, pick):
+    run = random_run(seed)
+    whole, rng = run.capacity, random.Random(pick)
+    for until_s in times:
+        run.play(until_s)
+        link, scale = rng.randrange(len(whole)), rng.choice([0.25, 0.5, 0.9, 1.0])
+        now = whole[link] if scale == 1.0 else max(1.0, math.floor(whole[link] * scale))
+        run.capacity = np.where(np.arange(len(whole)) == link, now, run.capacity)
+        rows.set_capacity(run.records, 0, link, now, max(1.0, math.floor(now * run.carried)))
+        run.play(until_s)
+        check_rates(run)
+        run.play(until_s + 0.05)
+        check_rates(run)
+        times = [max(each, until_s + 0.05) for each in times]
+
+
+@calm(80)
+@given(SEEDS, TIMES, st.integers(0, 1000))
+def test_what_was_sent_on_one_way_is_sent_on_another(seed, times, pick):
+    """Whatever ways a job takes, none among them, the bytes of an iteration are sent once."""
+    run = random_run(seed)
+    rng, ways = random.Random(pick), [job.use for job in run.jobs]
+    crossed = 0.0
+    for until_s in times:
+        run.play(until_s)
+        job = rng.randrange(len(run.jobs))
+        if run.state.phase_of[job] >= 0 and len(ways[job].links):
+            left = run.state.bytes_left[job]
+            sent = run.state.send_rate[job] * (run.now_s - run.state.sent_since_s[job])
+            count = rng.randrange(len(ways[job].links) + 1)
+            assert rows.reroute(run.records, 0, job, ways[job].links[:count], ways[job].flows[:count])
+            assert run.state.cut_off[job] == (count == 0)
+            if run.state.is_sending[job]:
+                assert run.state.bytes_left[job] == max(0.0, left - sent)
+        run.play(until_s)
+        links = run.link_bytes
+        assert links.sum() >= crossed * (1 - 1e-12)
+        crossed = links.sum()
+        cut = run.state.cut_off[: len(run.jobs)] > 0
+        assert not run.state.send_rate[: len(run.jobs)][cut].any()
+        offered = np.zeros(len(run.capacity))
+        for number in range(len(run.jobs)):
+            use = int(run.state.first_use[number])
+            while use >= 0:
+                if run.state.is_sending[number]:
+                    offered[run.state.use_link[use]] += run.state.use_flows[use] * run.state.send_top[number]
+                use = int(run.state.use_after[use])
+        assert (run.state.link_offered[: len(run.capacity)] == offered).all()
+
+
 @calm(100)
 @given(SEEDS, TIMES)
 def test_no_iteration_is_faster_than_alone_and_no_byte_is_lost(seed, times):

@@ -194,6 +194,10 @@ def check_links(simulator: Any) -> None:
         for link, job, flows in by_link:
             carried[link] += flows * s.send_rate[job] * (s.is_sending[job] == 1)
         assert (carried <= s.link_capacity[:links]).all()
+    if s.links_change and not s.links_changed:  # else ways are laid before time passes
+        assert not s.link_users[:links][s.link_capacity[:links] == 0.0].any()
+        cut_off = (s.cut_off[: s.n_jobs] > 0) & (s.phase_of[: s.n_jobs] >= 0)
+        assert (s.first_use[: s.n_jobs][cut_off] < 0).all() and not s.send_rate[: s.n_jobs][cut_off].any()
 
 
 def computing_s(simulator: Any) -> np.ndarray:

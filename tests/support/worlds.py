@@ -42,6 +42,7 @@ from clustergym.simulator.workloads import Workload
 from clustergym.tests.support import random_sharing
 from clustergym.tests.support.geo_player import FirstCome, find_units
 from clustergym.tests.support.geo_player import random_run as regions_run
+from clustergym.tests.support.paths import DATA
 from clustergym.tests.support.random_contended import random_run as contended_run
 from clustergym.tests.support.random_groups import finish as finish_groups
 from clustergym.tests.support.random_groups import random_simulator as groups_simulator
@@ -365,12 +366,15 @@ class Contended(World):
 
 
 def random_contended(seed: int, large: bool = False) -> World:
-    """The simulators of random_contended.py; `large`: with up to 3,000 iterations a job instead of 60."""
+    """The simulators of random_contended.py, links may fail too; `large`: with up to 3,000 iterations a job, not 60."""
     rng = np.random.default_rng([seed, 2])
     failures = Failures(mtbf_s=60.0, mttr_s=5.0, checkpoint_s=2.0) if rng.random() < 0.3 else None
     words = ["mode=averaged"] if rng.random() < 0.2 else []
     estimates = str(rng.choice(["exact", "none", "lognormal:sigma=1"]))
     most = 3_000 if large else 60
+    if not words:  # links fail, or carry less for a while; both, one of them, or neither
+        words += [f"link_mtbf_s={rng.choice([20.0, 90.0])},link_mttr_s=4"] * int(rng.random() < 0.3)
+        words += [f"degraded={DATA / 'degraded_links.csv'}"] * int(rng.random() < 0.3)
     return Contended(contended_run(seed, most, failures=failures, words=words, estimates=estimates))
 
 
