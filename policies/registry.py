@@ -61,10 +61,15 @@ POLICIES: dict[str, Entry] = {
         "a random order and random GPUs, drawn from the seed: the baseline that everything should beat",
         (*BOTH, TIME_SHIFT, GEO, GROUPING),
     ),
+    "random-start": Entry(
+        ".random.random_starts:random_starts",
+        "in regions: while there are legal starts one of them, each as likely, also in place of lower priorities",
+        (GEO,),
+    ),
     "greedy": Entry(
         ".greedy.greedy:greedy",
         "shortest first; a job waits for a better tier if it ends sooner so; among groups the largest sum of rates",
-        (DELAY, GROUPING),
+        (DELAY, GEO, GROUPING),
     ),
     "fifo": Entry(
         ".ordered:backfilled",
@@ -73,10 +78,9 @@ POLICIES: dict[str, Entry] = {
         ("fifo",),
     ),
     "sjf": Entry(
-        ".ordered:backfilled",
+        ".shortest:shortest_job",
         "shortest job first, by isolated run time; running jobs are left alone; heads as fifo",
-        BOTH,
-        ("sjf",),
+        (*BOTH, GEO),
     ),
     "edf": Entry(
         ".ordered:ordered",
@@ -85,10 +89,16 @@ POLICIES: dict[str, Entry] = {
         ("edf",),
     ),
     "srtf": Entry(
-        ".ordered:ordered", "shortest remaining time first: made anew at each event, preemptive", first=("srtf",)
+        ".shortest:remaining",
+        "shortest remaining time first: made anew at each event, preemptive",
+        (DELAY, GEO),
+        ("srtf",),
     ),
     "srsf": Entry(
-        ".ordered:ordered", "shortest remaining service (GPUs x time left) first, preemptive", first=("srsf",)
+        ".shortest:remaining",
+        "shortest remaining service (GPUs x time left) first, preemptive",
+        (DELAY, GEO),
+        ("srsf",),
     ),
     "las": Entry(".ordered:las", "two-dimensional least attained service: queues by GPUs x time held, preemptive"),
     "tiresias": Entry(

@@ -9,6 +9,9 @@ from ..simulator.engine.view import ClusterView
 from .base import Policy
 from .planning import PlanningPolicy
 
+SLOW = "tetris-v2"  # who places tables unless told otherwise
+SCAN_S = 34.0  # between passes; paper mast, Sec. 5.4: how long one takes, on average; not how often it is made
+
 
 class Paths(Policy):
     """Asks the slow path whenever tables are due (`view.tables_due`), then the fast path.
@@ -25,6 +28,7 @@ class Paths(Policy):
     def __init__(self, name: str, fast: Policy, slow: PlanningPolicy | None) -> None:
         self.name = name
         self.fast, self.slow = fast, slow
+        self.knows_run_times = fast.knows_run_times
 
     def clock_for(self, view: Any) -> Any:
         """That of the fast path."""

@@ -1,4 +1,4 @@
-"""One name for two policies: a compiled rule where jobs run on GPUs, and another one where they run in groups."""
+"""One name for several policies: a compiled rule where jobs run on GPUs, others in groups or in regions."""
 
 from __future__ import annotations
 
@@ -16,28 +16,53 @@ from .base import Policy, RulePolicy
 
 
 class Twofold(RulePolicy):
-    """Plays on GPUs as a rule, and among groups on parameter servers as a policy of theirs; the view says which.
+    """Plays on GPUs as a rule, and elsewhere as another policy; the view says where.
 
     Args:
         rule: the one on GPUs.
-        groups: makes the one among groups, when it is asked for.
+        groups: makes the one among groups on parameter servers, when it is asked for; None: the rule's own.
         for_groups: names of the parameters that only that one takes.
         for_gpus: and of those that only the rule takes.
+        regions: makes the one in regions; None: there is none.
+        for_regions: names of the parameters that only that one takes.
     """
 
     def __init__(
         self,
         rule: RulePolicy,
-        groups: Callable[[], Policy],
+        groups: Callable[[], Policy] | None = None,
         for_groups: Collection[str] = (),
         for_gpus: Collection[str] = (),
+        regions: Callable[[], Policy] | None = None,
+        for_regions: Collection[str] = (),
     ) -> None:
         super().__init__(rule.name, rule.rule, rule.at_auctions)
-        self._make_groups, self._for_groups, self._for_gpus = groups, frozenset(for_groups), frozenset(for_gpus)
+        self._make_groups, self._make_regions = groups, regions
+        self._only = {
+            "on GPUs": frozenset(for_gpus),
+            "where jobs run in groups": frozenset(for_groups),
+            "in regions": frozenset(for_regions),
+        }
 
     @cached_property
     def _groups(self) -> Policy:
+        assert self._make_groups is not None
         return self._make_groups()
+
+    @cached_property
+    def in_regions(self) -> Policy | None:
+        """The one that plays in regions."""
+        return None if self._make_regions is None else self._make_regions()
+
+    @property
+    def fast(self) -> Policy | None:
+        """Its half that places workloads, in regions."""
+        return getattr(self.in_regions, "fast", None)
+
+    @property
+    def slow(self) -> Policy | None:
+        """Its half that places tables, in regions."""
+        return getattr(self.in_regions, "slow", None)
 
     def among_groups(self) -> Policy:
         """The one that plays where jobs run in groups on parameter servers.
@@ -45,11 +70,9 @@ class Twofold(RulePolicy):
         Raises:
             InputError: a parameter was given that it does not take.
         """
-        for name in sorted(self.given & self._for_gpus):
-            expected = ", ".join(sorted(self._for_groups)) or "none"
-            raise InputError(
-                f"policy {self.name}: {name} is a parameter on GPUs; where jobs run in groups expected {expected}"
-            )
+        if self._make_groups is None:
+            return self
+        self._expect_taken("where jobs run in groups")
         self._groups.name, self._groups.given = self.name, self.given
         return self._groups
 
@@ -59,16 +82,15 @@ class Twofold(RulePolicy):
         Raises:
             InputError: a parameter was given that it does not take.
         """
-        for name in sorted(self.given & self._for_groups):
-            expected = ", ".join(sorted(self._for_gpus)) or "none"
-            raise InputError(
-                f"policy {self.name}: {name} is a parameter where jobs run in groups; on GPUs expected {expected}"
-            )
+        self._expect_taken("on GPUs")
         return super().rule_under(semantics)
 
     def clock_for(self, view: Any) -> Any:
-        """The rule, or the terms of whoever plays among groups."""
-        return self.among_groups().clock_for(view) if isinstance(view, GroupView) else super().clock_for(view)
+        """The rule, or the terms of whoever plays there."""
+        if isinstance(view, GroupView):
+            return self.among_groups().clock_for(view)
+        found = self._where(view)
+        return super().clock_for(view) if found is None else found.clock_for(view)
 
     def decider(self, simulator: Simulator | GroupSimulator) -> Policy | None:
         """The one that plays there, where it must be asked."""
@@ -78,10 +100,27 @@ class Twofold(RulePolicy):
 
     def decide(self, view: Any) -> Decision:
         """The next decision of whoever plays there."""
-        if isinstance(view, GroupView):
-            return self.among_groups().decide(view)
-        return super().decide(view)
+        found = self._where(view)
+        return super().decide(view) if found is None else found.decide(view)
 
     def why(self, view: Any, decision: Decision) -> str:
         """What whoever plays there says."""
-        return self.among_groups().why(view, decision) if isinstance(view, GroupView) else super().why(view, decision)
+        found = self._where(view)
+        return super().why(view, decision) if found is None else found.why(view, decision)
+
+    def _where(self, view: Any) -> Policy | None:
+        """Whoever plays in place of the rule, where the view is of something else than GPUs."""
+        if isinstance(view, GroupView):
+            return self._groups if self._make_groups is not None else None
+        if view.workload.geo is None or self.in_regions is None:
+            return None
+        self._expect_taken("in regions")
+        return self.in_regions
+
+    def _expect_taken(self, where: str) -> None:
+        """InputError if a parameter was given that is for elsewhere alone."""
+        taken = self._only[where]
+        for elsewhere, names in self._only.items():
+            for name in sorted(self.given & (names - taken)) if elsewhere != where else ():
+                expected = ", ".join(sorted(taken)) or "none"
+                raise InputError(f"policy {self.name}: {name} is a parameter {elsewhere}; {where} expected {expected}")

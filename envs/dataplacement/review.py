@@ -34,6 +34,12 @@ def candidate_of(decision: TableDecision) -> int:
     return candidate_at(int(decision.region), KINDS.index(type(decision)))
 
 
+def noted_as(decision: TableDecision) -> int:
+    """The number by which a decision is remembered: its candidate; below 0 where it completes a copy."""
+    candidate = candidate_of(decision)
+    return -candidate if isinstance(decision, Replicate) and decision.whole else candidate
+
+
 @dataclass(frozen=True)
 class TableUsers:
     """Who reads tables, and where they could run: jobs, one row each.
@@ -124,6 +130,9 @@ class PlacementReview:
     def decision(self, candidate: int) -> TableDecision:
         """What a candidate from the third on stands for."""
         region, kind = divmod(candidate - FIRST_REGION, len(KINDS))
+        if KINDS[kind] is Replicate:
+            has_part = int(self.simulator.plain.record["table_wanted"][self.offered]) >> region & 1
+            return Replicate(self.offered, region, whole=bool(has_part))
         return KINDS[kind](self.offered, region)
 
     def legal(self) -> np.ndarray:
@@ -137,7 +146,7 @@ class PlacementReview:
 
     def allows(self, decision: TableDecision) -> bool:
         """Whether a decision can be carried out now, within the quota, and was not made at this instant already."""
-        if candidate_of(decision) in self.decided.get(decision.table, ()) or is_idle(self.simulator.view, decision):
+        if noted_as(decision) in self.decided.get(decision.table, ()) or is_idle(self.simulator.view, decision):
             return False
         try:
             check_table(self.simulator, decision)
@@ -174,7 +183,7 @@ class PlacementReview:
     def choose(self, candidate: int) -> TableDecision:
         """Note a decision that is about to be carried out, and return it."""
         decision = self.decision(candidate)
-        self.decided.setdefault(self.offered, set()).add(candidate)
+        self.decided.setdefault(self.offered, set()).add(noted_as(decision))
         self._chosen = self.offered
         self.spent_bytes += copied_bytes(self.simulator, decision)
         return decision

@@ -47,7 +47,7 @@ class GeoEnv(PythonStepEnv):
         tables_every_s: seconds, > 0.
         round: seconds; decision points come at its multiples only (0: at every event).
         clusters: K, 1 to 16: clusters that a waiting workload is offered; of more those with the best scores.
-        region_slots: regions in the observation, 1 to 64, the first ones.
+        region_slots: regions that there is room for in the observation, 1 to 64; a cluster with more is refused.
         slots, running_slots: waiting and running workloads in the window, 1 to 256 and 0 to 256.
         order: which workloads the window shows first: `priority`, then by arrival; `arrival`; `shortest` (isolated run
             time) or `smallest` (units).

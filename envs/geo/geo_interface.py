@@ -85,7 +85,7 @@ class GeoInterface(PythonStepInterface):
 
     def lay(self, simulator: Simulator) -> None:
         """Start looking at a run, whatever its state; its window is put into this one's order."""
-        _expect_regions(simulator)
+        _expect_regions(simulator, int(self.window.region_slots))
         super().lay(simulator)
         self._clear()
         self._lay_arrays()
@@ -269,8 +269,12 @@ def slow_half_of(tables: str | Decider | None) -> Decider | None:
     return slow
 
 
-def _expect_regions(simulator: Simulator) -> None:
+def _expect_regions(simulator: Simulator, region_slots: int) -> None:
     if simulator.workload.geo is None:
         raise InputError(
             f"workload {simulator.workload.name!r} asks nothing of regions; expected one that does, as mast-like"
+        )
+    if simulator.topology.num_regions > region_slots:
+        raise InputError(
+            f"region_slots = {region_slots}: expected {simulator.topology.num_regions} or more, one a region"
         )

@@ -77,7 +77,8 @@ Assignments = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE...",
-        help="An option of the simulated cluster, or window=START/END; several, or repeated.",
+        help="An option of the simulated cluster, window=START/END, or in regions by=level|tenant|region; several, or "
+        "repeated.",
     ),
 ]
 Logdir = Annotated[
@@ -264,6 +265,8 @@ def _print(
         return
     table.print_setting(out(), setting, words, seeds)
     table.print_table(out(), runs)
+    if setting.by is not None:
+        table.print_groups(out(), runs, setting.by)
     if baseline is not None:
         table.print_comparison(out(), runs, baseline)
     for note in notes:

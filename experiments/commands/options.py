@@ -159,7 +159,7 @@ def described_setting(
         words = pairs(assignments)
         if "elastic" in words:
             raise BadArgument(ELASTIC)
-        options = _options(env_id, {key: value for key, value in words.items() if key != "window"})
+        options = _options(env_id, {key: value for key, value in words.items() if key not in OF_METRICS})
         choose(oversize, ("error", "drop", "cap"), "value of --oversize")
         setting = Setting.of(
             env_id,
@@ -169,6 +169,7 @@ def described_setting(
             format=_format(workload, format, options.get("semantics", "events")),
             oversize=oversize,  # type: ignore[arg-type]
             window=words.get("window"),
+            by=words.get("by"),
             **options,
         )
         _expect_used(setting, options)
@@ -180,11 +181,14 @@ def described_setting(
         return assumed(setting, {**words, **({} if network is None else {"network": network})})
 
 
+OF_METRICS = ("window", "by")  # keys of `--set` that say of what metrics are
+
+
 def keys_of(env_id: str) -> list[str]:
     """The keys of `--set` in an environment."""
     from ...envs.configured import options_of
 
-    return [*options_of(env_id), "window"]
+    return [*options_of(env_id), *OF_METRICS]
 
 
 def told_options() -> str:
@@ -208,7 +212,7 @@ def _options(env_id: str, words: Mapping[str, str]) -> dict[str, Any]:
     from ...envs.configured import config_class, expect_option
 
     for key in words:
-        expect_option(env_id, key, "window")
+        expect_option(env_id, key, *OF_METRICS)
     return config_class(env_id).from_words(words, "--set")
 
 

@@ -21,6 +21,7 @@ from ..console.terminal import (
     warnings_on_one_line,
     written_whole,
 )
+from .evaluate import Assignments
 from .options import Format, Json, Quiet, Seed, TrustPy, TrustZip, chosen_policies, described_setting, open_setting
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def render(
     oversize: Annotated[
         str, typer.Option("--oversize", metavar="error|drop|cap", help="Jobs larger than the cluster.")
     ] = "error",
+    set_: Assignments = None,
     seed: Seed = 0,
     frames: Annotated[
         int, typer.Option("--frames", min=1, max=1000, help="At most so many frames, evenly among decision points.")
@@ -80,7 +82,11 @@ def render(
             kind = _kind_of(file)
         _expect_fitting(kind, at, size)
         pixels = _size(size)
-        setting = described_setting(env, workload, topology, network, format=format, oversize=oversize, assume=True)
+        words = {"workload": workload, "topology": topology, "network": network}
+        given = tuple(set_ or ())
+        setting = described_setting(env, **words, assignments=given, format=format, oversize=oversize, assume=True)
+        if setting.window is not None or setting.by is not None:
+            raise BadArgument("--set: window= and by= are of metrics, not of pictures; leave them out")
         if len(chosen_policies([policy], setting.environment, setting.config.semantics.describe())) > 1:
             raise BadArgument(f"--policy {policy!r}: expected one policy")
         open_setting(setting, seed)

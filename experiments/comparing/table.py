@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...policies import Policy, make_for
 from ...simulator.rules.rule import Rule
 from ..console.terminal import plain_table
+from ..playing.by_group import METRICS, name_of
 from ..playing.runs import Run, grouped, is_one, same_as
 from ..settings.describing import describe_load, describe_network, describe_topology, describe_workload, semantics_of
 from ..settings.evaluation_setting import Setting
@@ -30,7 +31,15 @@ COLUMNS: Mapping[str, tuple[str, str, int]] = {
     "cpu_utilisation": ("CPU use", "%", +1),
     "network_utilisation": ("network use", "%", +1),
     "preemptions": ("preempted", "", 0),
+    "slo_violation_rate": ("late\nstarts", "%", -1),
+    "allocation_rate": ("GPUs\nallocated", "%", +1),
+    "data_wait_rate": ("data\nwaits", "%", -1),
+    "bytes_moved": ("copied", "TB", 0),
 }
+IN_REGIONS = ("slo_violation_rate", "allocation_rate", "data_wait_rate", "bytes_moved")
+NOT_THERE = ("makespan", "gpu_utilisation")  # which say less there, and leave room for these
+ONLY_THERE = "home_start_rate"  # a metric of runs over regions alone
+FACTORS = {"%": 100.0, "TB": 1e-12}  # from a metric to what is shown
 BESIDE = {"gpu_utilisation": "cpu_utilisation"}  # not shown where there is the other, which says what is used there
 MARK = "*"
 KNOWS = "knows\nrun\ntimes"  # header of the column that says whether a policy knows how long jobs run
@@ -108,7 +117,9 @@ def ranges(seeds: Sequence[int]) -> str:
 def shown_columns(metrics: Sequence[Collection[str]]) -> list[str]:
     """Of the metrics that runs have, those of all that a table shows."""
     common = set.intersection(*map(set, metrics)) if metrics else set()
-    return [name for name in COLUMNS if name in common and BESIDE.get(name) not in common]
+    found = [name for name in COLUMNS if name in common and BESIDE.get(name) not in common]
+    left_out = NOT_THERE if ONLY_THERE in common else IN_REGIONS
+    return [name for name in found if name not in left_out]
 
 
 def print_table(console: Console, runs: Sequence[Run]) -> None:
@@ -149,6 +160,26 @@ def print_table(console: Console, runs: Sequence[Run]) -> None:
         console.print("; ".join(notes), style="dim", markup=False)
     for line in [*_alone(runs), *same_as(runs)]:
         console.print(line, style="dim", markup=False)
+
+
+def print_groups(console: Console, runs: Sequence[Run], by: str) -> None:
+    """Print a row for each policy and group of jobs: means over the seeds that have jobs in it."""
+    table = plain_table(padding=(0, 1, 0, 0))
+    for header in ("policy", by):
+        table.add_column(header, overflow="fold")
+    for header in ("JCT mean\n[s]", "queueing\n[s]", "late starts\n[%]", "data waits\n[%]", "finished"):
+        table.add_column(_text(header), justify="right", no_wrap=True)
+    for policy, mine in grouped(runs).items():
+        names = dict.fromkeys(name for run in mine for name in run.metrics if name.startswith(f"{METRICS[0]}["))
+        for group in (name.partition("=")[2][:-1] for name in names):
+            cells = []
+            for metric in METRICS:
+                told = [run.metrics.get(name_of(metric, by, group), math.nan) for run in mine]
+                known = [value for value in told if not math.isnan(value)]
+                factor = 100.0 if metric.endswith("_rate") else 1.0
+                cells.append(_text(f"{factor * sum(known) / len(known):,.1f}" if known else "-"))
+            table.add_row(_text(broken(policy)), _text(group), *cells)
+    console.print(table)
 
 
 def _alone(runs: Sequence[Run]) -> list[str]:
@@ -236,7 +267,7 @@ def _best(name: str, estimates: Mapping[str, Mapping[str, Estimate]]) -> set[str
 
 
 def _cell(name: str, value: Estimate, is_best: bool, interval: bool) -> Text:
-    factor = 100.0 if COLUMNS[name][1] == "%" else 1.0
+    factor = FACTORS.get(COLUMNS[name][1], 1.0)
     digits = _digits(name, value, factor)
     mean = f"{factor * value.mean:,.{digits}f}" if not math.isnan(value.mean) else "-"
     cell = _text(mean + (MARK if is_best else " "), "bold green" if is_best else "")

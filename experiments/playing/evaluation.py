@@ -19,6 +19,7 @@ from ...simulator.profiles.skew import jobs_taken_for_skewed
 from ...simulator.rules.rule import SKEW_PLACERS
 from ...simulator.workloads import Workload
 from ..settings.evaluation_setting import Setting, depends_on_seed, workload_of
+from .by_group import by_group
 from .executors import Executor, elsewhere
 from .group_timeline import group_timeline, group_words
 from .recording import ABOUT_TABLES, HAPPENINGS, WORDS, Recorded, Timeline, decisions, timeline
@@ -84,6 +85,8 @@ def play(
     rows = tuple(_decision_rows(simulator, kept))
     counted = Window.load(setting.window).of(simulator.state) if setting.window else np.ones(len(workload), bool)
     metrics = simulator.metrics() if setting.window is None else _of_window(setting, given, workload, seed, simulator)
+    if setting.by is not None:
+        metrics |= by_group(simulator, setting.by, counted)
     jct_s = simulator.jobs()["jct_s"][counted]
     knows = run_times_known(policy, simulator.estimates)
     return Run(word_of(player), seed, metrics, int(counted.sum()), jct_s[np.isfinite(jct_s)], rows, seen, knows)

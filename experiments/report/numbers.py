@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..comparing.intervals import FEWEST_TO_TELL, Estimate
-from ..comparing.table import COLUMNS, shown_columns
+from ..comparing.table import COLUMNS, FACTORS, shown_columns
 from ..playing.runs import twins
 from .load import Entry, Section
 
@@ -73,7 +73,7 @@ def _best(name: str, estimates: Mapping[str, Estimate]) -> set[str]:
 def _cell(name: str, value: Estimate, is_best: bool) -> Cell:
     if math.isnan(value.mean):
         return Cell("-", "", False)
-    factor = 100.0 if COLUMNS[name][1] == "%" else 1.0
+    factor = FACTORS.get(COLUMNS[name][1], 1.0)
     low, mean, high = (_rounded(factor * number, factor * value.mean) for number in (value.low, value.mean, value.high))
     return Cell(mean, "" if value.is_sure else f"{low} to {high}", is_best)
 

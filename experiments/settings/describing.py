@@ -78,8 +78,12 @@ def describe_load(setting: Setting, seeds: Sequence[int]) -> str:
 
 
 def describe_topology(word: Any, unit: str = "GPUs") -> str:
-    """The topology's word and its size; `unit`: what jobs run on."""
+    """The topology's word and its size; `unit`: what jobs run on. Machines without GPUs are told apart."""
     topology = Topology.load(word)
-    counts = {unit: topology.num_gpus, "machines": topology.num_machines, "racks": topology.num_racks}
+    cpus = topology.num_cpu_machines
+    counts = {unit: topology.num_gpus - cpus, "machines": topology.num_machines, "racks": topology.num_racks}
+    if cpus:
+        own = {"GPU machines": topology.num_machines - cpus, "CPU machines": cpus}
+        counts = {unit: topology.num_gpus - cpus, **own, "racks": topology.num_racks}
     sizes = ", ".join(f"{count:,} {noun if count > 1 else noun.removesuffix('s')}" for noun, count in counts.items())
     return f"{shown_word(word)} ({sizes})"

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from ...envs.configured import config_class, config_of
 from ...envs.registration import ENVIRONMENTS, resolve
 from ...policies import Policy
-from ...simulator.base.names import parse_name
+from ...simulator.base.names import choose, parse_name
 from ...simulator.cluster.topology import Topology
 from ...simulator.configuration.cluster_config import SimulatedCluster
 from ...simulator.configuration.network_choice import Network, load_network
@@ -28,6 +28,9 @@ from ...simulator.workloads import is_path as is_trace
 NAMED = ("topology", "workload", "network")  # fields of a setting that name what may be a file, or a user's own
 
 
+GROUPS = ("level", "tenant", "region")  # of jobs over regions, of which there are metrics (playing/by_group.py)
+
+
 @dataclass(frozen=True)
 class Setting:
     """What policies are compared on: all but the policy and the seed.
@@ -40,6 +43,7 @@ class Setting:
         oversize: what to do with jobs larger than the cluster (`error`, `drop`, `cap`).
         window: "START/END", seconds since the first arrival: metrics are of that time and the jobs that arrive in it
             (simulator/engine/time_window.py); None: of the whole run.
+        by: metrics are also of each `level`, `tenant` or `region` (playing/by_group.py); None: of all jobs alone.
     """
 
     environment: str
@@ -48,6 +52,7 @@ class Setting:
     format: str | None = None
     oversize: Literal["error", "drop", "cap"] = "error"
     window: str | None = None
+    by: str | None = None
 
     @classmethod
     def of(
@@ -60,12 +65,13 @@ class Setting:
         format: str | None = None,
         oversize: Literal["error", "drop", "cap"] = "error",
         window: str | None = None,
+        by: str | None = None,
         **options: Any,
     ) -> Setting:
         """The setting of an environment, by id or short name; what is None or not given is as there.
 
         Args:
-            environment, topology, workload, network, format, oversize, window: see the class.
+            environment, topology, workload, network, format, oversize, window, by: see the class.
             options: of the cluster, as the environment's keyword arguments.
 
         Raises:
@@ -74,7 +80,9 @@ class Setting:
         env_id = resolve(environment)
         workload = ENVIRONMENTS[env_id].defaults["workload"] if workload is None else workload
         told = Window.load(window).describe() if window else None
-        return cls(env_id, workload, config_of(env_id, topology, network, **options), format, oversize, told)
+        if by is not None:
+            choose(by, GROUPS, "by")
+        return cls(env_id, workload, config_of(env_id, topology, network, **options), format, oversize, told, by)
 
     @classmethod
     def from_words(cls, words: Mapping[str, Any]) -> Setting:
@@ -115,6 +123,7 @@ class Setting:
         """All that it is, as one can write it down: of an object what to call it."""
         own = {"environment": self.environment, "workload": shown_word(self.workload)}
         more = {"format": self.format, "oversize": self.oversize, "window": self.window}
+        more |= {} if self.by is None else {"by": self.by}
         return own | self.config.words() | more
 
 

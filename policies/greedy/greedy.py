@@ -49,11 +49,15 @@ from ...simulator.rules.rule import Rule
 from ..base import RulePolicy
 from ..harmony.local_search import STEPS
 from ..harmony.oracle import HOLDS_S, Greedy
+from ..shortest import in_regions
+from ..two_paths import SCAN_S, SLOW
 from ..twofold import Twofold
 
 MARGIN = 0.9
 FOR_GROUPS = ("remaining", "power", "steps", "holds_s", "disk")
 FOR_GPUS = ("margin", "placer", "preemption_cost", "round", "preempt", "theta", "exponent")
+FOR_REGIONS = ("levels", "preempts", "slow", "scan_s")
+THETA, EXPONENT = 1.2, 0.5  # with `preempt=on`, and in regions
 
 
 def greedy(
@@ -69,8 +73,14 @@ def greedy(
     steps: int = STEPS,
     holds_s: float = HOLDS_S,
     disk: Literal["counted", "ignored"] = "counted",
+    levels: Literal["on", "off"] = "off",
+    preempts: Literal["off", "lower", "any"] = "any",
+    slow: str = SLOW,
+    scan_s: float = SCAN_S,
 ) -> Twofold:
     """Shortest first, waiting where it pays; among groups on parameter servers the largest sum of rates.
+
+    In regions least time left x GPUs^0.5 first; who has 1.2 times as much may be stopped (policies/mast/ordering.py).
 
     Args:
         margin: a job takes free GPUs if its predicted end is at most this share of the one after waiting; >= 0, or inf.
@@ -82,12 +92,14 @@ def greedy(
             with `preempt=on` only, where it is 1.2 by default.
         exponent: of the GPUs, in the weights; 0 to 8; with `preempt=on` only, where it is 0.5 by default.
         remaining, power, steps, holds_s, disk: among groups only, as of `harmony.searching.Greedy`.
+        levels, preempts, slow, scan_s: in regions only.
     """
     groups = partial(Greedy, remaining, power, steps, holds_s, disk)
     if (power, steps, holds_s) != (None, STEPS, HOLDS_S):
         groups()  # a mistake in these is told now, whoever plays
     rule = _on_gpus(margin, placer, preemption_cost, round, preempt, theta, exponent)
-    return Twofold(RulePolicy("greedy", rule), groups, FOR_GROUPS, FOR_GPUS)
+    regions = partial(in_regions, "greedy", levels, preempts, THETA, EXPONENT, slow, scan_s)
+    return Twofold(RulePolicy("greedy", rule), groups, FOR_GROUPS, FOR_GPUS, regions, FOR_REGIONS)
 
 
 def _on_gpus(

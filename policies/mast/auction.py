@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ...simulator.compiler.jit import entry, kernel
+from ...simulator.jobs.remaining_time import isolated_left_s
 from ...simulator.regions.region_starts import candidate_regions
 from .place_search import (
     NO_PLAN,
@@ -24,6 +25,7 @@ from .place_search import (
     was_refused,
 )
 from .region_units import ASKED, IMPORTANCES, LEAVES, NONE, PARTS, SPARED, TAKEN, forget_all, release, unit_count
+from .victims import ANYBODY, NOBODY, STOPS, weigh_up
 
 EXHAUSTIVE, FIRST_FIT = 0, 1
 ALLOCATION, JOINT, REMEMBERS, LENGTH, MOVED = 0, 1, 2, 3, 4  # of `option`
@@ -39,7 +41,11 @@ class Queue(NamedTuple):
     only: Any  # (J,), by workload: the one cluster for part 0, -1: any
     region: Any  # (J,), by place in the queue: where it was placed in this pass, -1
     movable: Any  # (J,), by place: whether it was placed without preemption
-    option: Any  # (5,): allocation, how many are placed jointly, use the negative cache, pending; moved, or -1
+    option: Any  # (7,): allocation, how many are placed jointly, use the negative cache, pending; moved, or -1; victims
+    base: Any  # (J,), by workload: importance by the priority that counts, where run times say who may be stopped
+    size: Any  # float64 (J,), GPUs in the weights
+    weight: Any  # float64 (J,), time left x GPUs, seconds
+    limit: Any  # float64 (1,): how many times as much a victim has at least
 
 
 @kernel
@@ -93,7 +99,10 @@ def first_fit(r, job, kind, need, bits, remembers, now_s):
 def _serve(r, q, job, now_s):
     if q.option[ALLOCATION] == FIRST_FIT and q.only[job] == NONE:
         return first_fit(r, job, q.kind, q.need, q.bits[job], q.option[REMEMBERS], now_s)
-    region = award(r, job, q.kind, q.need, q.bits[job], q.only[job], True, q.option[REMEMBERS], now_s)
+    preempts, remembers = q.option[STOPS] != NOBODY, q.option[REMEMBERS]
+    if q.option[STOPS] == ANYBODY:
+        weigh_up(r, q, job, now_s)
+    region = award(r, job, q.kind, q.need, q.bits[job], q.only[job], preempts, remembers, now_s)
     if region != NONE:
         release_cache(r, job, region)
     return region
@@ -174,6 +183,12 @@ def _move(r, q, earlier, job, now_s):
     return region
 
 
+@kernel
+def _weigh(s, g, q, job):
+    q.base[job] = IMPORTANCES - 1 - g.level[job]
+    q.weight[job] = isolated_left_s(s, job) * q.size[job]
+
+
 @entry
 def open_queue(states, row, r, g, q, count):
     """Modify in place: the pending workloads of a ranking `g` of GMS queue. Returns how many lack tables.
@@ -189,6 +204,10 @@ def open_queue(states, row, r, g, q, count):
         r.importance[job] = IMPORTANCES - 1 - g.level[job]
         r.start_s[job] = s.now_s
         lacking += q.bits[job] == 0
+        if q.option[STOPS] == ANYBODY:
+            _weigh(s, g, q, job)
+    for place_ in range(s.running if q.option[STOPS] == ANYBODY else 0):
+        _weigh(s, g, q, s.runner[place_])
     q.option[LENGTH] = count
     return lacking
 

@@ -1,15 +1,20 @@
 """Copies for workloads that no region can run: "MAST will start data replication" (paper mast, Sec. 4.3).
 
 The paper does not say where to. Here: of the regions that could hold the workload and are up, the one that lacks the
-fewest bytes of its tables that are not on the way yet, the lowest number among equals. If it has no room for them, the
-next one; if none has, one makes room: replicas that nobody there reads are dropped, then homes of other tables move to
+fewest bytes of its tables that are not on the way yet; among equals the one where units of the first part's type are
+least loaded, then the lowest number. If it has no room for them, the next one; if none has, one makes room: replicas
+that nobody there reads are dropped, then homes of other tables move to
 where the fewest bytes of them are missing, the largest first. So nothing more is asked while copies are on the way.
+
+For a workload that needs fresh data homes move, to where the fewest bytes are missing and there is room; a home stays
+where a workload that waits for GPUs needs it, and one that moves is not asked to move on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -60,22 +65,60 @@ class _Storage:
         """Add what a job needs."""
         view = self.view
         up = set(view.up_regions)
-        needs: list[tuple[int, int, list[int]]] = []
+        needs: list[tuple[int, float, int, list[int]]] = []
+        if view.record["job_fresh"][job]:
+            self._bring_home(job, sorted(up & set(view.hosts_of(job))))
+            return
         for region in view.hosts_of(job):
             tables = [table for table in view.tables_of(job).tolist() if not self._is_there(table, region)]
             if region in up and all(set(view.copies(table)) & up for table in tables):
-                needs.append((sum(self._bytes(table, region) for table in tables), region, tables))
-        needs.sort(key=lambda need: need[:2])
-        for needed, region, tables in needs:
+                missing = sum(self._bytes(table, region) for table in tables)
+                needs.append((missing, self._load(job, region), region, tables))
+        needs.sort(key=lambda need: need[:3])
+        for needed, _, region, tables in needs:
             if needed <= self.room[region]:
                 self._copy(region, tables)
                 return
-        if all(tables for _, _, tables in needs):  # else one only waits for copies on the way
-            for needed, region, tables in needs:
+        if all(tables for *_, tables in needs):  # else one only waits for copies on the way
+            for needed, _, region, tables in needs:
                 if self._make_room(job, region, needed):
                     if needed <= self.room[region]:
                         self._copy(region, tables)
                     return
+
+    def _bring_home(self, job: int, regions: list[int]) -> None:
+        """Move the homes of what a job with fresh data reads together; not those that others need where they are."""
+        view, tables = self.view, self.view.tables_of(job).tolist()
+        moving = any(view.moving_to(table) is not None or table in self._moved for table in tables)
+        if moving or self._settled & set(tables):
+            return
+        needs = [
+            (sum(view.missing_bytes(table, region) for table in tables), self._load(job, region), region)
+            for region in regions
+        ]
+        for needed, _, region in sorted(needs):
+            away = [table for table in tables if view.home(table) != region]
+            if needed <= self.room[region] and not any(region in view.doomed(table) for table in away):
+                self.decisions += [Move(table, region) for table in away]
+                self.room[region] -= needed
+                self._moved |= set(away)
+                self._settled |= set(tables)
+                return
+
+    def _load(self, job: int, region: int) -> float:
+        """Units of the type of a job's first part that are not free in a region, over all that are there."""
+        s = self.view.record
+        clusters = int(s["n_clusters"])
+        there = (s["cluster_region"][:clusters] == region) & (s["cluster_type"][:clusters] == s["part_type"][job, 0])
+        units = float(s["cluster_gpus"][:clusters][there].sum())
+        return 1.0 - float(s["cluster_free"][:clusters][there].sum()) / max(units, 1.0)
+
+    @cached_property
+    def _settled(self) -> set[int]:
+        """Tables whose homes lie as a waiting job that needs fresh data wants them, and so stay until it has begun."""
+        view = self.view
+        content = [job for job in _pending(view) if view.record["job_fresh"][job] and view.regions_of(job)]
+        return {table for job in content for table in view.tables_of(job).tolist()}
 
     def _copy(self, region: int, tables: list[int]) -> None:
         for table in tables:
@@ -109,8 +152,9 @@ class _Storage:
         for table in here:
             if short > 0 and self._may_go(table, region):
                 done.append(Drop(table, region))
-                room[region] += int(s["replica_size"][table])
-                short -= int(s["replica_size"][table])
+                held = "table_size" if int(s["table_whole"][table]) >> region & 1 else "replica_size"
+                room[region] += int(s[held][table])
+                short -= int(s[held][table])
         for table in here:
             if short <= 0 or not self._may_move(table, region):
                 continue

@@ -35,7 +35,10 @@ from ...simulator.base.codes import RUNNING, WAITING, WORD
 from ...simulator.base.errors import InputError
 from ...simulator.cluster.region_hardware import LEVELS
 from ...simulator.compiler.jit import entry, kernel
+from ...simulator.jobs.remaining_time import isolated_left_s, isolated_whole_s
+from ...simulator.numerics.rounding import rounded
 from ...simulator.warehouse.demands import Demands
+from .ordering import BY_CREDIT, BY_WHOLE, Ordering
 
 DAY_S = 86_400.0
 
@@ -46,6 +49,7 @@ def lay_ranking(
     age_cap_s: float = DAY_S,
     fair_weight: float = 1.0,
     window_s: float = DAY_S,
+    ordering: Ordering | None = None,
 ) -> Ranking:
     """The arrays of a scan pass for these workloads.
 
@@ -55,6 +59,7 @@ def lay_ranking(
         age_cap_s: a longer wait earns no more, seconds, C_age_cap.
         fair_weight: credits between a tenant that uses nothing and one that uses everything, >= 0.
         window_s: over which resources are averaged, seconds, > 0.
+        ordering: by what workloads are served; None: by credit.
 
     Raises:
         InputError: a number out of range.
@@ -65,12 +70,15 @@ def lay_ranking(
     if not 0.0 < window_s < math.inf:
         raise InputError(f"window_s = {window_s:g}: expected seconds > 0")
     jobs, tenants = len(demands), len(demands.quota)
+    ordering = ordering or Ordering()
     return Ranking(
         own=np.array(demands.level, np.int64),
         tenant=np.array(demands.tenant, np.int64),
         asked=np.array(demands.asked, np.int64),
         quota=np.array(demands.quota, np.int64),
         weight=np.array([age_weight / DAY_S, age_cap_s, fair_weight, window_s]),
+        by=ordering.code,
+        size=ordering.sizes(demands, ordering.key_exponent),
         level=np.array(demands.level, np.int64),
         credit=np.zeros(jobs),
         order=np.zeros(jobs, np.int64),
@@ -97,9 +105,11 @@ class Ranking(NamedTuple):
     asked: Any  # (J, 2), GPUs and CPU machines
     quota: Any  # (N, 2)
     weight: Any  # float64 (4,)
+    by: Any  # (2,): what is ordered by, and whether levels come first
+    size: Any  # float64 (J,), what times of an order by run times are multiplied by
 
     level: Any  # (J,), the priority that counts, of running and pending ones
-    credit: Any  # float64 (J,), of pending ones
+    credit: Any  # float64 (J,), of pending ones; where run times decide minus the seconds that do
     order: Any  # (J,), pending ones as they are served
     key: Any  # float64 (J,), scratch: what is sorted by
     spare: Any  # (J,), scratch
@@ -226,6 +236,12 @@ def _credit(s, g, job):
 
 
 @kernel
+def _seconds(s, g, job):
+    """Run time of a workload, whole or what is left, as far as it is known, times its size."""
+    return rounded(g.size[job] * (isolated_whole_s(s, job) if g.by[0] == BY_WHOLE else isolated_left_s(s, job)))
+
+
+@kernel
 def _list_pending(s, g):
     """Modify the ranking in place: pending workloads by number, their credits and keys. Returns how many."""
     count = 0
@@ -234,7 +250,7 @@ def _list_pending(s, g):
             continue
         for job in range(first, min(first + WORD, s.next_arrival)):
             if s.status[job] == WAITING:
-                g.credit[job] = _credit(s, g, job)
+                g.credit[job] = _credit(s, g, job) if g.by[0] == BY_CREDIT else -_seconds(s, g, job)
                 g.key[job] = -g.credit[job]
                 g.order[count] = job
                 count += 1
@@ -245,12 +261,14 @@ def _list_pending(s, g):
 def rank(s, g):
     """Modify the ranking in place: levels of running and pending workloads, and the pending in order. Returns how many.
 
-    The first has the highest priority, and among equals the most credit; then who arrived first.
+    The first has the highest priority, and among equals the most credit; then who arrived first. Orders by run times:
+    ordering.py.
 
     Paper: mast, Sec. 4.2.
     """
     _rank_running(s, g)
-    _average(s, g)
+    if g.by[0] == BY_CREDIT:
+        _average(s, g)
     count = _list_pending(s, g)
     _sort(g, count)
     for level in range(LOWEST + 2):
@@ -264,7 +282,8 @@ def rank(s, g):
             for kind in range(KINDS):
                 g.used[tenant, kind] += g.asked[job, kind]
         g.place[g.level[job] + 1] += 1
-    _by_level(g, count)
+    if g.by[1]:
+        _by_level(g, count)
     return count
 
 

@@ -57,14 +57,16 @@ from ...simulator.cluster.region_hardware import NO_GPU
 from ...simulator.engine.view import ClusterView
 from ...simulator.rules.rule import Rule
 from ...simulator.warehouse.demands import Demands, packs
+from ..base import Policy
 from ..planning import PlanningPolicy, is_round
-from ..two_paths import Paths
+from ..two_paths import SCAN_S, SLOW, Paths
 from . import auction, global_scheduler
 from . import region_units as kernels
 from .auction import Queue
 from .copies_on_demand import on_demand
 from .global_scheduler import DAY_S, lay_ranking
 from .hardware import Hardware
+from .ordering import Ordering
 from .regional_scheduler import lay_regions
 
 if TYPE_CHECKING:
@@ -206,7 +208,6 @@ def hours_of_a_day(demands: Demands, shape: tuple[int, int]) -> np.ndarray:
     return found
 
 
-SCAN_S = 34.0  # Sec. 5.4: how long a GMS-scan pass takes, on average; not how often it is made
 MOST_PASSES, MOST_ROUNDS = 6, 6  # at one instant: over the queue; of decisions about tables
 
 
@@ -229,16 +230,19 @@ class _Arrays:
     queue: auction.Queue
 
     @classmethod
-    def of(cls, view: ClusterView, weights: Weights, option: tuple[int, int, int]) -> _Arrays:
+    def of(cls, view: ClusterView, weights: Weights, option: tuple[int, int, int], ordering: Ordering) -> _Arrays:
         demands, jobs = view.demands, len(view.workload)
-        rows = {name: np.zeros(jobs, np.int64) for name in ("job", "bits", "only", "region", "movable")}
+        rows = {name: np.zeros(jobs, np.int64) for name in ("job", "bits", "only", "region", "movable", "base")}
         queue = auction.Queue(
             kind=np.array(demands.part_type, np.int64),
             need=np.array(demands.part_units, np.int64),
-            option=np.array([*option, 0, -1], np.int64),
+            option=np.array([*option, 0, -1, ordering.stops, ordering.levels], np.int64),
+            size=ordering.sizes(demands, ordering.exponent),
+            weight=np.zeros(jobs),
+            limit=np.array([ordering.theta]),
             **rows,
         )
-        ranking = lay_ranking(demands, weights.age, weights.age_cap_s, weights.fair, weights.window_s)
+        ranking = lay_ranking(demands, weights.age, weights.age_cap_s, weights.fair, weights.window_s, ordering)
         return cls(ranking, lay_regions(Hardware.of(view.topology, demands), jobs), queue)
 
 
@@ -253,7 +257,9 @@ class Passes(PlanningPolicy):
             joint - 1 that were placed before it in the pass without preemption, if that finds another one so.
         scan_s: seconds from one pass to the next, >= 0; 0: at every event.
         weights: of the credit.
-        use_cache: whether RMS keeps its negative cache.
+        use_cache: whether RMS keeps its negative cache; never where run times say who may be stopped, as what one was
+            refused another may have.
+        ordering: by what the queue is served, and who may be stopped.
 
     Attributes:
         asked, spared: how many times a region, or a cluster that decides by itself, was asked for a plan, and how often
@@ -274,13 +280,16 @@ class Passes(PlanningPolicy):
         scan_s: float = SCAN_S,
         weights: Weights | None = None,
         use_cache: bool = True,
+        ordering: Ordering | None = None,
     ) -> None:
         if joint < 1 or joint != int(joint):
             raise InputError(f"policy {name}: joint = {joint}: expected a whole number of at least 1")
         if not 0.0 <= scan_s < math.inf:
             raise InputError(f"policy {name}: scan_s = {scan_s:g}: expected a finite number of seconds, 0 or more")
         super().__init__(name, Rule("fifo", round=scan_s))
-        self.weights = weights or Weights()
+        self.weights, self.ordering = weights or Weights(), ordering or Ordering()
+        self.knows_run_times = self.ordering.by_time
+        use_cache = use_cache and self.ordering.preempts != "any"
         self.asked = self.spared = 0
         self._binding = binding
         self._option = (auction.FIRST_FIT if first_fit else auction.EXHAUSTIVE, int(joint), int(use_cache))
@@ -323,12 +332,15 @@ class Passes(PlanningPolicy):
         if isinstance(decision, TABLE_DECISIONS):
             return "a waiting workload finds all its tables in no region"
         ranking = self._arrays.ranking
+        if isinstance(decision, Preempt) and self.ordering.preempts == "any":
+            return "makes way for a workload with less time left x GPUs, or of a higher priority"
         if isinstance(decision, Preempt):
             return f"makes way for a workload of higher priority than its {int(ranking.level[decision.job])}"
         if not isinstance(decision, Start):
             return ""
         order = ranking.order[: self._pending].tolist()
-        words = f"priority {int(ranking.level[decision.job])}, credit {float(ranking.credit[decision.job]):.3g}"
+        level, credit = int(ranking.level[decision.job]), float(ranking.credit[decision.job])
+        words = f"{-credit:.3g} s in the order" if self.ordering.by_time else f"priority {level}, credit {credit:.3g}"
         if decision.job not in order:
             return words
         coming = {one.job for one in self._left if isinstance(one, Start)}
@@ -351,7 +363,7 @@ class Passes(PlanningPolicy):
         """What is decided next: about tables that pending workloads lack; if nothing, all of one pass."""
         if self._laid is None or self._laid[0] is not view.workload or self._laid[1] is not view.topology:
             self._laid = (view.workload, view.topology)
-            self._arrays = _Arrays.of(view, self.weights, self._option)
+            self._arrays = _Arrays.of(view, self.weights, self._option, self.ordering)
         decisions: list[Decision] = []
         lacking = self._open(view)
         if lacking and self._rounds < MOST_ROUNDS:
@@ -414,7 +426,6 @@ class Passes(PlanningPolicy):
 SCOPES = ("cluster", "region", "global")
 DEMANDS = ("now", "day")
 JOINT = 8  # workloads that global allocation places jointly; the paper gives no number
-SLOW = "tetris-v2"
 
 
 def scoped_scheduler(
@@ -468,6 +479,15 @@ def scoped_scheduler(
         weights=Weights(age_weight, age_cap_s, fair_weight, window_s),
         use_cache=cache,
     )
+    return paths(name, fast, slow)
+
+
+def paths(name: str, fast: Policy, slow: str) -> Paths:
+    """A fast path beside a slow one, by the name of that; `none`: nobody places tables.
+
+    Raises:
+        InputError: there is no such slow path.
+    """
     return Paths(name, fast, _data_policy(slow))
 
 

@@ -28,6 +28,7 @@ from .region_units import (
     hold,
     is_refused,
     release,
+    unit_count,
 )
 
 MOST_NUMBER = 900  # of workloads that leave, in the score of a part: more count as so many
@@ -425,11 +426,22 @@ def refuse(r, job, kind, need, region, only):
 
 
 @kernel
+def load_of(r, region, kind):
+    """Units of a type that are not free in a region, over all that are there."""
+    group, units, free = region * r.shape[1] + kind, 0, 0
+    for at in range(r.first_cluster[group], r.first_cluster[group + 1]):
+        units += unit_count(r, r.clusters[at])
+        free += r.spare[r.clusters[at]]
+    return (units - free) / max(1, units)
+
+
+@kernel
 def award(r, job, kind, need, bits, only, preempts, remembers, now_s):
     """Modify the regions in place: a workload gets the best plan of all regions in `bits`. Returns the region, or -1.
 
     `only`: the cluster of part 0, -1: any; `preempts`: whether others may leave; `remembers`: use the negative cache.
-    Plan, score and log are left; `undo` takes it back.
+    Among equal scores the region wins where the type of part 0 is least loaded, then the lowest number (the paper is
+    silent). Plan, score and log are left; `undo` takes it back.
 
     Paper: mast, Sec. 4.3.
     """
@@ -448,6 +460,8 @@ def award(r, job, kind, need, bits, only, preempts, remembers, now_s):
             refuse(r, job, kind, need, region, only)
         elif offered > score:
             best, score = region, offered
+        elif offered == score and best != NONE and load_of(r, region, kind[job, 0]) < load_of(r, best, kind[job, 0]):
+            best = region
     begin_plan(r)
     if best != NONE:
         place(r, job, kind, need, best, only, preempts, now_s)

@@ -2,7 +2,8 @@
 
 In a region every part of a workload is tried in every cluster of its type; a plan has a placement score, and the
 highest wins, the lowest number among equals. A workload's score is the sum over its parts, each planned on the state
-that those before it left; the region with the highest wins the auction.
+that those before it left; the region with the highest wins the auction, among equals the one where units of the first
+part's type are least loaded (the paper is silent), then the lowest number.
 
 * Without preemption: units on as few neighbouring racks as suffice, there on the machines with the most free ones. The
   score is the higher, the fewer racks; the paper's packing prefers them, its score does not mention them.

@@ -8,14 +8,12 @@ it starts at the first where it fits without preemption. Tables are copied where
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ...simulator.base.decisions import Decision, Start
 from ...simulator.engine.view import ClusterView
-from ..base import RulePolicy
 from ..harmony.group_baselines import AnyGroup
 from ..mast.copies_on_demand import on_demand
 from ..mast.hardware import Hardware
@@ -23,6 +21,8 @@ from ..mast.regional_scheduler import RegionalScheduler
 from ..ordered import Head, Placer, ordered
 from ..planning import PlanningPolicy, rng_of
 from ..twofold import Twofold
+
+FOR_GPUS = ("head", "placer", "preemption_cost", "round", "lease")
 
 
 class RandomRegions(PlanningPolicy):
@@ -69,35 +69,13 @@ class RandomRegions(PlanningPolicy):
         return [*on_demand(view, sorted(lacking)), *found]
 
 
-class RandomPolicy(Twofold):
-    """The compiled rule, in regions `RandomRegions`, or `AnyGroup`."""
-
-    def __init__(self, rule: RulePolicy) -> None:
-        super().__init__(rule, AnyGroup, for_gpus=("head", "placer", "preemption_cost", "round", "lease"))
-
-    @cached_property
-    def _in_regions(self) -> RandomRegions:
-        return RandomRegions()
-
-    def clock_for(self, view: Any) -> Any:
-        """The rule, or the terms among groups; in regions nothing."""
-        return None if view.workload.geo is not None else super().clock_for(view)
-
-    def decide(self, view: Any) -> Decision:
-        """The next decision at this instant."""
-        return self._in_regions.decide(view) if view.workload.geo is not None else super().decide(view)
-
-    def why(self, view: Any, decision: Decision) -> str:
-        """What whoever plays there says."""
-        return self._in_regions.why(view, decision) if view.workload.geo is not None else super().why(view, decision)
-
-
 def random_policy(
     head: Head = "skip",
     placer: Placer = "random",
     preemption_cost: tuple[float, ...] = (0.0,),
     round: float = 0.0,
     lease: float = 0.0,
-) -> RandomPolicy:
+) -> Twofold:
     """The policy `random`; its parameters are those of `ordered`, for clusters without regions."""
-    return RandomPolicy(ordered("random", head, placer, preemption_cost, round, lease))
+    rule = ordered("random", head, placer, preemption_cost, round, lease)
+    return Twofold(rule, AnyGroup, for_gpus=FOR_GPUS, regions=RandomRegions)

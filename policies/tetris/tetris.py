@@ -12,17 +12,19 @@ stranded jobs get replicas.
 
 Replicas outside the home (Sec. 3.5) are for disasters, for jobs that could run nowhere, and of hot tables.
 
-The quota of a day goes to disasters first, the tables of high-priority jobs before all others: by the GPU-hours of such
-readers, then by size. Where the paper is silent: its policy for disasters weighs correlated failures and "the
-availability of hardware"; here the copy goes outside the home's fault group, or, where that cannot be, to another
-region of it: to one where a copy lies, else where the GPUs that most of the table's demand is for are least asked for,
-or, for a table without such demand, where most storage is free. It holds the partitions that jobs read, as every
-replica does. What a job asks is shared evenly by the tables that it reads. Jobs that run nowhere are served in the
-order in which the version counts collocation: by falling GPU-hours with high priority first, or, where every job counts
-alike, those with the least to read first; each gets the region with the highest supply of its GPUs (Sec. 3.5), wherever
-copies lie already. Hot tables: a region's quota is split over GPU types by their supply there, and counts the copies
-that are made for it, not what lies in the region for another reason; hotness is the number of jobs of that type that
-read the table. Copies that lie already cost no traffic.
+The quota of a day goes first to what high-priority jobs lack that could run nowhere ("first replicating data needed by
+high-priority jobs"), then to disasters, then to the other jobs that could run nowhere, last to hot tables. Copies for
+disasters are made of the tables of high-priority jobs before all others: by the GPU-hours of such readers, then by
+size. Where the paper is silent: its policy for disasters weighs correlated failures and "the availability of hardware";
+here the copy goes outside the home's fault group, or, where that cannot be, to another region of it: to one where all
+of the table lies, else to one that gets a copy for another reason, else where the GPUs that most of the table's demand
+is for are least asked for, or, for a table without such demand, where most storage is free. It holds all of the table,
+as it stands in for the home; other replicas hold the partitions that jobs read. What a job asks is shared evenly by the
+tables that it reads. Jobs that run nowhere are served in the order in which the version counts collocation: by falling
+GPU-hours with high priority first, or, where every job counts alike, those with the least to read first; each gets the
+region with the highest supply of its GPUs (Sec. 3.5), wherever copies lie already. Hot tables: a region's quota is
+split over GPU types by their supply there, and counts the copies that are made for it, not what lies in the region for
+another reason; hotness is the number of jobs of that type that read the table. Copies that lie already cost no traffic.
 
 In a simulation (`DataPolicy`) what is planned at an instant at which tables may be looked at becomes decisions about
 tables. In order: replicas that the plan does not want any more are dropped, homes move by falling gain, and replicas
@@ -89,8 +91,10 @@ VERSIONS: Mapping[str, Version] = {
 }
 
 
-def replicate(warehouse: Warehouse, home: np.ndarray, version: Version, quota_bytes: float) -> tuple[np.ndarray, float]:
-    """Where each table should lie, bool (tables, regions), and the bytes of new replicas that this takes.
+def replicate(
+    warehouse: Warehouse, home: np.ndarray, version: Version, quota_bytes: float
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Where each table should lie, and where whole beside its home, bool (tables, regions); the bytes that this copies.
 
     Args:
         warehouse: with the copies that lie now; only jobs that recur are known.
@@ -108,18 +112,24 @@ def replicate(warehouse: Warehouse, home: np.ndarray, version: Version, quota_by
     whole, size = kib(tables.size_bytes), kib(tables.replica_bytes)
     room = world.storage_bytes // KIB - np.bincount(home, whole, len(world)).astype(np.int64)
     purse = np.array([int(np.clip(quota_bytes / KIB, 0, 2.0**62))], np.int64)
-    first = int(purse[0])
+    first, safe = int(purse[0]), np.zeros_like(copies)
     demand = _table_demand(jobs, len(tables), len(world.gpu_types))
     supply = world.gpus * DAY_S
     asked = np.zeros_like(supply)
     np.add.at(asked, home, demand)
     gpu = np.where(demand.any(axis=1), demand.argmax(axis=1), NO_GPU)
+    order = _by_need(jobs, size, version)
+    lying = (supply, copies, tables.copies, size, room, purse)
+    kernels.gather(order[jobs.high[order]], jobs.first, jobs.table, jobs.gpu_type, *lying)
     kernels.refuges(
         np.lexsort((-whole, -urgency(jobs, len(tables)))),
         home,
         size,
+        whole,
         copies,
+        safe,
         tables.copies,
+        tables.whole_copies,
         room,
         purse,
         world.fault_group,
@@ -127,10 +137,9 @@ def replicate(warehouse: Warehouse, home: np.ndarray, version: Version, quota_by
         gpu,
         demand.max(axis=1, initial=0),
     )
-    order = _by_need(jobs, size, version)
-    kernels.gather(order, jobs.first, jobs.table, jobs.gpu_type, supply, copies, tables.copies, size, room, purse)
+    kernels.gather(order, jobs.first, jobs.table, jobs.gpu_type, *lying)
     _spread_hot(warehouse, jobs, version, copies, size, room, purse)
-    return copies, KIB * float(first - int(purse[0]))
+    return copies, safe, KIB * float(first - int(purse[0]))
 
 
 def urgency(jobs: Jobs, tables: int) -> np.ndarray:
@@ -187,6 +196,7 @@ class DayPlan:
         moves: of homes, in the order in which they were made.
         home: int64 (tables,), after them.
         copies: bool (tables, regions), where each table should lie then; its home at least.
+        whole: bool (tables, regions), the copies for disasters, which are to hold all of it.
         cost: Expressions 1 to 3, before and after.
         copied_bytes: that have to cross regions, for moves and new replicas: what does not lie there yet.
     """
@@ -194,12 +204,13 @@ class DayPlan:
     moves: list[HomeMove]
     home: np.ndarray
     copies: np.ndarray
+    whole: np.ndarray
     cost: tuple[float, float]
     copied_bytes: float
 
     def applied(self, warehouse: Warehouse) -> Warehouse:
         """The warehouse once all is copied."""
-        return warehouse.at(self.home, self.copies)
+        return warehouse.at(self.home, self.copies, self.whole)
 
 
 class Tetris:
@@ -234,8 +245,8 @@ class Tetris:
             moves = self.search(placement, self.quota_bytes)
         spent = KIB * float(placement.moved_kib)
         progress("replicas")
-        copies, copied = replicate(warehouse, placement.home, self.version, self.quota_bytes - spent)
-        return DayPlan(moves, placement.home, copies, (before, placement.cost), spent + copied)
+        copies, whole, copied = replicate(warehouse, placement.home, self.version, self.quota_bytes - spent)
+        return DayPlan(moves, placement.home, copies, whole, (before, placement.cost), spent + copied)
 
 
 QUOTA = 0.25  # of the bytes of all tables, in a day
@@ -364,9 +375,12 @@ def decisions_of(plan: DayPlan, warehouse: Warehouse, view: ClusterView) -> Iter
     for table, region in np.argwhere(lies & ~wanted & (enough[:, None] | ~complete)).tolist():
         if region != view.home(table) and region != view.moving_to(table):
             yield Drop(table, region)
+    safe = plan.whole & (warehouse.tables.read_share < 1.0)[:, None]
     for move in plan.moves:
         # Its copy there, which may be on the way or have been made a replica before, is a replica then, or goes.
         yield (Replicate if wanted[move.table, move.source] else Drop)(move.table, move.source)
+        if safe[move.table, move.source]:
+            yield Replicate(move.table, move.source, whole=True)
         yield Move(move.table, move.target)
     lacking = wanted & ~lies
     moved = np.flatnonzero(plan.home != warehouse.tables.home)
@@ -376,6 +390,8 @@ def decisions_of(plan: DayPlan, warehouse: Warehouse, view: ClusterView) -> Iter
     for table in np.argsort(-urgency(warehouse.jobs, len(lacking)), kind="stable").tolist():
         for region in np.flatnonzero(lacking[table]).tolist():
             yield Replicate(table, region)
+        for region in np.flatnonzero(safe[table]).tolist():
+            yield Replicate(table, region, whole=True)
 
 
 def _needed(kept: np.ndarray, lies: np.ndarray, view: ClusterView) -> np.ndarray:

@@ -148,15 +148,18 @@ class Shift:
 class Replicate:
     """Let a region have a copy of a table: it is copied there, and stays whatever becomes of the table's home.
 
-    A copy takes room at once, and has the partitions that jobs read.
+    A copy takes room at once, and has the partitions that jobs read; a whole one has all, so that it can stand in for a
+    home that is lost. `whole` also completes a copy that is there, or on the way, and has a part only.
 
     Args:
         table: index of the table.
         region: index of the region that gets the copy.
+        whole: whether the copy is to have all partitions.
     """
 
     table: int
     region: int
+    whole: bool = False
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,11 @@ def apply_table(simulator: Simulated, decision: TableDecision) -> None:
         InvalidDecision: it cannot be carried out; the state is as before.
     """
     table, region = check_table(simulator, decision)
-    entry = {Replicate: region_calls.replicate, Move: region_calls.move, Drop: region_calls.drop}[type(decision)]
-    entry(simulator.records, 0, table, region)
+    if isinstance(decision, Replicate):
+        region_calls.replicate(simulator.records, 0, table, region, int(decision.whole))
+    else:
+        entry = region_calls.move if isinstance(decision, Move) else region_calls.drop
+        entry(simulator.records, 0, table, region)
 
 
 def check_table(simulator: Simulated, decision: TableDecision) -> tuple[int, int]:
@@ -44,8 +47,17 @@ def check_table(simulator: Simulated, decision: TableDecision) -> tuple[int, int
     if isinstance(decision, Move):
         _check_move(simulator, what, table, region)
     else:
-        _check_replicate(simulator, what, table, region)
+        _check_replicate(simulator, what, decision, table, region)
     return table, region
+
+
+def replica_bytes(simulator: Simulated, table: int, region: int, whole: bool) -> int:
+    """What `Replicate` would send to a region now; 0: what it asks for is there or on the way."""
+    s = simulator.plain.record
+    missing = int(region_calls.missing_bytes(simulator.records, 0, table, region))
+    if whole or missing < s["table_size"][table]:
+        return missing if whole else 0
+    return int(s["replica_size"][table])
 
 
 def copied_bytes(simulator: Simulated, decision: TableDecision) -> int:
@@ -56,7 +68,7 @@ def copied_bytes(simulator: Simulated, decision: TableDecision) -> int:
     missing = int(region_calls.missing_bytes(simulator.records, 0, decision.table, decision.region))
     if isinstance(decision, Move):
         return 0 if decision.region == s["table_home"][decision.table] else missing
-    return int(s["replica_size"][decision.table]) if missing == s["table_size"][decision.table] else 0
+    return replica_bytes(simulator, decision.table, decision.region, decision.whole)
 
 
 def is_idle(view: RegionView, decision: TableDecision) -> bool:
@@ -77,14 +89,13 @@ def _indices(simulator: Simulated, decision: TableDecision) -> tuple[int, int]:
     return int(decision.table), int(decision.region)
 
 
-def _check_replicate(simulator: Simulated, what: str, table: int, region: int) -> None:
+def _check_replicate(simulator: Simulated, what: str, decision: Replicate, table: int, region: int) -> None:
     s = simulator.plain.record
-    if s["table_wanted"][table] >> region & 1:
+    grows = decision.whole and s["replica_size"][table] < s["table_size"][table]
+    if s["table_wanted"][table] >> region & 1 and not (grows and not s["table_complete"][table] >> region & 1):
         on_the_way = not s["table_copies"][table] >> region & 1
         raise InvalidDecision(f"{what}: a copy is {'on the way there' if on_the_way else 'there'} already")
-    missing = int(region_calls.missing_bytes(simulator.records, 0, table, region))
-    if missing == s["table_size"][table]:
-        _check_room(simulator, what, table, region, int(s["replica_size"][table]))
+    _check_room(simulator, what, table, region, replica_bytes(simulator, table, region, bool(decision.whole)))
 
 
 def _check_move(simulator: Simulated, what: str, table: int, region: int) -> None:

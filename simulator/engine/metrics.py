@@ -31,6 +31,7 @@ and of the training jobs that the slow path knows (table_placement/placement_met
 | `worst_region_load` | GPU-hours a day of high-priority jobs / supply, of the region where that is highest |
 | `home_rate` | jobs that train where all their tables have their home |
 | `collocated_rate` | GPU-hours of high-priority jobs that some region has all tables and GPUs for |
+| `home_start_rate` | jobs of the run that started first at the home of all their tables / those that started and read |
 
 In regions `gpu_utilisation` and `allocation_rate` are of GPUs alone; what is said of GPU-seconds below counts CPU
 machines too, and `type_seconds` tells them apart.

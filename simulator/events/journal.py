@@ -9,7 +9,7 @@ import numpy as np
 from ..base.codes import DROP, HOLD, MIGRATE, MOVE, PREEMPT, REPLICATE, RESIZE, SHIFT, START
 from ..base.decisions import Decision, Drop, Hold, Migrate, Move, Preempt, Replicate, Resize, Shift, Start
 
-ABOUT_TABLES: dict[int, type[Replicate | Move | Drop]] = {REPLICATE: Replicate, MOVE: Move, DROP: Drop}
+ABOUT_TABLES: dict[int, type[Move | Drop]] = {MOVE: Move, DROP: Drop}
 
 
 def logged(s: np.record) -> Iterator[tuple[tuple[int, ...], Decision]]:
@@ -23,6 +23,9 @@ def logged(s: np.record) -> Iterator[tuple[tuple[int, ...], Decision]]:
     for i in range(s.log_count):
         job, first = int(s.log_job[i]), int(s.log_first[i])
         gpus = tuple(s.log_gpu[first : first + s.log_size[i]].tolist())
+        if s.log_kind[i] == REPLICATE:
+            yield (), Replicate(job, gpus[0], bool(s.log_value[i]))
+            continue
         if s.log_kind[i] in ABOUT_TABLES:
             yield (), ABOUT_TABLES[int(s.log_kind[i])](job, gpus[0])
             continue

@@ -10,6 +10,7 @@ or NAME.parquet:
 | `level`       | no     | priority, 0 (highest) to 6 (the default) |
 | `recurring`   | no     | 1: ran before, so the slow path knows it; 0 (the default) |
 | `container_s` | no     | seconds that every start takes, >= 0; 0 |
+| `fresh`       | no     | 1: needs the newest data, so it runs only where its tables have their home; 0 (the default) |
 
 The type CPU is that of machines without GPUs. Names are separated by spaces.
 
@@ -43,7 +44,7 @@ from ..files.csv_cells import write_csv
 from ..warehouse.demands import NO_TYPE, Demands
 from ..warehouse.warehouse import NO_APP, Jobs
 
-COLUMNS = ("parts", "tables", "level", "recurring", "container_s")
+COLUMNS = ("parts", "tables", "level", "recurring", "container_s", "fresh")
 SIBLINGS = ("tables.csv", "regions.json", "tenants.csv", "history.csv")
 TERABYTE = 1e12
 ANY = 10**9  # of a quota that is none
@@ -68,6 +69,7 @@ def columns_of(geo: Demands) -> dict[str, list[Any]]:
         "level": geo.level.tolist(),
         "recurring": geo.recurring.astype(np.int64).tolist(),
         "container_s": geo.container_s.tolist(),
+        **({"fresh": geo.fresh.astype(np.int64).tolist()} if geo.fresh.any() else {}),
     }
 
 

@@ -107,6 +107,8 @@ def _job_fields(jobs: Axis, parts: int, uses: Axis) -> list[Field]:
         "job_region",  # where it runs; -1 = nowhere
         "last_region",  # where it ran last
         "gpu_units",  # its units that are GPUs
+        "job_fresh",  # 1: runs only where its tables have their home
+        "home_start",  # 1: it started first where they had it
         "lacks_data",  # 1: no region could run it when it arrived, nor since; 2: one can by now
         "first_read",  # first of the tables that it reads
         "n_reads",
@@ -137,6 +139,7 @@ def _table_fields(tables: int) -> list[Field]:
         "table_copies",  # set: complete ones, of which
         "table_whole",  # have all partitions: at home, or at an old home,
         "table_wanted",  # stay if they are no home,
+        "table_complete",  # of these keep all partitions,
         "table_doomed",  # and are deleted when nobody reads them
         "table_reader",  # head of the list of its readers
         "table_transfer",  # head of the list of its copies on the way

@@ -89,6 +89,7 @@ def _lay_jobs(s: np.void, topology: Topology, workload: Workload, demands: Deman
     s["job_region"][:n] = s["last_region"][:n] = NONE
     s["gpu_units"][:n] = demands.asked[:, 0]
     s["container_s"][:n] = demands.container_s
+    s["job_fresh"][:n] = demands.fresh
     s["part_type"][:n], s["part_units"][:n] = demands.part_type, demands.part_units
     s["first_read"][:n], s["n_reads"][:n] = demands.first[:-1], np.diff(demands.first)
     s["read_table"][:uses], s["reader_job"][:uses] = demands.table, demands.owner
@@ -106,10 +107,11 @@ def _lay_tables(s: np.void, topology: Topology, demands: Demands) -> None:
     s["table_size"][:n], s["replica_size"][:n] = size, replica
     s["table_home"][:n] = tables.home
     s["table_target"][:n] = s["table_reader"][:n] = s["table_transfer"][:n] = NONE
-    s["table_copies"][:n] = copies = tables.copies @ bits
-    s["table_whole"][:n] = np.where(replica == size, copies, at_home @ bits)
+    s["table_copies"][:n] = tables.copies @ bits
+    s["table_whole"][:n] = tables.whole_copies @ bits
     s["table_wanted"][:n] = (tables.copies & ~at_home) @ bits
-    held = np.where(at_home, size[:, None], np.where(tables.copies, replica[:, None], 0)).sum(axis=0)
+    s["table_complete"][:n] = 0 if tables.whole is None else (tables.whole & tables.copies & ~at_home) @ bits
+    held = tables.held_bytes.sum(axis=0)
     room = topology.lands.storage_bytes
     if (held > room).any():
         region = int((held > room).argmax())

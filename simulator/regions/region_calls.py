@@ -5,9 +5,9 @@ from . import region_starts, table_copies, wan
 
 
 @entry
-def replicate(states, row, table, region):
+def replicate(states, row, table, region, whole):
     """`wan.replicate`."""
-    wan.replicate(states[row], table, region)
+    wan.replicate(states[row], table, region, whole)
 
 
 @entry

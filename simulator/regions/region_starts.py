@@ -13,14 +13,28 @@ from .usage_history import book
 
 @entry
 def candidate_regions(s, job):
-    """Set of the regions that are up, could hold a workload if they were empty, and have all its tables."""
+    """Set of the regions that are up, could hold a workload if they were empty, and have all its tables.
+
+    Of a workload that needs fresh data the region where all of them have their home (paper mast, Sec. 3.1).
+    """
     found = s.job_hosts[job] & s.up_regions
     first = s.first_read[job]
     for use in range(first, first + s.n_reads[job]):
         if found == 0:
             return found
-        found &= readable(s, s.read_table[use])
+        table = s.read_table[use]
+        found &= 1 << s.table_home[table] if s.job_fresh[job] else readable(s, table)
     return found
+
+
+@kernel
+def is_at_home(s, job, region):
+    """True if all tables that a workload reads have their home in a region."""
+    first = s.first_read[job]
+    for use in range(first, first + s.n_reads[job]):
+        if s.table_home[s.read_table[use]] != region:
+            return False
+    return True
 
 
 @kernel
@@ -34,7 +48,7 @@ def may_run_in(s, job, region):
     for use in range(first, first + s.n_reads[job]):
         if (s.table_copies[s.read_table[use]] >> region & 1) == 0:
             return False
-    return True
+    return s.job_fresh[job] == 0 or is_at_home(s, job, region)
 
 
 @kernel
@@ -139,6 +153,7 @@ def set_up(s, job):
     s.since_s[job] += s.container_s[job] + save_s
     if s.first_start_s[job] == s.now_s:
         s.first_save_s[job] = save_s
+        s.home_start[job] = is_at_home(s, job, s.job_region[job])
 
 
 @kernel

@@ -156,9 +156,10 @@ class RegionView(RecordView):
         Of a table that moves, the home is the present one. Copies that are about to be deleted do not count.
         """
         s, demands = self._fields, self.demands
-        bits = (s["table_copies"] & ~s["table_doomed"])[: s["n_tables"]]
-        copies = (bits[:, None] >> np.arange(int(s["n_regions"])) & 1).astype(bool)
-        return demands.warehouse(self._simulator.topology, s["table_home"][: s["n_tables"]].astype(np.int64), copies)
+        copies = self._sets((s["table_copies"] & ~s["table_doomed"])[: s["n_tables"]])
+        whole = self._sets(s["table_whole"][: s["n_tables"]])
+        home = s["table_home"][: s["n_tables"]].astype(np.int64)
+        return demands.warehouse(self._simulator.topology, home, copies, whole)
 
     def projected(self, first: int = 0, count: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Where tables will be when everything that is on the way has arrived, of so many from `first` on.
@@ -169,8 +170,13 @@ class RegionView(RecordView):
         s = self._fields
         homes, bits = np.zeros((2, int(s["n_tables"]) - first if count is None else count), np.int64)
         lay_projected(self._simulator.records, 0, first, homes, bits)
-        return homes, (bits[:, None] >> np.arange(int(s["n_regions"])) & 1).astype(bool)
+        return homes, self._sets(bits)
 
     def projected_warehouse(self) -> Warehouse:
         """The tables so, with what is known of those who read them: what the slow path plans on."""
-        return self.warehouse().at(*self.projected())
+        s = self._fields
+        return self.warehouse().at(*self.projected(), self._sets(s["table_complete"][: s["n_tables"]]))
+
+    def _sets(self, bits: np.ndarray) -> np.ndarray:
+        """Sets of regions, int64 (n,), as bool (n, regions)."""
+        return (bits[:, None] >> np.arange(int(self._fields["n_regions"])) & 1).astype(bool)

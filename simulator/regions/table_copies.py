@@ -125,8 +125,10 @@ def spare(s, table, region):
 
 @kernel
 def shrink(s, table, region):
-    """Modify `s`: a whole copy that is not at home becomes a replica, of the partitions that are read."""
+    """Modify `s`: a whole copy that is not at home, nor to stay whole, has the partitions that are read from now on."""
     less = s.table_size[table] - s.replica_size[table]
+    if s.table_complete[table] >> region & 1:
+        return
     if less > 0 and region != s.table_home[table] and s.table_whole[table] >> region & 1:
         s.stored_bytes[region] -= less
         s.table_whole[table] &= ~(1 << region)

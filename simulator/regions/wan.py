@@ -57,7 +57,8 @@ def _source(s, table, target):
 
     Where all of the table is wanted, or of copies that are to be deleted, only if there is no other way.
     """
-    copies = s.table_whole[table] if s.table_target[table] == target else readable(s, table)
+    is_whole = s.table_target[table] == target or s.table_complete[table] >> target & 1
+    copies = s.table_whole[table] if is_whole else readable(s, table)
     copies &= s.up_regions
     best, most = -1, 0.0
     if (s.up_regions >> target & 1) == 0:
@@ -258,31 +259,46 @@ def missing_bytes(s, table, region):
 
 
 @kernel
-def replicate(s, table, region):
+def _complete_to(s, table, region):
+    """Modify `s`: all of a table that is not in a region yet is on the way there, in place of a part of it perhaps."""
+    if missing_bytes(s, table, region) > 0:
+        transfer = transfer_to(s, table, region)
+        if transfer >= 0:
+            _break_off(s, transfer)
+        _begin(s, table, region, missing_bytes(s, table, region))
+
+
+@kernel
+def replicate(s, table, region, whole):
     """Modify `s`: a decision: a region gets a copy of a table; one that is there or on the way stays."""
     note(s, REPLICATE, table)
-    log_table(s, REPLICATE, table, region)
+    log_table(s, REPLICATE, table, region, whole)
     s.table_wanted[table] |= 1 << region
+    if whole:
+        s.table_complete[table] |= 1 << region
     if s.table_doomed[table] >> region & 1:
         spare(s, table, region)
         shrink(s, table, region)
         note_copy(s, table)
     elif (s.table_copies[table] >> region & 1) == 0 and transfer_to(s, table, region) < 0:
-        _begin(s, table, region, s.replica_size[table])
+        _begin(s, table, region, s.table_size[table] if whole else s.replica_size[table])
+    if whole:
+        _complete_to(s, table, region)
 
 
 @kernel
 def drop(s, table, region):
     """Modify `s`: a decision: a region needs no copy of a table beside its home."""
     note(s, DROP, table)
-    log_table(s, DROP, table, region)
+    log_table(s, DROP, table, region, 0)
     s.table_wanted[table] &= ~(1 << region)
+    s.table_complete[table] &= ~(1 << region)
     if region == s.table_home[table] or region == s.table_target[table]:
         return
     transfer = transfer_to(s, table, region)
     if transfer >= 0:
         _break_off(s, transfer)
-    else:
+    if s.table_copies[table] >> region & 1:
         doom(s, table, region, True)
 
 
@@ -290,7 +306,7 @@ def drop(s, table, region):
 def move(s, table, region):
     """Modify `s`: a decision: a table gets another home, once all of it is there; its own: it stays."""
     note(s, MOVE, table)
-    log_table(s, MOVE, table, region)
+    log_table(s, MOVE, table, region, 0)
     _stay(s, table)
     if region == s.table_home[table]:
         return
@@ -299,12 +315,10 @@ def move(s, table, region):
         note_copy(s, table)
     s.table_target[table] = region
     if missing_bytes(s, table, region) > 0:
-        transfer = transfer_to(s, table, region)
-        if transfer >= 0:  # of the partitions that are read, from a replica perhaps
-            _break_off(s, transfer)
-        _begin(s, table, region, missing_bytes(s, table, region))
+        _complete_to(s, table, region)
     elif transfer_to(s, table, region) < 0:
         _move_home(s, table, s.tables_due == 0)  # at a look a replica may still be asked for where it was
+        note_copy(s, table)  # those who need fresh data may find it now
 
 
 @kernel
@@ -315,7 +329,8 @@ def _stay(s, table):
     if target < 0:
         return
     is_replica = s.table_wanted[table] >> target & 1
-    if not is_replica or s.table_copies[table] >> target & 1:
+    is_whole = s.table_complete[table] >> target & 1
+    if not is_whole and (not is_replica or s.table_copies[table] >> target & 1):
         _break_off(s, transfer_to(s, table, target))
     if not is_replica and s.table_copies[table] >> target & 1:
         doom(s, table, target, True)

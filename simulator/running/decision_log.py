@@ -40,7 +40,7 @@ def log(s, kind, job):
 
 
 @kernel
-def log_table(s, kind, table, region):
+def log_table(s, kind, table, region, value):
     """Modify `s`: append a decision about a table, with the region in the place of GPUs, if logging is on."""
     if s.log_on == 0:
         return
@@ -52,7 +52,7 @@ def log_table(s, kind, table, region):
     s.log_job[entry] = table
     s.log_first[entry] = s.log_gpus
     s.log_size[entry] = 1
-    s.log_value[entry] = 0
+    s.log_value[entry] = value
     s.log_time_s[entry] = s.now_s
     s.log_gpu[s.log_gpus] = region
     s.log_gpus += 1

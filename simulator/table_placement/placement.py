@@ -195,11 +195,8 @@ def seconds(hours: np.ndarray) -> np.ndarray:
 
 
 def _missing(tables: Tables) -> np.ndarray:
-    """KiB that a move of each table to each region copies, int64 (tables, regions): a replica there has a part."""
-    rest = kib(tables.size_bytes - tables.replica_bytes)
-    missing = np.where(tables.copies, rest[:, None], kib(tables.size_bytes)[:, None])
-    missing[np.arange(len(tables)), tables.home] = 0
-    return missing
+    """KiB that a move of each table to each region copies, int64 (tables, regions): a replica there may have a part."""
+    return kib(tables.size_bytes[:, None] - tables.held_bytes)
 
 
 def _ledger(warehouse: Warehouse, objective: Objective, jobs: Jobs) -> Ledger:

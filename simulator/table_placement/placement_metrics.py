@@ -25,6 +25,7 @@ class Standing:
             replicas and without.
         extra: bytes of replicas over those of all tables.
         waiting: training jobs, first-time ones too, that no region has tables and GPUs for.
+        two, four: those that so many regions or more have tables and GPUs for: candidate regions.
     """
 
     worst: float
@@ -35,6 +36,8 @@ class Standing:
     collocated_at_home: float
     extra: float
     waiting: float
+    two: float
+    four: float
 
 
 def runs_in(warehouse: Warehouse, copies: np.ndarray | None = None) -> np.ndarray:
@@ -65,7 +68,7 @@ def standing_of(warehouse: Warehouse) -> Standing:
     load = demand / np.maximum(24.0 * gpus, 1e-9)
     hours = jobs.gpu_hours * high
     tables = warehouse.tables
-    further = (tables.copies.sum(axis=1) - 1) * tables.replica_bytes.astype(np.float64)
+    further = tables.held_bytes.astype(np.float64).sum(axis=1) - tables.size_bytes
     return Standing(
         worst=float(load.max()),
         deviation=float(load.std()),
@@ -75,6 +78,8 @@ def standing_of(warehouse: Warehouse) -> Standing:
         collocated_at_home=_percent(np.asarray(first.any(axis=1)), hours),
         extra=100.0 * float(further.sum() / tables.size_bytes.astype(np.float64).sum()),
         waiting=_percent(~some[jobs.training].any(axis=1)),
+        two=_percent(some[jobs.training].sum(axis=1) >= 2),
+        four=_percent(some[jobs.training].sum(axis=1) >= 4),
     )
 
 
@@ -94,4 +99,12 @@ def table_metrics(view: RegionView) -> dict[str, float]:
         "worst_region_load": standing.worst,
         "home_rate": standing.home / 100.0,
         "collocated_rate": standing.collocated / 100.0,
+        "home_start_rate": _home_starts(view.record),
     }
+
+
+def _home_starts(s: np.void) -> float:
+    """Jobs that started first where all their tables had their home, of those that started and read any."""
+    n = int(s["next_arrival"])
+    started = (s["first_start_s"][:n] >= 0.0) & (s["n_reads"][:n] > 0)
+    return float(s["home_start"][:n][started].sum()) / max(1, int(started.sum()))

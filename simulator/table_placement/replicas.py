@@ -22,29 +22,45 @@ def _write(copies, old, room, purse, size, table, region):
 
 
 @kernel
-def _refuge(copies, old, room, purse, size, group, spare, gpu, table, home):
+def _completes(copies, old, old_whole, size, whole, table, region):
+    """KiB of room and of traffic that it takes to have all of a table in a region, beyond what is planned there."""
+    planned = copies[table, region]
+    room = whole[table] - (size[table] if planned else 0)
+    if old_whole[table, region]:
+        return room, 0
+    return room, whole[table] - (size[table] if planned or old[table, region] else 0)
+
+
+@kernel
+def _refuge(copies, old, old_whole, room, purse, size, whole, group, spare, gpu, table, home):
     """Where a table's copy for disasters goes: outside the home's fault group, if that can be.
 
-    Of such regions to one where a copy lies, else where most of its GPUs, or most room, is spare.
+    Of such regions to one where all of it lies, else to one where a copy is planned, else where most of its GPUs, or
+    most room, is spare.
     """
     best, most, rank = NOWHERE, 0, 0
     for region in range(group.shape[0]):
-        fits = room[region] >= size[table] and purse[0] >= _price(old, size, table, region)
-        if copies[table, region] or not fits:
+        if region == home:
+            continue
+        takes, price = _completes(copies, old, old_whole, size, whole, table, region)
+        if room[region] < takes or purse[0] < price:
             continue
         worth = spare[region, gpu] if gpu >= 0 else room[region]
-        ranks = (2 if group[region] != group[home] else 0) + (1 if old[table, region] else 0)
+        ranks = 4 if group[region] != group[home] else 0
+        ranks += 2 if old_whole[table, region] else 0
+        ranks += 1 if copies[table, region] else 0
         if best == NOWHERE or ranks > rank or (ranks == rank and worth > most):
             best, most, rank = region, worth, ranks
     return best
 
 
 @entry
-def refuges(order, home, size, copies, old, room, purse, group, spare, gpu_type, gpu_s):
-    """Modify copies, room, purse and spare in place: a copy for disasters of each table of `order`, all at home only.
+def refuges(order, home, size, whole, copies, safe, old, old_whole, room, purse, group, spare, gpu_type, gpu_s):
+    """Modify copies, safe, room, purse and spare in place: a copy for disasters of each table of `order`, all of it.
 
-    `spare`, int64 (regions, types): GPU-seconds that nobody needs; the table's, `gpu_s` of `gpu_type` (-1: none), are
-    taken off where its copy goes. Returns how many tables have none.
+    `size` and `whole`, int64 (tables,), KiB: of the partitions that jobs read, and of all. `safe`, bool (tables,
+    regions), has these copies. `spare`, int64 (regions, types): GPU-seconds that nobody needs; the table's, `gpu_s` of
+    `gpu_type` (-1: none), are taken off where its copy goes. Returns how many tables have none.
 
     Paper: tetris, Sec. 3.5.
     """
@@ -52,11 +68,15 @@ def refuges(order, home, size, copies, old, room, purse, group, spare, gpu_type,
     for place in range(order.shape[0]):
         table = order[place]
         gpu = gpu_type[table]
-        region = _refuge(copies, old, room, purse, size, group, spare, gpu, table, home[table])
+        region = _refuge(copies, old, old_whole, room, purse, size, whole, group, spare, gpu, table, home[table])
         if region == NOWHERE:
             without += 1
             continue
-        _write(copies, old, room, purse, size, table, region)
+        takes, price = _completes(copies, old, old_whole, size, whole, table, region)
+        room[region] -= takes
+        purse[0] -= price
+        copies[table, region] = True
+        safe[table, region] = True
         if gpu >= 0:
             spare[region, gpu] -= gpu_s[table]
     return without

@@ -6,7 +6,7 @@ one type in one cluster; all in one region that holds every table the row reads.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +20,7 @@ from .warehouse import Jobs, Tables, Warehouse
 
 MOST_PARTS = 4
 NO_TYPE = -1
-_ROWS = ("level", "tenant", "recurring", "part_type", "part_units", "container_s")
+_ROWS = ("level", "tenant", "recurring", "part_type", "part_units", "container_s", "fresh")
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +45,8 @@ class Demands:
         checkpoint_s: seconds >= 0 to save the state of a workload that is preempted.
         history: what the slow path knows: jobs whose `gpu_type` is an index into `gpu_types[:-1]`.
         app_cpu_hours: float64 (applications, regions), what each application of `history` may use in a day.
+        fresh: bool (jobs,), needs the newest data and so runs only where all its tables have their home, as replicas
+            are staler (paper mast, Sec. 3.1: training-at-home-region); where none are given, none does.
     """
 
     regions: tuple[str, ...]
@@ -65,8 +67,11 @@ class Demands:
     checkpoint_s: float
     history: Jobs
     app_cpu_hours: np.ndarray
+    fresh: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
 
     def __post_init__(self) -> None:
+        if len(self.fresh) == 0:
+            object.__setattr__(self, "fresh", np.zeros(len(self.level), bool))
         _check(self)
         for name in (*_ROWS, "first", "table", "quota", "slo_s", "app_cpu_hours"):
             getattr(self, name).setflags(write=False)
@@ -164,12 +169,16 @@ class Demands:
         return fits
 
     def warehouse(
-        self, topology: Topology, home: np.ndarray | None = None, copies: np.ndarray | None = None
+        self,
+        topology: Topology,
+        home: np.ndarray | None = None,
+        copies: np.ndarray | None = None,
+        whole: np.ndarray | None = None,
     ) -> Warehouse:
         """What the slow path decides on: the regions, the tables where they are now, and the jobs that it knows.
 
         Args:
-            home: int64 (tables,); copies: bool (tables, regions); None: as at time 0.
+            home: int64 (tables,); copies, whole: bool (tables, regions), see `Tables`; None: as at time 0.
 
         Raises:
             InputError: see `check_fits`.
@@ -179,7 +188,7 @@ class Demands:
         if home is not None:
             tables = replace(tables, home=home)
         if copies is not None:
-            tables = replace(tables, copies=copies)
+            tables = replace(tables, copies=copies, whole=whole)
         return Warehouse(World.of(topology, self.gpu_types[:-1]), tables, self.history, self.app_cpu_hours)
 
 

@@ -30,7 +30,9 @@ class Tables:
         partitions: int64 (tables,), >= 1; all equal. Nothing depends on how many they are: those that are read lie
             together.
         read_share: float64 (tables,) in (0, 1]: the share of its partitions that jobs read. A replica holds only those
-            (Sec. 3.5).
+            (Sec. 3.5), unless it is whole.
+        whole: bool (tables, regions), which of the copies hold all partitions wherever the home is, such as those for
+            disasters; None: only that at home.
     """
 
     size_bytes: np.ndarray
@@ -38,6 +40,7 @@ class Tables:
     copies: np.ndarray
     partitions: np.ndarray
     read_share: np.ndarray
+    whole: np.ndarray | None = None
 
     @classmethod
     def at(cls, size_bytes: np.ndarray, home: np.ndarray, regions: int, read_share: float = 1.0) -> Tables:
@@ -54,9 +57,24 @@ class Tables:
 
     @property
     def replica_bytes(self) -> np.ndarray:
-        """What a copy takes that is not at home, int64 (tables,): the partitions that jobs read."""
+        """What a copy takes that is not whole, int64 (tables,): the partitions that jobs read."""
         read = np.ceil(self.size_bytes * self.read_share).astype(np.int64)
         return np.where(self.read_share == 1.0, self.size_bytes, np.minimum(read, self.size_bytes))
+
+    @property
+    def whole_copies(self) -> np.ndarray:
+        """The copies that hold all partitions, bool (tables, regions)."""
+        found = self.copies & (self.read_share == 1.0)[:, None]
+        if self.whole is not None:
+            found |= self.whole & self.copies
+        found[np.arange(len(self)), self.home] = True
+        return found
+
+    @property
+    def held_bytes(self) -> np.ndarray:
+        """What each table takes in each region, int64 (tables, regions)."""
+        held = np.where(self.copies, self.replica_bytes[:, None], 0)
+        return np.where(self.whole_copies, self.size_bytes[:, None], held)
 
 
 @dataclass(frozen=True)
@@ -141,12 +159,11 @@ class Warehouse:
         _check_tables(self.tables, len(self.world))
         _check_jobs(self)
 
-    def at(self, home: np.ndarray, copies: np.ndarray | None = None) -> Warehouse:
-        """The same with the tables at other homes; `copies` None: at home only."""
+    def at(self, home: np.ndarray, copies: np.ndarray | None = None, whole: np.ndarray | None = None) -> Warehouse:
+        """The same with the tables at other homes; `copies` None: at home only; `whole`: see `Tables`."""
         plain = Tables.at(self.tables.size_bytes, home, len(self.world))
-        return replace(
-            self, tables=replace(self.tables, home=plain.home, copies=plain.copies if copies is None else copies)
-        )
+        copies = plain.copies if copies is None else copies
+        return replace(self, tables=replace(self.tables, home=plain.home, copies=copies, whole=whole))
 
 
 def _check_tables(tables: Tables, regions: int) -> None:
@@ -156,8 +173,9 @@ def _check_tables(tables: Tables, regions: int) -> None:
     for name in ("home", "partitions", "read_share"):
         if getattr(tables, name).shape != (count,):
             raise InputError(f"tables: {name} has shape {getattr(tables, name).shape}, expected ({count},)")
-    if tables.copies.shape != (count, regions):
-        raise InputError(f"tables: copies has shape {tables.copies.shape}, expected ({count}, {regions})")
+    for name, sets in (("copies", tables.copies), ("whole", tables.whole)):
+        if sets is not None and sets.shape != (count, regions):
+            raise InputError(f"tables: {name} has shape {sets.shape}, expected ({count}, {regions})")
     numbers = _Numbers()
     sound = (tables.size_bytes >= 1) & (tables.size_bytes <= LARGEST_TABLE)
     expect(sound, "size of table", numbers, tables.size_bytes, f"1 to {LARGEST_TABLE} bytes")

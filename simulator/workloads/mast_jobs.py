@@ -87,6 +87,7 @@ def mast_like(
     storage_tb: float | None = None,
     world: int = 0,
     read_share: float = 1.0,
+    fresh_levels: int = 0,
     seed: int = 0,
 ) -> Workload:
     """ML training over regions with the statistics that paper mast publishes: parts, tables, tenants, levels.
@@ -107,6 +108,8 @@ def mast_like(
         scale: of all sizes, above 0, up to 1; none: 1 for clusters of 128 GPUs or more, else in proportion.
         machine_share: of a machine that a workload takes, above 0, up to 1.
         read_share: of a table's partitions, those that jobs read, above 0, up to 1: a replica holds only them.
+        fresh_levels: so many of the highest levels need fresh data and run only where their tables have their home, 0
+            to 7; 3: the paper's "high-priority jobs requiring fresh data", all of high priority.
         seed: same parameters and seed, same workload. world: the seed of the preset.
 
     Raises:
@@ -114,6 +117,8 @@ def mast_like(
     """
     check_reads("workload mast-like", reads, size_reads)
     _check(days, load, jobs, tables, longest_h, scale, machine_share, read_share, world)
+    if not 0 <= fresh_levels <= LEVELS:
+        raise InputError(f"workload mast-like: fresh_levels={fresh_levels}; expected 0 to {LEVELS}")
     built = mast_world(regions, gpus, cpu_machines, largest_cluster, storage_tb, None, world)
     largest = int(built.clusters.gpus.max())
     scale = min(1.0, largest / mast.GPUS[0.99]) if scale is None else scale
@@ -128,7 +133,7 @@ def mast_like(
     rows = arrivals(rng, families, how, days * DAY_S, per_day, max(arriving, 1))
     if backlog or (backlog is None and jobs is None):
         rows = Rows.joined([rows, running_at_start(rng, families, how, per_day)])
-    return _workload(rng, built, families, rows, read_share)
+    return _workload(rng, built, families, rows, read_share, fresh_levels)
 
 
 def _check(
@@ -165,6 +170,7 @@ def _workload(
     families: Families,
     rows: Rows,
     read_share: float,
+    fresh_levels: int,
 ) -> Workload:
     first, table, home = _reads(rng, world, families, rows)
     place = home[table[first[:-1]]]  # where a family runs
@@ -197,6 +203,7 @@ def _workload(
         checkpoint_s=CHECKPOINT_S,
         history=history,
         app_cpu_hours=apps,
+        fresh=capped.level < fresh_levels,
     )
     return Workload.from_arrays(
         "mast-like",

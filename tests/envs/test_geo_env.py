@@ -146,6 +146,11 @@ def test_gpus_of_a_region_are_of_the_priority_that_counts_also_at_the_instant_of
         assert low.tolist()[:3] == [np.float32(16 / 48), 0.0, 0.0]
 
 
+def test_a_cluster_with_more_regions_than_slots_is_refused():
+    with pytest.raises(InputError, match="region_slots = 2: expected 3 or more, one a region"):
+        geo(region_slots=2).reset(seed=0)
+
+
 def test_the_best_clusters_are_offered_where_there_are_many():
     rows = [([(A100, 16)], [], 6, 0, 0.0), ([(A100, 8)], [], 3, 0, 0.0)]
     env = by_hand(rows, [0.0, 0.0], clusters=1, skip_idle=False, order="arrival")

@@ -124,7 +124,7 @@ def test_the_old_home_of_a_table_is_given_up_even_if_it_was_a_replica_before(sim
     before = view.projected_warehouse()
     home, copies = before.tables.home.copy(), before.tables.copies.copy()
     home[table], copies[table] = third, [region in (first, third) for region in range(4)]
-    plan = DayPlan([PlannedMove(table, second, third)], home, copies, (0.0, 0.0), 0.0)
+    plan = DayPlan([PlannedMove(table, second, third)], home, copies, np.zeros_like(copies), (0.0, 0.0), 0.0)
     for decision in decisions_of(plan, before, view):
         simulator.apply(decision)
     play_until_all_lies(simulator)

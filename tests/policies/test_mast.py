@@ -333,6 +333,20 @@ def test_copies_are_made_where_the_fewest_bytes_are_missing():
     assert on_demand(simulator.view) == []  # they are on the way
 
 
+def test_homes_move_together_for_who_needs_fresh_data_and_stay_for_who_waits_there():
+    """`clicks` (100 GB, east) and `ads` (50 GB, west): both homes to the east. Job 1 is at home and stays."""
+    rows = [([(A100, 8)], [0, 2], 0, 0, 0.0), ([(A100, 8)], [2], 0, 0, 0.0)]
+    alone = started(workload_of(rows[:1], fresh=np.ones(1, bool)))
+    assert lacking(alone.view) == [0] and on_demand(alone.view) == [Move(2, 0)]
+    alone.apply(Move(2, 0))
+    assert on_demand(alone.view) == []  # it is on the way
+    both = started(workload_of(rows, fresh=np.ones(2, bool)))
+    assert lacking(both.view) == [0] and on_demand(both.view) == []
+    log, metrics = play("mast:slow=none", workload_of(rows, fresh=np.ones(2, bool)))
+    assert [decision.job for _, decision in log if isinstance(decision, Start)] == [1, 0]
+    assert metrics["home_start_rate"] == 1.0 and metrics["jobs_finished"] == 2.0
+
+
 def test_copies_are_made_for_who_is_held_too():
     simulator = started(workload_of([([(V100, 8)], [0], 3, 0, 0.0), ([(A100, 8)], [0, 4], 3, 0, 0.0)]))
     simulator.apply(Hold(0))
@@ -344,6 +358,26 @@ def test_a_hold_for_a_tier_is_refused():
     simulator = started(workload_of([([(V100, 8)], [0], 3, 0, 0.0)]))
     with pytest.raises(InvalidDecision, match="hold job 0 for tier 1: in regions no job starts by itself"):
         simulator.apply(Hold(0, 100.0, 1))
+
+
+def test_ties_among_regions_go_to_the_least_loaded():
+    """Job 0 holds 32 of the 48 A100 of the east, job 1 half of the 16 of the west: job 2, of 8, goes south."""
+    rows = [([(A100, 32)], [0], 3, 0, 0.0), ([(A100, 8)], [2], 3, 0, 0.0), ([(A100, 8)], [], 3, 0, 0.0)]
+    log, _ = play("mast:scan_s=0,slow=none", workload_of(rows, [0.0, 0.0, 1.0], quota=np.array([[99, 99]])))
+    topology = geo_small.small_topology()
+    places = {one.job: int(topology.cluster_region[topology.gpu_cluster[one.gpus[0]]]) for _, one in log[:3]}
+    assert places == {0: 0, 1: 1, 2: 2}
+
+
+def test_a_copy_goes_where_fewest_bytes_are_missing_and_among_equals_to_the_least_loaded():
+    """`clicks` and a fifth table of its size have their homes in the east and the south: either could be copied."""
+    tables = Tables.at(np.array([100, 200, 50, 400, 100]) * 10**9, geo_small.HOME, 3)
+    rows = [([(A100, 8)], [0], 3, 0, 0.0), ([(A100, 8)], [0, 4], 3, 0, 0.0)]
+    simulator = started(workload_of(rows, tables=tables))
+    assert on_demand(simulator.view) == [Replicate(4, 0)]  # nobody holds anything yet
+    units = [int(unit) for unit in np.flatnonzero(simulator.topology.gpu_cluster == 0)[:8]]
+    simulator.apply(Start(0, units))
+    assert on_demand(simulator.view) == [Replicate(0, 2)]
 
 
 def test_a_region_without_room_for_a_copy_is_passed():

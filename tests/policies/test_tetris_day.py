@@ -40,7 +40,7 @@ def warehouse_of(regions, tables, jobs):
 
 
 def copies_of(warehouse, version=V0, quota_bytes=math.inf):
-    copies, copied_bytes = replicate(warehouse, warehouse.tables.home, version, quota_bytes)
+    copies, _, copied_bytes = replicate(warehouse, warehouse.tables.home, version, quota_bytes)
     return copies.astype(int).tolist(), copied_bytes
 
 
@@ -72,13 +72,13 @@ def test_the_optimum_within_a_quota_counts_what_lies_there_as_nothing():
 
 @pytest.mark.parametrize("quota_bytes", [0.0, 1.5 * TB, math.inf])
 def test_copies_of_stranded_jobs_that_lie_already_stay_whatever_the_quota(quota_bytes):
-    """Two tables of 1 TB lie where the only B GPUs are; the copy for disasters lies elsewhere."""
+    """Two tables of 1 TB lie where the only B GPUs are, in another fault group: copies for disasters as well."""
     warehouse = warehouse_of(
         [region("home", {"A": 4}), region("refuge", {"A": 9}), region("b", {"B": 8})],
         [table(name, "home", replicas=["refuge", "b"]) for name in ("t", "u")],
         [training("a", ["t"], "A"), training("a2", ["t", "u"], "A"), training("b", ["t", "u"], "B")],
     )
-    assert copies_of(warehouse, V0, quota_bytes) == ([[1, 1, 1], [1, 1, 1]], 0.0)
+    assert copies_of(warehouse, V0, quota_bytes) == ([[1, 0, 1], [1, 0, 1]], 0.0)
 
 
 def test_a_quota_goes_to_tables_of_high_priority_first():
@@ -110,6 +110,43 @@ def test_a_table_whose_fault_group_is_all_there_is_gets_a_copy_inside_it():
     assert copies_of(warehouse_of(regions, tables, jobs))[0] == [[1, 1]]
     far = [*regions, region("far", {"A": 1}, "other")]
     assert copies_of(warehouse_of(far, tables, jobs))[0] == [[1, 0, 1]]
+
+
+def test_what_a_stranded_job_of_high_priority_lacks_comes_before_disasters_and_those_before_the_rest():
+    """1 TB takes the stranded table to the B GPUs, a copy for disasters too; then such ones; then the low job's."""
+    warehouse = warehouse_of(
+        [region("a", {"A": 4}), region("b", {"B": 4}), region("c", {"A": 9})],
+        [table("high", "a"), table("read", "a"), table("low", "a")],
+        [
+            training("b", ["high"], "B", 5.0),
+            training("a", ["read"], "A", 500.0),
+            training("later", ["low"], "B", 500.0, priority=5),
+        ],
+    )
+    alone = [1, 0, 0]
+    for version in (V0, VERSIONS["tetris-v1"], V2):
+        assert copies_of(warehouse, version, 1.5 * TB) == ([[1, 1, 0], alone, alone], TB)
+    assert copies_of(warehouse, V2, 2.5 * TB) == ([[1, 1, 0], [1, 0, 1], alone], 2 * TB)
+    assert copies_of(warehouse, V0, 4.5 * TB) == ([[1, 1, 0], [1, 0, 1], [1, 1, 0]], 3 * TB)
+
+
+def test_a_copy_for_disasters_has_all_of_its_table_and_completes_one_that_jobs_read():
+    """A quarter of each table is read. The stranded job's copy, in another fault group, is completed, not doubled."""
+    regions = [region("a", {"A": 4}), region("b", {"B": 4}), region("c", {"A": 9})]
+    warehouse = warehouse_of(
+        regions,
+        [table("high", "a", read_share=0.25), table("cold", "a", read_share=0.25)],
+        [training("b", ["high"], "B", 5.0)],
+    )
+    copies, whole, copied_bytes = replicate(warehouse, warehouse.tables.home, V0, math.inf)
+    assert copies[0].tolist() == [True, True, False] and copies[1].sum() == 2
+    assert (whole == copies & [False, True, True]).all() and copied_bytes == pytest.approx(2 * TB, abs=2048)
+    copies, whole, copied_bytes = replicate(warehouse, warehouse.tables.home, V0, 0.3 * TB)
+    assert copies.tolist() == [[True, True, False], [True, False, False]] and not whole.any()
+    assert copied_bytes == pytest.approx(0.25 * TB, abs=1024)
+    done = warehouse.at(warehouse.tables.home, *replicate(warehouse, warehouse.tables.home, V0, math.inf)[:2])
+    assert replicate(done, done.tables.home, V0, 0.0)[2] == 0.0
+    assert done.tables.held_bytes[0].tolist() == [TB, TB, 0]
 
 
 def test_milp_climbs_what_is_too_much_for_it():

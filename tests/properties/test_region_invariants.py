@@ -12,7 +12,11 @@ from clustergym.tests.support.geo_player import Anything, check_regions, random_
 @calm(15)
 @given(seed=st.integers(0, 10_000))
 def test_units_parts_tables_and_links_are_sound_at_any_time(seed):
-    """Among the rest: no table is ever without a complete copy, whatever fails while its home moves."""
+    """Among the rest: no table is ever without a complete copy, whatever fails while its home moves.
+
+    Jobs that need fresh data, which most seeds have, start at home only; a replica that is to be whole is so, or what
+    it lacks is on its way.
+    """
     simulator = random_run(seed)
     check_regions(simulator)
     player = Anything(seed, check_regions)

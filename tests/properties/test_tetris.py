@@ -127,21 +127,15 @@ def test_a_day_stays_within_its_quota(seed, share, search):
     warehouse = replace(warehouse, tables=tables)
     quota = share * float(tables.size_bytes.sum())
     plan = Tetris(VERSIONS["tetris-v2"], quota, search).plan(warehouse)
-    stored = bytes_at(tables, plan.copies, plan.home)
-    copied = np.maximum(stored - bytes_at(tables, copies, tables.home), 0).sum()
+    stored = replace(tables, home=plan.home, copies=plan.copies, whole=plan.whole).held_bytes
+    assert not (plan.whole & ~plan.copies).any() and (plan.whole.sum(axis=1) <= 1).all()
+    copied = np.maximum(stored - tables.held_bytes, 0).sum()
     assert copied <= plan.copied_bytes <= min(quota, float(copied + KIB * copies.size))
     assert plan.copies[np.arange(10), plan.home].all()
     stored = stored.sum(axis=0)
     fitted = np.bincount(warehouse.tables.home, warehouse.tables.size_bytes, 4) <= warehouse.world.storage_bytes
     assert (stored <= warehouse.world.storage_bytes)[fitted].all()
     assert plan.cost[1] <= plan.cost[0] + 1e-12
-
-
-def bytes_at(tables, copies, home):
-    """What each table takes in each region, int64 (tables, regions)."""
-    held = copies * tables.replica_bytes[:, None]
-    held[np.arange(len(home)), home] = tables.size_bytes
-    return held
 
 
 @tried

@@ -332,10 +332,24 @@ def test_replicas_hold_the_share_of_the_partitions_that_jobs_read() -> None:
         simulator.apply(Replicate(table, to))
         (_, _, _, sent) = simulator.view.transfers[0]
         plan = Tetris(VERSIONS["static"]).plan(workload.geo.warehouse(topology))
-        found.append((sent, simulator.view.stored_bytes[to] - stored, plan.copied_bytes, plan.copies.sum()))
+        had = workload.geo.tables
+        has = replace(had, copies=plan.copies, whole=plan.whole).held_bytes.sum() - had.held_bytes.sum()
+        assert plan.copied_bytes == pytest.approx(has, rel=1e-3) and plan.whole.any(axis=1).all()
+        found.append((sent, simulator.view.stored_bytes[to] - stored, has, plan.copies.sum()))
     (sent, held, counted, copies), (less_sent, less_held, less_counted, less_copies) = found
     assert sent == held == tables.size_bytes[table] and less_sent == less_held == np.ceil(sent / 4)
-    assert copies == less_copies and less_counted == pytest.approx(counted / 4, rel=1e-3)
+    assert copies == less_copies and tables.size_bytes.sum() <= less_counted < counted  # disasters take all of each
+
+
+def test_fresh_levels_are_those_above_and_go_through_files(tmp_path) -> None:
+    word = "mast-like:jobs=60,scale=1,tables=24,seed=3"
+    plain, fresh = open_workload(word), open_workload(f"{word},fresh_levels=3")
+    assert plain.geo is not None and fresh.geo is not None and not plain.geo.fresh.any()
+    assert (fresh.geo.fresh == (plain.geo.level < 3)).all() and 0 < fresh.geo.fresh.sum() < 60
+    fresh.save(tmp_path / "week.csv")
+    assert (open_workload(str(tmp_path / "week.csv")).geo.fresh == fresh.geo.fresh).all()
+    with pytest.raises(InputError, match="fresh_levels=8; expected 0 to 7"):
+        open_workload(f"{word},fresh_levels=8")
 
 
 @pytest.mark.parametrize(

@@ -287,6 +287,38 @@ def test_a_replica_has_the_partitions_that_jobs_read_and_a_move_copies_the_rest(
     check_regions(simulator)
 
 
+def test_a_whole_replica_has_all_partitions_and_keeps_them_wherever_the_home_goes():
+    tables = replace(geo_small.small_tables(), read_share=np.array([0.25, 1, 1, 1, 1]))
+    simulator = laid(LATER, arrival_s=[0, 0], tables=tables)
+    view = simulator.view
+    simulator.apply(Replicate(CLICKS, WEST))
+    simulator.apply(Replicate(CLICKS, WEST, whole=True))
+    assert view.transfers == [(CLICKS, EAST, WEST, 100e9)] and view.stored_bytes[WEST] == 550e9
+    with pytest.raises(InvalidDecision, match="on the way there already"):
+        simulator.apply(Replicate(CLICKS, WEST, whole=True))
+    simulator.advance()
+    assert view.now_s == 100.0 and view.warehouse().tables.held_bytes[CLICKS].tolist() == [100e9, 100e9, 0]
+    simulator.apply(Move(CLICKS, WEST))
+    simulator.apply(Move(CLICKS, SOUTH))
+    simulator.advance()
+    assert view.home(CLICKS) == SOUTH and view.copies(CLICKS) == [WEST, SOUTH] and view.stored_bytes[WEST] == 550e9
+    check_regions(simulator)
+
+
+def test_a_replica_that_is_completed_sends_what_it_lacks_and_goes_with_that_when_it_is_dropped():
+    tables = replace(geo_small.small_tables(), read_share=np.array([0.25, 1, 1, 1, 1]))
+    simulator = laid(LATER, arrival_s=[0, 0], tables=tables)
+    view = simulator.view
+    simulator.apply(Replicate(CLICKS, WEST))
+    simulator.advance()
+    simulator.apply(Replicate(CLICKS, WEST, whole=True))
+    assert view.transfers == [(CLICKS, EAST, WEST, 75e9)] and view.stored_bytes[WEST] == 550e9
+    check_regions(simulator)
+    simulator.apply(Drop(CLICKS, WEST))
+    assert not view.transfers and view.copies(CLICKS) == [EAST] and view.stored_bytes[WEST] == 450e9
+    check_regions(simulator)
+
+
 def test_a_move_takes_over_a_copy_on_its_way_and_may_be_given_up():
     simulator = laid(LATER, arrival_s=[0, 0])
     view = simulator.view
@@ -385,6 +417,29 @@ def test_a_job_waits_for_data_until_its_copy_is_there():
     started(simulator, 1, WEST)
     metrics = simulator.metrics()
     assert metrics["data_wait_rate"] == 0.5 and metrics["data_wait_mean"] == 100.0
+
+
+def test_a_job_that_needs_fresh_data_runs_at_home_only_and_waits_until_the_home_is_where_its_gpus_are():
+    """Job 0 may run at any copy, job 1 at home alone, job 2 nowhere: V100 are in the west, its table's home is not."""
+    rows = [([(A100, 8)], [CLICKS], 0, 0, 0.0), ([(A100, 8)], [CLICKS], 0, 0, 0.0), ([(V100, 8)], [CLICKS], 0, 0, 0.0)]
+    simulator = laid(rows, fresh=np.array([False, True, True]))
+    view = simulator.view
+    simulator.apply(Replicate(CLICKS, WEST))
+    simulator.advance()
+    assert view.now_s == 100.0
+    assert [view.regions_of(job) for job in range(3)] == [[EAST, WEST], [EAST], []]
+    refused = said(simulator, Start(1, find_units(view, 1, WEST)))
+    assert refused.endswith("it needs fresh data, and region west is not the home of table clicks")
+    started(simulator, 0, WEST)
+    assert simulator.metrics()["home_start_rate"] == 0.0
+    started(simulator, 1, EAST)
+    assert simulator.metrics()["home_start_rate"] == 0.5
+    simulator.apply(Move(CLICKS, WEST))
+    assert [view.regions_of(job) for job in range(3)][2] == [WEST] and view.copies(CLICKS) == [EAST, WEST]
+    started(simulator, 2, WEST)
+    metrics = simulator.metrics()
+    assert metrics["home_start_rate"] == pytest.approx(2 / 3) and metrics["data_wait_mean"] == 100.0
+    check_regions(simulator)
 
 
 def test_tables_are_due_every_so_often_whether_anybody_waits_or_not():

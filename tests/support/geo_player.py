@@ -99,6 +99,9 @@ class Anything:
             return
         name = type(decision).__name__
         self.made[name] = self.made.get(name, 0) + 1
+        view = simulator.view
+        if name in ("Start", "Migrate") and view.demands.fresh[decision.job]:
+            assert {view.home(table) for table in view.tables_of(decision.job)} <= {view.region_of(decision.job)}
         if self.check is not None:
             self.check(simulator)
 
@@ -108,7 +111,8 @@ class Anything:
             [Start, Preempt, Migrate, Hold, Replicate, Move, Drop], p=[0.2, 0.1, 0.1, 0.05, 0.2, 0.2, 0.15]
         )
         if kind in (Replicate, Move, Drop):
-            return kind(int(rng.integers(s.n_tables)), int(rng.integers(s.n_regions)))
+            table, region = int(rng.integers(s.n_tables)), int(rng.integers(s.n_regions))
+            return kind(table, region, bool(rng.random() < 0.4)) if kind is Replicate else kind(table, region)
         jobs = view.queue if kind in (Start, Hold) else view.running
         if len(jobs) == 0:
             return None
@@ -148,10 +152,12 @@ def check_regions(simulator):
         assert s.table_whole[table] >> home & 1
         for region in copies:
             stored[region] += sized[table] if s.table_whole[table] >> region & 1 else replica[table]
+            is_whole = s.table_whole[table] >> region & 1
+            assert is_whole or not s.table_complete[table] >> region & 1 or transfer_to(simulator, table, region)
         assert set(view.doomed(table)) <= set(copies)
         wanted = {region for region in range(regions) if s.table_wanted[table] >> region & 1}
         coming = {target for moved, _, target, _ in view.transfers if moved == table}
-        assert wanted <= set(copies) | coming
+        assert wanted <= set(copies) | coming and not s.table_complete[table] & ~s.table_wanted[table]
         target = view.moving_to(table)
         assert set(copies) - set(view.doomed(table)) - {home, target} == wanted & set(copies) - {home, target}
         assert target is None or (target in coming and target != home)
@@ -161,7 +167,8 @@ def check_regions(simulator):
         if source is not None:
             assert source in view.copies(table) and {source, target} <= set(view.up_regions)
         elif target in view.up_regions:
-            assert not set(view.copies(table)) & set(view.up_regions) or view.moving_to(table) == target
+            is_whole = view.moving_to(table) == target or s.table_complete[table] >> target & 1
+            assert is_whole or not set(view.copies(table)) & set(view.up_regions)
     _check_links(s, regions, stored)
     assert (stored == view.stored_bytes).all() and (view.stored_bytes <= view.storage_bytes).all()
     readers = {table: [] for table in range(tables)}
@@ -175,6 +182,11 @@ def check_regions(simulator):
         expected = [job for job in [*running, *lacking] if table in view.tables_of(job)]
         assert sorted(jobs) == sorted(expected)
     assert not any(view.regions_of(job) for job in lacking if s.up_regions == (1 << regions) - 1)
+
+
+def transfer_to(simulator, table, region):
+    """Whether a copy of a table is on the way to a region."""
+    return any(moved == table and target == region for moved, _, target, _ in simulator.view.transfers)
 
 
 def _check_units(simulator):
@@ -234,7 +246,8 @@ def random_run(seed, jobs=25):
     workload = geo_small.random_workload(seed, jobs)
     shares = np.full(len(workload.geo.tables.size_bytes), 0.25 if seed % 4 > 1 else 1.0)
     tables = replace(workload.geo.tables, read_share=shares)
-    simulator.reset(workload.with_geo(replace(workload.geo, tables=tables)), seed)
+    fresh = workload.geo.level < seed % 5
+    simulator.reset(workload.with_geo(replace(workload.geo, tables=tables, fresh=fresh)), seed)
     return simulator
 
 

@@ -68,8 +68,9 @@ def fast(case: Case, gpus: int, tables: str, raised: bool) -> Mapping[str, Any]:
     in the region where it is largest; `demand`: GPU-seconds that all ask until the end of the run, over those that
     there are. `arrival_s`; `wait_s`: seconds until the first start, and until the state of those stopped for it is
     saved, inf: it has not started; `level`: priority; `within`: 1: within quota when GMS saw it first; `gpus` that it
-    asks. `pass_pending`, `pass_asked`, `pass_spared`: at each instant with passes, how many were pending in the last
-    one, how often regions were asked, and for how many of these the negative cache had the answer.
+    asks; `candidates`: regions with its tables and its hardware when the run begins. `pass_pending`, `pass_asked`,
+    `pass_spared`: at each instant with passes, how many were pending in the last one, how often regions were asked, and
+    for how many of these the negative cache had the answer.
     """
     workload = placed(case, tables, raised)
     simulator, policy = case.begun(workload)
@@ -93,6 +94,7 @@ def fast(case: Case, gpus: int, tables: str, raised: bool) -> Mapping[str, Any]:
         "level": workload.geo.level.astype(np.float64),
         "within": within.astype(np.float64),
         "gpus": workload.geo.asked[:, 0].astype(np.float64),
+        "candidates": _candidates(workload, simulator.topology).astype(np.float64),
         **dict(zip(("pass_pending", "pass_asked", "pass_spared"), passes.T, strict=True)),
     }
 
@@ -113,6 +115,15 @@ def _placed(topology: str, word: str, version: str, seed: int, raised: bool) -> 
 def placed(case: Case, tables: str, raised: bool = False) -> Workload:
     """The workloads of a case, their tables where a version of Tetris has put them."""
     return _placed(case.setting.topology, case.setting.workload, tables, case.seed, raised)
+
+
+def _candidates(workload: Workload, topology: Topology) -> np.ndarray:
+    """Regions that have all tables of each workload, and its hardware, int64 (jobs,)."""
+    geo = workload.geo
+    assert geo is not None
+    found = geo.hosts(topology).copy()
+    np.logical_and.at(found, geo.owner, geo.tables.copies[geo.table])
+    return found.sum(axis=1)
 
 
 def _demand(workload: Workload, gpus: int, horizon_s: float) -> float:

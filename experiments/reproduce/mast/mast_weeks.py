@@ -24,6 +24,7 @@ from ..rows import Row, order, printed, ratio
 WEEKS, DAYS = 5, 7
 REGIONS, TABLES, QUICK_TABLES = 20, 20_000, 1000
 QUOTA_SHARE = 0.1  # of all tables' bytes in a day: "hundreds of petabytes" of a warehouse of exabytes
+CANDIDATES: dict[int, float | tuple[float, float]] = {2: (50.0, 100.0), 4: 40.0}  # Figure 7: %, of so many or more
 V0, V1, V2 = "static", "tetris-v1", "tetris-v2"
 FREE = "V1 without Expression 6"  # not of the paper: what the constraint costs
 SINGLE = "V1, jobs that train on one table each"  # what the data that is assumed costs
@@ -152,6 +153,8 @@ def colocation(options: Options) -> Findings:
         )
         for version in NAMES
     ]
+    for field, (least, paper) in zip(("two", "four"), CANDIDATES.items(), strict=True):
+        rows.append(ratio(f"training jobs with {least} candidate regions or more, V2", paper, weeks.mean(field, V2)))
     unclear = (
         "the paper does not say whether its rate counts replicas: both are set beside it. With them ours is 100 %: "
         "nothing but the quota and storage limits the replicas of stranded jobs, and neither binds here. By homes V1 "

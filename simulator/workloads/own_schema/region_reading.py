@@ -62,6 +62,7 @@ def read_demands(table: Table, path: str | Path) -> Demands:
         "part_type": part_type,
         "part_units": part_units,
         "container_s": table.number("container_s", low=0, high=LONGEST_S, default=0.0, blank=0.0),
+        "fresh": table.number("fresh", low=0, high=1, whole=True, default=0, blank=0).astype(bool),
         "first": first,
         "table": reads,
     }

@@ -1,0 +1,99 @@
+"""`random-start`: while a workload can start in regions, one start of all legal ones, each as likely as any other.
+
+A start is a waiting workload and a cluster for its first part in a region that has its tables: as things are, or, where
+that is not possible, in place of workloads of a lower priority; how it lies there is RMS's best plan. Who started at
+this instant stays. These are the starts that an agent may choose in Geo-v0 with all clusters and workloads shown, so
+that it says what a game is worth in which nothing is decided but that nobody waits without need. Tables are copied
+where no region can run a workload (policies/mast/copies_on_demand.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...simulator.base.decisions import TABLE_DECISIONS, Decision, Preempt, Start
+from ...simulator.engine.view import ClusterView
+from ...simulator.rules.rule import Rule
+from ..mast.copies_on_demand import on_demand
+from ..mast.global_scheduler import Ranking, lay_ranking, scan
+from ..mast.hardware import Hardware
+from ..mast.mast import paths
+from ..mast.regional_scheduler import Plan, RegionalScheduler
+from ..planning import PlanningPolicy, is_round
+from ..two_paths import SCAN_S, SLOW, Paths
+
+HIGHEST = 0
+
+
+class _Draws(PlanningPolicy):
+    """Starts drawn; see the module."""
+
+    clock: Rule
+
+    def __init__(self, scan_s: float) -> None:
+        super().__init__("random-start", Rule("fifo", round=scan_s))
+        self._laid: tuple[Any, Any] | None = None
+        self._scheduler: RegionalScheduler
+        self._ranking: Ranking
+
+    def is_due(self, view: ClusterView) -> bool:
+        """Whether this is an instant of a pass."""
+        return self.clock.round == 0.0 or is_round(view.now_s, self.clock.round)
+
+    def plan(self, view: ClusterView) -> list[Decision]:
+        """Copies of what workloads lack, and a first start."""
+        return [*on_demand(view), *self._start(view)]
+
+    def then(self, view: ClusterView) -> list[Decision]:
+        """One start more."""
+        return self._start(view) if self.is_due(view) else []
+
+    def why(self, view: ClusterView, decision: Decision) -> str:
+        """Chance, and who makes way."""
+        if isinstance(decision, TABLE_DECISIONS):
+            return "a waiting workload finds all its tables in no region"
+        return "makes way for a start that was drawn" if isinstance(decision, Preempt) else "drawn at random"
+
+    def _start(self, view: ClusterView) -> list[Decision]:
+        levels, demands = self._levels(view), view.demands
+        hardware = self._scheduler.hardware
+        pairs = []
+        for job in view.queue.tolist():
+            regions = view.regions_of(job)
+            alike = np.isin(hardware.region, regions) & (hardware.kind == demands.part_type[job, 0])
+            pairs += [(job, cluster) for cluster in np.flatnonzero(alike).tolist()]
+        # The first of a random order that is legal: each that is legal is as likely as any other.
+        rng = np.random.default_rng([view.seed, view.instant, view.decisions])
+        for place in rng.permutation(len(pairs)).tolist():
+            job, cluster = pairs[place]
+            plan = self._plan_of(view, job, cluster, int(levels[job]))
+            if plan is not None:
+                return [*(Preempt(other) for other in plan.leaves), Start(job, plan.gpus)]
+        return []
+
+    def _levels(self, view: ClusterView) -> np.ndarray:
+        """Take over who holds what. Returns the priorities that count, the highest of who started at this instant."""
+        if self._laid is None or self._laid[0] is not view.workload or self._laid[1] is not view.topology:
+            self._laid = (view.workload, view.topology)
+            hardware = Hardware.of(view.topology, view.demands)
+            self._scheduler = RegionalScheduler(hardware, len(view.workload), False)
+            self._ranking = lay_ranking(view.demands)
+        view.read_by(scan, self._ranking)
+        levels = self._ranking.level.copy()
+        running = view.running
+        levels[running[view.record["started_s"][running] == view.now_s]] = HIGHEST
+        self._scheduler.follow(view, levels)
+        return levels
+
+    def _plan_of(self, view: ClusterView, job: int, cluster: int, level: int) -> Plan | None:
+        demands = view.demands
+        both = zip(demands.part_type[job].tolist(), demands.part_units[job].tolist(), strict=True)
+        parts = [(kind, units) for kind, units in both if kind >= 0]
+        return self._scheduler.plan(job, level, parts, view.now_s, cluster=cluster)
+
+
+def random_starts(slow: str = SLOW, scan_s: float = SCAN_S) -> Paths:
+    """The policy `random-start`; `slow`: who places tables; `scan_s`: seconds from one pass to the next."""
+    return paths("random-start", _Draws(scan_s), slow)
