@@ -1,39 +1,24 @@
 """Paper mast, Sec. 5.6 and 3.5: what V1 and V2 of Tetris change in where data and demand lie.
 
-Nothing of the paper's own data is published. A week is generated data (`mast-like`, fitted to V0's figures among
-others) on which a version of Tetris runs daily for seven days, with as many bytes a day across regions as
-`QUOTA_SHARE` says. Every number is a mean over weeks.
+Every number is a mean over generated weeks (mast_week.py).
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
-from functools import lru_cache
-
-from ....policies.tetris import VERSIONS, Tetris
-from ....simulator.table_placement.placement_metrics import Standing, standing_of
+from ....policies.tetris import VERSIONS
 from ....simulator.warehouse import mast_statistics
-from ....simulator.warehouse.mast_data import mast_like
 from ....simulator.warehouse.warehouse import HIGH_LEVELS
 from ...comparing.intervals import Estimate, estimate, paired_difference
-from ...console.terminal import progress
+from ..case import Case
 from ..findings import Findings, Options
 from ..rows import Row, order, printed, ratio
+from ..sweep import sweep_by
+from .mast_week import FREE, QUOTA_SHARE, REGIONS, V0, V1, V2, size_of, week_case
 
-WEEKS, DAYS = 5, 7
-REGIONS, TABLES, QUICK_TABLES = 20, 20_000, 1000
-QUOTA_SHARE = 0.1  # of all tables' bytes in a day: "hundreds of petabytes" of a warehouse of exabytes
+WEEKS = 10
 CANDIDATES: dict[int, float | tuple[float, float]] = {2: (50.0, 100.0), 4: 40.0}  # Figure 7: %, of so many or more
-V0, V1, V2 = "static", "tetris-v1", "tetris-v2"
-FREE = "V1 without Expression 6"  # not of the paper: what the constraint costs
 SINGLE = "V1, jobs that train on one table each"  # what the data that is assumed costs
 NAMES = {V0: "V0", V1: "V1", V2: "V2"}
-PLAYED = {
-    **VERSIONS,
-    FREE: replace(VERSIONS[V1], name=FREE, objective=replace(VERSIONS[V1].objective, home_share=0.0)),
-    SINGLE: VERSIONS[V1],
-}
 WHY = (
     "V1 / V0 is far from the paper's: moving one table leaves the jobs that also read others without a home, and "
     "the start's rate of training at home may not fall (Expression 6; the paper does not publish its threshold), so "
@@ -44,29 +29,20 @@ WHY = (
 )
 
 
-@lru_cache(maxsize=64)
-def play_week(version: str, seed: int, tables: int, days: int) -> Standing:
-    """So many days of a version on the data of a seed. V0's data has its copies for disasters and stranded jobs."""
-    start = mast_like(tables, REGIONS, 1.0 if version == SINGLE else 2.0, seed)
-    start = Tetris(VERSIONS[V0], math.inf).plan(start).applied(start)
-    quota = QUOTA_SHARE * float(start.tables.size_bytes.sum())
-    for _ in range(days if version != V0 else 0):
-        start = Tetris(PLAYED[version], quota).plan(start).applied(start)
-    return standing_of(start)
-
-
 class _Weeks:
     """The weeks of all versions."""
 
     def __init__(self, name: str, options: Options, versions: tuple[str, ...] = tuple(NAMES)) -> None:
         self.seeds = options.seeds(WEEKS)
-        self._size = (QUICK_TABLES, 2) if options.quick else (TABLES, DAYS)
-        self._of: dict[str, list[Standing]] = {version: [] for version in versions}
-        with progress(name, len(versions) * len(self.seeds), options.quiet) as show:
-            for turn, seed in enumerate(self.seeds):
-                for place, version in enumerate(versions):
-                    self._of[version].append(play_week(version, seed, *self._size))
-                    show(turn * len(versions) + place + 1)
+        self._size = size_of(options.quick)
+        self._of = sweep_by(
+            name, {version: [self._case(version, seed) for seed in self.seeds] for version in versions}, options
+        )
+
+    def _case(self, version: str, seed: int) -> Case:
+        if version == SINGLE:
+            return week_case(V1, seed, *self._size, reads=1.0)
+        return week_case(version, seed, *self._size)
 
     def mean(self, field: str, version: str) -> Estimate:
         """A field of `Standing` under a version."""
@@ -82,7 +58,7 @@ class _Weeks:
         return paired_difference(self._each(field, version), self._each(field, base))
 
     def _each(self, field: str, version: str) -> list[float]:
-        return [float(getattr(week, field)) for week in self._of[version]]
+        return [week.metrics[field] for week in self._of[version]]
 
     def said(self) -> str:
         """What was played, for a note."""
