@@ -43,8 +43,6 @@ from ..jobs.workload import Workload
 from ..warehouse import mast_statistics as mast
 from ..warehouse.demands import MOST_PARTS, NO_TYPE, Demands
 from ..warehouse.job_families import (
-    READS,
-    SIZE_READS,
     Families,
     analytics_jobs,
     check_reads,
@@ -76,8 +74,8 @@ def mast_like(
     load: float = 1.1,
     jobs: int | None = None,
     tables: int | None = None,
-    reads: float = READS,
-    size_reads: float = SIZE_READS,
+    reads: float = 2.0,
+    size_reads: float = 0.0,
     backlog: bool | None = None,
     longest_h: float = 168.0,
     scale: float | None = None,

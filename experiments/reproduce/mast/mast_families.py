@@ -21,15 +21,15 @@ from ..findings import Findings, Options
 from ..rows import Row, bounded, printed, ratio
 from ..sweep import sweep_by
 from .mast_week import QUOTA_SHARE, REGIONS, V0, V1, V2, size_of, week_case
+from .mast_weeks import MOST_WAITING
 
 WEEKS = 5
-FIT_SEED, FIT_WEEKS = 1000, 10
-FIT_READS, FIT_SIZE_READS = (1.1, 1.2, 1.3, 1.4, 1.5), (0.0, 0.25, 0.5, 1.0)
-GRID_READS, GRID_SIZE_READS = (1.0, 1.1, 1.25, 1.5, 2.0), (0.0, 0.25, 0.5, 1.0)
+FIT_SEED, FIT_WEEKS = 1000, 5
+FIT_READS, FIT_SIZE_READS = (1.2, 1.3, 1.4, 1.5), (0.0, 0.25, 0.5, 0.75, 1.0)
+GRID_READS, GRID_SIZE_READS = (1.0, 1.2, 1.5, 2.0), (0.0, 0.5, 1.0)
 QUICK_READS, QUICK_SIZE_READS = (1.0, 2.0), (0.0, 1.0)
 DEVIATIONS = (0.18, 0.375)  # of V1's: the published 0.30, 40 % less to 25 % more
 LEAST_GAP = 10.0  # points that V2 collocates more than V1
-MOST_WAITING = 0.1  # %
 
 
 class Point(NamedTuple):
