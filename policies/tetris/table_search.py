@@ -59,6 +59,25 @@ def _climb_pairs(placement: Placement) -> list[Move]:
     return moves
 
 
+def climb_jobs(placement: Placement, quota_bytes: float) -> list[Move]:
+    """The paper's run, then moves of all tables of a job at once, of those jobs that gain, by falling gain.
+
+    Args:
+        placement: changed in place.
+        quota_bytes: to copy from where the tables of the warehouse lie.
+
+    Returns:
+        One move a table, by what it would have gained alone at the start, falling.
+    """
+    start, gains = placement.home, placement.best_moves()
+    climb(placement, quota_bytes)
+    jobs = np.flatnonzero(placement.jobs.training & (placement.jobs.reads > 1))
+    of_jobs = placement.job_gains(jobs)
+    queue = jobs[np.argsort(-of_jobs, kind="stable")[: int((of_jobs > 0).sum())]]
+    placement.follow_jobs(queue, quota_bytes - KIB * placement.moved_kib)
+    return moves_from(placement, start, gains)
+
+
 def wander(placement: Placement, quota_bytes: float, kicks: int, rng: np.random.Generator) -> list[Move]:
     """Climb one table at a time, then leave local optima by kicks, within a quota of what is copied.
 

@@ -41,6 +41,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
@@ -59,7 +60,7 @@ from ..base import Policy
 from ..planning import PlanningPolicy
 from ..two_paths import Paths
 from .milp import best_homes
-from .table_search import Search, climb, wander_again
+from .table_search import Search, climb, climb_jobs, wander_again
 
 
 @dataclass(frozen=True)
@@ -254,6 +255,7 @@ SAFE_COPIES = 2  # complete ones that a dropped replica leaves, where the plan h
 KICKS, MOST_KICKED_TABLES = 300, 500  # kicks where nothing else is said, up to so many tables
 
 TableDecision = Move | Replicate | Drop
+JobMoves = Literal["on", "off"]
 
 
 class DataPolicy(PlanningPolicy):
@@ -305,17 +307,18 @@ def _v0(quota: float = QUOTA) -> DataPolicy:
     return DataPolicy("static", VERSIONS["static"], _quota(quota), lambda tables: climb)
 
 
-def _v1(quota: float = QUOTA, kicks: int | None = None) -> DataPolicy:
+def _v1(quota: float = QUOTA, kicks: int | None = None, job_moves: JobMoves = "off") -> DataPolicy:
     """V1; `kicks`: how often a climb is thrown out of a local optimum (table_search.py).
 
-    0: the paper's climb; None: 300 where there are at most 500 tables, else 0.
+    0: the paper's climb; None: 300 where there are at most 500 tables, else 0. `job_moves`: whether a climb without
+    kicks then moves all tables of a job at once, too (the paper's does not).
     """
-    return DataPolicy("tetris-v1", VERSIONS["tetris-v1"], _quota(quota), _search(kicks))
+    return DataPolicy("tetris-v1", VERSIONS["tetris-v1"], _quota(quota), _search(kicks, job_moves))
 
 
-def _v2(quota: float = QUOTA, kicks: int | None = None) -> DataPolicy:
+def _v2(quota: float = QUOTA, kicks: int | None = None, job_moves: JobMoves = "off") -> DataPolicy:
     """V2; arguments as of V1."""
-    return DataPolicy("tetris-v2", VERSIONS["tetris-v2"], _quota(quota), _search(kicks))
+    return DataPolicy("tetris-v2", VERSIONS["tetris-v2"], _quota(quota), _search(kicks, job_moves))
 
 
 def _best(quota: float = QUOTA) -> DataPolicy:
@@ -349,14 +352,14 @@ def _quota(quota: float) -> float:
     return float(quota)
 
 
-def _search(kicks: int | None) -> Callable[[int], Search]:
+def _search(kicks: int | None, job_moves: JobMoves) -> Callable[[int], Search]:
     if kicks is not None and (isinstance(kicks, bool) or not isinstance(kicks, int) or kicks < 0):
         raise InputError(f"kicks = {kicks!r}; expected a whole number, 0 or more")
 
     def search(tables: int) -> Search:
         count = kicks if kicks is not None else KICKS if tables <= MOST_KICKED_TABLES else 0
         if count == 0:
-            return climb
+            return climb_jobs if job_moves == "on" else climb
         return lambda placement, quota_bytes: wander_again(placement, quota_bytes, count)
 
     return search
@@ -413,14 +416,18 @@ def static(scheduler: str = SCHEDULER, quota: float = QUOTA) -> Paths:
     return _beside("static", scheduler, _v0(quota))
 
 
-def tetris_v1(scheduler: str = SCHEDULER, quota: float = QUOTA, kicks: int | None = None) -> Paths:
+def tetris_v1(
+    scheduler: str = SCHEDULER, quota: float = QUOTA, kicks: int | None = None, job_moves: JobMoves = "off"
+) -> Paths:
     """V1."""
-    return _beside("tetris-v1", scheduler, _v1(quota, kicks))
+    return _beside("tetris-v1", scheduler, _v1(quota, kicks, job_moves))
 
 
-def tetris_v2(scheduler: str = SCHEDULER, quota: float = QUOTA, kicks: int | None = None) -> Paths:
+def tetris_v2(
+    scheduler: str = SCHEDULER, quota: float = QUOTA, kicks: int | None = None, job_moves: JobMoves = "off"
+) -> Paths:
     """V2."""
-    return _beside("tetris-v2", scheduler, _v2(quota, kicks))
+    return _beside("tetris-v2", scheduler, _v2(quota, kicks, job_moves))
 
 
 def milp(scheduler: str = SCHEDULER, quota: float = QUOTA) -> Paths:

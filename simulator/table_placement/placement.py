@@ -19,7 +19,7 @@ import numpy as np
 from ..base.errors import InputError
 from ..cluster.region_hardware import LEVELS, NO_GPU
 from ..warehouse.warehouse import Jobs, Tables, Warehouse
-from . import climb, cost, table_pairs
+from . import climb, cost, job_moves, table_pairs
 from .ledger import Ledger, fresh_sums
 
 KIB = 1024
@@ -151,6 +151,26 @@ class Placement:
         quota = int(min(quota_bytes / KIB, 2.0**62))
         made = int(climb.follow(self.ledger, np.asarray(queue, np.int64), quota, log[0], log[1], log[2]))
         return [Move(*entry) for entry in log[:, :made].T.tolist()]
+
+    def job_gains(self, jobs: np.ndarray) -> np.ndarray:
+        """What all tables of a job gain by moving to the best region together, 0 where they should stay: float64 (n,).
+
+        `jobs`: int64 (n,), rows of `self.jobs`.
+        """
+        gains = np.zeros(len(jobs))
+        job_moves.survey_jobs(self.ledger, self.jobs.first, self.jobs.table, jobs, self._were(), gains)
+        return gains
+
+    def follow_jobs(self, queue: np.ndarray, quota_bytes: float) -> int:
+        """Move all tables of each job of a queue to what is then their best region; returns how many jobs' moved.
+
+        `quota_bytes` is what they may copy, beyond what the homes up to now do.
+        """
+        quota = int(min(quota_bytes / KIB, 2.0**62))
+        return int(job_moves.follow_jobs(self.ledger, self.jobs.first, self.jobs.table, queue, quota, self._were()))
+
+    def _were(self) -> np.ndarray:
+        return np.zeros(int(self.jobs.reads.max(initial=1)), np.int64)
 
     def pair_up(self, table: int, partners: np.ndarray) -> list[Move]:
         """Move a table and one of its partners, int64 (n,), as gains most; both moves, or none where none gains.

@@ -1,53 +1,60 @@
 """`mast-like`: regions, tables and one day's jobs with the statistics that paper mast publishes, at any scale.
 
-Fitted (mast_statistics.py): the number of workloads that read a table, Figure 3; sizes of tables, as if they were those
-of replications; priorities; shares of GPU and of recurring workloads; GPUs, machines and run times of a workload; and
-V0,
-the placement that users chose by hand: demand over supply of high-priority jobs in the worst region and its standard
-deviation over the regions, the rate of training at the home region. The supply of GPUs follows from the last three.
+Who reads what and how much it asks: job_families.py. Fitted too (mast_statistics.py): sizes of tables, as if they were
+those of replications; and V0, the placement that users chose by hand: demand over supply of high-priority jobs in the
+worst region and its standard deviation over the regions, the rate of training at the home region. The supply of GPUs
+follows from the last three.
 
 Assumed, as nothing is published: Figure 2's bars are an image, so shares of GPUs, CPUs and storage are three
 independent log-normals over the regions, sigma 0.6, and the region with the fewest GPUs has the most storage, as
-Region6; three GPU types, each in two regions of three; teams of 25 tables whose jobs read each other's tables only,
-but for those that break collocation at home; a job reads a geometric number of tables, less the duplicates;
-a run a day, at most 24 h of it; at most 1,024 GPUs and 1 PB; analytics has 45 % of all uses, 4 tables in the mean, its
-CPU-hours log-normal; its applications, one for 20 teams, may compute in each region 1.2 times what they did plus 0.2
+Region6; three GPU types, each in two regions of three; a run a day, at most 24 h of it; at most 1,024 GPUs and 1 PB; an
+application of analytics may compute in each region 1.2 times what it did plus 0.2
 of their total by its CPUs; storage for 3.5 times all tables, in each region for 1.2 times what V0 puts there at least;
 400 Gbps between regions.
 """
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from ..base.errors import InputError
 from ..cluster.region_hardware import MOST_REGIONS, NO_GPU, Clusters, World
-from ..numerics.float_sums import sum_in_order
 from . import mast_statistics
+from .job_families import (
+    HOURS,
+    MACHINE_GPUS,
+    READS,
+    SIZE_READS,
+    Families,
+    analytics_jobs,
+    check_reads,
+    draw_families,
+    draw_work,
+    read_elsewhere,
+    uses_of,
+)
 from .warehouse import HIGH_LEVELS, NO_APP, Jobs, Tables, Warehouse
 
 GPU_TYPES = ("V100", "A100", "H100")
 UNEVEN_SIGMA = 0.6
-TEAM_TABLES, APP_TEAMS = 25, 20
 LARGEST_TABLE_BYTES, MOST_GPUS = 1e15, 1024
-ANALYTICS_SHARE, ANALYTICS_READS = 0.45, 4.0
 STORAGE_FACTOR, STORAGE_SLACK, CPU_SLACK, CPU_SPREAD = 3.5, 1.2, 1.2, 0.2
 WAN_BYTES_PER_S = 50e9
-MACHINE_GPUS, CLUSTER_MACHINES = 8, 128
-HOURS = 24.0
+CLUSTER_MACHINES = 128
 LOAD_POWER = 2.668
 MOST_TABLES = 5_000_000
 
 
-def mast_like(tables: int = 2000, regions: int = 20, reads: float = 2.0, seed: int = 0) -> Warehouse:
+def mast_like(
+    tables: int = 2000, regions: int = 20, reads: float = READS, size_reads: float = SIZE_READS, seed: int = 0
+) -> Warehouse:
     """Regions, tables at V0's homes, and the jobs of a day; the same parameters and seed give the same arrays.
 
     Args:
         tables: 50 to 5 million; jobs follow from how often tables are shared: about 10 uses and 4 jobs a table.
         regions: 3 to 64.
-        reads: tables that a training job reads, in the mean, 1 to 100; nothing is published. With 1 all train at home.
+        reads: tables that a family of training jobs reads, in the mean, 1 to 100. With 1 all train at home.
+        size_reads: how GPU-hours go with the number of tables, 0 to 1. Of both: job_families.py.
         seed: of everything that is drawn.
 
     Raises:
@@ -56,20 +63,21 @@ def mast_like(tables: int = 2000, regions: int = 20, reads: float = 2.0, seed: i
     for name, value, low, high in (("tables", tables, 50, MOST_TABLES), ("regions", regions, 3, MOST_REGIONS)):
         if not low <= value <= high:
             raise InputError(f"mast-like: {name}={value}; expected {low} to {high}")
-    if not 1.0 <= reads <= 100.0:
-        raise InputError(f"mast-like: reads={reads}; expected 1 to 100")
+    check_reads("mast-like", reads, size_reads)
     rng = np.random.default_rng(seed)
     shares = uneven_shares(rng, regions)
     hosts = gpu_hosts(rng, shares["gpu"])
-    team = np.sort(rng.integers(0, max(tables // TEAM_TABLES, regions), tables))
+    families = draw_families(rng, tables, regions, reads, size_reads)
     size = capped(rng, tables, mast_statistics.lognormal(mast_statistics.REPLICATION_BYTES), 1.0, LARGEST_TABLE_BYTES)
-    first, table, training = _uses(rng, team, reads)
-    demand = _demands(rng, training, team[table[first[:-1]]])
-    home_of_team, load = homes_of_teams(rng, demand, shares["gpu"])
-    home = home_of_team[team]
-    read_elsewhere(rng, first, table, training, home)
-    first, table = each_once(first, table, tables)
-    jobs = _typed(rng, demand, first, table, home, shares["gpu"][:, None] * hosts)
+    family = np.repeat(np.arange(len(families)), families.size)
+    demand = _demands(rng, families, family)
+    home_of_team, load = homes_of_teams(rng, demand, int(families.team[-1]) + 1, shares["gpu"])
+    home = home_of_team[families.team]
+    read = read_elsewhere(rng, families, home)
+    kind = _types(rng, families, home[read[1][read[0][:-1]]], shares["gpu"][:, None] * hosts)
+    first, table = uses_of(*read, family)
+    jobs = Jobs(**demand, gpu_type=kind[family], first=first, table=table)
+    jobs = jobs.followed_by(analytics_jobs(rng, families.team))
     world = _world(shares, hosts, _gpu_supply(jobs, load, shares["gpu"]), size, home)
     apps = quotas(jobs, home, shares["cpu"])
     return Warehouse(world, Tables.at(size.astype(np.int64), home, regions), jobs, apps)
@@ -104,61 +112,20 @@ def capped(rng: np.random.Generator, n: int, fit: tuple[float, float], low: floa
     return np.clip(np.exp(fit[0] + fit[1] * rng.standard_normal(n)), low, high)
 
 
-def _uses(rng: np.random.Generator, team: np.ndarray, mean_reads: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Jobs with the tables that they read: first (jobs + 1,), table (uses,), training (jobs,)."""
-    parts = []
-    for training in (True, False):
-        first, stub = _grouped(rng, team, 1.0, 1, mean_reads) if training else analytics_uses(rng, team)
-        parts.append((first, stub, np.full(len(first) - 1, training)))
-    (first_a, table_a, kind_a), (first_b, table_b, kind_b) = parts
-    first = np.concatenate([first_a, first_b[1:] + len(table_a)])
-    return first, np.concatenate([table_a, table_b]), np.concatenate([kind_a, kind_b])
-
-
-def analytics_uses(rng: np.random.Generator, team: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What analytics jobs read: first (jobs + 1,), table (uses,), some tables twice; `team`: int64 (tables,)."""
-    return _grouped(rng, team, ANALYTICS_SHARE / (1.0 - ANALYTICS_SHARE), 0, ANALYTICS_READS)
-
-
-def _grouped(
-    rng: np.random.Generator, team: np.ndarray, factor: float, least: int, mean_reads: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Uses of all tables, `factor` times as many as workloads share one, in jobs that each stay within a team."""
-    shared = capped(rng, len(team), mast_statistics.lognormal(mast_statistics.SHARING), 0.0, 1e5)
-    uses = np.maximum(np.rint(shared * factor), least).astype(np.int64)
-    stub = np.repeat(np.arange(len(team)), uses)
-    stub = stub[np.lexsort((rng.random(len(stub)), team[stub]))]  # shuffled within each team
-    reads = rng.geometric(1.0 / mean_reads, len(stub))
-    first = np.cumsum(reads)
-    first = first[: np.searchsorted(first, len(stub))]
-    # A job ends where its team's tables do.
-    borders = np.flatnonzero(np.diff(team[stub])) + 1
-    return np.unique(np.concatenate([[0], first, borders, [len(stub)]])), stub
-
-
-def _demands(rng: np.random.Generator, training: np.ndarray, team: np.ndarray) -> dict[str, np.ndarray]:
-    """What jobs ask for in a day, by column of `Jobs`; analytics has neither GPUs nor a priority of its own."""
-    n = len(training)
-    with_gpu = training & (rng.random(n) < mast_statistics.GPU_SHARE)
-    gpus = np.rint(capped(rng, n, mast_statistics.lognormal(mast_statistics.GPUS), 1.0, MOST_GPUS)).astype(np.int64)
-    gpu_s = capped(rng, n, mast_statistics.lognormal(mast_statistics.GPU_DURATION_S), 1.0, math.inf)
-    cpu_s = capped(rng, n, mast_statistics.lognormal(mast_statistics.CPU_DURATION_S), 1.0, math.inf)
-    hours = np.minimum(np.where(with_gpu, gpu_s, cpu_s) / 3600.0, HOURS)
-    quantiles = mast_statistics.MACHINES
-    machines = np.interp(rng.random(n), (0.0, *quantiles, 1.0), (1.0, *quantiles.values(), 256.0))
-    level = np.searchsorted(
-        np.cumsum(mast_statistics.PRIORITIES), rng.random(n) * sum_in_order(mast_statistics.PRIORITIES), side="right"
-    )
+def _demands(rng: np.random.Generator, families: Families, family: np.ndarray) -> dict[str, np.ndarray]:
+    """What training jobs of these families ask for in a day, by column of `Jobs`; of each the first may recur."""
+    work = draw_work(rng, families, family, HOURS * 3600.0)
+    hours, gpus = work.run_s / 3600.0, np.minimum(work.gpus, MOST_GPUS)
+    begins = np.append(True, np.diff(family) > 0)
     return {
-        "training": training,
-        "with_gpu": with_gpu,
-        "gpus": np.where(with_gpu, gpus, 0),
-        "gpu_hours": np.where(with_gpu, gpus * hours, 0.0),
-        "cpu_hours": np.rint(machines) * hours,
-        "level": np.where(training, np.minimum(level, 6), 6).astype(np.int64),
-        "app": np.where(training, NO_APP, team // APP_TEAMS).astype(np.int64),
-        "team": team,
-        "recurring": (rng.random(n) < mast_statistics.RECURRING_SHARE) | ~training,
+        "training": np.ones(len(family), bool),
+        "gpus": gpus.astype(np.int64),
+        "gpu_hours": gpus * hours,
+        "cpu_hours": np.maximum(np.rint(work.machines), 1.0) * hours,
+        "level": work.level,
+        "app": np.full(len(family), NO_APP),
+        "team": families.owner[family],
+        "recurring": begins & families.recurring[family],
     }
 
 
@@ -172,15 +139,14 @@ def skewed_loads(regions: int) -> np.ndarray:
 
 
 def homes_of_teams(
-    rng: np.random.Generator, demand: dict[str, np.ndarray], gpu_share: np.ndarray
+    rng: np.random.Generator, demand: dict[str, np.ndarray], teams: int, gpu_share: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The region that each team chose, and the load of each region under V0.
 
     The teams with the most high-priority demand choose first, each where most of a region's demand is still missing.
     """
     load = rng.permutation(skewed_loads(len(gpu_share)))
-    high = demand["training"] & (demand["level"] < HIGH_LEVELS) & demand["recurring"]
-    teams = int(demand["team"].max()) + 1
+    high = (demand["level"] < HIGH_LEVELS) & demand["recurring"]
     asked = np.bincount(demand["team"][high], demand["gpu_hours"][high], teams)
     missing = load * gpu_share / (load @ gpu_share) * asked.sum()
     home = np.zeros(teams, np.int64)
@@ -190,48 +156,12 @@ def homes_of_teams(
     return home, load
 
 
-def read_elsewhere(
-    rng: np.random.Generator, first: np.ndarray, table: np.ndarray, training: np.ndarray, home: np.ndarray
-) -> None:
-    """Modify `table` in place: so many training jobs read a table at another home that V0's rate is the published one.
-
-    Jobs of several tables swap their last ones, so that tables stay shared as often as they were.
-    """
-    reads = np.diff(first)
-    several = np.flatnonzero(training & (reads > 1))
-    chosen = rng.permutation(several)
-    wanted = round((1.0 - mast_statistics.HOME_RATE["V0"] / 100.0) * training.sum())
-    half = len(chosen) // 2
-    one, other = chosen[:half], chosen[half : 2 * half]
-    apart = home[table[first[one]]] != home[table[first[other]]]
-    one, other = one[apart][: wanted // 2], other[apart][: wanted // 2]
-    last_one, last_other = first[one + 1] - 1, first[other + 1] - 1
-    table[last_one], table[last_other] = table[last_other], table[last_one]
-
-
-def each_once(first: np.ndarray, table: np.ndarray, tables: int) -> tuple[np.ndarray, np.ndarray]:
-    """The uses without those where a job reads a table again."""
-    job = np.repeat(np.arange(len(first) - 1), np.diff(first))
-    pair = np.sort(job * tables + table)
-    pair = pair[np.diff(pair, prepend=-1) > 0]
-    kept = np.bincount(pair // tables, minlength=len(first) - 1)
-    return np.concatenate([[0], np.cumsum(kept)]), pair % tables
-
-
-def _typed(
-    rng: np.random.Generator,
-    demand: dict[str, np.ndarray],
-    first: np.ndarray,
-    table: np.ndarray,
-    home: np.ndarray,
-    gpus: np.ndarray,
-) -> Jobs:
-    """The jobs, each with a GPU type that its home has; `gpus`: float64 (regions, types), relative supply."""
-    edges = np.cumsum(gpus, axis=1)[home[table[first[:-1]]]]
+def _types(rng: np.random.Generator, families: Families, place: np.ndarray, gpus: np.ndarray) -> np.ndarray:
+    """A GPU type of each family that its place has; `gpus`: float64 (regions, types), relative supply."""
+    edges = np.cumsum(gpus, axis=1)[place]
     point = rng.random(len(edges)) * edges[:, -1]
     kind = np.minimum((edges <= point[:, None]).sum(axis=1), gpus.shape[1] - 1)
-    columns = {name: column for name, column in demand.items() if name != "with_gpu"}
-    return Jobs(**columns, gpu_type=np.where(demand["with_gpu"], kind, NO_GPU), first=first, table=table)
+    return np.where(families.with_gpu, kind, NO_GPU)
 
 
 def _gpu_supply(jobs: Jobs, load: np.ndarray, gpu_share: np.ndarray) -> float:

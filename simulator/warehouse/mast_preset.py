@@ -19,7 +19,8 @@ import numpy as np
 from ..base.errors import InputError
 from ..cluster.region_hardware import MOST_REGIONS, Clusters, World
 from ..cluster.topology import Topology, preset
-from .mast_data import GPU_TYPES, MACHINE_GPUS, gpu_hosts, uneven_shares
+from .job_families import MACHINE_GPUS
+from .mast_data import GPU_TYPES, gpu_hosts, uneven_shares
 
 RACK_MACHINES = 16
 MOST_UNITS = 1_000_000

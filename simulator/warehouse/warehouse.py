@@ -131,6 +131,13 @@ class Jobs:
         first = np.concatenate([[0], np.cumsum(self.reads[which])])
         return Jobs(**rows, first=first, table=self.table[which[self.owner]])
 
+    def followed_by(self, others: Jobs) -> Jobs:
+        """These jobs, then others of the same tables."""
+        both = {
+            name: np.concatenate([getattr(self, name), getattr(others, name)]) for name in self.__dataclass_fields__
+        }
+        return Jobs(**{**both, "first": np.concatenate([self.first, others.first[1:] + len(self.table)])})
+
 
 @dataclass(frozen=True)
 class Warehouse:

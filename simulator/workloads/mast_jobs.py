@@ -42,16 +42,15 @@ from ..cluster.region_network import CPU_TYPE
 from ..jobs.workload import Workload
 from ..warehouse import mast_statistics as mast
 from ..warehouse.demands import MOST_PARTS, NO_TYPE, Demands
-from ..warehouse.job_families import Families, draw_families
-from ..warehouse.mast_data import (
-    APP_TEAMS,
-    STORAGE_SLACK,
-    analytics_uses,
-    each_once,
-    homes_of_teams,
-    quotas,
+from ..warehouse.job_families import (
+    Families,
+    analytics_jobs,
+    check_reads,
+    draw_families,
     read_elsewhere,
+    uses_of,
 )
+from ..warehouse.mast_data import STORAGE_SLACK, homes_of_teams, quotas
 from ..warehouse.mast_preset import mast_world
 from ..warehouse.warehouse import NO_APP, Jobs, Tables
 from .draws import MOST_JOBS, check_parameters
@@ -76,6 +75,7 @@ def mast_like(
     jobs: int | None = None,
     tables: int | None = None,
     reads: float = 2.0,
+    size_reads: float = 0.0,
     backlog: bool | None = None,
     longest_h: float = 168.0,
     scale: float | None = None,
@@ -100,6 +100,7 @@ def mast_like(
         jobs: how many arrive, in place of `load`.
         tables: how many; none: so many that each is read as often as published.
         reads: tables that a workload reads, in the mean, 1 to 100; fewer by the duplicates.
+        size_reads: how GPU-hours go with the number of tables, 0 (not at all) to 1; see warehouse/job_families.py.
         backlog: whether the regions are as full at time 0 as later, by more jobs; none: with `load`, not with `jobs`.
         longest_h: of a run time, hours.
         scale: of all sizes, above 0, up to 1; none: 1 for clusters of 128 GPUs or more, else in proportion.
@@ -111,7 +112,8 @@ def mast_like(
     Raises:
         InputError: a parameter out of range.
     """
-    _check(days, load, jobs, tables, reads, longest_h, scale, machine_share, read_share, world, fresh_levels)
+    check_reads("workload mast-like", reads, size_reads)
+    _check(days, load, jobs, tables, longest_h, scale, machine_share, read_share, world, fresh_levels)
     built = mast_world(regions, gpus, cpu_machines, largest_cluster, storage_tb, None, world)
     largest = int(built.clusters.gpus.max())
     scale = min(1.0, largest / mast.GPUS[0.99]) if scale is None else scale
@@ -122,12 +124,11 @@ def mast_like(
     arriving = int(rng.poisson(per_day * days)) if jobs is None else jobs
     wanted = per_day * max(1.0, NEW_READS * reads) / READERS
     count = tables if tables is not None else max(regions, round(wanted))
-    families = draw_families(rng, count, regions, reads)
-    with_gpu = rng.random(len(families)) < mast.GPU_SHARE
-    rows = arrivals(rng, families, with_gpu, how, days * DAY_S, per_day, max(arriving, 1))
+    families = draw_families(rng, count, regions, reads, size_reads)
+    rows = arrivals(rng, families, how, days * DAY_S, per_day, max(arriving, 1))
     if backlog or (backlog is None and jobs is None):
-        rows = Rows.joined([rows, running_at_start(rng, families, with_gpu, how, per_day)])
-    return _workload(rng, built, families, with_gpu, rows, read_share, fresh_levels)
+        rows = Rows.joined([rows, running_at_start(rng, families, how, per_day)])
+    return _workload(rng, built, families, rows, read_share, fresh_levels)
 
 
 def _check(
@@ -135,7 +136,6 @@ def _check(
     load: float,
     jobs: int | None,
     tables: int | None,
-    reads: float,
     longest_h: float,
     scale: float | None,
     machine_share: float,
@@ -154,8 +154,6 @@ def _check(
     for name, (value, above, high) in bounds.items():
         if not above < value <= high:
             raise InputError(f"workload mast-like: {name}={value:g}; expected a number above 0, up to {high:g}")
-    if not 1.0 <= reads <= 100.0:
-        raise InputError(f"workload mast-like: reads={reads:g}; expected 1 to 100")
     if tables is not None and not 1 <= tables <= 1_000_000:
         raise InputError(f"workload mast-like: tables={tables}; expected 1 to 1000000")
     if not 0 <= fresh_levels <= LEVELS:
@@ -168,13 +166,13 @@ def _workload(
     rng: np.random.Generator,
     world: World,
     families: Families,
-    with_gpu: np.ndarray,
     rows: Rows,
     read_share: float,
     fresh_levels: int,
 ) -> Workload:
-    first, table, home = _reads(rng, world, families, with_gpu, rows)
+    first, table, home = _reads(rng, world, families, rows)
     place = home[table[first[:-1]]]  # where a family runs
+    with_gpu = families.with_gpu
     kind = np.where(with_gpu, _types(rng, world, place, np.where(with_gpu, families.size, 0)), NO_GPU)
     capped = _capped(world, rows, place[rows.family], kind[rows.family])
     capped = capped.only(np.argsort(capped.arrival_s, kind="stable"))
@@ -183,9 +181,7 @@ def _workload(
     tenant = tenant.ravel().astype(np.int64)
     names = np.array([f"team{team}/{level}" for team, level in zip(*divmod(key, LEVELS), strict=True)], object)
     history, apps = _history(rng, world, families, first, table, home, capped, kind)
-    reads = np.diff(first)[capped.family]
-    starts = np.repeat(first[:-1][capped.family], reads)
-    uses = np.concatenate([[0], np.cumsum(reads)]).astype(np.int64)
+    uses, used = uses_of(first, table, capped.family)
     geo = Demands(
         regions=world.regions,
         gpu_types=(*world.gpu_types, CPU_TYPE),
@@ -196,7 +192,7 @@ def _workload(
         part_units=part_units,
         container_s=capped.container_s,
         first=uses,
-        table=table[starts + np.arange(uses[-1]) - np.repeat(uses[:-1], reads)],
+        table=used,
         tenant_names=tuple(names),
         table_names=tuple(f"t{row}" for row in range(len(home))),
         tables=Tables.at(_sizes(rng, world, home), home, len(world), read_share),
@@ -219,29 +215,20 @@ def _workload(
 
 
 def _reads(
-    rng: np.random.Generator, world: World, families: Families, with_gpu: np.ndarray, rows: Rows
+    rng: np.random.Generator, world: World, families: Families, rows: Rows
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What each family reads, first and table as in `Families`, and the home of each table."""
-    has = with_gpu[rows.family]
     hours = rows.gpus * np.minimum(rows.duration_s / HOUR_S, 24.0)
     demand = {
-        "training": np.ones(len(has), bool),
         "level": rows.level,
         "recurring": rows.recurring,
         "team": families.owner[rows.family],
-        "gpu_hours": np.where(has, hours, 0.0),
+        "gpu_hours": np.where(families.with_gpu[rows.family], hours, 0.0),
     }
-    teams = int(families.team.max()) + 1
-    demand["team"] = np.append(demand["team"], teams - 1)  # so that every team gets a home
-    for name in ("training", "level", "recurring", "gpu_hours"):
-        demand[name] = np.append(demand[name], np.zeros(1, demand[name].dtype))
     share = world.gpus.sum(axis=1)
-    of_team, _ = homes_of_teams(rng, demand, share / share.sum())
+    of_team, _ = homes_of_teams(rng, demand, int(families.team[-1]) + 1, share / share.sum())
     home = of_team[families.team]
-    table = families.table.copy()
-    read_elsewhere(rng, families.first, table, np.ones(len(families), bool), home)
-    first, table = each_once(families.first, table, len(home))
-    return first, table, home
+    return *read_elsewhere(rng, families, home), home
 
 
 def _types(rng: np.random.Generator, world: World, place: np.ndarray, workloads: np.ndarray) -> np.ndarray:
@@ -330,27 +317,22 @@ def _history(
     row = np.flatnonzero(rows.recurring)[np.sort(once)]
     hours = np.minimum(rows.duration_s[row] / HOUR_S, 24.0)
     family = rows.family[row]
-    reads = np.diff(first)[family]
-    uses = [table[first[one] : first[one + 1]] for one in family.tolist()]
-    a_first, a_table = each_once(*analytics_uses(rng, families.team), len(home))
-    count = len(a_first) - 1
-    team = families.team[a_table[a_first[:-1]]] if count else np.zeros(0, np.int64)
-    machines = np.rint(mast.through(mast.MACHINES, rng.standard_normal(count)))
-    a_hours = np.minimum(mast.through(mast.CPU_DURATION_S, rng.standard_normal(count)) / HOUR_S, 24.0)
-    none = np.zeros(count, np.int64)
-    jobs = Jobs(
-        training=np.arange(len(row) + count) < len(row),
-        gpu_type=np.append(kind[family], none + NO_GPU),
-        gpus=np.append(rows.gpus[row], none),
-        gpu_hours=np.append(rows.gpus[row] * hours, none),
-        cpu_hours=np.append(rows.machines[row] * hours, machines * a_hours),
-        level=np.append(rows.level[row], none + LEVELS - 1),
-        app=np.append(np.full(len(row), NO_APP), team // APP_TEAMS),
-        team=np.append(families.owner[family], team),
-        recurring=np.ones(len(row) + count, bool),
-        first=np.concatenate([[0], np.cumsum(np.append(reads, np.diff(a_first)))]).astype(np.int64),
-        table=np.concatenate([*uses, a_table]).astype(np.int64),
+    own_first, own_table = uses_of(first, table, family)
+    training = Jobs(
+        training=np.ones(len(row), bool),
+        gpu_type=kind[family],
+        gpus=rows.gpus[row],
+        gpu_hours=rows.gpus[row] * hours,
+        cpu_hours=rows.machines[row] * hours,
+        level=rows.level[row],
+        app=np.full(len(row), NO_APP),
+        team=families.owner[family],
+        recurring=np.ones(len(row), bool),
+        first=own_first,
+        table=own_table,
     )
+    analytics = analytics_jobs(rng, families.team)
+    jobs = training.followed_by(analytics)
     share = np.maximum(world.cpu_machines, 1).astype(np.float64)
-    apps = quotas(jobs, home, share / share.sum()) if count else np.zeros((0, len(world)))
+    apps = quotas(jobs, home, share / share.sum()) if len(analytics) else np.zeros((0, len(world)))
     return jobs, apps

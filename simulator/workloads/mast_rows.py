@@ -6,10 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..cluster.region_hardware import LEVELS
 from ..warehouse import mast_statistics as mast
-from ..warehouse.job_families import Families
-from ..warehouse.mast_data import MACHINE_GPUS
+from ..warehouse.job_families import Families, draw_work
 
 DAY_S, HOUR_S = 86400.0, 3600.0
 PEAK_H, SWING = 15.0, 0.4
@@ -62,25 +60,20 @@ def mean_gpu_s(how: Scale, largest: int) -> float:
     return mast.GPU_SHARE * float(gpus.mean() * run_s.mean())
 
 
-def _drawn(rng: np.random.Generator, family: np.ndarray, with_gpu: np.ndarray, how: Scale) -> Rows:
+def _drawn(rng: np.random.Generator, families: Families, family: np.ndarray, how: Scale) -> Rows:
     """Workloads of these families, without an arrival; GPUs and machines are not yet capped."""
-    n = len(family)
-    normal = rng.standard_normal((4, n))
-    has = with_gpu[family]
-    run_s = np.where(has, mast.through(mast.GPU_DURATION_S, normal[0]), mast.through(mast.CPU_DURATION_S, normal[0]))
-    gpus = np.where(has, np.maximum(np.rint(mast.through(mast.GPUS, normal[1])), 1.0), 0.0)
-    machines = mast.through(mast.MACHINES, normal[2]) - np.ceil(gpus / MACHINE_GPUS)
-    shares = np.cumsum(mast.PRIORITIES)
-    level = np.searchsorted(shares, rng.random(n) * shares[-1], side="right")
+    n, has = len(family), families.with_gpu[family]
+    work = draw_work(rng, families, family, how.longest_s)
+    machines = np.rint(work.machines * how.sizes * how.machine_share)
     return Rows(
         family=family,
         recurring=np.zeros(n, bool),
         arrival_s=np.zeros(n),
-        duration_s=np.clip(run_s, 1.0, how.longest_s),
-        gpus=np.where(has, np.maximum(np.rint(gpus * how.sizes), 1.0), 0.0).astype(np.int64),
-        machines=np.maximum(np.rint(machines * how.sizes * how.machine_share), np.where(has, 0, 1)).astype(np.int64),
-        level=np.minimum(level, LEVELS - 1).astype(np.int64),
-        container_s=mast.through(mast.CONTAINER_S, normal[3]),
+        duration_s=work.run_s,
+        gpus=np.where(has, np.maximum(np.rint(work.gpus * how.sizes), 1.0), 0.0).astype(np.int64),
+        machines=np.maximum(machines, np.where(has, 0, 1)).astype(np.int64),
+        level=work.level,
+        container_s=work.container_s,
         name=np.full(n, "", object),
     )
 
@@ -104,7 +97,6 @@ def _curve(rng: np.random.Generator, count: int, span_s: float) -> np.ndarray:
 def arrivals(
     rng: np.random.Generator,
     families: Families,
-    with_gpu: np.ndarray,
     how: Scale,
     span_s: float,
     per_day: float,
@@ -112,7 +104,7 @@ def arrivals(
 ) -> Rows:
     """Recurring workloads day by day, and so many for the first time that there are `count`."""
     regular = _cycled(rng, np.flatnonzero(families.recurring), round(mast.RECURRING_SHARE * per_day))
-    once = _drawn(rng, regular, with_gpu, how)
+    once = _drawn(rng, families, regular, how)
     at = _curve(rng, len(regular), DAY_S)
     parts = []
     for day in range(int(np.ceil(span_s / DAY_S))):
@@ -125,18 +117,16 @@ def arrivals(
     rows = rows.only(np.sort(rng.permutation(len(rows.name))[:count]))
     left = count - len(rows.name)
     members = np.repeat(np.arange(len(families)), families.size - families.recurring)
-    new = _drawn(rng, _cycled(rng, members if len(members) else np.arange(len(families)), left), with_gpu, how)
+    new = _drawn(rng, families, _cycled(rng, members if len(members) else np.arange(len(families)), left), how)
     name = np.array([f"f{row}" for row in range(left)], object)
     return Rows.joined([rows, new.only(np.arange(left), arrival_s=_curve(rng, left, span_s), name=name)])
 
 
-def running_at_start(
-    rng: np.random.Generator, families: Families, with_gpu: np.ndarray, how: Scale, per_day: float
-) -> Rows:
+def running_at_start(rng: np.random.Generator, families: Families, how: Scale, per_day: float) -> Rows:
     """What came before time 0 at the mean rate and would still run."""
     count = int(rng.poisson(per_day * how.longest_s / DAY_S))
     members = np.repeat(np.arange(len(families)), families.size)
-    rows = _drawn(rng, members[rng.integers(0, len(members), count)], with_gpu, how)
+    rows = _drawn(rng, families, members[rng.integers(0, len(members), count)], how)
     left_s = rows.duration_s - rng.random(count) * how.longest_s
     runs = np.flatnonzero(left_s > 0.0)
     return rows.only(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import os
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 from clustergym.policies.tetris import VERSIONS, Tetris, optimum
 from clustergym.policies.tetris.milp import best_homes
-from clustergym.policies.tetris.table_search import climb, settle, wander
+from clustergym.policies.tetris.table_search import climb, climb_jobs, settle, wander
 from clustergym.simulator.table_placement.placement import KIB, Objective, Placement
 from clustergym.simulator.table_placement.placement_metrics import runs_in
 from clustergym.tests.support import geo_random
@@ -118,7 +119,46 @@ def test_the_best_move_is_the_best_of_all_that_are_allowed(seed, objective):
 
 
 @tried
-@given(seeds, st.floats(0.0, 1.0), st.sampled_from([climb, best_homes, kicked]))
+@given(seeds, objectives, st.booleans())
+def test_moving_all_tables_of_a_job_gains_the_difference_of_two_full_sums(seed, objective, free):
+    """And it is the best such move, where no CPU quota stands in the way; what holds before holds after it."""
+    warehouse = random_warehouse(seed, regions=4, tables=8, jobs=14, most_reads=5)
+    if free:
+        warehouse = replace(warehouse, app_cpu_hours=np.full_like(warehouse.app_cpu_hours, 1e9))
+    placement = Placement(warehouse, objective)
+    jobs = np.arange(len(placement.jobs))
+    gains = placement.job_gains(jobs)
+    threshold = int(placement.ledger.threshold[0])
+    for job in jobs.tolist():
+        home = placement.home
+        before, (storage, cpu, met) = cost_of(warehouse, objective, home), excess(warehouse, objective, home)
+        gain = float(placement.job_gains(np.array([job]))[0])
+        if job == 0:
+            assert gain == gains[0]
+        best = 0.0
+        for target in range(4):
+            there = home.copy()
+            there[placement.tables_of(job)] = target
+            then_storage, _, then_met = excess(warehouse, objective, there)
+            if (then_storage <= storage).all() and then_met >= min(met, threshold):
+                best = max(best, before - cost_of(warehouse, objective, there))
+        if free:
+            assert gain == pytest.approx(best, rel=1e-9, abs=1e-10)
+        assert gain <= best + 1e-9 and (placement.home == home).all()
+        assert placement.follow_jobs(np.array([job]), math.inf) == (gain > 0)
+        then_storage, then_cpu, then_met = excess(warehouse, objective, placement.home)
+        assert (then_storage <= storage).all() and (then_cpu <= cpu).all() and then_met >= min(met, threshold)
+        after = cost_of(warehouse, objective, placement.home)
+        assert gain == pytest.approx(before - after, rel=1e-9, abs=1e-10)
+        assert len(set(placement.home[placement.tables_of(job)].tolist())) == 1 or gain == 0
+    fresh = Placement(warehouse.at(placement.home), objective).ledger
+    for name in ("region", "count", "held", "demand", "asked", "stored", "cpu", "met", "remote"):
+        np.testing.assert_array_equal(getattr(placement.ledger, name), getattr(fresh, name), name)
+    assert not placement.ledger.cpu_change.any()
+
+
+@tried
+@given(seeds, st.floats(0.0, 1.0), st.sampled_from([climb, climb_jobs, best_homes, kicked]))
 def test_a_day_stays_within_its_quota(seed, share, search):
     """And says how many bytes it copies: what the plan has in a region and the tables do not have there yet."""
     warehouse, rng = random_warehouse(seed, regions=4, tables=10, jobs=20), np.random.default_rng(seed)

@@ -82,7 +82,7 @@ def test_paths_avoid_links_that_are_down():
                 found = [paths.path(start, end, rank) for rank in range(paths.count(start, end))]
                 assert found == all_paths(links, start, end, up)
                 if not found:
-                    with pytest.raises(InputError, match=r"machine 'server\d+' to 'server\d+': there are 0"):
+                    with pytest.raises(InputError, match=r"'server\d+' to 'server\d+': there are 0"):
                         drawn_path(paths, 0, 0, start, end)
 
 

@@ -238,7 +238,7 @@ def test_ways_that_are_whole_stay():
         table = detours(links, up)
         for _ in range(40):
             pair = rng.choice(links.num_machines, 2, replace=False).tolist()
-            whole, found = link_use(links, pair, "line"), link_use(links, pair, "line", table)
+            whole, found = link_use(links, pair, "line"), link_use(links, pair, "line", table=table)
             if up[whole.links].all():
                 assert found.links.tolist() == whole.links.tolist()
             elif len(found.links):

@@ -358,6 +358,7 @@ def test_fresh_levels_are_those_above_and_go_through_files(tmp_path) -> None:
         ("days=0", "days=0; expected a number above 0, up to 366"),
         ("load=-1", "load=-1; expected"),
         ("reads=0.5", "reads=0.5; expected 1 to 100"),
+        ("size_reads=1.5", "size_reads=1.5; expected 0 to 1"),
         ("scale=2", "scale=2; expected a number above 0, up to 1"),
         ("machine_share=0", "machine_share=0; expected"),
         ("read_share=0", "read_share=0; expected a number above 0, up to 1"),

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import itertools
 import json
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 
 from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.table_placement.placement import Objective, Placement
 from clustergym.simulator.table_placement.placement_metrics import runs_in, standing_of
 from clustergym.simulator.warehouse import mast_statistics
+from clustergym.simulator.warehouse.job_families import draw_families, draw_work
 from clustergym.simulator.warehouse.mast_data import mast_like, skewed_loads
 from clustergym.simulator.warehouse.warehouse_files import load_warehouse, warehouse_from_mapping
 from clustergym.tests.support.geo_random import random_warehouse
@@ -184,6 +187,37 @@ def test_v0_is_what_it_was_fitted_to(generated):
     at_home = (seated.region[seated.training] >= 0).mean()
     assert 100 * at_home == pytest.approx(mast_statistics.HOME_RATE["V0"], abs=1.0)
     assert skewed_loads(1000).std() == pytest.approx(mast_statistics.OVERLOAD_DEVIATION["V0"], rel=0.01)
+
+
+def test_members_of_a_family_read_the_same_tables_and_one_recurs(generated):
+    """Mast, Sec. 3.1: experiments about a recurring job; those that nothing recurs of are the fewer."""
+    jobs = generated.jobs
+    members: dict[tuple[int, ...], list[int]] = {}
+    for job in np.flatnonzero(jobs.training).tolist():
+        members.setdefault(tuple(jobs.table[jobs.first[job] : jobs.first[job + 1]].tolist()), []).append(job)
+    sizes = np.array([len(rows) for rows in members.values()])
+    recurring = np.array([jobs.recurring[rows].sum() for rows in members.values()])
+    assert sizes.mean() > 2.0 and (recurring < sizes)[sizes > 3].mean() > 0.9
+    assert sizes[recurring > 0].sum() > 0.7 * sizes.sum()
+
+
+def test_gpu_hours_go_with_the_number_of_tables_as_asked():
+    """The correlation changes who asks how much; what is asked stays the same, pair by pair."""
+    found, pairs = [], []
+    for size_reads in (0.0, 0.5, 1.0):
+        families = draw_families(np.random.default_rng(3), 500, 5, 2.0, size_reads)
+        family = np.repeat(np.arange(len(families)), families.size)
+        work = draw_work(np.random.default_rng(4), families, family, 86_400.0)
+        assert (work.gpus[~families.with_gpu[family]] == 0).all()
+        some = work.gpus > 0
+        hours, reads = (work.gpus * work.run_s)[some], families.reads[family][some]
+        pairs.append(sorted(zip(work.gpus[some].tolist(), work.run_s[some].tolist(), strict=True)))
+        found.append(float(spearmanr(hours, reads).statistic))
+        if size_reads == 1.0:
+            bounds = [(hours[reads == count].min(), hours[reads == count].max()) for count in np.unique(reads)]
+            assert all(one[1] <= other[0] for one, other in itertools.pairwise(bounds))
+    assert pairs[0] == pairs[1] == pairs[2]
+    assert abs(found[0]) < 0.1 and 0.3 < found[1] < 0.6 and found[2] > 0.8
 
 
 def test_hardware_is_uneven(generated):
