@@ -322,7 +322,9 @@ def test_the_list_of_policies():
     time_shift = ["random", "pollux", "themis", *augmented, "least-shared", "ideal", "best-rotations"]
     assert policies.list("TimeShift") == time_shift
     geo, placement = policies.list("Geo"), ["static", "tetris-v1", "tetris-v2", "milp"]
-    assert geo == ["random", "mast", "federated", "global", "scope"] and policies.list("DataPlacement") == placement
+    by_time = ["greedy", "sjf", "srtf", "srsf"]
+    assert geo == ["random", "random-start", *by_time, "mast", "federated", "global", "scope"]
+    assert policies.list("DataPlacement") == placement
     grouping = ["random", "greedy", "isolated", "naive-colocation", "harmony", "oracle", "muri"]
     assert policies.list("Grouping") == grouping
     described = {entry["name"]: entry for entry in policies.describe()}
