@@ -94,7 +94,7 @@ def mast_like(
     its seed as `world`. What was fitted and what is assumed: the head of this module.
 
     Args:
-        days: over which workloads arrive, above 0, up to 366.
+        days: over which workloads arrive, above 0, up to 366. longest_h: of a run time, hours.
         load: offered GPU-seconds per second and GPU, in the mean of the distributions; what recurs daily and which
             families have GPUs is drawn once, so that seeds differ (256 GPUs: by 0.17 at load 1 over a year).
         jobs: how many arrive, in place of `load`.
@@ -102,10 +102,9 @@ def mast_like(
         reads: tables that a workload reads, in the mean, 1 to 100; fewer by the duplicates.
         size_reads: how GPU-hours go with the number of tables, 0 (not at all) to 1; see warehouse/job_families.py.
         backlog: whether the regions are as full at time 0 as later, by more jobs; none: with `load`, not with `jobs`.
-        longest_h: of a run time, hours.
         scale: of all sizes, above 0, up to 1; none: 1 for clusters of 128 GPUs or more, else in proportion.
-        machine_share: of a machine that a workload takes, above 0, up to 1.
-        read_share: of a table's partitions, those that jobs read, above 0, up to 1: a replica holds only them.
+        machine_share: of a machine that a workload takes; read_share: of a table's partitions, those that jobs read: a
+            replica holds only them; both above 0, up to 1.
         fresh_levels: so many of the highest levels run only where their tables have their home, 0 to 7 (Sec. 3.1).
         seed: same parameters and seed, same workload. world: the seed of the preset.
 
