@@ -97,8 +97,7 @@ def mast_like(
         days: over which workloads arrive, above 0, up to 366. longest_h: of a run time, hours.
         load: offered GPU-seconds per second and GPU, in the mean of the distributions; what recurs daily and which
             families have GPUs is drawn once, so that seeds differ (256 GPUs: by 0.17 at load 1 over a year).
-        jobs: how many arrive, in place of `load`.
-        tables: how many; none: so many that each is read as often as published.
+        jobs: how many arrive, in place of `load`. tables: how many; none: each is read as often as published.
         reads: tables that a workload reads, in the mean, 1 to 100; fewer by the duplicates.
         size_reads: how GPU-hours go with the number of tables, 0 (not at all) to 1; see warehouse/job_families.py.
         backlog: whether the regions are as full at time 0 as later, by more jobs; none: with `load`, not with `jobs`.
