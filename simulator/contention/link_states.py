@@ -42,12 +42,12 @@ class Outage:
 
     @cached_property
     def table(self) -> np.ndarray:
-        """On which link each node sends what goes to each machine, int32 (N, M), -1: no way is left."""
+        """On which link each node sends what goes to each NIC, int32 (N, M C), -1: no way is left."""
         return detours(self.links, self.up)
 
     @cached_property
     def paths(self) -> EqualPaths:
-        """The shortest ways left between machines, for flows whose path is drawn."""
+        """The shortest ways left between NICs, for flows whose path is drawn."""
         return EqualPaths(self.links, self.up)
 
 
