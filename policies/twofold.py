@@ -112,7 +112,7 @@ class Twofold(RulePolicy):
         """Whoever plays in place of the rule, where the view is of something else than GPUs."""
         if isinstance(view, GroupView):
             return self._groups if self._make_groups is not None else None
-        if view.workload.geo is None or self.in_regions is None:
+        if self.in_regions is None or view.topology.lands is None or view.workload.geo is None:
             return None
         self._expect_taken("in regions")
         return self.in_regions

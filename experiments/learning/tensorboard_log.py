@@ -77,6 +77,7 @@ TAGS: Mapping[str, str] = {
     "congestion_bytes": "more/congestion_bytes",
     "bytes_moved": "more/bytes_moved",
     "data_wait_rate": "more/data_wait_rate",
+    "home_start_rate": "more/home_start_rate",
     "data_wait_mean": "more/data_wait_mean_s",
     "iteration_time_mean": "more/iteration_time_mean_s",
     "iteration_time_p99": "more/iteration_time_p99_s",

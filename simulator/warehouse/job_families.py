@@ -19,7 +19,7 @@ from ..cluster.region_hardware import LEVELS, NO_GPU
 from . import mast_statistics
 from .warehouse import Jobs
 
-READS, SIZE_READS = 1.3, 0.0  # of the slow path, by what V1 of Tetris reaches: docs/policies/mast.md
+READS, SIZE_READS = 2.0, 0.0  # of the slow path; what other values do: docs/policies/mast.md
 TEAM_TABLES, APP_TEAMS = 25, 20
 MOST_SHARED = 1e5
 LOOK_BACK = 3  # tables of a family before the last, among which it is looked for again

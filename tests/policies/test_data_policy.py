@@ -178,4 +178,4 @@ def test_a_malformed_word_is_one_sentence(word):
 
 def test_a_scheduler_must_be_one_for_regions():
     with pytest.raises(InputError, match="for regions, such as mast"):
-        policies.make("tetris-v2:scheduler=sjf")
+        policies.make("tetris-v2:scheduler=las")

@@ -24,7 +24,9 @@ def test_making_dally_loads_dally_and_what_all_policies_are_made_with():
     """Before, 325 modules of the project, MILP and auction among them."""
     loaded = loaded_by("import clustergym; clustergym.policies.make('dally')")
     own = [name for name in loaded if name.startswith("policies.")]
-    assert sorted(own) == [f"policies.{name}" for name in ("base", "dally", "own", "registry", "transports")]
+    assert sorted(own) == [
+        f"policies.{name}" for name in ("base", "dally", "joined_parameters", "own", "registry", "transports")
+    ]
     assert [name for name in loaded if name.startswith((*OF_OTHERS, "simulator.table_placement"))] == []
     assert len(loaded) <= 120
 

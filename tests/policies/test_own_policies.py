@@ -346,7 +346,20 @@ def test_the_listing_tells_where_each_plays_and_what_cannot_be_loaded(installed,
     assert "_name" not in rows["las"]["parameters"]
     status, out, _ = command(capsys, "policies", "Geo", "--json", "--quiet")
     assert status == 0 and {row["name"] for row in json.loads(out)} == {
-        *("random", "mast", "federated", "global", "scope", "anywhere", "zoo:Geo")
+        *(
+            "random",
+            "random-start",
+            "greedy",
+            "sjf",
+            "srtf",
+            "srsf",
+            "mast",
+            "federated",
+            "global",
+            "scope",
+            "anywhere",
+            "zoo:Geo",
+        )
     }
     _, out, _ = command(capsys, "policies", "--quiet")
     assert "plays in" in out

@@ -216,7 +216,7 @@ def check_end(simulator: Any) -> None:
     assert near(table["queueing_delay_s"] + ran, table["jct_s"], least=1e-6)
     if simulator.capacity.links > 0:
         n = len(workload)
-        work = (s.gpus[:n] * s.iterations[:n] * s.base_iteration_s[:n]).sum()
+        work = (s.gpus[:n] * computing_s(simulator)).sum()
         assert near(gpu_seconds(s)["compute"], float(work), 1e-6)
     elif simulator.pace is None:
         alone_s = computing_s(simulator)
