@@ -23,8 +23,8 @@ NAMES = {V0: "V0", V1: "V1", V2: "V2"}
 WHY = (
     "how far V1 comes depends on how many tables a family of jobs reads, which is not published: moving one table "
     "leaves the jobs that also read others without a home, and the start's rate of training at home may not fall "
-    "(Expression 6), so few tables can move alone. The number is fitted to these rows, on other weeks (mast- "
-    "families-fit); mast-families has the other numbers. Single weeks differ much, as a few large jobs decide the "
+    "(Expression 6), so few tables can move alone. Here it is 2; mast-families has other "
+    "numbers. Single weeks differ much, as a few large jobs decide the "
     "worst region. No placement can have a worst region below all regions together"
 )
 
