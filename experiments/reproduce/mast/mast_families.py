@@ -111,7 +111,7 @@ def families(options: Options) -> Findings:
     notes = [
         f"means and 95 % intervals over {len(seeds)} generated weeks of {days} days: {tables} tables in {REGIONS} "
         f"regions, {100 * QUOTA_SHARE:g} % of all bytes a day across regions. First the point with which "
-        f"weeks are drawn elsewhere: {USUAL}; mast-families-fit asks which is nearest to V1's worst region and deviation",
+        f"weeks are drawn elsewhere: {USUAL}; mast-families-fit asks what is nearest to V1's overload",
         f"points that have all figures: {'; '.join(whole) or 'none'}",
     ]
     return Findings(rows, notes)
