@@ -267,7 +267,8 @@ def test_every_metric_has_a_tag_of_its_own():
     from clustergym.experiments.learning.tensorboard_log import TAGS
     from clustergym.simulator.engine.metrics import NAMES
 
-    assert set(NAMES) == set(TAGS)
+    assert set(NAMES) <= set(TAGS)
+    assert set(TAGS) - set(NAMES) == {"home_start_rate", "link_failures", "stalled_s"}  # where there are such
     assert len(set(TAGS.values())) == len(TAGS)
 
 
