@@ -32,7 +32,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).resolve().parents[2]
 COMPILED_ROOMS = ("simulator", "envs", "policies")
-UNMARKED = ("codes.py", "group_codes.py", "outcome.py", "tiers.py")  # constants
+UNMARKED = ("codes.py", "group_codes.py", "ordering.py", "outcome.py", "tiers.py")  # constants
 FITS = (0, 62), (0, 68)  # first and last version of numba that our way of compiling has been tried with
 KEPT_FOLDERS = 20  # those used last, whatever their age
 KEPT_S = 86_400.0  # and those used within a day
