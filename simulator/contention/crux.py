@@ -15,7 +15,7 @@ are made anew when jobs come and go. Ours are:
   that the higher priority is where more computing is saved. k is kept between 1 / MOST and MOST.
 * Compression: the order by P is cut into levels where that keeps most apart, of the pairs that share a link each worth
   the intensity of its higher job (the source looks at several orders of the jobs, by chance; this is one of them).
-* Path selection is left out: our routes have one path from machine to machine, by destination (cluster/routes.py).
+* Path selection is left out: jobs have the paths that the network gives, by destination or by a hash (routes.py).
 """
 
 from __future__ import annotations
