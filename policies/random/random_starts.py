@@ -43,8 +43,8 @@ class _Draws(PlanningPolicy):
         return self.clock.round == 0.0 or is_round(view.now_s, self.clock.round)
 
     def plan(self, view: ClusterView) -> list[Decision]:
-        """Copies of what workloads lack, and a first start."""
-        return [*on_demand(view), *self._start(view)]
+        """Copies of what workloads lack, and room for them; else a first start, which follows them otherwise."""
+        return on_demand(view) or self._start(view)
 
     def then(self, view: ClusterView) -> list[Decision]:
         """One start more."""

@@ -204,13 +204,7 @@ def test_an_invalid_action_counts_as_done():
 @pytest.mark.parametrize(
     ("word", "options"),
     [
-        pytest.param(
-            "tetris-v2:quota=0.05,kicks=0",
-            {"region_mtbf_s": 400_000.0},
-            marks=pytest.mark.xfail(
-                strict=True, reason="home_start_rate: where a home moves as a job starts, the first decision counts"
-            ),
-        ),
+        ("tetris-v2:quota=0.05,kicks=0", {"region_mtbf_s": 400_000.0}),
         ("tetris-v1:scheduler=federated", {"scheduler": "federated", "tables_every_s": 30_000.0}),
     ],
 )

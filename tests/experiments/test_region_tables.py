@@ -27,6 +27,12 @@ def setting_of(by):
     return Setting.of("Geo", WORDS[1], WORDS[3], by=by)
 
 
+@pytest.fixture(autouse=True)
+def wide(monkeypatch):
+    """Tables that need not fold their headers."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+
 def test_late_starts_allocation_waits_and_copies_are_shown_over_regions_alone(capsys):
     assert run(list(GEO)) == 0
     told = capsys.readouterr().out

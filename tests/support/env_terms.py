@@ -83,6 +83,13 @@ def of_regions(own: Any, policy: Any) -> Any:
     return own.config.build()
 
 
+def of_tables(own: Any, policy: Any) -> Any:
+    """With the clock before the first look at tables, which waits for a pass, as in the environment."""
+    alone = own.config.build()
+    alone.use(own.rule)
+    return alone
+
+
 def of_groups(own: Any, policy: Any) -> Any:
     return own.twin()
 
@@ -246,7 +253,7 @@ TERMS: dict[str, Terms] = {
         unmasked=({}, 200),
         settings={"default": {}},
         played={"workload": "mast-like:jobs=120,scale=1,longest_h=6,tables=24", "tables_every_s": 20_000.0},
-        alone=of_regions,
+        alone=of_tables,
         is_ruled=False,
     ),
     "clustergym/Grouping-v0": Terms(
