@@ -67,6 +67,7 @@ EXCLUDED = {
 
 # Of the workloads that the others play, those that slow policies do: one in so many.
 ONE_IN = {
+    ("clustergym/TimeShift-v0", "best-rotations"): 100,
     ("clustergym/TimeShift-v0", "*"): 20,
     ("clustergym/Sharing-v0", "pollux"): 20,
     ("clustergym/DataPlacement-v0", "milp"): 20,
@@ -108,7 +109,11 @@ def violations(player, policy: str, seed: int, units) -> list[str]:
     return [f"{env_id} {policy}, workload {seed}, {what}: {how}" for what, how in found if how]
 
 
-@pytest.mark.parametrize(("env_id", "policy"), pairs())
+@pytest.mark.parametrize(
+    ("env_id", "policy"),
+    # It plays so many rotations out that one workload takes a minute.
+    [pytest.param(*pair, marks=[pytest.mark.slow] * (pair[1] == "best-rotations")) for pair in pairs()],
+)
 def test_a_few_random_workloads(env_id, policy):
     player = Player(env_id, policy)
     few = 1 if one_in(env_id, policy) > 1 else 4

@@ -175,8 +175,10 @@ TERMS: dict[str, Terms] = {
         },
         alone=of_links,
         left_out=lambda policy, options: (
-            (policy.dedicated or policy.on_links) and "network" in options
-        ),  # it has a network of its own
+            # It has a network of its own, or plays out so many rotations that it is played on few candidates alone.
+            ((policy.dedicated or policy.on_links) and "network" in options)
+            or (policy.name == "best-rotations" and "candidates" not in options)
+        ),
         baseline=("themis", "random", {}),
     ),
     "clustergym/Geo-v0": Terms(
