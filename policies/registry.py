@@ -42,6 +42,7 @@ class Entry:
         environments: their ids.
         first: the first arguments of what builds it, which are no parameters of the policy.
         transport: how its jobs share full links, if not fairly (transports.py).
+        is_slow: whether it may take minutes an episode, so that it plays only where it is named.
     """
 
     builder: str | Callable[..., Policy]
@@ -49,6 +50,7 @@ class Entry:
     environments: tuple[str, ...] = (DELAY,)
     first: tuple[str, ...] = ()
     transport: str = ""
+    is_slow: bool = False
 
     @property
     def factory(self) -> Callable[..., Policy]:
@@ -168,6 +170,7 @@ POLICIES: dict[str, Entry] = {
         ".cassini.best_rotations:BestRotations",
         "of Themis' placements and all rotations those that are best when they are played: a nearer bound, and slow",
         (TIME_SHIFT,),
+        is_slow=True,
     ),
     "mast": Entry(
         ".mast.mast:scoped_scheduler",
@@ -334,7 +337,7 @@ def make_for(source: Any, env_id: str | None) -> Policy:
 
 
 def able(env_id: str, estimates: str = "exact", plain: bool = False) -> builtins.list[str]:
-    """Those of `list(env_id)` that can play where so much is known of jobs.
+    """Those of `list(env_id)` that can play where so much is known of jobs, but not those that take minutes an episode.
 
     Args:
         env_id: id of the environment.
@@ -342,7 +345,8 @@ def able(env_id: str, estimates: str = "exact", plain: bool = False) -> builtins
         plain: whether nothing is known of models, and jobs are not elastic: policies of elastic jobs are left out.
     """
     known = Estimates.load(estimates)
-    policies = {word: make_for(word, env_id) for word in list(env_id)}
+    quick = [word for word in list(env_id) if word not in POLICIES or not POLICIES[word].is_slow]
+    policies = {word: make_for(word, env_id) for word in quick}
     return [
         word
         for word, policy in policies.items()

@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
+from clustergym import policies
 from clustergym.experiments.playing.evaluation import play
 from clustergym.experiments.settings.evaluation_setting import Setting
 from clustergym.policies.cassini.best_rotations import best_rotations
@@ -89,3 +90,9 @@ def test_jobs_that_stay_are_as_fast_as_under_cassini_or_faster(id):
     )
     found = {name: play(setting, name, 0).metrics for name in ("best-rotations", "themis+cassini")}
     assert found["best-rotations"]["jct_mean"] <= found["themis+cassini"]["jct_mean"] * (1 + 1e-6)
+
+
+def test_it_plays_only_where_it_is_named():
+    """It takes minutes an episode: among all of `evaluate` or beside a training it would be most of the time."""
+    assert "best-rotations" in policies.list("TimeShift") and "best-rotations" not in policies.able("TimeShift")
+    assert set(policies.list("TimeShift")) - set(policies.able("TimeShift")) == {"best-rotations"}
