@@ -66,6 +66,8 @@ class GeoEnv(PythonStepEnv):
         mtbf_s, mttr_s, checkpoint_s: machine failures (simulator/events/initialise.py); 0 mean time between failures:
             none.
         region_mtbf_s, region_mttr_s: outages of regions; 0: none.
+        prices, watts, egress_per_gb, storage_per_tb_month: what electricity, traffic and storage cost
+            (simulator/costs/tariff.py); metrics then say what was spent. None: nothing is said of costs.
         render_mode: `ansi`, `rgb_array` or `human`.
 
     Raises:

@@ -35,6 +35,9 @@ COLUMNS: Mapping[str, tuple[str, str, int]] = {
     "allocation_rate": ("GPUs\nallocated", "%", +1),
     "data_wait_rate": ("data\nwaits", "%", -1),
     "bytes_moved": ("copied", "TB", 0),
+    "energy_kwh": ("energy", "kWh", -1),
+    "cost_total": ("cost", "$", -1),
+    "carbon_kg": ("CO2", "kg", -1),
 }
 IN_REGIONS = ("slo_violation_rate", "allocation_rate", "data_wait_rate", "bytes_moved")
 NOT_THERE = ("makespan", "gpu_utilisation")  # which say less there, and leave room for these

@@ -84,6 +84,8 @@ TAGS: Mapping[str, str] = {
     "shift_adjustments": "more/shift_adjustments",
     "link_failures": "more/link_failures",
     "stalled_s": "more/stalled_s",
+    **{name: f"more/{name}" for name in ("energy_kwh", "energy_cost", "carbon_kg")},
+    **{name: f"more/{name}" for name in ("egress_cost", "storage_cost", "cost_total")},
 }
 # What the Custom Scalars page shows: chart -> metrics. A chart draws its tags for every run.
 CHARTS: Mapping[str, Sequence[str]] = {

@@ -152,6 +152,14 @@ def stamps(setting: Setting) -> tuple[tuple[int, int] | None, ...]:
 def named(setting: Setting) -> Iterator[tuple[str, Any]]:
     """The fields that name what may be a file, or a user's own: (field, its value)."""
     yield from ((name, getattr(setting, name)) for name in NAMED)
+    if (prices := prices_of(setting)) is not None:
+        yield "prices", prices
+
+
+def prices_of(setting: Setting) -> str | None:
+    """The word or the path of the prices by region and hour; None: there are none."""
+    tariff = getattr(setting.config, "tariff", None)
+    return None if tariff is None else tariff.prices
 
 
 def own_files(setting: Setting) -> tuple[Path, ...]:

@@ -17,7 +17,7 @@ from ...policies import Handed, Policy
 from ...simulator.base.errors import InputError
 from ...simulator.cluster.topology import Topology
 from ..console.versions import LEARNING_LIBRARIES, versions
-from ..settings.evaluation_setting import Setting, network_of, own_files, workload_of
+from ..settings.evaluation_setting import Setting, network_of, own_files, prices_of, workload_of
 from .run_files import short_hash
 
 PACKAGE = Path(__file__).resolve().parents[2]
@@ -58,6 +58,8 @@ def content(setting: Setting) -> dict[str, str]:
         "workload": workload_of(setting, 0),
         "network": network_of(setting),
     }
+    if prices_of(setting) is not None:
+        opened["prices"] = setting.config.tariff.electricity(opened["topology"])  # type: ignore[attr-defined]
     found = {}
     for what, value in opened.items():
         try:

@@ -20,6 +20,7 @@ from ..base.arguments import seconds
 from ..base.errors import InputError
 from ..base.names import choose, convert, loaded
 from ..cluster.topology import Topology
+from ..costs.tariff import Tariff
 from ..events.initialise import Failures
 from ..files.own_code import shown_word
 from ..jobs.estimates import Estimates
@@ -174,6 +175,7 @@ class ClusterConfig(SimulatedCluster):
         sharing: several jobs a GPU; None: a job has its GPUs to itself.
         tables_every_s: in regions, seconds from one instant at which tables may move to the next: there is a decision
             point then, although no job waits (`ClusterView.tables_due`), the first at the first arrival; None: none.
+        tariff: what electricity, traffic and storage cost in regions; None: nothing is said of costs.
         pace: who says how fast a job runs on its GPUs (network/simulated.py); None: the network's, if it has one, else
             what the workload, the network and the partners give.
 
@@ -185,6 +187,7 @@ class ClusterConfig(SimulatedCluster):
 
     sharing: Sharing | None = field(default=None, metadata={"group": Sharing, "feature": SHARING})
     tables_every_s: float = field(default=float("inf"), metadata={"feature": REGIONS})
+    tariff: Tariff | None = field(default=None, metadata={"group": Tariff, "feature": REGIONS})
     pace: Pace | None = field(default=None, hash=False, metadata=UNSAID)
 
     def __post_init__(self) -> None:
@@ -198,6 +201,15 @@ class ClusterConfig(SimulatedCluster):
         """See `SimulatedCluster`."""
         if self.sharing is not None:
             self.sharing.slowdowns  # noqa: B018 - opened when it is asked for
+        if self.tariff is not None:
+            self.tariff.electricity(Topology.load(self.topology))
+
+    def expect_no_regions(self, workload: str) -> None:
+        """InputError for what is said of regions, where a workload, called so, asks nothing of them."""
+        if self.failures is not None and self.failures.region_mtbf_s < float("inf"):
+            raise InputError(f"workload {workload!r} asks nothing of regions: they cannot fail")
+        if self.tariff is not None:
+            raise InputError(f"workload {workload!r} asks nothing of regions: there are no prices of them")
 
     def on_network_for(self, policy: Any) -> Self:
         """The cluster on the network on which a policy is played; see `network_for`."""

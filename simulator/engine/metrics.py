@@ -36,6 +36,16 @@ and of the training jobs that the slow path knows (table_placement/placement_met
 | `collocated_rate` | GPU-hours of high-priority jobs that some region has all tables and GPUs for |
 | `home_start_rate` | jobs of the run that started first at the home of all their tables / those that started and read |
 
+Where prices are given (costs/tariff.py) there are also, of all jobs, from the first arrival on:
+
+| name | is |
+| --- | --- |
+| `energy_kwh` | energy that all units drew, free or held |
+| `energy_cost`, `carbon_kg` | $ for it, kg of CO2, by region and hour |
+| `egress_cost` | $ for the bytes that left a region for another, those of copies that were broken off too |
+| `storage_cost` | $ for the bytes that lay in regions, room that is taken for copies on the way too |
+| `cost_total` | $ for energy, traffic and storage |
+
 In regions `gpu_utilisation` and `allocation_rate` are of GPUs alone; what is said of GPU-seconds below counts CPU
 machines too, and `type_seconds` tells them apart.
 
@@ -61,7 +71,7 @@ from ..flows.iterations import PER_FOLD, SHORTEST_S
 from ..flows.sessions import LEAST_S
 from ..jobs.workload import Workload
 from ..record.plain import Plain
-from ..regions.region_metrics import in_regions
+from ..regions.region_metrics import costs, in_regions
 from .finished_jobs import FAIRNESS, JCT, QUEUED, FinishedJobs
 
 NAMES = (
@@ -145,6 +155,7 @@ def totals(plain: Plain, among: np.ndarray | None = None) -> dict[str, float]:
         "shift_adjustments": 0.0,
         **(_network(s) if s["n_links"] else {}),
         **(in_regions(s, gpu_s["gpu_compute"], among) if s["n_regions"] else {}),
+        **(costs(plain) if s["n_hours"] else {}),
     }
 
 

@@ -196,7 +196,7 @@ class Simulator(Stops):
                 if capacity.links:
                     lay_network(self, seed)
         if capacity.regions > 0:
-            lay_regions(s, self.topology, workload, self.config.tables_every_s)
+            lay_regions(s, self.topology, workload, self.config.tables_every_s, self.config.tariff)
         lay_classes(s, self.rule, self._skewed())
         self._code = codes.DECIDE
         if self.config.failures is not None:
@@ -234,8 +234,7 @@ class Simulator(Stops):
         if geo is not None:
             self.rule.expect_alone(f"in regions, which workload {workload.name!r} is for")
         if geo is None:
-            if self.config.failures is not None and self.config.failures.region_mtbf_s < math.inf:
-                raise InputError(f"workload {workload.name!r} asks nothing of regions: they cannot fail")
+            self.config.expect_no_regions(workload.name)
             gpus, layered = topology.num_gpus, self._is_layered
             return Capacity.fitting(len(workload), gpus, self._berths, self._links, layered=layered)
         if self._berths > 1 or self.semantics.auctions:
@@ -244,15 +243,10 @@ class Simulator(Stops):
                 "semantics are events"
             )
         geo.check_fits(topology)
-        return Capacity.with_regions(
-            len(workload),
-            topology.num_gpus,
-            topology.num_regions,
-            topology.num_clusters,
-            len(geo.tables),
-            len(geo.table),
-            layered=self._is_layered,
-        )
+        sizes = len(workload), topology.num_gpus, topology.num_regions, topology.num_clusters
+        read = len(geo.tables), len(geo.table)
+        priced = self.config.tariff is not None
+        return Capacity.with_regions(*sizes, *read, layered=self._is_layered, priced=priced)
 
     def _lay_sharing(self, s: np.void) -> None:
         lay_sharing(self.records, s, self.workload, self.network, self.sharing)

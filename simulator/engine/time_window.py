@@ -4,8 +4,8 @@ Of jobs that arrive within the window are their times (completion, queueing, slo
 data), the number that finished, and the makespan, from the first arrival of these to their last finish. Jobs that come
 before and after run too, and stand in their way: the run goes on to its end. Over the time of the window, as far as the
 run goes, are shares of GPUs (use, allocation, fragmentation; of job groups CPU, network, how many run together) and
-counts (preemptions, moves, bytes). What is a ratio of two sums (iteration times, `dop_mean`, `move_time_share`) and
-where tables lie at the end are the whole run's.
+counts (preemptions, moves, bytes, costs). What is a ratio of two sums (iteration times, `dop_mean`, `move_time_share`)
+and where tables lie at the end are the whole run's.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ OVER_TIME = (
 GROWING = (
     *("preemptions", "migrations", "failures", "gpu_hours_lost", "congestion_bytes", "bytes_moved"),
     *("shift_adjustments", "link_failures", "stalled_s", "out_of_memory", "moves"),
+    *("energy_kwh", "energy_cost", "carbon_kg", "egress_cost", "storage_cost", "cost_total"),
 )
 
 

@@ -7,13 +7,14 @@ entry that nobody reads. Sets of regions are the bits of one word.
 from __future__ import annotations
 
 from ..numerics.bitset import words
-from .field_axes import GPU, JOB, READ, Axis, Field
+from .field_axes import CALL, GPU, JOB, LAID, READ, Axis, Field
 
 MOST_PARTS = 4  # of a workload: units of one type, in one cluster
 MOST_TYPES = 16
 LEVELS = 7  # of priority
 MOST_REGIONS = 63  # a word has a sign
 CLUSTERS_PER_REGION = 16  # room for so many on average
+MOST_HOURS = 8_784  # of prices by the hour: a leap year
 COURSE_BINS = 100  # of how much was in use when
 COURSE_BIN_S = 60.0  # at first; they become twice as wide whenever time has gone beyond the last
 
@@ -28,7 +29,7 @@ def events_in(regions: int) -> int:
     return regions + regions * regions + 1 if regions > 0 else 0
 
 
-def region_fields(jobs: Axis, gpus: Axis, regions: int, tables: int, uses: int) -> list[Field]:
+def region_fields(jobs: Axis, gpus: Axis, regions: int, tables: int, uses: int, hours: int = 0) -> list[Field]:
     """All of them.
 
     Args:
@@ -36,6 +37,7 @@ def region_fields(jobs: Axis, gpus: Axis, regions: int, tables: int, uses: int) 
         regions: room for regions; 0: none, every field is one entry.
         tables: room for tables, and for copies on the way.
         uses: room for pairs of a job and a table that it reads.
+        hours: room for prices by the hour; 0: none.
     """
     if regions == 0:
         regions = tables = uses = clusters = types = parts = 1
@@ -48,6 +50,7 @@ def region_fields(jobs: Axis, gpus: Axis, regions: int, tables: int, uses: int) 
         + _job_fields(jobs, parts, Axis(READ, uses))
         + _table_fields(tables)
         + _transfer_fields(regions, tables)
+        + (_cost_fields(regions, types, hours) if hours > 0 else _cost_fields(1, 1, 0))
     )
 
 
@@ -174,4 +177,27 @@ def _transfer_fields(regions: int, transfers: int) -> list[Field]:
         ("wan_bytes", "f8", links),  # sent until then
         ("wan_count", "i8", links),
         ("wan_first", "i8", links),  # head of its transfers; -1 = none
+    ]
+
+
+def _cost_fields(regions: int, types: int, hours: int) -> list[Field]:
+    """Prices by region and hour, and the meters of what they are paid for (costs/meters.py)."""
+    by_region = ("stored_byte_s", "stored_since_s", "free_w")  # bytes stored until when; watts, were all units free
+    by_type = (
+        "held_unit_s",  # unit-seconds held, of a type in a region,
+        "held_price",  # their price, $/MWh x hours,
+        "held_carbon",  # and carbon, g/kWh x hours
+        "metered_s",  # until when these are booked
+    )
+    return [
+        ("n_hours", "i8"),  # 0 = no prices
+        ("egress_per_byte", "f8"),  # $
+        ("storage_per_byte_s", "f8"),  # $
+        ("spent", "f8", (5,), CALL),  # scratch: what regions/spent.py counts
+        ("held_w", "f8", (types,)),  # watts that a unit of a type draws more when it is held
+        ("region_held", "i8", (regions, types)),  # units held now
+        *[(name, "f8", (regions,)) for name in by_region],
+        *[(name, "f8", (regions, types)) for name in by_type],
+        ("price_sum", "f8", (regions, hours + 1), LAID),  # from hour 0 to the beginning of each, $/MWh x hours
+        ("carbon_sum", "f8", (regions, hours + 1), LAID),  # g/kWh x hours
     ]

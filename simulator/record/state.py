@@ -17,7 +17,7 @@ from ..base.tiers import TIERS
 from ..numerics.bitset import words
 from .contention_fields import cable_events, contention_fields, stay_fields
 from .field_axes import COUNTED, GPU, JOB, LAID, LOGGED, MEMO, SEAT, Axis, Field, dtype_of
-from .region_fields import MOST_REGIONS, clusters_in, events_in, region_fields
+from .region_fields import MOST_HOURS, MOST_REGIONS, clusters_in, events_in, region_fields
 from .rule_fields import backfill_fields, delay_fields, foresight_fields, room_fields, rule_fields, semantics_fields
 from .sharing_fields import sharing_fields
 from .zeroed import zeroed
@@ -49,8 +49,8 @@ class Capacity:
 
     With one berth a GPU, jobs have their GPUs to themselves and one speed for as long as they hold them; the fields of
     `sharing_fields.py` are there with more only. Those of `contention_fields.py` are there with links only, those of
-    `region_fields.py` with regions only; `uses` are pairs of a job and a table that it reads. So there are four groups
-    of records (`features`), each with one small class and larger ones.
+    `region_fields.py` with regions only; `uses` are pairs of a job and a table that it reads, `hours` those of prices.
+    So there are four groups of records (`features`), each with one small class and larger ones.
     """
 
     jobs: int
@@ -60,6 +60,7 @@ class Capacity:
     regions: int = 0
     tables: int = 0
     uses: int = 0
+    hours: int = 0
 
     @property
     def seats(self) -> int:
@@ -84,7 +85,7 @@ class Capacity:
         jobs, gpus = max(self.jobs, JOB_SIZES[0]), max(self.gpus, GPU_SIZES[0])
         if self.regions:
             regions, tables = MOST_REGIONS + 1, max(self.tables, TABLE_SIZES[0])
-            return Capacity(jobs, gpus, regions=regions, tables=tables, uses=READS * jobs)
+            return Capacity(jobs, gpus, regions=regions, tables=tables, uses=READS * jobs, hours=self.hours)
         return Capacity(jobs, gpus, self.berths, max(self.links, LINK_SIZES[0]) if self.links else 0)
 
     @property
@@ -118,18 +119,31 @@ class Capacity:
 
     @classmethod
     def with_regions(
-        cls, jobs: int, gpus: int, regions: int, clusters: int, tables: int, uses: int, *, layered: bool = False
+        cls,
+        jobs: int,
+        gpus: int,
+        regions: int,
+        clusters: int,
+        tables: int,
+        uses: int,
+        *,
+        layered: bool = False,
+        priced: bool = False,
     ) -> Capacity:
-        """The smallest size class that holds them, see `fitting`; InputError beyond the largest."""
+        """The smallest size class that holds them, see `fitting`; `priced`: with prices by the hour.
+
+        Raises:
+            InputError: more than the largest holds.
+        """
         if regions > MOST_REGIONS:
             raise InputError(f"{regions} regions: one simulator holds at most {MOST_REGIONS}")
         if clusters > clusters_in(MOST_REGIONS + 1):
             raise InputError(f"{clusters} clusters: one simulator holds at most {clusters_in(MOST_REGIONS + 1)}")
-        wanted = jobs, gpus, regions, tables, uses
+        wanted, hours = (jobs, gpus, regions, tables, uses), MOST_HOURS if priced else 0
         is_small = all(size <= most for size, most in zip(wanted, SMALL_GEO, strict=True))
         if is_small and clusters <= clusters_in(SMALL_GEO[2]) and not layered:
             jobs, gpus, regions, tables, uses = SMALL_GEO
-            return cls(jobs, gpus, regions=regions, tables=tables, uses=uses)
+            return cls(jobs, gpus, regions=regions, tables=tables, uses=uses, hours=hours)
         jobs = _class_of(jobs, JOB_SIZES, "jobs")
         return cls(
             jobs,
@@ -137,6 +151,7 @@ class Capacity:
             regions=MOST_REGIONS + 1,
             tables=_class_of(tables, TABLE_SIZES, "tables"),
             uses=_class_of(uses, (READS * jobs,), "tables read by all jobs"),
+            hours=hours,
         )
 
 
@@ -469,7 +484,7 @@ def state_fields(capacity: Capacity) -> tuple[Field, ...]:
         + sharing_fields(jobs, gpus, classes, capacity.berths)
         + contention_fields(capacity.jobs, capacity.links)
         + stay_fields(jobs, capacity.links, log)
-        + region_fields(jobs, gpus, capacity.regions, capacity.tables, capacity.uses)
+        + region_fields(jobs, gpus, capacity.regions, capacity.tables, capacity.uses, capacity.hours)
     )
     return tuple(fields)
 

@@ -14,12 +14,15 @@ from .table_copies import OFF
 
 if TYPE_CHECKING:
     from ..cluster.topology import Topology
+    from ..costs.tariff import Tariff
     from ..jobs.workload import Workload
 
 NONE = -1
 
 
-def lay_regions(s: np.void, topology: Topology, workload: Workload, every_s: float) -> None:
+def lay_regions(
+    s: np.void, topology: Topology, workload: Workload, every_s: float, tariff: Tariff | None = None
+) -> None:
     """Write the regions and what the jobs ask of them, after the cluster and the jobs; nobody has arrived.
 
     Args:
@@ -27,6 +30,7 @@ def lay_regions(s: np.void, topology: Topology, workload: Workload, every_s: flo
         topology: with lands.
         workload: with demands that fit.
         every_s: seconds from one look of the slow path to the next, the first at the first arrival; inf: none.
+        tariff: what is paid for; None: nothing.
 
     Raises:
         InputError: they do not fit each other, a job fits no region, or a region holds less than lies there.
@@ -37,6 +41,8 @@ def lay_regions(s: np.void, topology: Topology, workload: Workload, every_s: flo
     _lay_jobs(s, topology, workload, demands)
     _lay_tables(s, topology, demands)
     _lay_links(s, topology)
+    if tariff is not None:
+        tariff.lay(s, topology, demands.gpu_types)
     s["tables_every_s"], s["tables_seen"] = every_s, -1
     s["course_s"] = COURSE_BIN_S
     if every_s < math.inf:  # the heap is empty

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..record.plain import Plain
+from .spent import SPENT, spend
+
 
 def type_seconds(s: np.void) -> dict[str, np.ndarray]:
     """Where the unit-seconds of each type went since the first arrival, float64 (types,): all, held, down, free."""
@@ -29,6 +32,13 @@ def in_regions(s: np.void, gpu_compute_s: float, among: np.ndarray | None = None
         "data_wait_rate": rate,
         "data_wait_mean": mean_s,
     }
+
+
+def costs(plain: Plain) -> dict[str, float]:
+    """What a run with prices has spent by now: energy, its $ and kg of CO2, $ for traffic, for storage, and in all."""
+    plain.call(spend)
+    found = dict(zip(SPENT, plain.record["spent"].tolist(), strict=True))
+    return found | {"cost_total": found["energy_cost"] + found["egress_cost"] + found["storage_cost"]}
 
 
 def _late_share(s: np.void, among: np.ndarray) -> float:

@@ -7,6 +7,7 @@ that was stopped for it at the same instant (Sec. 2: a checkpoint is saved befor
 
 from ..base.codes import FREE
 from ..compiler.jit import entry, kernel
+from ..costs.meters import meter_units
 from .table_copies import begin_reading, end_reading, readable
 from .usage_history import book
 
@@ -125,6 +126,7 @@ def enter_region(s, job):
             s.cluster_free[cluster] -= units
             s.type_held[s.part_type[job, part]] += units
             s.job_region[job] = s.cluster_region[cluster]
+            meter_units(s, s.job_region[job], s.part_type[job, part], units)
             place += units
     begin_reading(s, job)
 
@@ -137,6 +139,7 @@ def leave_region(s, job):
         if units > 0:
             s.cluster_free[s.part_cluster[job, part]] += units
             s.type_held[s.part_type[job, part]] -= units
+            meter_units(s, s.job_region[job], s.part_type[job, part], -units)
     s.last_region[job] = s.job_region[job]
     s.job_region[job] = -1
     end_reading(s, job)

@@ -10,6 +10,7 @@ import math
 
 from ..base.codes import DROP, MOVE, REPLICATE
 from ..compiler.jit import kernel
+from ..costs.meters import store
 from ..numerics.heap import schedule_event
 from ..running.decision_log import log_table, note
 from .region_starts import note_copy
@@ -159,7 +160,7 @@ def _begin(s, table, region, size):
     s.transfer_bytes[transfer] = s.transfer_room[transfer] = size
     s.transfer_after[transfer] = s.table_transfer[table]
     s.table_transfer[table] = transfer
-    s.stored_bytes[region] += size
+    store(s, region, size)
     _send(s, transfer)
 
 
@@ -167,7 +168,7 @@ def _begin(s, table, region, size):
 def _break_off(s, transfer):
     """Modify `s`: a transfer is given up, and its room with it."""
     s.bytes_wasted += _halt(s, transfer)
-    s.stored_bytes[s.transfer_to[transfer]] -= s.transfer_room[transfer]
+    store(s, s.transfer_to[transfer], -s.transfer_room[transfer])
     _remove(s, transfer)
 
 

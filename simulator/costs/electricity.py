@@ -1,0 +1,157 @@
+"""Price and carbon intensity of electricity by region and hour: from a csv, or a synthetic year.
+
+The csv has the columns `region`, `hour`, `price_per_mwh` ($/MWh, below 0 too: such hours exist) and
+`carbon_g_per_kwh` (gCO2/kWh, >= 0), one row for each hour of each region; regions that the topology has not are
+passed over. Hour 0 begins at time 0 of the workload. Every region has the same hours, 0 to the last without a gap; a
+table that ends before the run does begins again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from ..base.errors import InputError
+from ..base.names import bind, parse_name
+from ..jobs.trace_columns import Table, read_csv
+from ..record.region_fields import MOST_HOURS
+
+YEAR_H = 8760
+DAY_H = 24
+MOST_PER_MWH, MOST_G_PER_KWH = 1e6, 1e5
+COLUMNS = ("region", "hour", "price_per_mwh", "carbon_g_per_kwh")
+
+
+@dataclass(frozen=True, eq=False)
+class Electricity:
+    """Price and carbon intensity of every hour. Arrays are read-only.
+
+    Attributes:
+        price_per_mwh: float64 (regions, hours), $/MWh.
+        carbon_g_per_kwh: float64 (regions, hours), gCO2/kWh.
+    """
+
+    price_per_mwh: np.ndarray
+    carbon_g_per_kwh: np.ndarray
+
+    def __post_init__(self) -> None:
+        for array in (self.price_per_mwh, self.carbon_g_per_kwh):
+            array.setflags(write=False)
+
+    @property
+    def hours(self) -> int:
+        """How many there are before the table begins again."""
+        return int(self.price_per_mwh.shape[1])
+
+    @classmethod
+    def load(cls, word: str, regions: Sequence[str]) -> Electricity:
+        """The table for these regions: `synthetic`, `synthetic:seed=N,hours=N`, or the path of a csv.
+
+        Raises:
+            InputError: an unknown parameter; no such file, or one that has not each hour of each region once: one
+                sentence with the file, the line, the value and what was expected.
+        """
+        name, _, _ = word.partition(":")
+        if name == "synthetic":
+            return _synthetic(word, tuple(regions))
+        return _read(word, tuple(regions), _stamp(word))
+
+
+def _stamp(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+@lru_cache(maxsize=8)
+def _synthetic(word: str, regions: tuple[str, ...]) -> Electricity:
+    _, params = parse_name(word, "prices")
+
+    def made(seed: int = 0, hours: int = YEAR_H) -> Electricity:
+        return synthetic(len(regions), seed, hours)
+
+    return bind(made, params, f"prices {word!r}")
+
+
+def synthetic(regions: int, seed: int = 0, hours: int = YEAR_H) -> Electricity:
+    """A year that nobody measured, with the shape of real ones: for trying things out, not for conclusions.
+
+    All numbers are assumed. A region has a mean price of 30 to 90 $/MWh and a mean intensity of 50 to 650 g/kWh, drawn
+    by the seed; both rise and fall by up to a third over the day, lowest when the sun is highest there (its longitude
+    is drawn too), and by up to a quarter over the year, highest in winter; single hours differ by some 10 %, and one
+    price in fifty is that of an hour with too much wind: between -20 and 0 $/MWh.
+
+    Args:
+        regions: how many there are.
+        seed: the same table for the same seed, whatever the workload.
+        hours: 1 to 8,784.
+
+    Raises:
+        InputError: hours out of range.
+    """
+    if not 1 <= hours <= MOST_HOURS:
+        raise InputError(f"prices: hours = {hours}: expected a whole number from 1 to {MOST_HOURS:,}")
+    rng = np.random.default_rng(seed)
+    hour = np.arange(hours)
+    found = []
+    noon, winter = rng.integers(0, DAY_H, (regions, 1)), rng.uniform(-20, 20, (regions, 1))
+    for low, high in ((30.0, 90.0), (50.0, 650.0)):
+        mean = rng.uniform(low, high, (regions, 1))
+        by_day = rng.uniform(0.1, 0.33, (regions, 1)) * np.cos(2 * np.pi * (hour - noon) / DAY_H)
+        by_year = rng.uniform(0.05, 0.25, (regions, 1)) * np.cos(2 * np.pi * (hour / DAY_H - winter) / 365.0)
+        found.append(mean * (1.0 - by_day + by_year) * np.exp(0.1 * rng.standard_normal((regions, hours))))
+    price, carbon = found
+    price = np.where(rng.random((regions, hours)) < 0.02, rng.uniform(-20.0, 0.0, (regions, hours)), price)
+    return Electricity(np.round(price, 2), np.round(carbon, 1))
+
+
+@lru_cache(maxsize=8)
+def _read(path: str, regions: tuple[str, ...], _stamp: tuple[int, int] | None) -> Electricity:
+    expected = "synthetic, synthetic:seed=N, or a csv of price and carbon by region and hour"
+    table = read_csv(path, keep=COLUMNS, expected=expected)
+    place = {name: number for number, name in enumerate(regions)}
+    names = table.text("region")
+    told = table.numbers(
+        {
+            "hour": {"low": 0, "high": MOST_HOURS - 1, "whole": True},
+            "price_per_mwh": {"low": -MOST_PER_MWH, "high": MOST_PER_MWH},
+            "carbon_g_per_kwh": {"low": 0.0, "high": MOST_G_PER_KWH},
+        }
+    )
+    region = np.array([place.get(name, -1) for name in names], np.int64)
+    missing = [name for name in regions if place[name] not in set(region.tolist())]
+    if missing:
+        raise InputError(f"{path}: no row of region {missing[0]!r}; expected rows of {', '.join(regions)}")
+    row = _rows(table, regions, region, told["hour"])
+    return Electricity(told["price_per_mwh"][row], told["carbon_g_per_kwh"][row])
+
+
+def _rows(table: Table, regions: tuple[str, ...], region: np.ndarray, hour: np.ndarray) -> np.ndarray:
+    """The row of each hour of each region, int64 (regions, hours)."""
+    hours = int(hour[region >= 0].max()) + 1
+    row = np.full((len(regions), hours), -1, np.int64)
+    for number in np.flatnonzero(region >= 0).tolist():
+        before = int(row[region[number], hour[number]])
+        if before >= 0:
+            also = f"{table.unit} {table.places[before]}"
+            raise table.error(number, "hour", f"each hour of a region once ({also} has it too)")
+        row[region[number], hour[number]] = number
+    for place, name in enumerate(regions):
+        gaps = np.flatnonzero(row[place] < 0)
+        if len(gaps):
+            later = row[place][gaps[0] :]
+            at = int(later[later >= 0][0] if (later >= 0).any() else row[place].max())
+            lacking = f"hour {gaps[0]} of region {name!r} too: each has the hours 0 to {hours - 1}"
+            raise table.error(at, "hour", lacking)
+    return row
+
+
+def sums_of(values: np.ndarray) -> np.ndarray:
+    """From hour 0 to the beginning of each hour, and to the end of the last: float64 (regions, hours + 1)."""
+    return np.concatenate([np.zeros((len(values), 1)), np.cumsum(values, axis=1)], axis=1)
