@@ -112,6 +112,18 @@ class Demands:
         picked = {name: getattr(self, name)[rows] for name in _ROWS}
         return replace(self, **picked, first=first, table=self.table[starts + within])
 
+    def everywhere(self) -> Demands:
+        """The same rows where every table lies in every region from time 0, as fresh as at home.
+
+        Each takes one byte a copy, so that storage counts for nothing; homes stay.
+        """
+        tables = self.tables
+        there = np.ones_like(tables.copies)
+        spread = replace(
+            tables, size_bytes=np.ones_like(tables.size_bytes), copies=there, read_share=np.ones_like(tables.read_share)
+        )
+        return replace(self, tables=replace(spread, whole=None), fresh=np.zeros(len(self), bool))
+
     def cluster_type(self, topology: Topology) -> np.ndarray:
         """The index into `gpu_types` of each cluster's type, int64 (clusters,); -1 where no row can ask it.
 

@@ -224,7 +224,7 @@ TERMS: dict[str, Terms] = {
         },
         alone=of_regions,
         is_ruled=False,
-        left_out=lambda policy, options: policy.name == "scope",
+        left_out=lambda policy, options: policy.name == "scope" or policy.tables_everywhere,
         baseline=(
             "federated:slow=none,scan_s=0",
             "mast:slow=none,scan_s=0",
@@ -254,6 +254,7 @@ TERMS: dict[str, Terms] = {
         settings={"default": {}},
         played={"workload": "mast-like:jobs=120,scale=1,longest_h=6,tables=24", "tables_every_s": 20_000.0},
         alone=of_tables,
+        left_out=lambda policy, options: policy.tables_everywhere,
         is_ruled=False,
     ),
     "clustergym/Grouping-v0": Terms(
