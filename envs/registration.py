@@ -86,7 +86,7 @@ ENVIRONMENTS: dict[str, Entry] = {
         options={"gpu": "a100"},
         features=frozenset({"run times", "leases", "sharing"}),
     ),
-    # Four regions with unevenly spread hardware (paper mast, Figure 2), and a day of workloads with its percentiles at
+    # Six regions with unevenly spread hardware (paper mast, Figure 2), and a day of workloads with its percentiles at
     # half their size. Tables fill the storage and three families in ten are others each day, so that it matters what
     # lies where; copies of large tables take hours, as published. Tetris runs daily (Sec. 5.3).
     "clustergym/Geo-v0": Entry(
@@ -95,8 +95,9 @@ ENVIRONMENTS: dict[str, Entry] = {
         entry_point="clustergym.envs.geo.env:GeoEnv",
         vector_entry_point="clustergym.envs.geo.env:GeoVectorEnv",
         defaults={
-            "topology": "mast:regions=4,gpus=256,wan_gbps=1",
-            "workload": "mast-like:load=0.6,scale=0.5,longest_h=12,tables=60,drift=0.3,zones=on,storage_ratio=1.25",
+            "topology": "mast:regions=6,gpus=256,wan_gbps=1",
+            "workload": "mast-like:regions=6,load=0.6,scale=0.5,longest_h=12,tables=60,"
+            "drift=0.3,zones=on,storage_ratio=1.25",
             "network": "none",
         },
         options={"tables_every_s": 86_400.0},
@@ -109,8 +110,8 @@ ENVIRONMENTS: dict[str, Entry] = {
         entry_point="clustergym.envs.dataplacement.env:DataPlacementEnv",
         vector_entry_point="clustergym.envs.dataplacement.env:DataPlacementVectorEnv",
         defaults={
-            "topology": "mast:regions=4,gpus=256,wan_gbps=1",
-            "workload": "mast-like:load=0.6,scale=0.5,longest_h=12,days=2,tables=60,"
+            "topology": "mast:regions=6,gpus=256,wan_gbps=1",
+            "workload": "mast-like:regions=6,load=0.6,scale=0.5,longest_h=12,days=2,tables=60,"
             "drift=0.3,zones=on,storage_ratio=1.25",
             "network": "none",
         },

@@ -198,6 +198,7 @@ TERMS: dict[str, Terms] = {
             "small window": {"slots": 1, "running_slots": 0, "clusters": 1, "region_slots": 3},
             "failing": {"mtbf_s": 20_000.0, "region_mtbf_s": 5_000.0, "region_mttr_s": 600.0, "checkpoint_s": 300.0},
             "every instant": {"skip_idle": False, "reward": "slowdown", "order": "shortest", "round": 34.0},
+            "anybody leaves": {"preempts": "any", "order": "shortest"},
             "tables move": {"tables": "tetris-v2", "tables_every_s": 600.0, "reward": "makespan"},
         },
         random={"workload": geo_small.random_workload(3)},
