@@ -15,6 +15,7 @@ import numpy as np
 
 from ..simulator.base.codes import ASK, DECIDE, ENDLESS, FINISHED, HORIZON, STALLED
 from ..simulator.base.decisions import Decision
+from ..simulator.base.errors import InputError
 from ..simulator.compiler.jit import entry
 from ..simulator.engine.last_asked import NEVER, Happened, LastAsked
 from ..simulator.engine.simulator import Decider
@@ -258,8 +259,14 @@ class PythonStepEnv(ClusterEnv):
         """The action that plays what `policy` does next; mask and observation are then those that it belongs to.
 
         Raises:
+            InputError: it plays on tables that lie everywhere, and here they do not.
             InvalidDecision: no action can stand for it.
         """
+        if getattr(policy, "tables_everywhere", False):
+            raise InputError(
+                f"policy {getattr(policy, 'name', policy)!s}: a bound, for which every table lies in every region; "
+                "expected another in an environment, or this one as its reference=, or in clustergym evaluate"
+            )
         self._expect_reset()
         self.player = getattr(policy, "name", "")
         self._is_expert_played = True

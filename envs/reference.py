@@ -96,6 +96,9 @@ class Reference:
             self._simulator = simulator.config.on_network_for(self.policy).build(simulator.rule)
         own = self._simulator
         own.use(self.rule or simulator.rule)
-        own.reset(simulator.workload, seed=int(simulator.state.seed))
-        own.run(None if self.rule and simulator.workload.geo is None else self.policy)
+        workload = simulator.workload
+        if hasattr(self.policy, "workload_for"):
+            workload = self.policy.workload_for(workload)
+        own.reset(workload, seed=int(simulator.state.seed))
+        own.run(None if self.rule and workload.geo is None else self.policy)
         return own.state

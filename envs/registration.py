@@ -86,31 +86,33 @@ ENVIRONMENTS: dict[str, Entry] = {
         options={"gpu": "a100"},
         features=frozenset({"run times", "leases", "sharing"}),
     ),
-    # Four regions with unevenly spread hardware (paper mast, Figure 2), and a day of workloads with its percentiles,
-    # more than the regions can serve at once. Tetris runs daily (Sec. 5.3).
+    # Six regions with unevenly spread hardware (paper mast, Figure 2), and a day of workloads with its percentiles at
+    # half their size. Tables fill the storage and three families in ten are others each day, so that it matters what
+    # lies where; copies of large tables take hours, as published. Tetris runs daily (Sec. 5.3).
     "clustergym/Geo-v0": Entry(
         summary="start waiting workloads in a region beside their data, with or without preempting others",
         paper="mast",
         entry_point="clustergym.envs.geo.env:GeoEnv",
         vector_entry_point="clustergym.envs.geo.env:GeoVectorEnv",
         defaults={
-            "topology": "mast:regions=4,gpus=256",
-            "workload": "mast-like:load=0.6,scale=0.5,longest_h=12,tables=60",
+            "topology": "mast:regions=6,gpus=256,wan_gbps=1",
+            "workload": "mast-like:regions=6,load=0.6,scale=0.5,longest_h=12,tables=60,"
+            "drift=0.3,zones=on,storage_ratio=1.25",
             "network": "none",
         },
         options={"tables_every_s": 86_400.0},
         features=frozenset({"run times", "leases", "regions"}),
     ),
-    # The same regions; a day of some 300 workloads with the published sizes, no run longer than a day, that ask more
-    # GPUs than there are.
+    # The same regions, links and demand, for two days, so that what is placed on one is used on the other.
     "clustergym/DataPlacement-v0": Entry(
         summary="in which region each table has its home and its replicas, every 12 hours; workloads follow the data",
         paper="mast",
         entry_point="clustergym.envs.dataplacement.env:DataPlacementEnv",
         vector_entry_point="clustergym.envs.dataplacement.env:DataPlacementVectorEnv",
         defaults={
-            "topology": "mast:regions=4,gpus=256",
-            "workload": "mast-like:load=1.1,scale=1,longest_h=24,tables=60",
+            "topology": "mast:regions=6,gpus=256,wan_gbps=1",
+            "workload": "mast-like:regions=6,load=0.6,scale=0.5,longest_h=12,days=2,tables=60,"
+            "drift=0.3,zones=on,storage_ratio=1.25",
             "network": "none",
         },
         options={"tables_every_s": 43_200.0},

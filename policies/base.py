@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..simulator.groups.group_config import GroupTerms
     from ..simulator.groups.group_simulator import GroupSimulator
     from ..simulator.jobs.estimates import Estimates
+    from ..simulator.jobs.workload import Workload
     from ..simulator.network.simulated import Pace
 
 
@@ -31,6 +32,7 @@ class Policy:
         elastic: its jobs must be elastic: their simulator needs a pace that lets them (simulator/elastic/elastic.py).
         dedicated: its jobs are to meet nobody on their links: the network is put into the mode `dedicated` for it.
         on_links: options of network contention that hold while it plays, by name (transports.py); {}: as it is.
+        tables_everywhere: in regions it plays with every table in every region, free, from time 0 (everywhere.py).
         tunes_workers: it gives data-parallel jobs on links other numbers of workers than they ask: the network is one
             that lets them (`contention:workers=elastic`) for it.
         given: names of the parameters that whoever made it by name gave (registry.py).
@@ -47,6 +49,7 @@ class Policy:
     elastic: bool = False
     dedicated: bool = False
     on_links: Mapping[str, Any] = MappingProxyType({})
+    tables_everywhere: bool = False
     tunes_workers: bool = False
     knows_run_times: bool = False
     given: frozenset[str] = frozenset()
@@ -76,6 +79,18 @@ class Policy:
             InputError: it cannot play there.
         """
         return self
+
+    def workload_for(self, workload: Workload) -> Workload:
+        """What it plays where others play `workload`: the same, unless its tables lie everywhere.
+
+        Raises:
+            InputError: a workload without tables, whose tables should lie everywhere.
+        """
+        if not self.tables_everywhere:
+            return workload
+        if workload.geo is None:
+            raise InputError(f"policy {self.name}: workload {workload.name!r} has no tables that could lie everywhere")
+        return workload.with_geo(workload.geo.everywhere())
 
     def decider(self, simulator: Simulator | GroupSimulator) -> Policy | None:
         """Itself where it must be asked; None where the compiled rule that it is plays. Call it after `reset`.

@@ -32,7 +32,8 @@ GROUP = "clustergym.policies"
 # (thing, said, files): who has `act(observation, mask)`, as a policy
 ACTING = "clustergym.agents.playing.acting:ActingPolicy"
 # Of `Policy`, what an object may have too.
-SAID = ("name", "knows_run_times", "clock", "elastic", "dedicated", "tunes_workers", "on_links", "rule")
+ON_ITS_OWN = ("dedicated", "tables_everywhere", "tunes_workers", "on_links")  # what the cluster is while it plays
+SAID = ("name", "knows_run_times", "clock", "elastic", *ON_ITS_OWN, "rule")
 _WORD = re.compile(r"[^\s:,=]+")
 _given: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()  # by words, by `id`
 

@@ -214,6 +214,11 @@ POLICIES: dict[str, Entry] = {
     "milp": Entry(
         ".tetris.tetris:milp", "the best homes by mixed-integer programming, replicas as tetris-v2", (DATA_PLACEMENT,)
     ),
+    "everywhere": Entry(
+        ".everywhere:Everywhere",
+        "in regions: a scheduler with every table in every region, free, from time 0; it bounds the value of data only",
+        (GEO, DATA_PLACEMENT),
+    ),
     "gandiva": Entry(
         ".gandiva.gandiva:gandiva",
         "Gandiva (OSDI'18) as Dally's authors read it: by affinity, moves to better tiers; slicing= adds time slices",

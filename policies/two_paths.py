@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from ..simulator.base.decisions import TABLE_DECISIONS, Advance, Decision
+from ..simulator.base.errors import InputError
+from ..simulator.engine.protocols import policy_of
 from ..simulator.engine.view import ClusterView
 from .base import Policy
 from .planning import PlanningPolicy
 
+SCHEDULER = "mast"  # who places workloads unless told otherwise
 SLOW = "tetris-v2"  # who places tables unless told otherwise
 SCAN_S = 34.0  # between passes; paper mast, Sec. 5.4: how long one takes, on average; not how often it is made
 
@@ -47,3 +50,15 @@ class Paths(Policy):
         of_tables = self.slow is not None and isinstance(decision, TABLE_DECISIONS) and view.tables_due
         path = self.slow if of_tables and self.slow is not None else self.fast
         return path.why(view, decision)
+
+
+def fast_half(name: str, scheduler: str) -> Policy:
+    """The half that places workloads of the policy that a word names; `name`: for whom.
+
+    Raises:
+        InputError: an unknown word, or one for no regions.
+    """
+    fast = getattr(policy_of(scheduler), "fast", None)
+    if not isinstance(fast, Policy):
+        raise InputError(f"policy {name}: scheduler={scheduler}: expected one for regions, such as mast")
+    return fast

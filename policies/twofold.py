@@ -13,6 +13,7 @@ from ..simulator.groups.group_simulator import GroupSimulator
 from ..simulator.groups.group_view import GroupView
 from ..simulator.rules.semantics import Semantics
 from .base import Policy, RulePolicy
+from .registry import GEO
 
 
 class Twofold(RulePolicy):
@@ -75,6 +76,19 @@ class Twofold(RulePolicy):
         self._expect_taken("where jobs run in groups")
         self._groups.name, self._groups.given = self.name, self.given
         return self._groups
+
+    def playing_in(self, env_id: str) -> Policy:
+        """The one that plays in regions, in their environment.
+
+        Raises:
+            InputError: a parameter was given that it does not take.
+        """
+        if self._make_regions is None or env_id != GEO:
+            return self
+        self._expect_taken("in regions")
+        found = self._make_regions()
+        found.name, found.given = self.name, self.given
+        return found
 
     def rule_under(self, semantics: Semantics) -> Any:
         """The rule on GPUs; see `RulePolicy`.

@@ -122,7 +122,7 @@ def _simulate(own: Simulator, workload: Workload, policy: Policy) -> tuple[dict[
     """A heuristic alone, where an environment plays on `own`: metrics, and the mean JCT, seconds."""
     policy.expect_known(own.estimates)
     simulator: Simulator = own.config.for_policy(policy).build(policy.rule_under(own.semantics))
-    simulator.reset(workload, seed=int(own.state.seed))
+    simulator.reset(policy.workload_for(workload), seed=int(own.state.seed))
     metrics = simulator.run(policy.decider(simulator))
     if metrics["jobs_finished"] == len(workload):
         return metrics, metrics["jct_mean"]

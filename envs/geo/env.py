@@ -51,6 +51,8 @@ class GeoEnv(PythonStepEnv):
         slots, running_slots: waiting and running workloads in the window, 1 to 256 and 0 to 256.
         order: which workloads the window shows first: `priority`, then by arrival; `arrival`; `shortest` (isolated run
             time) or `smallest` (units).
+        preempts: whom a start in place of others may stop: `lower`, workloads whose priority counts for less; `any`,
+            whoever did not start at the same instant, those with most time left x GPUs first, as far as that is known.
         max_decisions: truncate after so many steps, >= 1; None: 50 a workload; `math.inf`: never.
         horizon_s: truncate so many seconds after the first arrival; None: never.
         skip_idle: pass over decision points where only advancing or holding is legal; the first of an episode never.
@@ -90,6 +92,7 @@ class GeoEnv(PythonStepEnv):
         slots: int = 16,
         running_slots: int = 16,
         order: str = "priority",
+        preempts: str = "lower",
         skip_idle: bool = True,
         **given: Any,
     ) -> None:
@@ -102,6 +105,7 @@ class GeoEnv(PythonStepEnv):
             slots=slots,
             running_slots=running_slots,
             order=order,
+            preempts=preempts,
             skip_idle=skip_idle,
             horizon_s=config.horizon_s,
         )

@@ -13,6 +13,7 @@ from ...policies.mast.regional_scheduler import Hardware, lay_regions
 from ...simulator.base.arguments import check_range
 from ...simulator.base.decisions import Decision, Hold, Preempt, Start
 from ...simulator.base.errors import InputError
+from ...simulator.base.names import choose
 from ...simulator.compiler.jit import direct
 from ...simulator.engine.protocols import policy_of
 from ...simulator.engine.simulator import Decider, Simulator
@@ -28,6 +29,7 @@ from .workload_decision import WorkloadDecision, workload_decisions_of
 
 MOST_REGION_SLOTS = 64
 TABLES = "tetris-v2"
+PREEMPTS = ("lower", "any")
 ROUND_S = 34.0  # paper mast, Sec. 5.4: the mean time of a GMS-scan pass
 
 
@@ -53,8 +55,10 @@ class GeoInterface(PythonStepInterface):
         region_slots: int = 8,
         slots: int = 16,
         order: str = "priority",
+        preempts: str = "lower",
         **window: Any,
     ) -> None:
+        choose(preempts, PREEMPTS, "preempts")
         check_range("clusters", clusters, 1, MAX_CLUSTERS)
         check_range("region_slots", region_slots, 1, MOST_REGION_SLOTS)
         super().__init__(
@@ -66,6 +70,7 @@ class GeoInterface(PythonStepInterface):
             **window,
         )
         self.window.clusters, self.window.region_slots = clusters, region_slots
+        self.window.any_leaves = preempts == "any"
         self.clock = Rule("fifo", round=round)
         self.slow_half = slow_half_of(tables)
         self.asked = (self.slow_half,)

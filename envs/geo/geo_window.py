@@ -16,9 +16,10 @@ import numpy as np
 
 from ...policies.mast.global_scheduler import rank
 from ...policies.mast.place_search import NO_PLAN, begin_plan, bid, place, refuse, undo, was_refused
-from ...policies.mast.region_units import IMPORTANCES, LEAVES, forget_all, lay
+from ...policies.mast.region_units import IMPORTANCES, LEAVES, PARTS, first_unit, forget_all, lay
 from ...simulator.base.codes import FINISHED, HORIZON
 from ...simulator.compiler.jit import entry, kernel
+from ...simulator.jobs.remaining_time import isolated_left_s
 from ...simulator.numerics.bitset import next_member
 from ...simulator.record.region_fields import MOST_REGIONS, MOST_TYPES
 from ...simulator.regions.region_starts import candidate_regions
@@ -26,6 +27,7 @@ from ..window import MAX_SLOTS, NO_JOB, choice_of, common_fields, fill_slots, wa
 
 MAX_CLUSTERS = 16
 NO_CLUSTER = -1
+TOP = IMPORTANCES - 1  # of who stays
 AS_IT_IS, IN_PLACE_OF_OTHERS = 0, 1
 
 
@@ -33,7 +35,7 @@ AS_IT_IS, IN_PLACE_OF_OTHERS = 0, 1
 def window_dtype() -> np.dtype:
     """One window; the arrays have room for the largest number of slots."""
     candidates = 1 + (2 * MAX_CLUSTERS + 1) * MAX_SLOTS
-    own = ("clusters", "region_slots", "guided_job", "guided_cluster", "guided_way", "homeless")
+    own = ("clusters", "region_slots", "any_leaves", "guided_job", "guided_cluster", "guided_way", "homeless")
     return np.dtype(
         [
             *common_fields(),
@@ -86,10 +88,12 @@ def candidate_of(w, job, cluster, way):
 
 
 @kernel
-def lay_present(s, r, g):
+def lay_present(s, w, r, g):
     """Modify the regions and the ranking in place: as the record has them; who started at this instant stays."""
     rank(s, g)
     lay(s, r, g.level)
+    if w.any_leaves:
+        _lay_by_time_left(s, r)
     for i in range(s.running):
         job = s.runner[i]
         if s.started_s[job] == s.now_s:
@@ -97,15 +101,44 @@ def lay_present(s, r, g):
                 if s.part_units[job, part] > 0:
                     cluster = s.part_cluster[job, part]
                     r.held[cluster, r.importance[job]] -= s.part_units[job, part]
-                    r.held[cluster, IMPORTANCES - 1] += s.part_units[job, part]
-            r.importance[job] = IMPORTANCES - 1
+                    r.held[cluster, TOP] += s.part_units[job, part]
+            r.importance[job] = TOP
     low, mid, top = s.window_low, s.window_mid, s.window_top
     rank_ = next_member(low, mid, top, 0)
     while rank_ >= 0:
         job = s.job_at_rank[rank_]
-        r.importance[job] = IMPORTANCES - 1 - g.level[job]
+        r.importance[job] = TOP if w.any_leaves else TOP - g.level[job]
         r.start_s[job] = s.now_s
         rank_ = next_member(low, mid, top, rank_ + 1)
+
+
+@kernel
+def _lay_by_time_left(s, r):
+    """Modify the regions in place: anybody who runs may leave, those with most time left x GPUs before the others.
+
+    Their importances are classes by powers of two, of the longest down; one without GPUs counts as one with one.
+    """
+    longest = 0.0
+    for i in range(s.running):
+        longest = max(longest, _time_left(s, s.runner[i]))
+    for i in range(s.running):
+        job, bound, found = s.runner[i], 0.5 * longest, 0
+        while found < TOP - 1 and _time_left(s, job) < bound:
+            bound *= 0.5
+            found += 1
+        r.importance[job] = found
+    for cluster in range(r.running.shape[0]):
+        base = first_unit(r, cluster)
+        for importance in range(IMPORTANCES):
+            r.held[cluster, importance] = 0
+        for place_ in range(base, base + r.running[cluster]):
+            slot = r.by_size[place_]
+            r.held[cluster, r.importance[slot // PARTS]] += r.units[slot]
+
+
+@kernel
+def _time_left(s, job):
+    return isolated_left_s(s, job) * max(s.gpu_units[job], 1)
 
 
 @kernel
@@ -233,7 +266,7 @@ def something_comes(s):
 @kernel
 def begin_window(s, w, r, g):
     """Modify `w`, the regions and the ranking in place: who is shown; nothing is legal yet but to hold."""
-    lay_present(s, r, g)
+    lay_present(s, w, r, g)
     fill_slots(s, w)
     _show_startable(s, w, r, g)
     w.can_act = 0

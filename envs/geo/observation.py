@@ -217,7 +217,7 @@ def _observe_queue(s, w, r, level, features, row, candidate):
         job = w.waiting_job[slot]
         asked += s.gpus[job]
         _observe_waiting(s, w, level, features[row : row + QUEUE_COLUMNS], job)
-        _observe_starts(s, w, r, features[candidate : candidate + width], slot, job)
+        _observe_starts(s, w, r, level, features[candidate : candidate + width], slot, job)
         row += QUEUE_COLUMNS
         candidate += width
     return asked
@@ -249,7 +249,7 @@ def _observe_waiting(s, w, level, shown, job):
 
 
 @kernel
-def _observe_starts(s, w, r, offered, slot, job):
+def _observe_starts(s, w, r, level, offered, slot, job):
     """Modify window `w`: what a waiting workload could do; write its candidates."""
     first = waiting_candidate(w, slot, 0)
     count = list_clusters(s, w, r, job, slot)
@@ -268,7 +268,7 @@ def _observe_starts(s, w, r, offered, slot, job):
             if found:
                 if way == IN_PLACE_OF_OTHERS:
                     at = here * CANDIDATE_COLUMNS
-                    _describe_leavers(s, w, r, offered[at : at + CANDIDATE_COLUMNS])
+                    _describe_leavers(s, w, r, level, offered[at : at + CANDIDATE_COLUMNS])
                 undo(r, job)
                 break
     hold = hold_kind(w)
@@ -299,14 +299,14 @@ def _describe_start(s, w, r, offered, job, cluster, free):
 
 
 @kernel
-def _describe_leavers(s, w, r, offered):
+def _describe_leavers(s, w, r, level, offered):
     """Write what a candidate says about those who leave for it."""
     leavers, units, left = r.count[LEAVES], 0, 0.0
     most, youngest_s = 0, math.inf
     for i in range(leavers):
         job = r.leaving[i]
         units += s.gpus[job]
-        most = max(most, r.importance[job] + 1)
+        most = max(most, IMPORTANCES - level[job])
         youngest_s = min(youngest_s, s.now_s - s.started_s[job])
         left += s.gpus[job] * max(0.0, expected_end_s(s, job) - s.now_s)
     offer = offered[FIRST_OFFER:]

@@ -163,7 +163,8 @@ class _Take:
 
         policy = make_for(self.policy, self.setting.environment)
         simulator = simulator_of(self.setting.config, policy)
-        simulator.reset(workload_of(self.setting, self.seed if self.setting.is_drawn else 0), self.seed)
+        workload = workload_of(self.setting, self.seed if self.setting.is_drawn else 0)
+        simulator.reset(policy.workload_for(workload), self.seed)
         decider = policy.decider(simulator)
         while not simulator.ended:
             if decider is None:

@@ -70,7 +70,7 @@ def play(
     policy = make_for(player, setting.environment)
     workload = workload_of(setting, seed if setting.is_drawn else 0)
     simulator = simulator_of(setting.config, policy)
-    simulator.reset(workload, seed)
+    simulator.reset(policy.workload_for(workload), seed)
     decider = policy.decider(simulator)
     share = None if progress is None else lambda done: progress(done / len(workload))
     kept: list[Recorded] = []
@@ -99,7 +99,7 @@ def _of_window(setting: Setting, player: Any, workload: Workload, seed: int, end
     def at(since_s: float) -> dict[str, float]:
         policy = make_for(handed(player), setting.environment)
         simulator = simulator_of(setting.config.copy_with(horizon_s=since_s), policy)
-        simulator.reset(workload, seed)
+        simulator.reset(policy.workload_for(workload), seed)
         return simulator.run(policy.decider(simulator))
 
     return windowed(Window.load(setting.window), ended, at)

@@ -197,9 +197,10 @@ class Binding:
 def hours_of_a_day(demands: Demands, shape: tuple[int, int]) -> np.ndarray:
     """Hours a day of each type of units at each region, float64 (regions, types), of training jobs that recur.
 
-    A job counts where its first table has its home; of CPU machines, the last type, it counts its CPU-hours.
+    They are those known at time 0. A job counts where its first table has its home; of CPU machines, the last type, it
+    counts its CPU-hours.
     """
-    jobs, found = demands.history, np.zeros(shape)
+    jobs, found = demands.known(0.0), np.zeros(shape)
     known = np.flatnonzero(jobs.training & jobs.recurring)
     home = demands.tables.home[jobs.table[jobs.first[known]]]
     has = jobs.gpu_type[known] != NO_GPU

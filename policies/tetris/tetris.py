@@ -50,15 +50,13 @@ from ...simulator.base.errors import InputError, InvalidDecision
 from ...simulator.base.names import bind, choose, parse_name
 from ...simulator.checks.table_decisions import is_idle
 from ...simulator.cluster.region_hardware import NO_GPU
-from ...simulator.engine.protocols import policy_of
 from ...simulator.engine.view import ClusterView
 from ...simulator.table_placement import replicas as kernels
 from ...simulator.table_placement.placement import DAY_S, KIB, Objective, Placement, kib, seconds
 from ...simulator.table_placement.placement import Move as HomeMove
 from ...simulator.warehouse.warehouse import Jobs, Warehouse
-from ..base import Policy
 from ..planning import PlanningPolicy
-from ..two_paths import Paths
+from ..two_paths import SCHEDULER, Paths, fast_half
 from .milp import best_homes
 from .table_search import Search, climb, climb_jobs, wander_again
 
@@ -408,9 +406,6 @@ def _needed(kept: np.ndarray, lies: np.ndarray, view: ClusterView) -> np.ndarray
     return needed
 
 
-SCHEDULER = "mast"
-
-
 def static(scheduler: str = SCHEDULER, quota: float = QUOTA) -> Paths:
     """V0; `scheduler`: the policy that places workloads; the rest: see `DataPolicy`."""
     return _beside("static", scheduler, _v0(quota))
@@ -436,8 +431,4 @@ def milp(scheduler: str = SCHEDULER, quota: float = QUOTA) -> Paths:
 
 
 def _beside(name: str, scheduler: str, half: DataPolicy) -> Paths:
-    found = policy_of(scheduler)
-    fast = getattr(found, "fast", None)
-    if not isinstance(fast, Policy):
-        raise InputError(f"policy {name}: scheduler={scheduler}: expected one for regions, such as mast")
-    return Paths(name, fast, half)
+    return Paths(name, fast_half(name, scheduler), half)

@@ -25,7 +25,8 @@ Beside it lie, with the same NAME (only the first is needed):
   cell: any number.
   A quota is over all levels of a tenant: name a team at each level as a tenant of its own.
 * NAME.history.csv: what the slow path knows, a day's jobs: `kind` (training or analytics), `team`, `gpu_type`, `gpus`,
-  `gpu_hours`, `cpu_hours`, `level`, `app`, `recurring`, `tables`. None: the recurring rows of the first day.
+  `gpu_hours`, `cpu_hours`, `level`, `app`, `recurring`, `tables`; `from_s` and `until_s`, from when and until when it
+  counts on the job (empty: always). None: the recurring rows of the first day.
 """
 
 from __future__ import annotations
@@ -125,7 +126,12 @@ def _history_columns(geo: Demands) -> dict[str, Sequence[Any]]:
         "app": ["" if app == NO_APP else app for app in jobs.app.tolist()],
         "recurring": jobs.recurring.astype(np.int64).tolist(),
         "tables": _names(jobs.first, jobs.table, geo.table_names),
+        **({"from_s": _finite(geo.known_s[:, 0]), "until_s": _finite(geo.known_s[:, 1])} if len(geo.known_s) else {}),
     }
+
+
+def _finite(times: np.ndarray) -> list[Any]:
+    return [time_s if np.isfinite(time_s) else "" for time_s in times.tolist()]
 
 
 def _names(first: np.ndarray, item: np.ndarray, names: Sequence[str]) -> list[str]:

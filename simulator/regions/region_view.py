@@ -159,7 +159,7 @@ class RegionView(RecordView):
         copies = self._sets((s["table_copies"] & ~s["table_doomed"])[: s["n_tables"]])
         whole = self._sets(s["table_whole"][: s["n_tables"]])
         home = s["table_home"][: s["n_tables"]].astype(np.int64)
-        return demands.warehouse(self._simulator.topology, home, copies, whole)
+        return demands.warehouse(self._simulator.topology, home, copies, whole, float(s["now_s"]))
 
     def projected(self, first: int = 0, count: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Where tables will be when everything that is on the way has arrived, of so many from `first` on.

@@ -47,6 +47,8 @@ class Demands:
         app_cpu_hours: float64 (applications, regions), what each application of `history` may use in a day.
         fresh: bool (jobs,), needs the newest data and so runs only where all its tables have their home, as replicas
             are staler (paper mast, Sec. 3.1: training-at-home-region); where none are given, none does.
+        known_s: float64 (jobs of `history`, 2), from when until when the slow path counts on each, seconds; without a
+            row: always on all.
     """
 
     regions: tuple[str, ...]
@@ -68,12 +70,13 @@ class Demands:
     history: Jobs
     app_cpu_hours: np.ndarray
     fresh: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
+    known_s: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)))
 
     def __post_init__(self) -> None:
         if len(self.fresh) == 0:
             object.__setattr__(self, "fresh", np.zeros(len(self.level), bool))
         _check(self)
-        for name in (*_ROWS, "first", "table", "quota", "slo_s", "app_cpu_hours"):
+        for name in (*_ROWS, "first", "table", "quota", "slo_s", "app_cpu_hours", "known_s"):
             getattr(self, name).setflags(write=False)
 
     def __len__(self) -> int:
@@ -111,6 +114,18 @@ class Demands:
         within = np.arange(first[-1]) - np.repeat(first[:-1], reads)
         picked = {name: getattr(self, name)[rows] for name in _ROWS}
         return replace(self, **picked, first=first, table=self.table[starts + within])
+
+    def everywhere(self) -> Demands:
+        """The same rows where every table lies in every region from time 0, as fresh as at home.
+
+        Each takes one byte a copy, so that storage counts for nothing; homes stay.
+        """
+        tables = self.tables
+        there = np.ones_like(tables.copies)
+        spread = replace(
+            tables, size_bytes=np.ones_like(tables.size_bytes), copies=there, read_share=np.ones_like(tables.read_share)
+        )
+        return replace(self, tables=replace(spread, whole=None), fresh=np.zeros(len(self), bool))
 
     def cluster_type(self, topology: Topology) -> np.ndarray:
         """The index into `gpu_types` of each cluster's type, int64 (clusters,); -1 where no row can ask it.
@@ -174,11 +189,13 @@ class Demands:
         home: np.ndarray | None = None,
         copies: np.ndarray | None = None,
         whole: np.ndarray | None = None,
+        now_s: float = 0.0,
     ) -> Warehouse:
         """What the slow path decides on: the regions, the tables where they are now, and the jobs that it knows.
 
         Args:
             home: int64 (tables,); copies, whole: bool (tables, regions), see `Tables`; None: as at time 0.
+            now_s: at what time, for what it knows.
 
         Raises:
             InputError: see `check_fits`.
@@ -189,7 +206,13 @@ class Demands:
             tables = replace(tables, home=home)
         if copies is not None:
             tables = replace(tables, copies=copies, whole=whole)
-        return Warehouse(World.of(topology, self.gpu_types[:-1]), tables, self.history, self.app_cpu_hours)
+        return Warehouse(World.of(topology, self.gpu_types[:-1]), tables, self.known(now_s), self.app_cpu_hours)
+
+    def known(self, now_s: float) -> Jobs:
+        """Of `history` what the slow path counts on at a time."""
+        if len(self.known_s) == 0:
+            return self.history
+        return self.history.only((self.known_s[:, 0] <= now_s) & (now_s < self.known_s[:, 1]))
 
 
 def packs(parts: list[int], rooms: list[int]) -> bool:
@@ -243,6 +266,8 @@ def _check(demands: Demands) -> None:
     container = demands.container_s
     expect((container >= 0) & (container < np.inf), "container_s of job", numbers, container, "at least 0 seconds")
     _check_tables(demands, numbers)
+    if len(demands.known_s) and demands.known_s.shape != (len(demands.history), 2):
+        raise InputError(f"demands: known_s has shape {demands.known_s.shape}; expected ({len(demands.history)}, 2)")
     if demands.quota.ndim != 2 or demands.quota.shape[1] != 2 or (demands.quota < 0).any():
         raise InputError("demands: quota must be a row a tenant of GPUs and CPU machines, none below 0")
     names, tenants = demands.tenant_names, len(demands.quota)

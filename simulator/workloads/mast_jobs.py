@@ -34,9 +34,14 @@ Setting: mast, Sec. 2, 3.4, 5.1, 5.5 and 5.6.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
 import numpy as np
 
 from ..base.errors import InputError
+from ..base.names import choose
 from ..cluster.region_hardware import LEVELS, NO_GPU, World
 from ..cluster.region_network import CPU_TYPE
 from ..jobs.workload import Workload
@@ -54,6 +59,7 @@ from ..warehouse.mast_data import STORAGE_SLACK, homes_of_teams, quotas
 from ..warehouse.mast_preset import mast_world
 from ..warehouse.warehouse import NO_APP, Jobs, Tables
 from .draws import MOST_JOBS, check_parameters
+from .mast_drift import Active, drifting, in_zones, known_s
 from .mast_rows import DAY_S, HOUR_S, Rows, Scale, arrivals, mean_gpu_s, running_at_start
 
 SLO_S = (600.0, 1200.0, 1800.0, 3600.0, np.inf, np.inf, np.inf)
@@ -63,6 +69,8 @@ SERVERS, SERVER_MACHINES = 0.5, 4
 QUOTA_QUANTILE = 0.9
 TURNS, MOST_TURN = 100, 10.0  # until types are asked alike
 LARGEST_TABLE = 0.2  # of the smallest region's storage
+ALWAYS = -np.inf, np.inf
+FACTORS = -60.0, 60.0  # powers of 2 by which tables grow or shrink to fill a share of the storage
 READERS = 6.4  # mean number of workloads of a day that read a table
 NEW_READS = 0.8  # share of a workload's tables that it has not drawn before: job_families.py, measured
 
@@ -86,6 +94,9 @@ def mast_like(
     world: int = 0,
     read_share: float = 1.0,
     fresh_levels: int = 0,
+    zones: Literal["on", "off"] = "off",
+    drift: float = 0.0,
+    storage_ratio: float | None = None,
     seed: int = 0,
 ) -> Workload:
     """ML training over regions with the statistics that paper mast publishes: parts, tables, tenants, levels.
@@ -105,6 +116,12 @@ def mast_like(
         machine_share: of a machine that a workload takes; read_share: of a table's partitions, those that jobs read: a
             replica holds only them; both above 0, up to 1.
         fresh_levels: so many of the highest levels run only where their tables have their home, 0 to 7 (Sec. 3.1).
+        zones: whether the hour of the day is that of the region where a family's tables have their home, the regions
+            lying evenly around the earth; off: everywhere the same.
+        drift: share of the families that is replaced each day, 0 to 1; see mast_drift.py. Above 0 the slow path knows
+            what came in the last 24 hours alone.
+        storage_ratio: so many times the bytes of all tables are stored, 1 to 100, by larger or smaller tables: 1.25
+            leaves replicas a quarter; none: as large as published, where they fit.
         seed: same parameters and seed, same workload. world: the seed of the preset.
 
     Raises:
@@ -112,6 +129,7 @@ def mast_like(
     """
     check_reads("workload mast-like", reads, size_reads)
     _check(days, load, jobs, tables, longest_h, scale, machine_share, read_share, world, fresh_levels)
+    _check_changes(zones, drift, storage_ratio)
     built = mast_world(regions, gpus, cpu_machines, largest_cluster, storage_tb, None, world)
     largest = int(built.clusters.gpus.max())
     scale = min(1.0, largest / mast.GPUS[0.99]) if scale is None else scale
@@ -123,10 +141,35 @@ def mast_like(
     wanted = per_day * max(1.0, NEW_READS * reads) / READERS
     count = tables if tables is not None else max(regions, round(wanted))
     families = draw_families(rng, count, regions, reads, size_reads)
-    rows = arrivals(rng, families, how, days * DAY_S, per_day, max(arriving, 1))
+    plan = (how, days * DAY_S, per_day, max(arriving, 1))
+    before, members = None, None
+    if drift > 0.0:
+        active = Active.drawn(rng, families, int(np.ceil(days)), drift)
+        rows, before = drifting(rng, families, active, *plan)
+        members = active.members(families, -1)
+    else:
+        rows = arrivals(rng, families, *plan)
     if backlog or (backlog is None and jobs is None):
-        rows = Rows.joined([rows, running_at_start(rng, families, how, per_day)])
-    return _workload(rng, built, families, rows, read_share, fresh_levels)
+        rows = Rows.joined([rows, running_at_start(rng, families, how, per_day, members)])
+    draw = Draw(rows, before, days * DAY_S if zones == "on" else None, storage_ratio)
+    return _workload(rng, built, families, draw, read_share, fresh_levels)
+
+
+@dataclass(frozen=True)
+class Draw:
+    """What was drawn, and how it goes on.
+
+    Attributes:
+        rows: what comes.
+        before: what recurred on the day before, where the slow path knows what came lately; None: it knows all.
+        zones_s: over how many seconds arrivals go by time zones; None: they do not.
+        storage_ratio: see `mast_like`.
+    """
+
+    rows: Rows
+    before: Rows | None
+    zones_s: float | None
+    storage_ratio: float | None
 
 
 def _check(
@@ -160,25 +203,45 @@ def _check(
         raise InputError(f"workload mast-like: world={world}; expected a whole number of at least 0")
 
 
+def _check_changes(zones: str, drift: float, storage_ratio: float | None) -> None:
+    choose(zones, ("on", "off"), "zones of workload mast-like")
+    if not 0.0 <= drift <= 1.0:
+        raise InputError(f"workload mast-like: drift={drift:g}; expected 0 to 1")
+    if storage_ratio is not None and not 1.0 <= storage_ratio <= 100.0:
+        raise InputError(f"workload mast-like: storage_ratio={storage_ratio:g}; expected 1 to 100")
+
+
 def _workload(
     rng: np.random.Generator,
     world: World,
     families: Families,
-    rows: Rows,
+    draw: Draw,
     read_share: float,
     fresh_levels: int,
 ) -> Workload:
+    rows = draw.rows
     first, table, home = _reads(rng, world, families, rows)
     place = home[table[first[:-1]]]  # where a family runs
     with_gpu = families.with_gpu
     kind = np.where(with_gpu, _types(rng, world, place, np.where(with_gpu, families.size, 0)), NO_GPU)
+    if draw.zones_s is not None:
+        ahead_h = 24.0 / len(world) * place[rows.family]
+        rows = rows.only(np.arange(len(rows.name)), arrival_s=in_zones(rows.arrival_s, ahead_h, draw.zones_s))
     capped = _capped(world, rows, place[rows.family], kind[rows.family])
     capped = capped.only(np.argsort(capped.arrival_s, kind="stable"))
     part_type, part_units = _parts(rng, capped, kind[capped.family], len(world.gpu_types))
     key, tenant = np.unique(families.owner[capped.family] * LEVELS + capped.level, return_inverse=True)
     tenant = tenant.ravel().astype(np.int64)
     names = np.array([f"team{team}/{level}" for team, level in zip(*divmod(key, LEVELS), strict=True)], object)
-    history, apps = _history(rng, world, families, first, table, home, capped, kind)
+    known = np.zeros((0, 2))
+    told = capped.only(np.flatnonzero(capped.recurring))
+    if draw.before is not None:
+        before = _capped(world, draw.before, place[draw.before.family], kind[draw.before.family])
+        told = Rows.joined([before, told])
+        which, known = known_s(told.name, told.arrival_s)
+        told = told.only(which)
+    history, apps = _history(rng, world, families, first, table, home, told, kind)
+    known = np.concatenate([known, np.tile(ALWAYS, (len(history) - len(known), 1))]) if len(known) else known
     uses, used = uses_of(first, table, capped.family)
     geo = Demands(
         regions=world.regions,
@@ -193,13 +256,14 @@ def _workload(
         table=used,
         tenant_names=tuple(names),
         table_names=tuple(f"t{row}" for row in range(len(home))),
-        tables=Tables.at(_sizes(rng, world, home), home, len(world), read_share),
+        tables=Tables.at(_sizes(rng, world, home, draw.storage_ratio), home, len(world), read_share),
         quota=_tenant_quotas(world, capped, tenant, len(key)),
         slo_s=np.array(SLO_S),
         checkpoint_s=CHECKPOINT_S,
         history=history,
         app_cpu_hours=apps,
         fresh=capped.level < fresh_levels,
+        known_s=known,
     )
     return Workload.from_arrays(
         "mast-like",
@@ -275,14 +339,28 @@ def _parts(rng: np.random.Generator, rows: Rows, kind: np.ndarray, cpu: int) -> 
     return types, units
 
 
-def _sizes(rng: np.random.Generator, world: World, home: np.ndarray) -> np.ndarray:
-    """Bytes of each table."""
+def _sizes(rng: np.random.Generator, world: World, home: np.ndarray, ratio: float | None) -> np.ndarray:
+    """Bytes of each table; as many in all as `ratio` says, as far as the regions where they have their homes go."""
     storage = world.storage_bytes.astype(np.float64)
-    size = mast.through(mast.REPLICATION_BYTES, rng.standard_normal(len(home)))
-    size = np.clip(size, 1.0, LARGEST_TABLE * storage.min())
-    stored = np.bincount(home, size, len(world))
-    size *= np.minimum(storage / (STORAGE_SLACK * np.maximum(stored, 1.0)), 1.0)[home]
-    return np.maximum(np.floor(size), 1.0).astype(np.int64)
+    drawn = mast.through(mast.REPLICATION_BYTES, rng.standard_normal(len(home)))
+    slack = STORAGE_SLACK if ratio is None else min(STORAGE_SLACK, ratio)
+
+    def sizes(factor: float) -> np.ndarray:
+        size = np.clip(factor * drawn, 1.0, LARGEST_TABLE * storage.min())
+        stored = np.bincount(home, size, len(world))
+        fitting: np.ndarray = size * np.minimum(storage / (slack * np.maximum(stored, 1.0)), 1.0)[home]
+        return fitting
+
+    factor = 1.0 if ratio is None else _factor(lambda power: sizes(2.0**power).sum() - storage.sum() / ratio)
+    return np.maximum(np.floor(sizes(factor)), 1.0).astype(np.int64)
+
+
+def _factor(excess: Callable[[float], float]) -> float:
+    """The power of 2 at which a rising excess is 0; the largest if it is below everywhere."""
+    from scipy.optimize import brentq
+
+    low, high = FACTORS
+    return float(2.0 ** (high if excess(high) < 0.0 else brentq(excess, low, high)))
 
 
 def _tenant_quotas(world: World, rows: Rows, tenant: np.ndarray, tenants: int) -> np.ndarray:
@@ -310,9 +388,9 @@ def _history(
     rows: Rows,
     kind: np.ndarray,
 ) -> tuple[Jobs, np.ndarray]:
-    """What the slow path knows: a day of each recurring workload, then analytics; and the applications' quotas."""
-    _, once = np.unique([name.split(".")[0] for name in rows.name[rows.recurring].tolist()], return_index=True)
-    row = np.flatnonzero(rows.recurring)[np.sort(once)]
+    """What the slow path knows: a day of these rows, which recur, and of analytics; and the applications' quotas."""
+    _, once = np.unique([name.split(".")[0] for name in rows.name.tolist()], return_index=True)
+    row = np.sort(once)
     hours = np.minimum(rows.duration_s[row] / HOUR_S, 24.0)
     family = rows.family[row]
     own_first, own_table = uses_of(first, table, family)

@@ -60,7 +60,7 @@ def mean_gpu_s(how: Scale, largest: int) -> float:
     return mast.GPU_SHARE * float(gpus.mean() * run_s.mean())
 
 
-def _drawn(rng: np.random.Generator, families: Families, family: np.ndarray, how: Scale) -> Rows:
+def drawn(rng: np.random.Generator, families: Families, family: np.ndarray, how: Scale) -> Rows:
     """Workloads of these families, without an arrival; GPUs and machines are not yet capped."""
     n, has = len(family), families.with_gpu[family]
     work = draw_work(rng, families, family, how.longest_s)
@@ -78,13 +78,13 @@ def _drawn(rng: np.random.Generator, families: Families, family: np.ndarray, how
     )
 
 
-def _cycled(rng: np.random.Generator, items: np.ndarray, count: int) -> np.ndarray:
+def cycled(rng: np.random.Generator, items: np.ndarray, count: int) -> np.ndarray:
     """`count` of `items`, each as often as any other but for one, in random order."""
     turns = -(-count // max(len(items), 1))
     return np.concatenate([rng.permutation(items) for _ in range(turns)] or [items[:0]])[:count]
 
 
-def _curve(rng: np.random.Generator, count: int, span_s: float) -> np.ndarray:
+def curve(rng: np.random.Generator, count: int, span_s: float) -> np.ndarray:
     """Times within the span at the rate of their hour of the day."""
     kept = np.zeros(0)
     while len(kept) < count:
@@ -103,9 +103,9 @@ def arrivals(
     count: int,
 ) -> Rows:
     """Recurring workloads day by day, and so many for the first time that there are `count`."""
-    regular = _cycled(rng, np.flatnonzero(families.recurring), round(mast.RECURRING_SHARE * per_day))
-    once = _drawn(rng, families, regular, how)
-    at = _curve(rng, len(regular), DAY_S)
+    regular = cycled(rng, np.flatnonzero(families.recurring), round(mast.RECURRING_SHARE * per_day))
+    once = drawn(rng, families, regular, how)
+    at = curve(rng, len(regular), DAY_S)
     parts = []
     for day in range(int(np.ceil(span_s / DAY_S))):
         arrival_s = day * DAY_S + (at + JITTER_S * rng.standard_normal(len(at))) % DAY_S
@@ -117,16 +117,19 @@ def arrivals(
     rows = rows.only(np.sort(rng.permutation(len(rows.name))[:count]))
     left = count - len(rows.name)
     members = np.repeat(np.arange(len(families)), families.size - families.recurring)
-    new = _drawn(rng, families, _cycled(rng, members if len(members) else np.arange(len(families)), left), how)
+    new = drawn(rng, families, cycled(rng, members if len(members) else np.arange(len(families)), left), how)
     name = np.array([f"f{row}" for row in range(left)], object)
-    return Rows.joined([rows, new.only(np.arange(left), arrival_s=_curve(rng, left, span_s), name=name)])
+    return Rows.joined([rows, new.only(np.arange(left), arrival_s=curve(rng, left, span_s), name=name)])
 
 
-def running_at_start(rng: np.random.Generator, families: Families, how: Scale, per_day: float) -> Rows:
-    """What came before time 0 at the mean rate and would still run."""
+def running_at_start(
+    rng: np.random.Generator, families: Families, how: Scale, per_day: float, members: np.ndarray | None = None
+) -> Rows:
+    """What came before time 0 at the mean rate and would still run; `members`: of which families, each as often."""
     count = int(rng.poisson(per_day * how.longest_s / DAY_S))
-    members = np.repeat(np.arange(len(families)), families.size)
-    rows = _drawn(rng, families, members[rng.integers(0, len(members), count)], how)
+    if members is None:
+        members = np.repeat(np.arange(len(families)), families.size)
+    rows = drawn(rng, families, members[rng.integers(0, len(members), count)], how)
     left_s = rows.duration_s - rng.random(count) * how.longest_s
     runs = np.flatnonzero(left_s > 0.0)
     return rows.only(

@@ -91,6 +91,29 @@ def test_others_leave_only_for_a_higher_priority():
         assert jobs["first_start_s"].tolist() == [0.0, 60.0] and jobs["preemptions"].tolist() == [1, 0]
 
 
+def test_anybody_leaves_where_that_is_allowed_those_with_most_left_first():
+    """South is full of two of the highest priority; the lowest stops the longer one, and nobody who just began."""
+    rows = [([(A100, 8)], [4], 0, 0, 0.0), ([(A100, 8)], [4], 0, 0, 0.0), ([(A100, 8)], [4], 6, 1, 0.0)]
+    lengths = [6000.0, 3000.0, 300.0]
+    env = by_hand(rows, arrival_s=[0.0, 0.0, 60.0], run_s=lengths, preempts="any")
+    env.step(act(env, 0, SOUTH))
+    env.step(act(env, 1, SOUTH))
+    assert env.view.now_s == 60.0 and choices(env) == {(2, SOUTH, 1), (2, -1, 0)}
+    env.step(act(env, 2, SOUTH, 1))
+    assert env.simulator.jobs()["preemptions"].tolist() == [1, 0, 0]
+    env.step(act(env, 0, SOUTH, 1))  # back at once: job 2 stays at this instant, so job 1 leaves
+    assert env.simulator.jobs()["preemptions"].tolist() == [1, 1, 0]
+    for preempts in ("any", "lower"):
+        env = by_hand(rows, arrival_s=[0.0, 0.0, 0.0], run_s=lengths, preempts=preempts, skip_idle=False)
+        env.step(act(env, 0, SOUTH))
+        env.step(act(env, 1, SOUTH))
+        assert choices(env) == {(2, -1, 0)}
+    env = by_hand(rows, arrival_s=[0.0, 0.0, 60.0], run_s=lengths, skip_idle=False)
+    env.step(act(env, 0, SOUTH))
+    env.step(act(env, 1, SOUTH))
+    assert env.view.now_s == 60.0 and choices(env) == {(2, -1, 0)}  # lower priorities alone, unless told otherwise
+
+
 def test_beyond_the_quota_priority_does_not_count():
     """Tenant 0 may have 32 GPUs: with 32 in use, another 16 of it displace nobody, whatever their level."""
     rows = [([(A100, 32)], [0], 3, 0, 0.0), ([(A100, 16)], [4], 6, 1, 0.0), ([(A100, 16)], [4], 0, 0, 0.0)]
@@ -338,6 +361,7 @@ BAD_ARGUMENTS = {
     "slots": ({"slots": 0}, "slots"),
     "running slots": ({"running_slots": 257}, "running_slots"),
     "order": ({"order": "importance"}, "priority"),
+    "preempts": ({"preempts": "all"}, "lower"),
     "tables": ({"tables": "tetris"}, "tetris-v"),
     "tables that are none": ({"tables": 5}, "tetris-v2"),
     "tables_every_s": ({"tables_every_s": 0.0}, "tables_every_s"),

@@ -25,7 +25,7 @@ IDS = list(ENVIRONMENTS)
 # Other parts are numbers that cost more if they are drawn than doing nothing costs: of these candidates are drawn only.
 DEAR_NUMBERS = ("clustergym/Grouping-v0",)
 ELASTIC = ("pollux",)  # its jobs are elastic in Sharing-v0: not the defaults
-ALONE = ("ideal", "themis+crux", "themis+mltcp")  # on links of their own kind
+ALONE = ("ideal", "themis+crux", "themis+mltcp", "everywhere")  # on links, or tables, of their own kind
 BOUNDS = ("best-rotations",)  # beside CASSINI in tests/policies/test_best_rotations.py; it plays many rotations out
 Choice = Callable[[np.random.Generator, np.ndarray, list[int]], list[int]]
 

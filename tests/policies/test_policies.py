@@ -321,9 +321,9 @@ def test_the_list_of_policies():
     augmented = ["themis+cassini", *rivals, "pollux+cassini", "dally+cassini", "sjf-bsbf+cassini"]
     time_shift = ["random", "pollux", "themis", *augmented, "least-shared", "ideal", "best-rotations"]
     assert policies.list("TimeShift") == time_shift
-    geo, placement = policies.list("Geo"), ["static", "tetris-v1", "tetris-v2", "milp"]
+    geo, placement = policies.list("Geo"), ["static", "tetris-v1", "tetris-v2", "milp", "everywhere"]
     by_time = ["greedy", "sjf", "srtf", "srsf"]
-    assert geo == ["random", "random-start", *by_time, "mast", "federated", "global", "scope"]
+    assert geo == ["random", "random-start", *by_time, "mast", "federated", "global", "scope", "everywhere"]
     assert policies.list("DataPlacement") == placement
     grouping = ["random", "greedy", "isolated", "naive-colocation", "harmony", "oracle", "muri"]
     assert policies.list("Grouping") == grouping

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from clustergym import policies
+from clustergym.experiments.playing.evaluation import play as run_of
+from clustergym.experiments.settings.evaluation_setting import Setting
 from clustergym.policies import make
 from clustergym.simulator.base.decisions import Preempt, Start
 from clustergym.simulator.base.errors import InputError
@@ -99,6 +101,18 @@ def test_parameters_are_of_the_place_where_they_count():
     with pytest.raises(InputError, match="preempts"):
         play("srtf:preempts=all", workload_of([([(A100, 8)], [], 3, 0, 0.0)]))
     assert make("srtf").knows_run_times and make("sjf").knows_run_times
+
+
+def test_parameters_of_regions_are_played_by_words_too():
+    """A run of `evaluate` knows the environment, and so where the word is for."""
+    setting = Setting.of(GEO, "mast:regions=4,gpus=256", "mast-like:jobs=200,days=0.3,tables=30", "none")
+    found = {word: run_of(setting, word, 1) for word in ("greedy", "greedy:preempts=off", "greedy:slow=none")}
+    assert found["greedy"].metrics["preemptions"] > 0.0 == found["greedy:preempts=off"].metrics["preemptions"]
+    assert found["greedy:preempts=off"].knows_run_times == "yes"
+    moved = [found[word].metrics["bytes_moved"] for word in ("greedy:slow=none", "greedy")]
+    assert moved[0] < moved[1]
+    with pytest.raises(InputError, match="head is a parameter on GPUs"):
+        run_of(setting, "srtf:head=strict", 1)
 
 
 def test_random_starts_fill_what_there_is_and_repeat():

@@ -51,6 +51,7 @@ CLOCKS = {
     "tetris-v1": (34, DAY_S),
     "tetris-v2": (34, DAY_S),
     "milp": (34, DAY_S),
+    "everywhere": (34, DAY_S),
 }
 # The same of policies that have these clocks in regions alone: the passes and the slow path of mast.
 IN_REGIONS = dict.fromkeys(("random-start", "greedy", "sjf", "srtf", "srsf"), (34, DAY_S))

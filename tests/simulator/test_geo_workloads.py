@@ -365,6 +365,9 @@ def test_fresh_levels_are_those_above_and_go_through_files(tmp_path) -> None:
         ("read_share=1.01", "read_share=1.01; expected a number above 0, up to 1"),
         ("longest_h=-3", "longest_h=-3; expected"),
         ("tables=0", "tables=0; expected 1 to 1000000"),
+        ("drift=1.5", "drift=1.5; expected 0 to 1"),
+        ("zones=maybe", "zones 'maybe'; known: off, on"),
+        ("storage_ratio=0.9", "storage_ratio=0.9; expected 1 to 100"),
         ("cpu_machines=0", "has no CPU machines"),
         ("gpus=12", "gpus=12; expected a multiple of 8"),
         ("regins=3", "did you mean 'regions'"),
@@ -379,7 +382,16 @@ def test_bad_parameters_of_the_generator_are_one_sentence(word: str, said: str) 
 
 
 @pytest.mark.parametrize(
-    "word", ["regions=1,gpus=64,jobs=5", "jobs=1", "tables=1,jobs=30", "reads=9,jobs=50,regions=3", "days=0.1"]
+    "word",
+    [
+        "regions=1,gpus=64,jobs=5",
+        "jobs=1",
+        "tables=1,jobs=30",
+        "reads=9,jobs=50,regions=3",
+        "days=0.1",
+        "days=0.1,drift=1",
+        "jobs=2,tables=1,days=2,drift=0.01",
+    ],
 )
 def test_small_workloads_can_be_drawn_too(word: str) -> None:
     workload = open_workload(f"mast-like:{word}")

@@ -200,6 +200,7 @@ TERMS: dict[str, Terms] = {
             "small window": {"slots": 1, "running_slots": 0, "clusters": 1, "region_slots": 3},
             "failing": {"mtbf_s": 20_000.0, "region_mtbf_s": 5_000.0, "region_mttr_s": 600.0, "checkpoint_s": 300.0},
             "every instant": {"skip_idle": False, "reward": "slowdown", "order": "shortest", "round": 34.0},
+            "anybody leaves": {"preempts": "any", "order": "shortest"},
             "tables move": {"tables": "tetris-v2", "tables_every_s": 600.0, "reward": "makespan"},
         },
         random={"workload": geo_small.random_workload(3)},
@@ -226,7 +227,7 @@ TERMS: dict[str, Terms] = {
         },
         alone=of_regions,
         is_ruled=False,
-        left_out=lambda policy, options: policy.name == "scope",
+        left_out=lambda policy, options: policy.name == "scope" or policy.tables_everywhere,
         baseline=(
             "federated:slow=none,scan_s=0",
             "mast:slow=none,scan_s=0",
@@ -256,6 +257,7 @@ TERMS: dict[str, Terms] = {
         settings={"default": {}},
         played={"workload": "mast-like:jobs=120,scale=1,longest_h=6,tables=24", "tables_every_s": 20_000.0},
         alone=of_tables,
+        left_out=lambda policy, options: policy.tables_everywhere,
         is_ruled=False,
     ),
     "clustergym/Grouping-v0": Terms(

@@ -95,7 +95,7 @@ class Player:
     def play(self, workload: Workload, seed: int) -> Outcome:
         """The whole run."""
         simulator = self.simulator
-        simulator.reset(workload, seed)
+        simulator.reset(self.policy.workload_for(workload), seed)
         simulator.run(self.policy.decider(simulator))
         s, n = simulator.state, len(workload)
         began_s = workload.arrival_s[0]

@@ -32,6 +32,7 @@ TENANT_COLUMNS = dict.fromkeys(("tenant", "gpus", "cpu_machines"), True)
 HISTORY_COLUMNS = {
     **dict.fromkeys(("kind", "tables"), True),
     **dict.fromkeys(("team", "gpu_type", "gpus", "gpu_hours", "cpu_hours", "level", "app", "recurring"), False),
+    **dict.fromkeys(("from_s", "until_s"), False),
 }
 
 
@@ -66,7 +67,7 @@ def read_demands(table: Table, path: str | Path) -> Demands:
         "first": first,
         "table": reads,
     }
-    jobs = _history(beside["history.csv"], types, names, len(whole["app_cpu_hours"]))
+    jobs, known = _history(beside["history.csv"], types, names, len(whole["app_cpu_hours"]))
     return Demands(
         **rows,
         tenant_names=tenants,
@@ -77,6 +78,7 @@ def read_demands(table: Table, path: str | Path) -> Demands:
         checkpoint_s=whole["checkpoint_s"],
         history=jobs if jobs is not None else _recurring(table, rows),
         app_cpu_hours=np.array(whole["app_cpu_hours"], np.float64).reshape(len(whole["app_cpu_hours"]), len(regions)),
+        known_s=known,
     )
 
 
@@ -246,10 +248,11 @@ def _tenants(table: Table, path: Path) -> tuple[tuple[str, ...], np.ndarray, np.
     return names, np.array([code[name] for name in own], np.int64), quota
 
 
-def _history(path: Path, types: tuple[str, ...], names: tuple[str, ...], apps: int) -> Jobs | None:
+def _history(path: Path, types: tuple[str, ...], names: tuple[str, ...], apps: int) -> tuple[Jobs | None, np.ndarray]:
+    """The jobs, and from when until when each is known; without a row: always."""
     given = _sibling(path, HISTORY_COLUMNS, None)
     if given is None:
-        return None
+        return None, np.zeros((0, 2))
     kinds, codes = given.text("kind"), {name: number for number, name in enumerate(types)}
     for row, kind in enumerate(kinds):
         if kind not in ("training", "analytics"):
@@ -261,7 +264,7 @@ def _history(path: Path, types: tuple[str, ...], names: tuple[str, ...], apps: i
     first, reads = _reads(given, {name: row for row, name in enumerate(names)})
     if (np.diff(first) == 0).any():
         raise given.error(int((np.diff(first) == 0).argmax()), "tables", "one table at least")
-    return Jobs(
+    jobs = Jobs(
         training=np.array([kind == "training" for kind in kinds], bool),
         gpu_type=np.array(gpu, np.int64),
         gpus=given.number("gpus", low=0, high=LARGEST_GANG, whole=True, default=0, blank=0),
@@ -274,6 +277,10 @@ def _history(path: Path, types: tuple[str, ...], names: tuple[str, ...], apps: i
         first=first,
         table=reads,
     )
+    since = given.number("from_s", default=-np.inf, blank=-np.inf)
+    until = given.number("until_s", default=np.inf, blank=np.inf)
+    limited = bool(np.isfinite(since).any() or np.isfinite(until).any())
+    return jobs, np.stack([since, until], axis=1) if limited else np.zeros((0, 2))
 
 
 def _recurring(table: Table, rows: Mapping[str, Any]) -> Jobs:

@@ -1,0 +1,164 @@
+"""Demand of generator `mast-like` that changes: who recurs is replaced day by day, and peaks follow time zones.
+
+Nothing of it is published. So many families are active on a day that with those that come later each has its turn;
+every day a share of them, those that have been active for longest, is replaced by others. Families of a team that read
+the same tables come and go at about the same time, so that tables fall out of use and new ones come into it. All
+workloads of a day are of families that are active. Tables have their sizes from the beginning: one that nobody reads
+yet lies at its home.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..warehouse import mast_statistics as mast
+from ..warehouse.job_families import Families
+from .mast_rows import DAY_S, HOUR_S, JITTER_S, PEAK_H, SWING, Rows, Scale, curve, cycled, drawn
+
+STEPS_A_DAY = 1440  # of the cumulated rate
+
+
+@dataclass(frozen=True)
+class Active:
+    """Which families are active on which day, from the day before the first.
+
+    Attributes:
+        recurring: int64 (1 + days, places), the recurring family at each place.
+        others: int64 (1 + days, places), the same of families that never recur.
+    """
+
+    recurring: np.ndarray
+    others: np.ndarray
+
+    @classmethod
+    def drawn(cls, rng: np.random.Generator, families: Families, days: int, drift: float) -> Active:
+        """Families of `days` days and the one before; of each day the share `drift` of the last is replaced."""
+        order = np.lexsort((rng.random(len(families)), families.table[families.first[:-1]], families.owner))
+        place = np.argsort(order)
+        within = place - np.searchsorted(families.owner[order], families.owner)
+        age = (within + rng.random(len(families))) / np.bincount(families.owner)[families.owner]
+        oldest = np.argsort(age, kind="stable")
+        recur = families.recurring[oldest]
+        return cls(_turns(oldest[recur], days, drift), _turns(oldest[~recur], days, drift))
+
+    def members(self, families: Families, day: int) -> np.ndarray:
+        """The families of a day's one-time workloads, each as often as it has such, int64 (n,); -1: the day before."""
+        there = np.unique(np.concatenate([self.recurring[1 + day], self.others[1 + day]]))
+        count = families.size[there] - families.recurring[there]
+        return np.repeat(there, count if count.any() else 1)
+
+
+def _turns(family: np.ndarray, days: int, drift: float) -> np.ndarray:
+    """Of families, oldest first, those at each place, int64 (1 + days, places): by day others replace the oldest."""
+    if len(family) == 0:
+        return np.zeros((1 + days, 0), np.int64)
+    places = max(1, round(len(family) / (1.0 + drift * days)))
+    each = max(1, round(drift * places))
+    line = np.resize(family, places + each * days)
+    found = np.empty((1 + days, places), np.int64)
+    found[0] = line[:places]
+    for day in range(1, 1 + days):
+        come = np.arange(each * (day - 1), each * day)
+        found[day] = found[day - 1]
+        found[day, come % places] = line[places + come]
+    return found
+
+
+def drifting(
+    rng: np.random.Generator,
+    families: Families,
+    active: Active,
+    how: Scale,
+    span_s: float,
+    per_day: float,
+    count: int,
+) -> tuple[Rows, Rows]:
+    """Workloads as `arrivals` draws them, `count` in all, of the families that are active on their day.
+
+    Returns:
+        They, and what recurred on the day before the first, with arrivals below 0.
+    """
+    regular = _regular(rng, families, active, how, per_day)
+    before, rows = (regular.only(np.flatnonzero(of)) for of in (regular.arrival_s < 0.0, _within(regular, span_s)))
+    rows = rows.only(np.sort(rng.permutation(len(rows.name))[:count]))
+    left = count - len(rows.name)
+    at = np.sort(curve(rng, left, span_s))
+    of_day = np.bincount((at // DAY_S).astype(np.int64), minlength=len(active.recurring) - 1)
+    family = [cycled(rng, active.members(families, day), size) for day, size in enumerate(of_day.tolist())]
+    new = drawn(rng, families, np.concatenate(family), how)
+    name = np.array([f"f{row}" for row in range(left)], object)
+    return Rows.joined([rows, new.only(np.arange(left), arrival_s=at, name=name)]), before
+
+
+def _within(rows: Rows, span_s: float) -> np.ndarray:
+    found: np.ndarray = (rows.arrival_s >= 0.0) & (rows.arrival_s < span_s)
+    return found
+
+
+def _regular(rng: np.random.Generator, families: Families, active: Active, how: Scale, per_day: float) -> Rows:
+    """What recurs, from the day before the first; what comes to a place with a new family is drawn anew."""
+    days, places = active.recurring.shape
+    place = cycled(rng, np.arange(places), round(mast.RECURRING_SHARE * per_day))
+    turn = np.zeros(len(place), np.int64)
+    rows = drawn(rng, families, active.recurring[0][place], how)
+    at, parts = curve(rng, len(place), DAY_S), []
+    for day in range(days):
+        if day > 0:
+            new = np.flatnonzero((active.recurring[day] != active.recurring[day - 1])[place])
+            order = np.arange(len(place))
+            order[new] = len(place) + np.arange(len(new))
+            rows = Rows.joined([rows, drawn(rng, families, active.recurring[day][place[new]], how)]).only(order)
+            at[new], turn[new] = curve(rng, len(new), DAY_S), day
+        arrival_s = (day - 1) * DAY_S + (at + JITTER_S * rng.standard_normal(len(at))) % DAY_S
+        name = np.array([f"r{row}-{since}.{day - 1}" for row, since in enumerate(turn.tolist())], object)
+        every = np.arange(len(place))
+        parts.append(rows.only(every, arrival_s=arrival_s, recurring=np.ones(len(place), bool), name=name))
+    return Rows.joined(parts)
+
+
+def known_s(name: np.ndarray, arrival_s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What the slow path knows of recurring workloads when it counts on those of the last 24 hours alone.
+
+    Args:
+        name: of each run, what recurs before the point.
+        arrival_s: float64 (runs,), below 0 on the day before.
+
+    Returns:
+        A run of each, int64 (n,); from when until when it is known, seconds, float64 (n, 2).
+    """
+    _, once, which = np.unique([one.split(".")[0] for one in name.tolist()], return_index=True, return_inverse=True)
+    since, until = np.full(len(once), np.inf), np.full(len(once), -np.inf)
+    np.minimum.at(since, which.ravel(), arrival_s)
+    np.maximum.at(until, which.ravel(), arrival_s + DAY_S)
+    order = np.argsort(once)
+    return once[order], np.stack([since, until], axis=1)[order]
+
+
+def in_zones(arrival_s: np.ndarray, ahead_h: np.ndarray, span_s: float) -> np.ndarray:
+    """Arrivals at the rate of the hour of the day at time 0's place, moved to places where it is later, seconds.
+
+    Each goes to where as large a share of the span's arrivals has come by its own clock, so that as many come in the
+    span; over whole days it comes at its own hour.
+
+    Args:
+        arrival_s: float64 (n,), 0 to `span_s`. ahead_h: float64 (n,), hours by which each place is ahead.
+    """
+    grid = np.linspace(0.0, span_s, max(2, int(np.ceil(STEPS_A_DAY * span_s / DAY_S)) + 1))
+    plain, found = _come(grid, 0.0), np.empty(len(arrival_s))
+    for ahead in np.unique(ahead_h).tolist():
+        rows = ahead_h == ahead
+        there = _come(grid, ahead)
+        share = np.interp(arrival_s[rows], grid, plain) / plain[-1]
+        found[rows] = np.interp(share * there[-1], there, grid)
+    return found
+
+
+def _come(grid: np.ndarray, ahead_h: float) -> np.ndarray:
+    """The rate of `curve` cumulated up to each time, where clocks are ahead."""
+    angle = 2.0 * np.pi / 24.0
+    hours = grid / HOUR_S
+    wave = np.sin(angle * (hours + ahead_h - PEAK_H)) - np.sin(angle * (ahead_h - PEAK_H))
+    found: np.ndarray = hours + SWING / angle * wave
+    return found
