@@ -105,6 +105,31 @@ class EqualPaths:
             node = int(links.target[link])
         return found
 
+    def least(self, start: int, end: int, load: np.ndarray) -> list[int]:
+        """The links, in order, of the path whose fullest link has the least load; none if no path is up.
+
+        Of paths that are equal in that the next fullest decides, and so on; of equal ones the rank, the lowest first.
+        It takes as long as there are links on shortest paths, however many paths they make.
+
+        Args:
+            load: of each link, int64 (L,).
+        """
+        links, (ways, before) = self.links, self._ways_to(end)
+        node, goal = int(self._nodes[start]), int(self._nodes[end])
+        if not ways[node]:
+            return []
+        onto: dict[int, list[int]] = {}  # the links by which nodes are left; each before those that it leads to
+        nodes = [node]
+        while nodes != [goal]:
+            for node in nodes:
+                first, last = np.searchsorted(links.source, [node, node + 1])
+                onto[node] = (first + np.flatnonzero(np.diff(before[first : last + 1]))).tolist()
+            nodes = list(dict.fromkeys(int(links.target[link]) for node in nodes for link in onto[node]))
+        best: dict[int, tuple[list[int], list[int]]] = {goal: ([], [])}
+        for node, options in reversed(onto.items()):
+            best[node] = min(_before(link, int(load[link]), *best[int(links.target[link])]) for link in options)
+        return best[int(self._nodes[start])][1]
+
     def _ways_to(self, end: int) -> tuple[np.ndarray, np.ndarray]:
         """Paths to a NIC from each node, int64 (N,), and those over all links before each one, int64 (L + 1,)."""
         if end not in self._ways:
@@ -128,6 +153,11 @@ class EqualPaths:
             distance += 1
             hops[links.source[onto]] = distance
         return ways, np.concatenate([[0], np.cumsum(over)])
+
+
+def _before(link: int, load: int, loads: list[int], path: list[int]) -> tuple[list[int], list[int]]:
+    """A link and then a path: the loads of its links, the largest first, and its links in order."""
+    return sorted([load, *loads], reverse=True), [link, *path]
 
 
 def drawn_path(paths: EqualPaths, seed: int, job: int, start: int, end: int, channel: int = 0) -> list[int]:
