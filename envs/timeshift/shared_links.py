@@ -256,8 +256,5 @@ def shared_links_now(simulator: Simulator) -> SharedLinks:
     if links is None or not hasattr(network, "alone") or getattr(network, "mode", "") == "dedicated":
         return SharedLinks({}, np.zeros(0))
 
-    view = simulator.view
-    gangs = {job: view.gpus_of(job) for job in view.running.tolist()}
-    found = network.together(simulator.topology, simulator.workload, gangs, view.outage)  # type: ignore[attr-defined]
-    places = {job: Place(*own) for job, own in found.items()}
+    places = {job: Place(*own) for job, own in network.running(simulator).items()}  # type: ignore[attr-defined]
     return shared_links_of(places, links.capacity, network.padding)  # type: ignore[attr-defined]

@@ -76,9 +76,9 @@ def take_ways(simulator: Simulated) -> None:
     """Put all who run on the links that they have now."""
     network = simulator.network
     assert isinstance(network, LinkNetwork)
-    for job in simulator.view.running.tolist():
+    for job, (phases, use) in network.running(simulator).items():
         if simulator.state.stays[job]:
-            take_way(simulator, job, *network.own(simulator, job))
+            take_way(simulator, job, phases, use)
 
 
 def take_way(simulator: Simulated, job: int, phases: Phases, use: LinkUse) -> None:

@@ -82,13 +82,13 @@ def least_congested(
 
     Paper: crux, path selection.
     """
-    load = np.zeros(links.num_links, np.int64)
+    load, capacity = [0] * links.num_links, links.capacity.tolist()
     found: dict[int, dict[Flow, list[int]]] = {}
     for job in sorted(senders, key=lambda job: (-senders[job].intensity, job)):
-        phases = senders[job].phases
-        part = np.maximum(phases.bytes / phases.iteration_s / links.capacity * WHOLE, 1.0)
-        found[job] = {}
+        phases, found[job] = senders[job].phases, {}
+        rate = phases.bytes / phases.iteration_s * WHOLE
         for ends, many in flows[job].items():
             path = found[job][ends] = paths.least(*ends, load)
-            load[path] += np.maximum(1, np.rint(part[path] * many)).astype(np.int64)
+            for link in path:
+                load[link] += max(1, round(rate * many / capacity[link]))
     return found

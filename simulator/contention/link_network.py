@@ -321,21 +321,19 @@ class LinkNetwork:
             found.update(self._spread(topology, {job: known[job] for job in jobs}, found, outage))
         return found
 
+    def running(self, simulator: Simulated) -> dict[int, _Own]:
+        """As `together`, of the jobs that run now, on their GPUs."""
+        return self.together(simulator.topology, simulator.workload, _running_gangs(simulator), self.outage(simulator))
+
     def own(self, simulator: Simulated, job: int, gpus: Any = None) -> _Own:
         """As `alone`, of a job beside those that run now: on the GPUs that it holds, or on others.
 
         Raises:
             InputError: see `tier_factors`.
         """
-        view, topology, workload = simulator.view, simulator.topology, simulator.workload
-        if self.routes != "least":
-            gpus = view.gpus_of(job) if gpus is None else gpus
-            return self.alone(topology, workload, job, gpus, self.outage(simulator))
-        if gpus is None and job in (joined := self.joined(simulator)).phases:
-            return joined.phases[job], joined.uses[job]
-        gangs = {one: view.gpus_of(one) for one in view.running.tolist()}
-        gangs[job] = gangs[job] if gpus is None else gpus
-        return self.together(topology, workload, gangs, self.outage(simulator))[job]
+        gangs = _running_gangs(simulator) if self.routes == "least" else {}
+        gangs[job] = simulator.view.gpus_of(job) if gpus is None else gpus
+        return self.together(simulator.topology, simulator.workload, gangs, self.outage(simulator))[job]
 
     def _gang(self, topology: Topology, workload: Workload, job: int, gpus: Any) -> _Gang:
         workers = tuple(nics_of(topology, gpus))
@@ -508,17 +506,15 @@ class LinkNetwork:
         key = (id(workload), id(simulator.topology), holders, outage.key if outage else None)
         found = self._joined.get(key)
         if found is None:
-            found = self._join(simulator, outage)
+            found = self._join(simulator)
             self._joined[key] = found
             if len(self._joined) > REMEMBERED:
                 self._joined.popitem(last=False)
         return found
 
-    def _join(self, simulator: Simulated, outage: Outage | None) -> Joined:
-        workload = simulator.workload
+    def _join(self, simulator: Simulated) -> Joined:
         phases, uses = {}, {}
-        gangs = {job: simulator.view.gpus_of(job) for job in simulator.view.running.tolist()}
-        for job, (own, use) in self.together(simulator.topology, workload, gangs, outage).items():
+        for job, (own, use) in self.running(simulator).items():
             if own.rate:
                 phases[job], uses[job] = own, use
         component = {job: [job] for job in uses}
@@ -529,7 +525,7 @@ class LinkNetwork:
                     first += second
                     component.update(dict.fromkeys(second, first))
         period_s: dict[int, float] = {}
-        joined = Joined((workload, simulator.topology), phases, uses, component, period_s)
+        joined = Joined((simulator.workload, simulator.topology), phases, uses, component, period_s)
         for jobs in joined.groups():
             jobs.sort()
             circle = unify([phases[job].iteration_s for job in jobs], self.padding)
@@ -557,6 +553,10 @@ class LinkNetwork:
         if job not in period_s:
             raise InputError(f"{name_of_job(simulator.workload, job)} sends nothing over the network now")
         return period_s[job]
+
+
+def _running_gangs(simulator: Simulated) -> dict[int, Any]:
+    return {job: simulator.view.gpus_of(job) for job in simulator.view.running.tolist()}
 
 
 def _chosen(paths: Mapping[Flow, Sequence[int]], start: int, end: int) -> list[Sequence[int]]:
