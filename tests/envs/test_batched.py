@@ -72,13 +72,13 @@ def test_a_batch_is_n_single_environments(env_id, n, observation, mode):
 @pytest.mark.parametrize(
     "options",
     [
-        {"network": "contention:link_mtbf_s=500,link_mttr_s=100"},
-        {"network": "contention:routes=least,link_mtbf_s=2000,rates=crux", "topology": EQUAL_PATHS},
+        {"network": "contention:link_mtbf_s=5000,link_mttr_s=100"},
+        {"network": "contention:routes=least,rates=crux,link_mtbf_s=5000,link_mttr_s=100", "topology": EQUAL_PATHS},
     ],
     ids=["failing links", "least congested paths"],
 )
 def test_a_batch_whose_jobs_change_their_links_is_n_single_environments(options):
-    kwargs = {**SMALL["clustergym/TimeShift-v0"], "reference": "fifo", **options}
+    kwargs = {**SMALL["clustergym/TimeShift-v0"], **options}
     check_rows("clustergym/TimeShift-v0", 4, "next-step", 400, **kwargs)
 
 
