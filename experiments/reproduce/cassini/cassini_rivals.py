@@ -180,8 +180,8 @@ def _notes(options: Options, seeds: Sequence[int], table: Path | None) -> list[s
         + ("; --quick: short traces" if options.quick else ""),
         "mltcp by itself has base 0.25 and slope 1.75; crux has 8 levels",
         f"one period: as the first reading of cassini-equal-periods ({FIRST.name})",
-        f"{FAT_TREE}: gangs of {FAT_TREE_GANGS} GPUs, whole; a slowdown is over the iteration alone on the same links, so "
-        "what the flows of one job take from each other is in mean iteration times and JCTs only",
+        f"{FAT_TREE}: gangs of {FAT_TREE_GANGS} GPUs, whole; a slowdown is over the iteration alone on the same links, "
+        "so what the flows of one job take from each other is in mean iteration times and JCTs only",
     ]
     if table is None:
         where = "it is looked for in ../shared/traces, or in the folder that --traces names"
