@@ -29,7 +29,7 @@ def alone(view: ClusterView, plan: Plan) -> dict[int, tuple[Phases, LinkUse]]:
         InputError: the network knows none.
     """
     network, outage, place = network_of(view), view.outage, (view.topology, view.workload)
-    return {job: network.alone(*place, job, plan.gangs[job], outage) for job in sorted(plan.gangs)}
+    return network.together(*place, {job: plan.gangs[job] for job in sorted(plan.gangs)}, outage)
 
 
 def uses(view: ClusterView, plan: Plan) -> dict[int, LinkUse]:

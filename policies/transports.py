@@ -1,7 +1,8 @@
 """Who goes first on full links, under any scheduler: `themis+crux`, `dally+crux`, `themis+cassini+mltcp`.
 
 Crux and MLTCP place nobody and shift nobody: they are options of network contention (`rates=`), which hold while such a
-policy plays; crux.py and link_network.py of simulator/contention say what is from their papers and what is ours.
+policy plays; crux.py, least_paths.py and link_network.py of simulator/contention say what is from their papers and what
+is ours.
 """
 
 from __future__ import annotations
@@ -17,9 +18,12 @@ LEVELS = 8  # Crux: "compressed to 8 levels"
 BASE, SLOPE = 0.25, 1.75  # of MLTCP
 
 
-def crux(levels: int = LEVELS) -> dict[str, Any]:
-    """Options of the network: strict priorities, in so many levels, >= 1."""
-    return {"rates": "crux", "levels": levels}
+def crux(levels: int = LEVELS, paths: bool = False) -> dict[str, Any]:
+    """Options of the network: strict priorities, in so many levels, >= 1; `paths`: and its path selection.
+
+    Without that jobs have the paths that the network gives, so that those who share links are the same as without Crux.
+    """
+    return {"rates": "crux", "levels": levels} | ({"routes": "least"} if paths else {})
 
 
 def mltcp(base: float = BASE, slope: float = SLOPE) -> dict[str, Any]:

@@ -5,7 +5,7 @@ Who meets where, and which gangs are joined by that, is the affinity graph of po
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -245,11 +245,8 @@ def _excess_estimate(key: _Key) -> ExcessEstimate:
     return ExcessEstimate(wheel.drawn(), wheel.links_at(wheel.settled()))
 
 
-def shared_links_of(
-    gangs: Gangs, place_of: Callable[[int, Sequence[int]], Place], capacity: np.ndarray, padding: float
-) -> SharedLinks:
-    """Where gangs meet; `place_of(job, gpus)` says what each does alone. Those that use no link meet nobody."""
-    places = {job: place_of(job, gpus) for job, gpus in gangs.items()}
+def shared_links_of(places: Mapping[int, Place], capacity: np.ndarray, padding: float) -> SharedLinks:
+    """Where gangs meet, by what each does alone. Those that use no link meet nobody."""
     return SharedLinks({job: place for job, place in places.items() if len(place.use.links)}, capacity, padding)
 
 
@@ -259,11 +256,5 @@ def shared_links_now(simulator: Simulator) -> SharedLinks:
     if links is None or not hasattr(network, "alone") or getattr(network, "mode", "") == "dedicated":
         return SharedLinks({}, np.zeros(0))
 
-    view = simulator.view
-    outage = view.outage
-
-    def place_of(job: int, gpus: Sequence[int]) -> Place:
-        return Place(*network.alone(simulator.topology, simulator.workload, job, gpus, outage))
-
-    gangs = {job: tuple(view.gpus_of(job)) for job in view.running.tolist()}
-    return shared_links_of(gangs, place_of, links.capacity, network.padding)  # type: ignore[attr-defined]
+    places = {job: Place(*own) for job, own in network.running(simulator).items()}  # type: ignore[attr-defined]
+    return shared_links_of(places, links.capacity, network.padding)  # type: ignore[attr-defined]

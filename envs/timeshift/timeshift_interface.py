@@ -7,7 +7,7 @@ time-shift, or keep theirs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -181,16 +181,20 @@ class TimeShiftInterface(PythonStepInterface):
         network, links = self.simulator.network, self.simulator.topology.links
         if getattr(network, "mode", "") == "dedicated" or links is None:
             return SharedLinks({}, np.zeros(0))
-        return shared_links_of(gangs, self._place_of, links.capacity, network.padding)  # type: ignore[attr-defined]
+        places = self._places_of(gangs)
+        return shared_links_of(places, links.capacity, network.padding)  # type: ignore[attr-defined]
 
-    def _place_of(self, job: int, gpus: Sequence[int]) -> Place:
+    def _places_of(self, gangs: Gangs) -> dict[int, Place]:
         own, outage = self.simulator, self.simulator.view.outage
-        key = job, tuple(gpus), outage.key if outage else None
-        found = self._places.get(key)
-        if found is None:
-            place = own.topology, own.workload, job, gpus, outage
-            found = self._places[key] = Place(*own.network.alone(*place))  # type: ignore[attr-defined]
-        return found
+        at, network = (own.topology, own.workload), own.network
+        if getattr(network, "routes", "") == "least":
+            found = network.together(*at, gangs, outage)  # type: ignore[attr-defined]
+            return {job: Place(*one) for job, one in found.items()}
+        for job, gpus in gangs.items():
+            key = job, gpus, outage.key if outage else None
+            if key not in self._places:
+                self._places[key] = Place(*network.alone(*at, job, gpus, outage))  # type: ignore[attr-defined]
+        return {job: self._places[job, gpus, outage.key if outage else None] for job, gpus in gangs.items()}
 
     # Actions.
 

@@ -20,11 +20,13 @@ from .topology import Topology
 from .traffic import Streams, streams_of
 
 Job = TypeVar("Job", bound=Hashable)
+Fan = Sequence[tuple[int, Sequence[tuple[int, int]]]]  # nodes, and the links by which each is left: (link, to which)
 Paths = Callable[[int, int], Sequence[Sequence[int]]]  # from NIC to NIC -> the paths that share a flow evenly
 
 ROUTES = 1 << 27  # stream of random numbers, of the first job; contention/entering.py has the ones below
 MOST_WAYS = 1 << 31  # what is counted of equal paths; of more, not all are drawn
 MOST_COUNTED = 1 << 22  # numbers that are remembered of ways to NICs
+MOST_FANS = 1 << 14  # ways from NIC to NIC that are remembered, a few kB each
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +76,7 @@ class EqualPaths:
     links: LinkGraph
     up: np.ndarray | None = None
     _ways: dict[int, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict, init=False, repr=False)
+    _fans: dict[tuple[int, int], Fan] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def _nodes(self) -> np.ndarray:
@@ -105,6 +108,39 @@ class EqualPaths:
             node = int(links.target[link])
         return found
 
+    def least(self, start: int, end: int, load: Sequence[int]) -> list[int]:
+        """The links, in order, of the path whose fullest link has the least load; none if no path is up.
+
+        Of paths that are equal in that the next fullest decides, and so on; of equal ones the rank, the lowest first.
+        It takes as long as there are links on shortest paths, however many paths they make.
+
+        Args:
+            load: of each link, (L,).
+        """
+        best: dict[int, tuple[list[int], list[int]]] = {int(self._nodes[end]): ([], [])}
+        for node, options in self._fan(start, end):
+            best[node] = min(_before(link, load[link], *best[target]) for link, target in options)
+        return best.get(int(self._nodes[start]), ([], []))[1]
+
+    def _fan(self, start: int, end: int) -> Fan:
+        """The nodes on paths from NIC to NIC but for the last, each after those that its links lead to; and these."""
+        found = self._fans.get((start, end))
+        if found is not None:
+            return found
+        links, (ways, before) = self.links, self._ways_to(end)
+        nodes, goal = [int(self._nodes[start])], int(self._nodes[end])
+        onto: dict[int, list[tuple[int, int]]] = {}
+        while nodes != [goal] and ways[nodes[0]]:
+            for node in nodes:
+                first, last = np.searchsorted(links.source, [node, node + 1])
+                taken = (first + np.flatnonzero(np.diff(before[first : last + 1]))).tolist()
+                onto[node] = list(zip(taken, links.target[taken].tolist(), strict=True))
+            nodes = list(dict.fromkeys(target for node in nodes for _, target in onto[node]))
+        if len(self._fans) >= MOST_FANS:
+            self._fans.clear()
+        self._fans[start, end] = list(reversed(onto.items()))
+        return self._fans[start, end]
+
     def _ways_to(self, end: int) -> tuple[np.ndarray, np.ndarray]:
         """Paths to a NIC from each node, int64 (N,), and those over all links before each one, int64 (L + 1,)."""
         if end not in self._ways:
@@ -128,6 +164,11 @@ class EqualPaths:
             distance += 1
             hops[links.source[onto]] = distance
         return ways, np.concatenate([[0], np.cumsum(over)])
+
+
+def _before(link: int, load: int, loads: list[int], path: list[int]) -> tuple[list[int], list[int]]:
+    """A link and then a path: the loads of its links, the largest first, and its links in order."""
+    return sorted([load, *loads], reverse=True), [link, *path]
 
 
 def drawn_path(paths: EqualPaths, seed: int, job: int, start: int, end: int, channel: int = 0) -> list[int]:

@@ -15,13 +15,12 @@ are made anew when jobs come and go. Ours are:
   that the higher priority is where more computing is saved. k is kept between 1 / MOST and MOST.
 * Compression: the order by P is cut into levels where that keeps most apart, of the pairs that share a link each worth
   the intensity of its higher job (the source looks at several orders of the jobs, by chance; this is one of them).
-* Path selection is left out: jobs have the paths that the network gives, by destination or by a hash (routes.py).
+* Path selection is an option of the network (`routes=least`, least_paths.py), with or without these priorities.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
 
@@ -29,32 +28,13 @@ import numpy as np
 
 from ..cluster.routes import LinkUse
 from ..network.simulated import Simulated
-from ..profiles.phases import Phases
+from .least_paths import Sender
 from .link_network import Joined
 from .phase_run import Contender, steady_state
 
 MOST = 8.0  # of k, and 1 / MOST the least
 WARM_UP, PLAYED = 5, 40  # iterations of the longer job, of two on one link
 ONE_FLOW = LinkUse(np.array([0]), np.array([1]))
-
-
-@dataclass(frozen=True)
-class Sender:
-    """A job that sends.
-
-    Attributes:
-        work: W, GPU-seconds of computing in an iteration.
-        phases: what it does alone. room: bytes per second that the tightest of its links has for each of its flows.
-    """
-
-    work: float
-    phases: Phases
-    room: float
-
-    @property
-    def intensity(self) -> float:
-        """I = W / t, Eq. 2."""
-        return self.work * self.room / self.phases.bytes
 
 
 def priorities(simulator: Simulated, joined: Joined, levels: int) -> dict[int, int]:
@@ -67,11 +47,9 @@ def priorities(simulator: Simulated, joined: Joined, levels: int) -> dict[int, i
     for jobs in joined.groups():
         if len(jobs) < 2:
             continue
-        senders = {}
-        for job in jobs:
-            use, phases = joined.uses[job], joined.phases[job]
-            work = simulator.view.gpus(job) * (phases.iteration_s - phases.up_s)
-            senders[job] = Sender(work, phases, float((capacity[use.links] / use.flows).min()))
+        senders = {
+            job: Sender.on(simulator.view.gpus(job), joined.phases[job], joined.uses[job], capacity) for job in jobs
+        }
         wanted = urgency(senders)
         order = sorted(jobs, key=lambda job: (-wanted[job], job))
         shared = {

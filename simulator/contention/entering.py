@@ -40,7 +40,8 @@ def lay_network(simulator: Simulated, seed: int) -> None:
     s["phase_now_s"] = s["now_s"]
     s["net_seed"], s["jitter"], s["pacing"] = seed, network.jitter, network.pacing
     s["averages"] = network.mode == "averaged"
-    s["asks_changes"] = s["averages"] or (network.rates == "crux" and network.mode == "exact")
+    is_anew = network.rates == "crux" or network.routes == "least"  # with everyone who comes or goes
+    s["asks_changes"] = s["averages"] or (is_anew and network.mode == "exact")
     if (growth := network.growth) is not None:
         growth.lay(s)
     s["adjust"] = math.inf if network.adjust == "off" else network.adjust
@@ -60,11 +61,7 @@ def relink(simulator: Simulated) -> None:
     network, s, records = simulator.network, simulator.state, simulator.records
     assert isinstance(network, LinkNetwork)
     s.links_changed = 0
-    outage = network.outage(simulator)
-    for job in simulator.view.running.tolist():
-        if s.stays[job]:
-            gpus = simulator.view.gpus_of(job)
-            take_way(simulator, job, *network.alone(simulator.topology, simulator.workload, job, gpus, outage))
+    take_ways(simulator)
     scales = network.scales(simulator)
     whole = s.link_whole[: len(scales)]
     capacity = np.where(scales < 1.0, whole_capacity(whole * scales), whole) * (scales > 0.0)
@@ -73,6 +70,15 @@ def relink(simulator: Simulated) -> None:
         network_calls.set_capacity(records, 0, link, float(capacity[link]), float(carried[link]))
     if (changes := network.changes(simulator.topology)) is not None:
         network_calls.schedule_change(records, 0, changes.next_s(float(s.now_s)))
+
+
+def take_ways(simulator: Simulated) -> None:
+    """Put all who run on the links that they have now."""
+    network = simulator.network
+    assert isinstance(network, LinkNetwork)
+    for job, (phases, use) in network.running(simulator).items():
+        if simulator.state.stays[job]:
+            take_way(simulator, job, phases, use)
 
 
 def take_way(simulator: Simulated, job: int, phases: Phases, use: LinkUse) -> None:
@@ -105,9 +111,8 @@ class EnteringPace:
     def rate(self, simulator: Simulated, job: int) -> tuple[float, float]:
         """Seconds per iteration alone on its GPUs; a job that uses the network is on its links from now on."""
         s, records = simulator.state, simulator.records
-        network, topology, gpus = self.network, simulator.topology, simulator.view.gpus_of(job)
-        outage = network.outage(simulator)
-        phases, use = network.alone(topology, simulator.workload, job, gpus, outage)
+        network = self.network
+        phases, use = network.own(simulator, job)
         if phases.rate and not s.stays[job]:
             if network.mode != "exact":
                 use = NO_LINKS
@@ -118,7 +123,7 @@ class EnteringPace:
             if not network_calls.enter_links(records, 0, job, use.links, use.flows):
                 raise _too_many(simulator, job)
             enter_stay(records, 0, job, self._offset_s(simulator, job, phases.iteration_s))
-            if outage is not None and not len(use.links):
+            if not len(use.links) and network.outage(simulator) is not None:
                 network_calls.reroute(records, 0, job, use.links, use.flows)  # it is cut off
         return phases.iteration_s / _size_ratio(s, job), 0.0
 
@@ -129,12 +134,15 @@ class EnteringPace:
     def settle(self, simulator: Simulated) -> Iterator[tuple[int, float]]:
         """The jobs that run at another average rate than before, where rates are averages; see simulated.py.
 
-        Where Crux says who goes first, priorities are laid.
+        Where paths are chosen by who else runs, all are put on theirs; where Crux says who goes first, priorities are
+        laid.
         """
         s, network = simulator.state, self.network
         s.net_changed = 0
         if s.links_changed:
             relink(simulator)
+        elif network.routes == "least" and network.mode == "exact":
+            take_ways(simulator)
         if network.mode == "exact" and network.rates == "crux":
             for job, priority in priorities(simulator, network.joined(simulator), network.levels).items():
                 if s.stays[job]:

@@ -22,15 +22,16 @@ import dataclasses
 import hashlib
 import math
 from collections import OrderedDict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from ..base.errors import InputError
 from ..base.tiers import RACK, TIERS
-from ..cluster.routes import NO_LINKS, EqualPaths, LinkUse, drawn_path, link_use, nics_of, sharing
+from ..cluster.routes import NO_LINKS, EqualPaths, LinkUse, Paths, drawn_path, link_use, nics_of, sharing
 from ..cluster.traffic import rings_of
 from ..jobs.workload import name_of_job
 from ..network.isolated import ISOLATED, Duration
@@ -40,9 +41,10 @@ from ..network.simulated import Simulated
 from ..profiles.phases import Phases
 from ..record.state import PROFILES
 from .circle import TOLERANCE, unify
+from .least_paths import Flow, Sender, flows_of, least_congested
 from .link_states import Degraded, LinkChanges, Outage
 from .own_patterns import NO_PATTERNS, OwnPatterns, read_patterns
-from .patterns import has_pattern, is_data_parallel, pattern_of, scaled, throttled
+from .patterns import Pattern, has_pattern, is_data_parallel, pattern_of, scaled, throttled
 from .phase_run import Growth
 
 if TYPE_CHECKING:
@@ -56,7 +58,25 @@ _LATER = ("routes", "route_seed", "channels", "link_mtbf_s", "link_mttr_s", "deg
 SAID_IF_SET = ("models", "default", "workers", *_LATER)
 MOST_ALONE = 1 << 14  # jobs of a kind on some machines, a kB each
 OUTAGES = 64  # remembered
+CHOICES = 256  # of paths for all jobs at once, remembered
 _Own = tuple[Phases, LinkUse]
+
+
+class _Gang(NamedTuple):
+    """What phases and links of a job on its GPUs follow from.
+
+    Attributes:
+        model: None: it sends nothing. asked: GPUs. batch: samples of an iteration on each. base_s: of an iteration.
+        workers: the NIC of each.
+        drawn: the job, if its paths are drawn.
+    """
+
+    model: str | None
+    asked: int
+    batch: int
+    base_s: float
+    workers: tuple[int, ...]
+    drawn: int | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +131,8 @@ class LinkNetwork:
         degraded: path of a csv of scales of capacities over time (link_states.py); "": none.
         routes: table: one path to each machine from everywhere, balanced over equal ones (`LinkGraph.next_link`); hash:
             each flow takes one of all equal paths by a hash, so that flows collide (routes.py, `drawn_path`). A flow is
-            what one NIC of a job sends to another.
+            what one NIC of a job sends to another. least: the jobs that run are spread over equal paths, those first
+            that compute most for their bytes (least_paths.py).
         route_seed: of the hash, >= 0. Runs with other seeds have the same paths.
         channels: queue pairs of a flow, each with an even part of it and a hash of its own, 1 to MOST_CHANNELS.
         models: path of the user's own phases (own_patterns.py), which are read when the network is made; "": none.
@@ -142,7 +163,7 @@ class LinkNetwork:
     link_mtbf_s: float = math.inf
     link_mttr_s: float = 3600.0
     degraded: str = ""
-    routes: Literal["table", "hash"] = "table"
+    routes: Literal["table", "hash", "least"] = "table"
     route_seed: int = 0
     channels: int = 1
     models: str = ""
@@ -154,6 +175,7 @@ class LinkNetwork:
     _degraded: Degraded | None = field(default=None, init=False, repr=False)
     _alone: dict[tuple[Any, ...], _Own] = field(default_factory=dict, init=False, repr=False)
     _routes: dict[tuple[Any, ...], LinkUse] = field(default_factory=dict, init=False, repr=False)
+    _choices: OrderedDict[tuple[Any, ...], dict[int, _Own]] = field(default_factory=OrderedDict, init=False, repr=False)
     _joined: OrderedDict[tuple[Any, ...], Joined] = field(default_factory=OrderedDict, init=False, repr=False)
     _topology: list[Topology] = field(default_factory=list, init=False, repr=False)
     _outages: OrderedDict[bytes, Outage] = field(default_factory=OrderedDict, init=False, repr=False)
@@ -188,14 +210,14 @@ class LinkNetwork:
         if not 1 <= self.channels <= MOST_CHANNELS:
             raise InputError(f"network contention: channels = {self.channels!r}: expected 1 to {MOST_CHANNELS}")
         for key, usual in ("route_seed", 0), ("channels", 1):
-            if self.routes == "table" and getattr(self, key) != usual:
-                value = getattr(self, key)
-                raise InputError(f"network contention: {key} = {value!r}: routes=table draws no paths, use routes=hash")
+            if self.routes != "hash" and (value := getattr(self, key)) != usual:
+                message = f"{key} = {value!r}: routes={self.routes} draws no paths, use routes=hash"
+                raise InputError(f"network contention: {message}")
 
     def describe(self) -> str:
         """Its text with every parameter, for `load_network`."""
         said = {one.name for one in dataclasses.fields(self)} - set(SAID_IF_SET)
-        said |= {"route_seed"} if self.routes != "table" else set()
+        said |= {"route_seed"} if self.routes == "hash" else set()
         values = {
             one.name: getattr(self, one.name)
             for one in dataclasses.fields(self)
@@ -277,21 +299,60 @@ class LinkNetwork:
         Raises:
             InputError: see `tier_factors`.
         """
+        return self.together(topology, workload, {job: gpus}, outage)[job]
+
+    def together(
+        self, topology: Topology, workload: Workload, gangs: Mapping[int, Any], outage: Outage | None = None
+    ) -> dict[int, _Own]:
+        """As `alone`, of jobs that run at once on these GPUs and nobody else does; in the order of `gangs`.
+
+        Who else runs matters where paths are chosen by what others leave free (`routes=least`), and only there.
+
+        Raises:
+            InputError: see `tier_factors`.
+        """
         self._expect(topology)
+        known = {job: self._gang(topology, workload, job, gpus) for job, gpus in gangs.items()}
+        found = {job: self._by_itself(topology, workload, job, gang, outage) for job, gang in known.items()}
+        if self.routes != "least":
+            return found
+        apart = [[job] for job in known] if self.mode == "dedicated" else [sorted(known)]
+        for jobs in apart:
+            found.update(self._spread(topology, {job: known[job] for job in jobs}, found, outage))
+        return found
+
+    def running(self, simulator: Simulated) -> dict[int, _Own]:
+        """As `together`, of the jobs that run now, on their GPUs."""
+        return self.together(simulator.topology, simulator.workload, _running_gangs(simulator), self.outage(simulator))
+
+    def own(self, simulator: Simulated, job: int, gpus: Any = None) -> _Own:
+        """As `alone`, of a job beside those that run now: on the GPUs that it holds, or on others.
+
+        Raises:
+            InputError: see `tier_factors`.
+        """
+        gangs = _running_gangs(simulator) if self.routes == "least" else {}
+        gangs[job] = simulator.view.gpus_of(job) if gpus is None else gpus
+        return self.together(simulator.topology, simulator.workload, gangs, self.outage(simulator))[job]
+
+    def _gang(self, topology: Topology, workload: Workload, job: int, gpus: Any) -> _Gang:
         workers = tuple(nics_of(topology, gpus))
-        number, asked, is_spread = len(workers), int(workload.gpus[job]), _are_apart(topology, workers)
-        base_s = float(workload.iteration_s[job])
-        model, batch = None, 0
-        if max(number, asked) > 1 and not self._is_silent(workload, job):
+        asked, model, batch = int(workload.gpus[job]), None, 0
+        if max(len(workers), asked) > 1 and not self._is_silent(workload, job):
             model, batch = str(workload.model[job]), batch_of(self, workload, job)
-        drawn = job if self.routes == "hash" and is_spread else None
-        key = (model, number, asked, batch, base_s, workers if is_spread else (), drawn)
+        drawn = job if self.routes == "hash" and _are_apart(topology, workers) else None
+        return _Gang(model, asked, batch, float(workload.iteration_s[job]), workers, drawn)
+
+    def _by_itself(self, topology: Topology, workload: Workload, job: int, gang: _Gang, outage: Outage | None) -> _Own:
+        """Phases and links of a job on the paths of the table or the hash."""
+        workers = gang.workers if _are_apart(topology, gang.workers) else ()
+        key = (*gang._replace(workers=workers), len(gang.workers))
         if key not in self._alone:
             if len(self._alone) >= MOST_ALONE:  # a training goes on for days
                 self._alone.clear()
                 self._routes.clear()
             try:
-                self._alone[key] = self._own(topology, model, asked, batch, base_s, workers, drawn)
+                self._alone[key] = self._own(topology, gang)
             except InputError as error:
                 raise InputError(f"{name_of_job(workload, job)}: {error}") from None
         whole = self._alone[key]
@@ -299,16 +360,50 @@ class LinkNetwork:
             return whole
         now = (*key, outage.key)
         if now not in self._alone:
-            around = self._own(topology, model, asked, batch, base_s, workers, drawn, outage)
+            around = self._own(topology, gang, outage)
             self._alone[now] = around if len(around[1].links) else (whole[0], NO_LINKS)
         return self._alone[now]
+
+    def _spread(
+        self, topology: Topology, gangs: Mapping[int, _Gang], table: Mapping[int, _Own], outage: Outage | None
+    ) -> dict[int, _Own]:
+        """Phases and links, on the least congested paths, of those jobs that send; `table`: by the table."""
+        key = tuple(gangs.items()), outage.key if outage else None
+        if key in self._choices:
+            self._choices.move_to_end(key)
+            return self._choices[key]
+        senders: dict[int, Sender] = {}
+        flows: dict[int, dict[Flow, float]] = {}
+        links = topology.links
+        for job, gang in gangs.items():
+            phases, use = table[job]
+            if len(use.links):
+                assert links is not None
+                senders[job] = Sender.on(len(gang.workers), phases, use, links.capacity)
+                pattern = self._pattern(gang, len(gang.workers))
+                rings = rings_of(dict(pattern.traffic), gang.workers, links.nics)
+                flows[job] = flows_of(pattern.traffic, gang.workers, links.nics, rings)
+        found: dict[int, _Own] = {}
+        if links is not None:
+            equal = outage.paths if outage else self._paths[0]
+            for job, paths in least_congested(links, equal, senders, flows).items():
+                own = self._own(topology, gangs[job], outage, paths)
+                found[job] = own if len(own[1].links) else (table[job][0], NO_LINKS)
+        self._choices[key] = found
+        if len(self._choices) > CHOICES:
+            self._choices.popitem(last=False)
+        return found
+
+    def _pattern(self, gang: _Gang, workers: int) -> Pattern:
+        assert gang.model is not None
+        return pattern_of(gang.model, workers, gang.batch, self.gbps, self.collective, self._own_models)
 
     def _expect(self, topology: Topology) -> None:
         """Forget what is remembered of another topology."""
         if not self._topology or self._topology[0] is not topology:
             self._topology[:] = [topology]
             self._paths[:] = [] if topology.links is None else [EqualPaths(topology.links)]
-            for remembered in (self._alone, self._routes, self._outages, self._changes):
+            for remembered in (self._alone, self._routes, self._choices, self._outages, self._changes):
                 remembered.clear()
 
     @property
@@ -357,20 +452,17 @@ class LinkNetwork:
     def _own(
         self,
         topology: Topology,
-        model: str | None,
-        asked: int,
-        batch: int,
-        base_s: float,
-        workers: tuple[int, ...],
-        drawn: int | None,
+        gang: _Gang,
         outage: Outage | None = None,
+        chosen: Mapping[Flow, Sequence[int]] | None = None,
     ) -> _Own:
-        if model is None:
-            return Phases(base_s), NO_LINKS
-        pattern = pattern_of(model, len(workers), batch, self.gbps, self.collective, self._own_models)
-        whole = pattern_of(model, asked, batch, self.gbps, self.collective, self._own_models)
-        is_local = self.duration != ISOLATED or asked <= int(topology.machine_gpus.max())
-        factor = base_s / (whole.local_s if is_local else whole.phases.iteration_s)
+        """Phases and links of a job; `chosen`: the path of each of its flows, none: by the table or the hash."""
+        workers, drawn = gang.workers, gang.drawn
+        if gang.model is None:
+            return Phases(gang.base_s), NO_LINKS
+        pattern, whole = self._pattern(gang, len(workers)), self._pattern(gang, gang.asked)
+        is_local = self.duration != ISOLATED or gang.asked <= int(topology.machine_gpus.max())
+        factor = gang.base_s / (whole.local_s if is_local else whole.phases.iteration_s)
         factor = 1.0 if abs(factor - 1.0) <= SAME else factor
         if not _are_apart(topology, workers):
             return Phases(pattern.local_s * factor), NO_LINKS
@@ -378,11 +470,14 @@ class LinkNetwork:
         assert links is not None
         on, traffic = (pattern.traffic, workers, drawn, outage.key if outage else None), dict(pattern.traffic)
         rings = rings_of(traffic, workers, links.nics)
-        if on not in self._routes:
-            paths = None if drawn is None else partial(self._drawn, drawn, outage)
-            table = outage.table if outage and drawn is None else None
-            self._routes[on] = link_use(links, workers, traffic, rings, paths, table)
-        use = self._routes[on]
+        if chosen is not None:
+            use = link_use(links, workers, traffic, rings, partial(_chosen, chosen))
+        else:
+            if on not in self._routes:
+                paths: Paths | None = None if drawn is None else partial(self._drawn, drawn, outage)
+                table = outage.table if outage and drawn is None else None
+                self._routes[on] = link_use(links, workers, traffic, rings, paths, table)
+            use = self._routes[on]
         if not len(use.links):
             return pattern.phases, NO_LINKS
         most = float(np.min(whole_capacity(links.capacity[use.links]) // use.flows))
@@ -411,17 +506,15 @@ class LinkNetwork:
         key = (id(workload), id(simulator.topology), holders, outage.key if outage else None)
         found = self._joined.get(key)
         if found is None:
-            found = self._join(simulator, outage)
+            found = self._join(simulator)
             self._joined[key] = found
             if len(self._joined) > REMEMBERED:
                 self._joined.popitem(last=False)
         return found
 
-    def _join(self, simulator: Simulated, outage: Outage | None) -> Joined:
-        workload = simulator.workload
+    def _join(self, simulator: Simulated) -> Joined:
         phases, uses = {}, {}
-        for job in simulator.view.running.tolist():
-            own, use = self.alone(simulator.topology, workload, job, simulator.view.gpus_of(job), outage)
+        for job, (own, use) in self.running(simulator).items():
             if own.rate:
                 phases[job], uses[job] = own, use
         component = {job: [job] for job in uses}
@@ -432,7 +525,7 @@ class LinkNetwork:
                     first += second
                     component.update(dict.fromkeys(second, first))
         period_s: dict[int, float] = {}
-        joined = Joined((workload, simulator.topology), phases, uses, component, period_s)
+        joined = Joined((simulator.workload, simulator.topology), phases, uses, component, period_s)
         for jobs in joined.groups():
             jobs.sort()
             circle = unify([phases[job].iteration_s for job in jobs], self.padding)
@@ -460,6 +553,14 @@ class LinkNetwork:
         if job not in period_s:
             raise InputError(f"{name_of_job(simulator.workload, job)} sends nothing over the network now")
         return period_s[job]
+
+
+def _running_gangs(simulator: Simulated) -> dict[int, Any]:
+    return {job: simulator.view.gpus_of(job) for job in simulator.view.running.tolist()}
+
+
+def _chosen(paths: Mapping[Flow, Sequence[int]], start: int, end: int) -> list[Sequence[int]]:
+    return [paths[start, end]] if paths[start, end] else []
 
 
 def _are_apart(topology: Topology, workers: tuple[int, ...]) -> bool:

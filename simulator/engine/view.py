@@ -358,16 +358,17 @@ class ClusterView(RegionView):
     def links_of(self, job: int, gpus: Sequence[int] | None = None) -> LinkUse:
         """The links that a job uses on these GPUs, or on those that it holds; only with network contention.
 
+        Where paths follow from who runs (`routes=least`), beside the jobs that run now.
+
         Raises:
             InputError: another network.
         """
         return self._alone(job, gpus)[1]
 
     def _alone(self, job: int, gpus: Sequence[int] | None) -> tuple[Phases, LinkUse]:
-        held = self.gpus_of(job) if gpus is None else gpus
-        if not held:
+        if not (self.gpus_of(job) if gpus is None else gpus):
             raise InputError(f"job {job} ({self.workload.job_id[job]}) holds no GPUs: say which")
-        return self._contention.alone(self.topology, self.workload, job, held, self.outage)
+        return self._contention.own(self._simulator, job, gpus)
 
     @property
     def outage(self) -> Outage | None:

@@ -16,6 +16,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 import clustergym
 from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.engine.simulator import Simulator
+from clustergym.tests.support.env_terms import EQUAL_PATHS
 from clustergym.tests.support.small_envs import random_actions, same
 
 MODES = {"next-step": AutoresetMode.NEXT_STEP, "same-step": AutoresetMode.SAME_STEP}
@@ -65,13 +66,31 @@ def singles(env_id: str, n: int, mode: str, **kwargs: Any) -> SyncVectorEnv:
 def test_a_batch_is_n_single_environments(env_id, n, observation, mode):
     """10,000 legal random steps for each number of rows and mode, episodes ending on the way."""
     kwargs = {"max_decisions": 150, "reference": "fifo", **SMALL[env_id], "observation": observation}
+    check_rows(env_id, n, mode, STEPS.get(env_id, 10_000), **kwargs)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"network": "contention:link_mtbf_s=5000,link_mttr_s=100"},
+        {"network": "contention:routes=least,rates=crux,link_mtbf_s=5000,link_mttr_s=100", "topology": EQUAL_PATHS},
+    ],
+    ids=["failing links", "least congested paths"],
+)
+def test_a_batch_whose_jobs_change_their_links_is_n_single_environments(options):
+    kwargs = {**SMALL["clustergym/TimeShift-v0"], **options}
+    check_rows("clustergym/TimeShift-v0", 4, "next-step", 400, **kwargs)
+
+
+def check_rows(env_id: str, n: int, mode: str, steps: int, **kwargs: Any) -> None:
+    """So many legal random steps of a batch of n rows are those of n environments; many episodes end."""
     one, all_at_once = singles(env_id, n, mode, **kwargs), clustergym.make_vec(env_id, n, autoreset_mode=mode, **kwargs)
     assert all_at_once.observation_space == one.observation_space
     assert all_at_once.action_space == one.action_space
     for a, b in zip(one.reset(seed=3), all_at_once.reset(seed=3), strict=True):
         assert same(a, b)
     rng, ends = np.random.default_rng(n), 0
-    for _ in range(-(-STEPS.get(env_id, 10_000) // n)):
+    for _ in range(-(-steps // n)):
         masks = all_at_once.action_masks()
         assert np.array_equal(masks, np.stack(one.call("action_masks")))
         actions = random_actions(rng, masks, all_at_once.single_action_space)

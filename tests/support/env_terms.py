@@ -95,6 +95,8 @@ def of_groups(own: Any, policy: Any) -> Any:
 
 
 FLAT = {"default": {}, "flat": {"observation": "flat"}}
+EQUAL_PATHS = "leaf-spine:leaves=4,spines=2,machines=6,gpus_per_machine=1"
+FEW_JOBS = {"workload": "cassini-poisson:jobs=8,load=1.2,iteration_s=0.8"}
 TERMS: dict[str, Terms] = {
     "clustergym/Delay-v0": Terms(
         folder="delay",
@@ -165,6 +167,8 @@ TERMS: dict[str, Terms] = {
             "two a GPU, failing": {"jobs_per_gpu": 2, "interference": "constant:xi=1.2", "mtbf_s": 50_000.0},
             "every instant": {"skip_idle": False, "reward": "slowdown", "order": "shortest"},
             "drifting": {"network": "contention:offsets=random,jitter=0.01,adjust=0.05", "scheduler": "least-shared"},
+            "failing links": {"network": "contention:link_mtbf_s=2000,link_mttr_s=100"},
+            "least congested paths": {"topology": EQUAL_PATHS, "network": "contention:routes=least,rates=crux"},
         },
         unmasked=({"mtbf_s": 100_000.0}, 600),
         settings={
@@ -172,6 +176,8 @@ TERMS: dict[str, Terms] = {
             "few candidates": {"candidates": 3, "scheduler": "least-shared", "slots": 1, "running_slots": 1},
             "drifting": {"network": "contention:offsets=random,jitter=0.01,adjust=0.05,collective=tree"},
             "two a server, failing": {"topology": "cassini-two-gpu", "mtbf_s": 20_000.0, "checkpoint_s": 300.0},
+            "failing links": {"network": "contention:link_mtbf_s=20000,link_mttr_s=300", **FEW_JOBS},
+            "least congested paths": {"topology": EQUAL_PATHS, "network": "contention:routes=least", **FEW_JOBS},
         },
         alone=of_links,
         left_out=lambda policy, options: (

@@ -10,6 +10,10 @@ most to win; and gangs of 8 to 64 GPUs on the network of a production cluster, A
 table of hosts and switches is read where it is found (`lingjun/topo.csv` of the folder of traces). The table has
 neither GPUs a host nor speeds: 8 GPUs, 100 Gbps and an oversubscription of 2 are taken. That cluster is too large to
 carry every phase on, so rates there are averages (mode=averaged).
+
+Crux also chooses among equal paths (least_paths.py). The testbed has few, so that is shown on a fat tree that is not
+oversubscribed, with gangs of 8 to 24: paths by destination, by a hash whose seed is that of the trace, and the least
+congested ones, each with and without Crux's priorities.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ...comparing.intervals import paired_ratio
 from ...storing.run_files import short_hash
 from ..case import Case
 from ..case_runs import Runs
@@ -37,6 +42,9 @@ TABLE = Path("lingjun") / "topo.csv"
 HOSTS = "hosts:gpus=8,nic_gbps=100,oversubscription=2,file="
 GANGS = "8/16/32/64"
 LINGJUN_JOBS = 400, 30  # and with --quick
+ROUTES = {"table": "table", "hash": "hash,route_seed={seed}", "least": "least"}
+FAT_TREE, FAT_TREE_GANGS = "fat-tree:k=8", "8/12/16/20/24"
+FAT_TREE_JOBS = 60, 12  # and with --quick
 
 
 @dataclass(frozen=True)
@@ -45,7 +53,7 @@ class Place:
 
     Attributes:
         name: as the rows call it.
-        workload, topology, network: words.
+        workload, topology, network: words; `{seed}` in the network's is that of the trace.
         options: of Themis, and what is built on it.
         quick: what `--quick` adds to the workload.
         table: hash of the file that the topology names; "": none.
@@ -65,7 +73,8 @@ class Place:
         word = policy
         if self.options and policy != RANDOM:
             word += ("," if ":" in policy else ":") + self.options
-        case = ON_LINKS.on(word, seed, topology=self.topology, workload=workload, network=self.network)
+        network = self.network.format(seed=seed)
+        case = ON_LINKS.on(word, seed, topology=self.topology, workload=workload, network=network)
         return replace(case, given=(("table", self.table),)) if self.table else case
 
 
@@ -90,6 +99,16 @@ def lingjun(table: Path, quick: bool) -> Place:
     )
 
 
+def equal_paths(quick: bool) -> list[Place]:
+    """Gangs of 8 to 24 GPUs on a fat tree, by which of the equal paths they take."""
+    jobs = FAT_TREE_JOBS[1 if quick else 0]
+    workload = f"cassini-poisson:load=1.2,gangs={FAT_TREE_GANGS},jobs={jobs}"
+    return [
+        Place(name, workload, FAT_TREE, f"contention:routes={routes}", "workers=fixed", quick="")
+        for name, routes in ROUTES.items()
+    ]
+
+
 def table_of_hosts(options: Options) -> Path | None:
     """Lingjun's table of hosts in the folder of traces; None: it is not at hand."""
     path = None if options.traces is None else options.traces / TABLE
@@ -105,8 +124,12 @@ def rivals(options: Options) -> Findings:
         for place in places
         for policy in (THEMIS, *POLICIES)
     }
+    for place in equal_paths(options.quick):
+        for policy in (THEMIS, CRUX):
+            cases[policy, place.name] = [place.case(policy, seed, options.quick) for seed in seeds]
     runs = Runs(sweep_by("cassini-rivals", cases, options))
-    return Findings([row for place in places for row in _rows(place.name, runs)], _notes(options, seeds, table))
+    rows = [row for place in places for row in _rows(place.name, runs)]
+    return Findings([*rows, *_rows_of_paths(runs)], _notes(options, seeds, table))
 
 
 def _rows(name: str, runs: Runs) -> list[Row]:
@@ -131,12 +154,34 @@ def _rows(name: str, runs: Runs) -> list[Row]:
     return rows
 
 
+def _rows_of_paths(runs: Runs) -> list[Row]:
+    rows = [
+        printed(f"{FAT_TREE}: slowdown of jobs, {policy}, routes={name}", runs.mean(slowdown, policy, name), "x")
+        for policy in (THEMIS, CRUX)
+        for name in ROUTES
+    ]
+    for what, number in (("slowdown of jobs", slowdown), ("mean iteration time", mean_s), ("mean JCT", "jct_mean")):
+        for policy in (THEMIS, CRUX):
+            least = runs.each(number, policy, "least")
+            rows += [
+                printed(
+                    f"{FAT_TREE}: {what}, {policy}, routes=least / routes={name}",
+                    paired_ratio(least, runs.each(number, policy, name)),
+                    "x",
+                )
+                for name in ("hash", "table")
+            ]
+    return rows
+
+
 def _notes(options: Options, seeds: Sequence[int], table: Path | None) -> list[str]:
     told = [
         f"means and 95 % intervals over {len(seeds)} drawn traces, the same for all; ratios are of means, in pairs"
         + ("; --quick: short traces" if options.quick else ""),
         "mltcp by itself has base 0.25 and slope 1.75; crux has 8 levels",
         f"one period: as the first reading of cassini-equal-periods ({FIRST.name})",
+        f"{FAT_TREE}: gangs of {FAT_TREE_GANGS} GPUs, whole; a slowdown is over the iteration alone on the same links, "
+        "so what the flows of one job take from each other is in mean iteration times and JCTs only",
     ]
     if table is None:
         where = "it is looked for in ../shared/traces, or in the folder that --traces names"
