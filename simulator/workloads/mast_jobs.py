@@ -124,18 +124,17 @@ def mast_like(
     _check_changes(zones, drift, storage_ratio)
     _check(days, load, jobs, tables, longest_h, scale, machine_share, read_share, world, fresh_levels)
     built = mast_world(regions, gpus, cpu_machines, largest_cluster, storage_tb, None, world)
-    largest = int(built.clusters.gpus.max())
-    sizes = min(1.0, largest / mast.GPUS[0.99]) if scale is None else scale
-    how, rng = Scale(sizes, machine_share, longest_h * HOUR_S), np.random.default_rng(seed)
+    largest, rng = int(built.clusters.gpus.max()), np.random.default_rng(seed)
+    how = Scale(min(1.0, largest / mast.GPUS[0.99]) if scale is None else scale, machine_share, longest_h * HOUR_S)
     asked = load * gpus * DAY_S / mean_gpu_s(how, largest) if jobs is None else jobs / days
     per_day = min(asked, MOST_JOBS / days)
     arriving = int(rng.poisson(per_day * days)) if jobs is None else jobs
     count = tables if tables is not None else max(regions, round(per_day * max(1.0, NEW_READS * reads) / READERS))
     families = draw_families(rng, count, regions, reads, size_reads)
-    full = jobs is None if backlog is None else backlog
-    drawn = _rows(rng, families, (how, days * DAY_S, per_day, max(arriving, 1)), drift, full)
-    draw = Draw(*drawn, days * DAY_S if zones == "on" else None, storage_ratio, read_share, fresh_levels)
-    return _workload(rng, built, families, draw)
+    plan = (how, days * DAY_S, per_day, max(arriving, 1))
+    drawn = _rows(rng, families, plan, drift, jobs is None if backlog is None else backlog)
+    zones_s = days * DAY_S if zones == "on" else None
+    return _workload(rng, built, families, Draw(*drawn, zones_s, storage_ratio, read_share, fresh_levels))
 
 
 def _rows(
