@@ -44,7 +44,7 @@ class _Draws(PlanningPolicy):
 
     def plan(self, view: ClusterView) -> list[Decision]:
         """Copies of what workloads lack, and room for them; else a first start, which follows them otherwise."""
-        return on_demand(view) or self._start(view)
+        return [*on_demand(view)] or self._start(view)
 
     def then(self, view: ClusterView) -> list[Decision]:
         """One start more."""

@@ -101,58 +101,61 @@ def mast_like(
 ) -> Workload:
     """ML training over regions with the statistics that paper mast publishes: parts, tables, tenants, levels.
 
-    Needs a topology with regions: `mast` with the same regions, gpus, cpu_machines, largest_cluster and storage_tb, and
-    its seed as `world`. What was fitted and what is assumed: the head of this module.
-
     Args:
         days: over which workloads arrive, above 0, up to 366. longest_h: of a run time, hours.
-        load: offered GPU-seconds per second and GPU, in the mean of the distributions; what recurs daily and which
-            families have GPUs is drawn once, so that seeds differ (256 GPUs: by 0.17 at load 1 over a year).
+        load: offered GPU-seconds per second and GPU, in the mean; seeds differ (256 GPUs: by 0.17 at load 1 in a year).
         jobs: how many arrive, in place of `load`. tables: how many; none: each is read as often as published.
         reads: tables that a workload reads, in the mean, 1 to 100; fewer by the duplicates.
         size_reads: how GPU-hours go with the number of tables, 0 (not at all) to 1; see warehouse/job_families.py.
         backlog: whether the regions are as full at time 0 as later, by more jobs; none: with `load`, not with `jobs`.
         scale: of all sizes, above 0, up to 1; none: 1 for clusters of 128 GPUs or more, else in proportion.
-        machine_share: of a machine that a workload takes; read_share: of a table's partitions, those that jobs read: a
-            replica holds only them; both above 0, up to 1.
+        machine_share: of a machine that a workload takes, above 0, up to 1.
+        read_share: of a table's partitions, those that jobs read, above 0, up to 1: a replica holds only them.
         fresh_levels: so many of the highest levels run only where their tables have their home, 0 to 7 (Sec. 3.1).
-        zones: whether the hour of the day is that of the region where a family's tables have their home, the regions
-            lying evenly around the earth; off: everywhere the same.
-        drift: share of the families that is replaced each day, 0 to 1; see mast_drift.py. Above 0 the slow path knows
-            what came in the last 24 hours alone.
-        storage_ratio: so many times the bytes of all tables are stored, 1 to 100, by larger or smaller tables: 1.25
-            leaves replicas a quarter; none: as large as published, where they fit.
-        seed: same parameters and seed, same workload. world: the seed of the preset.
+        zones: on: the hour of the day is that of a family's home, regions lying evenly around the earth; off: one hour.
+        drift: share of the families that is replaced each day, 0 to 1, of which the slow path knows the last 24 hours.
+        storage_ratio: storage over the bytes of all tables, 1 to 100, which grow or shrink; none: as published.
+        seed: same parameters and seed, same workload. world: the seed of the preset `mast`, whose others are as its.
 
     Raises:
         InputError: a parameter out of range.
     """
     check_reads("workload mast-like", reads, size_reads)
-    _check(days, load, jobs, tables, longest_h, scale, machine_share, read_share, world, fresh_levels)
     _check_changes(zones, drift, storage_ratio)
+    _check(days, load, jobs, tables, longest_h, scale, machine_share, read_share, world, fresh_levels)
     built = mast_world(regions, gpus, cpu_machines, largest_cluster, storage_tb, None, world)
-    largest = int(built.clusters.gpus.max())
-    scale = min(1.0, largest / mast.GPUS[0.99]) if scale is None else scale
-    how = Scale(scale, machine_share, longest_h * HOUR_S)
-    rng = np.random.default_rng(seed)
-    per_day = load * gpus * DAY_S / mean_gpu_s(how, largest) if jobs is None else jobs / days
-    per_day = min(per_day, MOST_JOBS / days)
+    largest, rng = int(built.clusters.gpus.max()), np.random.default_rng(seed)
+    how = Scale(min(1.0, largest / mast.GPUS[0.99]) if scale is None else scale, machine_share, longest_h * HOUR_S)
+    asked = load * gpus * DAY_S / mean_gpu_s(how, largest) if jobs is None else jobs / days
+    per_day = min(asked, MOST_JOBS / days)
     arriving = int(rng.poisson(per_day * days)) if jobs is None else jobs
-    wanted = per_day * max(1.0, NEW_READS * reads) / READERS
-    count = tables if tables is not None else max(regions, round(wanted))
+    count = tables if tables is not None else max(regions, round(per_day * max(1.0, NEW_READS * reads) / READERS))
     families = draw_families(rng, count, regions, reads, size_reads)
     plan = (how, days * DAY_S, per_day, max(arriving, 1))
+    drawn = _rows(rng, families, plan, drift, jobs is None if backlog is None else backlog)
+    zones_s = days * DAY_S if zones == "on" else None
+    return _workload(rng, built, families, Draw(*drawn, zones_s, storage_ratio, read_share, fresh_levels))
+
+
+def _rows(
+    rng: np.random.Generator,
+    families: Families,
+    plan: tuple[Scale, float, float, int],
+    drift: float,
+    backlog: bool,
+) -> tuple[Rows, Rows | None]:
+    """What comes; what recurred on the day before, where families are replaced. `plan`: of `arrivals`."""
+    how, span_s, per_day, _ = plan
     before, members = None, None
     if drift > 0.0:
-        active = Active.drawn(rng, families, int(np.ceil(days)), drift)
+        active = Active.drawn(rng, families, int(np.ceil(span_s / DAY_S)), drift)
         rows, before = drifting(rng, families, active, *plan)
         members = active.members(families, -1)
     else:
         rows = arrivals(rng, families, *plan)
-    if backlog or (backlog is None and jobs is None):
+    if backlog:
         rows = Rows.joined([rows, running_at_start(rng, families, how, per_day, members)])
-    draw = Draw(rows, before, days * DAY_S if zones == "on" else None, storage_ratio)
-    return _workload(rng, built, families, draw, read_share, fresh_levels)
+    return rows, before
 
 
 @dataclass(frozen=True)
@@ -163,13 +166,15 @@ class Draw:
         rows: what comes.
         before: what recurred on the day before, where the slow path knows what came lately; None: it knows all.
         zones_s: over how many seconds arrivals go by time zones; None: they do not.
-        storage_ratio: see `mast_like`.
+        storage_ratio, read_share, fresh_levels: see `mast_like`.
     """
 
     rows: Rows
     before: Rows | None
     zones_s: float | None
     storage_ratio: float | None
+    read_share: float
+    fresh_levels: int
 
 
 def _check(
@@ -216,8 +221,6 @@ def _workload(
     world: World,
     families: Families,
     draw: Draw,
-    read_share: float,
-    fresh_levels: int,
 ) -> Workload:
     rows = draw.rows
     first, table, home = _reads(rng, world, families, rows)
@@ -233,15 +236,13 @@ def _workload(
     key, tenant = np.unique(families.owner[capped.family] * LEVELS + capped.level, return_inverse=True)
     tenant = tenant.ravel().astype(np.int64)
     names = np.array([f"team{team}/{level}" for team, level in zip(*divmod(key, LEVELS), strict=True)], object)
-    known = np.zeros((0, 2))
-    told = capped.only(np.flatnonzero(capped.recurring))
-    if draw.before is not None:
-        before = _capped(world, draw.before, place[draw.before.family], kind[draw.before.family])
-        told = Rows.joined([before, told])
-        which, known = known_s(told.name, told.arrival_s)
-        told = told.only(which)
+    before = draw.before
+    if before is not None:
+        before = _capped(world, before, place[before.family], kind[before.family])
+    told, known = _told(capped, before)
     history, apps = _history(rng, world, families, first, table, home, told, kind)
-    known = np.concatenate([known, np.tile(ALWAYS, (len(history) - len(known), 1))]) if len(known) else known
+    if len(known):
+        known = np.concatenate([known, np.tile(ALWAYS, (len(history) - len(known), 1))])
     uses, used = uses_of(first, table, capped.family)
     geo = Demands(
         regions=world.regions,
@@ -256,13 +257,13 @@ def _workload(
         table=used,
         tenant_names=tuple(names),
         table_names=tuple(f"t{row}" for row in range(len(home))),
-        tables=Tables.at(_sizes(rng, world, home, draw.storage_ratio), home, len(world), read_share),
+        tables=Tables.at(_sizes(rng, world, home, draw.storage_ratio), home, len(world), draw.read_share),
         quota=_tenant_quotas(world, capped, tenant, len(key)),
         slo_s=np.array(SLO_S),
         checkpoint_s=CHECKPOINT_S,
         history=history,
         app_cpu_hours=apps,
-        fresh=capped.level < fresh_levels,
+        fresh=capped.level < draw.fresh_levels,
         known_s=known,
     )
     return Workload.from_arrays(
@@ -376,6 +377,16 @@ def _tenant_quotas(world: World, rows: Rows, tenant: np.ndarray, tenants: int) -
         large = asked[np.lexsort((asked, tenant))][at]
         quota[:, column] = np.where(used > 0.0, np.ceil(np.maximum(supply * share, large)), 0.0)
     return quota
+
+
+def _told(rows: Rows, before: Rows | None) -> tuple[Rows, np.ndarray]:
+    """Runs from which the slow path knows what recurs, and from when until when; without a row: always."""
+    told = rows.only(np.flatnonzero(rows.recurring))
+    if before is None:
+        return told, np.zeros((0, 2))
+    told = Rows.joined([before, told])
+    which, known = known_s(told.name, told.arrival_s)
+    return told.only(which), known
 
 
 def _history(
