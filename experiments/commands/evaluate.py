@@ -85,6 +85,18 @@ Logdir = Annotated[
     Path | None, typer.Option("--logdir", metavar="DIR", help="TensorBoard scalars, results.parquet, pictures.")
 ]
 Decisions = Annotated[Path | None, typer.Option("--decisions", metavar="FILE", help="Write every decision as csv.")]
+JobsTable = Annotated[
+    Path | None,
+    typer.Option(
+        "--jobs-table",
+        metavar="FILE",
+        help="Write as csv when which job held how many GPUs of which type in which region.",
+    ),
+]
+CopiesTable = Annotated[
+    Path | None,
+    typer.Option("--copies-table", metavar="FILE", help="In regions: write every copy of a table as csv."),
+]
 Jobs = Annotated[
     int, typer.Option("--jobs", "-j", metavar="N", parser=whole(1, MOST_PROCESSES), help="Processes to use.")
 ]
@@ -136,6 +148,8 @@ def evaluate(
     oversize: Oversize = "error",
     logdir: Logdir = None,
     decisions: Decisions = None,
+    jobs_table: JobsTable = None,
+    copies_table: CopiesTable = None,
     jobs: Jobs = 1,
     ray: Ray = None,
     baseline: Baseline = None,
@@ -166,17 +180,59 @@ def evaluate(
         open_setting(setting, chosen[0])
         if baseline is not None and baseline not in words:
             raise BadArgument(f"--baseline {baseline!r} is none of the policies: {' '.join(words)}")
-        if decisions is not None:
-            expect_writable(decisions, "--decisions")
-        manner = _Manner(jobs, cluster(ray, quiet), fresh, decisions is not None, quiet)
+        files = _Files(decisions, jobs_table, copies_table)
+        files.check(setting)
+        manner = _Manner(jobs, cluster(ray, quiet), fresh, bool(files.given), quiet)
         if sweep is not None:
+            if files.given:
+                raise BadArgument(f"{next(iter(files.given))} goes without --sweep")
             name, settings = _swept(sweep, setting, described, given)
             _evaluate_each(name, settings, words, chosen, logdir, manner, baseline, json)
             return
         runs, notes = _played(setting, words, chosen, logdir, manner)
-        if decisions is not None:
-            notes.append(_written(runs, decisions))
+        notes += files.written(runs, setting)
         _print(setting, words, chosen, runs, baseline, notes, json)
+
+
+@dataclass(frozen=True)
+class _Files:
+    """Csv files of every decision, of stretches on GPUs and of copies of tables; None: not that one."""
+
+    decisions: Path | None
+    jobs: Path | None
+    copies: Path | None
+
+    @property
+    def given(self) -> dict[str, Path]:
+        """Those that are wanted, by option."""
+        every = {"--decisions": self.decisions, "--jobs-table": self.jobs, "--copies-table": self.copies}
+        return {option: path for option, path in every.items() if path is not None}
+
+    def check(self, setting: Setting) -> None:
+        """BadArgument for a table that the environment has not, or a file that cannot be written."""
+        from ...envs.registration import ENVIRONMENTS
+        from ...simulator.configuration.cluster_config import REGIONS
+
+        features = ENVIRONMENTS[setting.environment].features
+        if self.copies is not None and REGIONS not in features:
+            raise BadArgument(f"--copies-table: {setting.environment} has no regions, and no copies of tables")
+        if self.jobs is not None and setting.config.unit != "GPUs":
+            raise BadArgument(f"--jobs-table: jobs of {setting.environment} hold no GPUs")
+        for option, path in self.given.items():
+            expect_writable(path, option)
+
+    def written(self, runs: list[Run], setting: Setting) -> list[str]:
+        """Write them; returns what to tell about them."""
+        from ..storing import results
+
+        if self.decisions is not None:
+            results.write_decisions(runs, self.decisions)
+        if self.jobs is not None:
+            results.write_jobs(runs, setting, self.jobs)
+        if self.copies is not None:
+            results.write_copies(runs, self.copies)
+        words = {"--decisions": "decisions", "--jobs-table": "jobs on GPUs", "--copies-table": "copies"}
+        return [f"{words[option]}: {path}" for option, path in self.given.items()]
 
 
 @dataclass(frozen=True)
@@ -220,8 +276,6 @@ def _evaluate_each(
     """Evaluate at every value of a sweep, and print one table of all, or their runs as JSON."""
     from ..comparing import sweep_table, table
 
-    if manner.record_all:
-        raise BadArgument("--decisions goes without --sweep")
     for setting in settings.values():
         open_setting(setting, seeds[0])
     if logdir is not None:
@@ -375,13 +429,6 @@ def _logged(found: Evaluation, logdir: Path) -> str:
         return f"no event files: {error}"
     tensorboard_log.write_evaluation(found.runs, logdir)
     return f"TensorBoard: tensorboard --logdir {logdir}"
-
-
-def _written(runs: list[Run], file: Path) -> str:
-    from ..storing import results
-
-    results.write_decisions(runs, file)
-    return f"decisions: {file}"
 
 
 def _seeds(text: str | None, seed: int | None) -> list[int]:

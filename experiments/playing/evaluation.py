@@ -20,6 +20,7 @@ from ...simulator.rules.rule import SKEW_PLACERS
 from ...simulator.workloads import Workload
 from ..settings.evaluation_setting import Setting, depends_on_seed, workload_of
 from .by_group import by_group
+from .copy_rows import CopyRows
 from .executors import Executor, elsewhere
 from .group_timeline import group_timeline, group_words
 from .recording import ABOUT_TABLES, HAPPENINGS, WORDS, Recorded, Timeline, decisions, timeline
@@ -75,11 +76,13 @@ def play(
     share = None if progress is None else lambda done: progress(done / len(workload))
     kept: list[Recorded] = []
     seen: Timeline | None = None
+    copies = CopyRows(simulator) if record and workload.geo is not None else None
     with playing(policy, seed):
         if record:
             follow = timeline if workload.ps is None else group_timeline
             asked = policy if len(workload) <= MOST_ASKED else None
-            seen = follow(simulator, _kept(decisions(simulator, decider, share, asked), kept))
+            tell = share if copies is None else _telling(copies, share)
+            seen = follow(simulator, _kept(decisions(simulator, decider, tell, asked), kept))
         else:
             simulator.run(decider, share)
     rows = tuple(_decision_rows(simulator, kept))
@@ -89,7 +92,19 @@ def play(
         metrics |= by_group(simulator, setting.by, counted)
     jct_s = simulator.jobs()["jct_s"][counted]
     knows = run_times_known(policy, simulator.estimates)
-    return Run(word_of(player), seed, metrics, int(counted.sum()), jct_s[np.isfinite(jct_s)], rows, seen, knows)
+    moved = () if copies is None else copies.rows()
+    return Run(word_of(player), seed, metrics, int(counted.sum()), jct_s[np.isfinite(jct_s)], rows, seen, knows, moved)
+
+
+def _telling(copies: CopyRows, share: Callable[[int], None] | None) -> Callable[[int], None]:
+    """Progress that also follows copies at every instant."""
+
+    def tell(done: int) -> None:
+        copies.take()
+        if share is not None:
+            share(done)
+
+    return tell
 
 
 def _of_window(setting: Setting, player: Any, workload: Workload, seed: int, ended: Any) -> dict[str, float]:
@@ -183,7 +198,7 @@ def evaluate(
     if store is not None:
         for run in runs:
             if (run.policy, run.seed) not in played and store.find(run.policy, run.seed, record == "all") is None:
-                store.keep(run if record == "all" else replace(run, timeline=None, decisions=()))
+                store.keep(run if record == "all" else replace(run, timeline=None, decisions=(), copies=()))
     return runs
 
 

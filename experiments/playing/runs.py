@@ -33,6 +33,7 @@ class Run:
         decisions: rows of `DECISION_COLUMNS` after the first two, if they were recorded.
         timeline: who held what when, if it was recorded.
         knows_run_times: whether the policy knew how long jobs run: `yes`, `no` or `estimates`; empty: nobody has said.
+        copies: rows of `COPY_COLUMNS` (copy_rows.py), if they were recorded over regions.
     """
 
     policy: str
@@ -43,6 +44,7 @@ class Run:
     decisions: tuple[tuple[str, ...], ...] = ()
     timeline: Timeline | None = None
     knows_run_times: str = ""
+    copies: tuple[tuple[str, ...], ...] = ()
 
 
 class RunStore(Protocol):

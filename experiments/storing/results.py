@@ -6,16 +6,20 @@ The parquet file says in its metadata who wrote it (`is_ours`), so that no table
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
+from ...simulator.cluster.topology import Topology
 from ...simulator.files.csv_cells import write_csv
 from ..console.terminal import written_whole
+from ..playing.copy_rows import COPY_COLUMNS
 from ..playing.runs import DECISION_COLUMNS, Run
-from ..settings.evaluation_setting import Setting
+from ..settings.evaluation_setting import Setting, workload_of
 
 KEY = b"clustergym.results"
+JOB_COLUMNS = ("policy", "seed", "job_id", "region", "gpu_type", "gpus", "start_s", "end_s")
 
 
 def write_decisions(runs: Sequence[Run], path: Path) -> None:
@@ -26,6 +30,37 @@ def write_decisions(runs: Sequence[Run], path: Path) -> None:
     with written_whole(path) as draft, open(draft, "w", encoding="utf-8", newline="") as file:
         rows = ((run.policy, run.seed, *row) for run in runs for row in run.decisions)
         write_csv(file, [DECISION_COLUMNS[place] for place in kept], ([row[place] for place in kept] for row in rows))
+
+
+def write_jobs(runs: Sequence[Run], setting: Setting, path: Path) -> None:
+    """Write when which job held how many GPUs of which type in which region: a row for each stretch and type."""
+    rows = (row for run in runs for row in _stretches(run, setting))
+    with written_whole(path) as draft, open(draft, "w", encoding="utf-8", newline="") as file:
+        write_csv(file, JOB_COLUMNS, rows)
+
+
+def _stretches(run: Run, setting: Setting) -> Iterator[tuple[Any, ...]]:
+    topology, line = Topology.load(setting.topology), run.timeline
+    assert line is not None
+    names = workload_of(setting, run.seed if setting.is_drawn else 0).job_id
+    bounds = zip(line.job.tolist(), line.start_s.tolist(), line.end_s.tolist(), line.gpus, strict=True)
+    for job, start_s, end_s, gpus in bounds:
+        if start_s == end_s:  # it was stopped at once, and never ran
+            continue
+        clusters = topology.gpu_cluster[list(gpus)]
+        held = Counter(
+            (topology.region_names[topology.cluster_region[cluster]], topology.cluster_gpu_type[cluster])
+            for cluster in clusters.tolist()
+        )
+        for (region, kind), count in held.items():
+            yield run.policy, run.seed, names[job], region, kind, count, repr(start_s), repr(end_s)
+
+
+def write_copies(runs: Sequence[Run], path: Path) -> None:
+    """Write where every byte of every table lay, and what went from region to region: a row for each copy."""
+    rows = ((run.policy, run.seed, *row) for run in runs for row in run.copies)
+    with written_whole(path) as draft, open(draft, "w", encoding="utf-8", newline="") as file:
+        write_csv(file, ("policy", "seed", *COPY_COLUMNS), rows)
 
 
 def write_parquet(runs: Sequence[Run], setting: Setting, path: Path) -> None:

@@ -36,6 +36,7 @@ import numpy as np
 from ...policies import Handed, make_for, word_of
 from ...simulator.base.errors import InputError
 from ..console.terminal import BadArgument, expect_writable
+from ..playing.copy_rows import COPY_COLUMNS
 from ..playing.recording import Timeline
 from ..playing.runs import Run, players_of
 from ..settings.evaluation_setting import Setting, stamps
@@ -44,7 +45,7 @@ from .run_files import StoredRunWarning, load, remove_orphans, save, short_hash
 
 RUNS, TABLE, SUMMARY = "runs", "results.parquet", evaluation_file.NAME
 RUN_NAME = re.compile(r"[0-9a-f]{20}\.parquet")
-RECORDED = ("timeline_", "decision_")
+RECORDED = ("timeline_", "decision_", "copy_")
 DECISION = ("time_s", "job_id", "decision", "gpus", "shift_s", "why")
 TIMELINE = (
     *("job", "start_s", "end_s", "arrival_s", "leave_s", "begin_s", "stop_s", "gpu_machine", "unit"),
@@ -318,12 +319,15 @@ def _row_of(run: Run) -> dict[str, Any]:
         row["timeline_gpu_count"] = np.array([len(gpus) for gpus in line.gpus], np.int64)
         columns = list(zip(*run.decisions, strict=True)) or [()] * len(DECISION)
         row |= {f"decision_{name}": list(column) for name, column in zip(DECISION, columns, strict=True)}
+        moved = list(zip(*run.copies, strict=True)) or [()] * len(COPY_COLUMNS)
+        row |= {f"copy_{name}": list(column) for name, column in zip(COPY_COLUMNS, moved, strict=True)}
     return row
 
 
 def _run_of(row: Mapping[str, Any]) -> Run:
     line: Timeline | None = None
     decisions: tuple[tuple[str, ...], ...] = ()
+    copies: tuple[tuple[str, ...], ...] = ()
     if "timeline_job" in row:
         ends = np.cumsum(row["timeline_gpu_count"])[:-1]
         gpus = tuple(tuple(part.tolist()) for part in np.split(row["timeline_gpus"], ends)) if len(ends) else ()
@@ -332,5 +336,6 @@ def _run_of(row: Mapping[str, Any]) -> Run:
         empty = [""] * len(row["decision_time_s"])
         row = {"decision_shift_s": empty, "decision_why": empty, **row}  # older runs had neither
         decisions = tuple(zip(*(row[f"decision_{name}"] for name in DECISION), strict=True))
+        copies = tuple(zip(*(row.get(f"copy_{name}", ()) for name in COPY_COLUMNS), strict=True))  # nor these
     knows = row.get("knows_run_times", "")  # older runs do not say
-    return Run(row["policy"], row["seed"], row["metrics"], row["jobs"], row["jct_s"], decisions, line, knows)
+    return Run(row["policy"], row["seed"], row["metrics"], row["jobs"], row["jct_s"], decisions, line, knows, copies)

@@ -107,7 +107,7 @@ class Plain:
             uses = int(s["n_uses"])
         elif capacity.uses and jobs:
             uses = int(s["first_read"][jobs - 1] + s["n_reads"][jobs - 1])
-        entries = max(int(s["log_count"]), int(s["log_gpus"]))
+        entries = max(int(s["log_count"]), int(s["log_gpus"]), int(s["copy_log_count"]))
         return Extent(jobs, int(s["n_gpus"]), int(s["n_links"]), -(-uses // STEP) * STEP, -(-entries // STEP) * STEP)
 
     def clear(self, jobs: int, gpus: int) -> None:

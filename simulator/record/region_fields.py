@@ -7,13 +7,14 @@ entry that nobody reads. Sets of regions are the bits of one word.
 from __future__ import annotations
 
 from ..numerics.bitset import words
-from .field_axes import CALL, GPU, JOB, LAID, READ, Axis, Field
+from .field_axes import CALL, COUNTED, GPU, JOB, LAID, LOGGED, READ, Axis, Field
 
 MOST_PARTS = 4  # of a workload: units of one type, in one cluster
 MOST_TYPES = 16
 LEVELS = 7  # of priority
 MOST_REGIONS = 63  # a word has a sign
 CLUSTERS_PER_REGION = 16  # room for so many on average
+COPY_ENTRIES = 8  # of the log of copies, for every table that there is room for
 MOST_HOURS = 8_784  # of prices by the hour: a leap year
 COURSE_BINS = 100  # of how much was in use when
 COURSE_BIN_S = 60.0  # at first; they become twice as wide whenever time has gone beyond the last
@@ -168,8 +169,13 @@ def _transfer_fields(regions: int, transfers: int) -> list[Field]:
         "transfer_after",  # of the table
     )
     links = (regions, regions)
+    entries = COPY_ENTRIES * transfers if regions > 1 else 1
     return [
         *[(name, "i8", (transfers,)) for name in integers],
+        ("copy_log_on", "i8"),
+        ("copy_log_count", "i8"),
+        ("copy_log_overflow", "i8"),
+        ("copy_log", "f8", (Axis(LOGGED, entries), 6), COUNTED),  # regions/copy_log.py
         ("transfer_end", "f8", (transfers,)),  # `wan_served` when it is complete
         ("wan_rate", "f8", links),  # bytes per second, from a region to another
         ("wan_served", "f8", links),

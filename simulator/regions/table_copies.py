@@ -6,7 +6,7 @@ lies in a region that is up; who arrives in the meantime reads the others.
 """
 
 from ..compiler.jit import kernel
-from ..costs.meters import store
+from .copy_log import free_room
 
 OFF = -2  # `reader_prev` of a use that is in no list
 
@@ -131,7 +131,7 @@ def shrink(s, table, region):
     if s.table_complete[table] >> region & 1:
         return
     if less > 0 and region != s.table_home[table] and s.table_whole[table] >> region & 1:
-        store(s, region, -less)
+        free_room(s, table, region, less)
         s.table_whole[table] &= ~(1 << region)
 
 
@@ -141,7 +141,7 @@ def _delete_if_free(s, table, region):
     others = s.table_copies[table] & ~s.table_doomed[table] & s.up_regions
     if others == 0 or (s.up_regions >> region & 1) == 0 or is_read(s, table, region):
         return
-    store(s, region, -bytes_at(s, table, region))
+    free_room(s, table, region, bytes_at(s, table, region))
     s.table_copies[table] &= ~(1 << region)
     s.table_whole[table] &= ~(1 << region)
     spare(s, table, region)

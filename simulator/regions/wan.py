@@ -10,9 +10,9 @@ import math
 
 from ..base.codes import DROP, MOVE, REPLICATE
 from ..compiler.jit import kernel
-from ..costs.meters import store
 from ..numerics.heap import schedule_event
 from ..running.decision_log import log_table, note
+from .copy_log import ARRIVED, SENDS, SENT, give_up_room, log_copy, take_room
 from .region_starts import note_copy
 from .table_copies import bytes_at, doom, readable, shrink, spare
 
@@ -83,6 +83,7 @@ def _send(s, transfer):
     if s.wan_count[source, target] == 0:
         s.wan_served[source, target] = 0.0
     s.transfer_from[transfer] = source
+    log_copy(s, SENDS, table, source, target, s.transfer_bytes[transfer])
     end = s.wan_served[source, target] + s.transfer_bytes[transfer]
     s.transfer_end[transfer] = end
     before, after = -1, s.wan_first[source, target]
@@ -108,6 +109,7 @@ def _halt(s, transfer):
         return 0.0
     _serve(s, source, target)
     sent = s.transfer_bytes[transfer] - left_bytes(s, transfer)
+    log_copy(s, SENT, s.transfer_table[transfer], source, target, sent)
     before, after = s.transfer_prev[transfer], s.transfer_next[transfer]
     if before >= 0:
         s.transfer_next[before] = after
@@ -160,7 +162,7 @@ def _begin(s, table, region, size):
     s.transfer_bytes[transfer] = s.transfer_room[transfer] = size
     s.transfer_after[transfer] = s.table_transfer[table]
     s.table_transfer[table] = transfer
-    store(s, region, size)
+    take_room(s, table, region, size)
     _send(s, transfer)
 
 
@@ -168,7 +170,7 @@ def _begin(s, table, region, size):
 def _break_off(s, transfer):
     """Modify `s`: a transfer is given up, and its room with it."""
     s.bytes_wasted += _halt(s, transfer)
-    store(s, s.transfer_to[transfer], -s.transfer_room[transfer])
+    give_up_room(s, s.transfer_table[transfer], s.transfer_to[transfer], s.transfer_room[transfer])
     _remove(s, transfer)
 
 
@@ -178,6 +180,7 @@ def _complete(s, transfer):
     table, region = s.transfer_table[transfer], s.transfer_to[transfer]
     s.bytes_moved += s.transfer_bytes[transfer]
     _halt(s, transfer)
+    log_copy(s, ARRIVED, table, -1, region, s.transfer_bytes[transfer])
     held = s.replica_size[table] if s.table_copies[table] >> region & 1 else 0
     held += s.transfer_room[transfer]
     _remove(s, transfer)
