@@ -67,6 +67,9 @@ class DataPlacementEnv(PythonStepEnv):
         mtbf_s, mttr_s, checkpoint_s: machine failures (simulator/events/initialise.py); 0 mean time between failures:
             none.
         region_mtbf_s, region_mttr_s: outages of regions; 0: none.
+        copy_time: how long a copy of a table takes: as its share of the links allows (`bandwidth`), or a time drawn
+            from those of paper mast (`published`). copy_order: copies on a link are equals (`equal`), or those on
+            demand and for jobs of high priority go first (`urgent`).
         render_mode: `ansi`, `rgb_array` or `human`.
 
     Raises:

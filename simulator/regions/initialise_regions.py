@@ -19,7 +19,14 @@ if TYPE_CHECKING:
 NONE = -1
 
 
-def lay_regions(s: np.void, topology: Topology, workload: Workload, every_s: float) -> None:
+def lay_regions(
+    s: np.void,
+    topology: Topology,
+    workload: Workload,
+    every_s: float,
+    copy_time: str = "bandwidth",
+    copy_order: str = "equal",
+) -> None:
     """Write the regions and what the jobs ask of them, after the cluster and the jobs; nobody has arrived.
 
     Args:
@@ -27,6 +34,7 @@ def lay_regions(s: np.void, topology: Topology, workload: Workload, every_s: flo
         topology: with lands.
         workload: with demands that fit.
         every_s: seconds from one look of the slow path to the next, the first at the first arrival; inf: none.
+        copy_time, copy_order: of `ClusterConfig`.
 
     Raises:
         InputError: they do not fit each other, a job fits no region, or a region holds less than lies there.
@@ -37,6 +45,7 @@ def lay_regions(s: np.void, topology: Topology, workload: Workload, every_s: flo
     _lay_jobs(s, topology, workload, demands)
     _lay_tables(s, topology, demands)
     _lay_links(s, topology)
+    s["copy_published"], s["copy_urgent"] = copy_time == "published", copy_order == "urgent"
     s["tables_every_s"], s["tables_seen"] = every_s, -1
     s["course_s"] = COURSE_BIN_S
     if every_s < math.inf:  # the heap is empty
@@ -109,6 +118,7 @@ def _lay_tables(s: np.void, topology: Topology, demands: Demands) -> None:
     s["table_target"][:n] = s["table_reader"][:n] = s["table_transfer"][:n] = NONE
     s["table_copies"][:n] = tables.copies @ bits
     s["table_whole"][:n] = tables.whole_copies @ bits
+    s["table_high"][demands.history.table[demands.history.high[demands.history.owner]]] = 1
     s["table_wanted"][:n] = (tables.copies & ~at_home) @ bits
     s["table_complete"][:n] = 0 if tables.whole is None else (tables.whole & tables.copies & ~at_home) @ bits
     held = tables.held_bytes.sum(axis=0)
@@ -126,6 +136,9 @@ def _lay_links(s: np.void, topology: Topology) -> None:
     assert topology.lands is not None
     regions = topology.num_regions
     s["wan_rate"][:regions, :regions] = topology.lands.wan_bytes_per_s
+    ends = topology.lands.egress_bytes_per_s, topology.lands.ingress_bytes_per_s
+    s["egress_rate"][:regions], s["ingress_rate"][:regions] = ends
+    s["copies_coupled"] = np.isfinite(ends).any()
     s["wan_first"][:] = NONE
     s["wan_since_s"][:] = s["start_s"]
     pool = len(s["transfer_next"])
