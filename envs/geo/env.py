@@ -70,6 +70,9 @@ class GeoEnv(PythonStepEnv):
         region_mtbf_s, region_mttr_s: outages of regions; 0: none.
         prices, watts, egress_per_gb, storage_per_tb_month: what electricity, traffic and storage cost
             (simulator/costs/tariff.py); metrics then say what was spent. None: nothing is said of costs.
+        copy_time: how long a copy of a table takes: as its share of the links allows (`bandwidth`), or a time drawn
+            from those of paper mast (`published`). copy_order: copies on a link are equals (`equal`), or those on
+            demand and for jobs of high priority go first (`urgent`).
         render_mode: `ansi`, `rgb_array` or `human`.
 
     Raises:

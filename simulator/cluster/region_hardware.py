@@ -7,14 +7,14 @@ types are numbered from 0 in the order in which they are given.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
 from ..base.errors import InputError
-from .region_network import CPU_TYPE, MOST_REGIONS, Lands
+from .region_network import CPU_TYPE, MOST_REGIONS, Lands, given_or_inf
 from .topology import Topology, check_gpu_count
 
 LEVELS = 7  # of priority, Sec. 4.2: 0 is the highest; workloads that name none have the lowest
@@ -64,6 +64,7 @@ class World:
         wan_bytes_per_s: float64 (regions, regions), from a region to another, > 0 off the diagonal; the diagonal is
             not looked at.
         fault_group: int64 (regions,): regions of one group may fail together; a disaster-recovery copy lies in another.
+        egress_bytes_per_s, ingress_bytes_per_s: float64 (regions,), > 0, caps as in `Lands`.
     """
 
     name: str
@@ -73,8 +74,12 @@ class World:
     storage_bytes: np.ndarray
     wan_bytes_per_s: np.ndarray
     fault_group: np.ndarray
+    egress_bytes_per_s: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    ingress_bytes_per_s: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
+        for name in ("egress_bytes_per_s", "ingress_bytes_per_s"):
+            object.__setattr__(self, name, given_or_inf(getattr(self, name), len(self)))
         _check(self)
 
     def __len__(self) -> int:
@@ -116,6 +121,8 @@ class World:
             storage_bytes=lands.storage_bytes,
             wan_bytes_per_s=lands.wan_bytes_per_s,
             fault_group=lands.fault_group,
+            egress_bytes_per_s=lands.egress_bytes_per_s,
+            ingress_bytes_per_s=lands.ingress_bytes_per_s,
         )
 
     def topology(self) -> Topology:
@@ -146,8 +153,14 @@ class World:
             cluster_gpu_type=[half.kind for half in halves],
             region_names=self.regions,
             cluster_names=names,
-            lands=Lands(self.storage_bytes, self.wan_bytes_per_s, self.fault_group),
+            lands=self.lands,
         )
+
+    @property
+    def lands(self) -> Lands:
+        """What is beside the machines."""
+        ends = self.egress_bytes_per_s, self.ingress_bytes_per_s
+        return Lands(self.storage_bytes, self.wan_bytes_per_s, self.fault_group, *ends)
 
     def _halves(self, row: int) -> list[_Half]:
         """The GPU machines and the CPU machines of a cluster, each where there are any."""
@@ -232,13 +245,14 @@ def _check(world: World) -> None:
     expect(world.storage_bytes >= 0, "storage of region", world.regions, world.storage_bytes, "at least 0 bytes")
     slowest = np.where(np.eye(count, dtype=bool), np.inf, world.wan_bytes_per_s).min(axis=1)
     expect(slowest > 0, "slowest link of region", world.regions, slowest, "more than 0 bytes a second")
+    world.lands.check_caps(f"world {world.name!r}")
     names = clusters.names
     expect((clusters.region >= 0) & (clusters.region < count), "region of cluster", names, clusters.region, "a region")
     known = (clusters.gpu_type >= NO_GPU) & (clusters.gpu_type < len(world.gpu_types))
     expect(known, "GPU type of cluster", names, clusters.gpu_type, "a GPU type or -1")
-    for field in ("gpu_machines", "gpus_per_machine", "cpu_machines"):
-        values = getattr(clusters, field)
-        expect(values >= 0, f"{field} of cluster", names, values, "at least 0")
+    for count_of in ("gpu_machines", "gpus_per_machine", "cpu_machines"):
+        values = getattr(clusters, count_of)
+        expect(values >= 0, f"{count_of} of cluster", names, values, "at least 0")
     expect(
         clusters.machines_per_rack >= 1, "machines_per_rack of cluster", names, clusters.machines_per_rack, "1 or more"
     )

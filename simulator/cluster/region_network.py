@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..base.errors import InputError
+
 CPU_TYPE = "CPU"  # the "GPU type" of a cluster of CPU machines; each of them is one unit
 MOST_REGIONS = 64  # a table's copies are the bits of one word
+
+
+def given_or_inf(caps: np.ndarray, regions: int) -> np.ndarray:
+    """Caps of regions, float64 (regions,): as given, or inf where there are none."""
+    return np.asarray(caps, np.float64) if len(caps) else np.full(regions, np.inf)
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,21 +27,37 @@ class Lands:
             not looked at.
         fault_group: int64 (regions,): regions of one group may fail together, so a copy for disasters lies in another;
             the simulator lets each fail by itself.
+        egress_bytes_per_s, ingress_bytes_per_s: float64 (regions,), > 0, what all links from a region, and to it, send
+            together at most; inf: as much as each may. Where none are given, all are inf.
     """
 
     storage_bytes: np.ndarray
     wan_bytes_per_s: np.ndarray
     fault_group: np.ndarray
+    egress_bytes_per_s: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    ingress_bytes_per_s: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
+        for name in ("egress_bytes_per_s", "ingress_bytes_per_s"):
+            object.__setattr__(self, name, given_or_inf(getattr(self, name), len(self)))
         for array in self._arrays():
             array.setflags(write=False)
 
     def __len__(self) -> int:
         return len(self.storage_bytes)
 
+    def check_caps(self, what: str) -> None:
+        """InputError where a cap is not above 0, or there are not as many as regions; `what` is theirs."""
+        for name in ("egress", "ingress"):
+            caps = getattr(self, f"{name}_bytes_per_s")
+            if caps.shape != (len(self),) or not (caps > 0.0).all():
+                raise InputError(
+                    f"{what}: {name} of {caps.tolist()} bytes a second; expected {len(self)} numbers above 0"
+                )
+
     def _arrays(self) -> tuple[np.ndarray, ...]:
-        return self.storage_bytes, self.wan_bytes_per_s, self.fault_group
+        caps = self.egress_bytes_per_s, self.ingress_bytes_per_s
+        return self.storage_bytes, self.wan_bytes_per_s, self.fault_group, *caps
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Lands):

@@ -580,6 +580,7 @@ def _check_lands(topology: Topology, lands: Lands) -> None:
             f"{what}: lands of shapes {', '.join(map(str, shapes))} for {regions} regions; expected ({regions},), "
             f"({regions}, {regions}) and ({regions},), at most {MOST_REGIONS} regions"
         )
+    lands.check_caps(what)
     first = topology.rack_first_machine[topology.cluster_first_rack]
     units = topology.machine_gpus[first]
     uneven = topology.machine_gpus != np.repeat(units, np.diff([*first, topology.num_machines]))

@@ -14,7 +14,7 @@ import typing
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from functools import cache
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 from ..base.arguments import seconds
 from ..base.errors import InputError
@@ -176,6 +176,10 @@ class ClusterConfig(SimulatedCluster):
         tables_every_s: in regions, seconds from one instant at which tables may move to the next: there is a decision
             point then, although no job waits (`ClusterView.tables_due`), the first at the first arrival; None: none.
         tariff: what electricity, traffic and storage cost in regions; None: nothing is said of costs.
+        copy_time: in regions, how long a copy of a table takes: as its share of the links allows (`bandwidth`), or a
+            time drawn from those of paper mast, and longer where the links do not allow that (`published`).
+        copy_order: in regions, whether the copies on a link are equals (`equal`), or those on demand and for jobs of
+            high priority go before the others (`urgent`).
         pace: who says how fast a job runs on its GPUs (network/simulated.py); None: the network's, if it has one, else
             what the workload, the network and the partners give.
 
@@ -188,6 +192,8 @@ class ClusterConfig(SimulatedCluster):
     sharing: Sharing | None = field(default=None, metadata={"group": Sharing, "feature": SHARING})
     tables_every_s: float = field(default=float("inf"), metadata={"feature": REGIONS})
     tariff: Tariff | None = field(default=None, metadata={"group": Tariff, "feature": REGIONS})
+    copy_time: Literal["bandwidth", "published"] = field(default="bandwidth", metadata={"feature": REGIONS})
+    copy_order: Literal["equal", "urgent"] = field(default="equal", metadata={"feature": REGIONS})
     pace: Pace | None = field(default=None, hash=False, metadata=UNSAID)
 
     def __post_init__(self) -> None:
@@ -196,6 +202,8 @@ class ClusterConfig(SimulatedCluster):
             sharing=None if self.sharing is None else Sharing.load(self.sharing),
             tables_every_s=seconds("tables_every_s", self.tables_every_s),
         )
+        choose(self.copy_time, ("bandwidth", "published"), "copy_time")
+        choose(self.copy_order, ("equal", "urgent"), "copy_order")
 
     def check(self) -> None:
         """See `SimulatedCluster`."""

@@ -24,6 +24,7 @@ from ..network.network_model import Network
 from ..numerics.bitset import words
 from ..numerics.rounding import EQUAL
 from ..record.plain import Plain
+from ..record.region_fields import LANES
 from ..record.state import CLASSES, CLUSTER_ARRAYS, PER_BERTH, PROFILES
 from ..rules.rule import COST_SPLIT_GPUS, ORDERS, PLACERS, SHARINGS, Rule
 from ..rules.semantics import LEASE_S, Semantics
@@ -201,7 +202,7 @@ def lay_event_ids(s: np.void) -> None:
     s["auction_event"] = s["round_event"] + 1
     s["first_region_event"] = s["round_event"] + 2
     s["first_link_event"] = s["first_region_event"] + regions
-    s["tables_event"] = s["first_link_event"] + regions * regions
+    s["tables_event"] = s["first_link_event"] + LANES * regions * regions
     s["first_cable_event"] = s["round_event"] + 2  # there are no regions where jobs share links
 
 

@@ -10,6 +10,7 @@ from ..numerics.bitset import exclude, include
 from ..numerics.heap import schedule_event
 from ..record.feature_groups import has_berths, has_links, has_regions
 from ..regions.region_starts import enter_region, is_late, leave_region, note_arrival, set_up
+from ..regions.wan import urge
 from ..rules.orders import (
     arrival_key,
     demoted_key,
@@ -99,6 +100,8 @@ def arrive(s, job):
     enqueue(s, job, arrival_key(s, job))
     if has_regions(s):
         note_arrival(s, job)
+        if s.lacks_data[job]:
+            urge(s, job)
 
 
 @kernel

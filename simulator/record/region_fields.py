@@ -16,6 +16,9 @@ MOST_REGIONS = 63  # a word has a sign
 CLUSTERS_PER_REGION = 16  # room for so many on average
 COPY_ENTRIES = 8  # of the log of copies, for every table that there is room for
 MOST_HOURS = 8_784  # of prices by the hour: a leap year
+LANES = 2  # of a link: copies that go first, and the others
+COPY_KINDS = 3  # regions/copy_times.py
+COPY_BINS = 384  # of how long copies took
 COURSE_BINS = 100  # of how much was in use when
 COURSE_BIN_S = 60.0  # at first; they become twice as wide whenever time has gone beyond the last
 
@@ -26,8 +29,8 @@ def clusters_in(regions: int) -> int:
 
 
 def events_in(regions: int) -> int:
-    """Ids that regions add to the heap of events: outages, links, and the look of the slow path."""
-    return regions + regions * regions + 1 if regions > 0 else 0
+    """Ids that regions add to the heap of events: outages, lanes of links, and the look of the slow path."""
+    return regions + LANES * regions * regions + 1 if regions > 0 else 0
 
 
 def region_fields(jobs: Axis, gpus: Axis, regions: int, tables: int, uses: int, hours: int = 0) -> list[Field]:
@@ -46,7 +49,7 @@ def region_fields(jobs: Axis, gpus: Axis, regions: int, tables: int, uses: int, 
     else:
         clusters, types, parts = clusters_in(regions), MOST_TYPES, MOST_PARTS
     return (
-        _scalars(COURSE_BINS if regions > 1 else 1)
+        _scalars(*(COURSE_BINS, COPY_BINS) if regions > 1 else (1, 1))
         + _place_fields(gpus, regions, clusters, types)
         + _job_fields(jobs, parts, Axis(READ, uses))
         + _table_fields(tables)
@@ -55,7 +58,7 @@ def region_fields(jobs: Axis, gpus: Axis, regions: int, tables: int, uses: int, 
     )
 
 
-def _scalars(bins: int) -> list[Field]:
+def _scalars(bins: int, copy_bins: int) -> list[Field]:
     return [
         ("n_regions", "i8"),
         ("n_clusters", "i8"),
@@ -81,6 +84,10 @@ def _scalars(bins: int) -> list[Field]:
         ("waited_for_data", "i8"),  # workloads that no region could run when they arrived: tables, or outages
         ("bytes_moved", "f8"),  # by copies that are complete,
         ("bytes_wasted", "f8"),  # and by those that were broken off
+        ("copy_published", "i8"),  # 1: a copy takes a time that is drawn; 0: what its share of a link allows
+        ("copy_urgent", "i8"),  # 1: copies that are asked on demand, and for high priority, go before the others
+        ("copies_coupled", "i8"),  # 1: links of one region share what it may send, or receive
+        ("copy_times", "i8", (COPY_KINDS, copy_bins)),  # complete copies by kind and by how long they took
         ("n_transfers", "i8"),
         ("free_transfer", "i8"),  # head of the list of free ones; -1 = none is left
         ("n_doomed", "i8"),  # tables with a copy that is to be deleted
@@ -145,6 +152,7 @@ def _table_fields(tables: int) -> list[Field]:
         "table_wanted",  # stay if they are no home,
         "table_complete",  # of these keep all partitions,
         "table_doomed",  # and are deleted when nobody reads them
+        "table_high",  # 1: a job of high priority that the slow path knows reads it
         "table_reader",  # head of the list of its readers
         "table_transfer",  # head of the list of its copies on the way
         "doomed_table",  # tables with doomed copies,
@@ -154,9 +162,10 @@ def _table_fields(tables: int) -> list[Field]:
 
 
 def _transfer_fields(regions: int, transfers: int) -> list[Field]:
-    """Copies on the way, a pool; and the links, whose rate the transfers on one share equally.
+    """Copies on the way, a pool; and the links, each of two lanes, whose flow the transfers share by weight.
 
-    `wan_served` counts the bytes that a transfer which was always there would have got.
+    `wan_served` counts what a transfer of weight 1 which was always there would have got: bytes; or, where times are
+    drawn and a weight is the bytes per second that a copy needs to take its time, seconds of that time.
     """
     integers = (
         "transfer_table",
@@ -164,12 +173,15 @@ def _transfer_fields(regions: int, transfers: int) -> list[Field]:
         "transfer_to",
         "transfer_bytes",  # to send
         "transfer_room",  # that it takes at its target
-        "transfer_next",  # of the link, by end; of the free ones
+        "transfer_kind",  # regions/copy_times.py
+        "transfer_lane",  # 0 goes first
+        "transfer_next",  # of the lane, by end; of the free ones
         "transfer_prev",
         "transfer_after",  # of the table
     )
-    links = (regions, regions)
     entries = COPY_ENTRIES * transfers if regions > 1 else 1
+    links, lanes = (regions, regions), (LANES, regions, regions)
+    ends = ("egress_rate", "ingress_rate", "egress_left", "ingress_left", "egress_asked", "ingress_asked")
     return [
         *[(name, "i8", (transfers,)) for name in integers],
         ("copy_log_on", "i8"),
@@ -177,12 +189,18 @@ def _transfer_fields(regions: int, transfers: int) -> list[Field]:
         ("copy_log_overflow", "i8"),
         ("copy_log", "f8", (Axis(LOGGED, entries), 6), COUNTED),  # regions/copy_log.py
         ("transfer_end", "f8", (transfers,)),  # `wan_served` when it is complete
+        ("transfer_weight", "f8", (transfers,)),
+        ("transfer_since_s", "f8", (transfers,)),  # when it was decided
         ("wan_rate", "f8", links),  # bytes per second, from a region to another
-        ("wan_served", "f8", links),
-        ("wan_since_s", "f8", links),  # until when that is counted
-        ("wan_bytes", "f8", links),  # sent until then
-        ("wan_count", "i8", links),
-        ("wan_first", "i8", links),  # head of its transfers; -1 = none
+        ("wan_bytes", "f8", links),  # sent until `wan_since_s`
+        ("wan_left", "f8", links),  # bytes per second that a lane leaves, while flows are shared out
+        ("wan_served", "f8", lanes),
+        ("wan_since_s", "f8", lanes),  # until when that is counted
+        ("wan_flow", "f8", lanes),  # bytes per second that go over it now
+        ("wan_weight", "f8", lanes),  # of all its transfers
+        ("wan_count", "i8", lanes),
+        ("wan_first", "i8", lanes),  # head of its transfers; -1 = none
+        *[(name, "f8", (regions,)) for name in ends],  # bytes per second of all links of a region: caps; scratch
     ]
 
 

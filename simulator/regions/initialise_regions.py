@@ -21,7 +21,13 @@ NONE = -1
 
 
 def lay_regions(
-    s: np.void, topology: Topology, workload: Workload, every_s: float, tariff: Tariff | None = None
+    s: np.void,
+    topology: Topology,
+    workload: Workload,
+    every_s: float,
+    tariff: Tariff | None = None,
+    copy_time: str = "bandwidth",
+    copy_order: str = "equal",
 ) -> None:
     """Write the regions and what the jobs ask of them, after the cluster and the jobs; nobody has arrived.
 
@@ -31,6 +37,7 @@ def lay_regions(
         workload: with demands that fit.
         every_s: seconds from one look of the slow path to the next, the first at the first arrival; inf: none.
         tariff: what is paid for; None: nothing.
+        copy_time, copy_order: of `ClusterConfig`.
 
     Raises:
         InputError: they do not fit each other, a job fits no region, or a region holds less than lies there.
@@ -43,6 +50,7 @@ def lay_regions(
     _lay_links(s, topology)
     if tariff is not None:
         tariff.lay(s, topology, demands.gpu_types)
+    s["copy_published"], s["copy_urgent"] = copy_time == "published", copy_order == "urgent"
     s["tables_every_s"], s["tables_seen"] = every_s, -1
     s["course_s"] = COURSE_BIN_S
     if every_s < math.inf:  # the heap is empty
@@ -115,6 +123,7 @@ def _lay_tables(s: np.void, topology: Topology, demands: Demands) -> None:
     s["table_target"][:n] = s["table_reader"][:n] = s["table_transfer"][:n] = NONE
     s["table_copies"][:n] = tables.copies @ bits
     s["table_whole"][:n] = tables.whole_copies @ bits
+    s["table_high"][demands.history.table[demands.history.high[demands.history.owner]]] = 1
     s["table_wanted"][:n] = (tables.copies & ~at_home) @ bits
     s["table_complete"][:n] = 0 if tables.whole is None else (tables.whole & tables.copies & ~at_home) @ bits
     held = tables.held_bytes.sum(axis=0)
@@ -132,6 +141,9 @@ def _lay_links(s: np.void, topology: Topology) -> None:
     assert topology.lands is not None
     regions = topology.num_regions
     s["wan_rate"][:regions, :regions] = topology.lands.wan_bytes_per_s
+    ends = topology.lands.egress_bytes_per_s, topology.lands.ingress_bytes_per_s
+    s["egress_rate"][:regions], s["ingress_rate"][:regions] = ends
+    s["copies_coupled"] = np.isfinite(ends).any()
     s["wan_first"][:] = NONE
     s["wan_since_s"][:] = s["start_s"]
     pool = len(s["transfer_next"])

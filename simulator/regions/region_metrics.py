@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
 
 from ..record.plain import Plain
+from .copy_times import BINS
 from .spent import SPENT, spend
 
 
@@ -14,6 +18,33 @@ def type_seconds(s: np.void) -> dict[str, np.ndarray]:
     whole = s["type_gpus"][:types] * float(s["now_s"] - s["start_s"])
     held, down = s["type_held_s"][:types].copy(), s["type_down_s"][:types].copy()
     return {"all": whole, "held": held, "down": down, "free": whole - held - down}
+
+
+def copy_seconds(s: np.void, kind: int, shares: Sequence[float]) -> list[float]:
+    """How long complete copies of a kind (copy_times.py) took from the decision on, waits included.
+
+    Times are counted in bins, 16 to every power of two: a percentile is right to 7 %, and where bins hold many to less.
+
+    Args:
+        shares: of the copies, 0 to 1; 0.5 asks for the median.
+
+    Returns:
+        Seconds that so large a share did not exceed, each 1 at least; nan where there are no copies.
+    """
+    counts = s["copy_times"][kind]
+    if counts.sum() == 0:
+        return [math.nan] * len(shares)
+    octave, part = np.divmod(np.arange(len(counts) + 1), BINS)
+    edges = 2.0**octave * (1.0 + part / BINS)
+    reached = np.concatenate([[0.0], np.cumsum(counts) / counts.sum()])
+    return [float(np.interp(share, *_risen(reached, edges))) for share in shares]
+
+
+def _risen(reached: np.ndarray, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The points of a distribution where it rises: the ends of bins that hold anything."""
+    rises = np.diff(reached) > 0.0
+    ends = np.concatenate([[False], rises]) | np.concatenate([rises, [False]])
+    return reached[ends], edges[ends]
 
 
 def in_regions(s: np.void, gpu_compute_s: float, among: np.ndarray | None = None) -> dict[str, float]:

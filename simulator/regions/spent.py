@@ -6,6 +6,7 @@ when held, from the start on, containers and checkpoints included. Power does no
 
 from ..compiler.jit import entry, kernel
 from ..costs.meters import HOUR_S, integral_until
+from ..record.region_fields import LANES
 from .wan import left_bytes
 
 ENERGY_KWH, ENERGY_COST, CARBON_KG, EGRESS_COST, STORAGE_COST = 0, 1, 2, 3, 4
@@ -49,12 +50,13 @@ def _sent_bytes(s):
     """Bytes that have left a region for another: those of copies that were broken off, or are on the way, too."""
     sent = s.bytes_moved + s.bytes_wasted
     if s.n_transfers > 0:
-        for source in range(s.n_regions):
-            for target in range(s.n_regions):
-                transfer = s.wan_first[source, target]
-                while transfer >= 0:
-                    sent += s.transfer_bytes[transfer] - left_bytes(s, transfer)
-                    transfer = s.transfer_next[transfer]
+        for lane in range(LANES):
+            for source in range(s.n_regions):
+                for target in range(s.n_regions):
+                    transfer = s.wan_first[lane, source, target]
+                    while transfer >= 0:
+                        sent += s.transfer_bytes[transfer] - left_bytes(s, transfer)
+                        transfer = s.transfer_next[transfer]
     return sent
 
 

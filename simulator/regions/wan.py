@@ -1,61 +1,41 @@
 """Copies of tables on the way between regions (paper mast, Sec. 3.4), and the decisions about tables.
 
-A link from a region to another is shared equally by the copies on it, from event to event. A copy comes from the
-complete one with the fastest share of a link; if that region or its own fails, it begins again, from another copy or
-when there is one. Its room is taken when it is decided. A home moves when all of the table is there, and only then is
-the old home's copy deleted: a home is never empty.
+The copies on a link share it from event to event (wan_flow.py). A copy comes from the complete one with the
+fastest share of a link; if that region or its own fails, it begins again, from another copy or when there is one. Its
+room is taken when it is decided. A home moves when all of the table is there, and only then is the old home's copy
+deleted: a home is never empty.
 """
 
 import math
 
 from ..base.codes import DROP, MOVE, REPLICATE
 from ..compiler.jit import kernel
-from ..numerics.heap import schedule_event
+from ..record.region_fields import LANES
 from ..running.decision_log import log_table, note
 from .copy_log import ARRIVED, SENDS, SENT, give_up_room, log_copy, take_room
+from .copy_times import BULK, drawn_s, kind_of, note_time
 from .region_starts import note_copy
 from .table_copies import bytes_at, doom, readable, shrink, spare
-
-
-@kernel
-def _serve(s, source, target):
-    """Modify `s`: bring what a link has sent to date."""
-    elapsed = s.now_s - s.wan_since_s[source, target]
-    s.wan_since_s[source, target] = s.now_s
-    count = s.wan_count[source, target]
-    if count > 0 and elapsed > 0.0:
-        sent = elapsed * s.wan_rate[source, target]
-        s.wan_bytes[source, target] += sent
-        s.wan_served[source, target] += sent / count
-
-
-@kernel
-def _plan_link(s, source, target):
-    """Modify `s`: the next event of a link is the end of its first transfer."""
-    first = s.wan_first[source, target]
-    time_s = math.inf
-    if first >= 0:
-        left = max(0.0, s.transfer_end[first] - s.wan_served[source, target])
-        time_s = s.now_s + left * s.wan_count[source, target] / s.wan_rate[source, target]
-    schedule_event(s, s.first_link_event + source * s.stored_bytes.size + target, time_s)
+from .wan_flow import serve, share_link
 
 
 @kernel
 def left_bytes(s, transfer):
     """Bytes of a transfer that are not there yet."""
-    source, target = s.transfer_from[transfer], s.transfer_to[transfer]
+    lane, source, target = s.transfer_lane[transfer], s.transfer_from[transfer], s.transfer_to[transfer]
     if source < 0:
         return float(s.transfer_bytes[transfer])
-    count = s.wan_count[source, target]
-    sent = (s.now_s - s.wan_since_s[source, target]) * s.wan_rate[source, target] / count
-    left = s.transfer_end[transfer] - s.wan_served[source, target] - sent
-    return min(max(0.0, left), float(s.transfer_bytes[transfer]))
+    sent = (s.now_s - s.wan_since_s[lane, source, target]) * s.wan_flow[lane, source, target]
+    served = sent / s.wan_weight[lane, source, target]
+    left = s.transfer_end[transfer] - s.wan_served[lane, source, target] - served
+    return min(max(0.0, left * s.transfer_weight[transfer]), float(s.transfer_bytes[transfer]))
 
 
 @kernel
-def _source(s, table, target):
+def _source(s, table, target, lane):
     """The region from which a table is copied: with the fastest share of a link; -1 = there is none now.
 
+    Such a share counts the copies that do not come after it as equals, on the link and of what the region may send.
     Where all of the table is wanted, or of copies that are to be deleted, only if there is no other way.
     """
     is_whole = s.table_target[table] == target or s.table_complete[table] >> target & 1
@@ -66,27 +46,47 @@ def _source(s, table, target):
         return best
     for region in range(s.n_regions):
         if copies >> region & 1 and region != target:
-            share = s.wan_rate[region, target] / (s.wan_count[region, target] + 1)
+            share = s.wan_rate[region, target] / (_before(s, region, target, lane) + 1)
+            if s.egress_rate[region] < math.inf:
+                count = 0
+                for other in range(s.n_regions):
+                    count += _before(s, region, other, lane)
+                share = min(share, s.egress_rate[region] / (count + 1))
             if share > most:
                 best, most = region, share
     return best
 
 
 @kernel
+def _before(s, source, target, lane):
+    """Transfers on a link that do not come after those of a lane."""
+    count = 0
+    for other in range(lane + 1):
+        count += s.wan_count[other, source, target]
+    return count
+
+
+@kernel
 def _send(s, transfer):
     """Modify `s`: a transfer that waits begins, if there is a source."""
-    table, target = s.transfer_table[transfer], s.transfer_to[transfer]
-    source = _source(s, table, target)
-    if source < 0:
-        return
-    _serve(s, source, target)
-    if s.wan_count[source, target] == 0:
-        s.wan_served[source, target] = 0.0
+    source = _source(s, s.transfer_table[transfer], s.transfer_to[transfer], s.transfer_lane[transfer])
+    if source >= 0:
+        size = s.transfer_bytes[transfer]
+        log_copy(s, SENDS, s.transfer_table[transfer], source, s.transfer_to[transfer], size)
+        _enter(s, transfer, source, float(size))
+
+
+@kernel
+def _enter(s, transfer, source, left):
+    """Modify `s`: a transfer of which so many bytes are left is on a link, in its lane."""
+    lane, target = s.transfer_lane[transfer], s.transfer_to[transfer]
+    serve(s, lane, source, target)
+    if s.wan_count[lane, source, target] == 0:
+        s.wan_served[lane, source, target] = 0.0
     s.transfer_from[transfer] = source
-    log_copy(s, SENDS, table, source, target, s.transfer_bytes[transfer])
-    end = s.wan_served[source, target] + s.transfer_bytes[transfer]
+    end = s.wan_served[lane, source, target] + left / s.transfer_weight[transfer]
     s.transfer_end[transfer] = end
-    before, after = -1, s.wan_first[source, target]
+    before, after = -1, s.wan_first[lane, source, target]
     while after >= 0 and s.transfer_end[after] <= end:
         before, after = after, s.transfer_next[after]
     s.transfer_prev[transfer] = before
@@ -94,35 +94,76 @@ def _send(s, transfer):
     if before >= 0:
         s.transfer_next[before] = transfer
     else:
-        s.wan_first[source, target] = transfer
+        s.wan_first[lane, source, target] = transfer
     if after >= 0:
         s.transfer_prev[after] = transfer
-    s.wan_count[source, target] += 1
-    _plan_link(s, source, target)
+    s.wan_count[lane, source, target] += 1
+    _weigh(s, lane, source, target)
+    share_link(s, source, target)
+
+
+@kernel
+def _leave(s, transfer):
+    """Modify `s`: a transfer is on no link any more; returns the bytes that are left."""
+    lane, source, target = s.transfer_lane[transfer], s.transfer_from[transfer], s.transfer_to[transfer]
+    serve(s, lane, source, target)
+    left = left_bytes(s, transfer)
+    before, after = s.transfer_prev[transfer], s.transfer_next[transfer]
+    if before >= 0:
+        s.transfer_next[before] = after
+    else:
+        s.wan_first[lane, source, target] = after
+    if after >= 0:
+        s.transfer_prev[after] = before
+    s.wan_count[lane, source, target] -= 1
+    s.transfer_from[transfer] = -1
+    _weigh(s, lane, source, target)
+    share_link(s, source, target)
+    return left
+
+
+@kernel
+def _weigh(s, lane, source, target):
+    """Modify `s`: the weight of all transfers of a lane, summed anew so that nothing of one that has gone is left."""
+    if s.copy_published == 0:
+        s.wan_weight[lane, source, target] = s.wan_count[lane, source, target]
+        return
+    weight, transfer = 0.0, s.wan_first[lane, source, target]
+    while transfer >= 0:
+        weight += s.transfer_weight[transfer]
+        transfer = s.transfer_next[transfer]
+    s.wan_weight[lane, source, target] = weight
 
 
 @kernel
 def _halt(s, transfer):
     """Modify `s`: a transfer is on no link any more, and waits; returns the bytes that it had sent."""
-    source, target = s.transfer_from[transfer], s.transfer_to[transfer]
-    if source < 0:
+    if s.transfer_from[transfer] < 0:
         return 0.0
-    _serve(s, source, target)
-    sent = s.transfer_bytes[transfer] - left_bytes(s, transfer)
-    log_copy(s, SENT, s.transfer_table[transfer], source, target, sent)
-    before, after = s.transfer_prev[transfer], s.transfer_next[transfer]
-    if before >= 0:
-        s.transfer_next[before] = after
-    else:
-        s.wan_first[source, target] = after
-    if after >= 0:
-        s.transfer_prev[after] = before
-    s.wan_count[source, target] -= 1
-    s.transfer_from[transfer] = -1
-    _plan_link(s, source, target)
-    if s.table_doomed[s.transfer_table[transfer]]:
+    table, source, target = s.transfer_table[transfer], s.transfer_from[transfer], s.transfer_to[transfer]
+    sent = s.transfer_bytes[transfer] - _leave(s, transfer)
+    log_copy(s, SENT, table, source, target, sent)
+    if s.table_doomed[table]:
         s.sweep = 1
     return sent
+
+
+@kernel
+def urge(s, job):
+    """Modify `s`: copies on the way of the tables of a workload that waits for data go first from now on."""
+    if s.copy_urgent == 0:
+        return
+    first = s.first_read[job]
+    for use in range(first, first + s.n_reads[job]):
+        transfer = s.table_transfer[s.read_table[use]]
+        while transfer >= 0:
+            if s.transfer_lane[transfer] > 0:
+                source = s.transfer_from[transfer]
+                left = _leave(s, transfer) if source >= 0 else 0.0
+                s.transfer_lane[transfer] = 0
+                if source >= 0:
+                    _enter(s, transfer, source, left)
+            transfer = s.transfer_after[transfer]
 
 
 @kernel
@@ -160,6 +201,11 @@ def _begin(s, table, region, size):
     s.transfer_from[transfer] = -1
     s.transfer_to[transfer] = region
     s.transfer_bytes[transfer] = s.transfer_room[transfer] = size
+    kind = kind_of(s, table)
+    s.transfer_kind[transfer] = kind
+    s.transfer_lane[transfer] = 1 if s.copy_urgent and kind == BULK else 0
+    s.transfer_weight[transfer] = size / drawn_s(s, table, region, kind) if s.copy_published else 1.0
+    s.transfer_since_s[transfer] = s.now_s
     s.transfer_after[transfer] = s.table_transfer[table]
     s.table_transfer[table] = transfer
     take_room(s, table, region, size)
@@ -179,6 +225,7 @@ def _complete(s, transfer):
     """Modify `s`: all bytes of a transfer are there."""
     table, region = s.transfer_table[transfer], s.transfer_to[transfer]
     s.bytes_moved += s.transfer_bytes[transfer]
+    note_time(s, s.transfer_kind[transfer], s.now_s - s.transfer_since_s[transfer])
     _halt(s, transfer)
     log_copy(s, ARRIVED, table, -1, region, s.transfer_bytes[transfer])
     held = s.replica_size[table] if s.table_copies[table] >> region & 1 else 0
@@ -218,15 +265,17 @@ def _go_on(s, table):
 
 
 @kernel
-def end_transfers(s, link):
-    """Modify `s`: the first transfer of a link, and who ends with it, are complete."""
-    source, target = link // s.stored_bytes.size, link % s.stored_bytes.size
-    _serve(s, source, target)
-    first = s.wan_first[source, target]
-    s.wan_served[source, target] = s.transfer_end[first]
-    while first >= 0 and s.transfer_end[first] <= s.wan_served[source, target]:
+def end_transfers(s, event):
+    """Modify `s`: the first transfer of a lane of a link, and who ends with it, are complete."""
+    regions = s.stored_bytes.size
+    target = event % regions
+    lane, source = event // regions // regions, event // regions % regions
+    serve(s, lane, source, target)
+    first = s.wan_first[lane, source, target]
+    s.wan_served[lane, source, target] = s.transfer_end[first]
+    while first >= 0 and s.transfer_end[first] <= s.wan_served[lane, source, target]:
         _complete(s, first)
-        first = s.wan_first[source, target]
+        first = s.wan_first[lane, source, target]
 
 
 @kernel
@@ -239,10 +288,11 @@ def stop_transfers(s, region):
 
 @kernel
 def _stop_link(s, source, target):
-    while s.wan_first[source, target] >= 0:
-        transfer = s.wan_first[source, target]
-        s.bytes_wasted += _halt(s, transfer)
-        _send(s, transfer)
+    for lane in range(LANES):
+        while s.wan_first[lane, source, target] >= 0:
+            transfer = s.wan_first[lane, source, target]
+            s.bytes_wasted += _halt(s, transfer)
+            _send(s, transfer)
 
 
 @kernel

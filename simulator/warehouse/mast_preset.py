@@ -13,6 +13,7 @@ and in proportion for others.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -39,6 +40,8 @@ def mast(
     largest_cluster: int | None = None,
     storage_tb: float | None = None,
     wan_gbps: float | None = None,
+    egress_gbps: float | None = None,
+    ingress_gbps: float | None = None,
     seed: int = 0,
 ) -> Topology:
     """Regions with uneven hardware, storage and links between them, as paper mast, Sec. 2, Figure 2, describes them.
@@ -47,14 +50,17 @@ def mast(
     GPU types are V100, A100 and H100. `regions`: 1 to 64. `gpus`: of all, a multiple of 8. `cpu_machines`: of all;
     none: as many as GPUs. `largest_cluster`: its GPUs; none: a region of the mean size has three, of 32 to 1,024.
     `storage_tb`: of all regions; none: 0.2 a GPU. `wan_gbps`: from each region to each other; none: 0.08 x gpus /
-    regions. `seed`: of the shares and of which region has which type.
+    regions. `egress_gbps`, `ingress_gbps`: of all links from a region together, and to it; none: as much as each has.
+    `seed`: of the shares and of which region has which type.
 
     Raises:
         InputError: a parameter out of range, or too few GPUs for a machine of each type in each region that has it.
 
     Setting: mast, Figure 2; Sec. 2.
     """
-    return mast_world(regions, gpus, cpu_machines, largest_cluster, storage_tb, wan_gbps, seed).topology()
+    world = mast_world(regions, gpus, cpu_machines, largest_cluster, storage_tb, wan_gbps, seed)
+    ends = _caps("egress_gbps", egress_gbps, regions), _caps("ingress_gbps", ingress_gbps, regions)
+    return replace(world, egress_bytes_per_s=ends[0], ingress_bytes_per_s=ends[1]).topology()
 
 
 def mast_world(
@@ -129,6 +135,13 @@ def apportioned(total: int, weights: np.ndarray, least: int) -> np.ndarray:
     return whole + least
 
 
+def _caps(name: str, gbps: float | None, regions: int) -> np.ndarray:
+    """The same cap for each region, bytes a second; none: inf."""
+    if gbps is not None:
+        _check_amount(name, gbps)
+    return np.full(regions, math.inf if gbps is None else gbps * GIGABIT)
+
+
 def _check(regions: int, gpus: int, cpus: int, largest_cluster: int, storage_tb: float, wan_gbps: float) -> None:
     wholes = {
         "regions": (regions, 1, MOST_REGIONS),
@@ -142,6 +155,10 @@ def _check(regions: int, gpus: int, cpus: int, largest_cluster: int, storage_tb:
     for name, value in (("gpus", gpus), ("largest_cluster", largest_cluster)):
         if value % MACHINE_GPUS:
             raise InputError(f"topology mast: {name}={value}; expected a multiple of {MACHINE_GPUS}, as machines have")
-    for name, amount in (("storage_tb", storage_tb), ("wan_gbps", wan_gbps)):
-        if not 0 < amount <= 1e6:
-            raise InputError(f"topology mast: {name}={amount:g}; expected a number above 0, up to 1e6")
+    _check_amount("storage_tb", storage_tb)
+    _check_amount("wan_gbps", wan_gbps)
+
+
+def _check_amount(name: str, amount: float) -> None:
+    if not 0 < amount <= 1e6:
+        raise InputError(f"topology mast: {name}={amount:g}; expected a number above 0, up to 1e6")

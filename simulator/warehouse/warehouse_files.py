@@ -12,6 +12,8 @@ The schema (what has a value here is optional and that is its default; names mus
       - name: east
         storage_tb: 5000
         fault_group: east            # its own name; a copy for disasters lies in another group
+        egress_gbps: 800             # of all links from it together; left out: as much as each has
+        ingress_gbps: 800            # of all links to it
         clusters:
           - {name: a, gpu_type: A100, gpu_machines: 100, gpus_per_machine: 8, cpu_machines: 0, machines_per_rack: 16}
     apps:                            # applications; CPU hours a day by region, 0 where none are given
@@ -133,6 +135,10 @@ def _world(spec: Any, source: str, name: str) -> World:
     for link in spec.links:
         ends = [_code(end, regions, f"region of {source}: links") for end in (link.from_, link.to)]
         wan[ends[0], ends[1]] = link.gbps * GIGABIT
+    caps = {}
+    for what in ("egress", "ingress"):
+        gbps = [getattr(region, f"{what}_gbps") or np.inf for region in spec.regions]
+        caps[f"{what}_bytes_per_s"] = np.array(gbps) * GIGABIT
     try:
         return World(
             name=spec.name or name,
@@ -142,6 +148,7 @@ def _world(spec: Any, source: str, name: str) -> World:
             storage_bytes=np.array([round(region.storage_tb * TERABYTE) for region in spec.regions], np.int64),
             wan_bytes_per_s=wan,
             fault_group=np.array([groups.setdefault(group, len(groups)) for group in named], np.int64),
+            **caps,
         )
     except InputError as error:
         raise InputError(f"{source}: {error}") from None

@@ -37,6 +37,8 @@ class Region(_Strict):
     name: Text
     storage_tb: Terabytes
     fault_group: Text | None = None
+    egress_gbps: Speed | None = None
+    ingress_gbps: Speed | None = None
     clusters: list[Cluster]
 
 

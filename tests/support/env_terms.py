@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import gymnasium
+import numpy as np
 
 from clustergym import policies
 from clustergym.simulator.elastic.applications import fitted_applications
@@ -208,11 +209,24 @@ TERMS: dict[str, Terms] = {
             "every instant": {"skip_idle": False, "reward": "slowdown", "order": "shortest", "round": 34.0},
             "anybody leaves": {"preempts": "any", "order": "shortest"},
             "tables move": {"tables": "tetris-v2", "tables_every_s": 600.0, "reward": "makespan"},
+            "drawn copies": {
+                "topology": geo_small.small_topology(egress_bytes_per_s=np.full(3, 1e7)),
+                "tables": "tetris-v2",
+                "tables_every_s": 600.0,
+                "copy_time": "published",
+                "copy_order": "urgent",
+            },
         },
         random={"workload": geo_small.random_workload(3)},
         unmasked=({"workload": geo_small.random_workload(7), "mtbf_s": 30_000.0}, 1500),
         settings={
             "default": {"workload": geo_small.random_workload(11, jobs=60)},
+            "drawn copies": {
+                "topology": geo_small.small_topology(egress_bytes_per_s=np.full(3, 1e7)),
+                "workload": geo_small.random_workload(15),
+                "copy_time": "published",
+                "copy_order": "urgent",
+            },
             "another slow half": {
                 "workload": geo_small.random_workload(12, jobs=60),
                 "tables": "tetris-v2",

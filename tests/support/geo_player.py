@@ -207,42 +207,61 @@ def _check_units(simulator):
 
 
 def _check_links(s, regions, stored):
-    """Modify `stored`: add what is on the way. What was sent is what arrived, was wasted, or is on its way."""
-    sent = 0.0
-    for source in range(regions):
-        for target in range(regions):
-            count, transfer, before = 0, int(s.wan_first[source, target]), -np.inf
-            since = float(s.now_s - s.wan_since_s[source, target])
-            sent += float(s.wan_bytes[source, target])
-            while transfer >= 0:
-                assert s.transfer_end[transfer] >= before
-                before = s.transfer_end[transfer]
-                count += 1
-                transfer = int(s.transfer_next[transfer])
-            assert count == s.wan_count[source, target]
-            if count:
-                sent += since * float(s.wan_rate[source, target])
+    """Modify `stored`: add what is on the way. What was sent is what arrived, was wasted, or is on its way.
+
+    No link, and no region, sends or receives more than it may, now and since the beginning.
+    """
+    flows, sent = np.zeros((regions, regions)), s.wan_bytes[:regions, :regions].copy()
+    for lane, source, target in np.ndindex(s.wan_count.shape[0], regions, regions):
+        count, transfer, before, weight = 0, int(s.wan_first[lane, source, target]), -np.inf, 0.0
+        while transfer >= 0:
+            assert s.transfer_end[transfer] >= before and s.transfer_lane[transfer] == lane
+            before = s.transfer_end[transfer]
+            weight += float(s.transfer_weight[transfer])
+            count += 1
+            transfer = int(s.transfer_next[transfer])
+        assert count == s.wan_count[lane, source, target] and (lane == 0 or count == 0 or s.copy_urgent)
+        if count:
+            assert np.isclose(weight, s.wan_weight[lane, source, target], rtol=1e-12)
+            flow = float(s.wan_flow[lane, source, target])
+            assert flow >= 0.0 and (not s.copy_published or flow <= weight * (1.0 + 1e-9))
+            flows[source, target] += flow
+            sent[source, target] += float(s.now_s - s.wan_since_s[lane, source, target]) * flow
+    ends = s.egress_rate[:regions], s.ingress_rate[:regions]
+    elapsed_s = s.now_s - s.start_s
+    for taken, longest in ((flows, 1.0), (sent, elapsed_s)):
+        most = 1.0 + 1e-9
+        assert (taken <= s.wan_rate[:regions, :regions] * longest * most + 1e-3).all()
+        for axis, rate in zip((1, 0), ends, strict=True):
+            limited = np.isfinite(rate)
+            assert (taken.sum(axis=axis)[limited] <= rate[limited] * longest * most + 1e-3).all()
     total = 0.0
     on_the_way = 0
     for table in range(int(s.n_tables)):
         transfer = int(s.table_transfer[table])
         while transfer >= 0:
             on_the_way += 1
-            stored[s.transfer_to[transfer]] += s.transfer_room[transfer]
-            source, target = int(s.transfer_from[transfer]), int(s.transfer_to[transfer])
+            target, source = int(s.transfer_to[transfer]), int(s.transfer_from[transfer])
+            stored[target] += s.transfer_room[transfer]
             if source >= 0:
-                since = float(s.now_s - s.wan_since_s[source, target]) * s.wan_rate[source, target]
-                served = s.wan_served[source, target] + since / s.wan_count[source, target]
-                total += s.transfer_bytes[transfer] - (s.transfer_end[transfer] - served)
+                place = int(s.transfer_lane[transfer]), source, target
+                since = float(s.now_s - s.wan_since_s[place]) * s.wan_flow[place]
+                served = s.wan_served[place] + since / s.wan_weight[place]
+                total += s.transfer_bytes[transfer] - (s.transfer_end[transfer] - served) * s.transfer_weight[transfer]
             transfer = int(s.transfer_after[transfer])
     assert on_the_way == s.n_transfers
-    assert np.isclose(sent, total + s.bytes_moved + s.bytes_wasted, rtol=1e-9, atol=1.0)
+    assert np.isclose(sent.sum(), total + s.bytes_moved + s.bytes_wasted, rtol=1e-9, atol=1.0)
 
 
-def random_run(seed, jobs=25):
-    """A simulator at its first decision point; machines and regions fail for most seeds, replicas of some are small."""
+def random_run(seed, jobs=25, **copies):
+    """A simulator at its first decision point; machines and regions fail for most seeds, replicas of some are small.
+
+    `copies` are caps of the regions, and options of the simulator.
+    """
+    caps = {name: copies.pop(name) for name in ("egress_bytes_per_s", "ingress_bytes_per_s") if name in copies}
+    topology = geo_small.small_topology(**caps)
     failures = Failures(20_000.0 if seed % 2 else np.inf, 600.0, 300.0, 3000.0, 300.0) if seed % 3 else None
-    simulator = Simulator(geo_small.small_topology(), failures=failures, tables_every_s=300.0)
+    simulator = Simulator(topology, failures=failures, tables_every_s=300.0, **copies)
     workload = geo_small.random_workload(seed, jobs)
     shares = np.full(len(workload.geo.tables.size_bytes), 0.25 if seed % 4 > 1 else 1.0)
     tables = replace(workload.geo.tables, read_share=shares)

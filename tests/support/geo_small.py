@@ -6,6 +6,8 @@ Links have 8 Gbps, 1e9 bytes a second; 100 Gbps is 12.5e9. A table of 0.1 TB tak
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from clustergym.simulator.cluster.region_hardware import LEVELS, NO_GPU, Clusters, World
@@ -39,8 +41,8 @@ def small_world() -> World:
     )
 
 
-def small_topology() -> Topology:
-    return small_world().topology()
+def small_topology(**caps: np.ndarray) -> Topology:
+    return replace(small_world(), **caps).topology()
 
 
 def small_tables() -> Tables:
