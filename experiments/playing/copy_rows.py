@@ -18,7 +18,7 @@ COPY_COLUMNS = ("table", "from", "to", "bytes", "stored_bytes", "start_s", "end_
 
 @dataclass
 class _Copy:
-    """A row: `sent` bytes came from `source` (None: from nowhere) until `end_s`; `stored` lie there until `dropped_s`."""
+    """A row: `sent` bytes came from `source` (None: nowhere) until `end_s`; `stored` lie there until `dropped_s`."""
 
     table: int
     source: int | None
