@@ -196,6 +196,18 @@ POLICIES: dict[str, Entry] = {
         (GEO,),
         ("scope",),
     ),
+    "cheapest": Entry(
+        ".mast.cheapest:priced_scheduler",
+        "MAST where electricity is cheapest; holds a workload for a cheaper hour while its start SLO allows",
+        (GEO,),
+        ("cheapest",),
+    ),
+    "greenest": Entry(
+        ".mast.cheapest:priced_scheduler",
+        "MAST where electricity has the least carbon; holds a workload for a greener hour while its start SLO allows",
+        (GEO,),
+        ("greenest",),
+    ),
     "static": Entry(
         ".tetris.tetris:static",
         "V0 of paper mast: tables stay where users put them; copies for disasters",

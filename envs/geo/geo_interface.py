@@ -139,12 +139,21 @@ class GeoInterface(PythonStepInterface):
         w = self.plain
         w["focus"], w["guided_job"], w["guided_cluster"] = NO_JOB, NO_JOB, NO_CLUSTER
         self._show()
+        self._let_expert_hold()
         self.is_expert_only = bool(self.turns) and self._candidate(self.turns[0]) is None
         if self.is_expert_only:
             turn = self.turns[0]
             w["focus"] = w["guided_job"] = turn.job
             w["guided_cluster"], w["guided_way"] = turn.cluster, turn.way
             self._show()
+            self._let_expert_hold()
+
+    def _let_expert_hold(self) -> None:
+        """The expert may hold a workload until a certain time even where nothing else is to come."""
+        if self.turns and self.turns[0].ends_by_itself:
+            found = candidate_of(self.window, *self.turns[0].choice)
+            if found:
+                self._mask[found] = 1
 
     def _show(self) -> None:
         records, regions, ranking = self.simulator.records, self._regions, self._ranking

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ...simulator.base.decisions import Decision, Hold, Preempt, Start
-from ...simulator.base.errors import InvalidDecision
 from ...simulator.engine.view import ClusterView
 from .geo_window import AS_IT_IS, IN_PLACE_OF_OTHERS, NO_CLUSTER
 
@@ -32,15 +31,17 @@ class WorkloadDecision:
         """What an action says of it."""
         return self.job, self.cluster, self.way
 
+    @property
+    def ends_by_itself(self) -> bool:
+        """Whether it holds a workload until a certain time, so that something comes whatever else does."""
+        last = self.decisions[-1]
+        return isinstance(last, Hold) and last.until_s is not None
+
 
 def workload_decisions_of(
     view: ClusterView, decisions: Iterable[Decision]
 ) -> tuple[list[WorkloadDecision], list[Decision]]:
-    """The turns that decisions of one instant come to, and the decisions after the last of them.
-
-    Raises:
-        InvalidDecision: a hold until a certain time, or what no environment of regions knows.
-    """
+    """The turns that decisions of one instant come to, and the decisions after the last of them."""
     topology = view.topology
     turns: list[WorkloadDecision] = []
     before: list[Decision] = []
@@ -52,8 +53,6 @@ def workload_decisions_of(
             turns.append(WorkloadDecision(decision.job, cluster, way, tuple(before)))
             before = []
         elif isinstance(decision, Hold):
-            if decision.until_s is not None:
-                raise InvalidDecision(f"{decision!r}: this environment holds workloads until units are freed")
             turns.append(WorkloadDecision(decision.job, NO_CLUSTER, AS_IT_IS, tuple(before)))
             before = []
     return turns, before

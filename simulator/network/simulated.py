@@ -50,6 +50,7 @@ class Simulated(Protocol):
     """One cluster with one workload; `Simulator` (engine.py) is one, and says what its attributes are."""
 
     runs: int
+    config: Any
 
     @property
     def topology(self) -> Topology:

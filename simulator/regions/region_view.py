@@ -13,6 +13,7 @@ from .initialise_regions import parts_of
 from .region_calls import candidate_regions, lay_projected, left_bytes, missing_bytes
 
 if TYPE_CHECKING:
+    from ..costs.electricity import Electricity
     from ..warehouse.demands import Demands
     from ..warehouse.warehouse import Warehouse
 
@@ -44,6 +45,12 @@ class RegionView(RecordView):
         """The record, where there are regions."""
         _ = self.demands
         return self._simulator.plain.record
+
+    @property
+    def electricity(self) -> Electricity | None:
+        """Price and carbon intensity of electricity by region and hour, those to come too; None: nobody has said."""
+        tariff = self._simulator.config.tariff
+        return None if tariff is None else tariff.electricity(self._simulator.topology)
 
     @property
     def up_regions(self) -> list[int]:

@@ -13,8 +13,8 @@ from clustergym import policies
 from clustergym.envs.geo.geo_interface import GeoInterface
 from clustergym.envs.geo.observation import REGIONS
 from clustergym.envs.rendering.ansi import draw_ansi
-from clustergym.simulator.base.decisions import Advance, Hold, Preempt, Replicate, Start
-from clustergym.simulator.base.errors import InputError, InvalidDecision
+from clustergym.simulator.base.decisions import Hold, Preempt, Replicate, Start
+from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.workloads import Workload
 from clustergym.tests.support.env_terms import differences
@@ -293,15 +293,26 @@ def test_lessons_are_what_an_agent_sees_and_can_do():
     assert sum(known_at_all) > 0.8 * len(known_at_all)
 
 
-def test_a_hold_until_a_certain_time_is_one_sentence():
-    class Odd(policies.Policy):
-        def decide(self, view):
-            return Hold(int(view.queue[0]), view.now_s + 5.0) if len(view.queue) else Advance()
+def test_a_policy_may_hold_until_a_certain_time():
+    """Also where nothing else is to come; its action is the one that holds, and the time is the policy's."""
 
-    env = geo()
+    class Odd(policies.Policy):
+        def __init__(self):
+            self.name, self.until_s = "odd", 50_000.0
+
+        def decide(self, view):
+            if len(view.queue) and view.now_s < self.until_s:
+                return Hold(int(view.queue[0]), self.until_s)
+            return policies.make("mast").decide(view)
+
+    env, odd = geo(), Odd()
     env.reset(seed=0)
-    with pytest.raises(InvalidDecision, match="holds workloads until units are freed"):
-        Odd().act(env)
+    ended = False
+    while not ended:
+        _, _, ended, _, info = env.step(odd.act(env))
+        assert not info["invalid_action"]
+    first = env.simulator.jobs()["first_start_s"]
+    assert first.min() >= 50_000.0 and info["metrics"]["jobs_finished"] == len(first)
 
 
 def test_an_interface_sees_on_any_simulator_what_the_environment_sees():

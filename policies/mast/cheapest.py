@@ -1,0 +1,141 @@
+"""`cheapest` and `greenest`: a workload runs where electricity is cheapest, or has the least carbon, and waits for it.
+
+At every pass of MAST each pending workload, in its turn, goes to the one region, of those with its tables, where the
+present hour costs least and its parts find free units now; if they do in none, to the cheapest of all, where it may
+stop others. Before its first start it is held while a cheaper hour, in any of these regions, begins early enough: no
+later than its level lets it wait (its start SLO), and no later than `forecast_h` after its arrival. It is held until
+the cheapest of these hours.
+
+The forecast is the table of prices itself: it is never wrong, which no real one is. The price of the hour of a start
+counts alone, as nobody tells these policies how long a workload runs; traffic and storage do not count. Where no
+prices are given every hour costs the same: then they are `mast`. They are baselines of our own, not of paper mast.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...simulator.base.decisions import Decision, Hold
+from ...simulator.base.errors import InputError
+from ...simulator.costs.electricity import Electricity
+from ...simulator.engine.view import ClusterView
+from ...simulator.regions.region_view import regions_in
+from ..two_paths import SCAN_S, SLOW, Paths
+from .auction import Queue
+from .mast import Binding, Passes, paths
+
+HOUR_S = 3600.0
+FORECAST_H = 24.0
+
+
+class PriceBinding(Binding):
+    """Leaves each workload the region that costs least now, or none, if it is to be held.
+
+    Args:
+        by_carbon: whether carbon counts, not the price.
+        forecast_s: how long after its arrival a workload is held at most, seconds >= 0.
+        scan_s: seconds from an hour's beginning to the pass that it is sure of.
+
+    Attributes:
+        holds: who is to be held, and until when, as last bound.
+    """
+
+    def __init__(self, by_carbon: bool, forecast_s: float, scan_s: float) -> None:
+        super().__init__(to_cluster=False)
+        self._by_carbon, self._forecast_s, self._scan_s = by_carbon, forecast_s, scan_s
+        self.holds: list[Hold] = []
+
+    def bind(self, view: ClusterView, queue: Queue, pending: int) -> None:
+        """See `Binding`."""
+        self.holds = []
+        table: Electricity | None = view.electricity
+        if table is None:
+            return
+        values = table.carbon_g_per_kwh if self._by_carbon else table.price_per_mwh
+        hour, free = math.floor(view.now_s / HOUR_S), view.free_by_cluster.copy()
+        for job in queue.job[:pending].tolist():
+            regions = regions_in(queue.bits[job])
+            if not regions:
+                continue
+            until_s = self._cheaper_s(view, job, values[regions], hour)
+            if until_s is not None:
+                self.holds.append(Hold(job, until_s))
+                queue.bits[job] = 0
+                continue
+            order = sorted(regions, key=lambda region: (values[region, hour % table.hours], region))
+            found = next((region for region in order if _takes(view, free, job, region)), order[0])
+            queue.bits[job] = 1 << found
+
+    def memory(self, simulator: Any) -> None:
+        """Nothing: a pass depends on the view alone."""
+
+    def recall(self, simulator: Any, memory: Any) -> None:
+        """Nothing."""
+
+    def _cheaper_s(self, view: ClusterView, job: int, values: np.ndarray, hour: int) -> float | None:
+        """When the cheapest hour begins that a workload may wait for; None: there is no cheaper one than the present.
+
+        `values`: float64 (regions, hours), of those where it may run.
+        """
+        s = view.record
+        if s["starts"][job] > 0:
+            return None
+        limit_s = float(view.demands.slo_s[view.level(job)])
+        last_s = float(s["arrival_s"][job]) + min(limit_s, self._forecast_s) - self._scan_s
+        ahead = np.arange(hour + 1, math.floor(last_s / HOUR_S) + 1)
+        if len(ahead) == 0:
+            return None
+        hours = values.shape[1]
+        best = values[:, ahead % hours].min(axis=0)
+        if best.min() >= values[:, hour % hours].min():
+            return None
+        return float(ahead[int(best.argmin())]) * HOUR_S
+
+
+def _takes(view: ClusterView, free: np.ndarray, job: int, region: int) -> bool:
+    """Modify `free`, int64 (clusters,): a workload takes the first clusters of a region with room; False: none have."""
+    topology, left = view.topology, free.copy()
+    here = np.flatnonzero(np.asarray(topology.cluster_region) == region).tolist()
+    for kind, units in sorted(view.parts(job), key=lambda part: -part[1]):
+        found = [one for one in here if topology.cluster_gpu_type[one] == kind and left[one] >= units]
+        if not found:
+            return False
+        left[found[0]] -= units
+    free[:] = left
+    return True
+
+
+class PricedPasses(Passes):
+    """MAST's passes, in which workloads are held for cheaper hours; the arguments are those of `Passes`."""
+
+    _binding: PriceBinding
+
+    def why(self, view: ClusterView, decision: Decision) -> str:
+        """See `Passes`; of a hold what is waited for."""
+        if isinstance(decision, Hold):
+            return "a cheaper hour comes early enough"
+        return super().why(view, decision)
+
+    def _place(self, view: ClusterView) -> list[Decision]:
+        return [*super()._place(view), *self._binding.holds] if self._pending else []
+
+
+def priced_scheduler(name: str, slow: str = SLOW, scan_s: float = SCAN_S, forecast_h: float = FORECAST_H) -> Paths:
+    """`cheapest`, or `greenest`.
+
+    Args:
+        name: which.
+        slow: the policy that places tables, or `none`.
+        scan_s: seconds from one pass over the queue to the next; 0: at every event.
+        forecast_h: hours after its arrival that a workload is held at most, 0 (never) to 8,760.
+
+    Raises:
+        InputError: a number out of range.
+    """
+    if not 0.0 <= forecast_h <= 8760.0:
+        raise InputError(f"policy {name}: forecast_h = {forecast_h:g}: expected hours from 0 to 8,760")
+    binding = PriceBinding(name == "greenest", forecast_h * HOUR_S, scan_s)
+    return paths(name, PricedPasses(name, binding=binding, scan_s=scan_s), slow)
