@@ -10,6 +10,7 @@ from ...simulator.configuration.network_choice import Network
 from ...simulator.engine.simulator import Decider
 from ...simulator.workloads import Workload
 from ..python_step import PythonStepEnv
+from ..reward import weigh
 from ..vector import ClusterVectorEnv
 from .geo_interface import ROUND_S, TABLES, GeoInterface
 
@@ -68,6 +69,8 @@ class GeoEnv(PythonStepEnv):
         region_mtbf_s, region_mttr_s: outages of regions; 0: none.
         prices, watts, egress_per_gb, storage_per_tb_month: what electricity, traffic and storage cost
             (simulator/costs/tariff.py); metrics then say what was spent. None: nothing is said of costs.
+        cost_weight, carbon_weight: with prices, what a reward that has a name is charged for each $ and for each kg of
+            CO2 (envs/reward.py); 0: nothing.
         render_mode: `ansi`, `rgb_array` or `human`.
 
     Raises:
@@ -91,6 +94,8 @@ class GeoEnv(PythonStepEnv):
         running_slots: int = 16,
         order: str = "priority",
         skip_idle: bool = True,
+        cost_weight: float = 0.0,
+        carbon_weight: float = 0.0,
         **given: Any,
     ) -> None:
         config, manner = self.configured(topology, network, given)
@@ -105,6 +110,7 @@ class GeoEnv(PythonStepEnv):
             skip_idle=skip_idle,
             horizon_s=config.horizon_s,
         )
+        weigh(interface.window, config.tariff, manner.reward, cost_weight, carbon_weight)
         super().__init__(config.build(interface.clock), interface, workload, manner)
 
 
