@@ -20,6 +20,11 @@ then on, or from its arrival; after too many decisions as if they did so one aft
 first takes nothing for granted that time did not allow; the second is worse than any play that gets on, so nobody gains
 by not getting on. Where both cut it off at once, it is the horizon that does.
 
+Over regions with prices (simulator/costs/tariff.py) `cost_weight` and `carbon_weight` take something off beside a name: so
+much for each $ of energy, traffic and storage, and for each kg of CO2, whoever causes them; over the episode that is
+cost_weight x `cost_total` + carbon_weight x `carbon_kg` of its metrics. What jobs that are left would still spend is
+not charged.
+
 `reward=` takes a function beside a name, or its word `py:FILE.py:NAME`:
 
     def fewer_waiting(before, after):
@@ -34,7 +39,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -45,9 +50,13 @@ from ..simulator.files.own_code import is_own, own
 from ..simulator.lifecycle.lifecycle import isolated_s
 from ..simulator.numerics.rounding import SAME_INSTANT
 from ..simulator.record.feature_groups import has_regions
+from ..simulator.regions.spent import CARBON_KG, EGRESS_COST, ENERGY_COST, STORAGE_COST, count_spent
 from ..simulator.rules.orders import left_now
 from ..simulator.running.deadlines import late_now
 from .snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from ..simulator.costs.tariff import Tariff
 
 JCT, MAKESPAN, SLOWDOWN, SLO = 0, 1, 2, 3
 REWARDS = {"jct": JCT, "makespan": MAKESPAN, "slowdown": SLOWDOWN, "slo": SLO}
@@ -61,6 +70,23 @@ def total_cost(s, w, reference):
 
     `reference`: when the jobs finish in the reference's run, seconds, ascending; see `reference_integral`.
     """
+    cost = _named_cost(s, w, reference)
+    return cost + _spent_cost(s, w) if has_regions(s) else cost
+
+
+@kernel
+def _spent_cost(s, w):
+    """What is charged for energy, traffic and storage, and for carbon; 0 where they have no weight."""
+    if w.cost_weight == 0.0 and w.carbon_weight == 0.0:
+        return 0.0
+    count_spent(s)
+    dollars = s.spent[ENERGY_COST] + s.spent[EGRESS_COST] + s.spent[STORAGE_COST]
+    return w.reward_scale * (w.cost_weight * dollars + w.carbon_weight * s.spent[CARBON_KG])
+
+
+@kernel
+def _named_cost(s, w, reference):
+    """Modify the reference's place in `w`: `total_cost` of the reward's name alone."""
     kind = w.reward_kind
     if kind == JCT:
         return s.active_integral - reference_integral(s, w, reference) if w.ref_on else s.active_integral
@@ -106,7 +132,7 @@ def cut_cost(s, w, reference):
             cost += s.arrival_s[job] - s.start_s
         for place in range(w.ref_jobs):
             cost -= reference[place] - s.start_s
-        return cost
+        return cost + _spent_cost(s, w) if has_regions(s) else cost
     return total_cost(s, w, reference) + cost
 
 
@@ -162,6 +188,23 @@ def reward_scale(s: np.void, kind: int, workload: str) -> float:
     if not limited:
         raise InputError(f"reward = 'slo': no job of workload {workload!r} {expected}")
     return float(limited)
+
+
+def weigh(window: Any, tariff: Tariff | None, reward: str | Reward, cost_weight: float, carbon_weight: float) -> None:
+    """Write into a window what is charged for a $ and for a kg of CO2.
+
+    Raises:
+        InputError: a weight that is no finite number, one where there are no prices, or beside a reward that does not
+            take any.
+    """
+    for name, value in (("cost_weight", cost_weight), ("carbon_weight", carbon_weight)):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise InputError(f"{name} = {value!r}: expected a finite number")
+        if value and tariff is None:
+            raise InputError(f"{name} = {value:g}: nothing is said of costs; expected prices, as prices='synthetic'")
+        if value and reward not in REWARDS:
+            raise InputError(f"{name} = {value:g}: expected a reward of {', '.join(REWARDS)}")
+    window.cost_weight, window.carbon_weight = cost_weight, carbon_weight
 
 
 def own_reward(reward: Any) -> Reward | None:

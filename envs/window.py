@@ -35,7 +35,7 @@ def common_fields() -> list[tuple[Any, ...]]:
     present = ("focus", "decisions", "can_act", "code", "begins", "owes", "waiting_shown", "running_shown")
     kinds = ("n_kinds",)  # of gangs, where the window shows some of each; see `_deal`
     reference = ("ref_on", "ref_jobs", "ref_arrived", "ref_done")  # see reward.py
-    floats = ("reward_scale", "log_horizon", "ref_end_s", "ref_arrived_s", "ref_done_s")
+    floats = ("cost_weight", "carbon_weight", "reward_scale", "log_horizon", "ref_end_s", "ref_arrived_s", "ref_done_s")
     step = ("cost", "began_s")  # when the present step began
     return [
         *[(name, "i8") for name in options + layout + present + kinds + reference],

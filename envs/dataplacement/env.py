@@ -13,7 +13,7 @@ from ...simulator.engine.simulator import Decider
 from ...simulator.workloads import Workload
 from ..outcome import REWARD
 from ..python_step import PythonStepEnv
-from ..reward import JCT, REWARDS
+from ..reward import JCT, REWARDS, weigh
 from ..vector import ClusterVectorEnv
 from .dataplacement_interface import QUOTA, SCHEDULER, DataPlacementInterface
 
@@ -72,6 +72,8 @@ class DataPlacementEnv(PythonStepEnv):
         copy_time: how long a copy of a table takes: as its share of the links allows (`bandwidth`), or a time drawn
             from those of paper mast (`published`). copy_order: copies on a link are equals (`equal`), or those on
             demand and for jobs of high priority go first (`urgent`).
+        cost_weight, carbon_weight: with prices, what a reward that has a name is charged for each $ and for each kg of
+            CO2 (envs/reward.py); 0: nothing.
         render_mode: `ansi`, `rgb_array` or `human`.
 
     Raises:
@@ -93,6 +95,8 @@ class DataPlacementEnv(PythonStepEnv):
         slots: int = 32,
         running_slots: int = 16,
         region_slots: int = 8,
+        cost_weight: float = 0.0,
+        carbon_weight: float = 0.0,
         **given: Any,
     ) -> None:
         config, manner = self.configured(topology, network, given)
@@ -104,6 +108,7 @@ class DataPlacementEnv(PythonStepEnv):
             running_slots=running_slots,
             horizon_s=config.horizon_s,
         )
+        weigh(interface.window, config.tariff, manner.reward, cost_weight, carbon_weight)
         super().__init__(config.build(interface.clock), interface, workload, manner)
 
     def play(self) -> bool:

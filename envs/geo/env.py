@@ -10,6 +10,7 @@ from ...simulator.configuration.network_choice import Network
 from ...simulator.engine.simulator import Decider
 from ...simulator.workloads import Workload
 from ..python_step import PythonStepEnv
+from ..reward import weigh
 from ..vector import ClusterVectorEnv
 from .geo_interface import ROUND_S, TABLES, GeoInterface
 
@@ -73,6 +74,8 @@ class GeoEnv(PythonStepEnv):
         copy_time: how long a copy of a table takes: as its share of the links allows (`bandwidth`), or a time drawn
             from those of paper mast (`published`). copy_order: copies on a link are equals (`equal`), or those on
             demand and for jobs of high priority go first (`urgent`).
+        cost_weight, carbon_weight: with prices, what a reward that has a name is charged for each $ and for each kg of
+            CO2 (envs/reward.py); 0: nothing.
         render_mode: `ansi`, `rgb_array` or `human`.
 
     Raises:
@@ -97,6 +100,8 @@ class GeoEnv(PythonStepEnv):
         order: str = "priority",
         preempts: str = "lower",
         skip_idle: bool = True,
+        cost_weight: float = 0.0,
+        carbon_weight: float = 0.0,
         **given: Any,
     ) -> None:
         config, manner = self.configured(topology, network, given)
@@ -112,6 +117,7 @@ class GeoEnv(PythonStepEnv):
             skip_idle=skip_idle,
             horizon_s=config.horizon_s,
         )
+        weigh(interface.window, config.tariff, manner.reward, cost_weight, carbon_weight)
         super().__init__(config.build(interface.clock), interface, workload, manner)
 
 

@@ -357,6 +357,8 @@ def test_the_listing_tells_where_each_plays_and_what_cannot_be_loaded(installed,
             "federated",
             "global",
             "scope",
+            "cheapest",
+            "greenest",
             "anywhere",
             "zoo:Geo",
         )

@@ -323,7 +323,8 @@ def test_the_list_of_policies():
     assert policies.list("TimeShift") == time_shift
     geo, placement = policies.list("Geo"), ["static", "tetris-v1", "tetris-v2", "milp", "everywhere"]
     by_time = ["greedy", "sjf", "srtf", "srsf"]
-    assert geo == ["random", "random-start", *by_time, "mast", "federated", "global", "scope", "everywhere"]
+    mast = ["mast", "federated", "global", "scope", "cheapest", "greenest"]
+    assert geo == ["random", "random-start", *by_time, *mast, "everywhere"]
     assert policies.list("DataPlacement") == placement
     grouping = ["random", "greedy", "isolated", "naive-colocation", "harmony", "oracle", "muri"]
     assert policies.list("Grouping") == grouping
