@@ -31,7 +31,11 @@ def copy_seconds(s: np.void, kind: int, shares: Sequence[float]) -> list[float]:
     Returns:
         Seconds that so large a share did not exceed, each 1 at least; nan where there are no copies.
     """
-    counts = s["copy_times"][kind]
+    return seconds_within(s["copy_times"][kind], shares)
+
+
+def seconds_within(counts: np.ndarray, shares: Sequence[float]) -> list[float]:
+    """As `copy_seconds`, of how many copies fell into each bin, those of several runs together perhaps."""
     if counts.sum() == 0:
         return [math.nan] * len(shares)
     octave, part = np.divmod(np.arange(len(counts) + 1), BINS)
