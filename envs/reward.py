@@ -20,8 +20,8 @@ then on, or from its arrival; after too many decisions as if they did so one aft
 first takes nothing for granted that time did not allow; the second is worse than any play that gets on, so nobody gains
 by not getting on. Where both cut it off at once, it is the horizon that does.
 
-Over regions with prices (simulator/costs/tariff.py) `cost_weight` and `carbon_weight` take something off beside a name: so
-much for each $ of energy, traffic and storage, and for each kg of CO2, whoever causes them; over the episode that is
+Over regions with prices (simulator/costs/tariff.py) `cost_weight` and `carbon_weight` take something off beside a name:
+so much for each $ of energy, traffic and storage, and for each kg of CO2, whoever causes them; over the episode that is
 cost_weight x `cost_total` + carbon_weight x `carbon_kg` of its metrics. What jobs that are left would still spend is
 not charged.
 
@@ -202,7 +202,7 @@ def weigh(window: Any, tariff: Tariff | None, reward: str | Reward, cost_weight:
             raise InputError(f"{name} = {value!r}: expected a finite number")
         if value and tariff is None:
             raise InputError(f"{name} = {value:g}: nothing is said of costs; expected prices, as prices='synthetic'")
-        if value and reward not in REWARDS:
+        if value and not (isinstance(reward, str) and reward in REWARDS):
             raise InputError(f"{name} = {value:g}: expected a reward of {', '.join(REWARDS)}")
     window.cost_weight, window.carbon_weight = cost_weight, carbon_weight
 
