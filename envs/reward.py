@@ -202,7 +202,7 @@ def weigh(window: Any, tariff: Tariff | None, reward: str | Reward, cost_weight:
             raise InputError(f"{name} = {value!r}: expected a finite number")
         if value and tariff is None:
             raise InputError(f"{name} = {value:g}: nothing is said of costs; expected prices, as prices='synthetic'")
-        if value and reward not in REWARDS:
+        if value and not (isinstance(reward, str) and reward in REWARDS):
             raise InputError(f"{name} = {value:g}: expected a reward of {', '.join(REWARDS)}")
     window.cost_weight, window.carbon_weight = cost_weight, carbon_weight
 
