@@ -196,8 +196,7 @@ class Simulator(Stops):
                 if capacity.links:
                     lay_network(self, seed)
         if capacity.regions > 0:
-            config = self.config
-            lay_regions(s, self.topology, workload, config.tables_every_s, config.copy_time, config.copy_order)
+            lay_regions(s, self.topology, workload, *self.config.of_tables)
         lay_classes(s, self.rule, self._skewed())
         self._code = codes.DECIDE
         if self.config.failures is not None:
