@@ -205,6 +205,11 @@ class ClusterConfig(SimulatedCluster):
         choose(self.copy_time, ("bandwidth", "published"), "copy_time")
         choose(self.copy_order, ("equal", "urgent"), "copy_order")
 
+    @property
+    def of_tables(self) -> tuple[float, bool, bool]:
+        """What `lay_regions` is told: seconds between looks, if times of copies are drawn, if urgent ones go first."""
+        return self.tables_every_s, self.copy_time == "published", self.copy_order == "urgent"
+
     def check(self) -> None:
         """See `SimulatedCluster`."""
         if self.sharing is not None:

@@ -196,8 +196,7 @@ class Simulator(Stops):
                 if capacity.links:
                     lay_network(self, seed)
         if capacity.regions > 0:
-            config, tariff = self.config, self.config.tariff
-            lay_regions(s, self.topology, workload, config.tables_every_s, tariff, config.copy_time, config.copy_order)
+            lay_regions(s, self.topology, workload, *self.config.of_tables, self.config.tariff)
         lay_classes(s, self.rule, self._skewed())
         self._code = codes.DECIDE
         if self.config.failures is not None:

@@ -25,9 +25,9 @@ def lay_regions(
     topology: Topology,
     workload: Workload,
     every_s: float,
+    published: bool = False,
+    urgent: bool = False,
     tariff: Tariff | None = None,
-    copy_time: str = "bandwidth",
-    copy_order: str = "equal",
 ) -> None:
     """Write the regions and what the jobs ask of them, after the cluster and the jobs; nobody has arrived.
 
@@ -36,8 +36,8 @@ def lay_regions(
         topology: with lands.
         workload: with demands that fit.
         every_s: seconds from one look of the slow path to the next, the first at the first arrival; inf: none.
+        published: copies take times that are drawn. urgent: those on demand and for high priority go first.
         tariff: what is paid for; None: nothing.
-        copy_time, copy_order: of `ClusterConfig`.
 
     Raises:
         InputError: they do not fit each other, a job fits no region, or a region holds less than lies there.
@@ -48,9 +48,9 @@ def lay_regions(
     _lay_jobs(s, topology, workload, demands)
     _lay_tables(s, topology, demands)
     _lay_links(s, topology)
+    s["copy_published"], s["copy_urgent"] = published, urgent
     if tariff is not None:
         tariff.lay(s, topology, demands.gpu_types)
-    s["copy_published"], s["copy_urgent"] = copy_time == "published", copy_order == "urgent"
     s["tables_every_s"], s["tables_seen"] = every_s, -1
     s["course_s"] = COURSE_BIN_S
     if every_s < math.inf:  # the heap is empty

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from clustergym.experiments.reproduce.findings import Options
-from clustergym.experiments.reproduce.mast import mast_families, mast_weeks
+from clustergym.experiments.reproduce.mast import mast_families, mast_transfer, mast_weeks
 from clustergym.experiments.reproduce.reproductions import reproductions
 from clustergym.policies.tetris import VERSIONS, Tetris
 from clustergym.simulator.table_placement.placement_metrics import standing_of
@@ -75,3 +75,15 @@ def test_a_week_is_the_same_when_played_again():
     assert first == again
     assert first.collocated >= first.collocated_at_home
     assert first.worst >= first.least
+
+
+def test_copies_meet_the_published_times_where_caps_allow_and_those_on_demand_go_first(tmp_path):
+    options = Options(cache=tmp_path, quick=True, quiet=True)
+    found = mast_transfer.transfers(options)
+    rows = {row.quantity: row for row in found.rows}
+    for kind in ("on demand", "high priority", "bulk"):
+        assert 0.1 < rows[f"{kind}, P50"].ours < rows[f"{kind}, P90"].ours <= rows[f"{kind}, P99"].ours
+    assert rows["on demand, P90"].ours < rows["high priority, P90"].ours
+    assert rows["most that a region sent / its cap"].ok and rows["queueing, V2 / V0"].clear
+    assert rows["most that a region sent / its cap"].ours > 0.0
+    assert mast_transfer.transfers(options).rows == found.rows  # read back from disk

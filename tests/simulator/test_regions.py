@@ -24,7 +24,15 @@ from clustergym.simulator.regions.region_metrics import type_seconds
 from clustergym.simulator.rules.rule import Rule
 from clustergym.simulator.workloads import Workload
 from clustergym.tests.support import geo_small
-from clustergym.tests.support.geo_player import Anything, FirstCome, check_regions, find_units, played, random_run
+from clustergym.tests.support.geo_player import (
+    DRAWN,
+    Anything,
+    FirstCome,
+    check_regions,
+    find_units,
+    played,
+    random_run,
+)
 from clustergym.tests.support.geo_small import A100, CPU, V100
 from clustergym.tests.support.paths import ROOT, SUPPORT
 
@@ -653,15 +661,16 @@ def test_a_run_goes_on_the_same_from_a_snapshot():
 @pytest.mark.slow
 def test_a_run_goes_on_the_same_in_a_larger_record():
     for seed in range(4):
-        simulator, larger = random_run(seed), Capacity.with_regions(600, 600, 3, 5, 200, 60)
+        copies = DRAWN if seed % 2 else {}
+        simulator, larger = random_run(seed, **copies), Capacity.with_regions(600, 600, 3, 5, 200, 60)
         Anything(seed).play(simulator, 25)
         snapshot = simulator.snapshot()
-        Anything(seed + 1).play(simulator)
+        Anything(seed + 1).play(simulator, 150)
         found = simulator.metrics()
         simulator.restore(snapshot)
         simulator.move_to(empty_state(larger), larger)
         check_regions(simulator)
-        Anything(seed + 1).play(simulator)
+        Anything(seed + 1).play(simulator, 150)
         assert simulator.metrics() == found
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ....simulator.regions.copy_times import BULK, HIGH, HOURS, KINDS, ON_DEMAND, SHARES
 from ....simulator.regions.region_metrics import seconds_within
-from ...comparing.intervals import Estimate, estimate
+from ...comparing.intervals import Estimate, estimate, paired_ratio
 from ...settings.evaluation_setting import Setting
 from ..case import Case
 from ..findings import Findings, Options
@@ -22,7 +22,7 @@ from ..rows import Row, bounded, clear_order, order, printed, ratio
 from ..sweep import sweep_by
 
 HOUR_S, DAY_S = 3600.0, 86_400.0
-TRACES, DAYS, REGIONS, GPUS, LOAD, CAP_GBPS = 10, 2.0, 8, 1024, 0.6, 2.0
+TRACES, DAYS, REGIONS, GPUS, LOAD, CAP_GBPS = 20, 2.0, 8, 1024, 0.6, 2.0
 QUICK_DAYS, QUICK_REGIONS, QUICK_GPUS = 0.5, 4, 208  # with its CPU machines a size class that all tests share
 LOOK_S = 43_200.0
 CPUS = 1.2  # machines a GPU
@@ -44,7 +44,7 @@ def transfer(case: Case) -> Mapping[str, Any]:
     return {"metrics": {**metrics, "fullest": float(sent.max())}, **times}
 
 
-def _case(policy: str, seed: int, days: float, regions: int, gpus: int, **copies: str) -> Case:
+def _case(policy: str, seed: int, days: float, regions: int, gpus: int, **copies: Any) -> Case:
     size = f"regions={regions},gpus={gpus},cpu_machines={round(CPUS * gpus)}"
     setting = Setting.of(
         "clustergym/Geo-v0",
@@ -87,9 +87,8 @@ class _Traces:
         return [run.metrics[field] for run in self.outcomes[time, policy]]
 
     def over(self, policy: str, time: str = "published") -> Estimate:
-        """Queueing under a policy over that under V0, trace by trace."""
-        both = (self.each("queueing_delay_mean", one, time) for one in (policy, STATIC))
-        return estimate([ours / base if base else float("nan") for ours, base in zip(*both, strict=True)])
+        """Queueing under a policy over that under V0, on the same traces."""
+        return paired_ratio(*(self.each("queueing_delay_mean", one, time) for one in (policy, STATIC)))
 
 
 def transfers(options: Options) -> Findings:
@@ -97,10 +96,8 @@ def transfers(options: Options) -> Findings:
     traces = _Traces(options)
     rows: list[Row] = []
     for what, kinds in (("all copies", (ON_DEMAND, HIGH, BULK)), ("high priority", (HIGH,)), ("bulk", (BULK,))):
-        rows += [
-            ratio(f"{what}, {name}", hours, traces.hours(kinds, at), "h") for name, (at, hours) in PUBLISHED.items()
-        ]
-    rows += [printed(f"on demand, {name}", traces.hours((ON_DEMAND,), at), "h") for name, (at, _) in PUBLISHED.items()]
+        rows += [ratio(f"{what}, {name}", hours, traces.hours(kinds, at), "h") for name, at, hours in PUBLISHED]
+    rows += [printed(f"on demand, {name}", traces.hours((ON_DEMAND,), at), "h") for name, at, _ in PUBLISHED]
     first = traces.hours((ON_DEMAND,), 0.9) / traces.hours((BULK,), 0.5)
     rows.append(order("on demand, P90 / bulk, P50", "below 1: those on demand go first", first))
     fullest = max(max(traces.each("fullest", policy)) for policy in (STATIC, V1, V2))
