@@ -32,8 +32,19 @@ SMALL = {
     "Delay": {"topology": "dally:racks=1,machines=2", "workload": "poisson:jobs=10,backlog=4", "slots": 5},
     "Sharing": {"workload": "philly-sample:jobs=10,hours=1", "slots": 4, "running_slots": 4, "partners": 1},
     "TimeShift": {"workload": "cassini-poisson:jobs=6,load=1", "slots": 4, "running_slots": 4, "candidates": 4},
-    "Geo": {"workload": "mast-like:jobs=10,days=0.1,tables=10", "slots": 3, "running_slots": 3, "clusters": 4},
-    "DataPlacement": {"workload": "mast-like:jobs=10,days=0.1,tables=6", "slots": 3, "running_slots": 3},
+    "Geo": {
+        "topology": "mast:regions=4,gpus=256",
+        "workload": "mast-like:jobs=10,days=0.1,tables=10",
+        "slots": 3,
+        "running_slots": 3,
+        "clusters": 4,
+    },
+    "DataPlacement": {
+        "topology": "mast:regions=4,gpus=256",
+        "workload": "mast-like:jobs=10,days=0.1,tables=6",
+        "slots": 3,
+        "running_slots": 3,
+    },
     "Grouping": {"workload": "harmony-like:jobs=4", "slots": 3, "running_slots": 3, "group_slots": 2},
 }
 FEW = {"n_steps": 16, "batch_size": 16, "n_epochs": 1}

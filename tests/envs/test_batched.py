@@ -38,6 +38,7 @@ SMALL: dict[str, dict[str, Any]] = {
         "max_decisions": 12,
     },
     "clustergym/Geo-v0": {
+        "topology": "mast:regions=4,gpus=256",
         "workload": ["mast-like:jobs=30,days=0.2,tables=20", "mast-like:jobs=12,days=0.1,tables=20"],
         "slots": 4,
         "running_slots": 4,

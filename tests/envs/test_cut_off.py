@@ -21,8 +21,16 @@ SIZES = {  # small, with deadlines where a workload has some
     "Delay": {"topology": "dally:racks=2,machines=2", "workload": "poisson:jobs=30,backlog=10,deadlines=0.5/3"},
     "Sharing": {"workload": "philly-sample:jobs=20,hours=1,deadlines=0.5/3"},
     "TimeShift": {"workload": "cassini-poisson:jobs=8,load=1.5,deadlines=0.5/3"},
-    "Geo": {"workload": "mast-like:jobs=30,days=0.2,tables=20", "tables_every_s": 7200.0},
-    "DataPlacement": {"workload": "mast-like:jobs=30,days=0.2,tables=20", "tables_every_s": 7200.0},
+    "Geo": {
+        "topology": "mast:regions=4,gpus=256",
+        "workload": "mast-like:jobs=30,days=0.2,tables=20",
+        "tables_every_s": 7200.0,
+    },
+    "DataPlacement": {
+        "topology": "mast:regions=4,gpus=256",
+        "workload": "mast-like:jobs=30,days=0.2,tables=20",
+        "tables_every_s": 7200.0,
+    },
     "Grouping": {"workload": "harmony-like:jobs=6,gap_min=15"},
 }
 

@@ -24,7 +24,11 @@ DATA_PLACEMENT = "clustergym/DataPlacement-v0"
 EAST, WEST, SOUTH = range(3)
 CLICKS, USERS, ADS, LOGS, VIDEOS = range(5)
 DONE, LEAVE = 0, 1
-BRISK = {"workload": "mast-like:jobs=120,scale=1,longest_h=6,tables=24", "tables_every_s": 20_000.0}
+BRISK = {
+    "topology": "mast:regions=4,gpus=256",
+    "workload": "mast-like:jobs=120,scale=1,longest_h=6,tables=24",
+    "tables_every_s": 20_000.0,
+}
 
 
 def placing(**options):

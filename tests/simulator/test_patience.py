@@ -43,7 +43,17 @@ def test_a_run_without_an_end_says_so(words: list[str], capsys):
 @pytest.mark.parametrize(
     "words",
     [
-        ["Geo", "--workload", "mast-like:jobs=30,days=0.2,tables=20", "--policies", "mast", "--set", "mtbf_s=1e-320"],
+        [
+            "Geo",
+            "--topology",
+            "mast:regions=4,gpus=256",
+            "--workload",
+            "mast-like:jobs=30,days=0.2,tables=20",
+            "--policies",
+            "mast",
+            "--set",
+            "mtbf_s=1e-320",
+        ],
         ["TimeShift", "--workload", "cassini-poisson:jobs=8", "--policies", "themis", "--set", "mtbf_s=0.5"],
     ],
     ids=" ".join,

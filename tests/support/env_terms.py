@@ -275,7 +275,11 @@ TERMS: dict[str, Terms] = {
         random={"quota": 0.5},
         unmasked=({}, 200),
         settings={"default": {}},
-        played={"workload": "mast-like:jobs=120,scale=1,longest_h=6,tables=24", "tables_every_s": 20_000.0},
+        played={
+            "topology": "mast:regions=4,gpus=256",
+            "workload": "mast-like:jobs=120,scale=1,longest_h=6,tables=24",
+            "tables_every_s": 20_000.0,
+        },
         alone=of_tables,
         left_out=lambda policy, options: policy.tables_everywhere,
         is_ruled=False,

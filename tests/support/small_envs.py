@@ -18,12 +18,14 @@ SMALL: dict[str, dict[str, Any]] = {
     "clustergym/Sharing-v0": {"workload": "philly-sample:jobs=20,hours=1", "slots": 8, "running_slots": 4},
     "clustergym/TimeShift-v0": {"workload": "cassini-poisson:jobs=8,load=1.5", "slots": 4, "running_slots": 6},
     "clustergym/Geo-v0": {
+        "topology": "mast:regions=4,gpus=256",
         "workload": "mast-like:jobs=30,days=0.2,tables=20",
         "slots": 4,
         "running_slots": 4,
         "tables_every_s": 7200.0,
     },
     "clustergym/DataPlacement-v0": {
+        "topology": "mast:regions=4,gpus=256",
         "workload": "mast-like:jobs=30,days=0.2,tables=20",
         "tables_every_s": 7200.0,
         "slots": 4,
