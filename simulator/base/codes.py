@@ -52,6 +52,8 @@ MAX_LEVELS = 16
 PLACE_SPAN = 2.0**32
 MILLIONTHS = 1e6
 
+LANES = 2  # of a link between regions: copies that go first, and the others
+
 # The same of job groups (groups/kernels/group_log.py): decisions, and when who was executed where, on how many
 # machines.
 ASSIGN, MACHINES, SPILL, JOINED, LEFT, SIZED = 10, 11, 12, 13, 14, 15

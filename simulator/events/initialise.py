@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..base.arguments import numbers
-from ..base.codes import BEST_BENEFIT, FIRST_FIT, FREE, NOT_SHARED, RUNNING, WAITING, WORD
+from ..base.codes import BEST_BENEFIT, FIRST_FIT, FREE, LANES, NOT_SHARED, RUNNING, WAITING, WORD
 from ..base.errors import InputError
 from ..base.tiers import TIERS, UNPLACED
 from ..cluster.topology import Topology
@@ -24,7 +24,6 @@ from ..network.network_model import Network
 from ..numerics.bitset import words
 from ..numerics.rounding import EQUAL
 from ..record.plain import Plain
-from ..record.region_fields import LANES
 from ..record.state import CLASSES, CLUSTER_ARRAYS, PER_BERTH, PROFILES
 from ..rules.rule import COST_SPLIT_GPUS, ORDERS, PLACERS, SHARINGS, Rule
 from ..rules.semantics import LEASE_S, Semantics

@@ -6,6 +6,7 @@ entry that nobody reads. Sets of regions are the bits of one word.
 
 from __future__ import annotations
 
+from ..base.codes import LANES
 from ..numerics.bitset import words
 from .field_axes import CALL, COUNTED, GPU, JOB, LAID, LOGGED, READ, Axis, Field
 
@@ -16,7 +17,6 @@ MOST_REGIONS = 63  # a word has a sign
 CLUSTERS_PER_REGION = 16  # room for so many on average
 COPY_ENTRIES = 8  # of the log of copies, for every table that there is room for
 MOST_HOURS = 8_784  # of prices by the hour: a leap year
-LANES = 2  # of a link: copies that go first, and the others
 COPY_KINDS = 3  # regions/copy_times.py
 COPY_BINS = 384  # of how long copies took
 COURSE_BINS = 100  # of how much was in use when

@@ -4,9 +4,9 @@ Every unit draws what one does that is free, those of failed machines too; one t
 when held, from the start on, containers and checkpoints included. Power does not depend on what a job does.
 """
 
+from ..base.codes import LANES
 from ..compiler.jit import entry, kernel
 from ..costs.meters import HOUR_S, integral_until
-from ..record.region_fields import LANES
 from .wan import left_bytes
 
 ENERGY_KWH, ENERGY_COST, CARBON_KG, EGRESS_COST, STORAGE_COST = 0, 1, 2, 3, 4

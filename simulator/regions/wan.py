@@ -8,9 +8,8 @@ deleted: a home is never empty.
 
 import math
 
-from ..base.codes import DROP, MOVE, REPLICATE
+from ..base.codes import DROP, LANES, MOVE, REPLICATE
 from ..compiler.jit import kernel
-from ..record.region_fields import LANES
 from ..running.decision_log import log_table, note
 from .copy_log import ARRIVED, SENDS, SENT, give_up_room, log_copy, take_room
 from .copy_times import BULK, drawn_s, kind_of, note_time

@@ -9,9 +9,9 @@ is used up, those that pass there stay, and the others go on.
 
 import math
 
+from ..base.codes import LANES
 from ..compiler.jit import kernel
 from ..numerics.heap import schedule_event
-from ..record.region_fields import LANES
 
 OPEN, CLOSING = -1.0, -2.0  # `wan_flow` while shares are found: not known yet; found, but not taken off yet
 

@@ -164,7 +164,10 @@ def in_units(workload: Workload, factor: float) -> Workload:
 
 def later(workload: Workload, seconds: float) -> Workload:
     """The same jobs, on a clock that is so many seconds ahead."""
-    return replace(workload, arrival_s=workload.arrival_s + seconds, deadline_s=workload.deadline_s + seconds)
+    moved = replace(workload, arrival_s=workload.arrival_s + seconds, deadline_s=workload.deadline_s + seconds)
+    if moved.geo is None or not len(moved.geo.known_s):
+        return moved
+    return replace(moved, geo=replace(moved.geo, known_s=moved.geo.known_s + seconds))
 
 
 def exchanged(workload: Workload, rng: np.random.Generator) -> Workload:
