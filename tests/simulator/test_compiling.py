@@ -147,7 +147,7 @@ def test_kernels_read_and_write_the_arrays_of_a_tuple(step):
 @compiled
 def test_a_kernel_gets_a_tuple_of_arrays_as_one_pointer(monkeypatch, tmp_path):
     here = anew(__name__, monkeypatch, tmp_path)
-    arrays = here.Arrays(np.zeros(3, np.int64), np.zeros((2, 3)), np.zeros(3, np.bool_))
+    arrays = Arrays(np.zeros(3, np.int64), np.zeros((2, 3)), np.zeros(3, np.bool_))
     here.add_often(arrays, 1, 1)
     assert any(isinstance(signature[0], Bundle) for signature in here.add.overloads)
 
