@@ -268,7 +268,8 @@ def test_every_metric_has_a_tag_of_its_own():
     from clustergym.simulator.engine.metrics import NAMES
 
     assert set(NAMES) <= set(TAGS)
-    assert set(TAGS) - set(NAMES) == {"home_start_rate", "link_failures", "stalled_s"}  # where there are such
+    costs = {"energy_kwh", "energy_cost", "carbon_kg", "egress_cost", "storage_cost", "cost_total"}
+    assert set(TAGS) - set(NAMES) == {"home_start_rate", "link_failures", "stalled_s", *costs}  # where there are such
     assert len(set(TAGS.values())) == len(TAGS)
 
 

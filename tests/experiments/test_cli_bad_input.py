@@ -127,7 +127,7 @@ BAD: list[tuple[tuple[str, ...], int, str]] = [
     ((*GEO, "--topology", "mast:seed=-1"), 2, "seed = -1: expected a whole number of at least 0"),
     ((*GEO, "--topology", "mast:regins=3"), 2, "did you mean 'regions'"),
     ((*GEO, "--topology", "mast:regions=3"), 1, "expected the same, in the same order"),
-    ((*GEO, "--topology", "mast:storage_tb=0.000001"), 1, "region 'region0' of topology 'mast': it stores"),
+    ((*GEO, "--topology", "mast:regions=6,storage_tb=0.000001"), 1, "region 'region0' of topology 'mast': it stores"),
     ((*TABLES, "--topology", "flat"), 1, "no regions with storage"),
     ((*GEO, "--workload", "mast-like:jobs=4,world=-1"), 2, "world=-1; expected a whole number of at least 0"),
     ((*GEO, "--workload", "mast-like:jobs=4,seed=-1"), 2, "seed = -1"),
