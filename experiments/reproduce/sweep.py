@@ -31,6 +31,7 @@ PLAYERS = (
     "dally/dally_series",
     "harmony/harmony_case",
     "mast/mast_case",
+    "mast/mast_transfer",
     "mast/mast_week",
 )
 SOURCES = (*PLAYING, *(f"experiments/reproduce/{name}.py" for name in PLAYERS))
