@@ -51,7 +51,7 @@ class DataPlacementEnv(PythonStepEnv):
             list, one of which is drawn at each reset. Its jobs must be those of regions (`mast-like`, or a file).
         network: `none`: what a workload's parts say to each other is not simulated.
         scheduler: who places workloads: the name of a policy for regions, or such a policy.
-        tables_every_s: from one look at the tables to the next, seconds, > 0; the first is at the first arrival.
+        tables_every_s: from one look at the tables to the next, seconds, > 0; the first is at the first pass.
         quota: share of the bytes of all tables that may be copied at one look.
         slots, running_slots: tables and copies on the way in the observation, 1 to 256 and 0 to 256.
         region_slots: regions that there is room for, 1 to 64.
