@@ -15,9 +15,10 @@ from clustergym.tests.support.env_terms import TERMS, differences, made
 
 SHORT = {env_id: env_id.removeprefix("clustergym/").removesuffix("-v0") for env_id in ENVIRONMENTS}
 VARIANTS = [(env_id, name) for env_id, terms in TERMS.items() for name in terms.variants]
+SLOW = {word for word, entry in policies.registry.POLICIES.items() if entry.is_slow}
 # Delay-v0's, in more settings and with more of what is told: test_delay_policies.py
 PLAYED = [
-    (env_id, setting, word)
+    pytest.param(env_id, setting, word, marks=[pytest.mark.slow] if word in SLOW else [])
     for env_id, terms in TERMS.items()
     if terms.folder != "delay"
     for setting, options in terms.settings.items()

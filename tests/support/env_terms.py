@@ -174,17 +174,29 @@ TERMS: dict[str, Terms] = {
         unmasked=({"mtbf_s": 100_000.0}, 600),
         settings={
             "default": {},
-            "few candidates": {"candidates": 3, "scheduler": "least-shared", "slots": 1, "running_slots": 1},
-            "drifting": {"network": "contention:offsets=random,jitter=0.01,adjust=0.05,collective=tree"},
-            "two a server, failing": {"topology": "cassini-two-gpu", "mtbf_s": 20_000.0, "checkpoint_s": 300.0},
+            "few candidates": {
+                "candidates": 3,
+                "scheduler": "least-shared",
+                "slots": 1,
+                "running_slots": 1,
+                **FEW_JOBS,
+            },
+            "drifting": {"network": "contention:offsets=random,jitter=0.01,adjust=0.05,collective=tree", **FEW_JOBS},
+            "two a server, failing": {
+                "topology": "cassini-two-gpu",
+                "mtbf_s": 20_000.0,
+                "checkpoint_s": 300.0,
+                **FEW_JOBS,
+            },
             "failing links": {"network": "contention:link_mtbf_s=20000,link_mttr_s=300", **FEW_JOBS},
             "least congested paths": {"topology": EQUAL_PATHS, "network": "contention:routes=least", **FEW_JOBS},
         },
         alone=of_links,
         left_out=lambda policy, options: (
-            # It has a network of its own, or plays out so many rotations that it is played on few candidates alone.
+            # It has a network of its own, or takes so long that one setting must do.
             ((policy.dedicated or policy.on_links) and "network" in options)
             or (policy.name == "best-rotations" and "candidates" not in options)
+            or (policy.name.startswith("pollux") and bool(options))
         ),
         baseline=("themis", "random", {}),
     ),
