@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from ...policies import list as policies_of
+from ...policies import able as policies_of
 from ...policies import make_for
 from ...simulator.compiler.compile_messages import about
 from ...simulator.compiler.jit import cache_folder
@@ -34,7 +34,7 @@ class Part:
 
 
 def parts_of(environments: list[str]) -> list[Part]:
-    """What there is to be made ready for these environments, by id."""
+    """What there is to be made ready for these environments, by id; nobody waits for those that take minutes."""
     return [Part(env_id, policy) for env_id in environments for policy in (None, *policies_of(env_id))]
 
 
