@@ -94,7 +94,7 @@ def test_jobs_that_stay_are_as_fast_as_under_cassini_or_faster(id):
 
 
 def test_it_plays_only_where_it_is_named():
-    """It takes minutes an episode: among all of `evaluate`, beside a training or in `warm` it would be most of the time."""
+    """It takes minutes an episode: among all of `evaluate`, beside a training or in `warm` it would be most."""
     assert "best-rotations" in policies.list("TimeShift") and "best-rotations" not in policies.able("TimeShift")
     assert set(policies.list("TimeShift")) - set(policies.able("TimeShift")) == {"best-rotations"}
     assert "best-rotations" not in {part.policy for part in parts_of(["clustergym/TimeShift-v0"])}
