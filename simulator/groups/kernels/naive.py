@@ -29,19 +29,21 @@ def _rate(s, count):
 
 
 @kernel
-def _count(s, group, place):
-    count = 0
+def _rates(s, group):
+    """How fast a subtask of the group goes on CPUs and on the network, of what one alone does there."""
+    on_cpu, on_net = 0, 0
     job = s.first_member[group]
     while job != NONE:
-        count += s.place[job] == place
+        on_cpu += s.place[job] == ON_CPU
+        on_net += s.place[job] == ON_NET
         job = s.next_member[job]
-    return count
+    return _rate(s, on_cpu), _rate(s, on_net)
 
 
 @kernel
 def naive_end_s(s, group):
     """When a subtask of the group ends next; infinity if none is executed."""
-    cpu_rate, net_rate = _rate(s, _count(s, group, ON_CPU)), _rate(s, _count(s, group, ON_NET))
+    cpu_rate, net_rate = _rates(s, group)
     end_s = math.inf
     job = s.first_member[group]
     while job != NONE:
@@ -55,7 +57,7 @@ def naive_end_s(s, group):
 def move_on(s, group, now_s):
     """Modify `s`: the subtasks of the group have gone on until `now_s`; those that end then have nothing left."""
     elapsed = now_s - s.at_s[group]
-    cpu_rate, net_rate = _rate(s, _count(s, group, ON_CPU)), _rate(s, _count(s, group, ON_NET))
+    cpu_rate, net_rate = _rates(s, group)
     job = s.first_member[group]
     while job != NONE:
         rate = cpu_rate if s.place[job] == ON_CPU else net_rate
