@@ -34,7 +34,7 @@ class Entry:
     vector_entry_point: str
     defaults: Mapping[str, str]
     options: Mapping[str, Any] = field(default_factory=dict)
-    features: frozenset[str] = frozenset({"run times", "leases"})
+    features: frozenset[str] = frozenset({"run times", "leases", "outages"})
     config: str = "clustergym.simulator.configuration.cluster_config:ClusterConfig"
     picture: str = "clustergym.envs.rendering.pictures.picture:draw_rgb"
 
@@ -67,7 +67,7 @@ ENVIRONMENTS: dict[str, Entry] = {
             "network": "allreduce:calibration=measured,gpu=2080ti",
         },
         options={"jobs_per_gpu": 2, "memory_gb": 11.0, "gpu": "2080ti"},
-        features=frozenset({"run times", "leases", "sharing"}),
+        features=frozenset({"run times", "leases", "outages", "sharing"}),
     ),
     # Paper cassini, section 5: its testbed of 24 servers with one GPU each and links of 50 Gbps, at an oversubscription
     # of 2 : 1, its 13 models, and jobs that come at random, at a load as in its Poisson traces. Unlike there, so that
@@ -84,7 +84,7 @@ ENVIRONMENTS: dict[str, Entry] = {
             "network": "contention",
         },
         options={"gpu": "a100"},
-        features=frozenset({"run times", "leases", "sharing"}),
+        features=frozenset({"run times", "leases", "outages", "sharing"}),
     ),
     # Six regions with unevenly spread hardware (paper mast, Figure 2), and a day of workloads with its percentiles at
     # half their size. Tables fill the storage and three families in ten are others each day, so that it matters what
@@ -101,7 +101,7 @@ ENVIRONMENTS: dict[str, Entry] = {
             "network": "none",
         },
         options={"tables_every_s": 86_400.0},
-        features=frozenset({"run times", "leases", "regions"}),
+        features=frozenset({"run times", "leases", "outages", "regions"}),
     ),
     # The same regions, links and demand, for two days, so that what is placed on one is used on the other.
     "clustergym/DataPlacement-v0": Entry(
@@ -116,7 +116,7 @@ ENVIRONMENTS: dict[str, Entry] = {
             "network": "none",
         },
         options={"tables_every_s": 43_200.0},
-        features=frozenset({"leases", "regions"}),
+        features=frozenset({"leases", "outages", "regions"}),
         picture="clustergym.envs.rendering.pictures.table_picture:draw_tables",
     ),
     # Paper harmony on a third of its cluster: 24 jobs of its applications and data sets that come every quarter of an

@@ -67,6 +67,8 @@ class DataPlacementEnv(PythonStepEnv):
         mtbf_s, mttr_s, checkpoint_s: machine failures (simulator/events/initialise.py); 0 mean time between failures:
             none.
         region_mtbf_s, region_mttr_s: outages of regions; 0: none.
+        outages, fault_groups, group_mtbf_s, group_mttr_s: a csv of outages, with notice or without, and what fails
+            together (simulator/events/outage_list.py); None: none.
         prices, watts, egress_per_gb, storage_per_tb_month: what electricity, traffic and storage cost
             (simulator/costs/tariff.py); metrics then say what was spent. None: nothing is said of costs.
         copy_time: how long a copy of a table takes: as its share of the links allows (`bandwidth`), or a time drawn

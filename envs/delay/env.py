@@ -82,6 +82,8 @@ class DelayEnv(ClusterEnv):
             name, a policy or a `Rule`; None: nobody.
         mtbf_s, mttr_s, checkpoint_s: machine failures (simulator/events/initialise.py); 0 mean time between failures:
             none.
+        outages, fault_groups, group_mtbf_s, group_mttr_s: a csv of outages, and what fails together
+            (simulator/events/outage_list.py); None: none.
         render_mode: `ansi`, `rgb_array` or `human`.
 
     Raises:

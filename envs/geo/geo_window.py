@@ -20,6 +20,7 @@ from ...policies.mast.region_units import IMPORTANCES, LEAVES, PARTS, first_unit
 from ...simulator.base.codes import FINISHED, HORIZON
 from ...simulator.compiler.jit import entry, kernel
 from ...simulator.jobs.remaining_time import isolated_left_s
+from ...simulator.lifecycle.fault_groups import more_outages
 from ...simulator.numerics.bitset import next_member
 from ...simulator.record.region_fields import MOST_REGIONS, MOST_TYPES
 from ...simulator.regions.region_starts import candidate_regions
@@ -259,7 +260,7 @@ def _show_startable(s, w, r, g):
 @kernel
 def something_comes(s):
     """Whether an event is still to come that may change what can start: not just one at which tables may move."""
-    fails = s.mtbf_s > 0.0 or s.region_mtbf_s > 0.0
+    fails = s.mtbf_s > 0.0 or s.region_mtbf_s > 0.0 or more_outages(s)
     return s.running > 0 or s.next_arrival < s.n_jobs or s.n_transfers > 0 or fails
 
 

@@ -66,6 +66,8 @@ class TimeShiftEnv(PythonStepEnv):
             `Estimates` (simulator/jobs/estimates.py); rewards go by what happens.
         mtbf_s, mttr_s, checkpoint_s: machine failures (simulator/events/initialise.py); 0 mean time between failures:
             none.
+        outages, fault_groups, group_mtbf_s, group_mttr_s: a csv of outages, and what fails together
+            (simulator/events/outage_list.py); None: none.
         render_mode: `ansi`, `rgb_array` or `human`.
 
     Raises:

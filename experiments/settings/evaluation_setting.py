@@ -154,12 +154,20 @@ def named(setting: Setting) -> Iterator[tuple[str, Any]]:
     yield from ((name, getattr(setting, name)) for name in NAMED)
     if (prices := prices_of(setting)) is not None:
         yield "prices", prices
+    yield from ((name, word) for name, word in outage_files(setting).items())
 
 
 def prices_of(setting: Setting) -> str | None:
     """The word or the path of the prices by region and hour; None: there are none."""
     tariff = getattr(setting.config, "tariff", None)
     return None if tariff is None else tariff.prices
+
+
+def outage_files(setting: Setting) -> dict[str, str]:
+    """The files of outages and of fault groups by option, where they are given."""
+    failures = setting.config.failures
+    words = {name: getattr(failures, name, None) for name in ("outages", "fault_groups")}
+    return {name: word for name, word in words.items() if word}
 
 
 def own_files(setting: Setting) -> tuple[Path, ...]:

@@ -17,7 +17,14 @@ from ...policies import Handed, Policy
 from ...simulator.base.errors import InputError
 from ...simulator.cluster.topology import Topology
 from ..console.versions import LEARNING_LIBRARIES, versions
-from ..settings.evaluation_setting import Setting, network_of, own_files, prices_of, workload_of
+from ..settings.evaluation_setting import (
+    Setting,
+    network_of,
+    outage_files,
+    own_files,
+    prices_of,
+    workload_of,
+)
 from .run_files import short_hash
 
 PACKAGE = Path(__file__).resolve().parents[2]
@@ -60,6 +67,8 @@ def content(setting: Setting) -> dict[str, str]:
     }
     if prices_of(setting) is not None:
         opened["prices"] = setting.config.tariff.electricity(opened["topology"])  # type: ignore[attr-defined]
+    if outage_files(setting):
+        opened["outages"] = setting.config.outages(opened["topology"])  # type: ignore[attr-defined]
     found = {}
     for what, value in opened.items():
         try:

@@ -239,6 +239,9 @@ def lay(s, r, level):
         berth, held, cluster = s.first_gpu[job], 0, NONE
         while berth != NONE:
             unit = berth % room
+            berth = s.gpu_next[berth]
+            if s.machine_down[r.unit_machine[unit]]:  # it is about to go down: who leaves it makes no room
+                continue
             where = r.rack_cluster[r.machine_rack[r.unit_machine[unit]]]
             if where != cluster and held > 0:
                 hold(r, job, cluster, r.taken, 0, held)
@@ -246,8 +249,8 @@ def lay(s, r, level):
             cluster = where
             r.taken[held] = unit
             held += 1
-            berth = s.gpu_next[berth]
-        hold(r, job, cluster, r.taken, 0, held)
+        if held > 0:
+            hold(r, job, cluster, r.taken, 0, held)
 
 
 @entry

@@ -37,8 +37,12 @@ GONE, BACK = 1, 2
 # Owner of a GPU that no job holds.
 FREE, DOWN = -1, -2
 
-# Why a machine is down: bits of `machine_down`.
-FAILED, REGION_FAILED = 1, 2
+# Why a machine takes no job, the sum of reasons in `machine_down`: it has failed, its region is down, one more outage
+# of a group or of a list, and one more of which notice was given. With nothing but notices its jobs go on.
+FAILED, REGION_FAILED, OUTAGE, NOTICE = 1, 2, 4, 1 << 32
+
+# What a row of the list of outages is (lifecycle/fault_groups.py), in the order in which they come at one instant.
+OVER, OVER_NOTICED, NOTICED, MAINTAINED, BROKEN = 0, 1, 2, 3, 4
 
 # Bits in a word of a bit set: 32 of an int64, so that no sign ever matters, compiled or not.
 WORD = 32

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from ..base.codes import DONE, DOWN, HELD, PENDING, RUNNING, WAITING
+from ..base.codes import DONE, DOWN, HELD, NOTICE, PENDING, RUNNING, WAITING
 from ..base.decisions import Migrate, Resize, Start
 from ..base.errors import InvalidDecision
 from ..events.initialise import gpus_of
@@ -57,6 +59,8 @@ def check_gang(simulator: Simulated, decision: Start | Migrate | Resize) -> tupl
     if len(set(gpus)) != len(gpus):
         raise InvalidDecision(f"{what}: a GPU is named twice in {list(gpus)}")
     own = () if isinstance(decision, Start) else tuple(gpus_of(s, job))
+    if s.closing_machines and isinstance(decision, Migrate):
+        _expect_open(simulator, what, gpus)
     may_keep = not (s.auctions and own and s.started_s[job] < s.now_s)
     units = np.array(gpus)
     if simulator.capacity.regions == 0 or not takes_units(simulator.records, 0, job, units):
@@ -123,6 +127,15 @@ def _check_size(what: str, given: int, need: int, elastic: bool, room: int) -> N
         raise InvalidDecision(f"{what}: {given} GPUs given, expected 1 to {room}")
 
 
+def _expect_open(simulator: Simulated, what: str, gpus: Sequence[int]) -> None:
+    """Nobody moves to machines that are about to go down, not even to GPUs of its own."""
+    s = simulator.state
+    for gpu in gpus:
+        if 0 <= gpu < s.n_gpus and s.machine_down[s.gpu_machine[gpu]]:
+            name = f"GPU {gpu} ({simulator.topology.gpu_label(gpu)})"
+            raise InvalidDecision(f"{what}: {name} is on a machine that is about to go down")
+
+
 def _check_gpu(simulator: Simulated, what: str, gpu: int, keeps: bool) -> None:
     s = simulator.state
     if not 0 <= gpu < s.n_gpus:
@@ -131,7 +144,10 @@ def _check_gpu(simulator: Simulated, what: str, gpu: int, keeps: bool) -> None:
         return
     name = f"GPU {gpu} ({simulator.topology.gpu_label(gpu)})"
     if s.gpu_job[gpu] == DOWN:
-        raise InvalidDecision(f"{what}: {name} is on a failed machine")
+        is_noticed = s.machine_down[s.gpu_machine[gpu]] % NOTICE == 0
+        raise InvalidDecision(
+            f"{what}: {name} is on a {'machine that is about to go down' if is_noticed else 'failed machine'}"
+        )
     holders = simulator.view.jobs_on(gpu)
     most = simulator.view.jobs_per_gpu
     if len(holders) >= most:

@@ -22,6 +22,7 @@ from ..base.names import choose, convert, loaded
 from ..cluster.topology import Topology
 from ..costs.tariff import Tariff
 from ..events.initialise import Failures
+from ..events.outage_list import OutageList
 from ..files.own_code import shown_word
 from ..jobs.estimates import Estimates
 from ..network.simulated import Pace
@@ -29,13 +30,14 @@ from ..rules.semantics import Semantics, events, load_semantics
 from ..sharing.sharing_model import Sharing
 from .network_choice import Contention, load_network, network_for
 
-RUN_TIMES, LEASES, SHARING, REGIONS = "run times", "leases", "sharing", "regions"
+RUN_TIMES, LEASES, SHARING, REGIONS, OUTAGES = "run times", "leases", "sharing", "regions", "outages"
 EXACT, EVENTS = Estimates(), events()
 WITHOUT = {  # what a user is told where a cluster lacks the feature that an option is about
     RUN_TIMES: "nobody asks for run times in {}",
     LEASES: "{} has no leases",
     SHARING: "jobs of {} do not share GPUs",
     REGIONS: "{} has no regions",
+    OUTAGES: "machines of {} fail each by itself",
 }
 UNSAID: Mapping[str, Any] = {"said": False}  # of a field that is no option: it is told otherwise, or not in words
 
@@ -216,9 +218,20 @@ class ClusterConfig(SimulatedCluster):
             self.sharing.slowdowns  # noqa: B018 - opened when it is asked for
         if self.tariff is not None:
             self.tariff.electricity(Topology.load(self.topology))
+        self.outages(Topology.load(self.topology))
+
+    def outages(self, topology: Topology) -> OutageList | None:
+        """What fails together, and the list of outages; see `Failures.listed`."""
+        return None if self.failures is None else self.failures.listed(topology)
 
     def expect_no_regions(self, workload: str) -> None:
         """InputError for what is said of regions, where a workload, called so, asks nothing of them."""
+        listed = self.outages(Topology.load(self.topology))
+        if listed is not None and listed.gives_notice:
+            raise InputError(
+                f"outages: workload {workload!r} asks nothing of regions, and notice is given only there; "
+                "expected notice_s = 0, or none"
+            )
         if self.failures is not None and self.failures.region_mtbf_s < float("inf"):
             raise InputError(f"workload {workload!r} asks nothing of regions: they cannot fail")
         if self.tariff is not None:

@@ -25,6 +25,9 @@
 Where links may be down, or carry less for a while, there are also `link_failures`, cables that have failed, and
 `stalled_s`, seconds in which jobs would send but no way was left, of all jobs together.
 
+Where outages are listed or shared (events/outage_list.py) there are also `outages`, how many of these have begun, and
+`stopped_for_outages`, how many jobs were stopped, with their state saved, by those with notice.
+
 In a simulation of regions there are also, as tables lie at the end, or will once all that is on the way has arrived,
 and of the training jobs that the slow path knows (table_placement/placement_metrics.py):
 
@@ -153,10 +156,15 @@ def totals(plain: Plain, among: np.ndarray | None = None) -> dict[str, float]:
         "iteration_time_mean": 0.0,
         "iteration_time_p99": 0.0,
         "shift_adjustments": 0.0,
+        **(_listed_outages(s) if len(s["group_down"]) > 1 else {}),
         **(_network(s) if s["n_links"] else {}),
         **(in_regions(s, gpu_s["gpu_compute"], among) if s["n_regions"] else {}),
         **(costs(plain) if s["n_hours"] else {}),
     }
+
+
+def _listed_outages(s: np.void) -> dict[str, float]:
+    return {name: float(s[name]) for name in ("outages", "stopped_for_outages")}
 
 
 def gpu_seconds(s: np.void) -> dict[str, float]:

@@ -106,6 +106,7 @@ class Simulator(Stops):
         self.config = replace(config, topology=self.topology, network=self.network)
         self._check_kinds()
         self._check_rule(self.rule)
+        self._outages = config.outages(self.topology)
         self.view = ClusterView(self)
         self.workload: Workload
         self.capacity = Capacity(0, 0)
@@ -179,6 +180,8 @@ class Simulator(Stops):
         self.runs += 1
         self._asked = NEVER
         capacity = self._capacity_for(workload)
+        if self._outages is not None:
+            capacity = capacity.with_outages(self._outages.size(self.topology, capacity.regions > 0))
         if self.room is not None:
             self.room(capacity)
         elif self.capacity != capacity:
@@ -199,6 +202,8 @@ class Simulator(Stops):
             lay_regions(s, self.topology, workload, *self.config.of_tables, self.config.tariff)
         lay_classes(s, self.rule, self._skewed())
         self._code = codes.DECIDE
+        if self._outages is not None:
+            self._outages.lay(s, self.topology, capacity.regions > 0)
         if self.config.failures is not None:
             self.plain.call(clock_calls.lay_failures)
         if begin:

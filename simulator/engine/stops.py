@@ -47,6 +47,8 @@ class Stops:
             why = f"; machines fail every {s['mtbf_s']:g} s on average (mtbf_s), faster than these jobs get on"
         elif "region_mtbf_s" in s.dtype.names and s["region_mtbf_s"] > 0.0:
             why = f"; regions fail every {s['region_mtbf_s']:g} s on average (region_mtbf_s)"
+        elif "group_mtbf_s" in s.dtype.names and s["group_mtbf_s"] > 0.0:
+            why = f"; fault groups fail every {s['group_mtbf_s']:g} s on average (group_mtbf_s)"
         elif "link_mtbf_s" in s.dtype.names and s["link_mtbf_s"] > 0.0:
             why = f"; cables fail every {s['link_mtbf_s']:g} s on average (link_mtbf_s), faster than these jobs get on"
         elif "cut_off" in s.dtype.names and s["cut_off"].any():

@@ -11,6 +11,7 @@ from ..base.codes import HELD, WAITING
 from ..compiler.jit import kernel
 from ..flows.cable_failures import cable_event
 from ..lifecycle import lifecycle
+from ..lifecycle.fault_groups import outage_event
 from ..lifecycle.outages import machine_event, region_event
 from ..lifecycle.rerating import end_phase
 from ..numerics.heap import schedule_event
@@ -85,6 +86,8 @@ def happen(s):
             freed |= _region_event(s, item)
         elif has_links(s) and item >= s.first_cable_event:
             cable_event(s, item - s.first_cable_event)
+        elif item > s.auction_event:
+            freed |= outage_event(s, item)
         else:
             freed |= machine_event(s, item - s.first_machine_event)
     if freed:

@@ -5,14 +5,15 @@ an array of records costs less than 1 us.
 """
 
 from ..compiler.jit import entry
-from ..lifecycle import outages
+from ..lifecycle import fault_groups, outages
 from . import network_clock
 
 
 @entry
 def lay_failures(states, row):
-    """`outages.lay_failures`."""
+    """`outages.lay_failures`, and `fault_groups.lay_outages`."""
     outages.lay_failures(states[row])
+    fault_groups.lay_outages(states[row])
 
 
 @entry

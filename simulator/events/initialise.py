@@ -24,10 +24,15 @@ from ..network.network_model import Network
 from ..numerics.bitset import words
 from ..numerics.rounding import EQUAL
 from ..record.plain import Plain
-from ..record.state import CLASSES, CLUSTER_ARRAYS, PER_BERTH, PROFILES
+from ..record.state import CLASSES, CLUSTER_ARRAYS, PER_BERTH, PROFILES, outage_events
 from ..rules.rule import COST_SPLIT_GPUS, ORDERS, PLACERS, SHARINGS, Rule
 from ..rules.semantics import LEASE_S, Semantics
 from .laying import lay_columns, lay_demands, lay_gpus
+from .outage_list import OutageList
+
+MEANS = ("mtbf_s", "region_mtbf_s", "group_mtbf_s")
+WORDS = ("outages", "fault_groups")
+TOGETHER: Mapping[str, Any] = {"feature": "outages"}
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,7 @@ class Failures:
     """Failures of machines, and of regions: exponential times between failures of one and to repair, seconds.
 
     A region that is down has no machine that runs, and nothing is copied from or to it; what lies there stays. Each
-    fails by itself, whatever its fault group.
+    fails by itself, unless `fault_groups` says what fails together.
 
     Args:
         mtbf_s: mean time between failures of a machine, > 0; inf: none.
@@ -43,38 +48,67 @@ class Failures:
         checkpoint_s: seconds of progress between checkpoints; a failure undoes the work since the last one (0: none).
         region_mtbf_s: mean time between failures of a region, > 0; inf: none. Only where there are regions.
         region_mttr_s: mean time until it is up again, > 0.
+        outages: a csv of outages of regions, clusters, racks, machines and fault groups, with notice or without
+            (events/outage_list.py); none: there are none but those at random.
+        fault_groups: what fails together: `racks`, `regions` (fault groups of the topology), or a csv of sets with
+            names; none: nothing does.
+        group_mtbf_s: mean time between failures of a fault group, > 0; inf: none fails at random.
+        group_mttr_s: mean time until it is up again, > 0.
     """
 
     mtbf_s: float = math.inf
     mttr_s: float = field(default=3600.0, metadata={"needs": ("mtbf_s",)})
-    checkpoint_s: float = field(default=1800.0, metadata={"needs": ("mtbf_s", "region_mtbf_s")})
+    checkpoint_s: float = field(default=1800.0, metadata={"needs": (*MEANS, "outages")})
     region_mtbf_s: float = field(default=math.inf, metadata={"feature": "regions"})
     region_mttr_s: float = field(default=3600.0, metadata={"feature": "regions", "needs": ("region_mtbf_s",)})
+    outages: str | None = field(default=None, metadata=TOGETHER)
+    fault_groups: str | None = field(default=None, metadata=TOGETHER | {"needs": ("group_mtbf_s", "outages")})
+    group_mtbf_s: float = field(default=math.inf, metadata=TOGETHER | {"needs": ("fault_groups",)})
+    group_mttr_s: float = field(default=3600.0, metadata=TOGETHER | {"needs": ("group_mtbf_s",)})
 
     @classmethod
-    def of(cls, **given: float | None) -> Failures | None:
-        """Failures where a mean time between them is given and not 0; None where none is."""
-        told = {key: value for key, value in given.items() if value is not None}
+    def of(cls, **given: float | str | None) -> Failures | None:
+        """Failures where a mean time between them is given and not 0, or a list of outages; None where none is."""
+        words = {key: given[key] for key in WORDS if given.get(key) not in (None, "", "none")}
+        told = {key: value for key, value in given.items() if value is not None and key not in WORDS}
         values = dict(zip(told, numbers(", ".join(told), tuple(told.values())), strict=True))
-        failures = cls(**{key: value for key, value in values.items() if value or "mtbf_s" not in key})
-        return failures if min(failures.mtbf_s, failures.region_mtbf_s) < math.inf else None
+        failures = cls(**words, **{key: value for key, value in values.items() if value or "mtbf_s" not in key})  # type: ignore[arg-type]
+        return failures if failures.outages or min(getattr(failures, name) for name in MEANS) < math.inf else None
 
     def __post_init__(self) -> None:
-        for name in ("mtbf_s", "region_mtbf_s"):
+        for name in WORDS:
+            if not isinstance(getattr(self, name), str | None):
+                raise InputError(f"{name} = {getattr(self, name)!r}: expected the path of a csv")
+        for name in MEANS:
             if not getattr(self, name) > 0.0:
                 raise InputError(f"failures: {name} = {getattr(self, name):g}: expected a number > 0")
-        for name in ("mttr_s", "region_mttr_s"):
+        for name in ("mttr_s", "region_mttr_s", "group_mttr_s"):
             if not 0.0 < getattr(self, name) < math.inf:
                 raise InputError(f"failures: {name} = {getattr(self, name):g}: expected a finite number > 0")
         if not 0.0 <= self.checkpoint_s < math.inf:
             raise InputError(f"failures: checkpoint_s = {self.checkpoint_s:g}: expected a finite number >= 0")
+        if self.group_mtbf_s < math.inf and not self.fault_groups:
+            raise InputError("group_mtbf_s is given without fault_groups: expected racks, regions or a csv of sets")
+
+    def listed(self, topology: Topology) -> OutageList | None:
+        """What fails together, and the list of outages; None: each fails by itself.
+
+        Raises:
+            InputError: a file that cannot be read, or does not fit the topology.
+        """
+        if not self.outages and not self.fault_groups:
+            return None
+        return OutageList.load(self.outages or "", self.fault_groups or "", topology, self.group_mtbf_s < math.inf)
 
     def lay(self, s: np.void) -> None:
         """Write them into a record; a mean time between failures of 0 turns them off there."""
-        for name in ("mtbf_s", "region_mtbf_s"):
-            value = getattr(self, name)
-            s[name] = value if value < math.inf else 0.0
+        for name in MEANS:
+            if name in (s.dtype.names or ()):
+                value = getattr(self, name)
+                s[name] = value if value < math.inf else 0.0
         s["mttr_s"], s["region_mttr_s"], s["checkpoint_s"] = self.mttr_s, self.region_mttr_s, self.checkpoint_s
+        if "group_mttr_s" in (s.dtype.names or ()):
+            s["group_mttr_s"] = self.group_mttr_s
 
 
 @dataclass(frozen=True)
@@ -194,15 +228,18 @@ def copy_state(old: np.record, new: np.record) -> None:
 
 
 def lay_event_ids(s: np.void) -> None:
-    """Write from where on the heap of events numbers machines, the round, the auction, regions and their links."""
+    """Write from where on the heap of events numbers what follows the jobs: machines, the round, regions and so on."""
     regions = len(s["stored_bytes"])
     s["first_machine_event"] = len(s["arrival_s"])
     s["round_event"] = s["first_machine_event"] + len(s["gpu_slot"])
     s["auction_event"] = s["round_event"] + 1
-    s["first_region_event"] = s["round_event"] + 2
+    s["first_group_event"] = s["round_event"] + 2
+    room = len(s["group_down"])
+    s["outage_event"] = s["first_group_event"] + room
+    s["first_region_event"] = s["first_group_event"] + outage_events(room if room > 1 else 0)
     s["first_link_event"] = s["first_region_event"] + regions
     s["tables_event"] = s["first_link_event"] + LANES * regions * regions
-    s["first_cable_event"] = s["round_event"] + 2  # there are no regions where jobs share links
+    s["first_cable_event"] = s["first_region_event"]  # there are no regions where jobs share links
 
 
 def _copy_berths(old: np.record, new: np.record) -> None:

@@ -9,7 +9,7 @@ from ..numerics import heap
 from ..numerics.bitset import exclude, include
 from ..numerics.heap import schedule_event
 from ..record.feature_groups import has_berths, has_links, has_regions
-from ..regions.region_starts import enter_region, is_late, leave_region, note_arrival, set_up
+from ..regions.region_starts import close_left, enter_region, is_late, leave_region, note_arrival, set_up
 from ..regions.wan import urge
 from ..rules.orders import (
     arrival_key,
@@ -395,6 +395,7 @@ def leave_gpus(s, job):
     vacate(s, job)
     if has_regions(s):
         leave_region(s, job)
+        close_left(s, job)
     if s.auctions and s.next_first_gpu[job] >= 0:
         vacate_gang(s, s.next_first_gpu[job])
         end_reservation(s, job)
@@ -440,15 +441,22 @@ def release(s, job):
 
 
 @kernel
-def fail(s, job):
-    """Modify `s`: a machine under the running job failed: it waits, and has lost the work since its last checkpoint."""
+def fail(s, job, is_saved):
+    """Modify `s`: a machine under the running job went down: it waits, and has lost the work since its last checkpoint.
+
+    `is_saved`: it was stopped in time, and its state saved.
+    """
+    if is_saved:
+        recount(s, job, s.preempted[job] + 1, s.migrated[job])
+        s.stopped_for_outages += 1
     if has_berths(s):
         leave_gpus(s, job)
-        rates.lose_unsaved(s, job)
+        if not is_saved:
+            rates.lose_unsaved(s, job)
         _requeue(s, job)
         return
     ran = max(0.0, s.now_s - s.since_s[job])
-    kept = ran // s.checkpoint_s * s.checkpoint_s if s.checkpoint_s > 0.0 else ran
+    kept = ran // s.checkpoint_s * s.checkpoint_s if s.checkpoint_s > 0.0 and not is_saved else ran
     chunk_s = s.iteration_s[job] * s.chunk * s.gpus[job]
     if s.auctions and chunk_s > 0.0:
         kept = kept // chunk_s * chunk_s
@@ -516,6 +524,8 @@ def migrate(s, job):
     back = is_back(s, job)
     settle(s, job)
     vacate(s, job)
+    if has_regions(s):
+        close_left(s, job)
     if has_berths(s):
         s.sub_batch[job] = largest_sub_batch(s, job)
         back = back and s.sub_batch[job] >= s.stop_sub_batch[job]

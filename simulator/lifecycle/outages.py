@@ -1,11 +1,11 @@
-"""Machines that fail and come back, alone or with their region, at random times."""
+"""Machines that go down and come back: alone or with their region, at random times, or as fault_groups.py says."""
 
-from ..base.codes import DOWN, FAILED, FREE, REGION_FAILED
+from ..base.codes import DOWN, FAILED, FREE, NOTICE, REGION_FAILED
 from ..compiler.jit import kernel
 from ..numerics.heap import schedule_event
 from ..numerics.random import exponential
 from ..record.feature_groups import has_regions
-from ..regions.region_starts import note_data
+from ..regions.region_starts import count_closed, note_data
 from ..regions.wan import resume_transfers, stop_transfers
 from ..running.auctions import call_auction
 from ..running.gpu_allocation import count_free, count_taken, note_change
@@ -21,62 +21,90 @@ def machine_event(s, machine):
     item = s.first_machine_event + machine
     if s.machine_down[machine] & FAILED:
         schedule_event(s, item, s.now_s + exponential(s.seed, -1 - machine, 2 * count, s.mtbf_s))
-        return _mend(s, machine, FAILED)
+        return mend(s, machine, FAILED)
     s.machine_failures[machine] = count + 1
     s.failures += 1
     schedule_event(s, item, s.now_s + exponential(s.seed, -1 - machine, 2 * count + 1, s.mttr_s))
-    return _break(s, machine, FAILED)
+    return take_down(s, machine, FAILED, False)
 
 
 @kernel
-def _break(s, machine, why):
-    """Modify `s`: a machine is down, or for one more reason; True if GPUs were freed."""
+def take_down(s, machine, why, is_saved):
+    """Modify `s`: a machine is down, or for one more reason; True if GPUs were freed.
+
+    `is_saved`: jobs that run there are stopped, and lose no work; else they fail.
+    """
     freed = False
-    if s.machine_down[machine] == 0:
+    if s.machine_down[machine] % NOTICE == 0:
         first = s.machine_first_gpu[machine]
         layers = s.gpu_job.size // s.gpu_slot.size
         for gpu in range(first, first + s.machine_gpus[machine]):
             for layer in range(layers):
                 job = s.gpu_job[layer * s.gpu_slot.size + gpu]
                 if job >= 0:
-                    lifecycle.fail(s, job)
+                    lifecycle.fail(s, job, is_saved)
                     freed = True
         if s.auctions:
             call_auction(s, s.now_s)
-        _set_machine(s, machine, DOWN)
-    s.machine_down[machine] |= why
+        _close(s, machine)
+    s.machine_down[machine] += why
     return freed
 
 
 @kernel
-def _mend(s, machine, why):
+def give_notice(s, machine):
+    """Modify `s`: a machine is to go down: nobody starts there any more, who runs goes on."""
+    s.closing_machines += 1
+    _close(s, machine)
+    s.machine_down[machine] += NOTICE
+
+
+@kernel
+def mend(s, machine, why):
     """Modify `s`: a reason for which a machine is down has ended; True if it is up again."""
-    s.machine_down[machine] &= ~why
+    s.machine_down[machine] -= why
+    if why >= NOTICE:
+        s.closing_machines -= 1
     if s.machine_down[machine]:
         return False
-    _set_machine(s, machine, FREE)
+    _open(s, machine)
     if s.auctions:
         call_auction(s, s.now_s)
     return True
 
 
 @kernel
-def _set_machine(s, machine, owner):
+def _close(s, machine):
+    """Modify `s`: nobody may have the GPUs of a machine that are free."""
     note_change(s)
-    first, gpus = s.machine_first_gpu[machine], s.machine_gpus[machine]
-    for gpu in range(first, first + gpus):
-        s.gpu_job[gpu] = owner
-        if owner == DOWN:
+    first, closed = s.machine_first_gpu[machine], 0
+    for gpu in range(first, first + s.machine_gpus[machine]):
+        if s.gpu_job[gpu] == FREE:
+            s.gpu_job[gpu] = DOWN
             count_taken(s, gpu)
-            s.down_gpus += 1
-        else:
+            closed += 1
+    _count_down(s, machine, closed)
+
+
+@kernel
+def _open(s, machine):
+    """Modify `s`: the GPUs of a machine where no job runs are free."""
+    note_change(s)
+    first, opened = s.machine_first_gpu[machine], 0
+    for gpu in range(first, first + s.machine_gpus[machine]):
+        if s.gpu_job[gpu] == DOWN:
+            s.gpu_job[gpu] = FREE
             count_free(s, gpu)
-            s.down_gpus -= 1
+            opened += 1
+    _count_down(s, machine, -opened)
+
+
+@kernel
+def _count_down(s, machine, more):
+    """Modify `s`: so many more GPUs of a machine are down."""
+    s.down_gpus += more
     if has_regions(s):
-        cluster = s.machine_cluster[machine]
-        down = gpus if owner == DOWN else -gpus
-        s.cluster_free[cluster] -= down
-        s.type_down[s.cluster_type[cluster]] += down
+        count_closed(s, machine, more)
 
 
 @kernel
@@ -84,26 +112,48 @@ def region_event(s, region):
     """Modify `s`: a region fails with all its machines, or is up again; True if GPUs were freed, or data is there."""
     count = s.region_failures[region]
     item = s.first_region_event + region
-    first = s.region_first_machine[region]
+    if s.region_down[region] & FAILED:
+        changed = mend_region(s, region, FAILED)
+        schedule_event(s, item, s.now_s + exponential(s.seed, REGIONS - region, 2 * count, s.region_mtbf_s))
+        return changed
+    s.region_failures[region] = count + 1
+    s.region_outages += 1
+    freed = take_down_region(s, region, FAILED, False)
+    schedule_event(s, item, s.now_s + exponential(s.seed, REGIONS - region, 2 * count + 1, s.region_mttr_s))
+    return freed
+
+
+@kernel
+def take_down_region(s, region, why, is_saved):
+    """Modify `s`: a region is down with all its machines, or for one more reason; True if GPUs were freed."""
+    was_up = s.region_down[region] == 0
+    s.region_down[region] += why
+    if not was_up:
+        return False
     freed = False
-    if s.up_regions >> region & 1:
-        s.up_regions &= ~(1 << region)
-        s.region_failures[region] = count + 1
-        s.region_outages += 1
-        stop_transfers(s, region)
-        for machine in range(first, first + s.region_machines[region]):
-            freed |= _break(s, machine, REGION_FAILED)
-        schedule_event(s, item, s.now_s + exponential(s.seed, REGIONS - region, 2 * count + 1, s.region_mttr_s))
-        return freed
-    s.up_regions |= 1 << region
+    s.up_regions &= ~(1 << region)
+    stop_transfers(s, region)
+    first = s.region_first_machine[region]
     for machine in range(first, first + s.region_machines[region]):
-        freed |= _mend(s, machine, REGION_FAILED)
+        freed |= take_down(s, machine, REGION_FAILED, is_saved)
+    return freed
+
+
+@kernel
+def mend_region(s, region, why):
+    """Modify `s`: a reason for which a region is down has ended; True if it is up again."""
+    s.region_down[region] -= why
+    if s.region_down[region]:
+        return False
+    s.up_regions |= 1 << region
+    first = s.region_first_machine[region]
+    for machine in range(first, first + s.region_machines[region]):
+        mend(s, machine, REGION_FAILED)
     resume_transfers(s)
     s.sweep = 1
     if s.waited_for_data > 0:
         for job in range(s.next_arrival):
             note_data(s, job)
-    schedule_event(s, item, s.now_s + exponential(s.seed, REGIONS - region, 2 * count, s.region_mtbf_s))
     return True
 
 

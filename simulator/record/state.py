@@ -7,7 +7,7 @@ assignment). Every distinct shape compiles once, so capacities come in few sizes
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
 import numpy as np
@@ -38,6 +38,7 @@ AUCTIONS = 512  # at least
 CLASSES = 256  # of jobs by demand, at most,
 PROFILES = 512  # and pairs of a model and a number of GPUs; never more than jobs
 WAITS, SMALL_WAITS = 2048, 512  # that delay timers remember
+OUTAGE_SIZES = (1_032, 65_544, 2_097_160)  # machines in all fault groups, groups, and rows of a list of outages
 MODELS = 64
 LAYERS = 1024  # of all models of a workload
 SHAPES = 2048  # a power of two
@@ -49,7 +50,8 @@ class Capacity:
 
     With one berth a GPU, jobs have their GPUs to themselves and one speed for as long as they hold them; the fields of
     `sharing_fields.py` are there with more only. Those of `contention_fields.py` are there with links only, those of
-    `region_fields.py` with regions only; `uses` are pairs of a job and a table that it reads, `hours` those of prices.
+    `region_fields.py` with regions only; `uses` are pairs of a job and a table that it reads, `hours` those of prices,
+    `outages` rows of a list of outages, or machines of fault groups.
     So there are four groups of records (`features`), each with one small class and larger ones.
     """
 
@@ -61,6 +63,7 @@ class Capacity:
     tables: int = 0
     uses: int = 0
     hours: int = 0
+    outages: int = 0
 
     @property
     def seats(self) -> int:
@@ -85,8 +88,20 @@ class Capacity:
         jobs, gpus = max(self.jobs, JOB_SIZES[0]), max(self.gpus, GPU_SIZES[0])
         if self.regions:
             regions, tables = MOST_REGIONS + 1, max(self.tables, TABLE_SIZES[0])
-            return Capacity(jobs, gpus, regions=regions, tables=tables, uses=READS * jobs, hours=self.hours)
-        return Capacity(jobs, gpus, self.berths, max(self.links, LINK_SIZES[0]) if self.links else 0)
+            uses = READS * jobs
+            return replace(self, jobs=jobs, gpus=gpus, regions=regions, tables=tables, uses=uses)
+        links = max(self.links, LINK_SIZES[0]) if self.links else 0
+        return replace(self, jobs=jobs, gpus=gpus, links=links)
+
+    def with_outages(self, wanted: int) -> Capacity:
+        """The same with room for so many rows of a list of outages, and machines of fault groups; 0: for none.
+
+        Raises:
+            InputError: more than the largest class holds.
+        """
+        if wanted == 0:
+            return self
+        return replace(self, outages=_class_of(wanted, OUTAGE_SIZES, "outages and machines of fault groups"))
 
     @property
     def words(self) -> str:
@@ -296,12 +311,13 @@ def grant_fields(jobs: Axis, serves: Axis) -> list[Field]:
     return columns
 
 
-def event_fields(jobs: int, gpus: int, regions: int, links: int, auctions: int) -> list[Field]:
+def event_fields(jobs: int, gpus: int, regions: int, links: int, auctions: int, outages: int) -> list[Field]:
     """The heap of next events: ids are jobs, then machines, then the scheduling round, then the next auction.
 
-    With regions then these, the links from each to each, and the look of the slow path; with links these.
+    Then fault groups and their list of outages, where there are any; with regions then these, the links from each to
+    each, and the look of the slow path; with links these.
     """
-    ids = jobs + gpus + 2 + events_in(regions) + cable_events(links)
+    ids = jobs + gpus + 2 + outage_events(outages) + events_in(regions) + cable_events(links)
     return [
         ("event_key", "f8", (ids,)),
         ("event_item", "i8", (ids,)),
@@ -427,6 +443,38 @@ def failure_fields() -> list[Field]:
     return [("mtbf_s", "f8"), ("mttr_s", "f8"), ("checkpoint_s", "f8")]
 
 
+def outage_events(room: int) -> int:
+    """Ids that outages add to the heap of events: every fault group, and the next row of the list."""
+    return room + 1 if room > 0 else 0
+
+
+def outage_fields(room: int) -> list[Field]:
+    """Fault groups, sets of machines and regions that fail together, and a list of outages of such (fault_groups.py).
+
+    They have their size where the record has room for outages; elsewhere each is one entry that nobody reads.
+    """
+    scalars = (
+        "first_group_event",  # ids in the heap of events
+        "outage_event",
+        "failing_groups",  # the first so many groups fail at random
+        "n_outages",
+        "next_outage",  # the first row that has not come yet
+        "closing_machines",  # those that have been given notice
+        "outages",  # that have begun: of groups at random, and of the list
+        "stopped_for_outages",  # jobs that an outage with notice stopped
+    )
+    arrays = ("group_first", "group_machines", "group_regions", "group_machine", "outage_group", "outage_kind")
+    return [
+        ("group_mtbf_s", "f8"),  # 0 = none
+        ("group_mttr_s", "f8"),
+        *[(name, "i8") for name in scalars],
+        *[(name, "i8", (room,), LAID) for name in arrays],
+        ("group_down", "i8", (room,)),  # 1: it has failed at random
+        ("group_failures", "i8", (room,)),
+        ("outage_s", "f8", (room,), LAID),  # ascending
+    ]
+
+
 def log_fields(entries: Axis, gpus: Axis) -> list[Field]:
     """Decisions of the present instant, in order of application, and their GPUs; kept only while `log_on`.
 
@@ -468,6 +516,7 @@ def state_fields(capacity: Capacity) -> tuple[Field, ...]:
             capacity.regions,
             capacity.links,
             max(capacity.gpus, AUCTIONS) if layered else 1,
+            capacity.outages,
         )
         + queue_fields(jobs, classes)
         + cluster_fields(gpus, capacity.berths)
@@ -480,6 +529,7 @@ def state_fields(capacity: Capacity) -> tuple[Field, ...]:
         + network_fields(profiles)
         + (layer_fields(shaped, profiles, MODELS, LAYERS, SHAPES) if layered else layer_fields(shaped, 1, 1, 1, 1))
         + failure_fields()
+        + outage_fields(max(1, capacity.outages))
         + log_fields(log, Axis(LOGGED, 8 * capacity.seats))
         + sharing_fields(jobs, gpus, classes, capacity.berths)
         + contention_fields(capacity.jobs, capacity.links)

@@ -5,9 +5,10 @@ start takes the time to set up its containers (Sec. 5.5), and that of saving a s
 that was stopped for it at the same instant (Sec. 2: a checkpoint is saved before a workload is preempted).
 """
 
-from ..base.codes import FREE
+from ..base.codes import DOWN, FREE
 from ..compiler.jit import entry, kernel
 from ..costs.meters import meter_units
+from ..running.gpu_allocation import count_taken
 from .table_copies import begin_reading, end_reading, readable
 from .usage_history import book
 
@@ -143,6 +144,30 @@ def leave_region(s, job):
     s.last_region[job] = s.job_region[job]
     s.job_region[job] = -1
     end_reading(s, job)
+
+
+@kernel
+def close_left(s, job):
+    """Modify `s`: nobody may have the units that a job has just left on machines that are about to go down."""
+    if s.closing_machines == 0:
+        return
+    unit = s.first_gpu[job]
+    while unit != FREE:
+        machine = s.gpu_machine[unit]
+        if s.machine_down[machine] > 0:
+            s.gpu_job[unit] = DOWN
+            count_taken(s, unit)
+            s.down_gpus += 1
+            count_closed(s, machine, 1)
+        unit = s.gpu_next[unit]
+
+
+@kernel
+def count_closed(s, machine, more):
+    """Modify `s`: so many more units of a machine are down, of those that its cluster and its type have."""
+    cluster = s.machine_cluster[machine]
+    s.cluster_free[cluster] -= more
+    s.type_down[s.cluster_type[cluster]] += more
 
 
 @kernel

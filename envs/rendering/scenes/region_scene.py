@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ....simulator.base.codes import DOWN
 from ....simulator.engine.simulator import Simulator
 from .scene import RunningJob, Scene, WaitingJob, read_scene
 
@@ -146,13 +147,15 @@ def _region(simulator: Simulator, region: int, asked: np.ndarray) -> Region:
     clusters = np.flatnonzero(s["cluster_region"][: int(s["n_clusters"])] == region)
     kinds, names = s["cluster_type"][clusters], simulator.topology.cluster_gpu_type
     first, machines = int(s["region_first_machine"][region]), int(s["region_machines"][region])
-    is_down = s["machine_down"][first : first + machines] != 0
-    where = s["machine_cluster"][first : first + machines]
+    unit = int(s["machine_first_gpu"][first])
+    count = int(s["machine_gpus"][first : first + machines].sum())
+    is_down = s["gpu_job"][unit : unit + count] == DOWN
+    where = s["machine_cluster"][s["gpu_machine"][unit : unit + count]]
     supplies = []
     for kind in np.unique(kinds).tolist():
         own = clusters[kinds == kind]
         units, free = int(s["cluster_gpus"][own].sum()), int(s["cluster_free"][own].sum())
-        down = int(s["machine_gpus"][first : first + machines][is_down & np.isin(where, own)].sum())
+        down = int((is_down & np.isin(where, own)).sum())
         supplies.append(Supply(names[int(own[0])], units, max(0, units - free - down), down, float(asked[kind])))
     coming = sum(
         int(s["transfer_room"][transfer]) for transfer in _transfers(s) if int(s["transfer_to"][transfer]) == region

@@ -1,0 +1,237 @@
+"""What fails together, and outages that are told: from two csv files.
+
+The list of outages has the columns `start_s` (seconds of the workload's clock, >= 0), `duration_s` (> 0), `what`
+(`region`, `cluster`, `rack`, `machine` or `group`), `name`, and, if any, `notice_s` (>= 0): a row for each outage, in
+any order. Rows may overlap: what they name is up when all are over. Without `notice_s`, or where it is empty, it is a
+failure, and jobs lose their work since the last checkpoint; with it, 0 too, it is maintenance: their state is saved
+when it begins, and for so many seconds before nobody starts on these machines.
+
+The csv of fault groups has the columns `group`, `what` (all but `group`) and `name`: a row for each member; machines
+and regions may be in several groups. Names of clusters are REGION.CLUSTER, or CLUSTER where no other region has one of
+that name; racks and machines go by their number in the whole topology, from 0.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from ..base.codes import BROKEN, MAINTAINED, NOTICED, OVER, OVER_NOTICED
+from ..cluster.topology import Topology
+from ..jobs.trace_columns import Table, read_csv
+
+COLUMNS = ("start_s", "duration_s", "what", "name", "notice_s")
+GROUP_COLUMNS = ("group", "what", "name")
+PLACES = ("region", "cluster", "rack", "machine")
+Stamp = tuple[int, int] | None
+
+
+class FaultGroup(NamedTuple):
+    """Machines and regions that fail together.
+
+    Attributes:
+        machines: ascending, without those of the regions.
+        regions: ascending.
+    """
+
+    machines: tuple[int, ...]
+    regions: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class OutageList:
+    """Groups, and what happens to them when. Arrays are read-only.
+
+    Attributes:
+        groups: those that fail at random come first.
+        failing: how many these are.
+        time_s: float64 (rows,), ascending.
+        group: int64 (rows,), index of `groups`. kind: int64 (rows,), codes of base/codes.py.
+    """
+
+    groups: tuple[FaultGroup, ...]
+    failing: int
+    time_s: np.ndarray
+    group: np.ndarray
+    kind: np.ndarray
+
+    @classmethod
+    def load(cls, outages: str, fault_groups: str, topology: Topology, are_random: bool) -> OutageList:
+        """The list of the two files.
+
+        Args:
+            outages: path of the list; "": there is none.
+            fault_groups: path of the groups, `racks`, `regions`, or "": there are none.
+            topology: what they are of.
+            are_random: the groups fail at random.
+
+        Raises:
+            InputError: no such file; a row that does not fit: one sentence with the file, the line, the value and what
+                was expected.
+        """
+        return _read(outages, fault_groups, topology, are_random, _stamp(outages), _stamp(fault_groups))
+
+    @property
+    def gives_notice(self) -> bool:
+        """Whether any outage is announced before it begins."""
+        return bool((self.kind == NOTICED).any())
+
+    def size(self, topology: Topology, has_regions: bool) -> int:
+        """Room that a record needs: rows, groups, or machines of all groups, of which it needs most."""
+        return max(2, len(self.time_s), len(self.groups), len(_members_of(self, topology, has_regions)[1]))
+
+    def lay(self, s: np.void, topology: Topology, has_regions: bool) -> None:
+        """Write it into a record with room for it; nothing has come yet."""
+        sizes, machines = _members_of(self, topology, has_regions)
+        count, rows = len(self.groups), len(self.time_s)
+        s["group_first"][:count], s["group_machines"][:count] = np.cumsum(sizes) - sizes, sizes
+        s["group_machine"][: len(machines)] = machines
+        if has_regions:
+            s["group_regions"][:count] = [sum(1 << region for region in group.regions) for group in self.groups]
+        s["failing_groups"], s["n_outages"] = self.failing, rows
+        s["outage_s"][:rows], s["outage_group"][:rows], s["outage_kind"][:rows] = self.time_s, self.group, self.kind
+
+
+@lru_cache(maxsize=8)
+def _members_of(listed: OutageList, topology: Topology, has_regions: bool) -> tuple[np.ndarray, np.ndarray]:
+    """How many machines each group has, and which, int64; without regions in a simulation those in its regions too."""
+    found = [np.array(group.machines, np.int64) for group in listed.groups]
+    if not has_regions:
+        region = topology.cluster_region[topology.rack_cluster[topology.machine_rack]]
+        inside = [np.flatnonzero(np.isin(region, group.regions)) for group in listed.groups]
+        found = [np.union1d(own, more) for own, more in zip(found, inside, strict=True)]
+    return np.array([len(one) for one in found], np.int64), np.concatenate([np.zeros(0, np.int64), *found])
+
+
+def _stamp(path: str) -> Stamp:
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+@lru_cache(maxsize=8)
+def _read(outages: str, fault_groups: str, topology: Topology, are_random: bool, *_stamps: Stamp) -> OutageList:
+    named = _groups(fault_groups, topology)
+    groups = list(named.values()) if are_random else []
+    failing, empty = len(groups), np.zeros(0)
+    if not outages:
+        return _frozen(groups, failing, empty, empty, empty)
+    expected = "a csv of outages: start_s, duration_s, what, name, and perhaps notice_s"
+    table = read_csv(outages, keep=COLUMNS, may_be_empty=True, expected=expected)
+    events: list[tuple[float, int, FaultGroup]] = []
+    seconds = table.numbers(
+        {
+            "start_s": {"low": 0.0},
+            "duration_s": {"low": 0.0, "above": True},
+            **({"notice_s": {"low": 0.0, "blank": np.nan}} if "notice_s" in table else {}),
+        }
+    )
+    notices = seconds.get("notice_s", np.full(len(table), np.nan))
+    for row, group in enumerate(_members(table, topology, named)):
+        start_s, notice_s = float(seconds["start_s"][row]), float(notices[row])
+        end_s = start_s + float(seconds["duration_s"][row])
+        events += [(start_s, BROKEN if np.isnan(notice_s) else MAINTAINED, group)]
+        events += [(start_s - notice_s, NOTICED, group)] if notice_s > 0.0 else []
+        events += [(end_s, OVER_NOTICED if notice_s > 0.0 else OVER, group)]
+    events.sort()  # whatever the order of the rows
+    number = {group: place for place, group in reversed(list(enumerate(groups)))}
+    for _, _, group in events:
+        if number.setdefault(group, len(groups)) == len(groups):
+            groups.append(group)
+    time_s, kind = np.array([event[0] for event in events]), np.array([event[1] for event in events])
+    return _frozen(groups, failing, time_s, np.array([number[event[2]] for event in events]), kind)
+
+
+def _frozen(
+    groups: list[FaultGroup], failing: int, time_s: np.ndarray, group: np.ndarray, kind: np.ndarray
+) -> OutageList:
+    columns = time_s.astype(np.float64), group.astype(np.int64), kind.astype(np.int64)
+    for column in columns:
+        column.setflags(write=False)
+    return OutageList(tuple(groups), failing, *columns)
+
+
+def _groups(word: str, topology: Topology) -> dict[str, FaultGroup]:
+    """The fault groups by name."""
+    if word == "racks":
+        return {str(rack): FaultGroup(_machines_of(topology, "rack", rack), ()) for rack in range(topology.num_racks)}
+    if word == "regions":
+        own = range(topology.num_regions) if topology.lands is None else topology.lands.fault_group.tolist()
+        members: dict[str, list[int]] = {}
+        for region, group in enumerate(own):
+            members.setdefault(str(group), []).append(region)
+        return {name: FaultGroup((), tuple(regions)) for name, regions in members.items()}
+    if not word:
+        return {}
+    table = read_csv(word, keep=GROUP_COLUMNS, expected="racks, regions, or a csv of fault groups: group, what, name")
+    names = table.text("group")
+    found: dict[str, list[FaultGroup]] = {}
+    for row, member in enumerate(_members(table, topology, None)):
+        if not names[row].strip():
+            raise table.error(row, "group", "a name")
+        found.setdefault(names[row], []).append(member)
+    return {name: _joined(members, topology) for name, members in found.items()}
+
+
+def _joined(members: Iterable[FaultGroup], topology: Topology) -> FaultGroup:
+    members = list(members)
+    regions = sorted({region for member in members for region in member.regions})
+    machines = np.array(sorted({machine for member in members for machine in member.machines}), np.int64)
+    region_of = topology.cluster_region[topology.rack_cluster[topology.machine_rack[machines]]]
+    return FaultGroup(tuple(machines[~np.isin(region_of, regions)].tolist()), tuple(regions))
+
+
+def _machines_of(topology: Topology, what: str, index: int) -> tuple[int, ...]:
+    rack = topology.machine_rack
+    where = {"machine": np.arange(topology.num_machines), "rack": rack, "cluster": topology.rack_cluster[rack]}[what]
+    return tuple(np.flatnonzero(where == index).tolist())
+
+
+def _members(table: Table, topology: Topology, groups: dict[str, FaultGroup] | None) -> list[FaultGroup]:
+    """What each row names; of groups where there may be any."""
+    whats, names = table.text("what"), table.text("name")
+    allowed = PLACES if groups is None else (*PLACES, "group")
+    known: dict[str, dict[str, int]] = {
+        "region": {name: place for place, name in enumerate(topology.region_names)},
+        "cluster": _cluster_names(topology),
+        "rack": {str(rack): rack for rack in range(topology.num_racks)},
+        "machine": {str(machine): machine for machine in range(topology.num_machines)},
+    }
+    found = []
+    for row, (what, name) in enumerate(zip(whats, names, strict=True)):
+        if what not in allowed:
+            raise table.error(row, "what", f"{', '.join(allowed[:-1])} or {allowed[-1]}")
+        if what == "group":
+            assert groups is not None
+            if name not in groups:
+                there = f"one of {_listed(groups)}" if groups else "no group, as fault_groups names none"
+                raise table.error(row, "name", there)
+            found.append(groups[name])
+        elif name not in known[what]:
+            raise table.error(row, "name", f"a {what} of topology {topology.name!r}: {_listed(known[what])}")
+        elif what == "region":
+            found.append(FaultGroup((), (known[what][name],)))
+        else:
+            found.append(FaultGroup(_machines_of(topology, what, known[what][name]), ()))
+    return found
+
+
+def _cluster_names(topology: Topology) -> dict[str, int]:
+    own = list(topology.cluster_names)
+    full = [
+        f"{topology.region_names[region]}.{name}" for region, name in zip(topology.cluster_region, own, strict=True)
+    ]
+    known = {name: place for place, name in enumerate(full)}
+    return known | {name: place for place, name in enumerate(own) if own.count(name) == 1}
+
+
+def _listed(names: Iterable[str]) -> str:
+    names = list(names)
+    return ", ".join(names[:4]) + (f", ... {names[-1]}" if len(names) > 4 else "")
