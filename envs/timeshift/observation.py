@@ -127,7 +127,7 @@ def _observe_links(simulator: Simulator, instant: Instant, jobs: list[int], rows
         phases, use = place.phases, place.use
         row[8] = phases.iteration_s / (1.0 + phases.iteration_s)
         row[9] = min(1.0, phases.up_s / phases.iteration_s)
-        row[10] = min(1.0, phases.peak * float((use.flows / links.capacity[use.links]).max()))
+        row[10] = min(1.0, phases.peak * float((use.flows / simulator.view.link_capacity[use.links]).max()))
         row[11] = len(use.links) / links.num_links
         row[12] = meetings.links_of[job] / len(use.links)
         component = meetings.component_of.get(job)

@@ -257,4 +257,4 @@ def shared_links_now(simulator: Simulator) -> SharedLinks:
         return SharedLinks({}, np.zeros(0))
 
     places = {job: Place(*own) for job, own in network.running(simulator).items()}  # type: ignore[attr-defined]
-    return shared_links_of(places, links.capacity, network.padding)  # type: ignore[attr-defined]
+    return shared_links_of(places, network.capacity(simulator), network.padding)  # type: ignore[attr-defined]

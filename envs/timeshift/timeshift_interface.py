@@ -2,11 +2,13 @@
 
 A decision point has two stages. Placing: the scheduler proposes placements of all jobs, and one of them is taken, or
 none. Shifting: the jobs of every component that has changed since the last decision point, in order of arrival, get a
-time-shift, or keep theirs.
+time-shift, or keep theirs. It has changed where its jobs or their GPUs have, or the links on which they meet: how many
+flows of each there are, and what the links carry.
 """
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -35,7 +37,7 @@ MOST_CANDIDATES = 64
 LEAST_CANDIDATES = 3  # room for those of the second stage
 
 Way = tuple[Decision, ...]  # from the present to a placement
-Signature = tuple[tuple[int, ...], ...]  # jobs of a component, each with its GPUs
+Signature = tuple[tuple[int, ...], ...]  # jobs of a component, each with its GPUs; what they meet on
 
 
 class TimeShiftInterface(PythonStepInterface):
@@ -175,14 +177,15 @@ class TimeShiftInterface(PythonStepInterface):
         self.at.stage, self.at.offers, self.at.turning = THROUGH, [], []
 
     def _signature(self, component: Component) -> Signature:
-        return tuple((job, *self._gangs[job]) for job in component.jobs)
+        links = zlib.crc32(component.flows.tobytes() + component.capacity.tobytes())
+        return (*((job, *self._gangs[job]) for job in component.jobs), (links,))
 
     def _meetings(self, gangs: Gangs) -> SharedLinks:
         network, links = self.simulator.network, self.simulator.topology.links
         if getattr(network, "mode", "") == "dedicated" or links is None:
             return SharedLinks({}, np.zeros(0))
         places = self._places_of(gangs)
-        return shared_links_of(places, links.capacity, network.padding)  # type: ignore[attr-defined]
+        return shared_links_of(places, self.simulator.view.link_capacity, network.padding)  # type: ignore[attr-defined]
 
     def _places_of(self, gangs: Gangs) -> dict[int, Place]:
         own, outage = self.simulator, self.simulator.view.outage

@@ -349,10 +349,8 @@ class Cassini(PlacementPolicy):
         self._chosen = None
         if len(plans) == 1:
             return plans[0]
-        network, links = network_of(view), view.topology.links
-        assert links is not None
         placements = [_candidate(alone(view, plan)) for plan in plans]
-        self._chosen = best = self.best_of(placements, links.capacity, network.padding)
+        self._chosen = best = self.best_of(placements, view.link_capacity, network_of(view).padding)
         return plans[best.index]
 
     def best_of(self, candidates: Sequence[Candidate], capacity: np.ndarray, padding: float) -> Choice:
@@ -365,10 +363,8 @@ class Cassini(PlacementPolicy):
 
     def finish(self, view: ClusterView) -> list[Decision]:
         """Shifts of the jobs as they are placed now, those that change, jobs ascending."""
-        network, links = network_of(view), view.topology.links
-        assert links is not None
         own = alone(view, plan_now(view))
-        self._found = found = self.interleaved(_candidate(own), links.capacity, network.padding)
+        self._found = found = self.interleaved(_candidate(own), view.link_capacity, network_of(view).padding)
         meeting = {job for jobs in found.jobs_on.values() for job in jobs}
         decisions: list[Decision] = []
         for job in [job for job, (_, use) in own.items() if len(use.links)]:

@@ -434,6 +434,12 @@ class LinkNetwork:
             scales *= changes.scales(float(s.now_s))
         return scales
 
+    def capacity(self, simulator: Simulated) -> np.ndarray:
+        """What each link carries now, bytes per second, float64 (L,): as built, less where degraded, 0 of one down."""
+        links = simulator.topology.links
+        assert links is not None
+        return links.capacity * self.scales(simulator) if self.fails else links.capacity
+
     def outage(self, simulator: Simulated) -> Outage | None:
         """Which links are down now; None: none."""
         if not self.fails:
@@ -501,7 +507,9 @@ class LinkNetwork:
     def joined(self, simulator: Simulated) -> Joined:
         """Who shares links with whom now; jobs that have started at this very instant are among them."""
         s, workload = simulator.state, simulator.workload
-        holders = hashlib.blake2b(s.gpu_job.tobytes(), digest_size=16).digest()
+        most, room = simulator.view.jobs_per_gpu, len(s.gpu_slot)  # records have room for more jobs, and GPUs
+        here = s.gpu_job.reshape(-1, room)[:most, : s.n_gpus]
+        holders = hashlib.blake2b(here.tobytes(), digest_size=16).digest()
         outage = self.outage(simulator)
         key = (id(workload), id(simulator.topology), holders, outage.key if outage else None)
         found = self._joined.get(key)

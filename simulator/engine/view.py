@@ -375,6 +375,11 @@ class ClusterView(RegionView):
         """Which links are down now, for who asks the network for ways (`alone`); None: none, or none can be."""
         return self._contention.outage(self._simulator)
 
+    @property
+    def link_capacity(self) -> np.ndarray:
+        """What each link carries now, bytes per second, float64 (L,); only with network contention."""
+        return self._contention.capacity(self._simulator)
+
     def contending(self) -> dict[int, list[int]]:
         """The running jobs on every link that carries several, by link; only with network contention."""
         return self._contention.contending(self._simulator)

@@ -439,9 +439,9 @@ def _lay_delays(s: np.void, rule: Rule, lease_s: float) -> None:
 
 def gpus_of(s: np.record, job: int) -> list[int]:
     """The GPUs that a running job holds, in the order of its gang."""
-    room = len(s["gpu_slot"])
+    room, following = len(s["gpu_slot"]), s["gpu_next"]
     held, berth = [], int(s["first_gpu"][job])
     while berth != FREE:
         held.append(berth % room)
-        berth = int(s["gpu_next"][berth])
+        berth = int(following[berth])
     return held

@@ -22,7 +22,7 @@ from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.profiles.cassini_models import phases_of
 from clustergym.simulator.profiles.phases import in_order
 from clustergym.simulator.workloads import Workload
-from clustergym.tests.support.env_terms import differences
+from clustergym.tests.support.env_terms import EQUAL_PATHS, differences
 
 TIMESHIFT = "clustergym/TimeShift-v0"
 SMALL = {"workload": "cassini-poisson:jobs=16,load=1.0,iteration_s=0.8", "slots": 8, "running_slots": 12}
@@ -183,6 +183,41 @@ def test_shifts_are_asked_for_where_a_component_has_changed():
     assert env.view.now_s == 20.0 and stage(env) == PLACING
     env.step((1, 0))  # on servers 2 and 5: no others are free
     assert env.view.gpus_of(2) == [2, 5] and env.interface.at.turning == [0, 1, 2]
+
+
+def test_shifts_are_asked_for_where_a_link_has_come_to_carry_less(tmp_path):
+    """The cable that the two meet on is at half from 5 s on: whoever decides is asked, and rotations are others."""
+    path = tmp_path / "links.csv"
+    path.write_text("time_s,from,to,scale\n5,leaf0,spine0,0.5\n")
+    env = by_hand([(0, 1000), (0, 1000)], network=f"contention:degraded={path}")
+    before = place_apart(env)["rotations"]
+    observation, *_ = env.step((0, 0))
+    assert env.view.now_s == 5.0 and env.interface.at.turning == [0, 1]
+    assert observation["rotations"].max() > before.max()
+
+
+@pytest.mark.parametrize("routes", ["table", "least"])
+def test_shifts_are_asked_for_where_flows_have_changed(routes):
+    """Who keeps his GPUs may meet the same jobs on other links: paths avoid what is down."""
+    words = f"routes={routes},link_mtbf_s=4000,link_mttr_s=400"
+    env = timeshift(topology=EQUAL_PATHS, network=f"contention:{words}", workload=f"{SMALL['workload']},gangs=3/4")
+    moved = 0
+    for seed in range(6):
+        env.reset(seed=seed)
+        known, now_s, terminated = {}, -1.0, False
+        while not terminated:
+            if stage(env) == SHIFTING and env.view.now_s > now_s:
+                now_s, met = env.view.now_s, env.interface.at.present.meetings.components
+                found = {tuple((job, *env.view.gpus_of(job)) for job in one.jobs): one.flows.tobytes() for one in met}
+                for gangs, flows in found.items():
+                    if known.get(gangs, flows) != flows:
+                        moved += 1
+                        assert {job for job, *_ in gangs} <= set(env.interface.at.turning)
+                known = found
+            *_, terminated, _, _ = env.step(
+                (min(1, len(env.interface.at.offers)), 0) if stage(env) == PLACING else (2, 0)
+            )
+    assert moved
 
 
 def test_a_bucket_out_of_range_becomes_the_nearest():

@@ -71,6 +71,24 @@ def test_two_jobs_on_one_link_are_interleaved():
     assert iteration_s("themis+cassini") == pytest.approx(alone.iteration_s, rel=0.01)
 
 
+def test_scores_are_of_what_links_carry_now(tmp_path):
+    """Of cables at half, 25 Gbps, each job exceeds 20 while it sends at 45, even where the two never meet."""
+    from clustergym.simulator.profiles.cassini_models import phases_of
+
+    rows = [f"0,{leaf},spine0,0.5\n0,spine0,{leaf},0.5\n" for leaf in ("leaf0", "leaf1", "leaf2")]
+    (tmp_path / "links.csv").write_text("time_s,from,to,scale\n" + "".join(rows))
+    alone, told = phases_of("VGG16", 3, 1800), []
+    for words in "", f":degraded={tmp_path / 'links.csv'}":
+        policy = make("themis+cassini:workers=fixed,shifts=always")
+        simulator = Simulator("leaf-spine:leaves=3,spines=1,machines=2", f"contention{words}")
+        simulator.reset(two_vggs())
+        while not isinstance(decision := simulator.ask(policy), Shift):
+            simulator.apply(decision)
+        told.append(policy.why(simulator.view, decision))
+    assert "compatibility 1 " in told[0]
+    assert f"compatibility {1 - 2 * alone.up_s / alone.iteration_s * 20 / 25:.2g}" in told[1]
+
+
 @pytest.mark.parametrize("word", [*AUGMENTED, "themis+cassini:shifts=always"])
 def test_shifts_are_whole_buckets_and_only_for_jobs_in_the_network(word):
     policy = make(word)

@@ -86,17 +86,18 @@ class Random:
         return Advance()
 
 
-def random_run(seed: int, iterations: int = 60, **options: Any) -> Simulator:
-    """A simulator at its first decision point; jobs have less than so many iterations."""
+def random_run(seed: int, iterations: int = 60, topology: Topology | None = None, **options: Any) -> Simulator:
+    """A simulator at its first decision point; jobs have less than so many iterations; on a dumbbell by default."""
     rng = np.random.default_rng(seed)
     servers, gpus = int(rng.integers(2, 6)), int(rng.integers(1, 3))
-    topology = dumbbell(servers, gpus, float(rng.choice([25.0, 50.0, 100.0])))
+    drawn = dumbbell(servers, gpus, float(rng.choice([25.0, 50.0, 100.0])))
+    topology = drawn if topology is None else topology
     n = int(rng.integers(2, 14))
     arrival_s = np.sort(np.round(rng.random(n) * 20.0, 1))
     rows = [
         (
             float(arrival_s[i]),
-            int(rng.integers(1, min(5, 2 * servers * gpus) + 1)),
+            int(rng.integers(1, min(5, topology.num_gpus) + 1)),
             str(rng.choice(list(MODELS))),
             float(rng.integers(1, iterations)),
         )

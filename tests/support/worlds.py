@@ -49,6 +49,14 @@ from clustergym.tests.support.random_groups import random_simulator as groups_si
 
 ESTIMATES = ("exact", "exact", "none", "lognormal:sigma=1", "user")
 NETWORKS = ("none", "penalty:default=1/1.2/1.5", "allreduce:calibration=artist,default=VGG")
+FABRICS = (
+    "leaf-spine:leaves=2,spines=2,machines=2,gpus_per_machine=2",
+    "leaf-spine:leaves=4,spines=2,machines=2,gpus_per_machine=4,nics=2,rails=on",
+    "leaf-spine:leaves=2,spines=3,machines=2,gpus_per_machine=4,nics=2",
+    "fat-tree:k=4,gpus_per_machine=2",
+)
+ROUTES = ("routes=table", "routes=hash,route_seed={seed}", "routes=hash,route_seed={seed},channels=3", "routes=least")
+RATES = ("rates=fair", "rates=fair,carried=0.8", "rates=crux", "rates=crux,levels=2", "rates=mltcp")
 MOST_GPUS = 72
 COSTS_S = ((0.0,), (7.0,), (5.0, 11.0))
 Verb = Callable[[Any, np.random.Generator], Decision | None]
@@ -366,7 +374,10 @@ class Contended(World):
 
 
 def random_contended(seed: int, large: bool = False) -> World:
-    """The simulators of random_contended.py, links may fail too; `large`: with up to 3,000 iterations a job, not 60."""
+    """The simulators of random_contended.py, half of them on fabrics with equal paths and any routes and rates.
+
+    Links may fail too. `large`: with up to 3,000 iterations a job, not 60.
+    """
     rng = np.random.default_rng([seed, 2])
     failures = Failures(mtbf_s=60.0, mttr_s=5.0, checkpoint_s=2.0) if rng.random() < 0.3 else None
     words = ["mode=averaged"] if rng.random() < 0.2 else []
@@ -375,7 +386,18 @@ def random_contended(seed: int, large: bool = False) -> World:
     if not words:  # links fail, or carry less for a while; both, one of them, or neither
         words += [f"link_mtbf_s={rng.choice([20.0, 90.0])},link_mttr_s=4"] * int(rng.random() < 0.3)
         words += [f"degraded={DATA / 'degraded_links.csv'}"] * int(rng.random() < 0.3)
-    return Contended(contended_run(seed, most, failures=failures, words=words, estimates=estimates))
+    topology = None
+    if rng.random() < 0.5:
+        fabric = FABRICS[rng.integers(len(FABRICS))]
+        topology = Topology.load(fabric)
+        if "spine" in fabric:
+            words = [word.replace("degraded_links", "degraded_spines") for word in words]
+        else:
+            words = [word for word in words if not word.startswith("degraded")]
+        words.append(str(rng.choice(ROUTES)).format(seed=seed))
+    words.append(str(rng.choice(RATES)))
+    options = {"failures": failures, "words": words, "estimates": estimates}
+    return Contended(contended_run(seed, most, topology, **options))
 
 
 # Regions
