@@ -182,9 +182,9 @@ TERMS: dict[str, Terms] = {
         },
         alone=of_links,
         left_out=lambda policy, options: (
-            # It has a network of its own, or plays out so many rotations that it is played on few candidates alone.
+            # It has a network of its own, or plays out so much that it is played on few candidates alone.
             ((policy.dedicated or policy.on_links) and "network" in options)
-            or (policy.name == "best-rotations" and "candidates" not in options)
+            or (policy.name in ("best-rotations", "lookahead") and "candidates" not in options)
         ),
         baseline=("themis", "random", {}),
     ),
