@@ -172,6 +172,12 @@ POLICIES: dict[str, Entry] = {
         (TIME_SHIFT,),
         is_slow=True,
     ),
+    "lookahead": Entry(
+        ".cassini.lookahead:Lookahead",
+        "of Themis' placements, or none, the one with which jobs are through soonest, by playing each one on; slow",
+        (TIME_SHIFT,),
+        is_slow=True,
+    ),
     "mast": Entry(
         ".mast.mast:scoped_scheduler",
         "MAST (OSDI'24): one queue by priority, quota and credit; each region's best plan, the best of all wins",

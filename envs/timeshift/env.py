@@ -8,7 +8,8 @@ from typing import Any
 
 from ...simulator.base.errors import InputError
 from ...simulator.cluster.topology import Topology
-from ...simulator.configuration.network_choice import Network, load_network, resizing_for
+from ...simulator.configuration.network_choice import Network, load_network
+from ...simulator.contention.contention import Contention
 from ...simulator.engine.protocols import CandidateSource
 from ...simulator.engine.simulator import Decider
 from ...simulator.workloads import Workload
@@ -46,7 +47,8 @@ class TimeShiftEnv(PythonStepEnv):
         workload: generator with arguments (drawn anew at each reset), path, or a `Workload`; or several of them in a
             list, one of which is drawn at each reset.
         network: `contention`, with arguments.
-        scheduler: who proposes placements: the name of a policy that can, or such a policy.
+        scheduler: who proposes placements: the name of a policy that can, or such a policy. The default gives jobs all
+            the workers that they ask, or none; `themis` tunes their number.
         candidates: how many placements it is asked for, 3 to 64.
         slots, running_slots: waiting and running jobs in the window, 1 to 256 and 0 to 256.
         order: which jobs the window shows first: `arrival`, `shortest` (isolated run time) or `smallest` (GPUs).
@@ -104,7 +106,9 @@ class TimeShiftEnv(PythonStepEnv):
             skip_idle=skip_idle,
             horizon_s=config.horizon_s,
         )
-        network = resizing_for(interface.scheduler, load_network(config.network, config.semantics.duration))
+        network = load_network(config.network, config.semantics.duration)
+        if isinstance(network, Contention):  # for schedulers, and policies that are played, that tune workers
+            network = network.resizing()
         simulator = replace(config, network=network).build(interface.clock)
         if not hasattr(simulator.network, "alone"):
             raise InputError(f"network = {network.describe()!r}: expected contention, with or without arguments")
@@ -116,8 +120,7 @@ class TimeShiftEnv(PythonStepEnv):
         """The action that plays what `policy` does next; mask and observation are then those that it belongs to.
 
         Raises:
-            InputError: its jobs are to meet nobody, or to have other numbers of workers than they ask, and here it is
-                otherwise.
+            InputError: its jobs are to meet nobody, or to share links otherwise than here.
             InvalidDecision: a time-shift that is none of the 72 rotations of a period.
         """
         if getattr(policy, "dedicated", False) and getattr(self.simulator.network, "mode", "") != "dedicated":
@@ -125,9 +128,6 @@ class TimeShiftEnv(PythonStepEnv):
         for name, value in getattr(policy, "on_links", {}).items():
             if getattr(self.simulator.network, name, None) != value:
                 raise InputError(f"policy {policy!r}: expected an environment with network='contention:{name}={value}'")
-        if getattr(policy, "tunes_workers", False) and not getattr(self.simulator.pace, "elastic", False):
-            expected = "expected an environment whose scheduler does so too, or network='contention:workers=elastic'"
-            raise InputError(f"policy {policy!r} tunes the number of workers: {expected}")
         return super().act_of(policy)
 
 

@@ -31,7 +31,7 @@ from .observation import CANDIDATES, CLUSTER, QUEUE, RUNNING, SHIFT_COLUMN, obse
 from .shared_links import Component, Place, SharedLinks, shared_links_of, shift_now
 from .timeshift_offers import PLACED, PLACING, SHIFTING, THROUGH, Gangs, Instant, Offer, gangs_after
 
-SCHEDULER = "themis"
+SCHEDULER = "themis:workers=fixed,equal=locality"  # gangs are whole
 SHIFT, LEAVE, FREE = 1, 2, 3  # candidates of the second
 MOST_CANDIDATES = 64
 LEAST_CANDIDATES = 3  # room for those of the second stage
@@ -60,7 +60,7 @@ class TimeShiftInterface(PythonStepInterface):
     def __init__(
         self,
         *,
-        scheduler: str | CandidateSource = "themis",
+        scheduler: str | CandidateSource = SCHEDULER,
         candidates: int = 10,
         running_slots: int = 24,
         **window: Any,

@@ -61,7 +61,7 @@ Policies = Annotated[
         "--policies",
         metavar="NAMES",
         help='Policies with parameters, in one quoted value ("fifo:head=skip las") or the option repeated; one of your '
-        "own: py:FILE.py:NAME[,key=value...]; default: all that play in ENV, but for best-rotations.",
+        "own: py:FILE.py:NAME[,key=value...]; default: all that play in ENV, but for best-rotations and lookahead.",
     ),
 ]
 

@@ -269,8 +269,9 @@ def chosen_policies(
 ) -> list[str]:
     """The words of policies in `values`, each of which may hold several; all that play in the environment if none.
 
-    Those that may take minutes an episode (`best-rotations`) are not among all. Where nothing is known of run times,
-    those that need them are not; where nothing is known of models (`plain`), those of elastic jobs are not.
+    Those that may take minutes an episode (`best-rotations`, `lookahead`) are not among all. Where nothing is
+    known of run times, those that need them are not; where nothing is known of models (`plain`), those of elastic
+    jobs are not.
 
     Raises:
         BadArgument: an unknown policy or parameter, one that does not play there or that the semantics set aside, one

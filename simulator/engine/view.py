@@ -111,6 +111,16 @@ class ClusterView(RegionView):
         """What it will decide at this instant after what `next_decision` gave last."""
         return self._simulator.coming
 
+    def copied(self, into: Any = None) -> Any:
+        """A simulator that has taken over the present, to try there what comes of decisions; this run stays as it is.
+
+        Args:
+            into: what this gave before, of the same cluster, to be written over; None: a new one.
+        """
+        copy = self._simulator.twin() if into is None else into
+        copy.mirror(self._simulator)
+        return copy
+
     def pass_ahead(self) -> list[Decision]:
         """All decisions of the pass that it would make now; nothing is carried out."""
         return self._simulator.pass_ahead()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 from ..base.decisions import Decision
 from ..jobs.estimates import Estimates
@@ -34,6 +34,9 @@ class Viewed(Simulated, Protocol):
     @property
     def coming(self) -> tuple[Decision, ...]:
         """The decisions of its rule at this instant that have not been handed out."""
+
+    def twin(self) -> Any:
+        """A simulator on the same terms that has not run yet."""
 
     def pass_ahead(self) -> list[Decision]:
         """The decisions that its rule would take now; nothing happens."""

@@ -274,7 +274,9 @@ def test_a_policy_may_take_over_and_leave_in_the_middle_of_an_episode():
     assert env.simulator.rule == env.rule
 
 
-@pytest.mark.parametrize(("word", "is_known"), [("themis+cassini", True), ("dally+cassini", False)])
+@pytest.mark.parametrize(
+    ("word", "is_known"), [("themis+cassini:workers=fixed,equal=locality", True), ("dally+cassini", False)]
+)
 def test_lessons_are_what_an_agent_sees_and_can_do(word, is_known):
     """Who imitates a policy sees what is there without it, and learns only what the scheduler proposes too."""
     env, policy = timeshift(observation="flat"), policies.make(word)

@@ -26,7 +26,8 @@ IDS = list(ENVIRONMENTS)
 DEAR_NUMBERS = ("clustergym/Grouping-v0",)
 ELASTIC = ("pollux",)  # its jobs are elastic in Sharing-v0: not the defaults
 ALONE = ("ideal", "themis+crux", "themis+mltcp", "everywhere")  # on links, or tables, of their own kind
-BOUNDS = ("best-rotations",)  # beside CASSINI in tests/policies/test_best_rotations.py; it plays many rotations out
+# Beside CASSINI in tests/policies/test_best_rotations.py and test_lookahead.py; they play much out.
+BOUNDS = ("best-rotations", "lookahead")
 Choice = Callable[[np.random.Generator, np.ndarray, list[int]], list[int]]
 
 

@@ -10,7 +10,7 @@ from clustergym.experiments.reproduce.cassini import cassini_published as publis
 from clustergym.experiments.reproduce.cassini.cassini_congestion import PARTS
 from clustergym.experiments.reproduce.cassini.cassini_interleaving import interleaving
 from clustergym.experiments.reproduce.cassini.cassini_links import gains
-from clustergym.experiments.reproduce.cassini.cassini_room import decisions, in_default
+from clustergym.experiments.reproduce.cassini.cassini_room import CASSINI, decisions, in_default
 from clustergym.experiments.reproduce.cassini.cassini_table2 import (
     adjustments,
     at_iteration,
@@ -134,7 +134,7 @@ def test_profiles(options):
 def test_a_third_of_the_decisions_of_the_default_environment_matter():
     """0.52 over 20 seeds, 0.27 at least."""
     case = replace(in_default(), how="cassini.cassini_room:decisions")
-    found = [decisions(case.on("themis+cassini", seed)) for seed in (4, 8)]
+    found = [decisions(case.on(CASSINI, seed)) for seed in (4, 8)]
     assert sum(one["matter"] for one in found) > sum(one["steps"] for one in found) / 3
     assert all(one["matter"] <= one["shifts"] < one["steps"] for one in found)
 

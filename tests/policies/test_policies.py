@@ -319,7 +319,7 @@ def test_the_list_of_policies():
     assert policies.list("Sharing") == sharing
     rivals = ["themis+crux", "themis+mltcp"]
     augmented = ["themis+cassini", *rivals, "pollux+cassini", "dally+cassini", "sjf-bsbf+cassini"]
-    time_shift = ["random", "pollux", "themis", *augmented, "least-shared", "ideal", "best-rotations"]
+    time_shift = ["random", "pollux", "themis", *augmented, "least-shared", "ideal", "best-rotations", "lookahead"]
     assert policies.list("TimeShift") == time_shift
     geo, placement = policies.list("Geo"), ["static", "tetris-v1", "tetris-v2", "milp", "everywhere"]
     by_time = ["greedy", "sjf", "srtf", "srsf"]

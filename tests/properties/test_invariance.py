@@ -71,6 +71,7 @@ EXCLUDED = {
 # Of the workloads that the others play, those that slow policies do: one in so many.
 ONE_IN = {
     ("clustergym/TimeShift-v0", "best-rotations"): 100,
+    ("clustergym/TimeShift-v0", "lookahead"): 100,
     ("clustergym/TimeShift-v0", "*"): 20,
     ("clustergym/Sharing-v0", "pollux"): 20,
     ("clustergym/DataPlacement-v0", "milp"): 20,
@@ -114,8 +115,8 @@ def violations(player, policy: str, seed: int, units) -> list[str]:
 
 @pytest.mark.parametrize(
     ("env_id", "policy"),
-    # It plays so many rotations out that one workload takes a minute.
-    [pytest.param(*pair, marks=[pytest.mark.slow] * (pair[1] == "best-rotations")) for pair in pairs()],
+    # They play so much out that one workload takes a minute.
+    [pytest.param(*pair, marks=[pytest.mark.slow] * (pair[1] in ("best-rotations", "lookahead"))) for pair in pairs()],
 )
 def test_a_few_random_workloads(env_id, policy):
     player = Player(env_id, policy)

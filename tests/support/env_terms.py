@@ -195,7 +195,7 @@ TERMS: dict[str, Terms] = {
         left_out=lambda policy, options: (
             # It has a network of its own, or takes so long that one setting must do.
             ((policy.dedicated or policy.on_links) and "network" in options)
-            or (policy.name == "best-rotations" and "candidates" not in options)
+            or (policy.name in ("best-rotations", "lookahead") and "candidates" not in options)
             or (policy.name.startswith("pollux") and bool(options))
         ),
         baseline=("themis", "random", {}),

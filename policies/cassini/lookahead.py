@@ -1,0 +1,75 @@
+"""Lookahead: the placement with which the jobs that are there are through soonest, tried by playing each one on.
+
+CASSINI and `best-rotations` take what is best at this instant. `lookahead` takes what is best until all jobs that are
+there have ended: on a copy of the run it carries out each of the scheduler's placements, and nothing at all, and has
+CASSINI play on from there (a rollout policy: one step of policy improvement). It takes the one with the fewest
+job-seconds, CASSINI's own choice on a tie. So it may let jobs wait that would slow down those that run, or leave its
+GPUs to a job that is nearly through, which no score of one instant tells.
+
+It knows as much as its scheduler does: run times, of the jobs that are there. Nobody arrives in its copy of the run.
+Machines fail there as they will in the run itself. Shifts are CASSINI's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...simulator.base.decisions import Decision
+from ...simulator.engine.plans import Plan, decisions_of, plan_now
+from ...simulator.engine.view import ClusterView
+from ..joined_parameters import takes
+from ..themis import Auction, Themis
+from .cassini import CANDIDATES, Cassini
+
+NEVER_S = 1e8  # from one arrival to the next, once nobody is to arrive
+LEAST_GAIN = 1e-6  # of the job-seconds: less is rounding
+
+
+class Lookahead(Cassini):
+    """Themis' placements, tried by playing them on; see the module.
+
+    Args:
+        candidates: how many placements are looked at, >= 1.
+        auction: fields of `Auction`, of Themis.
+    """
+
+    @takes(Auction)
+    def __init__(self, candidates: int = CANDIDATES, **auction: Any) -> None:
+        source = Themis(**auction)
+        super().__init__("lookahead", source, source.clock, candidates)
+        self._goes_on = Cassini("themis+cassini", source, source.clock, candidates)
+        self._copy: Any = None
+
+    def begin(self, view: ClusterView) -> None:
+        """A copy is of one cluster."""
+        self._copy = None
+
+    def choose(self, view: ClusterView) -> Plan:
+        """The placement that comes to the fewest job-seconds, which may be that of now."""
+        ahead, now = super().choose(view), plan_now(view)
+        plans = [ahead, *(plan for plan in self.candidates(view, self.most) if plan.placement != ahead.placement)]
+        if len(view.running) and all(plan.placement != now.placement for plan in plans):
+            plans.append(now)
+        if len(plans) == 1:
+            return ahead
+        spent = [self._job_seconds(view, decisions_of(view, plan)) for plan in plans]
+        least = min(spent)
+        return ahead if spent[0] <= least * (1.0 + LEAST_GAIN) else plans[spent.index(least)]
+
+    def _job_seconds(self, view: ClusterView, decisions: list[Decision]) -> float:
+        """What the jobs that are there spend from the first arrival to their ends, if these decisions are taken."""
+        self._copy = copy = view.copied(self._copy)
+        s = copy.plain.record
+        here = int(s["next_arrival"])
+        s["arrival_s"][here : int(s["n_jobs"])] = s["now_s"] + NEVER_S
+        for decision in decisions:
+            copy.apply(decision)
+        for decision in self._goes_on.finish(copy.view):
+            copy.apply(decision)
+        copy.advance()
+        self._goes_on.forget_plan()
+        while s["done"] < here and s["next_arrival"] == here and not copy.ended:
+            for decision in copy.asked(self._goes_on):
+                copy.apply(decision)
+            copy.advance()
+        return float(s["active_integral"])
