@@ -11,7 +11,7 @@ from ...policies.mast.copies_on_demand import on_demand
 from ...policies.mast.global_scheduler import lay_ranking
 from ...policies.mast.regional_scheduler import Hardware, lay_regions
 from ...simulator.base.arguments import check_range
-from ...simulator.base.decisions import Decision, Hold, Preempt, Start
+from ...simulator.base.decisions import Decision, Hold, Preempt, Replicate, Start
 from ...simulator.base.errors import InputError
 from ...simulator.base.names import choose
 from ...simulator.compiler.jit import direct
@@ -23,13 +23,15 @@ from ..observation_layout import Table
 from ..python_step import ActionOutcome, PythonStepInterface
 from ..shadow import ShadowSimulator
 from ..window import NO_JOB
-from .geo_window import MAX_CLUSTERS, NO_CLUSTER, candidate_of, plan_now, start_of, window_dtype
+from .geo_window import BRING, MAX_CLUSTERS, NO_CLUSTER, candidate_of, kinds_of, plan_now, start_of, window_dtype
 from .observation import CANDIDATES, CLUSTER, QUEUE, REGIONS, RUNNING, look
+from .table_bringing import MAX_BRINGS
 from .workload_decision import WorkloadDecision, workload_decisions_of
 
 MOST_REGION_SLOTS = 64
 TABLES = "tetris-v2"
 PREEMPTS = ("lower", "any")
+BRINGS = 2
 ROUND_S = 34.0  # paper mast, Sec. 5.4: the mean time of a GMS-scan pass
 
 
@@ -52,6 +54,7 @@ class GeoInterface(PythonStepInterface):
         tables: str | Decider | None = TABLES,
         round: float = ROUND_S,
         clusters: int = 6,
+        brings: int = BRINGS,
         region_slots: int = 8,
         slots: int = 16,
         order: str = "priority",
@@ -60,16 +63,17 @@ class GeoInterface(PythonStepInterface):
     ) -> None:
         choose(preempts, PREEMPTS, "preempts")
         check_range("clusters", clusters, 1, MAX_CLUSTERS)
+        check_range("brings", brings, 0, MAX_BRINGS)
         check_range("region_slots", region_slots, 1, MOST_REGION_SLOTS)
         super().__init__(
-            kinds=(2 * clusters + 1, 0),
+            kinds=(kinds_of(clusters, brings), 0),
             others=(),
             more={"regions": Table(region_slots, len(REGIONS), 0)},
             slots=slots,
             order=order,
             **window,
         )
-        self.window.clusters, self.window.region_slots = clusters, region_slots
+        self.window.clusters, self.window.brings, self.window.region_slots = clusters, brings, region_slots
         self.window.any_leaves = preempts == "any"
         self.clock = Rule("fifo", round=round)
         self.slow_half = slow_half_of(tables)
@@ -181,7 +185,10 @@ class GeoInterface(PythonStepInterface):
     # Actions.
 
     def choice(self, candidate: int) -> tuple[int, int, int] | None:
-        """The workload, the cluster and the way that a candidate stands for; None: it advances."""
+        """The workload, the cluster and the way that a candidate stands for; None: it advances.
+
+        With the way BRING a region stands in the place of the cluster.
+        """
         return start_of(self.window, candidate) if candidate else None
 
     def _candidate(self, turn: WorkloadDecision) -> int | None:
@@ -207,6 +214,8 @@ class GeoInterface(PythonStepInterface):
         return ActionOutcome(tuple(self._decided(*choice)))
 
     def _decided(self, job: int, cluster: int, way: int) -> list[Decision]:
+        if way == BRING:
+            return list(self._brought(job, cluster))
         if cluster == NO_CLUSTER:
             return [Hold(job)]
         records, regions = self.simulator.records, self._regions
@@ -215,6 +224,15 @@ class GeoInterface(PythonStepInterface):
         units = int(self.simulator.plain.record["gpus"][job])
         leaving = regions.leaving[:leavers].tolist()
         return [*(Preempt(other) for other in leaving), Start(job, regions.taken[:units].tolist())]
+
+    def _brought(self, job: int, region: int) -> Iterator[Replicate]:
+        """Copies of what a workload lacks in a region."""
+        view = self.simulator.view
+        coming = {table for table, _, target, _ in view.transfers if target == region}
+        for table in view.tables_of(job).tolist():
+            stays = region in view.copies(table) and region not in view.doomed(table)
+            if not stays and table not in coming:
+                yield Replicate(table, region)
 
     # Policies that are played.
 
