@@ -99,7 +99,7 @@ class DataPlacementEnv(PythonStepEnv):
         region_slots: int = 8,
         cost_weight: float = 0.0,
         carbon_weight: float = 0.0,
-        level_weights: Sequence[float] | None = None,
+        level_weights: tuple[float, ...] | None = None,
         **given: Any,
     ) -> None:
         config, manner = self.configured(topology, network, given)

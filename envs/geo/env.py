@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+import numpy as np
+
 from ...simulator.cluster.topology import Topology
 from ...simulator.configuration.network_choice import Network
 from ...simulator.engine.simulator import Decider
@@ -110,7 +112,7 @@ class GeoEnv(PythonStepEnv):
         skip_idle: bool = True,
         cost_weight: float = 0.0,
         carbon_weight: float = 0.0,
-        level_weights: Sequence[float] | None = None,
+        level_weights: tuple[float, ...] | None = None,
         **given: Any,
     ) -> None:
         config, manner = self.configured(topology, network, given)
@@ -129,6 +131,17 @@ class GeoEnv(PythonStepEnv):
         )
         weigh(interface.window, config.tariff, manner.reward, cost_weight, carbon_weight, level_weights)
         super().__init__(config.build(interface.clock), interface, workload, manner)
+
+    def act_of(self, policy: Decider) -> Any:
+        """The action that plays what `policy` does next; see `PythonStepEnv`."""
+        self.interface.is_lesson = False
+        return super().act_of(policy)
+
+    def demonstration(self, policy: Decider) -> tuple[Any, np.ndarray, bool]:
+        """See `PythonStepEnv`; it is shown what `policy` does wherever an agent would be asked, nothing too."""
+        self.interface.is_lesson = True
+        action = super().act_of(policy)
+        return action, self._features.copy(), not self.interface.is_expert_only and self._is_said
 
 
 class GeoVectorEnv(ClusterVectorEnv):

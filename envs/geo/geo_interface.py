@@ -41,12 +41,14 @@ class GeoInterface(PythonStepInterface):
     Attributes:
         clock: the rule that holds whoever decides: decision points come at the multiples of its round.
         turns: what the expert does at this instant that is not done yet.
+        is_lesson: whether an instant at which the expert does nothing is shown all the same, where an agent would be
+            asked: that it does nothing there is to be learned too.
     """
 
     dtype = staticmethod(window_dtype)
     columns = (CLUSTER, QUEUE, RUNNING, CANDIDATES)
     orders = ("priority", *ORDERS)
-    of_instant = ("expert", "is_expert_only", "turns", "_rest", "_is_through", "_is_first", "_is_asked")
+    of_instant = ("expert", "is_expert_only", "turns", "_rest", "_is_through", "_is_first", "_is_asked", "is_lesson")
 
     def __init__(
         self,
@@ -83,6 +85,7 @@ class GeoInterface(PythonStepInterface):
         self._mask = np.zeros(self.candidates, np.int8)
         self._codes: dict[Any, Callable[..., Any]] = {}
         self._laid_for: Any = None
+        self.is_lesson = False
         self._clear()
 
     def _clear(self) -> None:
@@ -136,7 +139,7 @@ class GeoInterface(PythonStepInterface):
             return False
         w = self.plain
         waits = not w["skip_idle"] and self.simulator.plain.record["waiting"] > 0
-        return bool(self._is_first or self.turns or waits or (w["can_act"] and self.expert is None))
+        return bool(self._is_first or self.turns or waits or (w["can_act"] and (self.expert is None or self.is_lesson)))
 
     def _look(self) -> None:
         """Look; the window turns towards what the expert does next only if it cannot be said otherwise."""
@@ -204,6 +207,10 @@ class GeoInterface(PythonStepInterface):
         """Go on by a legal candidate; what it decides is to be carried out before the next `refresh`."""
         self._is_first = False
         choice = self.choice(candidate)
+        if self.expert is not None and candidate and candidate == self._next_brought() and not self.turns:
+            brought = self._decided(*choice)
+            del self._rest[: len(brought)]
+            return ActionOutcome(tuple(brought))
         if self.expert is None or choice != (self.turns[0].choice if self.turns else None):
             self._part_with_guest()
         if choice is None:
@@ -254,10 +261,23 @@ class GeoInterface(PythonStepInterface):
         self.expert, self.turns, self._rest, self._is_asked = None, [], [], False
 
     def expert_action(self) -> np.ndarray:
-        """The action, int64 (1,), that plays what the expert does next."""
-        candidate = self._candidate(self.turns[0]) if self.turns else 0
+        """The action, int64 (1,), that plays what the expert does next; in a lesson also one that brings tables."""
+        candidate = self._candidate(self.turns[0]) if self.turns else self._next_brought()
         assert candidate is not None
         return np.array([candidate], np.int64)
+
+    def _next_brought(self) -> int:
+        """In a lesson the candidate that copies what the expert copies next, after its turns; 0: none does."""
+        count = next((i for i, one in enumerate(self._rest) if not isinstance(one, Replicate)), len(self._rest))
+        if count == 0 or not self.is_lesson:
+            return 0
+        for candidate in np.flatnonzero(self._mask)[1:].tolist():
+            job, region, way = start_of(self.window, candidate)
+            if way == BRING and region == self._rest[0].region:  # type: ignore[union-attr]
+                brought = list(self._brought(job, region))
+                if brought == self._rest[: len(brought)]:
+                    return candidate
+        return 0
 
     # The present as arrays, and going on in another process.
 

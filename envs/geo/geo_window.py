@@ -144,10 +144,10 @@ def _lay_by_time_left(s, r):
     """
     longest = 0.0
     for i in range(s.running):
-        longest = max(longest, service_left(s, s.runner[i]))
+        longest = max(longest, _time_left(s, s.runner[i]))
     for i in range(s.running):
         job, bound, found = s.runner[i], 0.5 * longest, 0
-        while found < TOP - 1 and service_left(s, job) < bound:
+        while found < TOP - 1 and _time_left(s, job) < bound:
             bound *= 0.5
             found += 1
         r.importance[job] = found
@@ -161,8 +161,7 @@ def _lay_by_time_left(s, r):
 
 
 @kernel
-def service_left(s, job):
-    """Isolated run time left of a workload x its GPUs, seconds; without GPUs it counts as one with one."""
+def _time_left(s, job):
     return isolated_left_s(s, job) * max(s.gpu_units[job], 1)
 
 

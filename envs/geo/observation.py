@@ -2,9 +2,11 @@
 
 Units are GPUs, or CPU machines; counts n of jobs read n / (n + 32) where nothing else is said; times and services t
 (seconds, unit-seconds) are log1p(t) / log1p(horizon), cut at 1. Importance is that of the priority that counts now, 1
-the highest, 1/7 the lowest (a workload beyond its tenant's quota has the lowest). The demand of a region is what
-workloads hold there, and what those that wait or are held ask, divided evenly among the regions that could run each.
-Everything lies in [0, 1]; rows without a job, or without a region, and candidates that are not legal, are zero.
+the highest, 1/7 the lowest (a workload beyond its tenant's quota has the lowest). The weight of a workload is what
+`greedy` goes by: its isolated run time left x the square root of its GPUs, of one where it has none. The demand of a
+region is what workloads hold there, and what those that wait or are held ask, divided evenly among the regions that
+could run each. Everything lies in [0, 1]; rows without a job, or without a region, and candidates that are not legal,
+are zero.
 """
 
 from __future__ import annotations
@@ -27,7 +29,6 @@ from .geo_window import (
     find_plan,
     hold_kind,
     list_clusters,
-    service_left,
     start_kind,
 )
 from .table_bringing import bytes_to_bring, list_regions, regions_to_come, seconds_to_bring
@@ -65,7 +66,7 @@ QUEUE = (
     "parts / 4",
     "regions that could run it, of all",
     "1: none could now",
-    "place n by time left x GPUs, shortest first, among the workloads shown: n / (n + 4)",
+    "place n by weight, the least first, among the workloads shown: n / (n + 4)",
     "regions that could run it once what is on the way has come, of all",
 )
 RUNNING = (
@@ -110,7 +111,7 @@ OFFER = (
     "unit-seconds that those who leave have left",
     "tables that have their home in the region, of those that it reads; 1 where it reads none",
     "regions that could run it, of all",
-    "its time left x GPUs x beside the least y of those who leave: x / (x + y)",
+    "its weight x beside the least y of those who leave: x / (x + y)",
     "units of the first part's type that are free in the region, of those there",
     "bytes to copy, of the room in the region",
     "time to copy them, one table after the other over idle links",
@@ -163,6 +164,12 @@ def importance_of(level):
 def ratio(value, whole):
     """A demand over a supply, which may be 0, as a feature."""
     return value / (value + whole) if value > 0.0 else 0.0
+
+
+@kernel
+def weight_of(s, job):
+    """By what `greedy` orders workloads: isolated run time left x the square root of the GPUs."""
+    return isolated_left_s(s, job) * math.sqrt(max(1, s.gpu_units[job]))
 
 
 @kernel
@@ -257,9 +264,9 @@ def _observe_waiting(s, w, level, shown, job):
         shown[13] += 0.25 * (s.part_units[job, part] > 0)
     shown[14] = count_regions(bits) / s.n_regions
     shown[15] = bits == 0
-    before, service = 0, service_left(s, job)
+    before, weight = 0, weight_of(s, job)
     for slot in range(w.waiting_shown):
-        before += service_left(s, w.waiting_job[slot]) < service
+        before += weight_of(s, w.waiting_job[slot]) < weight
     shown[16] = before / (before + FEW)
     shown[17] = regions_to_come(s, job) / s.n_regions
 
@@ -349,7 +356,7 @@ def _describe_leavers(s, w, r, level, offered, newcomer):
     most, youngest_s, least = 0, math.inf, math.inf
     for i in range(leavers):
         job = r.leaving[i]
-        least = min(least, service_left(s, job))
+        least = min(least, weight_of(s, job))
         units += s.gpus[job]
         most = max(most, IMPORTANCES - level[job])
         youngest_s = min(youngest_s, s.now_s - s.started_s[job])
@@ -361,7 +368,7 @@ def _describe_leavers(s, w, r, level, offered, newcomer):
     offer[9] = most / IMPORTANCES
     offer[10] = scaled_time(w, youngest_s)
     offer[11] = scaled_time(w, left)
-    offer[14] = ratio(service_left(s, newcomer), least)
+    offer[14] = ratio(weight_of(s, newcomer), least)
 
 
 @kernel
