@@ -81,6 +81,7 @@ class AgentInterface:
         self._keep(np.zeros(1, type(self).dtype()))
         w = self.window
         w.slots, w.running_slots, w.preemption, w.skip_idle = slots, running_slots, preemption, skip_idle
+        w.level_weight[:] = 1.0
         told_s = seconds("horizon_s", horizon_s)
         w.log_horizon = math.log1p(TIME_SCALE_S if told_s == math.inf else told_s)
         cluster, queue, running, candidates = (len(names) for names in self.columns)

@@ -294,7 +294,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         w = self.interface.plain
         w["begins"], w["decisions"] = BEGINS, 0
         w["max_decisions"] = min(NEVER, self.max_decisions or DECISIONS_A_JOB * len(workload))
-        w["reward_scale"] = reward_scale(self.simulator.plain.record, int(w["reward_kind"]), workload.name)
+        w["reward_scale"] = reward_scale(self.simulator.plain.record, w, workload.name)
         if self._reference is not None:
             # In the reference's own terms rewards mean the same whatever the load.
             finish_s, w["ref_end_s"], w["reward_scale"] = self._reference.finishes_s(self.simulator)

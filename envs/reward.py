@@ -6,6 +6,7 @@
 | `makespan` | minus the makespan, in units of its lower bound (all work on all GPUs) |
 | `slowdown` | minus the mean slowdown (JCT / isolated run time) |
 | `slo` | minus the share of jobs with a deadline that miss it; in regions, with a limit, that start late |
+| `queueing` | in regions: minus the mean time without units, in mean isolated run times |
 
 With a reference, `jct` sums to 1 - mean JCT / mean JCT of the reference: a step is
 paid the job-seconds that the reference spends in the same time minus the own ones, and the last step also what the
@@ -13,6 +14,9 @@ reference still has to spend.
 
 `slo` charges a job at its deadline, whether it ever finishes or not. In regions it charges a start that is late. A
 workload in which nobody can be late is refused.
+
+In regions `level_weights` say what a workload of each priority level, 0 to 6, counts in `slo` and `queueing`: sums and
+means are weighted by them. With 1 for a level and 0 for the others they are of that level alone.
 
 An episode that is cut off pays in its last step for the jobs that it leaves, those still to come included, so that the
 table above holds for it too, with these ends: at the horizon each ends as if it ran alone at the best placement from
@@ -38,11 +42,12 @@ of the first arrival, with nobody there.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..simulator.base.arguments import numbers
 from ..simulator.base.codes import DONE, HORIZON
 from ..simulator.base.errors import InputError
 from ..simulator.compiler.jit import kernel
@@ -50,6 +55,7 @@ from ..simulator.files.own_code import is_own, own
 from ..simulator.lifecycle.lifecycle import isolated_s
 from ..simulator.numerics.rounding import SAME_INSTANT
 from ..simulator.record.feature_groups import has_regions
+from ..simulator.record.region_fields import LEVELS
 from ..simulator.regions.spent import CARBON_KG, EGRESS_COST, ENERGY_COST, STORAGE_COST, count_spent
 from ..simulator.rules.orders import left_now
 from ..simulator.running.deadlines import late_now
@@ -58,8 +64,10 @@ from .snapshot import Snapshot
 if TYPE_CHECKING:
     from ..simulator.costs.tariff import Tariff
 
-JCT, MAKESPAN, SLOWDOWN, SLO = 0, 1, 2, 3
+JCT, MAKESPAN, SLOWDOWN, SLO, QUEUEING = 0, 1, 2, 3, 4
 REWARDS = {"jct": JCT, "makespan": MAKESPAN, "slowdown": SLOWDOWN, "slo": SLO}
+REGION_REWARDS = {**REWARDS, "queueing": QUEUEING}
+WEIGHTED = ("slo", "queueing")  # by level
 
 Reward = Callable[[Snapshot, Snapshot], float]
 
@@ -94,9 +102,18 @@ def _named_cost(s, w, reference):
         return s.now_s
     if kind == SLOWDOWN:
         return s.slowdown_integral
-    if has_regions(s):
-        return float(s.late_starts)
-    return float(late_now(s))
+    if kind == QUEUEING:
+        return _by_level(w, s.level_waited_s)
+    return _by_level(w, s.level_late) if has_regions(s) else float(late_now(s))
+
+
+@kernel
+def _by_level(w, sums):
+    """A sum by level, each level as it counts."""
+    total = 0.0
+    for level in range(LEVELS):
+        total += w.level_weight[level] * sums[level]
+    return total
 
 
 @kernel
@@ -153,8 +170,16 @@ def _cost_left(s, w):
         elif w.reward_kind == SLOWDOWN:
             cost += (free_s - from_s) / isolated_s(s, job)
         elif w.reward_kind == SLO:
-            cost += _will_be_late(s, job, start_s, free_s)
+            cost += _weight(s, w, job) * _will_be_late(s, job, start_s, free_s)
+        elif w.reward_kind == QUEUEING:
+            cost += _weight(s, w, job) * (start_s - from_s)
     return last_s - s.now_s if w.reward_kind == MAKESPAN else cost
+
+
+@kernel
+def _weight(s, w, job):
+    """What a job counts."""
+    return w.level_weight[s.job_level[job]] if has_regions(s) else 1.0
 
 
 @kernel
@@ -165,12 +190,13 @@ def _will_be_late(s, job, start_s, end_s):
     return s.deadline_s[job] > s.now_s and s.deadline_s[job] * (1.0 + SAME_INSTANT) < end_s
 
 
-def reward_scale(s: np.void, kind: int, workload: str) -> float:
+def reward_scale(s: np.void, w: np.void, workload: str) -> float:
     """What the increase is divided by, so that returns mean the same on any workload.
 
     Raises:
-        InputError: `slo`, and no job of the workload, called so, can be late.
+        InputError: `slo`, and no job of the workload, called so, can be late; or none is of a level that counts.
     """
+    kind = int(w["reward_kind"])
     n = int(s["n_jobs"])
     isolated_s = s["iterations"][:n] * s["base_iteration_s"][:n]
     if kind == JCT:
@@ -180,7 +206,13 @@ def reward_scale(s: np.void, kind: int, workload: str) -> float:
     if kind == SLOWDOWN:
         return float(n)
     if len(s["stored_bytes"]) > 1:
-        limited = np.isfinite(s["slo_s"][s["job_level"][:n]]).sum()
+        level = s["job_level"][:n]
+        counts = w["level_weight"][level]
+        if not counts.any():
+            raise InputError(f"level_weights: no job of workload {workload!r} has a level that counts")
+        if kind == QUEUEING:
+            return float(np.add.reduce(counts * isolated_s))
+        limited = counts[np.isfinite(s["slo_s"][level])].sum()
         expected = "has a level that limits its wait; expected a level with a finite slo_s"
     else:
         limited = s["n_due"]
@@ -190,21 +222,40 @@ def reward_scale(s: np.void, kind: int, workload: str) -> float:
     return float(limited)
 
 
-def weigh(window: Any, tariff: Tariff | None, reward: str | Reward, cost_weight: float, carbon_weight: float) -> None:
-    """Write into a window what is charged for a $ and for a kg of CO2.
+def weigh(
+    window: Any,
+    tariff: Tariff | None,
+    reward: str | Reward,
+    cost_weight: float,
+    carbon_weight: float,
+    level_weights: Sequence[float] | None,
+) -> None:
+    """Write into a window what is charged for a $ and for a kg of CO2, and what a workload of each level counts.
 
     Raises:
         InputError: a weight that is no finite number, one where there are no prices, or beside a reward that does not
             take any.
     """
+    if level_weights is not None:
+        window.level_weight[:] = _checked_levels(level_weights, reward)
     for name, value in (("cost_weight", cost_weight), ("carbon_weight", carbon_weight)):
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
             raise InputError(f"{name} = {value!r}: expected a finite number")
         if value and tariff is None:
             raise InputError(f"{name} = {value:g}: nothing is said of costs; expected prices, as prices='synthetic'")
-        if value and not (isinstance(reward, str) and reward in REWARDS):
-            raise InputError(f"{name} = {value:g}: expected a reward of {', '.join(REWARDS)}")
+        if value and not (isinstance(reward, str) and reward in REGION_REWARDS):
+            raise InputError(f"{name} = {value:g}: expected a reward of {', '.join(REGION_REWARDS)}")
     window.cost_weight, window.carbon_weight = cost_weight, carbon_weight
+
+
+def _checked_levels(given: Sequence[float], reward: str | Reward) -> tuple[float, ...]:
+    """What each level counts, as floats."""
+    found = numbers("level_weights", given)
+    if len(found) != LEVELS or not all(0.0 <= value < math.inf for value in found) or not any(found):
+        raise InputError(f"level_weights = {given!r}: expected {LEVELS} numbers of at least 0, a level each, one above")
+    if not isinstance(reward, str) or reward not in WEIGHTED:
+        raise InputError(f"level_weights = {given!r}: expected a reward of {', '.join(WEIGHTED)}")
+    return found
 
 
 def own_reward(reward: Any) -> Reward | None:

@@ -19,6 +19,7 @@ from ..simulator.jobs.remaining_time import isolated_left_s
 from ..simulator.numerics.bitset import next_member
 from ..simulator.numerics.fast_log import log_from_one
 from ..simulator.numerics.instructions import trailing_zeros
+from ..simulator.record.region_fields import LEVELS
 
 MAX_SLOTS = 256
 NO_JOB = -1
@@ -40,6 +41,7 @@ def common_fields() -> list[tuple[Any, ...]]:
     return [
         *[(name, "i8") for name in options + layout + present + kinds + reference],
         *[(name, "f8") for name in floats + step],
+        ("level_weight", "f8", (LEVELS,)),  # what a workload of each priority level counts, in regions
         ("waiting_job", "i8", (MAX_SLOTS,)),
         ("running_job", "i8", (MAX_SLOTS,)),
         ("kind_rank", "i8", (KINDS + 1,)),  # in the order of the window, the first job of each kind of gang

@@ -214,6 +214,11 @@ POLICIES: dict[str, Entry] = {
         (GEO,),
         ("greenest",),
     ),
+    "bring": Entry(
+        ".mast.bringing:bringing",
+        "a scheduler whose waiting workloads have their tables brought to regions with units free for them",
+        (GEO,),
+    ),
     "static": Entry(
         ".tetris.tetris:static",
         "V0 of paper mast: tables stay where users put them; copies for disasters",

@@ -13,7 +13,7 @@ from ...simulator.engine.simulator import Decider
 from ...simulator.workloads import Workload
 from ..outcome import REWARD
 from ..python_step import PythonStepEnv
-from ..reward import JCT, REWARDS, weigh
+from ..reward import JCT, REGION_REWARDS, weigh
 from ..vector import ClusterVectorEnv
 from .dataplacement_interface import QUOTA, SCHEDULER, DataPlacementInterface
 
@@ -34,9 +34,9 @@ class DataPlacementEnv(PythonStepEnv):
                  replica of it; 4 + 3 r: its replica there is dropped. The table stays on offer until 1.
     Mask         action_masks(): bool; info["action_mask"]: the same as int8. Never empty.
     Reward       `reward`: jct (default: minus the mean JCT in mean isolated run times, summed over the episode),
-                 makespan, slowdown, slo (envs/reward.py); placement: what a decision takes off the cost of paper mast's
-                 Figure 4, as a fraction of that cost at the beginning. Many decisions take no time: train with gamma
-                 = 1.
+                 makespan, slowdown, slo, queueing, the last two by level if told (envs/reward.py); placement: what a
+                 decision takes off the cost of paper mast's Figure 4, as a fraction of that cost at the beginning. Many
+                 decisions take no time: train with gamma = 1.
     Episode      terminated when every workload is done; truncated at `horizon_s` or after `max_decisions`, and
                  then charged for the workloads that it leaves (envs/reward.py).
     Info         active_jobs, waiting_jobs, running_jobs, finished_jobs, used_gpus; elapsed_s, action_mask,
@@ -60,8 +60,8 @@ class DataPlacementEnv(PythonStepEnv):
         observation: `dict`, or `flat` for plain MLPs.
         action: `parts` or `discrete`, here the same: the action has one part (envs/forms.py).
         mask: `info`, or also in the observation: `observation`, `KEY` or `KEY/MASK` (envs/forms.py).
-        reward: `jct`, `makespan`, `slowdown`, `slo` or `placement`; or a function (before, after) of two snapshots, or
-            its word `py:FILE.py:NAME` (envs/snapshot.py).
+        reward: `jct`, `makespan`, `slowdown`, `slo`, `queueing` or `placement`; or a function (before, after) of two
+            snapshots, or its word `py:FILE.py:NAME` (envs/snapshot.py).
         reference: with reward `jct`, whom a step's job-seconds are compared with, on the same workload: a policy's
             name or a policy; None: nobody.
         mtbf_s, mttr_s, checkpoint_s: machine failures (simulator/events/initialise.py); 0 mean time between failures:
@@ -76,6 +76,8 @@ class DataPlacementEnv(PythonStepEnv):
             demand and for jobs of high priority go first (`urgent`).
         cost_weight, carbon_weight: with prices, what a reward that has a name is charged for each $ and for each kg of
             CO2 (envs/reward.py); 0: nothing.
+        level_weights: with reward `slo` or `queueing`, what a workload of each priority level, 0 to 6, counts, >= 0;
+            None: all levels alike.
         render_mode: `ansi`, `rgb_array` or `human`.
 
     Raises:
@@ -84,7 +86,7 @@ class DataPlacementEnv(PythonStepEnv):
 
     part = "DataPlacement-v0"
     interface: DataPlacementInterface
-    rewards: ClassVar[Mapping[str, int]] = {**REWARDS, PLACEMENT: JCT}  # its own is paid in Python
+    rewards: ClassVar[Mapping[str, int]] = {**REGION_REWARDS, PLACEMENT: JCT}  # its own is paid in Python
 
     def __init__(
         self,
@@ -99,6 +101,7 @@ class DataPlacementEnv(PythonStepEnv):
         region_slots: int = 8,
         cost_weight: float = 0.0,
         carbon_weight: float = 0.0,
+        level_weights: tuple[float, ...] | None = None,
         **given: Any,
     ) -> None:
         config, manner = self.configured(topology, network, given)
@@ -110,7 +113,7 @@ class DataPlacementEnv(PythonStepEnv):
             running_slots=running_slots,
             horizon_s=config.horizon_s,
         )
-        weigh(interface.window, config.tariff, manner.reward, cost_weight, carbon_weight)
+        weigh(interface.window, config.tariff, manner.reward, cost_weight, carbon_weight, level_weights)
         super().__init__(config.build(interface.clock), interface, workload, manner)
 
     def play(self) -> bool:

@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
 
 from ...simulator.cluster.topology import Topology
 from ...simulator.configuration.network_choice import Network
 from ...simulator.engine.simulator import Decider
 from ...simulator.workloads import Workload
 from ..python_step import PythonStepEnv
-from ..reward import weigh
+from ..reward import REGION_REWARDS, weigh
 from ..vector import ClusterVectorEnv
-from .geo_interface import ROUND_S, TABLES, GeoInterface
+from .geo_interface import BRINGS, ROUND_S, TABLES, GeoInterface
 
 
 class GeoEnv(PythonStepEnv):
     """Decide for waiting workloads in which region and cluster they run, with or without preempting others.
 
     Source       MAST (global scheduling of ML training across regions), its fast path; docs/environments/geo.md.
-    Observation  Dict of float32 Boxes in [0, 1]: cluster (14,), queue (slots x 16,), running (running_slots x 10,),
-                 regions (region_slots x 12,), candidates ((1 + (2 K + 1) slots) x 19,); K = clusters; columns in
-                 observation.py. `observation="flat"`: the five in one Box, in this order.
-    Action       Discrete(1 + (2 K + 1) slots). 0: no more now, advance. 1 + (2 K + 1) i + 2 k + p: the workload
+    Observation  Dict of float32 Boxes in [0, 1]: cluster (14,), queue (slots x 18,), running (running_slots x 10,),
+                 regions (region_slots x 12,), candidates ((1 + (2 K + 1 + B) slots) x 24,); K = clusters, B = brings;
+                 columns in observation.py. `observation="flat"`: the five in one Box, in this order.
+    Action       Discrete(1 + S slots), S = 2 K + 1 + B. 0: no more now, advance. 1 + S i + 2 k + p: the workload
                  in waiting slot i starts in the k-th cluster that it is offered (p = 0), or does and others leave for
-                 it (p = 1); 1 + (2 K + 1) i + 2 K: it is held until units are freed. The cluster is that of its first
-                 part; where in it, where the others go in the same region, and who leaves is RMS's best plan.
+                 it (p = 1); 1 + S i + 2 K: it is held until units are freed; 1 + S i + 2 K + 1 + b: the tables that it
+                 lacks are copied to the b-th region that it is offered. The cluster is that of its first part; where
+                 in it, where the others go in the same region, and who leaves is RMS's best plan.
     Mask         action_masks(): bool; info["action_mask"]: the same as int8. Never empty.
     Reward       `reward`: jct (default: minus the mean JCT in mean isolated run times, summed over the episode),
-                 makespan, slowdown, slo (minus the share of workloads with a limit that start too late);
-                 envs/reward.py. Decisions often take no time: train with gamma = 1.
+                 makespan, slowdown, slo (minus the share of workloads with a limit that start too late), queueing
+                 (minus the mean time without units, in those), the last two by level if told; envs/reward.py.
+                 Decisions often take no time: train with gamma = 1.
     Episode      terminated when every workload is done; truncated at `horizon_s` or after `max_decisions`, and
                  then charged for the workloads that it leaves (envs/reward.py).
     Info         active_jobs, waiting_jobs, running_jobs, finished_jobs, used_gpus; elapsed_s, action_mask,
@@ -48,6 +52,8 @@ class GeoEnv(PythonStepEnv):
         tables_every_s: seconds, > 0.
         round: seconds; decision points come at its multiples only (0: at every event).
         clusters: K, 1 to 16: clusters that a waiting workload is offered; of more those with the best scores.
+        brings: B, 0 to 8: regions to which a waiting workload may have its tables brought; of more those with the least
+            demand for its first part's type over their supply; 0: nothing is brought but what no region has together.
         region_slots: regions that there is room for in the observation, 1 to 64; a cluster with more is refused.
         slots, running_slots: waiting and running workloads in the window, 1 to 256 and 0 to 256.
         order: which workloads the window shows first: `priority`, then by arrival; `arrival`; `shortest` (isolated run
@@ -60,8 +66,8 @@ class GeoEnv(PythonStepEnv):
         observation: `dict`, or `flat` for plain MLPs.
         action: `parts` or `discrete`, here the same: the action has one part (envs/forms.py).
         mask: `info`, or also in the observation: `observation`, `KEY` or `KEY/MASK` (envs/forms.py).
-        reward: `jct`, `makespan`, `slowdown` or `slo`; or a function (before, after) of two snapshots, or its word
-            `py:FILE.py:NAME` (envs/snapshot.py).
+        reward: `jct`, `makespan`, `slowdown`, `slo` or `queueing`; or a function (before, after) of two snapshots, or
+            its word `py:FILE.py:NAME` (envs/snapshot.py).
         reference: with reward `jct`, whom a step's job-seconds are compared with, on the same workload: a policy's
             name or a policy; None: nobody.
         estimates: what policies and the observation know of run times: `exact`, `none`, `lognormal:sigma=1`, `user`, or
@@ -78,6 +84,8 @@ class GeoEnv(PythonStepEnv):
             demand and for jobs of high priority go first (`urgent`).
         cost_weight, carbon_weight: with prices, what a reward that has a name is charged for each $ and for each kg of
             CO2 (envs/reward.py); 0: nothing.
+        level_weights: with reward `slo` or `queueing`, what a workload of each priority level, 0 to 6, counts, >= 0;
+            None: all levels alike.
         render_mode: `ansi`, `rgb_array` or `human`.
 
     Raises:
@@ -85,6 +93,7 @@ class GeoEnv(PythonStepEnv):
     """
 
     part = "Geo-v0"
+    rewards: ClassVar[Mapping[str, int]] = REGION_REWARDS
     interface: GeoInterface
 
     def __init__(
@@ -96,6 +105,7 @@ class GeoEnv(PythonStepEnv):
         tables: str | Decider | None = TABLES,
         round: float = ROUND_S,
         clusters: int = 6,
+        brings: int = BRINGS,
         region_slots: int = 8,
         slots: int = 16,
         running_slots: int = 16,
@@ -104,6 +114,7 @@ class GeoEnv(PythonStepEnv):
         skip_idle: bool = True,
         cost_weight: float = 0.0,
         carbon_weight: float = 0.0,
+        level_weights: tuple[float, ...] | None = None,
         **given: Any,
     ) -> None:
         config, manner = self.configured(topology, network, given)
@@ -111,6 +122,7 @@ class GeoEnv(PythonStepEnv):
             tables=tables,
             round=round,
             clusters=clusters,
+            brings=brings,
             region_slots=region_slots,
             slots=slots,
             running_slots=running_slots,
@@ -119,8 +131,19 @@ class GeoEnv(PythonStepEnv):
             skip_idle=skip_idle,
             horizon_s=config.horizon_s,
         )
-        weigh(interface.window, config.tariff, manner.reward, cost_weight, carbon_weight)
+        weigh(interface.window, config.tariff, manner.reward, cost_weight, carbon_weight, level_weights)
         super().__init__(config.build(interface.clock), interface, workload, manner)
+
+    def act_of(self, policy: Decider) -> Any:
+        """The action that plays what `policy` does next; see `PythonStepEnv`."""
+        self.interface.is_lesson = False
+        return super().act_of(policy)
+
+    def demonstration(self, policy: Decider) -> tuple[Any, np.ndarray, bool]:
+        """See `PythonStepEnv`; it is shown what `policy` does wherever an agent would be asked, nothing too."""
+        self.interface.is_lesson = True
+        action = super().act_of(policy)
+        return action, self._features.copy(), not self.interface.is_expert_only and self._is_said
 
 
 class GeoVectorEnv(ClusterVectorEnv):

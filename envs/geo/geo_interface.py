@@ -11,7 +11,7 @@ from ...policies.mast.copies_on_demand import on_demand
 from ...policies.mast.global_scheduler import lay_ranking
 from ...policies.mast.regional_scheduler import Hardware, lay_regions
 from ...simulator.base.arguments import check_range
-from ...simulator.base.decisions import Decision, Hold, Preempt, Start
+from ...simulator.base.decisions import Decision, Hold, Preempt, Replicate, Start
 from ...simulator.base.errors import InputError
 from ...simulator.base.names import choose
 from ...simulator.compiler.jit import direct
@@ -23,13 +23,15 @@ from ..observation_layout import Table
 from ..python_step import ActionOutcome, PythonStepInterface
 from ..shadow import ShadowSimulator
 from ..window import NO_JOB
-from .geo_window import MAX_CLUSTERS, NO_CLUSTER, candidate_of, plan_now, start_of, window_dtype
+from .geo_window import BRING, MAX_CLUSTERS, NO_CLUSTER, candidate_of, kinds_of, plan_now, start_of, window_dtype
 from .observation import CANDIDATES, CLUSTER, QUEUE, REGIONS, RUNNING, look
+from .table_bringing import MAX_BRINGS
 from .workload_decision import WorkloadDecision, workload_decisions_of
 
 MOST_REGION_SLOTS = 64
 TABLES = "tetris-v2"
 PREEMPTS = ("lower", "any")
+BRINGS = 2
 ROUND_S = 34.0  # paper mast, Sec. 5.4: the mean time of a GMS-scan pass
 
 
@@ -39,12 +41,14 @@ class GeoInterface(PythonStepInterface):
     Attributes:
         clock: the rule that holds whoever decides: decision points come at the multiples of its round.
         turns: what the expert does at this instant that is not done yet.
+        is_lesson: whether an instant at which the expert does nothing is shown all the same, where an agent would be
+            asked: that it does nothing there is to be learned too.
     """
 
     dtype = staticmethod(window_dtype)
     columns = (CLUSTER, QUEUE, RUNNING, CANDIDATES)
     orders = ("priority", *ORDERS)
-    of_instant = ("expert", "is_expert_only", "turns", "_rest", "_is_through", "_is_first", "_is_asked")
+    of_instant = ("expert", "is_expert_only", "turns", "_rest", "_is_through", "_is_first", "_is_asked", "is_lesson")
 
     def __init__(
         self,
@@ -52,6 +56,7 @@ class GeoInterface(PythonStepInterface):
         tables: str | Decider | None = TABLES,
         round: float = ROUND_S,
         clusters: int = 6,
+        brings: int = BRINGS,
         region_slots: int = 8,
         slots: int = 16,
         order: str = "priority",
@@ -60,16 +65,17 @@ class GeoInterface(PythonStepInterface):
     ) -> None:
         choose(preempts, PREEMPTS, "preempts")
         check_range("clusters", clusters, 1, MAX_CLUSTERS)
+        check_range("brings", brings, 0, MAX_BRINGS)
         check_range("region_slots", region_slots, 1, MOST_REGION_SLOTS)
         super().__init__(
-            kinds=(2 * clusters + 1, 0),
+            kinds=(kinds_of(clusters, brings), 0),
             others=(),
             more={"regions": Table(region_slots, len(REGIONS), 0)},
             slots=slots,
             order=order,
             **window,
         )
-        self.window.clusters, self.window.region_slots = clusters, region_slots
+        self.window.clusters, self.window.brings, self.window.region_slots = clusters, brings, region_slots
         self.window.any_leaves = preempts == "any"
         self.clock = Rule("fifo", round=round)
         self.slow_half = slow_half_of(tables)
@@ -79,6 +85,7 @@ class GeoInterface(PythonStepInterface):
         self._mask = np.zeros(self.candidates, np.int8)
         self._codes: dict[Any, Callable[..., Any]] = {}
         self._laid_for: Any = None
+        self.is_lesson = False
         self._clear()
 
     def _clear(self) -> None:
@@ -132,7 +139,7 @@ class GeoInterface(PythonStepInterface):
             return False
         w = self.plain
         waits = not w["skip_idle"] and self.simulator.plain.record["waiting"] > 0
-        return bool(self._is_first or self.turns or waits or (w["can_act"] and self.expert is None))
+        return bool(self._is_first or self.turns or waits or (w["can_act"] and (self.expert is None or self.is_lesson)))
 
     def _look(self) -> None:
         """Look; the window turns towards what the expert does next only if it cannot be said otherwise."""
@@ -181,7 +188,10 @@ class GeoInterface(PythonStepInterface):
     # Actions.
 
     def choice(self, candidate: int) -> tuple[int, int, int] | None:
-        """The workload, the cluster and the way that a candidate stands for; None: it advances."""
+        """The workload, the cluster and the way that a candidate stands for; None: it advances.
+
+        With the way BRING a region stands in the place of the cluster.
+        """
         return start_of(self.window, candidate) if candidate else None
 
     def _candidate(self, turn: WorkloadDecision) -> int | None:
@@ -197,6 +207,10 @@ class GeoInterface(PythonStepInterface):
         """Go on by a legal candidate; what it decides is to be carried out before the next `refresh`."""
         self._is_first = False
         choice = self.choice(candidate)
+        if self.expert is not None and candidate and candidate == self._next_brought() and not self.turns:
+            brought = self._decided(*choice)
+            del self._rest[: len(brought)]
+            return ActionOutcome(tuple(brought))
         if self.expert is None or choice != (self.turns[0].choice if self.turns else None):
             self._part_with_guest()
         if choice is None:
@@ -207,6 +221,8 @@ class GeoInterface(PythonStepInterface):
         return ActionOutcome(tuple(self._decided(*choice)))
 
     def _decided(self, job: int, cluster: int, way: int) -> list[Decision]:
+        if way == BRING:
+            return list(self._brought(job, cluster))
         if cluster == NO_CLUSTER:
             return [Hold(job)]
         records, regions = self.simulator.records, self._regions
@@ -215,6 +231,15 @@ class GeoInterface(PythonStepInterface):
         units = int(self.simulator.plain.record["gpus"][job])
         leaving = regions.leaving[:leavers].tolist()
         return [*(Preempt(other) for other in leaving), Start(job, regions.taken[:units].tolist())]
+
+    def _brought(self, job: int, region: int) -> Iterator[Replicate]:
+        """Copies of what a workload lacks in a region."""
+        view = self.simulator.view
+        coming = {table for table, _, target, _ in view.transfers if target == region}
+        for table in view.tables_of(job).tolist():
+            stays = region in view.copies(table) and region not in view.doomed(table)
+            if not stays and table not in coming:
+                yield Replicate(table, region)
 
     # Policies that are played.
 
@@ -236,10 +261,23 @@ class GeoInterface(PythonStepInterface):
         self.expert, self.turns, self._rest, self._is_asked = None, [], [], False
 
     def expert_action(self) -> np.ndarray:
-        """The action, int64 (1,), that plays what the expert does next."""
-        candidate = self._candidate(self.turns[0]) if self.turns else 0
+        """The action, int64 (1,), that plays what the expert does next; in a lesson also one that brings tables."""
+        candidate = self._candidate(self.turns[0]) if self.turns else self._next_brought()
         assert candidate is not None
         return np.array([candidate], np.int64)
+
+    def _next_brought(self) -> int:
+        """In a lesson the candidate that copies what the expert copies next, after its turns; 0: none does."""
+        count = next((i for i, one in enumerate(self._rest) if not isinstance(one, Replicate)), len(self._rest))
+        if count == 0 or not self.is_lesson:
+            return 0
+        for candidate in np.flatnonzero(self._mask)[1:].tolist():
+            job, region, way = start_of(self.window, candidate)
+            if way == BRING and region == self._rest[0].region:  # type: ignore[union-attr]
+                brought = list(self._brought(job, region))
+                if brought == self._rest[: len(brought)]:
+                    return candidate
+        return 0
 
     # The present as arrays, and going on in another process.
 

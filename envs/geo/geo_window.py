@@ -3,9 +3,10 @@
 Workloads that could start now are shown first, in the window's order, then others: few slots do for any queue.
 
 Candidate numbers are those of the action space: 0 advances; then every waiting slot has, for each cluster that it is
-offered, to start as things are and to start in place of others, and at last to hold. Which cluster the k-th is stands
-in `offered`: clusters of the type of its first part, in the regions that could run it, ascending; of more than fit
-those with the best placement scores.
+offered, to start as things are and to start in place of others, then to hold, and at last to have its tables brought to
+a region. Which cluster the k-th is stands in `offered`: clusters of the type of its first part, in the regions that
+could run it, ascending; of more than fit those with the best placement scores. Which regions those are stands in
+`bring_to` (table_bringing.py).
 """
 
 from __future__ import annotations
@@ -25,23 +26,30 @@ from ...simulator.numerics.bitset import next_member
 from ...simulator.record.region_fields import MOST_REGIONS, MOST_TYPES
 from ...simulator.regions.region_starts import candidate_regions
 from ..window import MAX_SLOTS, NO_JOB, choice_of, common_fields, fill_slots, waiting_candidate
+from .table_bringing import MAX_BRINGS
 
 MAX_CLUSTERS = 16
 NO_CLUSTER = -1
 TOP = IMPORTANCES - 1  # of who stays
-AS_IT_IS, IN_PLACE_OF_OTHERS = 0, 1
+AS_IT_IS, IN_PLACE_OF_OTHERS, BRING = 0, 1, 2  # ways; the last starts nothing
+
+
+def kinds_of(clusters: int, brings: int) -> int:
+    """Candidates of a waiting slot: two starts a cluster, to hold, and regions to which its tables may be brought."""
+    return 2 * clusters + 1 + brings
 
 
 @cache
 def window_dtype() -> np.dtype:
     """One window; the arrays have room for the largest number of slots."""
-    candidates = 1 + (2 * MAX_CLUSTERS + 1) * MAX_SLOTS
-    own = ("clusters", "region_slots", "any_leaves", "guided_job", "guided_cluster", "guided_way", "homeless")
+    candidates = 1 + kinds_of(MAX_CLUSTERS, MAX_BRINGS) * MAX_SLOTS
+    own = ("clusters", "brings", "region_slots", "any_leaves", "guided_job", "guided_cluster", "guided_way", "homeless")
     return np.dtype(
         [
             *common_fields(),
             *[(name, "i8") for name in own],
             ("offered", "i8", (MAX_SLOTS, MAX_CLUSTERS)),
+            ("bring_to", "i8", (MAX_SLOTS, MAX_BRINGS)),
             ("score", "f8", (MAX_CLUSTERS,)),  # scratch: of those that are offered
             ("demand", "f8", (MOST_REGIONS, MOST_TYPES)),  # scratch: units asked and there, by region and type
             ("supply", "f8", (MOST_REGIONS, MOST_TYPES)),
@@ -65,10 +73,21 @@ def hold_kind(w):
     return start_kind(w.clusters, 0)
 
 
+@kernel
+def bring_kind(w, choice):
+    """The candidate of a waiting slot that has its tables brought to the region of a choice."""
+    return hold_kind(w) + 1 + choice
+
+
 @entry
 def start_of(w, candidate):
-    """What a candidate but 0 stands for: the workload, the cluster (NO_CLUSTER: it is held), and the way."""
+    """What a candidate but 0 stands for: the workload, the cluster (NO_CLUSTER: it is held), and the way.
+
+    With the way BRING a region stands in the place of the cluster.
+    """
     _, slot, job, kind = choice_of(w, candidate)
+    if kind > hold_kind(w):
+        return job, w.bring_to[slot, kind - bring_kind(w, 0)], BRING
     if kind == hold_kind(w):
         return job, NO_CLUSTER, AS_IT_IS
     return job, w.offered[slot, kind // 2], kind % 2
@@ -80,6 +99,11 @@ def candidate_of(w, job, cluster, way):
     for slot in range(w.waiting_shown):
         if w.waiting_job[slot] != job:
             continue
+        if way == BRING:
+            for choice in range(w.brings):
+                if w.bring_to[slot, choice] == cluster:
+                    return waiting_candidate(w, slot, bring_kind(w, choice))
+            return 0
         if cluster == NO_CLUSTER:
             return waiting_candidate(w, slot, hold_kind(w))
         for choice in range(w.clusters):

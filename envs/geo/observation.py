@@ -2,9 +2,11 @@
 
 Units are GPUs, or CPU machines; counts n of jobs read n / (n + 32) where nothing else is said; times and services t
 (seconds, unit-seconds) are log1p(t) / log1p(horizon), cut at 1. Importance is that of the priority that counts now, 1
-the highest, 1/7 the lowest (a workload beyond its tenant's quota has the lowest). The demand of a region is what
-workloads hold there, and what those that wait or are held ask, divided evenly among the regions that could run each.
-Everything lies in [0, 1]; rows without a job, or without a region, and candidates that are not legal, are zero.
+the highest, 1/7 the lowest (a workload beyond its tenant's quota has the lowest). The weight of a workload is what
+`greedy` goes by: its isolated run time left x the square root of its GPUs, of one where it has none. The demand of a
+region is what workloads hold there, and what those that wait or are held ask, divided evenly among the regions that
+could run each. Everything lies in [0, 1]; rows without a job, or without a region, and candidates that are not legal,
+are zero.
 """
 
 from __future__ import annotations
@@ -22,12 +24,14 @@ from ..window import crowd, observe_size, scaled_time, waiting_candidate
 from .geo_window import (
     IN_PLACE_OF_OTHERS,
     begin_window,
+    bring_kind,
     end_window,
     find_plan,
     hold_kind,
     list_clusters,
     start_kind,
 )
+from .table_bringing import bytes_to_bring, list_regions, regions_to_come, seconds_to_bring
 
 CLUSTER = (
     "time since the first arrival",
@@ -62,6 +66,8 @@ QUEUE = (
     "parts / 4",
     "regions that could run it, of all",
     "1: none could now",
+    "place n by weight, the least first, among the workloads shown: n / (n + 4)",
+    "regions that could run it once what is on the way has come, of all",
 )
 RUNNING = (
     "1: a workload stands here",
@@ -89,7 +95,7 @@ REGIONS = (
     "storage in use",
     "bytes on the way to it, of its storage",
 )
-KINDS = ("1: legal", "1: advance", "1: start", "1: hold", "1: others leave for it")
+KINDS = ("1: legal", "1: advance", "1: start", "1: hold", "1: others leave for it", "1: its tables are brought")
 OFFER = (
     "units, of all",
     "isolated run time left",
@@ -105,13 +111,18 @@ OFFER = (
     "unit-seconds that those who leave have left",
     "tables that have their home in the region, of those that it reads; 1 where it reads none",
     "regions that could run it, of all",
+    "its weight x beside the least y of those who leave: x / (x + y)",
+    "units of the first part's type that are free in the region, of those there",
+    "bytes to copy, of the room in the region",
+    "time to copy them, one table after the other over idle links",
 )
 CANDIDATES = (*KINDS, *OFFER)
 QUEUE_COLUMNS, RUNNING_COLUMNS, REGION_COLUMNS = len(QUEUE), len(RUNNING), len(REGIONS)
 CANDIDATE_COLUMNS = len(CANDIDATES)
-START_COLUMN, HOLD_COLUMN, LEAVES_COLUMN = 2, 3, 4
+START_COLUMN, HOLD_COLUMN, LEAVES_COLUMN, BRING_COLUMN = 2, 3, 4, 5
 FIRST_OFFER = len(KINDS)
 HIGH_LEVELS = 3
+FEW = 4.0
 
 
 @entry
@@ -153,6 +164,12 @@ def importance_of(level):
 def ratio(value, whole):
     """A demand over a supply, which may be 0, as a feature."""
     return value / (value + whole) if value > 0.0 else 0.0
+
+
+@kernel
+def weight_of(s, job):
+    """By what `greedy` orders workloads: isolated run time left x the square root of the GPUs."""
+    return isolated_left_s(s, job) * math.sqrt(max(1, s.gpu_units[job]))
 
 
 @kernel
@@ -218,6 +235,7 @@ def _observe_queue(s, w, r, level, features, row, candidate):
         asked += s.gpus[job]
         _observe_waiting(s, w, level, features[row : row + QUEUE_COLUMNS], job)
         _observe_starts(s, w, r, level, features[candidate : candidate + width], slot, job)
+        _observe_brings(s, w, r, features[candidate : candidate + width], slot, job)
         row += QUEUE_COLUMNS
         candidate += width
     return asked
@@ -246,6 +264,11 @@ def _observe_waiting(s, w, level, shown, job):
         shown[13] += 0.25 * (s.part_units[job, part] > 0)
     shown[14] = count_regions(bits) / s.n_regions
     shown[15] = bits == 0
+    before, weight = 0, weight_of(s, job)
+    for slot in range(w.waiting_shown):
+        before += weight_of(s, w.waiting_job[slot]) < weight
+    shown[16] = before / (before + FEW)
+    shown[17] = regions_to_come(s, job) / s.n_regions
 
 
 @kernel
@@ -268,7 +291,7 @@ def _observe_starts(s, w, r, level, offered, slot, job):
             if found:
                 if way == IN_PLACE_OF_OTHERS:
                     at = here * CANDIDATE_COLUMNS
-                    _describe_leavers(s, w, r, level, offered[at : at + CANDIDATE_COLUMNS])
+                    _describe_leavers(s, w, r, level, offered[at : at + CANDIDATE_COLUMNS], job)
                 undo(r, job)
                 break
     hold = hold_kind(w)
@@ -280,31 +303,60 @@ def _observe_starts(s, w, r, level, offered, slot, job):
 
 
 @kernel
-def _describe_start(s, w, r, offered, job, cluster, free):
-    """Write a candidate that starts a workload; the plan is carried out in `r`."""
-    region, kind = s.cluster_region[cluster], s.part_type[job, 0]
-    offer = offered[FIRST_OFFER:]
-    offered[0] = offered[START_COLUMN] = 1.0
+def _observe_brings(s, w, r, offered, slot, job):
+    """Modify window `w`: the regions to which a waiting workload's tables could be brought; write its candidates."""
+    count = list_regions(s, w, job, slot)
+    for choice in range(count):
+        region = w.bring_to[slot, choice]
+        w.legal[waiting_candidate(w, slot, bring_kind(w, choice))] = 1
+        w.can_act = 1
+        at = bring_kind(w, choice) * CANDIDATE_COLUMNS
+        offered[at] = offered[at + BRING_COLUMN] = 1.0
+        offer = offered[at + FIRST_OFFER : at + CANDIDATE_COLUMNS]
+        _describe_place(s, w, r, offer, job, region)
+        room = s.storage_bytes[region] - s.stored_bytes[region]
+        offer[16] = bytes_to_bring(s, job, region) / max(1, room)
+        offer[17] = scaled_time(w, seconds_to_bring(s, job, region))
+
+
+@kernel
+def _describe_place(s, w, r, offer, job, region):
+    """Write what a candidate says about its workload and the region where that runs, or is to run."""
+    kind = s.part_type[job, 0]
     offer[0] = s.gpus[job] / s.n_gpus
     offer[1] = scaled_time(w, isolated_left_s(s, job))
     offer[2] = (region + 1) / s.n_regions
     offer[3] = ratio(w.demand[region, kind], w.supply[region, kind])
-    offer[4] = free / s.cluster_gpus[cluster]
-    offer[5] = r.spare[cluster] / s.cluster_gpus[cluster]
     offer[12] = _share_at_home(s, job, region)
     offer[13] = count_regions(candidate_regions(s, job)) / s.n_regions
+    free = 0
+    for cluster in range(s.n_clusters):
+        if s.cluster_region[cluster] == region and s.cluster_type[cluster] == kind:
+            free += s.cluster_free[cluster]
+    offer[15] = free / max(1.0, w.supply[region, kind])
+
+
+@kernel
+def _describe_start(s, w, r, offered, job, cluster, free):
+    """Write a candidate that starts a workload; the plan is carried out in `r`."""
+    offer = offered[FIRST_OFFER:]
+    offered[0] = offered[START_COLUMN] = 1.0
+    _describe_place(s, w, r, offer, job, s.cluster_region[cluster])
+    offer[4] = free / s.cluster_gpus[cluster]
+    offer[5] = r.spare[cluster] / s.cluster_gpus[cluster]
     if r.score[1] > -1.0:
         racks = -r.score[1] / BY_RACK
         offer[6] = racks / (racks + 4.0)
 
 
 @kernel
-def _describe_leavers(s, w, r, level, offered):
+def _describe_leavers(s, w, r, level, offered, newcomer):
     """Write what a candidate says about those who leave for it."""
     leavers, units, left = r.count[LEAVES], 0, 0.0
-    most, youngest_s = 0, math.inf
+    most, youngest_s, least = 0, math.inf, math.inf
     for i in range(leavers):
         job = r.leaving[i]
+        least = min(least, weight_of(s, job))
         units += s.gpus[job]
         most = max(most, IMPORTANCES - level[job])
         youngest_s = min(youngest_s, s.now_s - s.started_s[job])
@@ -316,6 +368,7 @@ def _describe_leavers(s, w, r, level, offered):
     offer[9] = most / IMPORTANCES
     offer[10] = scaled_time(w, youngest_s)
     offer[11] = scaled_time(w, left)
+    offer[14] = ratio(weight_of(s, newcomer), least)
 
 
 @kernel

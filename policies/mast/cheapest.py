@@ -66,7 +66,7 @@ class PriceBinding(Binding):
                 queue.bits[job] = 0
                 continue
             order = sorted(regions, key=lambda region: (values[region, hour % table.hours], region))
-            found = next((region for region in order if _takes(view, free, job, region)), order[0])
+            found = next((region for region in order if take_free(view, free, job, region)), order[0])
             queue.bits[job] = 1 << found
 
     def memory(self, simulator: Any) -> None:
@@ -95,7 +95,7 @@ class PriceBinding(Binding):
         return float(ahead[int(best.argmin())]) * HOUR_S
 
 
-def _takes(view: ClusterView, free: np.ndarray, job: int, region: int) -> bool:
+def take_free(view: ClusterView, free: np.ndarray, job: int, region: int) -> bool:
     """Modify `free`, int64 (clusters,): a workload takes the first clusters of a region with room; False: none have."""
     topology, left = view.topology, free.copy()
     here = np.flatnonzero(np.asarray(topology.cluster_region) == region).tolist()

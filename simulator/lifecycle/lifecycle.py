@@ -9,7 +9,15 @@ from ..numerics import heap
 from ..numerics.bitset import exclude, include
 from ..numerics.heap import schedule_event
 from ..record.feature_groups import has_berths, has_links, has_regions
-from ..regions.region_starts import close_left, enter_region, is_late, leave_region, note_arrival, set_up
+from ..regions.region_starts import (
+    close_left,
+    count_late,
+    end_in_region,
+    enter_region,
+    leave_region,
+    note_arrival,
+    set_up,
+)
 from ..regions.wan import urge
 from ..rules.orders import (
     arrival_key,
@@ -218,7 +226,8 @@ def start(s, job):
             s.first_start_s[job] = now
         if has_regions(s):
             set_up(s, job)
-            s.late_starts += s.starts[job] == 0 and is_late(s, job)
+            if s.starts[job] == 0:
+                count_late(s, job, 1)
         s.starts[job] += 1
         if s.placer == AFFINITY:
             dedicate(s, job)
@@ -417,8 +426,8 @@ def preempt(s, job):
     log(s, PREEMPT, job)
     if began_now(s, job):
         s.starts[job] -= 1
-        if has_regions(s):
-            s.late_starts -= s.starts[job] == 0 and is_late(s, job)
+        if has_regions(s) and s.starts[job] == 0:
+            count_late(s, job, -1)
         if s.starts[job] == 0:
             s.first_start_s[job] = -1.0
         leave_gpus(s, job)
@@ -541,10 +550,12 @@ def migrate(s, job):
     if back:
         undo(s, job)
     elif fresh and has_regions(s):
-        s.late_starts -= s.starts[job] == 1 and is_late(s, job)
+        if s.starts[job] == 1:
+            count_late(s, job, -1)
         s.since_s[job] = s.now_s
         set_up(s, job)
-        s.late_starts += s.starts[job] == 1 and is_late(s, job)
+        if s.starts[job] == 1:
+            count_late(s, job, 1)
         if s.starts[job] > 1:
             s.since_s[job] += restore_cost_s(s, job)
     elif not fresh:
@@ -576,5 +587,6 @@ def finish(s, job):
     s.last_end_s = s.now_s
     renew(s)
     if has_regions(s):
+        end_in_region(s, job)
         s.ended[job // WORD] += 1
         s.ended_s[job // WORD] = s.now_s

@@ -79,7 +79,10 @@ def _scalars(bins: int, copy_bins: int) -> list[Field]:
         ("slo_s", "f8", (LEVELS,)),  # how long a workload may wait for its first start and such a saving, by level
         ("course_s", "f8"),  # width of a bin
         ("course_held_s", "f8", (2, bins)),  # unit-seconds held in each: of GPUs, of CPU machines
-        ("late_starts", "i8"),  # how many waited longer
+        ("late_starts", "i8"),  # how many waited longer,
+        ("level_late", "i8", (LEVELS,)),  # by level
+        ("level_waits", "i8", (LEVELS,)),  # workloads without units now, by level,
+        ("level_waited_s", "f8", (LEVELS,)),  # and its integral
         ("gpu_compute_s", "f8"),  # compute_gpu_s, of GPUs alone
         ("waited_for_data", "i8"),  # workloads that no region could run when they arrived: tables, or outages
         ("bytes_moved", "f8"),  # by copies that are complete,

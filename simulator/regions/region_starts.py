@@ -82,7 +82,8 @@ def takes_units(s, job, units):
 
 @kernel
 def note_arrival(s, job):
-    """Modify `s`: a workload that no region can run now waits for data."""
+    """Modify `s`: a workload waits; one that no region can run now waits for data."""
+    s.level_waits[s.job_level[job]] += 1
     if candidate_regions(s, job) == 0:
         s.lacks_data[job] = 1
         s.waited_for_data += 1
@@ -118,6 +119,7 @@ def enter_region(s, job):
     """Modify `s`: a workload holds `s.gang`, the units of its parts in their order."""
     if s.lacks_data[job] == 1:
         _end_data_wait(s, job)
+    s.level_waits[s.job_level[job]] -= 1
     place = 0
     for part in range(s.part_units.shape[1]):
         units = s.part_units[job, part]
@@ -134,7 +136,8 @@ def enter_region(s, job):
 
 @kernel
 def leave_region(s, job):
-    """Modify `s`: a running workload has no units any more."""
+    """Modify `s`: a running workload has no units any more, and waits."""
+    s.level_waits[s.job_level[job]] += 1
     for part in range(s.part_units.shape[1]):
         units = s.part_units[job, part]
         if units > 0:
@@ -202,9 +205,25 @@ def is_late(s, job):
 
 
 @kernel
+def count_late(s, job, by):
+    """Modify `s`: by so many more, or fewer, late first starts, if that of a workload is late."""
+    if is_late(s, job):
+        s.late_starts += by
+        s.level_late[s.job_level[job]] += by
+
+
+@kernel
+def end_in_region(s, job):
+    """Modify `s`: a workload that has just left its units is done."""
+    s.level_waits[s.job_level[job]] -= 1
+
+
+@kernel
 def pass_region_time(s, elapsed_s):
-    """Modify `s`: the clock is about to move: units of each type that are held, and those on failed machines."""
+    """Modify `s`: the clock is about to move: who waits, units of each type that are held, those on failed machines."""
     book(s, elapsed_s)
+    for level in range(s.level_waits.size):
+        s.level_waited_s[level] += elapsed_s * s.level_waits[level]
     for kind in range(s.n_types):
         s.type_held_s[kind] += elapsed_s * s.type_held[kind]
         s.type_down_s[kind] += elapsed_s * s.type_down[kind]

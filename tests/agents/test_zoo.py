@@ -91,7 +91,7 @@ def test_sharing_well_is_better_than_sjf_bsbf():
     assert paired_ratio(means["zoo:Sharing"], means["sjf-bsbf"]).mean < 0.9
 
 
-IMITATED = {"TimeShift": "themis+cassini", "Geo": "mast", "DataPlacement": "tetris-v2"}
+IMITATED = {"TimeShift": "themis+cassini", "Geo": "bring:slow=static", "DataPlacement": "tetris-v2"}
 
 
 @pytest.mark.parametrize("environment", IMITATED)

@@ -22,6 +22,7 @@ from clustergym.tests.support.geo_small import A100, CPU, V100, demands, random_
 
 GEO = "clustergym/Geo-v0"
 SMALL = {"topology": small_topology(), "tables": None, "round": 0.0, "slots": 4, "running_slots": 4, "clusters": 3}
+SMALL |= {"brings": 0}  # what is brought: test_bringing.py
 HOLD = 6  # kinds of a slot: without and with preemption for each of three clusters, and this
 EAST_A, EAST_B, EAST_CPU, WEST_V, WEST_CPU, WEST_A, SOUTH = range(7)
 
@@ -324,7 +325,7 @@ def test_an_interface_sees_on_any_simulator_what_the_environment_sees():
     alone = Simulator(small_topology(), tables_every_s=600.0)
     alone.reset(workload, int(env.simulator.state.seed))
     interface, rng = (
-        GeoInterface(tables=None, round=0.0, slots=4, running_slots=4, clusters=3),
+        GeoInterface(tables=None, round=0.0, slots=4, running_slots=4, clusters=3, brings=0),
         np.random.default_rng(4),
     )
     interface.lay(alone)

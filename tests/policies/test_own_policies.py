@@ -360,6 +360,7 @@ def test_the_listing_tells_where_each_plays_and_what_cannot_be_loaded(installed,
             "everywhere",
             "cheapest",
             "greenest",
+            "bring",
             "anywhere",
             "zoo:Geo",
         )

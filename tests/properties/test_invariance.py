@@ -56,7 +56,7 @@ CLOCKS = {
     "everywhere": (34, DAY_S),
 }
 # The same of policies that have these clocks in regions alone: the passes and the slow path of mast.
-IN_REGIONS = dict.fromkeys(("random-start", "greedy", "sjf", "srtf", "srsf"), (34, DAY_S))
+IN_REGIONS = dict.fromkeys(("random-start", "greedy", "sjf", "srtf", "srsf", "bring"), (34, DAY_S))
 
 # Environment, policy (with wildcards), law: why it does not hold.
 EXCLUDED = {

@@ -13,8 +13,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from clustergym.simulator.base.codes import HELD, WAITING
 from clustergym.simulator.base.decisions import Advance, Drop, Hold, Migrate, Move, Preempt, Replicate, Start
 from clustergym.simulator.base.errors import InvalidDecision, Stalled
+from clustergym.simulator.cluster.region_hardware import LEVELS
 from clustergym.simulator.engine.metrics import gpu_seconds
 from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.events.initialise import Failures
@@ -184,6 +186,9 @@ def check_regions(simulator):
         expected = [job for job in [*running, *lacking] if table in view.tables_of(job)]
         assert sorted(jobs) == sorted(expected)
     assert not any(view.regions_of(job) for job in lacking if s.up_regions == (1 << regions) - 1)
+    without = np.isin(s.status[:n], (WAITING, HELD))
+    assert s.level_waits.tolist() == np.bincount(s.job_level[:n][without], minlength=LEVELS).tolist()
+    assert s.level_late.sum() == s.late_starts
 
 
 def transfer_to(simulator, table, region):

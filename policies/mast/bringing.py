@@ -1,0 +1,137 @@
+"""`bring`: a scheduler of regions whose waiting workloads have their tables brought to where they could run.
+
+After a pass of the scheduler every workload that still waits, in order of arrival, looks for a region that is up, where
+its parts find free units that nobody before it was promised, and where the storage has room for the tables that it
+lacks there. Of several it takes the one where copies would be there soonest, one table after the other over idle
+links, then the lowest number. One for which all that it lacks is on the way somewhere gets nothing more, nor does one
+that needs fresh data. What is brought stays until the slow path drops it, or room is made for others on demand.
+
+A baseline of our own: paper mast copies on demand where no region has the tables, never for want of units.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...simulator.base.decisions import Advance, Decision, Replicate
+from ...simulator.engine.view import ClusterView
+from ..base import Policy
+from ..planning import PlanningPolicy, is_round
+from ..two_paths import SCAN_S, SLOW, Paths, fast_half
+from .cheapest import take_free
+from .mast import paths
+
+
+class _Copies(PlanningPolicy):
+    """What is brought at an instant; see the module.
+
+    Args:
+        round: seconds from one pass to the next; 0: at every event.
+    """
+
+    def __init__(self, round: float) -> None:
+        super().__init__("bring")
+        self.round = round
+
+    def is_due(self, view: ClusterView) -> bool:
+        """Whether this is an instant of a pass."""
+        return self.round == 0.0 or is_round(view.now_s, self.round)
+
+    def plan(self, view: ClusterView) -> list[Decision]:
+        """Copies, workload by workload."""
+        if not self.is_due(view):
+            return []
+        self._room = view.storage_bytes - view.stored_bytes
+        self._coming = {(table, target) for table, _, target, _ in view.transfers}
+        self._left = []
+        free, found = view.free_by_cluster.copy(), list[Decision]()
+        for job in sorted(view.queue.tolist()):
+            found += self._brought(view, job, free)
+        return found
+
+    def _brought(self, view: ClusterView, job: int, free: np.ndarray) -> list[Replicate]:
+        """Modify `free` and the room: what a workload is promised, and the copies that it takes."""
+        if view.record["job_fresh"][job]:
+            return []
+        up, tables = set(view.up_regions), view.tables_of(job).tolist()
+        offers = []
+        for region in sorted(up & set(view.hosts_of(job))):
+            lacking = [table for table in tables if not self._is_there(view, table, region)]
+            away = [table for table in lacking if (table, region) not in self._coming]
+            if lacking and not away:
+                return []
+            if not away or not all(set(view.copies(table)) & up for table in away):
+                continue
+            size = sum(int(view.record["replica_size"][table]) for table in away if region not in view.copies(table))
+            if size <= self._room[region]:
+                offers.append((self._seconds(view, away, region), region, size, away))
+        for _, region, size, away in sorted(offers, key=lambda offer: offer[:2]):
+            if take_free(view, free, job, region):
+                self._room[region] -= size
+                self._coming |= {(table, region) for table in away}
+                return [Replicate(table, region) for table in away]
+        return []
+
+    @staticmethod
+    def _is_there(view: ClusterView, table: int, region: int) -> bool:
+        return region in view.copies(table) and region not in view.doomed(table)
+
+    @staticmethod
+    def _seconds(view: ClusterView, tables: list[int], region: int) -> float:
+        """How long copies take, one after the other over idle links."""
+        rate, size, up = view.record["wan_rate"], view.record["replica_size"], set(view.up_regions)
+        fastest = [max(rate[source, region] for source in set(view.copies(table)) & up) for table in tables]
+        return float(sum(size[table] / speed for table, speed in zip(tables, fastest, strict=True)))
+
+
+class Bringing(Policy):
+    """The fast half of `bring`: a scheduler's, then copies.
+
+    Args:
+        fast: the scheduler's.
+    """
+
+    def __init__(self, fast: Policy) -> None:
+        self.name, self.clock, self.knows_run_times = "bring", fast.clock, fast.knows_run_times
+        self.fast = fast
+        self._copies = _Copies(getattr(fast.clock, "round", SCAN_S))
+        self._brings: Any = None  # the instant at which copies are handed out
+
+    def decide(self, view: ClusterView) -> Decision:
+        """The scheduler's next decision while there is one; then the next copy."""
+        instant = view.run, view.instant
+        if self._brings != instant:
+            decision = self.fast.decide(view)
+            if not isinstance(decision, Advance):
+                return decision
+            self._brings = instant
+        return self._copies.decide(view)
+
+    def why(self, view: ClusterView, decision: Decision) -> str:
+        """What the scheduler says, or that units are free there."""
+        if isinstance(decision, Replicate) and self._brings == (view.run, view.instant):
+            return "a waiting workload finds free units there, and not its tables"
+        return self.fast.why(view, decision)
+
+    def memory(self, simulator: Any) -> Any:
+        """What the scheduler remembers of the present run."""
+        return self.fast.memory(simulator) if hasattr(self.fast, "memory") else None
+
+    def recall(self, simulator: Any, memory: Any) -> None:
+        """A simulator now stands where one stood of whose run `memory` was remembered."""
+        self._brings = None
+        self._copies.forget_plan()
+        if hasattr(self.fast, "recall"):
+            self.fast.recall(simulator, memory)
+
+
+def bringing(scheduler: str = "greedy", slow: str = SLOW) -> Paths:
+    """The policy `bring`.
+
+    Args:
+        scheduler: the policy whose fast half places workloads.
+        slow: the policy that places tables, or `none`.
+    """
+    return paths("bring", Bringing(fast_half("bring", scheduler)), slow)
