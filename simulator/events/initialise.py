@@ -32,7 +32,7 @@ from .outage_list import OutageList
 
 MEANS = ("mtbf_s", "region_mtbf_s", "group_mtbf_s")
 WORDS = ("outages", "fault_groups")
-TOGETHER: Mapping[str, Any] = {"feature": "outages"}
+TOGETHER: dict[str, Any] = {"feature": "outages"}
 
 
 @dataclass(frozen=True)

@@ -99,8 +99,14 @@ def _scalars(bins: int, copy_bins: int) -> list[Field]:
 
 
 def _place_fields(gpus: Axis, regions: int, clusters: int, types: int) -> list[Field]:
-    per_region = ("region_first_machine", "region_machines", "region_failures", "storage_bytes", "stored_bytes")
-    per_region += ("region_down",)  # why, as `machine_down` says it of machines; 0 = it is up
+    per_region = (
+        "region_first_machine",
+        "region_machines",
+        "region_failures",
+        "region_down",  # why, as `machine_down` says it of machines; 0 = it is up
+        "storage_bytes",
+        "stored_bytes",
+    )
     per_cluster = ("cluster_region", "cluster_type", "cluster_gpus", "cluster_free")
     return [
         *[(name, "i8", (regions,)) for name in per_region],

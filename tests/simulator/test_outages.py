@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from clustergym.policies import make
 from clustergym.simulator.base.codes import NOTICE
 from clustergym.simulator.base.decisions import Advance, Migrate, Preempt, Start
-from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.base.errors import InputError, InvalidDecision
 from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.events.initialise import Failures
 from clustergym.simulator.workloads import Workload
@@ -149,8 +149,6 @@ def test_with_notice_nobody_starts_there_and_who_runs_goes_on_until_the_outage(t
 
 def refusal(simulator, decision):
     """The sentence with which it is refused; the record is as before."""
-    from clustergym.simulator.base.errors import InvalidDecision
-
     before = simulator.state.tobytes()
     with pytest.raises(InvalidDecision) as error:
         simulator.apply(decision)
@@ -187,14 +185,13 @@ def test_a_failure_in_the_time_of_notice_undoes_work(tmp_path):
     assert view.free_by_cluster[:3].tolist() == [32, 16, 16] and (s.machine_down == 0).all()
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_invariants_hold_whatever_is_decided_and_whatever_fails(tmp_path, seed):
     simulator = outage_player.random_run(seed, tmp_path)
     player = Anything(seed, check=check_all)
     player.play(simulator)
     assert simulator.metrics()["outages"] > 0
-    whole, part = simulator.state.up_regions, simulator.state.closing_machines
-    assert simulator.ended and whole >= 0 and part >= 0
+    assert simulator.ended and simulator.state.done == simulator.state.n_jobs
 
 
 def check_all(simulator):
@@ -208,28 +205,23 @@ def check_all(simulator):
     assert s.closing_machines == (down // NOTICE).sum()
 
 
-@pytest.mark.parametrize("word", ["mast", "federated", "global", "srtf:preempts=any", "greedy", "random", "first"])
+@pytest.mark.parametrize("word", ["mast", "federated", "global", "srtf:preempts=any", "greedy", "random"])
 def test_every_policy_of_regions_gets_through(tmp_path, word):
-    for seed in range(2):
-        simulator = outage_player.random_run(seed, tmp_path, span_s=1500)
-        starts = []
-        policy = FirstCome() if word == "first" else make(word if word == "random" else joined(word))
-        while not simulator.ended:
-            before = int(simulator.state.decisions)
-            for decision in simulator.asked(policy):
-                simulator.apply(decision)
-                starts.append(isinstance(decision, Start))
-            check_all(simulator)
-            assert int(simulator.state.decisions) >= before
-            simulator.advance()
-        assert simulator.state.done == simulator.state.n_jobs and sum(starts) >= simulator.state.n_jobs
+    simulator = outage_player.random_run(len(word), tmp_path, span_s=1500)
+    policy = make(word if word == "random" else joined(word))
+    while not simulator.ended:
+        for decision in simulator.asked(policy):
+            simulator.apply(decision)
+        check_all(simulator)
+        simulator.advance()
+    assert simulator.state.done == simulator.state.n_jobs and simulator.state.outages > 0
 
 
 def joined(word):
     return f"{word}{',' if ':' in word else ':'}slow=none"
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 10_000))
 def test_rows_in_any_order_make_the_same_run(tmp_path_factory, seed):
     folder, rng = tmp_path_factory.mktemp("orders"), np.random.default_rng(seed)
@@ -241,7 +233,7 @@ def test_rows_in_any_order_make_the_same_run(tmp_path_factory, seed):
 def finish_times(folder, rows, seed):
     simulator = Simulator(geo_small.small_topology(), failures=Failures(outages=written(folder, rows)))
     simulator.reset(geo_small.random_workload(seed, jobs=12), seed)
-    simulator.run(FirstCome())
+    simulator.run(make("mast:slow=none"))
     return simulator.jobs()["finish_s"].tolist()
 
 
@@ -353,7 +345,6 @@ def test_job_groups_have_no_outages_of_a_list():
 
 def test_a_policy_that_waits_finds_the_end_of_an_outage(tmp_path):
     simulator = laid(tmp_path, ONE, ["0,400,region,east,", "0,500,region,west,", "0,600,region,south,"])
-    assert simulator.view.now_s == 0.0 or simulator.view.now_s == 400.0
     while not simulator.ended:
         for decision in simulator.asked(FirstCome()):
             assert not isinstance(decision, Advance)
