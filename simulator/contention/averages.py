@@ -118,7 +118,8 @@ class Averages:
 
 
 def _shift(simulator: Simulated, job: int) -> Shift:
-    seconds, period_s = simulator.view.shift_s(job), simulator.view.shift_period_s(job)
+    seconds = simulator.view.shift_s(job)
+    period_s = None if seconds is None else simulator.view.shift_period_s(job)
     return None if seconds is None or period_s is None else (seconds % period_s, period_s)
 
 

@@ -439,9 +439,9 @@ def _lay_delays(s: np.void, rule: Rule, lease_s: float) -> None:
 
 def gpus_of(s: np.record, job: int) -> list[int]:
     """The GPUs that a running job holds, in the order of its gang."""
-    room, following = len(s["gpu_slot"]), s["gpu_next"]
+    room, following = len(s["gpu_slot"]), s["gpu_next"].item
     held, berth = [], int(s["first_gpu"][job])
     while berth != FREE:
         held.append(berth % room)
-        berth = int(following[berth])
+        berth = following(berth)
     return held

@@ -60,12 +60,12 @@ def test_where_there_is_nothing_to_win_nobody_is_judged_and_it_is_said_why():
     assert found["dynamic: slowdown of jobs, themis+cassini / themis"].ok is None
     assert found["dynamic: part of their time that jobs share links"].ours == pytest.approx(50.0)
     assert found["dynamic: part of its time on crowded links, ResNet50"].ours == pytest.approx(50.0)
-    (said,) = traces._said_of_meetings(traces.DYNAMIC, runs)
+    (said,) = traces.said_of_meetings(traces.DYNAMIC.name, runs)
     assert said.endswith(
         "they share links 50 % of their time, crowded ones 25 %, then with 1.5 others; most together are DLRM with "
         "ResNet50 (100%)"
     )
-    assert traces._said_of_meetings(traces.DYNAMIC, Runs(made(traces.DYNAMIC, 1e6))) == []
+    assert traces.said_of_meetings(traces.DYNAMIC.name, Runs(made(traces.DYNAMIC, 1e6))) == []
 
 
 def test_the_load_that_came_about_stands_beside_every_policy():

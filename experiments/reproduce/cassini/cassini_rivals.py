@@ -31,7 +31,18 @@ from ..rows import Row, printed
 from ..sweep import sweep_by
 from .cassini_equal_periods import FIRST
 from .cassini_on_links import ON_LINKS, mean_s, p99_s, slowdown
-from .cassini_traces import CASSINI, DYNAMIC, IDEAL, LEAST, POISSON, QUICK_JOBS, RANDOM, THEMIS, conditions
+from .cassini_traces import (
+    CASSINI,
+    DYNAMIC,
+    IDEAL,
+    LEAST,
+    POISSON,
+    QUICK_JOBS,
+    RANDOM,
+    THEMIS,
+    conditions,
+    said_of_meetings,
+)
 
 SEEDS = 10
 CRUX, MLTCP = "themis+crux", "themis+mltcp"
@@ -57,6 +68,7 @@ class Place:
         options: of Themis, and what is built on it.
         quick: what `--quick` adds to the workload.
         table: hash of the file that the topology names; "": none.
+        policies: that are played against themis.
     """
 
     name: str
@@ -66,6 +78,7 @@ class Place:
     options: str = ""
     quick: str = f",jobs={QUICK_JOBS}"
     table: str = ""
+    policies: tuple[str, ...] = POLICIES
 
     def case(self, policy: str, seed: int, quick: bool) -> Case:
         """One run."""
@@ -96,6 +109,7 @@ def lingjun(table: Path, quick: bool) -> Place:
         "workers=fixed",
         quick="",
         table=short_hash(table.read_text(encoding="utf-8")),
+        policies=tuple(policy for policy in POLICIES if policy != RANDOM),
     )
 
 
@@ -122,17 +136,19 @@ def rivals(options: Options) -> Findings:
     cases = {
         (policy, place.name): [place.case(policy, seed, options.quick) for seed in seeds]
         for place in places
-        for policy in (THEMIS, *POLICIES)
+        for policy in (THEMIS, *place.policies)
     }
     for place in equal_paths(options.quick):
         for policy in (THEMIS, CRUX):
             cases[policy, place.name] = [place.case(policy, seed, options.quick) for seed in seeds]
     runs = Runs(sweep_by("cassini-rivals", cases, options))
-    rows = [row for place in places for row in _rows(place.name, runs)]
-    return Findings([*rows, *_rows_of_paths(runs)], _notes(options, seeds, table))
+    rows = [row for place in places for row in _rows(place, runs)]
+    why = [said for place in places for said in said_of_meetings(place.name, runs)]
+    return Findings([*rows, *_rows_of_paths(runs)], [*why, *_notes(options, seeds, table)])
 
 
-def _rows(name: str, runs: Runs) -> list[Row]:
+def _rows(place: Place, runs: Runs) -> list[Row]:
+    name = place.name
     rows = [printed(f"{name}: slowdown of jobs, {THEMIS}", runs.mean(slowdown, THEMIS, name), "x")]
     rows += conditions(runs, name)
     counted = (
@@ -145,7 +161,7 @@ def _rows(name: str, runs: Runs) -> list[Row]:
     for what, number in counted:
         rows += [
             printed(f"{name}: {what}, {policy} / {THEMIS}", runs.ratio(number, policy, THEMIS, name), "x")
-            for policy in POLICIES
+            for policy in place.policies
         ]
         rows += [
             printed(f"{name}: {what}, {rival} / {CASSINI}", runs.ratio(number, rival, CASSINI, name), "x")
@@ -188,4 +204,5 @@ def _notes(options: Options, seeds: Sequence[int], table: Path | None) -> list[s
         told.append(f"Lingjun is left out: no {TABLE.as_posix()} at hand; {where}")
     else:
         told.append(f"Lingjun: gangs of {GANGS} GPUs, whole, on {HOSTS.rpartition(',')[0]}; rates are averages")
+        told.append("Lingjun: random is left out: it joins all jobs by their links, and each average takes minutes")
     return told

@@ -211,24 +211,24 @@ def _by_model(trace: Trace, runs: Runs) -> list[Row]:
     return rows
 
 
-def _said_of_meetings(trace: Trace, runs: Runs) -> list[str]:
+def said_of_meetings(place: str, runs: Runs) -> list[str]:
     """Why there is nothing to win, one sentence; none where there is something."""
-    room = bound(runs, trace.name)
+    room = bound(runs, place)
     if room.mean > ROOM:
         return []
     together: Counter[str] = Counter()
-    for outcome in runs.of(THEMIS, trace.name):
+    for outcome in runs.of(THEMIS, place):
         for first, second, seconds in zip(
             outcome["pair_first"].tolist(), outcome["pair_second"].tolist(), outcome["pair_s"].tolist(), strict=True
         ):
             pair = sorted(str(outcome["model"][job]) for job in (first, second))
             together[" with ".join(pair)] += seconds
-    shared, crowded = (runs.mean(part_of_time(name), THEMIS, trace.name).mean for name in ("shared_s", "crowded_s"))
+    shared, crowded = (runs.mean(part_of_time(name), THEMIS, place).mean for name in ("shared_s", "crowded_s"))
     most = ", ".join(f"{pair} ({seconds / together.total():.0%})" for pair, seconds in together.most_common(MET_MOST))
     who = f"; most together are {most}" if together else ""
-    some = f", then with {runs.mean(partners, THEMIS, trace.name).mean:.2g} others" if together else ""
+    some = f", then with {runs.mean(partners, THEMIS, place).mean:.2g} others" if together else ""
     return [
-        f"{trace.name}: nothing to win, since jobs are only {100 * (room.mean - 1):.2g} % slower than where nobody "
+        f"{place}: nothing to win, since jobs are only {100 * (room.mean - 1):.2g} % slower than where nobody "
         f"meets: they share links {shared:.3g} % of their time, crowded ones {crowded:.3g} %{some}{who}"
     ]
 
@@ -296,7 +296,7 @@ def _reproduction(name: str, *as_written: Trace) -> Callable[[Options], Findings
     def run(options: Options) -> Findings:
         runs = _play(name, options, traces)
         rows = [row for trace in traces for row in _rows(trace, runs)]
-        why = [said for trace in traces for said in _said_of_meetings(trace, runs)]
+        why = [said for trace in traces for said in said_of_meetings(trace.name, runs)]
         return Findings(rows, [_said(options), *why, *_loads(options, as_written), *NOTES])
 
     return run
