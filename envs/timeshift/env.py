@@ -8,7 +8,7 @@ from typing import Any
 
 from ...simulator.base.errors import InputError
 from ...simulator.cluster.topology import Topology
-from ...simulator.configuration.network_choice import Network, load_network
+from ...simulator.configuration.network_choice import Network, load_network, resizing_for
 from ...simulator.contention.contention import Contention
 from ...simulator.engine.protocols import CandidateSource
 from ...simulator.engine.simulator import Decider
@@ -107,8 +107,10 @@ class TimeShiftEnv(PythonStepEnv):
             horizon_s=config.horizon_s,
         )
         network = load_network(config.network, config.semantics.duration)
-        if isinstance(network, Contention):  # for schedulers, and policies that are played, that tune workers
-            network = network.resizing()
+        if scheduler == SCHEDULER and isinstance(network, Contention):
+            network = network.resizing()  # so that policies that tune workers can be played, too
+        else:
+            network = resizing_for(interface.scheduler, network)
         simulator = replace(config, network=network).build(interface.clock)
         if not hasattr(simulator.network, "alone"):
             raise InputError(f"network = {network.describe()!r}: expected contention, with or without arguments")
@@ -120,7 +122,8 @@ class TimeShiftEnv(PythonStepEnv):
         """The action that plays what `policy` does next; mask and observation are then those that it belongs to.
 
         Raises:
-            InputError: its jobs are to meet nobody, or to share links otherwise than here.
+            InputError: its jobs are to meet nobody, to share links otherwise, or to have other numbers of workers than
+                they ask, and here it is otherwise.
             InvalidDecision: a time-shift that is none of the 72 rotations of a period.
         """
         if getattr(policy, "dedicated", False) and getattr(self.simulator.network, "mode", "") != "dedicated":
@@ -128,6 +131,9 @@ class TimeShiftEnv(PythonStepEnv):
         for name, value in getattr(policy, "on_links", {}).items():
             if getattr(self.simulator.network, name, None) != value:
                 raise InputError(f"policy {policy!r}: expected an environment with network='contention:{name}={value}'")
+        if getattr(policy, "tunes_workers", False) and not getattr(self.simulator.pace, "elastic", False):
+            expected = "expected an environment with the default scheduler, or one that tunes workers, such as 'themis'"
+            raise InputError(f"policy {policy!r} tunes the number of workers: {expected}")
         return super().act_of(policy)
 
 

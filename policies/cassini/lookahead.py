@@ -54,7 +54,10 @@ class Lookahead(Cassini):
             return ahead
         spent = [self._job_seconds(view, decisions_of(view, plan)) for plan in plans]
         least = min(spent)
-        return ahead if spent[0] <= least * (1.0 + LEAST_GAIN) else plans[spent.index(least)]
+        if spent[0] <= least * (1.0 + LEAST_GAIN):
+            return ahead
+        self._chosen = None  # the reason that CASSINI would give is not why
+        return plans[spent.index(least)]
 
     def _job_seconds(self, view: ClusterView, decisions: list[Decision]) -> float:
         """What the jobs that are there spend from the first arrival to their ends, if these decisions are taken."""

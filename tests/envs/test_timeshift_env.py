@@ -91,6 +91,17 @@ def legal(env):
     return np.flatnonzero(env.action_masks()[: env.action_space.nvec[0]]).tolist()
 
 
+def test_policies_that_tune_workers_play_under_the_default_and_under_those_that_do_so():
+    for options in ({}, {"scheduler": "themis"}):
+        env = timeshift(**options)
+        env.reset(seed=0)
+        assert not env.step(env.act_of(policies.make("themis")))[4]["invalid_action"]
+    env = timeshift(scheduler="dally+cassini")
+    env.reset(seed=0)
+    with pytest.raises(InputError, match="tunes the number of workers: expected an environment with the default sched"):
+        env.act_of(policies.make("themis"))
+
+
 def test_in_lockstep_both_jobs_send_at_the_same_time():
     """45 Gbps are wanted twice of links of 50: 1.8 times longer Up phases, in every iteration."""
     env = by_hand([(0, 100), (0, 100)])
