@@ -377,7 +377,7 @@ class LinkNetwork:
         links = topology.links
         for job, gang in gangs.items():
             phases, use = table[job]
-            if len(use.links):
+            if len(use.links) and phases.rate:
                 assert links is not None
                 senders[job] = Sender.on(len(gang.workers), phases, use, links.capacity)
                 pattern = self._pattern(gang, len(gang.workers))

@@ -95,6 +95,13 @@ class Watched(Random):
         return super().decide(view)
 
 
+def test_who_sends_nothing_is_in_nobodys_way():
+    """A job that only computes has no bytes, and so no intensity to be ordered by; the two others take a spine each."""
+    simulator, script = spines((0.0, 2, "quiet", 20.0), (0.0, 2, "half", 10.0), (0.0, 2, "half", 10.0))
+    simulator.run(script)
+    assert simulator.jobs()["jct_s"] == pytest.approx([1.0, 1.8, 1.8], rel=1e-9)
+
+
 # A flow
 
 
