@@ -6,6 +6,7 @@ pytest.importorskip("torch", reason="needs the extra agents")
 pytest.importorskip("sb3_contrib", reason="needs the extra agents")
 
 from clustergym.agents.files.saved import read_description
+from clustergym.envs.registration import ENVIRONMENTS
 from clustergym.experiments.comparing.intervals import paired_ratio
 from clustergym.experiments.playing.evaluation import play
 from clustergym.experiments.settings.describing import semantics_of
@@ -103,16 +104,12 @@ def test_one_that_began_as_a_clone_says_how_it_was_trained(environment):
 
 
 def test_choosing_regions_well_is_better_than_mast():
-    """0.91 over 20 seeds, shorter on each of them."""
-    setting = Setting.of(
-        "clustergym/Geo-v0",
-        "mast:regions=4,gpus=256",
-        "mast-like:load=0.6,scale=0.5,longest_h=12,tables=60",
-        "none",
-        tables_every_s=86_400.0,
-    )
+    """About half over 20 seeds, shorter on each of them."""
+    entry = ENVIRONMENTS["clustergym/Geo-v0"]
+    defaults = [entry.defaults[key] for key in ("topology", "workload", "network")]
+    setting = Setting.of("clustergym/Geo-v0", *defaults, **entry.options)
     means = {word: [play(setting, word, seed).metrics["jct_mean"] for seed in range(5)] for word in ("zoo:Geo", "mast")}
-    assert paired_ratio(means["zoo:Geo"], means["mast"]).mean < 0.97
+    assert paired_ratio(means["zoo:Geo"], means["mast"]).mean < 0.8
 
 
 def test_shifting_and_placing_well_is_better_than_chance():
