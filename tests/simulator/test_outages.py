@@ -274,20 +274,14 @@ def test_environments_play_through_outages_and_in_batches_as_alone(tmp_path, env
     for _ in range(150):
         mask = info["action_mask"]
         assert np.array_equal(mask, infos["action_mask"][0])
-        action = rng.choice(np.flatnonzero(mask)) if env_id == "Geo" else drawn(env, rng)
-        others = np.stack([np.atleast_1d(action), np.zeros_like(np.atleast_1d(action))])
-        _, reward, over, cut, info = env.step(action if env_id == "Geo" else np.asarray(action))
-        _, rewards, overs, cuts, infos = envs.step(others.reshape(envs.action_space.shape))
+        action = int(rng.choice(np.flatnonzero(mask)))
+        _, reward, over, cut, info = env.step(action)
+        _, rewards, overs, cuts, infos = envs.step(np.array([action, 0]))
         downs += int(env.simulator.state.down_gpus) > 0
         assert (reward, over, cut) == (rewards[0], overs[0], cuts[0])
         if over or cut:
             break
     assert downs > 0
-
-
-def drawn(env, rng):
-    parts = np.split(env.action_masks(), np.cumsum(env.action_space.nvec)[:-1])
-    return [int(rng.choice(np.flatnonzero(part))) for part in parts]
 
 
 BAD = {
