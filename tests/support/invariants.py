@@ -192,7 +192,9 @@ def check_links(simulator: Any) -> None:
     if s.n_dirty == 0:  # else rates are computed before time passes
         carried = np.zeros(links)
         for link, job, flows in by_link:
-            carried[link] += flows * s.send_rate[job] * (s.is_sending[job] == 1)
+            # Where jobs of higher priority fill a link others have 1 byte per second all the same (max_min_weighted).
+            is_least = s.is_weighted and s.send_rate[job] == 1.0
+            carried[link] += flows * s.send_rate[job] * (s.is_sending[job] == 1 and not is_least)
         assert (carried <= s.link_capacity[:links]).all()
     if s.links_change and not s.links_changed:  # else ways are laid before time passes
         assert not s.link_users[:links][s.link_capacity[:links] == 0.0].any()

@@ -29,13 +29,10 @@ class Meetings:
         running_s, shared_s, crowded_s: of each job, on GPUs, on links with anybody, and on crowded ones, float64 (n,).
         partner_s: the others on its crowded links, times seconds, float64 (n,).
         together_s: seconds that two jobs, the lower number first, are on a crowded link.
-        rounds, alone_s: iterations, and what they would have taken alone, float64 (n,): of averaged rates, which hold
-            from one decision to the next.
     """
 
     def __init__(self, jobs: int) -> None:
         self.running_s, self.shared_s, self.crowded_s, self.partner_s = np.zeros((4, jobs))
-        self.rounds, self.alone_s = np.zeros((2, jobs))
         self.together_s: dict[tuple[int, int], float] = {}
 
     def advance(self, simulator: Any) -> None:
@@ -54,14 +51,6 @@ class Meetings:
         simulator.advance()
         spent_s = float(simulator.state.now_s) - since_s
         self.running_s[running] += spent_s
-        if simulator.network.mode == "averaged":
-            s = simulator.state
-            rounds = spent_s / (s.solo_s[running] * s.gpus[running] / s.own_gpus[running])
-            self.rounds[running] += rounds
-            sends = [place for place, job in enumerate(running.tolist()) if job in joined.phases]
-            alone_s = spent_s / rounds
-            alone_s[sends] = [joined.phases[job].iteration_s for job in running[sends].tolist()]
-            self.alone_s[running] += rounds * alone_s
         self.shared_s[[job for job, jobs in joined.component.items() if len(jobs) > 1]] += spent_s
         self.crowded_s[sorted({job for jobs in crowded for job in jobs})] += spent_s
         for first, second in {pair for jobs in crowded for pair in combinations(sorted(jobs), 2)}:
@@ -96,15 +85,13 @@ def on_links(case: Case, table: str = "") -> Mapping[str, Any]:
     jobs = len(workload)
     rounds = s.job_rounds[:jobs]
     # Of a job that never was in the network no iterations are counted: it ran as if alone.
-    slowdown = np.where(rounds > 0, s.job_rounds_s[:jobs], 1.0) / np.where(rounds > 0, s.job_alone_s[:jobs], 1.0)
-    if meetings.rounds.any():
-        slowdown = meetings.running_s / meetings.alone_s
+    alone_s = np.where(rounds > 0, s.job_alone_s[:jobs], 1.0)
     metrics, played = simulator.metrics(), simulator.jobs()
     running_s = float((played["jct_s"] - played["queueing_delay_s"]).sum())
     pairs = sorted(meetings.together_s)
     return {
         "metrics": {**metrics, "jobs_at_once": running_s / metrics["makespan"]},
-        "slowdown": slowdown,
+        "slowdown": np.where(rounds > 0, s.job_rounds_s[:jobs], 1.0) / alone_s,
         "congestion_bytes": s.job_congestion[:jobs].copy(),
         "model": [str(name).partition("/")[0] for name in workload.model],
         "running_s": meetings.running_s,
