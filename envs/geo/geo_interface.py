@@ -207,7 +207,7 @@ class GeoInterface(PythonStepInterface):
         """Go on by a legal candidate; what it decides is to be carried out before the next `refresh`."""
         self._is_first = False
         choice = self.choice(candidate)
-        if self.expert is not None and candidate and candidate == self._next_brought() and not self.turns:
+        if self.expert is not None and choice is not None and candidate == self._next_brought() and not self.turns:
             brought = self._decided(*choice)
             del self._rest[: len(brought)]
             return ActionOutcome(tuple(brought))
