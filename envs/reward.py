@@ -48,14 +48,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..simulator.base.arguments import numbers
-from ..simulator.base.codes import DONE, HORIZON
+from ..simulator.base.codes import DONE, HORIZON, LEVELS
 from ..simulator.base.errors import InputError
 from ..simulator.compiler.jit import kernel
 from ..simulator.files.own_code import is_own, own
 from ..simulator.lifecycle.lifecycle import isolated_s
 from ..simulator.numerics.rounding import SAME_INSTANT
 from ..simulator.record.feature_groups import has_regions
-from ..simulator.record.region_fields import LEVELS
 from ..simulator.regions.spent import CARBON_KG, EGRESS_COST, ENERGY_COST, STORAGE_COST, count_spent
 from ..simulator.rules.orders import left_now
 from ..simulator.running.deadlines import late_now

@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 
 from ..policies.loop.decision_loop import next_s
-from ..simulator.base.codes import FINISHED, HORIZON, RUNNING, TIMES_GUESSED, TIMES_HIDDEN, WAITING, WORD
+from ..simulator.base.codes import FINISHED, HORIZON, LEVELS, RUNNING, TIMES_GUESSED, TIMES_HIDDEN, WAITING, WORD
 from ..simulator.compiler.jit import entry, kernel
 from ..simulator.jobs.remaining_time import isolated_left_s
 from ..simulator.numerics.bitset import next_member
 from ..simulator.numerics.fast_log import log_from_one
 from ..simulator.numerics.instructions import trailing_zeros
-from ..simulator.record.region_fields import LEVELS
 
 MAX_SLOTS = 256
 NO_JOB = -1

@@ -31,9 +31,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...simulator.base.codes import RUNNING, WAITING, WORD
+from ...simulator.base.codes import LEVELS, RUNNING, WAITING, WORD
 from ...simulator.base.errors import InputError
-from ...simulator.cluster.region_hardware import LEVELS
 from ...simulator.compiler.jit import entry, kernel
 from ...simulator.jobs.remaining_time import isolated_left_s, isolated_whole_s
 from ...simulator.numerics.rounding import rounded

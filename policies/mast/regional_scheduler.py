@@ -28,8 +28,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...simulator.base.codes import LEVELS
 from ...simulator.base.errors import InputError
-from ...simulator.cluster.region_hardware import LEVELS
 from ...simulator.engine.view import ClusterView
 from . import place_search
 from . import region_units as kernels

@@ -56,6 +56,7 @@ MAX_LEVELS = 16
 PLACE_SPAN = 2.0**32
 MILLIONTHS = 1e6
 
+LEVELS = 7  # of priority in regions (paper mast, Sec. 4.2): 0 is the highest; workloads that name none have the lowest
 LANES = 2  # of a link between regions: copies that go first, and the others
 
 # The same of job groups (groups/kernels/group_log.py): decisions, and when who was executed where, on how many

@@ -17,7 +17,6 @@ from ..base.errors import InputError
 from .region_network import CPU_TYPE, MOST_REGIONS, Lands, given_or_inf
 from .topology import Topology, check_gpu_count
 
-LEVELS = 7  # of priority, Sec. 4.2: 0 is the highest; workloads that name none have the lowest
 NO_GPU = -1
 
 

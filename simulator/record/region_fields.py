@@ -6,13 +6,12 @@ entry that nobody reads. Sets of regions are the bits of one word.
 
 from __future__ import annotations
 
-from ..base.codes import LANES
+from ..base.codes import LANES, LEVELS
 from ..numerics.bitset import words
 from .field_axes import CALL, COUNTED, GPU, JOB, LAID, LOGGED, READ, Axis, Field
 
 MOST_PARTS = 4  # of a workload: units of one type, in one cluster
 MOST_TYPES = 16
-LEVELS = 7  # of priority
 MOST_REGIONS = 63  # a word has a sign
 CLUSTERS_PER_REGION = 16  # room for so many on average
 COPY_ENTRIES = 8  # of the log of copies, for every table that there is room for

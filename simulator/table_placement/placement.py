@@ -16,8 +16,9 @@ from typing import Literal
 
 import numpy as np
 
+from ..base.codes import LEVELS
 from ..base.errors import InputError
-from ..cluster.region_hardware import LEVELS, NO_GPU
+from ..cluster.region_hardware import NO_GPU
 from ..warehouse.warehouse import Jobs, Tables, Warehouse
 from . import climb, cost, job_moves, table_pairs
 from .ledger import Ledger, fresh_sums

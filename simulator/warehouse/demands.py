@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from ..base.codes import LEVELS
 from ..base.errors import InputError
-from ..cluster.region_hardware import LEVELS, World, expect
+from ..cluster.region_hardware import World, expect
 from ..cluster.region_network import CPU_TYPE
 from ..cluster.topology import Topology
 from .warehouse import Jobs, Tables, Warehouse

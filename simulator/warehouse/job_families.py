@@ -14,8 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..base.codes import LEVELS
 from ..base.errors import InputError
-from ..cluster.region_hardware import LEVELS, NO_GPU
+from ..cluster.region_hardware import NO_GPU
 from . import mast_statistics
 from .warehouse import Jobs
 

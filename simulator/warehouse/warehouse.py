@@ -11,8 +11,9 @@ from functools import cached_property
 
 import numpy as np
 
+from ..base.codes import LEVELS
 from ..base.errors import InputError
-from ..cluster.region_hardware import LEVELS, NO_GPU, World, expect
+from ..cluster.region_hardware import NO_GPU, World, expect
 
 NO_APP = -1
 HIGH_LEVELS = 3  # levels 0 to 2 are "high priority": the paper does not say which; 3 + 20 + 16 % of its workloads

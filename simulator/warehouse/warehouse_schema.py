@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..cluster.region_hardware import LEVELS, MOST_REGIONS
+from ..base.codes import LEVELS
+from ..cluster.region_hardware import MOST_REGIONS
 
 Text = Annotated[str, Field(strict=True, min_length=1, max_length=100)]
 Count = Annotated[int, Field(ge=0, le=10**7, strict=True)]

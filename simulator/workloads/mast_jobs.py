@@ -40,9 +40,10 @@ from typing import Literal
 
 import numpy as np
 
+from ..base.codes import LEVELS
 from ..base.errors import InputError
 from ..base.names import choose
-from ..cluster.region_hardware import LEVELS, NO_GPU, World
+from ..cluster.region_hardware import NO_GPU, World
 from ..cluster.region_network import CPU_TYPE
 from ..jobs.workload import Workload
 from ..warehouse import mast_statistics as mast

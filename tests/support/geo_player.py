@@ -13,10 +13,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from clustergym.simulator.base.codes import HELD, WAITING
+from clustergym.simulator.base.codes import HELD, LEVELS, WAITING
 from clustergym.simulator.base.decisions import Advance, Drop, Hold, Migrate, Move, Preempt, Replicate, Start
 from clustergym.simulator.base.errors import InvalidDecision, Stalled
-from clustergym.simulator.cluster.region_hardware import LEVELS
 from clustergym.simulator.engine.metrics import gpu_seconds
 from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.events.initialise import Failures

@@ -10,7 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from clustergym.simulator.cluster.region_hardware import LEVELS, NO_GPU, Clusters, World
+from clustergym.simulator.base.codes import LEVELS
+from clustergym.simulator.cluster.region_hardware import NO_GPU, Clusters, World
 from clustergym.simulator.cluster.region_network import CPU_TYPE
 from clustergym.simulator.cluster.topology import Topology
 from clustergym.simulator.warehouse.demands import MOST_PARTS, NO_TYPE, Demands

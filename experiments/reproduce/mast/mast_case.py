@@ -17,8 +17,8 @@ import numpy as np
 from ....policies.mast.mast import Passes
 from ....policies.tetris import VERSIONS, Tetris
 from ....policies.two_paths import Paths
+from ....simulator.base.codes import LEVELS
 from ....simulator.base.decisions import Advance
-from ....simulator.cluster.region_hardware import LEVELS
 from ....simulator.cluster.region_network import CPU_TYPE
 from ....simulator.cluster.topology import Topology
 from ....simulator.engine.simulator import Simulator

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from ...base.codes import LEVELS
 from ...base.errors import InputError
 from ...base.names import choose
-from ...cluster.region_hardware import LEVELS, NO_GPU
+from ...cluster.region_hardware import NO_GPU
 from ...cluster.region_network import CPU_TYPE, MOST_REGIONS
 from ...jobs.region_columns import ANY, TERABYTE, siblings
 from ...jobs.trace_columns import Table, read_csv
