@@ -17,6 +17,7 @@ CLUSTERS_PER_REGION = 16  # room for so many on average
 COPY_ENTRIES = 8  # of the log of copies, for every table that there is room for
 MOST_HOURS = 8_784  # of prices by the hour: a leap year
 COPY_KINDS = 3  # regions/copy_times.py
+COPY_COLUMNS = 6  # regions/copy_log.py
 COPY_BINS = 384  # of how long copies took
 COURSE_BINS = 100  # of how much was in use when
 COURSE_BIN_S = 60.0  # at first; they become twice as wide whenever time has gone beyond the last
@@ -48,7 +49,7 @@ def region_fields(jobs: Axis, gpus: Axis, regions: int, tables: int, uses: int, 
     else:
         clusters, types, parts = clusters_in(regions), MOST_TYPES, MOST_PARTS
     return (
-        _scalars(*(COURSE_BINS, COPY_BINS) if regions > 1 else (1, 1))
+        _scalars(regions > 1)
         + _place_fields(gpus, regions, clusters, types)
         + _job_fields(jobs, parts, Axis(READ, uses))
         + _table_fields(tables)
@@ -57,7 +58,10 @@ def region_fields(jobs: Axis, gpus: Axis, regions: int, tables: int, uses: int, 
     )
 
 
-def _scalars(bins: int, copy_bins: int) -> list[Field]:
+def _scalars(has_regions: bool) -> list[Field]:
+    bins, gpu_or_cpu, levels, kinds, copy_bins = (
+        (COURSE_BINS, 2, LEVELS, COPY_KINDS, COPY_BINS) if has_regions else (1, 1, 1, 1, 1)
+    )
     return [
         ("n_regions", "i8"),
         ("n_clusters", "i8"),
@@ -75,13 +79,13 @@ def _scalars(bins: int, copy_bins: int) -> list[Field]:
         ("tables_due", "i8"),  # the slow path is to look
         ("tables_seen", "i8"),  # decisions before it last did
         ("save_s", "f8"),  # to save the state of a workload that is stopped for another
-        ("slo_s", "f8", (LEVELS,)),  # how long a workload may wait for its first start and such a saving, by level
+        ("slo_s", "f8", (levels,)),  # how long a workload may wait for its first start and such a saving, by level
         ("course_s", "f8"),  # width of a bin
-        ("course_held_s", "f8", (2, bins)),  # unit-seconds held in each: of GPUs, of CPU machines
+        ("course_held_s", "f8", (gpu_or_cpu, bins)),  # unit-seconds held in each: of GPUs, of CPU machines
         ("late_starts", "i8"),  # how many waited longer,
-        ("level_late", "i8", (LEVELS,)),  # by level
-        ("level_waits", "i8", (LEVELS,)),  # workloads without units now, by level,
-        ("level_waited_s", "f8", (LEVELS,)),  # and its integral
+        ("level_late", "i8", (levels,)),  # by level
+        ("level_waits", "i8", (levels,)),  # workloads without units now, by level,
+        ("level_waited_s", "f8", (levels,)),  # and its integral
         ("gpu_compute_s", "f8"),  # compute_gpu_s, of GPUs alone
         ("waited_for_data", "i8"),  # workloads that no region could run when they arrived: tables, or outages
         ("bytes_moved", "f8"),  # by copies that are complete,
@@ -89,7 +93,7 @@ def _scalars(bins: int, copy_bins: int) -> list[Field]:
         ("copy_published", "i8"),  # 1: a copy takes a time that is drawn; 0: what its share of a link allows
         ("copy_urgent", "i8"),  # 1: copies that are asked on demand, and for high priority, go before the others
         ("copies_coupled", "i8"),  # 1: links of one region share what it may send, or receive
-        ("copy_times", "i8", (COPY_KINDS, copy_bins)),  # complete copies by kind and by how long they took
+        ("copy_times", "i8", (kinds, copy_bins)),  # complete copies by kind and by how long they took
         ("n_transfers", "i8"),
         ("free_transfer", "i8"),  # head of the list of free ones; -1 = none is left
         ("n_doomed", "i8"),  # tables with a copy that is to be deleted
@@ -188,15 +192,15 @@ def _transfer_fields(regions: int, transfers: int) -> list[Field]:
         "transfer_prev",
         "transfer_after",  # of the table
     )
-    entries = COPY_ENTRIES * transfers if regions > 1 else 1
-    links, lanes = (regions, regions), (LANES, regions, regions)
+    entries, columns, n_lanes = (COPY_ENTRIES * transfers, COPY_COLUMNS, LANES) if regions > 1 else (1, 1, 1)
+    links, lanes = (regions, regions), (n_lanes, regions, regions)
     ends = ("egress_rate", "ingress_rate", "egress_left", "ingress_left", "egress_asked", "ingress_asked")
     return [
         *[(name, "i8", (transfers,)) for name in integers],
         ("copy_log_on", "i8"),
         ("copy_log_count", "i8"),
         ("copy_log_overflow", "i8"),
-        ("copy_log", "f8", (Axis(LOGGED, entries), 6), COUNTED),  # regions/copy_log.py
+        ("copy_log", "f8", (Axis(LOGGED, entries), columns), COUNTED),  # regions/copy_log.py
         ("transfer_end", "f8", (transfers,)),  # `wan_served` when it is complete
         ("transfer_weight", "f8", (transfers,)),
         ("transfer_since_s", "f8", (transfers,)),  # when it was decided
