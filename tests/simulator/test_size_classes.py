@@ -85,7 +85,7 @@ def played(env_id: str, word: str, large: bool) -> tuple[dict[str, float], list[
         ("clustergym/Delay-v0", "greedy"),  # rehearses passes on copies of the record
         ("clustergym/Delay-v0", "dally"),
         ("clustergym/Sharing-v0", "sjf-bsbf"),
-        ("clustergym/TimeShift-v0", "sjf-bsbf+cassini"),
+        pytest.param("clustergym/TimeShift-v0", "sjf-bsbf+cassini", marks=pytest.mark.slow),  # compiles for a minute
         ("clustergym/Grouping-v0", "harmony"),
     ],
 )
