@@ -218,15 +218,17 @@ class ClusterConfig(SimulatedCluster):
             self.sharing.slowdowns  # noqa: B018 - opened when it is asked for
         if self.tariff is not None:
             self.tariff.electricity(Topology.load(self.topology))
-        self.outages(Topology.load(self.topology))
+        self.outages()
 
-    def outages(self, topology: Topology) -> OutageList | None:
-        """What fails together, and the list of outages; see `Failures.listed`."""
-        return None if self.failures is None else self.failures.listed(topology)
+    def outages(self, topology: Topology | None = None) -> OutageList | None:
+        """What fails together, and the list of outages; see `Failures.listed`; the topology is opened for these alone."""
+        if self.failures is None or not (self.failures.outages or self.failures.fault_groups):
+            return None
+        return self.failures.listed(Topology.load(self.topology) if topology is None else topology)
 
     def expect_no_regions(self, workload: str) -> None:
         """InputError for what is said of regions, where a workload, called so, asks nothing of them."""
-        listed = self.outages(Topology.load(self.topology))
+        listed = self.outages()
         if listed is not None and listed.gives_notice:
             raise InputError(
                 f"outages: workload {workload!r} asks nothing of regions, and notice is given only there; "
