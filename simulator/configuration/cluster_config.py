@@ -221,7 +221,7 @@ class ClusterConfig(SimulatedCluster):
         self.outages()
 
     def outages(self, topology: Topology | None = None) -> OutageList | None:
-        """What fails together, and the list of outages; see `Failures.listed`; the topology is opened for these alone."""
+        """What fails together, and the list of outages (`Failures.listed`), for which alone a topology is opened."""
         if self.failures is None or not (self.failures.outages or self.failures.fault_groups):
             return None
         return self.failures.listed(Topology.load(self.topology) if topology is None else topology)
