@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
@@ -20,6 +19,7 @@ from ...simulator.configuration.network_choice import Network, load_network
 from ...simulator.engine.time_window import Window
 from ...simulator.files.own_code import is_own, own, shown_word
 from ...simulator.files.own_code_files import files_of
+from ...simulator.files.regular_files import Stamp, stamp_of
 from ...simulator.jobs.region_columns import siblings
 from ...simulator.rules.semantics import Semantics
 from ...simulator.workloads import Workload, open_workload
@@ -140,13 +140,13 @@ def workload_of(setting: Setting, seed: int) -> Workload:
     return _workload(told, cluster, config.semantics, seed, stamps(setting))
 
 
-def stamps(setting: Setting) -> tuple[tuple[int, int] | None, ...]:
+def stamps(setting: Setting) -> tuple[Stamp, ...]:
     """Time and size of the files that the words of a setting name: they change when a file is written."""
     words = [str(word) for _, word in named(setting) if isinstance(word, str | Path) and not is_own(word)]
     trace = setting.workload
     words += map(str, siblings(trace).values()) if isinstance(trace, str | Path) and is_trace(str(trace)) else ()
     parts = [part for word in (*words, setting.format or "") for part in (word, *re.split("[:,=]", word)[1:])]
-    return tuple(_stamp(path) for path in (*parts, *own_files(setting)))
+    return tuple(stamp_of(path) for path in (*parts, *own_files(setting)))
 
 
 def named(setting: Setting) -> Iterator[tuple[str, Any]]:
@@ -185,21 +185,13 @@ def own_files(setting: Setting) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _stamp(path: str | Path) -> tuple[int, int] | None:
-    try:
-        found = os.stat(path)
-    except (OSError, ValueError):
-        return None
-    return found.st_mtime_ns, found.st_size
-
-
 @functools.lru_cache(maxsize=2)
 def _workload(
     told: tuple[Any, str | None, Any],
     cluster: Any,
     semantics: Semantics,
     seed: int,
-    _stamps: tuple[tuple[int, int] | None, ...],
+    _stamps: tuple[Stamp, ...],
 ) -> Workload:
     word, format, oversize = told
     gpus = Topology.load(cluster).num_gpus

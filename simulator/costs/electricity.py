@@ -8,7 +8,6 @@ table that ends before the run does begins again.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,6 +16,7 @@ import numpy as np
 
 from ..base.errors import InputError
 from ..base.names import bind, parse_name
+from ..files.regular_files import Stamp, stamp_of
 from ..jobs.trace_columns import Table, read_csv
 from ..record.region_fields import MOST_HOURS
 
@@ -58,15 +58,7 @@ class Electricity:
         name, _, _ = word.partition(":")
         if name == "synthetic":
             return _synthetic(word, tuple(regions))
-        return _read(word, tuple(regions), _stamp(word))
-
-
-def _stamp(path: str) -> tuple[int, int] | None:
-    try:
-        found = os.stat(path)
-    except (OSError, ValueError):
-        return None
-    return found.st_mtime_ns, found.st_size
+        return _read(word, tuple(regions), stamp_of(word))
 
 
 @lru_cache(maxsize=8)
@@ -112,7 +104,7 @@ def synthetic(regions: int, seed: int = 0, hours: int = YEAR_H) -> Electricity:
 
 
 @lru_cache(maxsize=8)
-def _read(path: str, regions: tuple[str, ...], _stamp: tuple[int, int] | None) -> Electricity:
+def _read(path: str, regions: tuple[str, ...], _stamp: Stamp) -> Electricity:
     expected = "synthetic, synthetic:seed=N, or a csv of price and carbon by region and hour"
     table = read_csv(path, keep=COLUMNS, expected=expected)
     place = {name: number for number, name in enumerate(regions)}

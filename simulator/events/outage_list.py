@@ -13,7 +13,6 @@ that name; racks and machines go by their number in the whole topology, from 0.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,12 +22,12 @@ import numpy as np
 
 from ..base.codes import BROKEN, MAINTAINED, NOTICED, OVER, OVER_NOTICED
 from ..cluster.topology import Topology
+from ..files.regular_files import Stamp, stamp_of
 from ..jobs.trace_columns import Table, read_csv
 
 COLUMNS = ("start_s", "duration_s", "what", "name", "notice_s")
 GROUP_COLUMNS = ("group", "what", "name")
 PLACES = ("region", "cluster", "rack", "machine")
-Stamp = tuple[int, int] | None
 
 
 class FaultGroup(NamedTuple):
@@ -74,7 +73,7 @@ class OutageList:
             InputError: no such file; a row that does not fit: one sentence with the file, the line, the value and what
                 was expected.
         """
-        return _read(outages, fault_groups, topology, are_random, _stamp(outages), _stamp(fault_groups))
+        return _read(outages, fault_groups, topology, are_random, stamp_of(outages), stamp_of(fault_groups))
 
     @property
     def gives_notice(self) -> bool:
@@ -106,14 +105,6 @@ def _members_of(listed: OutageList, topology: Topology, has_regions: bool) -> tu
         inside = [np.flatnonzero(np.isin(region, group.regions)) for group in listed.groups]
         found = [np.union1d(own, more) for own, more in zip(found, inside, strict=True)]
     return np.array([len(one) for one in found], np.int64), np.concatenate([np.zeros(0, np.int64), *found])
-
-
-def _stamp(path: str) -> Stamp:
-    try:
-        found = os.stat(path)
-    except (OSError, ValueError):
-        return None
-    return found.st_mtime_ns, found.st_size
 
 
 @lru_cache(maxsize=8)

@@ -9,6 +9,8 @@ import os
 
 from ..base.errors import InputError
 
+Stamp = tuple[int, int] | None  # of a file: when it was written, ns, and its bytes; None: it is not there
+
 
 def expect_plain_file(path: str | os.PathLike[str], expected: str = "a file", place: str = "") -> None:
     """Refuse what is there but is no plain file (nor a link to one); what is not there is whoever opens it's to refuse.
@@ -76,3 +78,12 @@ def read_text(path: str | os.PathLike[str], expected: str = "a file", place: str
         line, byte = data.count(b"\n", 0, error.start) + 1, data[error.start]
         said = f"{place}, line {line}: byte 0x{byte:02x} is not UTF-8; this is not text, expected {expected}"
         raise InputError(said) from None
+
+
+def stamp_of(path: str | os.PathLike[str]) -> Stamp:
+    """What tells whether a file was written anew since it was read."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return found.st_mtime_ns, found.st_size
