@@ -3,7 +3,7 @@
 Models, batches and workers are drawn from those of paper cassini, and everybody goes on for ever. An event is the
 beginning or the end of an Up phase. What an event costs is decided by how many sending jobs get new rates; `filled` has
 the mean number of jobs a filling: all that full links join where rates come from a table, elsewhere those that the
-change reaches.
+change reaches. Then what an event of the largest case costs at least, and the time of a search for rotations.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import _known_rates
+import _rotation
 import numpy as np
 from _measure import Spread, arguments_of, cpu_seconds, print_document, print_table, verdict
 
@@ -130,22 +132,34 @@ def measure(case: Case, seed: int) -> dict[str, Any]:
     }
 
 
+def measure_least(case: Case, seed: int) -> dict[str, Any]:
+    """What an event of a case costs at least."""
+    capacity, jobs = case.draw(np.random.default_rng(seed))
+    row = _known_rates.measure_known(capacity, jobs, WARM_S, WARM_S + case.played_s)
+    return {"network": case.network, "placement": case.placement, **row}
+
+
 def main(argv: list[str] | None = None) -> int:
     """Measure, and print the table or the JSON document; a missed target is printed as missed, the status is 0."""
     options = arguments_of(__doc__.splitlines()[0], argv)
     todo = cases(options.quick)
     rows = []
-    with progress("bench network", len(todo), options.quiet) as show:
+    with progress("bench network", len(todo) + 2, options.quiet) as show:
         for case in todo:
             rows.append(measure(case, options.seed))
             show(len(rows))
-    document = {"events": rows, "missed": [row["name"] for row in rows if row["met"] is False]}
+        least = [measure_least(todo[-1], options.seed)]
+        show(len(todo) + 1)
+        rotations = _rotation.measure_rotations(options.seed, options.quick)
+        show(len(todo) + 2)
+    document: dict[str, Any] = {"events": rows, "least": least, "rotations": rotations}
+    document["missed"] = [row["name"] for row in (*rows, *rotations) if row["met"] is False]
     (print_document if options.json else print_tables)(document)
     return 0
 
 
 def print_tables(document: dict[str, Any]) -> None:
-    """The document as a table."""
+    """The document as tables."""
     columns = ("network", "workers", "jobs", "links", "each", "on a link", "filled", "slower")
     print_table(
         "million phase events per CPU second, one core",
@@ -168,6 +182,18 @@ def print_tables(document: dict[str, Any]) -> None:
             for row in document["events"]
         ],
         words=2,
+    )
+    print_table(
+        "microseconds of an event whose rates are known before, and of one that finds them",
+        _known_rates.COLUMNS,
+        [_known_rates.table_row(row) for row in document["least"]],
+        words=2,
+    )
+    print_table(
+        "one search for rotations",
+        _rotation.COLUMNS,
+        [_rotation.table_row(row) for row in document["rotations"]],
+        words=3,
     )
 
 
