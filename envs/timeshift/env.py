@@ -15,7 +15,7 @@ from ...simulator.engine.simulator import Decider
 from ...simulator.workloads import Workload
 from ..python_step import PythonStepEnv
 from ..vector import ClusterVectorEnv
-from .timeshift_interface import SCHEDULER, TimeShiftInterface
+from .timeshift_interface import SCHEDULER, Shifts, TimeShiftInterface
 
 
 class TimeShiftEnv(PythonStepEnv):
@@ -51,6 +51,8 @@ class TimeShiftEnv(PythonStepEnv):
             the workers that they ask, or none; `themis` tunes their number.
         candidates: how many placements it is asked for, 3 to 64.
         slots, running_slots: waiting and running jobs in the window, 1 to 256 and 0 to 256.
+        shifts: who turns jobs: `asked`, the agent, job by job; `cassini`: CASSINI, all jobs at once, when the agent has
+            placed them; then there is no second stage, and a policy that is played decides on placements alone.
         order: which jobs the window shows first: `arrival`, `shortest` (isolated run time) or `smallest` (GPUs).
         jobs_per_gpu, interference, memory_gb, gpu: several jobs a GPU, as in Sharing-v0; 1: a job has its GPUs alone.
         max_decisions: truncate after so many steps, >= 1; None: 50 a job of the workload; `math.inf`: never.
@@ -90,6 +92,7 @@ class TimeShiftEnv(PythonStepEnv):
         candidates: int = 10,
         slots: int = 32,
         running_slots: int = 24,
+        shifts: Shifts = "asked",
         order: str = "arrival",
         jobs_per_gpu: int = 1,
         skip_idle: bool = True,
@@ -102,6 +105,7 @@ class TimeShiftEnv(PythonStepEnv):
             candidates=candidates,
             slots=slots,
             running_slots=running_slots,
+            shifts=shifts,
             order=order,
             skip_idle=skip_idle,
             horizon_s=config.horizon_s,

@@ -3,22 +3,25 @@
 A decision point has two stages. Placing: the scheduler proposes placements of all jobs, and one of them is taken, or
 none. Shifting: the jobs of every component that has changed since the last decision point, in order of arrival, get a
 time-shift, or keep theirs. It has changed where its jobs or their GPUs have, or the links on which they meet: how many
-flows of each there are, and what the links carry.
+flows of each there are, and what the links carry. Or there is one stage alone: CASSINI turns all jobs at once when the
+instant ends, by the placement that was taken.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
+from ...policies.cassini.cassini import Cassini
 from ...policies.cassini.compatibility import BUCKETS, bucket_s, nearest_bucket
 from ...simulator.base.arguments import check_range
 from ...simulator.base.decisions import Decision, Shift, Start
 from ...simulator.base.errors import InputError, InvalidDecision
+from ...simulator.base.names import choose
 from ...simulator.engine.plans import decisions_of
 from ...simulator.engine.protocols import CandidateSource, policy_of
 from ...simulator.engine.simulator import Decider, Simulator
@@ -35,6 +38,7 @@ SCHEDULER = "themis:workers=fixed,equal=locality"  # gangs are whole
 SHIFT, LEAVE, FREE = 1, 2, 3  # candidates of the second
 MOST_CANDIDATES = 64
 LEAST_CANDIDATES = 3  # room for those of the second stage
+Shifts = Literal["asked", "cassini"]
 
 Way = tuple[Decision, ...]  # from the present to a placement
 Signature = tuple[tuple[int, ...], ...]  # jobs of a component, each with its GPUs; what they meet on
@@ -63,12 +67,15 @@ class TimeShiftInterface(PythonStepInterface):
         scheduler: str | CandidateSource = SCHEDULER,
         candidates: int = 10,
         running_slots: int = 24,
+        shifts: Shifts = "asked",
         **window: Any,
     ) -> None:
         check_range("candidates", candidates, LEAST_CANDIDATES, MOST_CANDIDATES)
         self.scheduler = source_of(scheduler)
         self.asked = (self.scheduler,)
         self.clock = terms_of(self.scheduler)
+        turns = choose(shifts, get_args(Shifts), "value of shifts") == "cassini"
+        self._turner = Cassini("cassini", self.scheduler, self.clock) if turns else None
         super().__init__(
             kinds=(0, 0),
             others=(Part(BUCKETS, SHIFT_COLUMN, 1),),
@@ -152,6 +159,9 @@ class TimeShiftInterface(PythonStepInterface):
 
     def _begin_shifting(self) -> None:
         """Go on to the second stage: jobs of components that are new since the last instant, lone ones with a shift."""
+        if self._turner is not None:
+            self._end_instant()
+            return
         view = self.simulator.view
         gangs = self._gangs = {job: tuple(view.gpus_of(job)) for job in view.running.tolist()}
         self.at.offers, self.at.stage, self.at.turned, self.is_expert_only = [], SHIFTING, 0, False
@@ -171,6 +181,10 @@ class TimeShiftInterface(PythonStepInterface):
     def has_shift(self, job: int) -> bool:
         """Whether a running job has a time-shift."""
         return shift_now(self.simulator.plain.record, job) is not None
+
+    def leaving(self) -> Iterable[Decision]:
+        """CASSINI's shifts of all jobs as they are placed now, if it is who turns them."""
+        return () if self._turner is None else self._turner.finish(self.simulator.view)
 
     def _end_instant(self) -> None:
         self._known = {self._signature(component) for component in self.at.present.meetings.components}
@@ -266,6 +280,8 @@ class TimeShiftInterface(PythonStepInterface):
                 else:
                     found.append(decision)
             self.guided = tuple(found)
+            if self._turner is not None:
+                self.seconds = {}
         return self.guided
 
     def expert_action(self) -> np.ndarray:

@@ -267,6 +267,30 @@ def test_with_parameters_too(word, options):
     assert differences(TIMESHIFT, partial(policies.make, word), **options)[0] == []
 
 
+@pytest.mark.parametrize("word", ["themis+cassini", "themis+cassini:workers=fixed,equal=locality", "pollux+cassini"])
+def test_where_cassini_turns_jobs_an_agent_places_them_and_no_more(word):
+    """Who has CASSINI's shifts does there what it does alone, in steps that place."""
+    differ, seen = differences(
+        TIMESHIFT, partial(policies.make, word), lambda env, action: (stage(env), int(action[1])), shifts="cassini"
+    )
+    assert differ == [] and set(seen) == {(PLACING, 0)}
+
+
+def test_where_cassini_turns_jobs_it_turns_those_of_any_placement():
+    """Two jobs across the spine, the second some while after the first: turned they hardly meet, unturned they do."""
+    ends_s = {}
+    for shifts in ("cassini", "asked"):
+        env = by_hand([(0.0, 400), (1.0, 400)], shifts=shifts)
+        ended, steps = False, 0
+        while not ended:
+            *_, ended, _, info = env.step((1, 0) if stage(env) == PLACING else (0, 0))
+            steps += 1
+        assert steps == (2 if shifts == "cassini" else 3)
+        ends_s[shifts] = info["metrics"]["makespan"]
+    alone_s = 1.0 + 400 * VGG.iteration_s
+    assert alone_s <= ends_s["cassini"] < 1.02 * alone_s < ends_s["asked"]
+
+
 def test_a_policy_may_take_over_and_leave_in_the_middle_of_an_episode():
     """Random actions, then a policy, then random ones: what it decides is offered at once, and no longer than that."""
     env, policy, rng = timeshift(), policies.make("themis+cassini"), np.random.default_rng(1)
@@ -420,6 +444,7 @@ BAD_ARGUMENTS = {
     "no links": ({"topology": "flat"}, "links"),
     "slots": ({"slots": 0}, "slots"),
     "running slots": ({"running_slots": 257}, "running_slots"),
+    "shifts": ({"shifts": "casini"}, "cassini"),
     "order": ({"order": "longest"}, "order"),
     "reward": ({"reward": "jtc"}, "jct"),
     "observation": ({"observation": "image"}, "observation"),

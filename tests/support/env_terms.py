@@ -169,6 +169,7 @@ TERMS: dict[str, Terms] = {
             "every instant": {"skip_idle": False, "reward": "slowdown", "order": "shortest"},
             "drifting": {"network": "contention:offsets=random,jitter=0.01,adjust=0.05", "scheduler": "least-shared"},
             "failing links": {"network": "contention:link_mtbf_s=2000,link_mttr_s=100"},
+            "turned by CASSINI": {"shifts": "cassini"},
             "least congested paths": {"topology": EQUAL_PATHS, "network": "contention:routes=least,rates=crux"},
         },
         unmasked=({"mtbf_s": 100_000.0}, 600),
