@@ -16,6 +16,7 @@ from clustergym.policies import own as own_policies
 from clustergym.simulator.base.decisions import Advance, Start
 from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.base.said_once import SettingWarning
+from clustergym.simulator.engine import stops
 
 SETTING = Setting.of("clustergym/Delay-v0", "dally:racks=2,machines=4", "poisson:jobs=30,backlog=24", "none")
 WORKLOAD = ["--workload", SETTING.workload, "--network", "none"]
@@ -213,7 +214,7 @@ def test_what_a_policy_raises_names_it_its_run_and_its_line_and_the_other_runs_a
     [
         ("Wrong", "policy 'py:shots.py:Wrong', seed 0: start job 0 (0): 0 GPUs given"),
         ("Idle", "policy 'py:shots.py:Idle', seed 0: 30 jobs wait"),
-        ("Flips", "policy 'py:shots.py:Flips', seed 0: 100,600 decisions at 0 s and no Advance()"),
+        ("Flips", "policy 'py:shots.py:Flips', seed 0: 1,600 decisions at 0 s and no Advance()"),
         ("Soon", "policy 'py:shots.py:Soon', seed 0: ValueError: could not convert string to float: 'soon' (shots.py"),
         ("the_same", "it gives the same object each time, and every run needs one of its own"),
         ("NoView", "policy 'py:shots.py:NoView': decide is to take one argument, the view"),
@@ -222,7 +223,8 @@ def test_what_a_policy_raises_names_it_its_run_and_its_line_and_the_other_runs_a
         ("SHOTS", "it has Flips, Idle, NoView, Nothing, Raises, Shot, Soon, Widest, Wrong"),
     ],
 )
-def test_a_policy_that_is_none_is_one_sentence(folder, capsys, name, sentence):
+def test_a_policy_that_is_none_is_one_sentence(folder, capsys, monkeypatch, name, sentence):
+    monkeypatch.setattr(stops, "MOST_AT_ONCE", 1000)  # all of them take half a minute
     status, out, err = command(
         capsys, "evaluate", "Delay", *WORKLOAD, "--policies", f"py:shots.py:{name}", "--seeds", "0"
     )

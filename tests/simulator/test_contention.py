@@ -517,7 +517,7 @@ def test_the_log_changes_nothing():
     [
         {"NUMBA_DISABLE_JIT": "1"},
         pytest.param({"NUMBA_BOUNDSCHECK": "1"}, marks=pytest.mark.slow),
-        {"CLUSTERGYM_COMPILER": "plain"},
+        pytest.param({"CLUSTERGYM_COMPILER": "plain"}, marks=pytest.mark.slow),
     ],
 )
 def test_the_bits_are_those_of_interpreted_of_checked_and_of_plainly_compiled_code(flags):
