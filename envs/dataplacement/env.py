@@ -71,6 +71,8 @@ class DataPlacementEnv(PythonStepEnv):
             together (simulator/events/outage_list.py); None: none.
         prices, watts, egress_per_gb, storage_per_tb_month: what electricity, traffic and storage cost
             (simulator/costs/tariff.py); metrics then say what was spent. None: nothing is said of costs.
+        speeds: how fast models are on types of GPUs: `gavel`, or a csv (simulator/configuration/unit_speeds.py); none:
+            all types are as fast.
         copy_time: how long a copy of a table takes: as its share of the links allows (`bandwidth`), or a time drawn
             from those of paper mast (`published`). copy_order: copies on a link are equals (`equal`), or those on
             demand and for jobs of high priority go first (`urgent`).

@@ -10,6 +10,7 @@ import numpy as np
 from ...policies.mast.copies_on_demand import on_demand
 from ...policies.mast.global_scheduler import lay_ranking
 from ...policies.mast.regional_scheduler import Hardware, lay_regions
+from ...policies.mast.type_choices import TypeChoices
 from ...simulator.base.arguments import check_range
 from ...simulator.base.decisions import Decision, Hold, Preempt, Replicate, Start
 from ...simulator.base.errors import InputError
@@ -106,7 +107,8 @@ class GeoInterface(PythonStepInterface):
         workload, topology = self.simulator.workload, self.simulator.topology
         assert workload.geo is not None
         self._laid_for = workload
-        self._regions = lay_regions(Hardware.of(topology, workload.geo), len(workload))
+        choices = TypeChoices.of(self.simulator.view)
+        self._regions = lay_regions(Hardware.of(topology, workload.geo), len(workload), choices)
         self._ranking = lay_ranking(workload.geo)
 
     def ordered(self, simulator: Simulator) -> np.ndarray:

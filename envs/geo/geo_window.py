@@ -4,8 +4,8 @@ Workloads that could start now are shown first, in the window's order, then othe
 
 Candidate numbers are those of the action space: 0 advances; then every waiting slot has, for each cluster that it is
 offered, to start as things are and to start in place of others, then to hold, and at last to have its tables brought to
-a region. Which cluster the k-th is stands in `offered`: clusters of the type of its first part, in the regions that
-could run it, ascending; of more than fit those with the best placement scores. Which regions those are stands in
+a region. Which cluster the k-th is stands in `offered`: clusters of a type that its first part accepts, in the regions
+that could run it, ascending; of more than fit those with the best placement scores. Which regions those are stands in
 `bring_to` (table_bringing.py).
 """
 
@@ -16,7 +16,17 @@ from functools import cache
 import numpy as np
 
 from ...policies.mast.global_scheduler import rank
-from ...policies.mast.place_search import NO_PLAN, begin_plan, bid, place, refuse, undo, was_refused
+from ...policies.mast.place_search import (
+    NO_PLAN,
+    begin_plan,
+    bid,
+    bid_in,
+    choose,
+    place_in,
+    refuse,
+    undo,
+    was_refused,
+)
 from ...policies.mast.region_units import IMPORTANCES, LEAVES, PARTS, first_unit, forget_all, lay
 from ...simulator.base.codes import FINISHED, HORIZON
 from ...simulator.compiler.jit import entry, kernel
@@ -171,9 +181,9 @@ def list_clusters(s, w, r, job, slot):
     """Modify `offered` in place: the clusters that a slot is offered; returns how many."""
     bits = candidate_regions(s, job)
     offered, score = w.offered[slot], w.score
-    kind, count = s.part_type[job, 0], 0
+    kinds, count = s.part_accepts[job, 0], 0
     for cluster in range(s.n_clusters):
-        if s.cluster_type[cluster] != kind or (bits >> s.cluster_region[cluster]) & 1 == 0:
+        if (kinds >> s.cluster_type[cluster]) & 1 == 0 or (bits >> s.cluster_region[cluster]) & 1 == 0:
             continue
         if count < w.clusters:
             offered[count] = cluster
@@ -221,7 +231,7 @@ def _offer_guided(w, slot, count):
 @kernel
 def score_in(s, r, job, cluster):
     """The placement score of a workload whose first part lies in a cluster, others leaving if they must."""
-    return bid(r, job, s.part_type, s.part_units, s.cluster_region[cluster], cluster, True, s.now_s)
+    return bid_in(r, job, r.kind, s.part_units, s.cluster_region[cluster], cluster, s.now_s)
 
 
 @kernel
@@ -232,7 +242,7 @@ def find_plan(s, r, job, cluster, way):
     """
     region = s.cluster_region[cluster]
     begin_plan(r)
-    if place(r, job, s.part_type, s.part_units, region, cluster, False, s.now_s):
+    if place_in(r, job, r.kind, s.part_units, region, cluster, False, s.now_s):
         if way == AS_IT_IS:
             return True
         undo(r, job)
@@ -240,19 +250,30 @@ def find_plan(s, r, job, cluster, way):
     if way == AS_IT_IS:
         return False
     begin_plan(r)
-    return place(r, job, s.part_type, s.part_units, region, cluster, True, s.now_s) and r.count[LEAVES] > 0
+    return place_in(r, job, r.kind, s.part_units, region, cluster, True, s.now_s) and r.count[LEAVES] > 0
 
 
 @kernel
 def can_start(s, r, job):
     """Modify the negative cache in place: whether a waiting workload has a plan anywhere."""
+    if r.choices[job] == 0:
+        return _can_start(s, r, job)
+    for choice in range(r.choices[job]):
+        choose(r, job, choice)
+        if _can_start(s, r, job):
+            return True
+    return False
+
+
+@kernel
+def _can_start(s, r, job):
     bits = candidate_regions(s, job)
     for region in range(s.n_regions):
-        if (bits >> region) & 1 == 0 or was_refused(r, job, s.part_type, s.part_units, region, NO_CLUSTER):
+        if (bits >> region) & 1 == 0 or was_refused(r, job, r.kind, s.part_units, region, NO_CLUSTER):
             continue
-        if bid(r, job, s.part_type, s.part_units, region, NO_CLUSTER, True, s.now_s) > NO_PLAN:
+        if bid(r, job, r.kind, s.part_units, region, NO_CLUSTER, True, s.now_s) > NO_PLAN:
             return True
-        refuse(r, job, s.part_type, s.part_units, region, NO_CLUSTER)
+        refuse(r, job, r.kind, s.part_units, region, NO_CLUSTER)
     return False
 
 

@@ -5,8 +5,9 @@ Units are GPUs, or CPU machines; counts n of jobs read n / (n + 32) where nothin
 the highest, 1/7 the lowest (a workload beyond its tenant's quota has the lowest). The weight of a workload is what
 `greedy` goes by: its isolated run time left x the square root of its GPUs, of one where it has none. The demand of a
 region is what workloads hold there, and what those that wait or are held ask, divided evenly among the regions that
-could run each. Everything lies in [0, 1]; rows without a job, or without a region, and candidates that are not legal,
-are zero.
+could run each; of several types that a part accepts each is asked by its share of their supply there. Where types
+differ in speed, isolated times are those on the fastest that a workload accepts, and of a start those on its own.
+Everything lies in [0, 1]; rows without a job, or without a region, and candidates that are not legal, are zero.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ OFFER = (
     "units, of all",
     "isolated run time left",
     "place of the region among the regions",
-    "demand for the type of the first part in the region over its supply x: x / (1 + x)",
+    "demand for the types that the first part could get in the region over their supply x: x / (1 + x)",
     "free units of the cluster, of its own",
     "units of the cluster that would be free, of its own",
     "racks n that it would lie on: n / (n + 4)",
@@ -112,7 +113,7 @@ OFFER = (
     "tables that have their home in the region, of those that it reads; 1 where it reads none",
     "regions that could run it, of all",
     "its weight x beside the least y of those who leave: x / (x + y)",
-    "units of the first part's type that are free in the region, of those there",
+    "units of these types that are free in the region, of those there",
     "bytes to copy, of the room in the region",
     "time to copy them, one table after the other over idle links",
 )
@@ -221,8 +222,23 @@ def _weigh_waiting(s, w, job):
     for region in range(s.n_regions):
         if (bits >> region) & 1:
             for part in range(s.part_type.shape[1]):
-                if s.part_units[job, part] > 0:
-                    w.demand[region, s.part_type[job, part]] += s.part_units[job, part] / count
+                units, kinds = s.part_units[job, part] / count, s.part_accepts[job, part]
+                if kinds & (kinds - 1) != 0:
+                    _ask(w, region, s.n_types, kinds, units)
+                elif units > 0.0:
+                    w.demand[region, s.part_type[job, part]] += units
+
+
+@kernel
+def _ask(w, region, types, kinds, units):
+    """Modify the window in place: units asked in a region, over the types that would do by how many are there."""
+    there = 0.0
+    for kind in range(types):
+        if (kinds >> kind) & 1:
+            there += w.supply[region, kind]
+    for kind in range(types):
+        if (kinds >> kind) & 1 and w.supply[region, kind] > 0.0:
+            w.demand[region, kind] += units * (w.supply[region, kind] / there)
 
 
 @kernel
@@ -313,27 +329,44 @@ def _observe_brings(s, w, r, offered, slot, job):
         at = bring_kind(w, choice) * CANDIDATE_COLUMNS
         offered[at] = offered[at + BRING_COLUMN] = 1.0
         offer = offered[at + FIRST_OFFER : at + CANDIDATE_COLUMNS]
-        _describe_place(s, w, r, offer, job, region)
+        _describe_place(s, w, r, offer, job, region, s.part_accepts[job, 0], isolated_left_s(s, job))
         room = s.storage_bytes[region] - s.stored_bytes[region]
         offer[16] = bytes_to_bring(s, job, region) / max(1, room)
         offer[17] = scaled_time(w, seconds_to_bring(s, job, region))
 
 
 @kernel
-def _describe_place(s, w, r, offer, job, region):
-    """Write what a candidate says about its workload and the region where that runs, or is to run."""
-    kind = s.part_type[job, 0]
+def _describe_place(s, w, r, offer, job, region, kinds, left_s):
+    """Write what a candidate says about its workload and the region where that runs, or is to run.
+
+    `kinds`: set of the types that its first part may get there; `left_s`: its run time left there.
+    """
     offer[0] = s.gpus[job] / s.n_gpus
-    offer[1] = scaled_time(w, isolated_left_s(s, job))
+    offer[1] = scaled_time(w, left_s)
     offer[2] = (region + 1) / s.n_regions
-    offer[3] = ratio(w.demand[region, kind], w.supply[region, kind])
+    asked, there = 0.0, 0.0
+    for kind in range(s.n_types):
+        if (kinds >> kind) & 1:
+            asked += w.demand[region, kind]
+            there += w.supply[region, kind]
+    offer[3] = ratio(asked, there)
     offer[12] = _share_at_home(s, job, region)
     offer[13] = count_regions(candidate_regions(s, job)) / s.n_regions
     free = 0
     for cluster in range(s.n_clusters):
-        if s.cluster_region[cluster] == region and s.cluster_type[cluster] == kind:
+        if s.cluster_region[cluster] == region and (kinds >> s.cluster_type[cluster]) & 1:
             free += s.cluster_free[cluster]
-    offer[15] = free / max(1.0, w.supply[region, kind])
+    offer[15] = free / max(1.0, there)
+
+
+@kernel
+def _left_on_s(s, r, job):
+    """Isolated run time left of a workload on the types of the choice that was looked at last."""
+    left_s = isolated_left_s(s, job)
+    if r.choices[job] == 0:
+        return left_s
+    first = r.first_choice[job]
+    return left_s * (r.choice_speed[first] / r.choice_speed[first + r.chosen[job]])
 
 
 @kernel
@@ -341,7 +374,8 @@ def _describe_start(s, w, r, offered, job, cluster, free):
     """Write a candidate that starts a workload; the plan is carried out in `r`."""
     offer = offered[FIRST_OFFER:]
     offered[0] = offered[START_COLUMN] = 1.0
-    _describe_place(s, w, r, offer, job, s.cluster_region[cluster])
+    kinds = 1 << s.cluster_type[cluster]
+    _describe_place(s, w, r, offer, job, s.cluster_region[cluster], kinds, _left_on_s(s, r, job))
     offer[4] = free / s.cluster_gpus[cluster]
     offer[5] = r.spare[cluster] / s.cluster_gpus[cluster]
     if r.score[1] > -1.0:

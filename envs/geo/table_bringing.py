@@ -98,13 +98,24 @@ def regions_to_come(s, job):
 
 
 @kernel
+def _load(s, w, region, kinds):
+    """Demand in a region for types of units over their supply."""
+    asked, there = 0.0, 0.0
+    for kind in range(s.n_types):
+        if (kinds >> kind) & 1:
+            asked += w.demand[region, kind]
+            there += w.supply[region, kind]
+    return asked / max(1.0, there)
+
+
+@kernel
 def list_regions(s, w, job, slot):
     """Modify `bring_to` in place: the regions to which a slot's tables may be brought; returns how many.
 
-    Those come first that have the least demand for the type of its first part over their supply, then the fewest bytes
-    to copy.
+    Those come first that have the least demand for the types that its first part accepts over their supply, then the
+    fewest bytes to copy.
     """
-    targets, kind, count = w.bring_to[slot], s.part_type[job, 0], 0
+    targets, count = w.bring_to[slot], 0
     for place in range(w.brings):
         best, least, fewest = NO_REGION, 0.0, 0
         for region in range(s.n_regions):
@@ -113,7 +124,7 @@ def list_regions(s, w, job, slot):
                 size = bytes_to_bring(s, job, region)
             if size == NOT_POSSIBLE:
                 continue
-            load = w.demand[region, kind] / max(1.0, w.supply[region, kind])
+            load = _load(s, w, region, s.part_accepts[job, 0])
             if best == NO_REGION or load < least or (load == least and size < fewest):
                 best, least, fewest = region, load, size
         targets[place] = best

@@ -18,20 +18,21 @@ def region_facts(workload: Workload, geo: Demands) -> dict[str, Any]:
     """What `workload inspect` says of regions (JSON-ready).
 
     Returns:
-        `regions` (how many), `types` (list of {"type", "jobs", "job_share", "units" (p50, p90, p99 of those that ask
-        it), "unit_hours"}), `parts` (share of jobs with 1, 2, ... of them), `levels` (share of jobs, from the highest),
-        `recurring` (share of jobs), `container_s` (p50, p90, p99), `tables` (how many, "tb" in all, p50, p90, p99 of
-        "size_tb", of "readers": jobs that read a table that is read, and "per_job", mean), `history` (jobs that the
-        slow path knows), `tenants` (that have a quota or a job).
+        `regions` (how many), `types` (list of {"type", of parts that accept several `A100|H100`, "jobs", "job_share",
+        "units" (p50, p90, p99 of those that ask it), "unit_hours"}), `parts` (share of jobs with 1, 2, ... of them),
+        `levels` (share of jobs, from the highest), `recurring` (share of jobs), `container_s` (p50, p90, p99),
+        `tables` (how many, "tb" in all, p50, p90, p99 of "size_tb", of "readers": jobs that read a table that is read,
+        and "per_job", mean), `history` (jobs that the slow path knows), `tenants` (that have a quota or a job).
     """
     hours = workload.duration_s / _HOUR_S
     types = []
-    for code, name in enumerate(geo.gpu_types):
-        units = np.where(geo.part_type == code, geo.part_units, 0).sum(axis=1)
+    sets = np.unique(geo.accepts[geo.accepts != 0]).tolist()
+    for bits in sorted(sets, key=lambda bits: (bits & bits - 1 != 0, bits)):
+        name = "|".join(kind for code, kind in enumerate(geo.gpu_types) if bits >> code & 1)
+        units = np.where(geo.accepts == bits, geo.part_units, 0).sum(axis=1)
         asks = units > 0
-        if asks.any():
-            row = {"type": name, "jobs": int(asks.sum()), "job_share": float(asks.mean())}
-            types.append({**row, "units": _points(units[asks]), "unit_hours": float((units * hours).sum())})
+        row = {"type": name, "jobs": int(asks.sum()), "job_share": float(asks.mean())}
+        types.append({**row, "units": _points(units[asks]), "unit_hours": float((units * hours).sum())})
     readers = np.bincount(geo.table, minlength=len(geo.tables))
     return {
         "regions": len(geo.regions),

@@ -155,12 +155,20 @@ def named(setting: Setting) -> Iterator[tuple[str, Any]]:
     if (prices := prices_of(setting)) is not None:
         yield "prices", prices
     yield from ((name, word) for name, word in outage_files(setting).items())
+    if (speeds := speeds_of(setting)) is not None:
+        yield "speeds", speeds
 
 
 def prices_of(setting: Setting) -> str | None:
     """The word or the path of the prices by region and hour; None: there are none."""
     tariff = getattr(setting.config, "tariff", None)
     return None if tariff is None else tariff.prices
+
+
+def speeds_of(setting: Setting) -> str | None:
+    """The word or the path of the speeds of models on unit types; None: there are none."""
+    word: str = getattr(setting.config, "speeds", "none")
+    return None if word in ("", "none") else word
 
 
 def outage_files(setting: Setting) -> dict[str, str]:

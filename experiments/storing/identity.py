@@ -23,6 +23,7 @@ from ..settings.evaluation_setting import (
     outage_files,
     own_files,
     prices_of,
+    speeds_of,
     workload_of,
 )
 from .run_files import short_hash
@@ -67,6 +68,8 @@ def content(setting: Setting) -> dict[str, str]:
     }
     if prices_of(setting) is not None:
         opened["prices"] = setting.config.tariff.electricity(opened["topology"])  # type: ignore[attr-defined]
+    if speeds_of(setting) is not None:
+        opened["speeds"] = setting.config.unit_speeds(opened["topology"])  # type: ignore[attr-defined]
     if outage_files(setting):
         opened["outages"] = setting.config.outages(opened["topology"])  # type: ignore[attr-defined]
     found = {}

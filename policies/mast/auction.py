@@ -13,9 +13,12 @@ from ...simulator.jobs.remaining_time import isolated_left_s
 from ...simulator.regions.region_starts import candidate_regions
 from .place_search import (
     NO_PLAN,
+    agrees,
     award,
     begin_plan,
     bid,
+    choice_in,
+    choose,
     log_and_release,
     place,
     realise,
@@ -35,7 +38,7 @@ class Queue(NamedTuple):
     """Arrays, int64; J workloads, of which the first of `job` are pending, in the order in which they are served."""
 
     job: Any  # (J,)
-    kind: Any  # (J, 4), by workload: types of its parts, -1 after the last
+    kind: Any  # (J, 4), by workload: types of its parts, -1 after the last; `kind` of the regions
     need: Any  # (J, 4), units of its parts
     bits: Any  # (J,), by workload: regions that it may go to
     only: Any  # (J,), by workload: the one cluster for part 0, -1: any
@@ -58,16 +61,20 @@ def _load(r, cluster, importance):
 
 
 @kernel
-def _least_loaded(r, kind, bits, importance):
-    """The least loaded cluster of a type that was not tried yet in any of the regions, -1: none is left."""
-    best, least = NONE, 0.0
+def _least_loaded(r, job, bits, importance):
+    """The least loaded cluster that was not tried yet, of a type for part 0, in any of the regions; -1: none is left.
+
+    Among equals the one where the workload is faster.
+    """
+    best, least, rank = NONE, 0.0, 0
     for cluster in range(r.spare.shape[0]):
         group = r.cluster_group[cluster]
-        if r.tried[cluster] or group % r.shape[1] != kind or not (bits >> (group // r.shape[1])) & 1:
+        choice = choice_in(r, job, group % r.shape[1])
+        if r.tried[cluster] or choice == NONE or not (bits >> (group // r.shape[1])) & 1:
             continue
         load = _load(r, cluster, importance)
-        if best == NONE or load < least:
-            best, least = cluster, load
+        if best == NONE or load < least or (load == least and choice < rank):
+            best, least, rank = cluster, load, choice
     return best
 
 
@@ -80,19 +87,31 @@ def first_fit(r, job, kind, need, bits, remembers, now_s):
     for cluster in range(r.spare.shape[0]):
         r.tried[cluster] = 0
     while True:
-        cluster = _least_loaded(r, kind[job, 0], bits, r.importance[job])
+        cluster = _least_loaded(r, job, bits, r.importance[job])
         if cluster == NONE:
             return NONE
         r.tried[cluster] = 1
         region = r.cluster_group[cluster] // r.shape[1]
-        r.count[ASKED] += 1
-        if remembers and was_refused(r, job, kind, need, region, cluster):
-            r.count[SPARED] += 1
-        elif bid(r, job, kind, need, region, cluster, True, now_s) > NO_PLAN:
-            realise(r, job, kind, need, region, cluster, now_s)
+        if r.choices[job] == 0 and _says_yes(r, job, kind, need, region, cluster, remembers, now_s):
             return region
-        else:
-            refuse(r, job, kind, need, region, cluster)
+        for choice in range(r.choices[job]):
+            choose(r, job, choice)
+            if agrees(r, job, cluster) and _says_yes(r, job, kind, need, region, cluster, remembers, now_s):
+                return region
+
+
+@kernel
+def _says_yes(r, job, kind, need, region, cluster, remembers, now_s):
+    """Modify the regions in place: a cluster that has a plan for part 0 carries it out, others leaving; False: none."""
+    r.count[ASKED] += 1
+    if remembers and was_refused(r, job, kind, need, region, cluster):
+        r.count[SPARED] += 1
+        return False
+    if bid(r, job, kind, need, region, cluster, True, now_s) > NO_PLAN:
+        realise(r, job, kind, need, region, cluster, now_s)
+        return True
+    refuse(r, job, kind, need, region, cluster)
+    return False
 
 
 @kernel
@@ -150,7 +169,25 @@ def _exchange(r, q, earlier, job, now_s):
 
 @kernel
 def _jointly(r, q, at, now_s):
-    """Modify the regions in place: who was placed shortly before makes room. Returns the place in the queue, or -1."""
+    """Modify the regions in place: who was placed shortly before makes room. Returns the place in the queue, or -1.
+
+    Who makes room keeps its types of units.
+    """
+    job, best, score, chosen = q.job[at], NONE, NO_PLAN, 0
+    for choice in range(max(1, r.choices[job])):
+        if r.choices[job] > 0:
+            choose(r, job, choice)
+        earlier = _to_make_room(r, q, at, now_s)
+        if earlier != NONE and r.score[2] > score:
+            best, score, chosen = earlier, r.score[2], choice
+    if r.choices[job] > 0:
+        choose(r, job, chosen)
+    return best
+
+
+@kernel
+def _to_make_room(r, q, at, now_s):
+    """The place in the queue of who makes room best, -1; the score of both is left. Nothing has changed."""
     job, best, score = q.job[at], NONE, NO_PLAN
     looked = 1
     for earlier in range(at - 1, -1, -1):
@@ -164,6 +201,7 @@ def _jointly(r, q, at, now_s):
         offered = _exchange(r, q, earlier, job, now_s)
         if offered > score:
             best, score = earlier, offered
+    r.score[2] = score
     return best
 
 

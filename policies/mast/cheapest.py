@@ -99,8 +99,9 @@ def take_free(view: ClusterView, free: np.ndarray, job: int, region: int) -> boo
     """Modify `free`, int64 (clusters,): a workload takes the first clusters of a region with room; False: none have."""
     topology, left = view.topology, free.copy()
     here = np.flatnonzero(np.asarray(topology.cluster_region) == region).tolist()
-    for kind, units in sorted(view.parts(job), key=lambda part: -part[1]):
-        found = [one for one in here if topology.cluster_gpu_type[one] == kind and left[one] >= units]
+    for words, units in sorted(view.parts(job), key=lambda part: -part[1]):
+        kinds = words.split("|")
+        found = [one for one in here if topology.cluster_gpu_type[one] in kinds and left[one] >= units]
         if not found:
             return False
         left[found[0]] -= units

@@ -106,10 +106,11 @@ class _Storage:
                 return
 
     def _load(self, job: int, region: int) -> float:
-        """Units of the type of a job's first part that are not free in a region, over all that are there."""
+        """Units of the types that a job's first part accepts that are not free in a region, over all there."""
         s = self.view.record
         clusters = int(s["n_clusters"])
-        there = (s["cluster_region"][:clusters] == region) & (s["cluster_type"][:clusters] == s["part_type"][job, 0])
+        fits = s["part_accepts"][job, 0] >> s["cluster_type"][:clusters] & 1 == 1
+        there = (s["cluster_region"][:clusters] == region) & fits
         units = float(s["cluster_gpus"][:clusters][there].sum())
         return 1.0 - float(s["cluster_free"][:clusters][there].sum()) / max(units, 1.0)
 

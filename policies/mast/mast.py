@@ -68,6 +68,7 @@ from .global_scheduler import DAY_S, lay_ranking
 from .hardware import Hardware
 from .ordering import Ordering
 from .regional_scheduler import lay_regions
+from .type_choices import TypeChoices
 
 if TYPE_CHECKING:
     from ..tetris.tetris import DataPolicy
@@ -127,7 +128,8 @@ class Binding:
         jobs, clusters, types = len(view.workload), topology.num_clusters, len(demands.gpu_types)
         self._region = np.full(jobs, NOWHERE, np.int64)
         self._cluster = np.full(jobs, NOWHERE, np.int64)
-        self._kind, self._need = demands.part_type, demands.part_units
+        self._choices = TypeChoices.of(view)
+        self._kind, self._need, self._accepts = demands.part_type.copy(), demands.part_units, demands.accepts
         self._cluster_kind = demands.cluster_type(topology)
         self._cluster_region = topology.cluster_region
         self._units = np.bincount(topology.rack_cluster[topology.machine_rack], topology.machine_gpus, clusters)
@@ -146,6 +148,7 @@ class Binding:
 
     def _note(self, job: int, region: int, cluster: int) -> None:
         self._region[job], self._cluster[job] = region, cluster
+        self._kind[job, 0] = self._cluster_kind[cluster]
         there = self._kind[job] >= 0
         np.add.at(self._demand[region], self._kind[job][there], self._need[job][there])
         self._asked[cluster] += self._need[job, 0]
@@ -168,20 +171,20 @@ class Binding:
             self._forget(np.array([job]))
         finish_s = view.record["finish_s"][self._bound]
         self._forget(self._bound[(finish_s >= 0.0) & (finish_s <= since_s)])
-        kind = int(self._kind[job, 0])
-        clusters = self._clusters(job, bits)
+        kinds = self._choices.first_types(job)
+        clusters = np.concatenate([self._clusters(job, kind, bits) for kind in kinds])
         load = self._asked[clusters] / self._units[clusters]
         if not self.to_cluster:
             demand = self._demand if self._day is None else self._day
-            rate = demand[:, kind] / np.maximum(self._supply[:, kind], 1.0)
-            load = rate[self._cluster_region[clusters]]
+            rate = demand / np.maximum(self._supply, 1.0)
+            load = rate[self._cluster_region[clusters], self._cluster_kind[clusters]]
         cluster = int(clusters[np.argmin(load)])
         self._note(job, int(self._cluster_region[cluster]), cluster)
 
-    def _clusters(self, job: int, bits: int) -> np.ndarray:
-        """Clusters of these regions that can have the first part, and leave the others of its type room beside it."""
-        kind, units = int(self._kind[job, 0]), self._need[job].tolist()
-        rest = [units[part] for part in range(1, len(units)) if self._kind[job, part] == kind]
+    def _clusters(self, job: int, kind: int, bits: int) -> np.ndarray:
+        """Clusters of these regions that can have the first part on a type, and leave others of it room beside that."""
+        units = self._need[job].tolist()
+        rest = [units[part] for part in range(1, len(units)) if self._accepts[job, part] == 1 << kind]
         alike = self._cluster_kind == kind
         able = np.flatnonzero(alike & (self._units >= units[0]) & (bits >> self._cluster_region & 1 == 1))
         if not rest:
@@ -234,8 +237,9 @@ class _Arrays:
     def of(cls, view: ClusterView, weights: Weights, option: tuple[int, int, int], ordering: Ordering) -> _Arrays:
         demands, jobs = view.demands, len(view.workload)
         rows = {name: np.zeros(jobs, np.int64) for name in ("job", "bits", "only", "region", "movable", "base")}
+        regions = lay_regions(Hardware.of(view.topology, demands), jobs, TypeChoices.of(view))
         queue = auction.Queue(
-            kind=np.array(demands.part_type, np.int64),
+            kind=regions.kind,
             need=np.array(demands.part_units, np.int64),
             option=np.array([*option, 0, -1, ordering.stops, ordering.levels], np.int64),
             size=ordering.sizes(demands, ordering.exponent),
@@ -244,7 +248,7 @@ class _Arrays:
             **rows,
         )
         ranking = lay_ranking(demands, weights.age, weights.age_cap_s, weights.fair, weights.window_s, ordering)
-        return cls(ranking, lay_regions(Hardware.of(view.topology, demands), jobs), queue)
+        return cls(ranking, regions, queue)
 
 
 class Passes(PlanningPolicy):
@@ -294,7 +298,7 @@ class Passes(PlanningPolicy):
         self.asked = self.spared = 0
         self._binding = binding
         self._option = (auction.FIRST_FIT if first_fit else auction.EXHAUSTIVE, int(joint), int(use_cache))
-        self._laid: tuple[Any, Any] | None = None
+        self._laid: tuple[Any, ...] | None = None
         self._arrays: _Arrays
         self._passes = self._rounds = self._pending = 0
         self._again = False
@@ -362,8 +366,8 @@ class Passes(PlanningPolicy):
 
     def _next_pass(self, view: ClusterView) -> list[Decision]:
         """What is decided next: about tables that pending workloads lack; if nothing, all of one pass."""
-        if self._laid is None or self._laid[0] is not view.workload or self._laid[1] is not view.topology:
-            self._laid = (view.workload, view.topology)
+        if not view.has_terms(self._laid):
+            self._laid = view.terms
             self._arrays = _Arrays.of(view, self.weights, self._option, self.ordering)
         decisions: list[Decision] = []
         lacking = self._open(view)

@@ -1,9 +1,10 @@
 """The best place for one more workload in a region, and in whichever region (paper mast, Sec. 4.3).
 
-A part is tried in every cluster of its type; without preemption first, else with as little as possible. The parts of a
-workload take their turns, each on the state that those before it left, and each only where the later ones of its type
-still have room. Who leaves makes no difference to that: what a workload can have of a cluster is what is free there or
-held by less important ones, whoever of them has left. So a workload has a plan wherever its parts can be packed.
+A part is tried in every cluster of its type; without preemption first, else with as little as possible. Of several
+types that it accepts it is tried with one after the other (type_choices.py). The parts of a workload take their turns,
+each on the state that those before it left, and each only where the later ones of its type still have room. Who leaves
+makes no difference to that: what a workload can have of a cluster is what is free there or held by less important ones,
+whoever of them has left. So a workload has a plan wherever its parts can be packed.
 """
 
 from __future__ import annotations
@@ -436,7 +437,81 @@ def load_of(r, region, kind):
 
 
 @kernel
+def choose(r, job, choice):
+    """Modify `kind` in place: a workload's parts are of the types of one of its choices."""
+    r.chosen[job] = choice
+    for part in range(PARTS):
+        r.kind[job, part] = r.choice_kind[r.first_choice[job] + choice, part]
+
+
+@kernel
+def agrees(r, job, cluster):
+    """Whether a workload's first part is of the type of a cluster; -1 is of every type."""
+    return cluster == NONE or r.cluster_group[cluster] % r.shape[1] == r.kind[job, 0]
+
+
+@kernel
+def choice_in(r, job, kind):
+    """A workload's first choice whose first part is of a type, 0 also where it has none; -1: there is none."""
+    if r.choices[job] == 0:
+        return 0 if r.kind[job, 0] == kind else NONE
+    for choice in range(r.choices[job]):
+        if r.choice_kind[r.first_choice[job] + choice, 0] == kind:
+            return choice
+    return NONE
+
+
+@kernel
+def place_in(r, job, kind, need, region, cluster, preempts, now_s):
+    """`place` with the first part in a cluster, by the first choice of types with which there is a plan."""
+    if r.choices[job] == 0:
+        return place(r, job, kind, need, region, cluster, preempts, now_s)
+    for choice in range(r.choices[job]):
+        choose(r, job, choice)
+        if agrees(r, job, cluster) and place(r, job, kind, need, region, cluster, preempts, now_s):
+            return 1
+    return 0
+
+
+@kernel
+def bid_in(r, job, kind, need, region, cluster, now_s):
+    """`bid` with the first part in a cluster, -1: any, others leaving: the best of all choices of types."""
+    if r.choices[job] == 0:
+        return bid(r, job, kind, need, region, cluster, True, now_s)
+    score = NO_PLAN
+    for choice in range(r.choices[job]):
+        choose(r, job, choice)
+        if agrees(r, job, cluster):
+            score = max(score, bid(r, job, kind, need, region, cluster, True, now_s))
+    return score
+
+
+@kernel
 def award(r, job, kind, need, bits, only, preempts, remembers, now_s):
+    """`award_types` for the choice of types that wins: see type_choices.py."""
+    if r.choices[job] == 0:
+        return award_types(r, job, kind, need, bits, only, preempts, remembers, now_s)
+    for choice in range(r.choices[job]):
+        choose(r, job, choice)
+        if agrees(r, job, only):
+            region = award_types(r, job, kind, need, bits, only, False, remembers, now_s)
+            if region != NONE:
+                return region
+    best, score = NONE, NO_PLAN
+    for choice in range(r.choices[job] if preempts else 0):
+        choose(r, job, choice)
+        if agrees(r, job, only) and award_types(r, job, kind, need, bits, only, True, remembers, now_s) != NONE:
+            if r.score[1] > score:
+                best, score = choice, r.score[1]
+            undo(r, job)
+    if best == NONE:
+        return NONE
+    choose(r, job, best)
+    return award_types(r, job, kind, need, bits, only, True, remembers, now_s)
+
+
+@kernel
+def award_types(r, job, kind, need, bits, only, preempts, remembers, now_s):
     """Modify the regions in place: a workload gets the best plan of all regions in `bits`. Returns the region, or -1.
 
     `only`: the cluster of part 0, -1: any; `preempts`: whether others may leave; `remembers`: use the negative cache.

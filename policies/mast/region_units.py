@@ -36,6 +36,10 @@ class RegionUnits(NamedTuple):
     machine_unit: Any  # (M + 1,)
     machine_rack: Any  # (M,)
     unit_machine: Any  # (U,)
+    choices: Any  # (J,), see type_choices.py: in how many ways the types of its parts can be chosen; 0: they are `kind`
+    first_choice: Any  # (J,)
+    choice_kind: Any  # (V, 4)
+    choice_speed: Any  # float64 (V,)
 
     owner: Any  # (U,), a slot, FREE or DOWN
     next_unit: Any  # (U,), of the same slot, -1 after the last
@@ -54,6 +58,8 @@ class RegionUnits(NamedTuple):
     start_s: Any  # float64 (J,)
     refused: Any  # (R x T + C, 7), negative cache: by group and level, or by cluster and level, so many units fail
 
+    kind: Any  # (J, 4), types of the parts, -1 after the last: those of the choice that was looked at last
+    chosen: Any  # (J,), which choice that is
     part_cluster: Any  # (J, 4), where the parts of those lie that were placed
     taken: Any  # (U,), units of the plan, part by part
     leaving: Any  # (U,), workloads that leave
@@ -65,7 +71,7 @@ class RegionUnits(NamedTuple):
     spot: Any  # (4,), scratch: where parts could lie, places in `clusters`
     window: Any  # (2,), scratch: racks from and to
     count: Any  # (7,)
-    score: Any  # float64 (2,): of the part that was looked for last, of the plan
+    score: Any  # float64 (3,): of the part that was looked for last, of the plan, of a joint one
 
 
 @kernel

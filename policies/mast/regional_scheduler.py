@@ -34,6 +34,7 @@ from ...simulator.engine.view import ClusterView
 from . import place_search
 from . import region_units as kernels
 from .hardware import Hardware
+from .type_choices import TypeChoices
 
 PARTS = kernels.PARTS
 ANY = -1
@@ -57,8 +58,8 @@ class Plan:
     gpus: tuple[int, ...]
 
 
-def lay_regions(hardware: Hardware, workloads: int) -> kernels.RegionUnits:
-    """The regions with nobody in them, for workloads 0 to `workloads` - 1."""
+def lay_regions(hardware: Hardware, workloads: int, choices: TypeChoices | None = None) -> kernels.RegionUnits:
+    """The regions with nobody in them, for workloads 0 to `workloads` - 1; without `choices` no types are asked yet."""
     clusters, racks = len(hardware.region), len(hardware.rack_cluster)
     machines, units = len(hardware.machine_units), int(hardware.machine_units.sum())
     group = hardware.region * hardware.types + hardware.kind
@@ -69,6 +70,7 @@ def lay_regions(hardware: Hardware, workloads: int) -> kernels.RegionUnits:
         **dict.fromkeys(("log_job", "log_cluster", "log_end", "log_unit"), (units,)),
         **dict.fromkeys(("cluster", "units", "head", "tail"), (slots,)),
         **dict.fromkeys(("spare", "running", "tried"), (clusters,)),
+        "chosen": (workloads,),
         "free": (machines,),
         "room": (racks,),
         "held": (clusters, LEVELS),
@@ -93,7 +95,12 @@ def lay_regions(hardware: Hardware, workloads: int) -> kernels.RegionUnits:
         machine_rack=np.array(hardware.machine_rack, np.int64),
         unit_machine=np.repeat(np.arange(machines), hardware.machine_units).astype(np.int64),
         start_s=np.zeros(workloads),
-        score=np.zeros(2),
+        score=np.zeros(3),
+        choices=np.zeros(workloads, np.int64) if choices is None else choices.count,
+        first_choice=np.zeros(workloads, np.int64) if choices is None else choices.first,
+        choice_kind=np.zeros((1, PARTS), np.int64) if choices is None else choices.kind,
+        choice_speed=np.ones(1) if choices is None else choices.speed,
+        kind=np.full((workloads, PARTS), -1, np.int64) if choices is None else choices.own.copy(),
         **arrays,
     )
     kernels.vacate(found)
@@ -121,7 +128,7 @@ class RegionalScheduler:
         self.hardware = hardware
         self.use_cache = use_cache
         self.regions = lay_regions(hardware, workloads)
-        self._kind = np.full((workloads, PARTS), -1, np.int64)
+        self._kind = self.regions.kind
         self._need = np.zeros((workloads, PARTS), np.int64)
 
     @property

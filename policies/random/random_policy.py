@@ -1,7 +1,7 @@
 """`random`: a random order and random places, drawn from the seed: what everything should beat.
 
 Without regions it is a compiled rule. With regions every waiting workload, in a random order, is offered to one region
-of those that have its tables, drawn at random, and there to the clusters of its first part's type, in a random order;
+of those that have its tables, drawn at random, and there to the clusters of its first part's types, in a random order;
 it starts at the first where it fits without preemption. Tables are copied where no region can run a workload
 (policies/mast/copies_on_demand.py). Where jobs run in groups on parameter servers see harmony/group_baselines.py.
 """
@@ -18,6 +18,7 @@ from ..harmony.group_baselines import AnyGroup
 from ..mast.copies_on_demand import on_demand
 from ..mast.hardware import Hardware
 from ..mast.regional_scheduler import RegionalScheduler
+from ..mast.type_choices import TypeChoices
 from ..ordered import Head, Placer, ordered
 from ..planning import PlanningPolicy, rng_of
 from ..twofold import Twofold
@@ -30,8 +31,9 @@ class RandomRegions(PlanningPolicy):
 
     def __init__(self) -> None:
         super().__init__("random")
-        self._laid: tuple[Any, Any] | None = None
+        self._laid: tuple[Any, ...] | None = None
         self._scheduler: RegionalScheduler
+        self._choices: TypeChoices
 
     def why(self, view: ClusterView, decision: Decision) -> str:
         """Chance; tables are copied where no region has all that a workload reads."""
@@ -42,9 +44,10 @@ class RandomRegions(PlanningPolicy):
     def plan(self, view: ClusterView) -> list[Decision]:
         """Who starts where, drawn."""
         demands = view.demands
-        if self._laid is None or self._laid[0] is not view.workload or self._laid[1] is not view.topology:
-            self._laid = (view.workload, view.topology)
+        if not view.has_terms(self._laid):
+            self._laid = view.terms
             self._scheduler = RegionalScheduler(Hardware.of(view.topology, demands), len(view.workload), False)
+            self._choices = TypeChoices.of(view)
         rng = rng_of(view)
         self._scheduler.follow(view, demands.level)
         clusters = self._scheduler.hardware
@@ -56,16 +59,16 @@ class RandomRegions(PlanningPolicy):
                 lacking.append(job)
                 continue
             region = int(rng.choice(regions))
-            parts = list(zip(demands.part_type[job].tolist(), demands.part_units[job].tolist(), strict=True))
-            parts = [part for part in parts if part[0] >= 0]
-            there = np.flatnonzero((clusters.region == region) & (clusters.kind == parts[0][0]))
-            for cluster in rng.permutation(there).tolist():
-                plan = self._scheduler.start(
-                    job, demands.level[job], parts, view.now_s, cluster=cluster, preempts=False
-                )
-                if plan is not None:
-                    found.append(Start(job, plan.gpus))
-                    break
+            alike = np.isin(clusters.kind, self._choices.first_types(job))
+            there = np.flatnonzero((clusters.region == region) & alike)
+            plans = (
+                self._scheduler.start(job, demands.level[job], parts, view.now_s, cluster=cluster, preempts=False)
+                for cluster in rng.permutation(there).tolist()
+                for parts in self._choices.parts(job, int(clusters.kind[cluster]))
+            )
+            plan = next((one for one in plans if one is not None), None)
+            if plan is not None:
+                found.append(Start(job, plan.gpus))
         return [*on_demand(view, sorted(lacking)), *found]
 
 

@@ -21,6 +21,7 @@ from ..mast.global_scheduler import Ranking, lay_ranking, scan
 from ..mast.hardware import Hardware
 from ..mast.mast import paths
 from ..mast.regional_scheduler import Plan, RegionalScheduler
+from ..mast.type_choices import TypeChoices
 from ..planning import PlanningPolicy, is_round
 from ..two_paths import SCAN_S, SLOW, Paths
 
@@ -34,8 +35,9 @@ class _Draws(PlanningPolicy):
 
     def __init__(self, scan_s: float) -> None:
         super().__init__("random-start", Rule("fifo", round=scan_s))
-        self._laid: tuple[Any, Any] | None = None
+        self._laid: tuple[Any, ...] | None = None
         self._scheduler: RegionalScheduler
+        self._choices: TypeChoices
         self._ranking: Ranking
 
     def is_due(self, view: ClusterView) -> bool:
@@ -57,12 +59,12 @@ class _Draws(PlanningPolicy):
         return "makes way for a start that was drawn" if isinstance(decision, Preempt) else "drawn at random"
 
     def _start(self, view: ClusterView) -> list[Decision]:
-        levels, demands = self._levels(view), view.demands
+        levels = self._levels(view)
         hardware = self._scheduler.hardware
         pairs = []
         for job in view.queue.tolist():
             regions = view.regions_of(job)
-            alike = np.isin(hardware.region, regions) & (hardware.kind == demands.part_type[job, 0])
+            alike = np.isin(hardware.region, regions) & np.isin(hardware.kind, self._choices.first_types(job))
             pairs += [(job, cluster) for cluster in np.flatnonzero(alike).tolist()]
         # The first of a random order that is legal: each that is legal is as likely as any other.
         rng = np.random.default_rng([view.seed, view.instant, view.decisions])
@@ -75,10 +77,11 @@ class _Draws(PlanningPolicy):
 
     def _levels(self, view: ClusterView) -> np.ndarray:
         """Take over who holds what. Returns the priorities that count, the highest of who started at this instant."""
-        if self._laid is None or self._laid[0] is not view.workload or self._laid[1] is not view.topology:
-            self._laid = (view.workload, view.topology)
+        if not view.has_terms(self._laid):
+            self._laid = view.terms
             hardware = Hardware.of(view.topology, view.demands)
             self._scheduler = RegionalScheduler(hardware, len(view.workload), False)
+            self._choices = TypeChoices.of(view)
             self._ranking = lay_ranking(view.demands)
         view.read_by(scan, self._ranking)
         levels = self._ranking.level.copy()
@@ -88,10 +91,9 @@ class _Draws(PlanningPolicy):
         return levels
 
     def _plan_of(self, view: ClusterView, job: int, cluster: int, level: int) -> Plan | None:
-        demands = view.demands
-        both = zip(demands.part_type[job].tolist(), demands.part_units[job].tolist(), strict=True)
-        parts = [(kind, units) for kind, units in both if kind >= 0]
-        return self._scheduler.plan(job, level, parts, view.now_s, cluster=cluster)
+        ways = self._choices.parts(job, int(self._scheduler.hardware.kind[cluster]))
+        plans = (self._scheduler.plan(job, level, parts, view.now_s, cluster=cluster) for parts in ways)
+        return next((plan for plan in plans if plan is not None), None)
 
 
 def random_starts(slow: str = SLOW, scan_s: float = SCAN_S) -> Paths:

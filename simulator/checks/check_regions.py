@@ -19,19 +19,19 @@ def check_parts(simulator: Simulated, what: str, job: int, units: np.ndarray) ->
     """Whether units that are there, part after part, are those of a job's parts, in a region with its tables.
 
     Raises:
-        InvalidDecision: a part is not whole in one cluster of its type, parts are in several regions, or the region is
-            down or has not all tables.
+        InvalidDecision: a part is not whole in one cluster of a type that it accepts, parts are in several regions, or
+            the region is down or has not all tables.
     """
     s, topology = simulator.state, simulator.topology
     clusters = s.machine_cluster[s.gpu_machine[units]]
     last = 0
-    for kind, size in zip(s.part_type[job].tolist(), s.part_units[job].tolist(), strict=True):
+    for part, size in enumerate(s.part_units[job].tolist()):
         if size == 0:
             break
         cluster = int(clusters[last])
         name = _label(topology, cluster)
-        if s.cluster_type[cluster] != kind:
-            asked = _demands(simulator).gpu_types[kind]
+        if not s.part_accepts[job, part] >> s.cluster_type[cluster] & 1:
+            asked = " or ".join(_demands(simulator).type_names(job)[part].split("|"))
             raise InvalidDecision(
                 f"{what}: a part asks {size} {asked}, cluster {name} has {topology.cluster_gpu_type[cluster]}"
             )

@@ -29,6 +29,7 @@ from ..network.simulated import Pace
 from ..rules.semantics import Semantics, events, load_semantics
 from ..sharing.sharing_model import Sharing
 from .network_choice import Contention, load_network, network_for
+from .unit_speeds import UnitSpeeds
 
 RUN_TIMES, LEASES, SHARING, REGIONS, OUTAGES = "run times", "leases", "sharing", "regions", "outages"
 EXACT, EVENTS = Estimates(), events()
@@ -182,6 +183,8 @@ class ClusterConfig(SimulatedCluster):
             time drawn from those of paper mast, and longer where the links do not allow that (`published`).
         copy_order: in regions, whether the copies on a link are equals (`equal`), or those on demand and for jobs of
             high priority go before the others (`urgent`).
+        speeds: in regions, how fast models train on types of units: `gavel`, or a csv (configuration/unit_speeds.py);
+            none: all types are as fast.
         pace: who says how fast a job runs on its GPUs (network/simulated.py); None: the network's, if it has one, else
             what the workload, the network and the partners give.
 
@@ -196,6 +199,7 @@ class ClusterConfig(SimulatedCluster):
     tariff: Tariff | None = field(default=None, metadata={"group": Tariff, "feature": REGIONS})
     copy_time: Literal["bandwidth", "published"] = field(default="bandwidth", metadata={"feature": REGIONS})
     copy_order: Literal["equal", "urgent"] = field(default="equal", metadata={"feature": REGIONS})
+    speeds: str = field(default="none", metadata={"feature": REGIONS})
     pace: Pace | None = field(default=None, hash=False, metadata=UNSAID)
 
     def __post_init__(self) -> None:
@@ -206,6 +210,8 @@ class ClusterConfig(SimulatedCluster):
         )
         choose(self.copy_time, ("bandwidth", "published"), "copy_time")
         choose(self.copy_order, ("equal", "urgent"), "copy_order")
+        if not isinstance(self.speeds, str):
+            raise InputError(f"speeds = {self.speeds!r}: expected none, gavel, or the path of a csv")
 
     @property
     def of_tables(self) -> tuple[float, bool, bool]:
@@ -219,6 +225,13 @@ class ClusterConfig(SimulatedCluster):
         if self.tariff is not None:
             self.tariff.electricity(Topology.load(self.topology))
         self.outages()
+        self.unit_speeds()
+
+    def unit_speeds(self, topology: Topology | None = None) -> UnitSpeeds | None:
+        """How fast models are on unit types; None: on all alike. A topology is opened only where there are speeds."""
+        if self.speeds in ("", "none"):
+            return None
+        return UnitSpeeds.load(self.speeds, Topology.load(self.topology) if topology is None else topology)
 
     def outages(self, topology: Topology | None = None) -> OutageList | None:
         """What fails together, and the list of outages (`Failures.listed`), for which alone a topology is opened."""
@@ -238,6 +251,10 @@ class ClusterConfig(SimulatedCluster):
             raise InputError(f"workload {workload!r} asks nothing of regions: they cannot fail")
         if self.tariff is not None:
             raise InputError(f"workload {workload!r} asks nothing of regions: there are no prices of them")
+        if self.speeds not in ("", "none"):
+            raise InputError(
+                f"workload {workload!r} asks nothing of regions: all its GPUs are as fast; expected no speeds"
+            )
 
     def on_network_for(self, policy: Any) -> Self:
         """The cluster on the network on which a policy is played; see `network_for`."""

@@ -43,7 +43,7 @@ from ..network.simulated import Pace
 from ..profiles.skew import jobs_taken_for_skewed
 from ..record.plain import Plain
 from ..record.state import Capacity
-from ..regions.initialise_regions import lay_regions
+from ..regions.initialise_regions import lay_regions, lay_speeds
 from ..rules.rule import SKEW_PLACERS, Rule
 from ..sharing.sharing_model import lay_sharing
 from ..table_placement.placement_metrics import table_metrics
@@ -107,6 +107,7 @@ class Simulator(Stops):
         self._check_kinds()
         self._check_rule(self.rule)
         self._outages = config.outages(self.topology)
+        self._speeds = config.unit_speeds(self.topology)
         self.view = ClusterView(self)
         self.workload: Workload
         self.capacity = Capacity(0, 0)
@@ -191,6 +192,8 @@ class Simulator(Stops):
         self._lay_terms()
         lay_jobs(self.plain, workload, self.topology, self.network)
         s["seed"] = seed
+        if self._speeds is not None and workload.geo is not None:
+            lay_speeds(s, workload.geo, *self._speeds.rows(workload))
         self.estimates.lay(s, workload, seed)
         s["horizon_s"] = s["start_s"] + self.config.horizon_s
         if capacity.berths > 1:

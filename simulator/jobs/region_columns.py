@@ -5,7 +5,8 @@ or NAME.parquet:
 
 | column        | needed | is |
 | ------------- | ------ | -- |
-| `parts`       | yes    | `A100:16 CPU:72`: one to four TYPE:UNITS, each for one cluster; `gpus` is the sum |
+| `parts`       | yes    | `A100:16 CPU:72`: one to four TYPE:UNITS, each for one cluster; `gpus` is the sum. |
+|               |        | `A100|H100:16`: it accepts several types, and gets one of them |
 | `tables`      | no     | names of the tables that it reads; empty: none |
 | `level`       | no     | priority, 0 (highest) to 6 (the default) |
 | `recurring`   | no     | 1: ran before, so the slow path knows it; 0 (the default) |
@@ -42,7 +43,7 @@ import numpy as np
 from ..base.errors import InputError
 from ..cluster.region_hardware import NO_GPU
 from ..files.csv_cells import write_csv
-from ..warehouse.demands import NO_TYPE, Demands
+from ..warehouse.demands import Demands
 from ..warehouse.warehouse import NO_APP, Jobs
 
 COLUMNS = ("parts", "tables", "level", "recurring", "container_s", "fresh")
@@ -59,10 +60,9 @@ def siblings(path: str | Path) -> dict[str, Path]:
 
 def columns_of(geo: Demands) -> dict[str, list[Any]]:
     """The further columns of a workload, as a csv holds them."""
-    kinds, units = geo.part_type.tolist(), geo.part_units.tolist()
     parts = [
-        " ".join(f"{geo.gpu_types[kind]}:{count}" for kind, count in zip(*row, strict=True) if kind != NO_TYPE)
-        for row in zip(kinds, units, strict=True)
+        " ".join(f"{name}:{count}" for name, count in zip(geo.type_names(job), row, strict=False))
+        for job, row in enumerate(geo.part_units.tolist())
     ]
     return {
         "parts": parts,
@@ -148,8 +148,10 @@ def _expect_plain_names(geo: Demands) -> None:
     }
     for what, names in named.items():
         for name in names:
-            if not name or name.split() != [name] or (what == "GPU type" and ":" in name):
-                raise InputError(f"{what} {name!r} cannot be saved; expected a name without spaces (GPU types: or ':')")
+            if not name or name.split() != [name] or (what == "GPU type" and set(":|") & set(name)):
+                raise InputError(
+                    f"{what} {name!r} cannot be saved; expected a name without spaces (GPU types: or ':' or '|')"
+                )
 
 
 def _write_csv(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:

@@ -12,6 +12,7 @@ from .field_axes import CALL, COUNTED, GPU, JOB, LAID, LOGGED, READ, Axis, Field
 
 MOST_PARTS = 4  # of a workload: units of one type, in one cluster
 MOST_TYPES = 16
+MOST_SPEEDS = 64  # models whose speeds by type differ
 MOST_REGIONS = 63  # a word has a sign
 CLUSTERS_PER_REGION = 16  # room for so many on average
 COPY_ENTRIES = 8  # of the log of copies, for every table that there is room for
@@ -48,9 +49,10 @@ def region_fields(jobs: Axis, gpus: Axis, regions: int, tables: int, uses: int, 
         jobs, gpus = Axis(JOB, 1), Axis(GPU, 1)
     else:
         clusters, types, parts = clusters_in(regions), MOST_TYPES, MOST_PARTS
+    speeds = MOST_SPEEDS if regions > 1 else 1
     return (
         _scalars(regions > 1)
-        + _place_fields(gpus, regions, clusters, types)
+        + _place_fields(gpus, regions, clusters, types, speeds)
         + _job_fields(jobs, parts, Axis(READ, uses))
         + _table_fields(tables)
         + _transfer_fields(regions, tables)
@@ -66,6 +68,7 @@ def _scalars(has_regions: bool) -> list[Field]:
         ("n_regions", "i8"),
         ("n_clusters", "i8"),
         ("n_types", "i8"),
+        ("n_speeds", "i8"),  # rows of `type_speed`; 0 = all types are as fast
         ("n_tables", "i8"),
         ("cpu_type", "i8"),  # whose units are machines without GPUs
         ("up_regions", "i8"),  # set
@@ -101,7 +104,7 @@ def _scalars(has_regions: bool) -> list[Field]:
     ]
 
 
-def _place_fields(gpus: Axis, regions: int, clusters: int, types: int) -> list[Field]:
+def _place_fields(gpus: Axis, regions: int, clusters: int, types: int, speeds: int) -> list[Field]:
     per_region = (
         "region_first_machine",
         "region_machines",
@@ -120,6 +123,7 @@ def _place_fields(gpus: Axis, regions: int, clusters: int, types: int) -> list[F
         ("type_down", "i8", (types,)),  # on failed machines now,
         ("type_held_s", "f8", (types,)),  # and their integrals
         ("type_down_s", "f8", (types,)),
+        ("type_speed", "f8", (speeds, types)),  # of a row's models, over the speed that their duration is of
     ]
 
 
@@ -136,13 +140,16 @@ def _job_fields(jobs: Axis, parts: int, uses: Axis) -> list[Field]:
         "lacks_data",  # 1: no region could run it when it arrived, nor since; 2: one can by now
         "first_read",  # first of the tables that it reads
         "n_reads",
+        "speed_row",  # of `type_speed`
     )
     return [
         *[(name, "i8", (jobs,)) for name in integers],
         ("container_s", "f8", (jobs,)),  # of every start, until work begins
         ("data_wait_s", "f8", (jobs,)),  # from its arrival until a region could run it
         ("first_save_s", "f8", (jobs,)),  # that its first start waits until the state of others is saved
-        ("part_type", "i8", (jobs, parts)),  # -1 = no part
+        ("own_iteration_s", "f8", (jobs,)),  # `compute_iteration_s` on types of speed 1
+        ("part_type", "i8", (jobs, parts)),  # that it runs on or ran on last; before that, one it accepts; -1 = no part
+        ("part_accepts", "i8", (jobs, parts)),  # set of types
         ("part_units", "i8", (jobs, parts)),
         ("part_cluster", "i8", (jobs, parts)),  # of a running one
         ("read_table", "i8", (uses,)),

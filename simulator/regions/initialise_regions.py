@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..base.errors import InputError
-from ..record.region_fields import COURSE_BIN_S, MOST_TYPES
+from ..record.region_fields import COURSE_BIN_S, MOST_SPEEDS, MOST_TYPES
 from ..warehouse.demands import Demands
 from .table_copies import OFF
 
@@ -58,16 +58,44 @@ def lay_regions(
         s["event_of"][s["tables_event"]], s["event_count"] = 0, 1
 
 
+def lay_speeds(s: np.void, demands: Demands, speed_row: np.ndarray, type_speed: np.ndarray) -> None:
+    """Write how fast jobs are on unit types, after the jobs: isolated times become those on the fastest types.
+
+    Args:
+        s: a record with room for regions.
+        demands: what the jobs accept.
+        speed_row: int64 (jobs,), rows of the speeds.
+        type_speed: float64 (rows, types), > 0, over the speed of which a job's duration is.
+
+    Raises:
+        InputError: more rows, or types, than there is room for.
+    """
+    rows, types = len(type_speed), _types_of(demands)
+    if rows > MOST_SPEEDS:
+        raise InputError(f"speeds of {rows} models differ; one simulator tells at most {MOST_SPEEDS} apart")
+    n = len(demands)
+    fastest = demands.fastest(type_speed[speed_row])
+    s["n_speeds"], s["speed_row"][:n] = rows, speed_row
+    s["type_speed"][:rows, :types] = type_speed
+    s["own_iteration_s"][:n] = s["compute_iteration_s"][:n]
+    s["compute_iteration_s"][:n] /= fastest
+    s["base_iteration_s"][:n] /= fastest
+
+
 def parts_of(demands: Demands, job: int) -> list[tuple[str, int]]:
-    """The unit type and the units of each part of a job."""
-    both = zip(demands.part_type[job].tolist(), demands.part_units[job].tolist(), strict=True)
-    return [(demands.gpu_types[kind], units) for kind, units in both if kind != NONE]
+    """The unit type and the units of each part of a job; of several types that it accepts `A100|H100`."""
+    return list(zip(demands.type_names(job), demands.part_units[job].tolist(), strict=False))
+
+
+def _types_of(demands: Demands) -> int:
+    types = len(demands.gpu_types)
+    if types >= MOST_TYPES:
+        raise InputError(f"{types} types of units: one simulator tells at most {MOST_TYPES - 1} apart")
+    return types
 
 
 def _lay_places(s: np.void, topology: Topology, demands: Demands) -> None:
-    regions, clusters, types = topology.num_regions, topology.num_clusters, len(demands.gpu_types) + 1
-    if types > MOST_TYPES:
-        raise InputError(f"{types - 1} types of units: one simulator tells at most {MOST_TYPES - 1} apart")
+    regions, clusters, types = topology.num_regions, topology.num_clusters, _types_of(demands) + 1
     kind = demands.cluster_type(topology)
     kind = np.where(kind == NONE, types - 1, kind)  # what nobody asks
     machine_cluster = topology.rack_cluster[topology.machine_rack]
@@ -105,6 +133,7 @@ def _lay_jobs(s: np.void, topology: Topology, workload: Workload, demands: Deman
     s["container_s"][:n] = demands.container_s
     s["job_fresh"][:n] = demands.fresh
     s["part_type"][:n], s["part_units"][:n] = demands.part_type, demands.part_units
+    s["part_accepts"][:n] = demands.accepts
     s["first_read"][:n], s["n_reads"][:n] = demands.first[:-1], np.diff(demands.first)
     s["read_table"][:uses], s["reader_job"][:uses] = demands.table, demands.owner
     s["reader_prev"][:uses] = OFF

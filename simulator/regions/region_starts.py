@@ -1,9 +1,12 @@
 """Workloads in regions: where one may run, the units of its parts, and how long its start takes (paper mast, Sec. 2).
 
-All parts of a workload run in one region, each in one cluster of its type, beside a copy of every table it reads. Every
+All parts of a workload run in one region, each in one cluster of a type that it accepts, beside a copy of every table
+that it reads; how fast depends on these types. Every
 start takes the time to set up its containers (Sec. 5.5), and that of saving a state if it takes units from a workload
 that was stopped for it at the same instant (Sec. 2: a checkpoint is saved before a workload is preempted).
 """
+
+import math
 
 from ..base.codes import DOWN, FREE
 from ..compiler.jit import entry, kernel
@@ -72,12 +75,26 @@ def takes_units(s, job, units):
                 return False
             cluster = here
         place += size
-        if s.cluster_type[cluster] != s.part_type[job, part]:
+        if (s.part_accepts[job, part] >> s.cluster_type[cluster]) & 1 == 0:
             return False
         if region >= 0 and s.cluster_region[cluster] != region:
             return False
         region = s.cluster_region[cluster]
     return may_run_in(s, job, region)
+
+
+@kernel
+def speed_on(s, job, kind):
+    """How fast a workload iterates with parts of types kind[job]: as its slowest GPUs; without any, as its machines.
+
+    `kind`: int64 (J, 4), -1 after the last part.
+    """
+    machines = s.gpu_units[job] == 0
+    slowest = math.inf
+    for part in range(s.part_units.shape[1]):
+        if s.part_units[job, part] > 0 and (machines or kind[job, part] != s.cpu_type):
+            slowest = min(slowest, s.type_speed[s.speed_row[job], kind[job, part]])
+    return slowest
 
 
 @kernel
@@ -126,11 +143,14 @@ def enter_region(s, job):
         if units > 0:
             cluster = s.machine_cluster[s.gpu_machine[s.gang[place]]]
             s.part_cluster[job, part] = cluster
+            s.part_type[job, part] = s.cluster_type[cluster]
             s.cluster_free[cluster] -= units
             s.type_held[s.part_type[job, part]] += units
             s.job_region[job] = s.cluster_region[cluster]
             meter_units(s, s.job_region[job], s.part_type[job, part], units)
             place += units
+    if s.n_speeds > 0:
+        s.compute_iteration_s[job] = s.own_iteration_s[job] / speed_on(s, job, s.part_type)
     begin_reading(s, job)
 
 

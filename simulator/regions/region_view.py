@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -47,6 +47,16 @@ class RegionView(RecordView):
         return self._simulator.plain.record
 
     @property
+    def terms(self) -> tuple[Any, ...]:
+        """What holds throughout a run: its workload, its topology, and how fast models are on unit types."""
+        return self._simulator.workload, self._simulator.topology, self._simulator.config.speeds
+
+    def has_terms(self, terms: tuple[Any, ...] | None) -> bool:
+        """Whether the `terms` of a run, None of no run, are those of this one."""
+        own = self.terms
+        return terms is not None and terms[0] is own[0] and terms[1] is own[1] and terms[2] == own[2]
+
+    @property
     def electricity(self) -> Electricity | None:
         """Price and carbon intensity of electricity by region and hour, those to come too; None: nobody has said."""
         tariff = self._simulator.config.tariff
@@ -78,8 +88,21 @@ class RegionView(RecordView):
         return s["part_cluster"][job, :parts].tolist() if s["job_region"][job] >= 0 else []
 
     def parts(self, job: int) -> list[tuple[str, int]]:
-        """The unit type and the units of each part of a job, in the order in which `Start` names units."""
+        """The unit type and the units of each part of a job, in the order in which `Start` names units.
+
+        Of a part that accepts several types: `A100|H100`, of which it gets one.
+        """
         return parts_of(self.demands, job)
+
+    @property
+    def unit_speeds(self) -> np.ndarray:
+        """How fast each job is on a unit of each type, over the speed of which its duration is, float64 (jobs, types).
+
+        The types are those of `demands.gpu_types`. A job iterates as its slowest GPUs do.
+        """
+        s, demands = self._fields, self.demands
+        shape = len(demands), len(demands.gpu_types)
+        return s["type_speed"][s["speed_row"][: shape[0]], : shape[1]] if s["n_speeds"] > 0 else np.ones(shape)
 
     def tables_of(self, job: int) -> np.ndarray:
         """The tables that a job reads, int64."""

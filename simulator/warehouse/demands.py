@@ -1,7 +1,8 @@
 """What the rows of a Workload ask beyond GPUs and time, when there are regions (paper mast, Sec. 2, 4.2 and 5.1).
 
 A row is a MAST workload: a gang of units (GPUs, or CPU machines) in at most four parts, MAST's jobs, each of units of
-one type in one cluster; all in one region that holds every table the row reads.
+one type in one cluster; all in one region that holds every table the row reads. A part of GPUs may accept several
+types, of which it gets one.
 """
 
 from __future__ import annotations
@@ -20,8 +21,11 @@ from ..cluster.topology import Topology
 from .warehouse import Jobs, Tables, Warehouse
 
 MOST_PARTS = 4
+MOST_CODES = 63  # types that a set tells apart
+MOST_CHOICES = 64  # of types for the parts of a row
 NO_TYPE = -1
-_ROWS = ("level", "tenant", "recurring", "part_type", "part_units", "container_s", "fresh")
+_PART_ROWS = ("part_type", "part_units", "accepts")
+_ROWS = ("level", "tenant", "recurring", *_PART_ROWS, "container_s", "fresh")
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +38,8 @@ class Demands:
         level: int64 (jobs,), priority, 0 (highest) to 6.
         tenant: int64 (jobs,), a row of `quota`.
         recurring: bool (jobs,): ran before, so the slow path knows what it reads.
-        part_type: int64 (jobs, 4), index into `gpu_types`, -1 for no part; parts come from the left, one at least.
+        part_type: int64 (jobs, 4), index into `gpu_types`, -1 for no part; parts come from the left, one at least. Of
+            several types that a part accepts the first.
         part_units: int64 (jobs, 4), >= 1 where there is a part, else 0; a row's sum is the workload's `gpus`.
         container_s: float64 (jobs,), seconds >= 0 that every start takes before the work goes on.
         first: int64 (jobs + 1,); table: int64 (uses,): row j reads `table[first[j] : first[j + 1]]`, each once.
@@ -50,6 +55,8 @@ class Demands:
             are staler (paper mast, Sec. 3.1: training-at-home-region); where none are given, none does.
         known_s: float64 (jobs of `history`, 2), from when until when the slow path counts on each, seconds; without a
             row: always on all.
+        accepts: int64 (jobs, 4), set of the types that a part accepts, as bits, 0 for no part; where none are given,
+            `part_type` alone. CPU goes with no other type.
     """
 
     regions: tuple[str, ...]
@@ -72,8 +79,13 @@ class Demands:
     app_cpu_hours: np.ndarray
     fresh: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
     known_s: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)))
+    accepts: np.ndarray = field(default_factory=lambda: np.zeros((0, MOST_PARTS), np.int64))
 
     def __post_init__(self) -> None:
+        if len(self.accepts) == 0:
+            object.__setattr__(
+                self, "accepts", np.where(self.part_type == NO_TYPE, 0, 1 << np.maximum(self.part_type, 0))
+            )
         if len(self.fresh) == 0:
             object.__setattr__(self, "fresh", np.zeros(len(self.level), bool))
         _check(self)
@@ -100,6 +112,31 @@ class Demands:
     def owner(self) -> np.ndarray:
         """The row of each use, int64 (uses,)."""
         return np.repeat(np.arange(len(self)), np.diff(self.first))
+
+    @cached_property
+    def chooses(self) -> np.ndarray:
+        """Which rows have a part that accepts several types, bool (jobs,)."""
+        return np.asarray((self.accepts & (self.accepts - 1) != 0).any(axis=1))
+
+    def types_of(self, job: int) -> list[list[int]]:
+        """The types that each part of a row accepts, indices into `gpu_types`, ascending."""
+        return [_members(bits) for bits in self.accepts[job].tolist() if bits]
+
+    def fastest(self, speed: np.ndarray) -> np.ndarray:
+        """How fast each row is on the fastest types that it accepts, float64 (jobs,): as the slowest of its GPUs.
+
+        Machines count only where there are no GPUs. `speed`: float64 (jobs, types).
+        """
+        cpu, found = len(self.gpu_types) - 1, np.full(len(self), np.inf)
+        for kind, bits in zip(self.part_type.T, self.accepts.T, strict=True):
+            best = np.where(bits[:, None] >> np.arange(cpu + 1) & 1, speed, 0.0).max(axis=1)
+            counts = (kind != NO_TYPE) & ((kind != cpu) | (self.asked[:, 0] == 0))
+            found = np.where(counts, np.minimum(found, best), found)
+        return found
+
+    def type_names(self, job: int) -> list[str]:
+        """The types that each part of a row accepts, as a file has them: `A100`, or `A100|H100`."""
+        return ["|".join(self.gpu_types[kind] for kind in kinds) for kinds in self.types_of(job)]
 
     @cached_property
     def asked(self) -> np.ndarray:
@@ -152,7 +189,7 @@ class Demands:
                 f"{what} has the regions {_listed(topology.region_names)}, but the workload's tables lie in "
                 f"{_listed(self.regions)}; expected the same, in the same order"
             )
-        asked = np.unique(self.part_type[self.part_type != NO_TYPE])
+        asked = _members(int(np.bitwise_or.reduce(self.accepts, axis=None)))
         missing = [self.gpu_types[code] for code in asked if self.gpu_types[code] not in topology.cluster_gpu_type]
         if missing:
             there = ", ".join(dict.fromkeys(topology.cluster_gpu_type))
@@ -182,7 +219,18 @@ class Demands:
                 for shape in shapes.tolist()
             ]
             fits[several] &= np.array(fitting, bool).reshape(-1, len(rooms))[index.ravel()]
+        self._host_choosing(fits, rooms)
         return fits
+
+    def _host_choosing(self, fits: np.ndarray, rooms: list[list[list[int]]]) -> None:
+        """Modify `fits`, see `hosts`: rows that choose among types; `rooms`: units of clusters by region and type."""
+        (rows,) = np.nonzero(self.chooses)
+        both = np.concatenate([self.accepts[rows], self.part_units[rows]], axis=1)
+        shapes, index = np.unique(both, axis=0, return_inverse=True)
+        for shape, row in enumerate(shapes.tolist()):
+            parts = [(_members(bits), units) for bits, units in zip(row[:MOST_PARTS], row[MOST_PARTS:], strict=True)]
+            found = [_packs_among([part for part in parts if part[1]], by_type) for by_type in rooms]
+            fits[rows[index.ravel() == shape]] = found
 
     def warehouse(
         self,
@@ -228,6 +276,24 @@ def packs(parts: list[int], rooms: list[int]) -> bool:
     return False
 
 
+def _packs_among(parts: list[tuple[list[int], int]], rooms: list[list[int]]) -> bool:
+    """Whether parts, each with the types that it accepts, go into rooms by type."""
+    if not parts:
+        return True
+    kinds, units = parts[0]
+    for kind in kinds:
+        for room, size in enumerate(rooms[kind]):
+            if size >= units:
+                taken = [*rooms[kind][:room], size - units, *rooms[kind][room + 1 :]]
+                if _packs_among(parts[1:], [*rooms[:kind], taken, *rooms[kind + 1 :]]):
+                    return True
+    return False
+
+
+def _members(bits: int) -> list[int]:
+    return [member for member in range(bits.bit_length()) if bits >> member & 1]
+
+
 def _same(one: Any, other: Any) -> bool:
     """Whether two dataclasses of arrays, or two values in them, are equal."""
     if hasattr(one, "__dataclass_fields__"):
@@ -250,10 +316,12 @@ def _check(demands: Demands) -> None:
     rows, numbers, types = len(demands.level), _Rows(), len(demands.gpu_types)
     if types == 0 or demands.gpu_types[-1] != CPU_TYPE or len(set(demands.gpu_types)) != types:
         raise InputError(f"demands: unit types {demands.gpu_types}; expected different ones, {CPU_TYPE} last")
+    if types > MOST_CODES:
+        raise InputError(f"demands: {types} unit types; expected at most {MOST_CODES}")
     parts, single = (rows, MOST_PARTS), (rows,)
     for name in _ROWS:
         shape = getattr(demands, name).shape
-        if shape != (parts if name in ("part_type", "part_units") else single):
+        if shape != (parts if name in _PART_ROWS else single):
             raise InputError(f"demands: {name} has shape {shape}, expected {rows} rows")
     _in_range(demands.level, "level of job", 0, LEVELS - 1)
     _in_range(demands.tenant, "tenant of job", 0, len(demands.quota) - 1)
@@ -264,6 +332,7 @@ def _check(demands: Demands) -> None:
     expect(left, "parts of job", numbers, there.sum(axis=1), "parts from the left")
     sound = np.asarray(np.where(there, demands.part_units >= 1, demands.part_units == 0).all(axis=1))
     expect(sound, "units of job", numbers, demands.part_units.sum(axis=1), "at least 1 in every part, 0 elsewhere")
+    _check_choices(demands, numbers, there)
     container = demands.container_s
     expect((container >= 0) & (container < np.inf), "container_s of job", numbers, container, "at least 0 seconds")
     _check_tables(demands, numbers)
@@ -278,6 +347,20 @@ def _check(demands: Demands) -> None:
         raise InputError(f"demands: slo_s = {demands.slo_s}; expected {LEVELS} times in seconds above 0, inf for none")
     if not 0 <= demands.checkpoint_s < np.inf:
         raise InputError(f"demands: checkpoint_s = {demands.checkpoint_s}; expected at least 0 seconds")
+
+
+def _check_choices(demands: Demands, numbers: _Rows, there: np.ndarray) -> None:
+    accepts, types = demands.accepts, len(demands.gpu_types)
+    lowest = accepts & -accepts
+    sound = np.where(there, (lowest == 1 << np.maximum(demands.part_type, 0)) & (accepts < 1 << types), accepts == 0)
+    expect(sound.all(axis=1), "accepted types of job", numbers, accepts[:, 0], "bits of types, `part_type` the lowest")
+    cpu = 1 << (types - 1)
+    mixed = (accepts & cpu != 0) & (accepts != cpu)
+    expect(~mixed.any(axis=1), "accepted types of job", numbers, accepts[:, 0], f"{CPU_TYPE} with no other type")
+    choices = np.ones(len(accepts), np.int64)
+    for part in accepts.T:
+        choices = choices * np.maximum(1, sum((part >> kind) & 1 for kind in range(types)))
+    expect(choices <= MOST_CHOICES, "ways to choose types for job", numbers, choices, f"at most {MOST_CHOICES}")
 
 
 def _in_range(values: np.ndarray, what: str, low: int, high: int) -> None:

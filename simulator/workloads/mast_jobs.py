@@ -35,7 +35,7 @@ Setting: mast, Sec. 2, 3.4, 5.1, 5.5 and 5.6.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -98,6 +98,7 @@ def mast_like(
     zones: Literal["on", "off"] = "off",
     drift: float = 0.0,
     storage_ratio: float | None = None,
+    any_type: float = 0.0,
     seed: int = 0,
 ) -> Workload:
     """ML training over regions with the statistics that paper mast publishes: parts, tables, tenants, levels.
@@ -116,13 +117,14 @@ def mast_like(
         zones: on: the hour of the day is that of a family's home, regions lying evenly around the earth; off: one hour.
         drift: share of the families that is replaced each day, 0 to 1, of which the slow path knows the last 24 hours.
         storage_ratio: storage over the bytes of all tables, 1 to 100, which grow or shrink; none: as published.
+        any_type: share of the families with GPUs, 0 to 1, that run on GPUs of any type; nothing else changes with it.
         seed: same parameters and seed, same workload. world: the seed of the preset `mast`, whose others are as its.
 
     Raises:
         InputError: a parameter out of range.
     """
     check_reads("workload mast-like", reads, size_reads)
-    _check_changes(zones, drift, storage_ratio)
+    _check_changes(zones, drift, storage_ratio, any_type)
     _check(days, load, jobs, tables, longest_h, scale, machine_share, read_share, world, fresh_levels)
     built = mast_world(regions, gpus, cpu_machines, largest_cluster, storage_tb, None, world)
     largest, rng = int(built.clusters.gpus.max()), np.random.default_rng(seed)
@@ -135,7 +137,7 @@ def mast_like(
     plan = (how, days * DAY_S, per_day, max(arriving, 1))
     drawn = _rows(rng, families, plan, drift, jobs is None if backlog is None else backlog)
     zones_s = days * DAY_S if zones == "on" else None
-    return _workload(rng, built, families, Draw(*drawn, zones_s, storage_ratio, read_share, fresh_levels))
+    return _workload(rng, built, families, Draw(*drawn, zones_s, storage_ratio, read_share, fresh_levels, any_type))
 
 
 def _rows(
@@ -167,7 +169,7 @@ class Draw:
         rows: what comes.
         before: what recurred on the day before, where the slow path knows what came lately; None: it knows all.
         zones_s: over how many seconds arrivals go by time zones; None: they do not.
-        storage_ratio, read_share, fresh_levels: see `mast_like`.
+        storage_ratio, read_share, fresh_levels, any_type: see `mast_like`.
     """
 
     rows: Rows
@@ -176,6 +178,7 @@ class Draw:
     storage_ratio: float | None
     read_share: float
     fresh_levels: int
+    any_type: float
 
 
 def _check(
@@ -209,10 +212,12 @@ def _check(
         raise InputError(f"workload mast-like: world={world}; expected a whole number of at least 0")
 
 
-def _check_changes(zones: str, drift: float, storage_ratio: float | None) -> None:
+def _check_changes(zones: str, drift: float, storage_ratio: float | None, any_type: float) -> None:
     choose(zones, ("on", "off"), "zones of workload mast-like")
     if not 0.0 <= drift <= 1.0:
         raise InputError(f"workload mast-like: drift={drift:g}; expected 0 to 1")
+    if not 0.0 <= any_type <= 1.0:
+        raise InputError(f"workload mast-like: any_type={any_type:g}; expected 0 to 1")
     if storage_ratio is not None and not 1.0 <= storage_ratio <= 100.0:
         raise InputError(f"workload mast-like: storage_ratio={storage_ratio:g}; expected 1 to 100")
 
@@ -267,6 +272,8 @@ def _workload(
         fresh=capped.level < draw.fresh_levels,
         known_s=known,
     )
+    if draw.any_type > 0.0:
+        geo = _of_any_type(geo, (rng.random(len(with_gpu)) < draw.any_type)[capped.family])
     return Workload.from_arrays(
         "mast-like",
         capped.arrival_s,
@@ -339,6 +346,17 @@ def _parts(rng: np.random.Generator, rows: Rows, kind: np.ndarray, cpu: int) -> 
     types = np.where(units > 0, np.take_along_axis(types, order, axis=1), NO_TYPE)
     assert units.shape[1] == MOST_PARTS
     return types, units
+
+
+def _of_any_type(geo: Demands, chosen: np.ndarray) -> Demands:
+    """The same, where the parts of `chosen` rows, bool (jobs,), that are GPUs accept all types of them."""
+    cpu = len(geo.gpu_types) - 1
+    opens = chosen[:, None] & (geo.part_type != NO_TYPE) & (geo.part_type != cpu)
+    return replace(
+        geo,
+        part_type=np.where(opens, 0, geo.part_type),
+        accepts=np.where(opens, (1 << cpu) - 1, geo.accepts),
+    )
 
 
 def _sizes(rng: np.random.Generator, world: World, home: np.ndarray, ratio: float | None) -> np.ndarray:

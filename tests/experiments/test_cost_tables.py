@@ -41,12 +41,12 @@ def write_prices(path, hours):
                 writer.writerow([region, hour, *told])
 
 
-def off_by(folder, capsys, workload, hours, seeds, policies):
+def off_by(folder, capsys, workload, hours, seeds, policies, *more):
     """How far metrics are from what the tables say, relative, by run and name."""
     write_prices(folder / "prices.csv", int(hours))
     tables = ("--jobs-table", str(folder / "jobs.csv"), "--copies-table", str(folder / "copies.csv"))
     given = (f"prices={folder / 'prices.csv'}", f"watts={WATTS}", f"egress_per_gb={EGRESS}")
-    given += (f"storage_per_tb_month={STORAGE}", "region_mtbf_s=300000", "region_mttr_s=9000")
+    given += (f"storage_per_tb_month={STORAGE}", "region_mtbf_s=300000", "region_mttr_s=9000", *more)
     words = ("--topology", str(folder / "regions.yaml"), "--workload", workload, "--policies", policies)
     told = ("--seeds", f"0-{int(seeds) - 1}", "--json", "--quiet")
     assert run(["evaluate", "Geo", *words, "--set", " ".join(given), *tables, *told]) == 0
@@ -66,6 +66,21 @@ def test_costs_are_those_that_a_script_computes_from_the_tables(places, capsys):
     runs = json.loads((places / "runs.json").read_text())
     moved = sum(float(row["bytes"]) for row in copies if row["from"])
     assert moved >= sum(one["metrics"]["bytes_moved"] for one in runs) > 0.0
+
+
+def test_costs_are_of_the_type_on_which_a_workload_ran(places, capsys):
+    """Most workloads accept all types, which differ in speed; some run on one, and later on another."""
+    (places / "speeds.csv").write_text("model,type,speed\n*,V100,0.5\n*,H100,2.5\n")
+    workload = f"{SHORT[0]},any_type=0.7"
+    found = off_by(places, capsys, workload, *SHORT[1:], "mast random", f"speeds={places / 'speeds.csv'}")
+    assert len(found) == 2 * 2 * 6 and max(found.values()) < 1e-9
+    rows = cost_reference.rows_of(places / "jobs.csv")
+    types = {}
+    for row in rows:
+        if row["gpu_type"] != "CPU":
+            types.setdefault((row["policy"], row["seed"], row["job_id"]), set()).add(row["gpu_type"])
+    assert {kind for kinds in types.values() for kind in kinds} == {"V100", "A100", "H100"}
+    assert any(len(kinds) > 1 for kinds in types.values())
 
 
 @pytest.mark.slow

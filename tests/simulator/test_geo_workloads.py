@@ -352,6 +352,22 @@ def test_fresh_levels_are_those_above_and_go_through_files(tmp_path) -> None:
         open_workload(f"{word},fresh_levels=8")
 
 
+def test_families_of_any_type_change_nothing_else(tmp_path) -> None:
+    word = "mast-like:jobs=80,scale=1,tables=24,seed=3"
+    plain, some, all_ = (open_workload(f"{word}{more}") for more in ("", ",any_type=0.5", ",any_type=1"))
+    for found in (some, all_):
+        assert found.geo is not None and (found.arrival_s == plain.arrival_s).all() and (found.gpus == plain.gpus).all()
+        assert (found.geo.part_units == plain.geo.part_units).all() and (found.geo.table == plain.geo.table).all()
+        kept = ~found.geo.chooses
+        assert (found.geo.accepts[kept] == plain.geo.accepts[kept]).all()
+    with_gpu = plain.geo.asked[:, 0] > 0
+    assert (all_.geo.chooses == with_gpu).all() and 0.2 < some.geo.chooses.sum() / with_gpu.sum() < 0.8
+    assert set(some.geo.accepts[some.geo.chooses][:, 0].tolist()) == {0b111}
+    assert (all_.geo.hosts(Topology.load("mast")) | ~plain.geo.hosts(Topology.load("mast"))).all()
+    some.save(tmp_path / "some.csv")
+    assert open_workload(str(tmp_path / "some.csv")).geo == some.geo
+
+
 @pytest.mark.parametrize(
     ("word", "said"),
     [
@@ -366,6 +382,7 @@ def test_fresh_levels_are_those_above_and_go_through_files(tmp_path) -> None:
         ("longest_h=-3", "longest_h=-3; expected"),
         ("tables=0", "tables=0; expected 1 to 1000000"),
         ("drift=1.5", "drift=1.5; expected 0 to 1"),
+        ("any_type=2", "any_type=2; expected 0 to 1"),
         ("zones=maybe", "zones 'maybe'; known: off, on"),
         ("storage_ratio=0.9", "storage_ratio=0.9; expected 1 to 100"),
         ("cpu_machines=0", "has no CPU machines"),

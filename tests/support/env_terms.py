@@ -15,8 +15,10 @@ from clustergym.simulator.elastic.applications import fitted_applications
 from clustergym.simulator.elastic.elastic import TrainingPace
 from clustergym.simulator.engine.simulator import Simulator
 from clustergym.tests.support import geo_small
+from clustergym.tests.support.paths import ROOT
 
 Options = dict[str, Any]
+UNIT_SPEEDS = str(ROOT / "tests" / "data" / "unit_speeds.csv")
 
 
 @dataclass(frozen=True)
@@ -229,6 +231,7 @@ TERMS: dict[str, Terms] = {
                 "copy_time": "published",
                 "copy_order": "urgent",
             },
+            "several types": {"workload": geo_small.choosing_workload(2), "speeds": UNIT_SPEEDS},
         },
         random={"workload": geo_small.random_workload(3)},
         unmasked=({"workload": geo_small.random_workload(7), "mtbf_s": 30_000.0}, 1500),
@@ -240,6 +243,7 @@ TERMS: dict[str, Terms] = {
                 "copy_time": "published",
                 "copy_order": "urgent",
             },
+            "several types": {"workload": geo_small.choosing_workload(14, jobs=60), "speeds": UNIT_SPEEDS},
             "another slow half": {
                 "workload": geo_small.random_workload(12, jobs=60),
                 "tables": "tetris-v2",

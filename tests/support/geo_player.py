@@ -35,7 +35,7 @@ def find_units(view, job, region, rng=None):
         found = [
             cluster
             for cluster in np.flatnonzero(topology.cluster_region == region).tolist()
-            if topology.cluster_gpu_type[cluster] == kind and (cluster_of[~taken] == cluster).sum() >= size
+            if topology.cluster_gpu_type[cluster] in kind.split("|") and (cluster_of[~taken] == cluster).sum() >= size
         ]
         if not found:
             return None
@@ -142,7 +142,9 @@ def check_regions(simulator):
         clusters = topology.gpu_cluster[view.gpus_of(job)]
         last = 0
         for (kind, size), cluster in zip(view.parts(job), view.clusters_of(job), strict=True):
-            assert (clusters[last : last + size] == cluster).all() and topology.cluster_gpu_type[cluster] == kind
+            assert (clusters[last : last + size] == cluster).all() and topology.cluster_gpu_type[cluster] in kind.split(
+                "|"
+            )
             assert topology.cluster_region[cluster] == region and region in view.up_regions
             last += size
         assert last == len(clusters) == view.gpus(job)

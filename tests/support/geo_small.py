@@ -7,6 +7,7 @@ Links have 8 Gbps, 1e9 bytes a second; 100 Gbps is 12.5e9. A table of 0.1 TB tak
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -50,13 +51,15 @@ def small_tables() -> Tables:
     return Tables.at(SIZE_BYTES, HOME, len(REGIONS))
 
 
-def demands(rows: list[tuple[list[tuple[int, int]], list[int], int, int, float]], **changes: object) -> Demands:
-    """`rows`: parts as (type, units), tables, level, tenant, seconds of container set-up."""
+def demands(rows: list[tuple[list[tuple[Any, int]], list[int], int, int, float]], **changes: object) -> Demands:
+    """`rows`: parts as (type, or types, units), tables, level, tenant, seconds of container set-up."""
     part_type = np.full((len(rows), MOST_PARTS), NO_TYPE, np.int64)
-    part_units = np.zeros((len(rows), MOST_PARTS), np.int64)
+    part_units, accepts = np.zeros((2, len(rows), MOST_PARTS), np.int64)
     for row, (parts, *_rest) in enumerate(rows):
         for place, (kind, units) in enumerate(parts):
-            part_type[row, place], part_units[row, place] = kind, units
+            kinds = kind if isinstance(kind, tuple) else (kind,)
+            part_type[row, place], part_units[row, place] = min(kinds), units
+            accepts[row, place] = sum(1 << one for one in kinds)
     reads = [tables for _, tables, *_rest in rows]
     whole = {
         "regions": REGIONS,
@@ -66,6 +69,7 @@ def demands(rows: list[tuple[list[tuple[int, int]], list[int], int, int, float]]
         "recurring": np.arange(len(rows)) % 3 == 0,
         "part_type": part_type,
         "part_units": part_units,
+        "accepts": accepts,
         "container_s": np.array([seconds for *_rest, seconds in rows], np.float64),
         "first": np.cumsum([0, *map(len, reads)]),
         "table": np.array([table for tables in reads for table in tables], np.int64),
@@ -122,6 +126,19 @@ def small_workload() -> Workload:
 
 def tenants(geo: Demands) -> list[str]:
     return [TENANTS[code] for code in geo.tenant]
+
+
+def choosing_workload(seed: int, jobs: int = 40, share: float = 0.6, mean_s: float = 900.0) -> Workload:
+    """`random_workload` of two models, `fast` and `slow`, where such a share accepts GPUs of both types."""
+    whole, rng = random_workload(seed, jobs, mean_s=mean_s), np.random.default_rng([seed, 1])
+    assert whole.geo is not None
+    geo, chosen = whole.geo, rng.random(jobs) < share
+    opens = chosen[:, None] & np.isin(geo.part_type, (A100, V100))
+    part_type, accepts = np.where(opens, A100, geo.part_type), np.where(opens, 1 << A100 | 1 << V100, geo.accepts)
+    rows = whole.arrival_s, whole.gpus, whole.duration_s
+    model = np.where(rng.random(jobs) < 0.5, "fast", "slow").astype(object)
+    own = Workload.from_arrays("choosing", *rows, model=model, tenant=tenants(geo))
+    return own.with_geo(replace(geo, part_type=part_type, accepts=accepts))
 
 
 def random_workload(seed: int, jobs: int = 40, span_s: float = 3600.0, mean_s: float = 900.0) -> Workload:

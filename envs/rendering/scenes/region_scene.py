@@ -136,9 +136,9 @@ def _asked(simulator: Simulator) -> tuple[np.ndarray, int]:
     for job in [*view.queue.tolist(), *view.held.tolist()]:
         regions = view.regions_of(job)
         homeless += not regions
-        for kind, units in zip(s["part_type"][job].tolist(), s["part_units"][job].tolist(), strict=True):
-            if units > 0 and regions:
-                asked[regions, kind] += units / len(regions)
+        for kinds, units in zip(view.demands.types_of(job), s["part_units"][job].tolist(), strict=False):
+            for kind in kinds if regions else ():
+                asked[regions, kind] += units / len(regions) / len(kinds)
     return asked, homeless
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,10 +18,11 @@ from ...cluster.region_network import CPU_TYPE, MOST_REGIONS
 from ...jobs.region_columns import ANY, TERABYTE, siblings
 from ...jobs.trace_columns import Table, read_csv
 from ...jobs.workload import LARGEST_GANG, LONGEST_S, clip, first_duplicate
-from ...warehouse.demands import MOST_PARTS, NO_TYPE, Demands
+from ...warehouse.demands import MOST_CHOICES, MOST_CODES, MOST_PARTS, NO_TYPE, Demands
 from ...warehouse.warehouse import LARGEST_TABLE, NO_APP, Jobs, Tables
 
-_PART = re.compile(r"([^\s:]+):([0-9]{1,10})")
+_PART = re.compile(r"([^\s:|]+(?:\|[^\s:|]+)*):([0-9]{1,10})")
+Part = tuple[tuple[str, ...], int]  # the types that it accepts, as they are written; its units
 _MOST_TB = LARGEST_TABLE / TERABYTE
 _DAY_S = 86400.0
 # Columns of the files beside a workload, and whether a file must have them. Without its limits a quota is none, so both
@@ -49,10 +51,11 @@ def read_demands(table: Table, path: str | Path) -> Demands:
     assert stored is not None
     parts = [_parts(table, row, word) for row, word in enumerate(table.text("parts"))]
     regions = _in_order(whole["regions"], _mentioned(stored), stored.path)
-    types = _in_order(whole["gpu_types"], [kind for row in parts for kind, _ in row if kind != CPU_TYPE], table.path)
+    mentioned = [kind for row in parts for kinds, _ in row for kind in kinds if kind != CPU_TYPE]
+    types = _in_order(whole["gpu_types"], mentioned, table.path)
     names, tables = _tables(stored, regions)
     first, reads = _reads(table, {name: row for row, name in enumerate(names)})
-    part_type, part_units = _grids(parts, (*types, CPU_TYPE))
+    part_type, part_units, accepts = _grids(table, parts, (*types, CPU_TYPE))
     _check_units(table, part_units.sum(axis=1))
     tenants, tenant, quota = _tenants(table, beside["tenants.csv"])
     rows: dict[str, Any] = {
@@ -63,6 +66,7 @@ def read_demands(table: Table, path: str | Path) -> Demands:
         "recurring": table.number("recurring", low=0, high=1, whole=True, default=0, blank=0).astype(bool),
         "part_type": part_type,
         "part_units": part_units,
+        "accepts": accepts,
         "container_s": table.number("container_s", low=0, high=LONGEST_S, default=0.0, blank=0.0),
         "fresh": table.number("fresh", low=0, high=1, whole=True, default=0, blank=0).astype(bool),
         "first": first,
@@ -98,7 +102,7 @@ def _whole(path: Path) -> dict[str, Any]:
     class Regions(BaseModel):
         model_config = ConfigDict(extra="forbid", frozen=True)
         regions: Annotated[list[Name], Field(min_length=1, max_length=MOST_REGIONS)] | None = None
-        gpu_types: list[Name] | None = None
+        gpu_types: list[Annotated[Name, Field(pattern=r"^[^\s:|]+$")]] | None = None
         slo_s: Annotated[list[Limit | None], Field(min_length=LEVELS, max_length=LEVELS)] = [None] * LEVELS
         checkpoint_s: Amount = 0.0
         app_cpu_hours: list[list[Amount]] = []
@@ -160,24 +164,39 @@ def _mentioned(stored: Table) -> list[str]:
     return [*homes, *(name for row in replicas for name in row.split())]
 
 
-def _parts(table: Table, row: int, word: str) -> list[tuple[str, int]]:
+def _parts(table: Table, row: int, word: str) -> list[Part]:
     found = [_PART.fullmatch(part) for part in word.split()]
     if not 1 <= len(found) <= MOST_PARTS or not all(found):
-        raise table.error(row, "parts", f"one to {MOST_PARTS} of TYPE:UNITS, separated by spaces")
-    parts = [(part[1], int(part[2])) for part in found if part is not None]
+        raise table.error(
+            row, "parts", f"one to {MOST_PARTS} of TYPE:UNITS, separated by spaces; TYPE may be A100|H100"
+        )
+    parts = [(tuple(part[1].split("|")), int(part[2])) for part in found if part is not None]
     if not all(1 <= units <= LARGEST_GANG for _, units in parts):
         raise table.error(row, "parts", "parts of at least 1 unit each, at most 10^9")
+    if any(len(set(kinds)) < len(kinds) for kinds, _ in parts):
+        raise table.error(row, "parts", "each type of a part once")
+    if any(CPU_TYPE in kinds and len(kinds) > 1 for kinds, _ in parts):
+        raise table.error(row, "parts", f"{CPU_TYPE} with no other type in its part")
+    if math.prod(len(kinds) for kinds, _ in parts) > MOST_CHOICES:
+        raise table.error(row, "parts", f"at most {MOST_CHOICES} ways to choose types for all parts")
     return parts
 
 
-def _grids(parts: list[list[tuple[str, int]]], types: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
+def _grids(table: Table, parts: list[list[Part]], types: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """First type, units and set of accepted types of each part, see `Demands`."""
     code = {name: number for number, name in enumerate(types)}
     part_type = np.full((len(parts), MOST_PARTS), NO_TYPE, np.int64)
-    part_units = np.zeros((len(parts), MOST_PARTS), np.int64)
+    part_units, accepts = np.zeros((2, len(parts), MOST_PARTS), np.int64)
+    if len(types) > MOST_CODES:
+        raise InputError(
+            f"{table.path}: its parts name {len(types) - 1} types of GPUs; expected at most {MOST_CODES - 1}"
+        )
     for row, own in enumerate(parts):
-        for place, (kind, units) in enumerate(own):
-            part_type[row, place], part_units[row, place] = code[kind], units
-    return part_type, part_units
+        for place, (kinds, units) in enumerate(own):
+            codes = [code[kind] for kind in kinds]
+            part_type[row, place], part_units[row, place] = min(codes), units
+            accepts[row, place] = sum(1 << one for one in codes)
+    return part_type, part_units, accepts
 
 
 def _check_units(table: Table, units: np.ndarray) -> None:

@@ -1,0 +1,79 @@
+"""Of which types the parts of a workload may be, where parts accept several, the fastest first.
+
+What RMS does with them is our own, as paper mast has one type a part: without preemption the fastest types win that a
+region has room for; where none has, the plan that preempts with the best score, between equal ones the faster types. A
+workload does not wait for faster units while slower ones are free, and nobody is stopped only for speed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from ...simulator.engine.view import ClusterView
+from ...simulator.warehouse.demands import MOST_PARTS, NO_TYPE, Demands
+
+
+@dataclass(frozen=True)
+class TypeChoices:
+    """Choices, int64 unless said otherwise; J workloads, V choices, of which those with equal ways share theirs.
+
+    Attributes:
+        own: (J, 4), types of the parts of one without choice, or before it has been made.
+        units: (J, 4).
+        count: (J,), how many choices each has; 0: its types are its `own`.
+        first: (J,), its first choice; they follow each other, the fastest first, then by types.
+        kind: (V, 4), types of the parts, -1 after the last.
+        speed: float64 (V,), of the slowest GPUs.
+    """
+
+    own: np.ndarray
+    units: np.ndarray
+    count: np.ndarray
+    first: np.ndarray
+    kind: np.ndarray
+    speed: np.ndarray
+
+    @classmethod
+    def of(cls, view: ClusterView) -> TypeChoices:
+        """Those of the workloads of a run."""
+        return cls.between(view.demands, view.unit_speeds)
+
+    @classmethod
+    def between(cls, demands: Demands, speeds: np.ndarray) -> TypeChoices:
+        """Those of workloads with these speeds on unit types, float64 (jobs, types)."""
+        jobs, cpu = len(demands), len(demands.gpu_types) - 1
+        count, first = np.zeros((2, jobs), np.int64)
+        kinds: list[tuple[int, ...]] = [(NO_TYPE,) * MOST_PARTS]
+        speed: list[float] = [1.0]
+        (rows,) = np.nonzero(demands.chooses)
+        keys = np.concatenate([demands.accepts[rows], speeds[rows]], axis=1)
+        _, example, index = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        for number, row in enumerate(rows[example].tolist()):
+            found = sorted(
+                (-min(float(speeds[row, kind]) for kind in kinds_ if kind != cpu), kinds_)
+                for kinds_ in product(*demands.types_of(row))
+            )
+            same = rows[index.ravel() == number]
+            count[same], first[same] = len(found), len(kinds)
+            kinds += [(*own, *[NO_TYPE] * (MOST_PARTS - len(own))) for _, own in found]
+            speed += [-slowness for slowness, _ in found]
+        own = np.array(demands.part_type, np.int64)
+        return cls(own, demands.part_units, count, first, np.array(kinds, np.int64), np.array(speed))
+
+    def types(self, job: int) -> list[list[int]]:
+        """The types of a workload's parts by choice, the fastest first."""
+        first, count = int(self.first[job]), int(self.count[job])
+        ways = self.kind[first : first + count] if count else self.own[job : job + 1]
+        return [[kind for kind in way if kind != NO_TYPE] for way in ways.tolist()]
+
+    def first_types(self, job: int) -> list[int]:
+        """The types that the first part may have, the fastest first."""
+        return list(dict.fromkeys(way[0] for way in self.types(job)))
+
+    def parts(self, job: int, first: int) -> list[list[tuple[int, int]]]:
+        """Type and units of each part by choice, the fastest first, of those whose first part has a type."""
+        units = self.units[job].tolist()
+        return [list(zip(way, units, strict=False)) for way in self.types(job) if way[0] == first]

@@ -1,0 +1,105 @@
+"""How fast models train on types of units, over the speed that their durations are of: a csv, or a table of ours.
+
+The csv has the columns `model`, `type` and `speed` (> 0; 2: an iteration takes half as long): a row for each model on
+each type. A model `*` stands for all that have no row of their own for that type, jobs without a model too; what no row
+says has speed 1. Names of models are compared without case and separators. Communication is sped up with the rest.
+
+`gavel`: steps per second on one K80, P100 and V100, over those on the V100, medians over the batch sizes measured
+(github stanford-futuredata/gavel, MIT, throughputs of OSDI 2020); V100 has speed 1. Of A100 and H100 it says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from ..base.errors import InputError
+from ..cluster.topology import Topology
+from ..files.regular_files import Stamp, stamp_of
+from ..jobs.trace_columns import read_csv
+from ..jobs.workload import Workload
+from ..profiles.model_names import normalised
+
+COLUMNS = ("model", "type", "speed")
+ANY_MODEL = "*"
+LOWEST, HIGHEST = 1e-6, 1e6
+GAVEL_SPEEDS = {
+    "ResNet-18": {"K80": 0.148, "P100": 0.926, "V100": 1.0},
+    "ResNet-50": {"K80": 0.150, "P100": 0.631, "V100": 1.0},
+    "Transformer": {"K80": 0.287, "P100": 0.741, "V100": 1.0},
+    "A3C": {"K80": 0.479, "P100": 0.792, "V100": 1.0},
+    "LM": {"K80": 0.254, "P100": 0.832, "V100": 1.0},
+    "Recommendation": {"K80": 1.398, "P100": 2.222, "V100": 1.0},
+    "CycleGAN": {"K80": 0.114, "P100": 0.543, "V100": 1.0},
+}
+
+
+@dataclass(frozen=True, eq=False)
+class UnitSpeeds:
+    """A table of speeds.
+
+    Attributes:
+        speed: by normalised model, or ANY_MODEL, and type, > 0.
+    """
+
+    speed: Mapping[tuple[str, str], float]
+
+    @classmethod
+    def load(cls, word: str, topology: Topology) -> UnitSpeeds:
+        """The table of a word: `gavel`, or the path of a csv of speeds on types that a topology has.
+
+        Raises:
+            InputError: no such file; a row that does not fit: one sentence with the file, the line, the value and what
+                was expected.
+        """
+        if word == "gavel":
+            return cls(_GAVEL)
+        return _read(word, tuple(dict.fromkeys(topology.cluster_gpu_type)), stamp_of(word))
+
+    def rows(self, workload: Workload) -> tuple[np.ndarray, np.ndarray]:
+        """The speeds of a workload's jobs, as the unit types of its demands are numbered.
+
+        Returns:
+            The row of each job, int64 (jobs,), and the rows, float64 (rows, types), no two alike.
+
+        Raises:
+            InputError: no job is of a model of the table.
+        """
+        assert workload.geo is not None
+        names = [normalised(name) for name in workload.model_names]
+        known = {model for model, _ in self.speed}
+        if ANY_MODEL not in known and known.isdisjoint(names):
+            raise InputError(
+                f"speeds: no job of workload {workload.name!r} is of one of its models; expected one, or "
+                f"a row of model {ANY_MODEL!r}"
+            )
+        table = np.array([[self._of(name, kind) for kind in workload.geo.gpu_types] for name in names])
+        found, row = np.unique(table, axis=0, return_inverse=True)
+        return row.ravel()[workload.model_code], found
+
+    def _of(self, model: str, kind: str) -> float:
+        return self.speed.get((model, kind), self.speed.get((ANY_MODEL, kind), 1.0))
+
+
+_GAVEL = {(normalised(model), kind): speed for model, row in GAVEL_SPEEDS.items() for kind, speed in row.items()}
+
+
+@lru_cache(maxsize=8)
+def _read(path: str, types: tuple[str, ...], _stamp: Stamp) -> UnitSpeeds:
+    table = read_csv(path, keep=COLUMNS, expected="gavel, or a csv of speeds: model, type, speed")
+    models, kinds = table.text("model"), table.text("type")
+    speed = table.number("speed", low=LOWEST, high=HIGHEST)
+    found: dict[tuple[str, str], float] = {}
+    place: dict[tuple[str, str], int] = {}
+    for row, (model, kind) in enumerate(zip(models, kinds, strict=True)):
+        if kind not in types:
+            raise table.error(row, "type", f"a type that the clusters have: {', '.join(types)}")
+        key = (model if model == ANY_MODEL else normalised(model), kind)
+        if key in found:
+            also = f"{table.unit} {table.places[place[key]]}"
+            raise table.error(row, "model", f"each model on a type once ({also} has it too)")
+        found[key], place[key] = float(speed[row]), row
+    return UnitSpeeds(found)
