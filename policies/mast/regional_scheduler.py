@@ -79,7 +79,7 @@ def lay_regions(hardware: Hardware, workloads: int, choices: TypeChoices | None 
         "part_cluster": (workloads, PARTS),
         "spot": (PARTS,),
         "window": (2,),
-        "count": (7,),
+        "count": (8,),
     }
     arrays = {name: np.zeros(shape, np.int64) for name, shape in shapes.items()}
     arrays["cluster"][:] = kernels.NONE
@@ -95,6 +95,7 @@ def lay_regions(hardware: Hardware, workloads: int, choices: TypeChoices | None 
         machine_rack=np.array(hardware.machine_rack, np.int64),
         unit_machine=np.repeat(np.arange(machines), hardware.machine_units).astype(np.int64),
         start_s=np.zeros(workloads),
+        laid_s=np.zeros(workloads),
         score=np.zeros(3),
         choices=np.zeros(workloads, np.int64) if choices is None else choices.count,
         first_choice=np.zeros(workloads, np.int64) if choices is None else choices.first,
