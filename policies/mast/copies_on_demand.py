@@ -66,7 +66,7 @@ class _Storage:
         view = self.view
         up = set(view.up_regions)
         needs: list[tuple[int, float, int, list[int]]] = []
-        if view.record["job_fresh"][job]:
+        if view.needs_home(job):
             self._bring_home(job, sorted(up & set(view.hosts_of(job))))
             return
         for region in view.hosts_of(job):
@@ -117,7 +117,7 @@ class _Storage:
     def _settled(self) -> set[int]:
         """Tables whose homes lie as a waiting job that needs fresh data wants them, and so stay until it has begun."""
         view = self.view
-        content = [job for job in _pending(view) if view.record["job_fresh"][job] and view.regions_of(job)]
+        content = [job for job in _pending(view) if view.needs_home(job) and view.regions_of(job)]
         return {table for job in content for table in view.tables_of(job).tolist()}
 
     def _copy(self, region: int, tables: list[int]) -> None:

@@ -182,6 +182,8 @@ class ClusterConfig(SimulatedCluster):
             time drawn from those of paper mast, and longer where the links do not allow that (`published`).
         copy_order: in regions, whether the copies on a link are equals (`equal`), or those on demand and for jobs of
             high priority go before the others (`urgent`).
+        replica_lag_s: in regions, how far replicas are behind their home, seconds > 0: a workload that needs fresh data
+            may run beside them so long after it came (regions/region_starts.py); None: at home alone.
         pace: who says how fast a job runs on its GPUs (network/simulated.py); None: the network's, if it has one, else
             what the workload, the network and the partners give.
 
@@ -196,6 +198,7 @@ class ClusterConfig(SimulatedCluster):
     tariff: Tariff | None = field(default=None, metadata={"group": Tariff, "feature": REGIONS})
     copy_time: Literal["bandwidth", "published"] = field(default="bandwidth", metadata={"feature": REGIONS})
     copy_order: Literal["equal", "urgent"] = field(default="equal", metadata={"feature": REGIONS})
+    replica_lag_s: float = field(default=float("inf"), metadata={"feature": REGIONS})
     pace: Pace | None = field(default=None, hash=False, metadata=UNSAID)
 
     def __post_init__(self) -> None:
@@ -203,14 +206,18 @@ class ClusterConfig(SimulatedCluster):
         self._keep(
             sharing=None if self.sharing is None else Sharing.load(self.sharing),
             tables_every_s=seconds("tables_every_s", self.tables_every_s),
+            replica_lag_s=seconds("replica_lag_s", self.replica_lag_s),
         )
         choose(self.copy_time, ("bandwidth", "published"), "copy_time")
         choose(self.copy_order, ("equal", "urgent"), "copy_order")
 
     @property
-    def of_tables(self) -> tuple[float, bool, bool]:
-        """What `lay_regions` is told: seconds between looks, if times of copies are drawn, if urgent ones go first."""
-        return self.tables_every_s, self.copy_time == "published", self.copy_order == "urgent"
+    def of_tables(self) -> tuple[float, bool, bool, float]:
+        """What `lay_regions` is told: seconds between looks, if times of copies are drawn, if urgent ones go first.
+
+        Last, how far replicas are behind.
+        """
+        return self.tables_every_s, self.copy_time == "published", self.copy_order == "urgent", self.replica_lag_s
 
     def check(self) -> None:
         """See `SimulatedCluster`."""
