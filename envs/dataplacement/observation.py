@@ -306,9 +306,7 @@ def _observe_candidates(sight: Sight, rows: np.ndarray) -> None:
     _observe_worth(sight, regions, columns, rows, at)
 
 
-def _observe_worth(
-    sight: Sight, regions: np.ndarray, columns: np.ndarray, rows: np.ndarray, at: np.ndarray
-) -> None:
+def _observe_worth(sight: Sight, regions: np.ndarray, columns: np.ndarray, rows: np.ndarray, at: np.ndarray) -> None:
     """Write what decisions about the offered table come to, in rows `at`, by the columns from CHANGE on."""
     day, s = sight.day, sight.day.simulator.plain.record
     change, keeps = day.placement.changes(day.offered)

@@ -86,7 +86,8 @@ class GeoEnv(PythonStepEnv):
             all types are as fast.
         copy_time: how long a copy of a table takes: as its share of the links allows (`bandwidth`), or a time drawn
             from those of paper mast (`published`). copy_order: copies on a link are equals (`equal`), or those on
-            demand and for jobs of high priority go first (`urgent`).
+            demand and for jobs of high priority go first (`urgent`). replica_lag_s: how far replicas are behind their
+            home (simulator/regions/region_starts.py); None: workloads that need fresh data run at home alone.
         cost_weight, carbon_weight: with prices, what a reward that has a name is charged for each $ and for each kg of
             CO2 (envs/reward.py); 0: nothing.
         level_weights: with reward `slo` or `queueing`, what a workload of each priority level, 0 to 6, counts, >= 0;

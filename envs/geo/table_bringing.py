@@ -2,8 +2,8 @@
 
 What a workload lacks in a region are the tables that it reads, that do not lie there to stay, and that are not on the
 way there. They can be brought where the region is up and could hold the workload, where its storage has room for all
-of them, and where each has a copy in a region that is up. A workload that needs fresh data runs where the homes are,
-whatever is copied: its tables are not offered.
+of them, and where each has a copy in a region that is up. As long as a workload needs what only homes have, it runs
+where they are, whatever is copied: its tables are not offered.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import math
 
 from ...simulator.compiler.jit import kernel
 from ...simulator.numerics.bitset import next_member
+from ...simulator.regions.region_starts import needs_home
 from ...simulator.regions.table_copies import readable
 from ...simulator.regions.wan import replicate
 
@@ -49,7 +50,7 @@ def bytes_to_bring(s, job, region):
 
     NOT_POSSIBLE: it lacks nothing there, or they cannot be brought.
     """
-    if s.job_fresh[job] or (s.job_hosts[job] & s.up_regions) >> region & 1 == 0:
+    if needs_home(s, job) or (s.job_hosts[job] & s.up_regions) >> region & 1 == 0:
         return NOT_POSSIBLE
     size, count = 0, 0
     for use in range(s.first_read[job], s.first_read[job] + s.n_reads[job]):

@@ -21,7 +21,6 @@ from ..console.terminal import (
     warnings_on_one_line,
     written_whole,
 )
-from .evaluate import Assignments
 from .options import Format, Json, Quiet, Seed, TrustPy, TrustZip, chosen_policies, described_setting, open_setting
 
 if TYPE_CHECKING:
@@ -60,7 +59,10 @@ def render(
     oversize: Annotated[
         str, typer.Option("--oversize", metavar="error|drop|cap", help="Jobs larger than the cluster.")
     ] = "error",
-    set_: Assignments = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE...", help="An option of the simulated cluster; several, or repeated."),
+    ] = None,
     seed: Seed = 0,
     frames: Annotated[
         int, typer.Option("--frames", min=1, max=1000, help="At most so many frames, evenly among decision points.")

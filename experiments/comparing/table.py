@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...policies import Policy, make_for
 from ...simulator.rules.rule import Rule
 from ..console.terminal import plain_table
-from ..playing.by_group import METRICS, name_of
+from ..playing.by_group import name_of, shown_of
 from ..playing.runs import Run, grouped, is_one, same_as
 from ..settings.describing import describe_load, describe_network, describe_topology, describe_workload, semantics_of
 from ..settings.evaluation_setting import Setting
@@ -166,20 +166,21 @@ def print_table(console: Console, runs: Sequence[Run]) -> None:
 
 
 def print_groups(console: Console, runs: Sequence[Run], by: str) -> None:
-    """Print a row for each policy and group of jobs: means over the seeds that have jobs in it."""
+    """Print a row for each policy and group of jobs, or kind of copies: means over the seeds that have some in it."""
+    metrics = shown_of(by)
+    first = next(iter(metrics))
     table = plain_table(padding=(0, 1, 0, 0))
     for header in ("policy", by):
         table.add_column(header, overflow="fold")
-    for header in ("JCT mean\n[s]", "queueing\n[s]", "late starts\n[%]", "data waits\n[%]", "finished"):
+    for header, _ in metrics.values():
         table.add_column(_text(header), justify="right", no_wrap=True)
     for policy, mine in grouped(runs).items():
-        names = dict.fromkeys(name for run in mine for name in run.metrics if name.startswith(f"{METRICS[0]}["))
+        names = dict.fromkeys(name for run in mine for name in run.metrics if name.startswith(f"{first}["))
         for group in (name.partition("=")[2][:-1] for name in names):
             cells = []
-            for metric in METRICS:
+            for metric, (_, factor) in metrics.items():
                 told = [run.metrics.get(name_of(metric, by, group), math.nan) for run in mine]
                 known = [value for value in told if not math.isnan(value)]
-                factor = 100.0 if metric.endswith("_rate") else 1.0
                 cells.append(_text(f"{factor * sum(known) / len(known):,.1f}" if known else "-"))
             table.add_row(_text(broken(policy)), _text(group), *cells)
     console.print(table)

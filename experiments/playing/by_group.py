@@ -1,4 +1,7 @@
-"""Metrics of a part of the jobs of a run over regions: of each level, tenant or region (`--set by=level`)."""
+"""Metrics of a part of the jobs of a run over regions: of each level, tenant or region (`--set by=level`).
+
+With `by=copy` they are of copies of tables instead, of each kind: how many are complete, and how long they took.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,27 @@ import numpy as np
 
 from ...simulator.base.errors import InputError
 from ...simulator.engine.metrics import totals
+from ...simulator.regions.copy_times import KINDS
+from ...simulator.regions.region_metrics import copy_seconds
 
-METRICS = ("jct_mean", "queueing_delay_mean", "slo_violation_rate", "data_wait_rate", "jobs_finished")
+# metric: (header, from a metric to what is shown); the first is there for every group
+METRICS = {
+    "jct_mean": ("JCT mean\n[s]", 1.0),
+    "queueing_delay_mean": ("queueing\n[s]", 1.0),
+    "slo_violation_rate": ("late starts\n[%]", 100.0),
+    "data_wait_rate": ("data waits\n[%]", 100.0),
+    "jobs_finished": ("finished", 1.0),
+}
+SHARES = {"copy_seconds_p50": 0.5, "copy_seconds_p90": 0.9, "copy_seconds_p99": 0.99}
+OF_COPIES = {"copies": ("complete", 1.0)} | {
+    name: (f"P{round(100 * share)}\n[s]", 1.0) for name, share in SHARES.items()
+}
 NOWHERE = -1
+
+
+def shown_of(by: str) -> dict[str, tuple[str, float]]:
+    """The metrics of a group, with what a table needs to show them."""
+    return OF_COPIES if by == "copy" else METRICS
 
 
 def name_of(metric: str, by: str, group: str) -> str:
@@ -23,8 +44,8 @@ def by_group(simulator: Any, by: str, counted: np.ndarray) -> dict[str, float]:
 
     Args:
         simulator: at the end of a run over regions.
-        by: `level`, `tenant` or `region`; a region's jobs are those that ran there last.
-        counted: bool (jobs,), the jobs that count at all.
+        by: `level`, `tenant` or `region`; a region's jobs are those that ran there last. `copy`: kinds of copies.
+        counted: bool (jobs,), the jobs that count at all; copies are those of the whole run.
 
     Raises:
         InputError: its jobs ask nothing of regions.
@@ -33,6 +54,8 @@ def by_group(simulator: Any, by: str, counted: np.ndarray) -> dict[str, float]:
     if geo is None:
         raise InputError(f"by = {by}: the jobs of workload {simulator.workload.name!r} have no levels or regions")
     s = simulator.plain.record
+    if by == "copy":
+        return _of_copies(s)
     codes, names = {
         "level": (geo.level, [str(level) for level in range(len(geo.slo_s))]),
         "tenant": (geo.tenant, list(geo.tenant_names)),
@@ -43,4 +66,14 @@ def by_group(simulator: Any, by: str, counted: np.ndarray) -> dict[str, float]:
     for code in sorted(set(codes[counted & arrived].tolist()) - {NOWHERE}):
         those = totals(simulator.plain, counted & arrived & (codes == code))
         found |= {name_of(metric, by, names[code]): those[metric] for metric in METRICS}
+    return found
+
+
+def _of_copies(s: np.void) -> dict[str, float]:
+    """OF_COPIES of each kind of which some are complete."""
+    found: dict[str, float] = {}
+    for kind in np.flatnonzero(s["copy_times"].sum(axis=1)).tolist():
+        times = zip(SHARES, copy_seconds(s, kind, list(SHARES.values())), strict=True)
+        told = {"copies": float(s["copy_times"][kind].sum()), **dict(times)}
+        found |= {name_of(metric, "copy", KINDS[kind]): value for metric, value in told.items()}
     return found

@@ -28,7 +28,7 @@ from ...simulator.workloads import is_path as is_trace
 NAMED = ("topology", "workload", "network")  # fields of a setting that name what may be a file, or a user's own
 
 
-GROUPS = ("level", "tenant", "region")  # of jobs over regions, of which there are metrics (playing/by_group.py)
+GROUPS = ("level", "tenant", "region", "copy")  # over regions, of which there are metrics (playing/by_group.py)
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,8 @@ class Setting:
         oversize: what to do with jobs larger than the cluster (`error`, `drop`, `cap`).
         window: "START/END", seconds since the first arrival: metrics are of that time and the jobs that arrive in it
             (simulator/engine/time_window.py); None: of the whole run.
-        by: metrics are also of each `level`, `tenant` or `region` (playing/by_group.py); None: of all jobs alone.
+        by: metrics are also of each `level`, `tenant` or `region` of jobs, or of each kind of `copy` of a table
+            (playing/by_group.py); None: of all jobs alone.
     """
 
     environment: str

@@ -53,7 +53,7 @@ class _Copies(PlanningPolicy):
 
     def _brought(self, view: ClusterView, job: int, free: np.ndarray) -> list[Replicate]:
         """Modify `free` and the room: what a workload is promised, and the copies that it takes."""
-        if view.record["job_fresh"][job]:
+        if view.needs_home(job):
             return []
         up, tables = set(view.up_regions), view.tables_of(job).tolist()
         offers = []

@@ -21,6 +21,7 @@ import numpy as np
 from ...simulator.base.decisions import Drop, Move, Replicate
 from ...simulator.compiler.jit import kernel
 from ...simulator.engine.view import ClusterView
+from ...simulator.regions.region_starts import needs_home
 from ...simulator.regions.wan import transfer_to
 
 TableDecision = Replicate | Move | Drop
@@ -33,7 +34,7 @@ def needs_copies(s, job):
     It does not where all that the job reads is on the way to one region, nor where no region could get it.
     """
     first = s.first_read[job]
-    if s.job_fresh[job]:
+    if needs_home(s, job):
         for use in range(first, first + s.n_reads[job]):
             if s.table_target[s.read_table[use]] >= 0:
                 return False
@@ -102,7 +103,7 @@ class _Storage:
         view = self.view
         up = set(view.up_regions)
         needs: list[tuple[int, float, int, list[int]]] = []
-        if view.record["job_fresh"][job]:
+        if view.needs_home(job):
             self._bring_home(job, sorted(up & set(view.hosts_of(job))))
             return
         for region in view.hosts_of(job):
@@ -154,7 +155,7 @@ class _Storage:
     def _settled(self) -> set[int]:
         """Tables whose homes lie as a waiting job that needs fresh data wants them, and so stay until it has begun."""
         view = self.view
-        content = [job for job in _pending(view) if view.record["job_fresh"][job] and view.regions_of(job)]
+        content = [job for job in _pending(view) if view.needs_home(job) and view.regions_of(job)]
         return {table for job in content for table in view.tables_of(job).tolist()}
 
     def _copy(self, region: int, tables: list[int]) -> None:

@@ -60,7 +60,7 @@ def choose(name: str, known: Iterable[str], what: str) -> str:
 
     Of very many only the first are listed.
     """
-    names = list(known)
+    names = list(dict.fromkeys(known))
     if not isinstance(name, str):
         raise InputError(f"{what} {name!r}: expected text, one of {', '.join(sorted(names))}")
     if name in names:

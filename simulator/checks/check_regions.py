@@ -61,7 +61,7 @@ def why_not(simulator: Simulated, job: int, region: int) -> str:
         table_name = _demands(simulator).table_names[table]
         if not s.table_copies[table] >> region & 1:
             return f"region {name} has no copy of table {table_name}"
-        if s.job_fresh[job] and s.table_home[table] != region:
+        if s.now_s < s.home_until_s[job] and s.table_home[table] != region:
             return f"it needs fresh data, and region {name} is not the home of table {table_name}"
         if s.table_doomed[table] >> region & 1:
             return f"the copy of table {table_name} in region {name} is about to be deleted"

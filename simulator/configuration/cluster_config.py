@@ -185,6 +185,8 @@ class ClusterConfig(SimulatedCluster):
             high priority go before the others (`urgent`).
         speeds: in regions, how fast models train on types of units: `gavel`, or a csv (configuration/unit_speeds.py);
             none: all types are as fast.
+        replica_lag_s: in regions, how far replicas are behind their home, seconds > 0: a workload that needs fresh data
+            may run beside them so long after it came (regions/region_starts.py); None: at home alone.
         pace: who says how fast a job runs on its GPUs (network/simulated.py); None: the network's, if it has one, else
             what the workload, the network and the partners give.
 
@@ -200,6 +202,7 @@ class ClusterConfig(SimulatedCluster):
     copy_time: Literal["bandwidth", "published"] = field(default="bandwidth", metadata={"feature": REGIONS})
     copy_order: Literal["equal", "urgent"] = field(default="equal", metadata={"feature": REGIONS})
     speeds: str = field(default="none", metadata={"feature": REGIONS})
+    replica_lag_s: float = field(default=float("inf"), metadata={"feature": REGIONS})
     pace: Pace | None = field(default=None, hash=False, metadata=UNSAID)
 
     def __post_init__(self) -> None:
@@ -207,6 +210,7 @@ class ClusterConfig(SimulatedCluster):
         self._keep(
             sharing=None if self.sharing is None else Sharing.load(self.sharing),
             tables_every_s=seconds("tables_every_s", self.tables_every_s),
+            replica_lag_s=seconds("replica_lag_s", self.replica_lag_s),
         )
         choose(self.copy_time, ("bandwidth", "published"), "copy_time")
         choose(self.copy_order, ("equal", "urgent"), "copy_order")
@@ -214,9 +218,12 @@ class ClusterConfig(SimulatedCluster):
             raise InputError(f"speeds = {self.speeds!r}: expected none, gavel, or the path of a csv")
 
     @property
-    def of_tables(self) -> tuple[float, bool, bool]:
-        """What `lay_regions` is told: seconds between looks, if times of copies are drawn, if urgent ones go first."""
-        return self.tables_every_s, self.copy_time == "published", self.copy_order == "urgent"
+    def of_tables(self) -> tuple[float, bool, bool, float]:
+        """What `lay_regions` is told: seconds between looks, if times of copies are drawn, if urgent ones go first.
+
+        Last, how far replicas are behind.
+        """
+        return self.tables_every_s, self.copy_time == "published", self.copy_order == "urgent", self.replica_lag_s
 
     def check(self) -> None:
         """See `SimulatedCluster`."""

@@ -16,7 +16,7 @@ from ..lifecycle.outages import machine_event, region_event
 from ..lifecycle.rerating import end_phase
 from ..numerics.heap import schedule_event
 from ..record.feature_groups import has_berths, has_links, has_regions
-from ..regions.region_starts import pass_region_time
+from ..regions.region_starts import catch_up, pass_region_time
 from ..regions.wan import end_transfers
 from ..running.auctions import call_auction, open_auction
 from ..running.deadlines import pass_deadlines
@@ -97,12 +97,18 @@ def happen(s):
 
 @kernel
 def _region_event(s, item):
-    """Modify `s`: a region fails or is up again, copies are complete, or tables are due; True if jobs may run now."""
+    """Modify `s`: a region fails or is up again, copies are complete or have caught up, or tables are due.
+
+    True if jobs may run now.
+    """
     if item == s.tables_event:
         s.tables_due = 1
         s.tables_seen = s.decisions
         schedule_event(s, item, s.now_s + s.tables_every_s)
         return False
+    if item > s.tables_event:
+        catch_up(s)
+        return True
     if item >= s.first_link_event:
         end_transfers(s, item - s.first_link_event)
         return True

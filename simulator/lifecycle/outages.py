@@ -117,7 +117,6 @@ def region_event(s, region):
         schedule_event(s, item, s.now_s + exponential(s.seed, REGIONS - region, 2 * count, s.region_mtbf_s))
         return changed
     s.region_failures[region] = count + 1
-    s.region_outages += 1
     freed = take_down_region(s, region, FAILED, False)
     schedule_event(s, item, s.now_s + exponential(s.seed, REGIONS - region, 2 * count + 1, s.region_mttr_s))
     return freed

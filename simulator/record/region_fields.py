@@ -30,8 +30,8 @@ def clusters_in(regions: int) -> int:
 
 
 def events_in(regions: int) -> int:
-    """Ids that regions add to the heap of events: outages, lanes of links, and the look of the slow path."""
-    return regions + LANES * regions * regions + 1 if regions > 0 else 0
+    """Ids that regions add to the heap of events: outages, lanes of links, the slow path's look, replicas caught up."""
+    return regions + LANES * regions * regions + 2 if regions > 0 else 0
 
 
 def region_fields(jobs: Axis, gpus: Axis, regions: int, tables: int, uses: int, hours: int = 0) -> list[Field]:
@@ -72,7 +72,6 @@ def _scalars(has_regions: bool) -> list[Field]:
         ("n_tables", "i8"),
         ("cpu_type", "i8"),  # whose units are machines without GPUs
         ("up_regions", "i8"),  # set
-        ("region_outages", "i8"),
         ("region_mtbf_s", "f8"),  # 0 = none
         ("region_mttr_s", "f8"),
         ("first_region_event", "i8"),  # ids in the heap of events
@@ -81,6 +80,7 @@ def _scalars(has_regions: bool) -> list[Field]:
         ("tables_every_s", "f8"),
         ("tables_due", "i8"),  # the slow path is to look
         ("tables_seen", "i8"),  # decisions before it last did
+        ("lag_next", "i8"),  # workload for which replicas next have caught up: the id in the heap after `tables_event`
         ("save_s", "f8"),  # to save the state of a workload that is stopped for another
         ("slo_s", "f8", (levels,)),  # how long a workload may wait for its first start and such a saving, by level
         ("course_s", "f8"),  # width of a bin
@@ -135,7 +135,6 @@ def _job_fields(jobs: Axis, parts: int, uses: Axis) -> list[Field]:
         "job_region",  # where it runs; -1 = nowhere
         "last_region",  # where it ran last
         "gpu_units",  # its units that are GPUs
-        "job_fresh",  # 1: runs only where its tables have their home
         "home_start",  # 1: it started first where they had it
         "lacks_data",  # 1: no region could run it when it arrived, nor since; 2: one can by now
         "first_read",  # first of the tables that it reads
@@ -145,6 +144,7 @@ def _job_fields(jobs: Axis, parts: int, uses: Axis) -> list[Field]:
     return [
         *[(name, "i8", (jobs,)) for name in integers],
         ("container_s", "f8", (jobs,)),  # of every start, until work begins
+        ("home_until_s", "f8", (jobs,)),  # until when it runs only where its tables have their home; -inf: never
         ("data_wait_s", "f8", (jobs,)),  # from its arrival until a region could run it
         ("first_save_s", "f8", (jobs,)),  # that its first start waits until the state of others is saved
         ("own_iteration_s", "f8", (jobs,)),  # `compute_iteration_s` on types of speed 1

@@ -27,6 +27,7 @@ def lay_regions(
     every_s: float,
     published: bool = False,
     urgent: bool = False,
+    lag_s: float = math.inf,
     tariff: Tariff | None = None,
 ) -> None:
     """Write the regions and what the jobs ask of them, after the cluster and the jobs; nobody has arrived.
@@ -37,6 +38,7 @@ def lay_regions(
         workload: with demands that fit.
         every_s: seconds from one look of the slow path to the next, the first at the first arrival; inf: none.
         published: copies take times that are drawn. urgent: those on demand and for high priority go first.
+        lag_s: after so many seconds replicas have what a workload with fresh data needs; inf: they never do.
         tariff: what is paid for; None: nothing.
 
     Raises:
@@ -53,9 +55,20 @@ def lay_regions(
         tariff.lay(s, topology, demands.gpu_types)
     s["tables_every_s"], s["tables_seen"] = every_s, -1
     s["course_s"] = COURSE_BIN_S
-    if every_s < math.inf:  # the heap is empty
-        s["event_key"][0], s["event_item"][0] = s["start_s"], s["tables_event"]
-        s["event_of"][s["tables_event"]], s["event_count"] = 0, 1
+    if every_s < math.inf:
+        _lay_event(s, int(s["tables_event"]), float(s["start_s"]))
+    fresh = np.flatnonzero(demands.fresh)
+    s["home_until_s"][: len(demands)] = np.where(demands.fresh, workload.arrival_s + lag_s, -np.inf)
+    if len(fresh) and lag_s < math.inf:
+        s["lag_next"] = fresh[0]
+        _lay_event(s, int(s["tables_event"]) + 1, float(s["home_until_s"][fresh[0]]))
+
+
+def _lay_event(s: np.void, item: int, time_s: float) -> None:
+    """Write an event that comes after all that lie in the heap."""
+    place = int(s["event_count"])
+    s["event_key"][place], s["event_item"][place] = time_s, item
+    s["event_of"][item], s["event_count"] = place, place + 1
 
 
 def lay_speeds(s: np.void, demands: Demands, speed_row: np.ndarray, type_speed: np.ndarray) -> None:
@@ -131,7 +144,6 @@ def _lay_jobs(s: np.void, topology: Topology, workload: Workload, demands: Deman
     s["job_region"][:n] = s["last_region"][:n] = NONE
     s["gpu_units"][:n] = demands.asked[:, 0]
     s["container_s"][:n] = demands.container_s
-    s["job_fresh"][:n] = demands.fresh
     s["part_type"][:n], s["part_units"][:n] = demands.part_type, demands.part_units
     s["part_accepts"][:n] = demands.accepts
     s["first_read"][:n], s["n_reads"][:n] = demands.first[:-1], np.diff(demands.first)

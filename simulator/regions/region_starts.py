@@ -1,5 +1,12 @@
 """Workloads in regions: where one may run, the units of its parts, and how long its start takes (paper mast, Sec. 2).
 
+Fresh data (Sec. 3.1): "replicating data takes time. Consequently, a table's replicas in other regions are more stale
+compared to those in the home region. Therefore, high-priority jobs requiring fresh data must run in the home regions".
+Read so: new data comes into being at a table's home, and each replica shows what the home did a lag before. A workload
+that needs fresh data needs what there was when it came. At home that lies there at once, in a replica once the lag has
+passed since; a lag without end, the default, leaves the home alone, as the paper says. Copies that have just been made
+are no fresher than others: the lag is that of keeping them up, beside the time that making one takes.
+
 All parts of a workload run in one region, each in one cluster of a type that it accepts, beside a copy of every table
 that it reads; how fast depends on these types. Every
 start takes the time to set up its containers (Sec. 5.5), and that of saving a state if it takes units from a workload
@@ -11,16 +18,25 @@ import math
 from ..base.codes import DOWN, FREE
 from ..compiler.jit import entry, kernel
 from ..costs.meters import meter_units
+from ..numerics.heap import schedule_event
 from ..running.gpu_allocation import count_taken
 from .table_copies import begin_reading, end_reading, readable
 from .usage_history import book
+
+
+@kernel
+def needs_home(s, job):
+    """True if a workload needs data that by now only the homes of its tables have."""
+    return s.now_s < s.home_until_s[job]
 
 
 @entry
 def candidate_regions(s, job):
     """Set of the regions that are up, could hold a workload if they were empty, and have all its tables.
 
-    Of a workload that needs fresh data the region where all of them have their home (paper mast, Sec. 3.1).
+    Of a workload that needs fresh data, until replicas have it, the region where all of them have their home.
+
+    Paper: mast, Sec. 3.1.
     """
     found = s.job_hosts[job] & s.up_regions
     first = s.first_read[job]
@@ -28,7 +44,7 @@ def candidate_regions(s, job):
         if found == 0:
             return found
         table = s.read_table[use]
-        found &= 1 << s.table_home[table] if s.job_fresh[job] else readable(s, table)
+        found &= 1 << s.table_home[table] if needs_home(s, job) else readable(s, table)
     return found
 
 
@@ -53,7 +69,7 @@ def may_run_in(s, job, region):
     for use in range(first, first + s.n_reads[job]):
         if (s.table_copies[s.read_table[use]] >> region & 1) == 0:
             return False
-    return s.job_fresh[job] == 0 or is_at_home(s, job, region)
+    return not needs_home(s, job) or is_at_home(s, job, region)
 
 
 @kernel
@@ -112,6 +128,18 @@ def note_data(s, job):
     """Modify `s`: a copy is complete, or a region is up: a workload that waits for data may have found it."""
     if s.lacks_data[job] == 1 and candidate_regions(s, job) != 0:
         _end_data_wait(s, job)
+
+
+@kernel
+def catch_up(s):
+    """Modify `s`: replicas have by now what the workload `s.lag_next` needs, and those that came with it."""
+    while s.lag_next < s.n_jobs and s.home_until_s[s.lag_next] <= s.now_s:
+        note_data(s, s.lag_next)
+        s.lag_next += 1
+        while s.lag_next < s.n_jobs and s.home_until_s[s.lag_next] == -math.inf:
+            s.lag_next += 1
+    next_s = s.home_until_s[s.lag_next] if s.lag_next < s.n_jobs else math.inf
+    schedule_event(s, s.tables_event + 1, next_s)
 
 
 @kernel

@@ -72,6 +72,10 @@ class RegionView(RecordView):
         _ = self.demands
         return regions_in(candidate_regions(self._simulator.records, 0, job))
 
+    def needs_home(self, job: int) -> bool:
+        """Whether a job needs data that by now only the homes of its tables have."""
+        return bool(self._simulator.state.now_s < self._fields["home_until_s"][job])
+
     def hosts_of(self, job: int) -> list[int]:
         """The regions whose clusters could hold a job if they were empty, whatever lies there."""
         return regions_in(self._fields["job_hosts"][job])

@@ -13,6 +13,7 @@ from clustergym.experiments.playing.evaluation import play
 from clustergym.experiments.settings.describing import describe_topology
 from clustergym.experiments.settings.evaluation_setting import Setting
 from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.regions.copy_times import KINDS
 
 WORDS = (
     "--topology",
@@ -62,6 +63,21 @@ def test_groups_have_a_table_and_are_in_the_json(capsys):
     assert run([*GEO, "--set", "by=region", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
     assert row["metrics"]["jobs_finished[region=region0]"] > 0 and row["setting"]["by"] == "region"
+
+
+def test_how_long_copies_took_is_told_by_kind(capsys):
+    """The counts are of complete copies, whose times are those that `copy_seconds` tells."""
+    setting = Setting.of("Geo", WORDS[1], WORDS[3], by="copy")
+    metrics = play(setting, "mast", 0).metrics
+    kinds = [name[len("copies[copy=") : -1] for name in metrics if name.startswith("copies[")]
+    assert kinds and set(kinds) <= set(KINDS)
+    for kind in kinds:
+        assert metrics[f"copies[copy={kind}]"] >= 1.0
+        times = [metrics[f"copy_seconds_p{share}[copy={kind}]"] for share in (50, 90, 99)]
+        assert times == sorted(times) and times[0] >= 1.0
+    assert run(["evaluate", "Geo", "--policies", "mast", "--seeds", "0", *WORDS, "--set", "by=copy"]) == 0
+    told = capsys.readouterr().out
+    assert all(word in told for word in (kinds[0], "complete", "P50", "P99")) and "JCT mean" in told
 
 
 def test_what_is_no_group_is_refused():

@@ -41,13 +41,27 @@ CLICKS, USERS, ADS, LOGS, VIDEOS = range(5)
 NEVER = 1e9
 
 
-def laid(rows, arrival_s=None, duration_s=1000.0, failures=None, every_s=math.inf, rule=None, topology=None, **changes):
+def laid(
+    rows,
+    arrival_s=None,
+    duration_s=1000.0,
+    failures=None,
+    every_s=math.inf,
+    rule=None,
+    topology=None,
+    lag=None,
+    **changes,
+):
     """A simulator at its first decision point; `rows` as `geo_small.demands` has them."""
     geo = geo_small.demands(rows, **changes)
     arrival = np.zeros(len(rows)) if arrival_s is None else np.array(arrival_s, float)
     workload = Workload.from_arrays("rows", arrival, geo.units, np.full(len(rows), duration_s)).with_geo(geo)
     simulator = Simulator(
-        topology or geo_small.small_topology(), failures=failures, tables_every_s=every_s, rule=rule or Rule("fifo")
+        topology or geo_small.small_topology(),
+        failures=failures,
+        tables_every_s=every_s,
+        rule=rule or Rule("fifo"),
+        replica_lag_s=lag,
     )
     simulator.reset(workload)
     return simulator
@@ -450,6 +464,38 @@ def test_a_job_that_needs_fresh_data_runs_at_home_only_and_waits_until_the_home_
     check_regions(simulator)
 
 
+def test_replicas_have_what_fresh_workloads_need_once_the_lag_has_passed_since_they_came():
+    """Clicks lies in the west, where V100 are, at 100 s; job 1, which came at 40 s, may read that copy at 240 s."""
+    rows = [([(A100, 8)], [CLICKS], 0, 0, 0.0), ([(V100, 8)], [CLICKS], 0, 0, 0.0), ([(A100, 8)], [CLICKS], 0, 0, 0.0)]
+    simulator = laid(rows, [0.0, 40.0, 90.0], every_s=10_000.0, lag=200.0, fresh=np.array([False, True, True]))
+    view, times, before = simulator.view, [], []
+    simulator.apply(Replicate(CLICKS, WEST))
+    while not simulator.ended and view.now_s < 400.0:
+        times.append(view.now_s)
+        before.append([view.regions_of(job) for job in (1, 2)])
+        simulator.advance()
+    assert times == [0.0, 40.0, 90.0, 100.0, 240.0, 290.0]
+    assert before == [[[], [EAST]]] * 4 + [[[WEST], [EAST]], [[WEST], [EAST, WEST]]]
+    assert simulator.metrics()["data_wait_mean"] == 200.0
+    started(simulator, 1, WEST)
+    assert simulator.metrics()["home_start_rate"] == 0.0
+    check_regions(simulator)
+
+
+def test_a_lag_without_end_is_none_and_a_bad_one_is_refused():
+    rows = [([(V100, 8)], [CLICKS], 0, 0, 0.0)]
+    ends = []
+    for lag in (None, math.inf):
+        simulator = laid(rows, lag=lag, fresh=np.array([True]))
+        simulator.apply(Replicate(CLICKS, WEST))
+        with pytest.raises(Stalled):
+            to_end(simulator)
+        ends.append(simulator.state.tobytes())
+    assert ends[0] == ends[1]
+    with pytest.raises(InputError, match="replica_lag_s = -1: expected seconds > 0"):
+        Simulator(geo_small.small_topology(), replica_lag_s=-1)
+
+
 def test_tables_are_due_every_so_often_whether_anybody_waits_or_not():
     simulator = laid(ONE, arrival_s=[10], duration_s=250.0, every_s=100.0)
     seen = []
@@ -492,7 +538,7 @@ def test_a_region_that_fails_stops_its_jobs_and_copies_begin_again_from_another(
         check_regions(simulator)
         if len(view.queue) and 0 in view.queue and find_units(view, 0, WEST) and WEST in view.regions_of(0):
             started(simulator, 0, WEST)
-    assert view.copies(CLICKS) == [EAST, WEST, SOUTH] and s.region_outages == 1
+    assert view.copies(CLICKS) == [EAST, WEST, SOUTH] and s.region_failures.sum() == 1
 
 
 def fail_at(simulator, region, time_s):

@@ -103,7 +103,8 @@ class Anything:
         name = type(decision).__name__
         self.made[name] = self.made.get(name, 0) + 1
         view = simulator.view
-        if name in ("Start", "Migrate") and view.demands.fresh[decision.job]:
+        if name in ("Start", "Migrate") and view.needs_home(decision.job):
+            assert view.demands.fresh[decision.job]
             assert {view.home(table) for table in view.tables_of(decision.job)} <= {view.region_of(decision.job)}
         if self.check is not None:
             self.check(simulator)
@@ -269,7 +270,8 @@ def random_run(seed, jobs=25, **copies):
     caps = {name: copies.pop(name) for name in ("egress_bytes_per_s", "ingress_bytes_per_s") if name in copies}
     topology = geo_small.small_topology(**caps)
     failures = Failures(20_000.0 if seed % 2 else np.inf, 600.0, 300.0, 3000.0, 300.0) if seed % 3 else None
-    simulator = Simulator(topology, failures=failures, tables_every_s=300.0, **copies)
+    lag_s = 400.0 if seed % 7 > 3 else None
+    simulator = Simulator(topology, failures=failures, tables_every_s=300.0, replica_lag_s=lag_s, **copies)
     workload = geo_small.random_workload(seed, jobs)
     shares = np.full(len(workload.geo.tables.size_bytes), 0.25 if seed % 4 > 1 else 1.0)
     tables = replace(workload.geo.tables, read_share=shares)

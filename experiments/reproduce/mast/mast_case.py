@@ -40,6 +40,7 @@ def fast_case(
     tables: str = "tetris-v2",
     seed: int = 0,
     raised: bool = False,
+    quotas: float = 1.0,
 ) -> Case:
     """One run of `fast`.
 
@@ -53,14 +54,16 @@ def fast_case(
         tables: the version of Tetris that has placed the tables.
         seed: of the workloads.
         raised: level 3 counts as level 2, so that nearly all are of high priority.
+        quotas: times what `mast-like` gives every tenant.
     """
     size = f"regions={regions},gpus={gpus},cpu_machines={cpus}"
     words = f"mast:{size}", f"mast-like:days={hours / 24.0!r},{size},load={load!r}"
     setting = Setting.of("clustergym/Geo-v0", *words, "none", horizon_s=hours * HOUR_S, tables_every_s=None)
-    return Case(policy, setting, seed, "mast.mast_case:fast", (("gpus", gpus), ("tables", tables), ("raised", raised)))
+    given = {"gpus": gpus, "tables": tables, "raised": raised, "quotas": quotas}
+    return Case(policy, setting, seed, "mast.mast_case:fast", tuple(given.items()))
 
 
-def fast(case: Case, gpus: int, tables: str, raised: bool) -> Mapping[str, Any]:
+def fast(case: Case, gpus: int, tables: str, raised: bool, quotas: float = 1.0) -> Mapping[str, Any]:
     """Play it; arrays of shape (jobs,), in order of arrival, but those of passes.
 
     Metrics with how often regions were `asked` for a plan, for how many of these the negative cache `spared` the
@@ -72,7 +75,7 @@ def fast(case: Case, gpus: int, tables: str, raised: bool) -> Mapping[str, Any]:
     `pass_spared`: at each instant with passes, how many were pending in the last one, how often regions were asked, and
     for how many of these the negative cache had the answer.
     """
-    workload = placed(case, tables, raised)
+    workload = placed(case, tables, raised, quotas)
     simulator, policy = case.begun(workload)
     assert isinstance(policy, Paths) and workload.geo is not None
     within, fullest, passes = _played(simulator, policy)
@@ -100,21 +103,21 @@ def fast(case: Case, gpus: int, tables: str, raised: bool) -> Mapping[str, Any]:
 
 
 @lru_cache(maxsize=2)
-def _placed(topology: str, word: str, version: str, seed: int, raised: bool) -> Workload:
+def _placed(topology: str, word: str, version: str, seed: int, raised: bool, quotas: float) -> Workload:
     workload = open_workload(word, seed=seed)
     assert workload.geo is not None
     warehouse = workload.geo.warehouse(Topology.load(topology))
     for name in dict.fromkeys(("static", version)):
         warehouse = Tetris(VERSIONS[name]).plan(warehouse).applied(warehouse)
-    level = workload.geo.level
+    level, quota = workload.geo.level, np.ceil(quotas * workload.geo.quota).astype(np.int64)
     if raised:
         level = np.where(level == HIGH_LEVELS, HIGH_LEVELS - 1, level)
-    return workload.with_geo(replace(workload.geo, tables=warehouse.tables, level=level))
+    return workload.with_geo(replace(workload.geo, tables=warehouse.tables, level=level, quota=quota))
 
 
-def placed(case: Case, tables: str, raised: bool = False) -> Workload:
+def placed(case: Case, tables: str, raised: bool = False, quotas: float = 1.0) -> Workload:
     """The workloads of a case, their tables where a version of Tetris has put them."""
-    return _placed(case.setting.topology, case.setting.workload, tables, case.seed, raised)
+    return _placed(case.setting.topology, case.setting.workload, tables, case.seed, raised, quotas)
 
 
 def _candidates(workload: Workload, topology: Topology) -> np.ndarray:

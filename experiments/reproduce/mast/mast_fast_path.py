@@ -28,6 +28,7 @@ MANY_GPUS = 16_384  # where a single late workload is less than a per cent of it
 CPUS = 1.2  # machines a GPU at load 1.1: Sec. 5.2, "slight overprovisioning"; then about four in five are allocated
 QUICK_REGIONS, QUICK_GPUS = 4, 208  # with its CPU machines a size class that all tests share
 TRACE_H = 21.0
+QUOTA_LOADS, QUOTA_FACTORS, QUOTA_TRACES = (1.1, 2.0, 3.0), (1.0, 3.0, 250.0), 3
 BUSY_H = (11.0, 19.0)  # the eight hours around the peak of a day's arrivals; two more to see who starts late
 PROMISED = 4  # levels 0 to 3 have a time to start in
 PENDING = (0.0, 20.0, 50.0, 100.0, 200.0, np.inf)
@@ -58,15 +59,20 @@ class _Traces:
         load: float = LOAD,
         raised: bool = False,
         gpus: int = GPUS,
+        traces: int = WEEKS,
+        quotas: float = 1.0,
     ) -> None:
-        self.seeds = options.seeds(WEEKS)
+        self.seeds = options.seeds(traces)
         self.regions, self.gpus = (QUICK_REGIONS, QUICK_GPUS) if options.quick else (REGIONS, gpus)
         self.hours = min(hours, QUICK_H) if options.quick else hours
         cpus = round(CPUS * self.gpus * max(load, LOAD) / LOAD)
         case = partial(
             fast_case, regions=self.regions, gpus=self.gpus, cpus=cpus, hours=self.hours, load=load, tables=tables
         )
-        cases = {policy: [case(policy, seed=seed, raised=raised) for seed in self.seeds] for policy in policies}
+        cases = {
+            policy: [case(policy, seed=seed, raised=raised, quotas=quotas) for seed in self.seeds]
+            for policy in policies
+        }
         self.outcomes = sweep_by(name, cases, options)
 
     @property
@@ -258,6 +264,41 @@ def allocation(options: Options) -> Findings:
     for load, those in ((LOAD, traces), (HEAVIER, heavier), (FULL, full)):
         rows.append(ratio(f"preemptions a workload, load {load:g}", 1.0, those.mean(MAST, preemptions), ""))
     return Findings(rows, [traces.said(), ALLOCATION_NOTE])
+
+
+def quotas(options: Options) -> Findings:
+    """Preemptions, allocation and late starts by load and quotas: which figures a combination of them reaches."""
+    rows: list[Row] = []
+    most: dict[str, float] = {}
+    high = partial(_worst_hour, levels=range(HIGH_LEVELS))
+    for load in QUOTA_LOADS:
+        for factor in QUOTA_FACTORS:
+            traces = _Traces(
+                "mast-quotas", options, (MAST, FEDERATED), TRACE_H, load=load, traces=QUOTA_TRACES, quotas=factor
+            )
+            asked = (
+                ("preemptions a workload, mast", "", "1", MAST, preemptions),
+                ("GPUs allocated, mast", "%", "98", MAST, metric("allocation_rate", 100.0)),
+                ("worst hour of high priority, mast", "%", "below 1.3", MAST, partial(high, hours=traces.busy)),
+                ("worst hour of high priority, federated", "%", "50", FEDERATED, partial(high, hours=traces.busy)),
+            )
+            for what, unit, paper, policy, how in asked:
+                told = traces.mean(policy, how)
+                most[what] = max(most.get(what, 0.0), told.mean)
+                rows.append(printed(f"load {load:g}, quotas x {factor:g}: {what}", told, unit, paper))
+    rows += [
+        ratio("most preemptions a workload of all, mast", 1.0, most["preemptions a workload, mast"], ""),
+        ratio("most GPUs allocated of all, mast", 98.0, most["GPUs allocated, mast"]),
+        ratio("highest worst hour of all, federated", 50.0, most["worst hour of high priority, federated"]),
+    ]
+    return Findings(rows, [traces.said(), QUOTA_NOTE])
+
+
+QUOTA_NOTE = (
+    "the load and the quotas of the last combination are named above; quotas are so many times those of mast-like, "
+    "which share the supply out by what tenants ask. Beyond its quota a workload has the lowest priority and stops "
+    "nobody, so that few are stopped where quotas are small, and where they are large fewer are left to be stopped"
+)
 
 
 def preemptions(outcome: Outcome) -> float:

@@ -13,7 +13,7 @@ from ..case import Case
 from ..findings import Findings, Options
 from ..rows import Row, bounded, order, printed, ratio
 from ..sweep import sweep_by
-from .mast_week import FREE, QUOTA_SHARE, REGIONS, V0, V1, V2, size_of, week_case
+from .mast_week import FREE, QUOTA_SHARE, READS, REGIONS, V0, V1, V2, size_of, week_case
 
 WEEKS = 10
 CANDIDATES: dict[int, float | tuple[float, float]] = {2: (50.0, 100.0), 4: 40.0}  # Figure 7: %, of so many or more
@@ -23,9 +23,9 @@ NAMES = {V0: "V0", V1: "V1", V2: "V2"}
 WHY = (
     "how far V1 comes depends on how many tables a family of jobs reads, which is not published: moving one table "
     "leaves the jobs that also read others without a home, and the start's rate of training at home may not fall "
-    "(Expression 6), so few tables can move alone. Here it is 2; mast-families has other "
-    "numbers. Single weeks differ much, as a few large jobs decide the "
-    "worst region. No placement can have a worst region below all regions together"
+    f"(Expression 6), so few tables can move alone. Here it is {READS:g}, fitted to V1's worst region and deviation "
+    "on other weeks (mast-families-fit); mast-families has other numbers. Single weeks differ much, as a few large "
+    "jobs decide the worst region. No placement can have a worst region below all regions together"
 )
 
 
