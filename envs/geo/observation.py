@@ -5,8 +5,8 @@ Units are GPUs, or CPU machines; counts n of jobs read n / (n + 32) where nothin
 the highest, 1/7 the lowest (a workload beyond its tenant's quota has the lowest). The weight of a workload is what
 `greedy` goes by: its isolated run time left x the square root of its GPUs, of one where it has none. The demand of a
 region is what workloads hold there, and what those that wait or are held ask, divided evenly among the regions that
-could run each, now or once what is on the way has come. Everything lies in [0, 1]; rows without a job, or without a region, and candidates that are not legal,
-are zero.
+could run each, now or once what is on the way has come. Everything lies in [0, 1]; rows without a job, or without a
+region, and candidates that are not legal, are zero.
 """
 
 from __future__ import annotations
