@@ -217,8 +217,7 @@ class PythonStepEnv(ClusterEnv):
         elif w["code"] not in (FINISHED, HORIZON):
             self._take()
         while w["code"] == DECIDE and not self.interface.can_act:
-            self._leave()
-            self._go()
+            self._pass_over()
         self.stepper.call(end_step, rows.records, rows.windows, rows.references, rows.outcomes, row)
         self.interface.write(self._features, self._mask)
         outcome = self._outcome
@@ -236,6 +235,11 @@ class PythonStepEnv(ClusterEnv):
         w["code"] = DECIDE
         self.interface.refresh()
 
+    def _pass_over(self) -> None:
+        """Close an instant at which there is nothing to decide, and go on to the next."""
+        self._leave()
+        self._go()
+
     def _leave(self) -> None:
         """Carry out what is decided at the end of the instant, whoever decides."""
         for decision in self.interface.leaving():
@@ -243,13 +247,17 @@ class PythonStepEnv(ClusterEnv):
 
     def _go(self) -> None:
         """On to the next decision point."""
-        rows, simulator, w = self.stepper.rows, self.simulator, self.interface.plain
+        rows, simulator = self.stepper.rows, self.simulator
         code = self.stepper.call(advance, rows.records, self.row)
         while code == ASK:
             simulator.answer()
             code = self.stepper.call(advance, rows.records, self.row)
-        w["code"] = code
-        simulator.note(code)
+        self._stop(code)
+
+    def _stop(self, code: int) -> None:
+        """Look at the present, to which a kernel has advanced the run."""
+        self.interface.plain["code"] = code
+        self.simulator.note(code)
         if code in (FINISHED, HORIZON, STALLED, ENDLESS):
             self.interface.finish()
         else:

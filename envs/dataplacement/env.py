@@ -7,6 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ...policies.mast.mast import Passes
+from ...simulator.base.codes import ASK
 from ...simulator.cluster.topology import Topology
 from ...simulator.configuration.network_choice import Network
 from ...simulator.engine.simulator import Decider
@@ -16,6 +18,7 @@ from ..python_step import PythonStepEnv
 from ..reward import JCT, REGION_REWARDS, weigh
 from ..vector import ClusterVectorEnv
 from .dataplacement_interface import QUOTA, SCHEDULER, DataPlacementInterface
+from .dataplacement_transition import simulate
 
 PLACEMENT = "placement"
 
@@ -123,6 +126,22 @@ class DataPlacementEnv(PythonStepEnv):
         if self.reward == PLACEMENT:
             self._outcome[REWARD] = (before - self.interface.cost) / self.interface.first_cost
         return needs_look
+
+    def _pass_over(self) -> None:
+        """Go on to the next look at the tables, or to the next instant; see `PythonStepEnv`.
+
+        Where MAST places workloads a kernel does it for as long as it can.
+        """
+        scheduler, view = self.interface.scheduler, self.simulator.view
+        compiled = scheduler.compiled(view) if type(scheduler) is Passes else None
+        if compiled is not None:
+            self.simulator.install(scheduler)
+            code = self.stepper.call(simulate, self.stepper.rows.records, self.row, *compiled)
+            scheduler.take_over(view)
+            if code != ASK:
+                self._stop(code)
+                return
+        super()._pass_over()
 
     def as_text(self) -> str:
         """The cluster now, then what lies where."""

@@ -107,21 +107,30 @@ class Sight:
     Attributes:
         first_cost: of Figure 4, where the tables were at the beginning.
         decisions: that the run had made.
-        rows: features of tables that were looked at, by table.
         high_hours: GPU-hours of high-priority readers of all tables, > 0.
-        runs: bool (readers, regions), where known readers have tables and hardware; waiting: the same of the queue.
+        lacks: int64 (readers, regions), tables that known readers have not there; waiting_lacks: of the queue.
+        runs: bool (readers, regions), where known readers have tables and hardware.
+        stranded: bool (waiting,), jobs of the queue that no region can run.
+        readers, unable, waiting: int64 (tables,), known readers, those of them that no region can run, and jobs of the
+            queue.
+        gains: float64 (tables,), what the best move of each by itself would take off the cost.
         load: float64 (regions,), demand over supply of high-priority GPU-hours; load_of_all: of all.
     """
 
     def __init__(self, day: PlacementReview, first_cost: float) -> None:
         self.day, self.first_cost, ledger = day, first_cost, day.placement.ledger
         self.decisions = int(day.simulator.plain.record["decisions"])
-        self.rows: dict[int, list[float]] = {}
+        tables = len(day.order)
         self.high_hours = max(float(day.known.hours.sum()), 1e-9)
         self.lacks = day.known.missing(day.copies)
         self.runs = (self.lacks == 0) & day.known.fits
         self.waiting_lacks = day.waiting.missing(day.copies)
         self.stranded = ~((self.waiting_lacks == 0) & day.waiting.fits).any(axis=1)
+        self.able = self.runs.any(axis=1)
+        self.readers = day.known.count(tables)
+        self.unable = day.known.count(tables, ~self.able)
+        self.waiting = day.waiting.count(tables)
+        self.gains = day.placement.best_moves()
         supply = np.maximum(ledger.supply.sum(axis=1), 1)
         self.load = ledger.demand[:, :, :HIGH_LEVELS].sum(axis=(1, 2)) / supply
         self.load_of_all = ledger.demand.sum(axis=(1, 2)) / supply
@@ -129,14 +138,6 @@ class Sight:
     def is_of(self, day: PlacementReview) -> bool:
         """Whether it is of that instant, and nothing has been decided since."""
         return self.day is day and self.decisions == int(day.simulator.plain.record["decisions"])
-
-    def readers(self, table: int) -> np.ndarray:
-        """Known readers of a table."""
-        return self.day.known.of(table)
-
-    def waiting(self, table: int) -> int:
-        """Waiting jobs that read a table."""
-        return len(self.day.waiting.of(table))
 
 
 def observe(look: PythonStepInterface, sight: Sight | None, features: np.ndarray) -> None:
@@ -172,6 +173,12 @@ def part(value: float, whole: float) -> float:
     return min(1.0, value / whole) if whole > 0 else float(value > 0)
 
 
+def parts(values: np.ndarray, wholes: Any) -> np.ndarray:
+    """`part` of arrays."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(wholes > 0, np.minimum(1.0, values / wholes), values > 0)
+
+
 def _observe_clock(look: PythonStepInterface, shown: np.ndarray) -> None:
     s, w = look.simulator.plain.record, look.plain
     shown[0] = min(1.0, math.log1p(max(0.0, float(s["now_s"] - s["start_s"]))) / float(w["log_horizon"]))
@@ -191,7 +198,7 @@ def _observe_tables(look: PythonStepInterface, sight: Sight, shown: np.ndarray) 
     shown[9] = cost / max(cost + sight.first_cost, 1e-12)
     shown[10] = part(float(ledger.remote[0]), float(max(1, ledger.total.sum())))
     shown[11] = part(float(ledger.met[0]), float(max(1, ledger.met_by.sum())))
-    shown[12] = part(float(day.known.hours[sight.runs.any(axis=1)].sum()), sight.high_hours)
+    shown[12] = part(float(day.known.hours[sight.able].sum()), sight.high_hours)
     shown[13] = ratio(float(sight.load.max()))
     shown[14] = part(float(s["stored_bytes"][:n].sum()), float(s["storage_bytes"][:n].sum()))
     shown[15] = crowd(int(s["n_transfers"]))
@@ -199,33 +206,35 @@ def _observe_tables(look: PythonStepInterface, sight: Sight, shown: np.ndarray) 
 
 def _observe_queue(sight: Sight, rows: np.ndarray) -> None:
     """Write the offered table and those whose turn is next."""
-    day = sight.day
-    following = [table for table in day.order[day.place :].tolist() if table != day.offered]
-    for row, table in zip(rows, [day.offered, *following], strict=False):
-        if table not in sight.rows:
-            sight.rows[table] = _table_row(sight, table)
-        row[:] = sight.rows[table]
-
-
-def _table_row(sight: Sight, table: int) -> list[float]:
     day, s = sight.day, sight.day.simulator.plain.record
-    ledger, readers = day.placement.ledger, sight.readers(table)
-    size = float(s["table_size"][table])
-    able = sight.runs[readers].any(axis=1)
-    return [
-        1.0,
-        bytes_read(size),
-        part(float(ledger.size[table]), float(ledger.size.sum())),
-        crowd(len(readers)),
-        part(float(day.read_bytes[table]), float(day.read_bytes.sum())),
-        part(float(day.known.hours[readers].sum()), sight.high_hours),
-        float(day.copies[table].mean()),
-        float(s["table_target"][table] >= 0),
-        part(day.gain_of(table), sight.first_cost),
-        float((~able).mean()) if len(readers) else 0.0,
-        crowd(sight.waiting(table)),
-        _few(len(day.decided.get(table, ()))),
-    ]
+    following = day.order[day.place :]
+    tables = np.concatenate([[day.offered], following[following != day.offered]])[: len(rows)]
+    shown, named = rows[: len(tables)], tables.tolist()
+    readers = sight.readers[tables]
+    shown[:] = [_row_of_day(sight, table) for table in named]
+    shown[:, 6] = day.copies[tables].mean(axis=1)
+    shown[:, 7] = s["table_target"][tables] >= 0
+    shown[:, 8] = parts(sight.gains[tables], sight.first_cost)
+    shown[:, 9] = sight.unable[tables] / np.maximum(readers, 1)
+    shown[:, 10] = crowd(sight.waiting[tables])
+    shown[:, 11] = [_few(len(day.decided.get(table, ()))) for table in named]
+
+
+def _row_of_day(sight: Sight, table: int) -> list[float]:
+    """The row of a table, but for what decisions change, which is 0 in it."""
+    day = sight.day
+    if table not in day.rows:
+        ledger, hours = day.placement.ledger, day.known.hours[day.known.of(table)]
+        day.rows[table] = [
+            1.0,
+            bytes_read(float(day.simulator.plain.record["table_size"][table])),
+            part(float(ledger.size[table]), float(ledger.size.sum())),
+            crowd(len(hours)),
+            part(float(day.read_bytes[table]), float(day.read_bytes.sum())),
+            part(float(hours.sum()), sight.high_hours),
+            *[0.0] * 6,
+        ]
+    return day.rows[table]
 
 
 def _few(count: int) -> float:
@@ -243,8 +252,8 @@ def _observe_copies(look: PythonStepInterface, sight: Sight, rows: np.ndarray) -
             bytes_read(left),
             moves,
             float(source is None),
-            crowd(len(sight.readers(table))),
-            crowd(sight.waiting(table)),
+            crowd(int(sight.readers[table])),
+            crowd(int(sight.waiting[table])),
         ]
 
 
@@ -252,7 +261,7 @@ def _observe_regions(look: PythonStepInterface, sight: Sight, rows: np.ndarray) 
     day, s = sight.day, look.simulator.plain.record
     ledger, world, topology = day.placement.ledger, day.placement.warehouse.world, look.simulator.topology
     n, table = len(world), day.offered
-    readers = sight.readers(table)
+    readers = day.known.of(table)
     clusters = int(s["n_clusters"])
     region_of = s["cluster_region"][:clusters]
     free = np.bincount(region_of, s["cluster_free"][:clusters], n)
@@ -289,59 +298,72 @@ def _observe_candidates(sight: Sight, rows: np.ndarray) -> None:
     rows[LEAVE, [LEGAL, IS_LEAVE]] = 1.0
     rows[:2, CHANGE] = 0.5
     rows[:2, CHANGE + 1] = 1.0
-    for region, kind in np.argwhere(day.legal()).tolist():
-        row = rows[candidate_at(region, kind)]
-        row[[LEGAL, COLUMN_OF_KIND[kind]]] = 1.0
-        row[CHANGE:] = _worth(sight, region, kind)
+    regions, kinds = np.nonzero(day.legal())
+    if len(regions) == 0:
+        return
+    at, columns = candidate_at(regions, kinds), np.array(COLUMN_OF_KIND)[kinds]
+    rows[at, LEGAL] = rows[at, columns] = 1.0
+    _observe_worth(sight, regions, columns, rows, at)
 
 
-def _worth(sight: Sight, region: int, kind: int) -> list[float]:
-    """What a decision about the offered table comes to, by the columns from CHANGE on."""
-    day, table = sight.day, sight.day.offered
-    change, keeps, size = 0.0, 1.0, 0.0
-    if COLUMN_OF_KIND[kind] == IS_HOME:
-        change = day.placement.change(table, region)
-        keeps = float(day.placement.allows(table, region))
-    if COLUMN_OF_KIND[kind] != IS_DROP:
-        size = float(day.copied(candidate_at(region, kind)))
-    s = day.simulator.plain.record
-    room = float(s["storage_bytes"][region] - s["stored_bytes"][region])
-    came, found, left, lost, served = _readers_after(sight, table, region, COLUMN_OF_KIND[kind])
-    return [
-        0.5 + 0.5 * change / (abs(change) + SLIGHT_CHANGE * sight.first_cost + 1e-12),
+def _observe_worth(
+    sight: Sight, regions: np.ndarray, columns: np.ndarray, rows: np.ndarray, at: np.ndarray
+) -> None:
+    """Write what decisions about the offered table come to, in rows `at`, by the columns from CHANGE on."""
+    day, s = sight.day, sight.day.simulator.plain.record
+    change, keeps = day.placement.changes(day.offered)
+    is_home = columns == IS_HOME
+    change, keeps = np.where(is_home, change[regions], 0.0), np.where(is_home, keeps[regions], True)
+    size = day.sizes[regions, (at - candidate_at(regions, 0))].astype(np.float64)
+    room = (s["storage_bytes"][regions] - s["stored_bytes"][regions]).astype(np.float64)
+    came, found, left, lost, served = _readers_after(sight, regions, columns)
+    shown = (
+        0.5 + 0.5 * change / (np.abs(change) + SLIGHT_CHANGE * sight.first_cost + 1e-12),
         keeps,
-        part(size, room),
-        part(size, day.quota_bytes - day.spent_bytes),
+        parts(size, room),
+        parts(size, day.quota_bytes - day.spent_bytes),
         crowd(came),
-        part(found, sight.high_hours),
+        parts(found, sight.high_hours),
         crowd(left),
-        part(lost, sight.high_hours),
+        parts(lost, sight.high_hours),
         crowd(served),
-    ]
+    )
+    for column, values in enumerate(shown, CHANGE):
+        rows[at, column] = values
 
 
-def _readers_after(sight: Sight, table: int, region: int, column: int) -> tuple[int, float, int, float, int]:
-    """Users of a table after a decision about it; a home that moves leaves a copy where it was made a replica too.
+def _readers_after(sight: Sight, regions: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Users of the offered table after decisions about it; a home that moves leaves a copy that was made a replica.
 
     Returns:
-        TableUsers that come to the region; hours of those that ran nowhere; readers that go; hours of those that run
-        nowhere then; waiting jobs that come and had no region.
+        Of each decision, (n,): readers that come to the region; hours of those that ran nowhere; readers that go; hours
+        of those that run nowhere then; waiting jobs that come and had no region.
     """
-    day, readers = sight.day, sight.readers(table)
-    lies, home = bool(day.copies[table, region]), int(day.placement.ledger.home[table])
-    runs, hours = sight.runs[readers], day.known.hours[readers]
-    after = runs.copy()
-    served = 0
-    if column != IS_DROP and not lies:
-        after[:, region] = (sight.lacks[readers, region] == 1) & day.known.fits[readers, region]
-        waiting = day.waiting.of(table)
-        comes = (sight.waiting_lacks[waiting, region] == 1) & day.waiting.fits[waiting, region]
-        served = int((comes & sight.stranded[waiting]).sum())
-    if column == IS_DROP:
-        after[:, region] = False
-    stays = bool(int(day.simulator.plain.record["table_wanted"][table]) >> home & 1)
-    if column == IS_HOME and not stays:
-        after[:, home] = False
-    could, can = runs.any(axis=1), after.any(axis=1)
-    came, left = int((after & ~runs).sum()), int((runs & ~after).sum())
-    return came, float(hours[can & ~could].sum()), left, float(hours[could & ~can].sum()), served
+    day, table = sight.day, sight.day.offered
+    readers, home, which = day.known.of(table), int(day.placement.ledger.home[table]), np.arange(len(regions))
+    runs, hours, could = sight.runs[readers], day.known.hours[readers], sight.able[readers]
+    after = np.repeat(runs[None], len(regions), axis=0)
+    comes = (columns != IS_DROP) & ~day.copies[table, regions]
+    joined = (sight.lacks[readers] == 1) & day.known.fits[readers]
+    after[which[comes], :, regions[comes]] = joined[:, regions[comes]].T
+    after[which[columns == IS_DROP], :, regions[columns == IS_DROP]] = False
+    if not int(day.simulator.plain.record["table_wanted"][table]) >> home & 1:
+        after[columns == IS_HOME, :, home] = False
+    can = after.any(axis=2)
+    waiting = day.waiting.of(table)
+    freed = (sight.waiting_lacks[waiting] == 1) & day.waiting.fits[waiting] & sight.stranded[waiting, None]
+    return (
+        (after & ~runs).sum(axis=(1, 2)),
+        _sums(hours, can & ~could),
+        (runs & ~after).sum(axis=(1, 2)),
+        _sums(hours, could & ~can),
+        np.where(comes, freed.sum(axis=0)[regions], 0),
+    )
+
+
+def _sums(hours: np.ndarray, among: np.ndarray) -> np.ndarray:
+    """The sum of hours, float64 (readers,), in each row of `among`, bool (n, readers)."""
+    found = np.zeros(len(among))
+    for row in np.flatnonzero(among.any(axis=1)).tolist():
+        found[row] = hours[among[row]].sum()
+    return found

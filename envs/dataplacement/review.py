@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...simulator.base.decisions import Drop, Move, Replicate
-from ...simulator.base.errors import InvalidDecision
-from ...simulator.checks.table_decisions import check_table, copied_bytes, is_idle
+from ...simulator.checks.table_decisions import copied_bytes, is_idle, missing_by_region, missing_bytes, refusal
 from ...simulator.cluster.region_hardware import NO_GPU, World
 from ...simulator.engine.simulator import Simulator
 from ...simulator.engine.view import ClusterView
@@ -81,14 +80,28 @@ class TableUsers:
         """The reader of each use, int64 (uses,)."""
         return np.repeat(np.arange(len(self)), np.diff(self.first))
 
+    @cached_property
+    def _by_table(self) -> tuple[np.ndarray, np.ndarray]:
+        """The readers of all tables one after the other, int64 (uses,), and where the readers of each begin."""
+        order = np.argsort(self.table, kind="stable")
+        last = int(self.table.max(initial=-1))
+        return self.owner[order], np.searchsorted(self.table[order], np.arange(last + 2))
+
     def of(self, table: int) -> np.ndarray:
         """The readers of a table, int64 (n,)."""
-        return self.owner[self.table == table]
+        readers, first = self._by_table
+        return readers[first[table] : first[table + 1]] if table + 1 < len(first) else readers[:0]
+
+    def count(self, tables: int, among: np.ndarray | None = None) -> np.ndarray:
+        """How many read each of so many tables, of all or of those `among`, bool (readers,): int64 (tables,)."""
+        uses = self.table if among is None else self.table[among[self.owner]]
+        return np.bincount(uses, minlength=tables)
 
     def missing(self, copies: np.ndarray) -> np.ndarray:
         """How many tables of each are not in each region, int64 (readers, regions)."""
-        found = np.zeros(self.fits.shape, np.int64)
-        np.add.at(found, self.owner, ~copies[self.table])
+        sums = np.zeros((len(self.table) + 1, copies.shape[1]), np.int64)
+        np.cumsum(~copies[self.table], axis=0, out=sums[1:])
+        found: np.ndarray = sums[self.first[1:]] - sums[self.first[:-1]]
         return found
 
 
@@ -124,8 +137,8 @@ class PlacementReview:
         self.spent_bytes, self.quota_bytes = 0, quota * float(warehouse.tables.size_bytes.sum())
         self._chosen = -1  # the table of the decision that was noted last, until it is carried out
         self.decided: dict[int, set[int]] = {}  # by table: candidates that were chosen
-        self._legal: tuple[int, int, np.ndarray] | None = None
-        self._gains: tuple[int, np.ndarray] | None = None
+        self.rows: dict[int, list[float]] = {}  # by table: what features say of it that no decision changes
+        self._legal: tuple[int, int, np.ndarray, np.ndarray] | None = None
 
     def decision(self, candidate: int) -> TableDecision:
         """What a candidate from the third on stands for."""
@@ -137,33 +150,38 @@ class PlacementReview:
 
     def legal(self) -> np.ndarray:
         """Which decisions about the offered table are allowed, bool (regions, kinds)."""
+        return self._looked_over()[0]
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Bytes that those which are allowed would copy, int64 (regions, kinds)."""
+        return self._looked_over()[1]
+
+    def _looked_over(self) -> tuple[np.ndarray, np.ndarray]:
+        """What is allowed about the offered table, and the bytes that it would copy; 0 where it is not allowed."""
         key = self.offered, int(self.simulator.plain.record["decisions"])
         if self._legal is None or self._legal[:2] != key:
-            regions = len(self.placement.warehouse.world)
-            found = [self.allows(self.decision(FIRST_REGION + i)) for i in range(regions * len(KINDS))]
-            self._legal = *key, np.array(found).reshape(regions, len(KINDS))
-        return self._legal[2]
+            found = np.zeros((len(self.placement.warehouse.world), len(KINDS)), np.bool_)
+            sizes = np.zeros(found.shape, np.int64)
+            for region, missing in enumerate(missing_by_region(self.simulator, self.offered)):
+                for kind in range(len(KINDS)):
+                    decision = self.decision(candidate_at(region, kind))
+                    if self._allows(decision, missing):
+                        found[region, kind] = True
+                        sizes[region, kind] = copied_bytes(self.simulator, decision, missing)
+            self._legal = *key, found, sizes
+        return self._legal[2:]
 
     def allows(self, decision: TableDecision) -> bool:
         """Whether a decision can be carried out now, within the quota, and was not made at this instant already."""
-        if noted_as(decision) in self.decided.get(decision.table, ()) or is_idle(self.simulator.view, decision):
-            return False
-        try:
-            check_table(self.simulator, decision)
-        except InvalidDecision:
-            return False
-        return self.spent_bytes + copied_bytes(self.simulator, decision) <= self.quota_bytes
+        return self._allows(decision, missing_bytes(self.simulator, decision.table, decision.region))
 
-    def copied(self, candidate: int) -> int:
-        """Bytes that a candidate about the offered table would copy."""
-        return copied_bytes(self.simulator, self.decision(candidate))
-
-    def gain_of(self, table: int) -> float:
-        """What the best move of a table by itself would gain now."""
-        decisions = int(self.simulator.plain.record["decisions"])
-        if self._gains is None or self._gains[0] != decisions:
-            self._gains = decisions, self.placement.best_moves()
-        return float(self._gains[1][table])
+    def _allows(self, decision: TableDecision, missing: int) -> bool:
+        if noted_as(decision) in self.decided.get(decision.table, ()) or refusal(self.simulator, decision, missing):
+            return False
+        if is_idle(self.simulator.view, decision):
+            return False
+        return self.spent_bytes + copied_bytes(self.simulator, decision, missing) <= self.quota_bytes
 
     def offer(self, table: int) -> None:
         """Turn to a table out of turn."""

@@ -189,13 +189,13 @@ def _weigh(s, g, q, job):
     q.weight[job] = isolated_left_s(s, job) * q.size[job]
 
 
-@entry
-def open_queue(states, row, r, g, q, count):
+@kernel
+def lay_queue(s, r, g, q, count):
     """Modify in place: the pending workloads of a ranking `g` of GMS queue. Returns how many lack tables.
 
     Of each the regions with its tables and room for it are set; nobody is bound to a cluster.
     """
-    s, lacking = states[row], 0
+    lacking = 0
     for at in range(count):
         job = g.order[at]
         q.job[at] = job
@@ -210,6 +210,12 @@ def open_queue(states, row, r, g, q, count):
         _weigh(s, g, q, s.runner[place_])
     q.option[LENGTH] = count
     return lacking
+
+
+@entry
+def open_queue(states, row, r, g, q, count):
+    """`lay_queue`, for Python."""
+    return lay_queue(states[row], r, g, q, count)
 
 
 @entry

@@ -54,15 +54,17 @@ from ...simulator.base.decisions import TABLE_DECISIONS, Decision, Preempt, Star
 from ...simulator.base.errors import InputError
 from ...simulator.base.names import choose
 from ...simulator.cluster.region_hardware import NO_GPU
+from ...simulator.engine.last_asked import LastAsked
 from ...simulator.engine.view import ClusterView
 from ...simulator.rules.rule import Rule
 from ...simulator.warehouse.demands import Demands, packs
 from ..base import Policy
 from ..planning import PlanningPolicy, is_round
 from ..two_paths import SCAN_S, SLOW, Paths
-from . import auction, global_scheduler
+from . import auction, compiled_passes, global_scheduler
 from . import region_units as kernels
 from .auction import Queue
+from .compiled_passes import MOST_PASSES
 from .copies_on_demand import on_demand
 from .global_scheduler import DAY_S, lay_ranking
 from .hardware import Hardware
@@ -209,7 +211,7 @@ def hours_of_a_day(demands: Demands, shape: tuple[int, int]) -> np.ndarray:
     return found
 
 
-MOST_PASSES, MOST_ROUNDS = 6, 6  # at one instant: over the queue; of decisions about tables
+MOST_ROUNDS = 6  # of decisions about tables at one instant
 
 
 @dataclass(frozen=True)
@@ -229,6 +231,7 @@ class _Arrays:
     ranking: global_scheduler.Ranking
     regions: kernels.RegionUnits
     queue: auction.Queue
+    placed: compiled_passes.Placed
 
     @classmethod
     def of(cls, view: ClusterView, weights: Weights, option: tuple[int, int, int], ordering: Ordering) -> _Arrays:
@@ -244,7 +247,8 @@ class _Arrays:
             **rows,
         )
         ranking = lay_ranking(demands, weights.age, weights.age_cap_s, weights.fair, weights.window_s, ordering)
-        return cls(ranking, lay_regions(Hardware.of(view.topology, demands), jobs), queue)
+        regions = lay_regions(Hardware.of(view.topology, demands), jobs)
+        return cls(ranking, regions, queue, compiled_passes.lay_placed(jobs))
 
 
 class Passes(PlanningPolicy):
@@ -360,11 +364,34 @@ class Passes(PlanningPolicy):
         if self._binding is not None:
             self._binding.recall(simulator, memory)
 
-    def _next_pass(self, view: ClusterView) -> list[Decision]:
-        """What is decided next: about tables that pending workloads lack; if nothing, all of one pass."""
+    def compiled(self, view: ClusterView) -> tuple[Any, ...] | None:
+        """What `compiled_passes.play_instant` takes after a record to decide in its place; None: it cannot."""
+        if self._binding is not None or self._option[auction.JOINT] > 1:
+            return None
+        self._lay(view)
+        arrays = self._arrays
+        return arrays.regions, arrays.ranking, arrays.queue, arrays.placed, float(self.clock.round)
+
+    def take_over(self, view: ClusterView) -> None:
+        """Kernels have decided in its place; from now on it does, at an instant at which they may have made passes."""
+        count = self._arrays.placed.count
+        self.asked += int(count[compiled_passes.ALL_ASKED])
+        self.spared += int(count[compiled_passes.ALL_SPARED])
+        count[compiled_passes.ALL_ASKED] = count[compiled_passes.ALL_SPARED] = 0
+        self._pending = int(self._arrays.queue.option[auction.LENGTH])
+        self._passes, self._rounds = int(count[compiled_passes.PASSES]), 0
+        if self._passes > 0:
+            self._again, self._left = True, []
+            self._run, self._asked = view.run, LastAsked((view.run, view.instant), view.decisions)
+
+    def _lay(self, view: ClusterView) -> None:
         if self._laid is None or self._laid[0] is not view.workload or self._laid[1] is not view.topology:
             self._laid = (view.workload, view.topology)
             self._arrays = _Arrays.of(view, self.weights, self._option, self.ordering)
+
+    def _next_pass(self, view: ClusterView) -> list[Decision]:
+        """What is decided next: about tables that pending workloads lack; if nothing, all of one pass."""
+        self._lay(view)
         decisions: list[Decision] = []
         lacking = self._open(view)
         if lacking and self._rounds < MOST_ROUNDS:

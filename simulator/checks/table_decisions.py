@@ -35,40 +35,63 @@ def check_table(simulator: Simulated, decision: TableDecision) -> tuple[int, int
         InvalidDecision: it cannot.
     """
     table, region = _indices(simulator, decision)
-    geo, topology = simulator.workload.geo, simulator.topology
-    assert geo is not None
-    what = f"{VERBS[type(decision)]} table {geo.table_names[table]}, region {topology.region_names[region]}"
-    if isinstance(decision, Drop):
-        _check_drop(simulator, what, table, region)
-        return table, region
-    gives_up = isinstance(decision, Move) and region == simulator.plain.record["table_home"][table]
-    if not gives_up and not simulator.plain.record["up_regions"] >> region & 1:
-        raise InvalidDecision(f"{what}: the region is down")
-    if isinstance(decision, Move):
-        _check_move(simulator, what, table, region)
-    else:
-        _check_replicate(simulator, what, decision, table, region)
+    why = refusal(simulator, decision, missing_bytes(simulator, table, region))
+    if why:
+        geo, topology = simulator.workload.geo, simulator.topology
+        assert geo is not None
+        what = f"{VERBS[type(decision)]} table {geo.table_names[table]}, region {topology.region_names[region]}"
+        raise InvalidDecision(f"{what}: {why}")
     return table, region
 
 
-def replica_bytes(simulator: Simulated, table: int, region: int, whole: bool) -> int:
-    """What `Replicate` would send to a region now; 0: what it asks for is there or on the way."""
-    s = simulator.plain.record
-    missing = int(region_calls.missing_bytes(simulator.records, 0, table, region))
+def refusal(simulator: Simulated, decision: TableDecision, missing: int) -> str:
+    """Why a decision about a table that there is cannot be carried out at this instant; empty: it can.
+
+    `missing`: what its region lacks of the table (`missing_bytes`).
+    """
+    s, table, region = simulator.plain.record, decision.table, decision.region
+    if isinstance(decision, Drop):
+        return _refused_drop(s, table, region)
+    gives_up = isinstance(decision, Move) and region == s["table_home"][table]
+    if not gives_up and not s["up_regions"] >> region & 1:
+        return "the region is down"
+    if isinstance(decision, Move):
+        return _refused_move(s, table, region, missing)
+    return _refused_replica(s, decision, missing)
+
+
+def missing_bytes(simulator: Simulated, table: int, region: int) -> int:
+    """Bytes of a table that are neither in a region nor on the way to it."""
+    return int(region_calls.missing_bytes(simulator.records, 0, table, region))
+
+
+def missing_by_region(simulator: Simulated, table: int) -> list[int]:
+    """The same of each region."""
+    found = np.zeros(int(simulator.plain.record["n_regions"]), np.int64)
+    region_calls.lay_missing(simulator.records, 0, table, found)
+    return found.tolist()
+
+
+def replica_bytes(s: np.void, table: int, whole: bool, missing: int) -> int:
+    """What `Replicate` would send to a region that lacks so much; 0: what it asks for is there or on the way."""
     if whole or missing < s["table_size"][table]:
         return missing if whole else 0
     return int(s["replica_size"][table])
 
 
-def copied_bytes(simulator: Simulated, decision: TableDecision) -> int:
-    """What carrying out a decision would send over links; 0: nothing."""
+def copied_bytes(simulator: Simulated, decision: TableDecision, missing: int | None = None) -> int:
+    """What carrying out a decision would send over links; 0: nothing.
+
+    `missing`: what its region lacks of the table; None: it is looked up.
+    """
     if isinstance(decision, Drop):
         return 0
-    s = simulator.plain.record
-    missing = int(region_calls.missing_bytes(simulator.records, 0, decision.table, decision.region))
+    s, table = simulator.plain.record, decision.table
+    if missing is None:
+        missing = missing_bytes(simulator, table, decision.region)
     if isinstance(decision, Move):
-        return 0 if decision.region == s["table_home"][decision.table] else missing
-    return replica_bytes(simulator, decision.table, decision.region, decision.whole)
+        return 0 if decision.region == s["table_home"][table] else missing
+    return replica_bytes(s, table, bool(decision.whole), missing)
 
 
 def is_idle(view: RegionView, decision: TableDecision) -> bool:
@@ -89,45 +112,42 @@ def _indices(simulator: Simulated, decision: TableDecision) -> tuple[int, int]:
     return int(decision.table), int(decision.region)
 
 
-def _check_replicate(simulator: Simulated, what: str, decision: Replicate, table: int, region: int) -> None:
-    s = simulator.plain.record
+def _refused_replica(s: np.void, decision: Replicate, missing: int) -> str:
+    table, region = decision.table, decision.region
     grows = decision.whole and s["replica_size"][table] < s["table_size"][table]
     if s["table_wanted"][table] >> region & 1 and not (grows and not s["table_complete"][table] >> region & 1):
         on_the_way = not s["table_copies"][table] >> region & 1
-        raise InvalidDecision(f"{what}: a copy is {'on the way there' if on_the_way else 'there'} already")
-    _check_room(simulator, what, table, region, replica_bytes(simulator, table, region, bool(decision.whole)))
+        return f"a copy is {'on the way there' if on_the_way else 'there'} already"
+    return _no_room(s, region, replica_bytes(s, table, bool(decision.whole), missing))
 
 
-def _check_move(simulator: Simulated, what: str, table: int, region: int) -> None:
-    s = simulator.plain.record
+def _refused_move(s: np.void, table: int, region: int, missing: int) -> str:
     target = int(s["table_target"][table])
     if region == (s["table_home"][table] if target < 0 else target):
-        raise InvalidDecision(f"{what}: that is its home {'already' if target < 0 else 'to be'}")
-    _check_room(simulator, what, table, region, int(region_calls.missing_bytes(simulator.records, 0, table, region)))
+        return f"that is its home {'already' if target < 0 else 'to be'}"
+    return _no_room(s, region, missing)
 
 
-def _check_room(simulator: Simulated, what: str, table: int, region: int, size: int) -> None:
-    s = simulator.plain.record
+def _no_room(s: np.void, region: int, size: int) -> str:
     room = int(s["storage_bytes"][region] - s["stored_bytes"][region])
     if size > room:
-        raise InvalidDecision(f"{what}: {room:,} bytes of storage are left there, {size:,} are needed")
+        return f"{room:,} bytes of storage are left there, {size:,} are needed"
     if size > 0 and s["free_transfer"] < 0:
-        raise InvalidDecision(f"{what}: {s['n_transfers']} copies are on the way, as many as one simulator holds")
+        return f"{s['n_transfers']} copies are on the way, as many as one simulator holds"
+    return ""
 
 
-def _check_drop(simulator: Simulated, what: str, table: int, region: int) -> None:
-    s = simulator.plain.record
-    is_wanted = s["table_wanted"][table] >> region & 1
-    if is_wanted:
+def _refused_drop(s: np.void, table: int, region: int) -> str:
+    if s["table_wanted"][table] >> region & 1:
         stays = region in (s["table_home"][table], s["table_target"][table])
         others = int(s["table_copies"][table] & ~s["table_doomed"][table] & s["up_regions"]) & ~(1 << region)
         if stays or others or not s["table_copies"][table] >> region & 1:
-            return
-        raise InvalidDecision(f"{what}: no other copy lies in a region that is up")
+            return ""
+        return "no other copy lies in a region that is up"
     if region == s["table_home"][table]:
-        raise InvalidDecision(f"{what}: that is its home; move it first")
+        return "that is its home; move it first"
     if region == s["table_target"][table]:
-        raise InvalidDecision(f"{what}: its home moves there")
+        return "its home moves there"
     if s["table_doomed"][table] >> region & 1:
-        raise InvalidDecision(f"{what}: that copy is about to be deleted already")
-    raise InvalidDecision(f"{what}: there is no copy")
+        return "that copy is about to be deleted already"
+    return "there is no copy"

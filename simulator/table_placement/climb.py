@@ -252,6 +252,17 @@ def allows(l, table, target):
 
 
 @entry
+def look_over(l, table, change, may):
+    """Modify `change`, float64 (regions,), and `may`, bool: `change_of` and `allows` of a table for each region."""
+    total = total_size(l)
+    weigh(l, table)
+    for target in range(l.stored.shape[0]):
+        is_home = l.home[table] == target
+        change[target] = 0.0 if is_home else change_to(l, table, target, total)
+        may[target] = is_home or _fits(l, table, target)
+
+
+@entry
 def survey(l, begin, end, gains):
     """Modify `gains` in place: the gain of the best move of tables begin to end - 1, 0 where they should stay.
 

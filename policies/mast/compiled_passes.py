@@ -1,0 +1,135 @@
+"""All passes of an instant in a kernel: what `Passes` (mast.py) decides there, carried out.
+
+It stands for schedulers with one global queue that place workloads one at a time. What is decided about tables is
+Python's: where a workload may need copies the kernel stops before that pass, in which nothing has happened yet.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...simulator.compiler.jit import kernel
+from ...simulator.lifecycle import lifecycle
+from ..passes.starts import start
+from .auction import LENGTH, auction, lay_queue, units_of
+from .copies_on_demand import needs_copies
+from .global_scheduler import rank
+from .region_units import ASKED, LEAVES, NONE, SPARED, begin_scan, lay
+
+MOST_PASSES = 6  # at one instant
+NOT_PLACED = -2
+CLOSE_S = 1e-3  # an instant so near to a round is the round, as in policies/planning.py
+PASSES, ALL_ASKED, ALL_SPARED = 0, 1, 2  # of `count`
+
+
+class Placed(NamedTuple):
+    """Arrays, int64; J workloads: who was placed in a pass, and who leaves for whom."""
+
+    first: Any  # (J,), by place in the queue: who leaves first for the one that was placed, -1: nobody; NOT_PLACED
+    last: Any  # (J,), by place: who leaves last
+    after: Any  # (J,), by workload: who leaves after it for the same one, -1
+    place: Any  # (J,), by workload: its place in the queue of the pass in which it was placed last
+    count: Any  # (3,): passes at this instant; regions that were asked, and spared, since somebody read it
+
+
+def lay_placed(workloads: int) -> Placed:
+    """The arrays for so many workloads."""
+    return Placed(*(np.zeros(workloads, np.int64) for _ in range(4)), count=np.zeros(3, np.int64))
+
+
+@kernel
+def play_instant(s, r, g, q, p, round_s):
+    """Modify all in place: make the passes of this instant, if it is one of them; True.
+
+    False: somebody has to decide about tables before the next pass; `PASSES` were made.
+
+    Paper: mast, Sec. 4.1.
+    """
+    p.count[PASSES] = 0
+    if not _is_due(s, round_s):
+        return True
+    again = True
+    while again and p.count[PASSES] < MOST_PASSES:
+        pending = rank(s, g)
+        if lay_queue(s, r, g, q, pending) > 0 and _lacks_copies(s, q, pending):
+            return False
+        p.count[PASSES] += 1
+        again = False
+        if pending > 0:
+            lay(s, r, g.level)
+            begin_scan(r)
+            again = _place_all(r, q, p, s.now_s)
+            p.count[ALL_ASKED] += r.count[ASKED]
+            p.count[ALL_SPARED] += r.count[SPARED]
+            _carry_out(s, r, q, p)
+    return True
+
+
+@kernel
+def _is_due(s, round_s):
+    """Whether this is an instant of a pass: a multiple of `round_s`; 0: every instant is."""
+    return round_s == 0.0 or abs(s.now_s - np.rint(s.now_s / round_s) * round_s) < CLOSE_S
+
+
+@kernel
+def _lacks_copies(s, q, pending):
+    """Whether tables may have to be copied for a pending workload that no region can run."""
+    for at in range(pending):
+        if q.bits[q.job[at]] == 0 and needs_copies(s, q.job[at]):
+            return True
+    return False
+
+
+@kernel
+def _place_all(r, q, p, now_s):
+    """Modify the regions and `p` in place: who is placed in this pass; True: somebody is stopped for it."""
+    for at in range(q.option[LENGTH]):
+        p.first[at] = NOT_PLACED
+    stops = False
+    at = auction(r, q, 0, now_s)
+    while at < q.option[LENGTH]:
+        p.first[at] = p.last[at] = NONE
+        p.place[q.job[at]] = at
+        for i in range(r.count[LEAVES]):
+            leaver = r.leaving[i]
+            earlier = p.place[leaver]
+            if earlier < at and q.job[earlier] == leaver and p.first[earlier] != NOT_PLACED:
+                # One that was placed in this very pass does not start; who left for it is stopped all the same.
+                _append(p, at, p.first[earlier], p.last[earlier])
+                p.first[earlier] = NOT_PLACED
+            else:
+                p.after[leaver] = NONE
+                _append(p, at, leaver, leaver)
+        stops |= p.first[at] != NONE
+        at = auction(r, q, at + 1, now_s)
+    return stops
+
+
+@kernel
+def _append(p, at, first, last):
+    """Modify `p` in place: these leave for the one at a place too, after the others; -1: nobody."""
+    if first == NONE:
+        return
+    if p.first[at] == NONE:
+        p.first[at] = first
+    else:
+        p.after[p.last[at]] = first
+    p.last[at] = last
+
+
+@kernel
+def _carry_out(s, r, q, p):
+    """Modify `s`: who was placed starts, each after those that leave for it."""
+    for at in range(q.option[LENGTH]):
+        if p.first[at] == NOT_PLACED:
+            continue
+        leaver = p.first[at]
+        while leaver != NONE:
+            lifecycle.preempt(s, leaver)
+            leaver = p.after[leaver]
+        s.gang_size = units_of(r, q.job[at], q.need)
+        for i in range(s.gang_size):
+            s.gang[i] = r.taken[i]
+        start(s, q.job[at])
