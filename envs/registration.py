@@ -95,7 +95,7 @@ ENVIRONMENTS: dict[str, Entry] = {
         entry_point="clustergym.envs.geo.env:GeoEnv",
         vector_entry_point="clustergym.envs.geo.env:GeoVectorEnv",
         defaults={
-            "topology": "mast:regions=6,gpus=256,wan_gbps=1",
+            "topology": "mast:regions=6,gpus=256,wan_gbps=0.2",
             "workload": "mast-like:regions=6,load=0.6,scale=0.5,longest_h=12,tables=60,"
             "drift=0.3,zones=on,storage_ratio=1.25",
             "network": "none",

@@ -5,9 +5,10 @@ Units are GPUs, or CPU machines; counts n of jobs read n / (n + 32) where nothin
 the highest, 1/7 the lowest (a workload beyond its tenant's quota has the lowest). The weight of a workload is what
 `greedy` goes by: its isolated run time left x the square root of its GPUs, of one where it has none. The demand of a
 region is what workloads hold there, and what those that wait or are held ask, divided evenly among the regions that
-could run each; of several types that a part accepts each is asked by its share of their supply there. Where types
-differ in speed, isolated times are those on the fastest that a workload accepts, and of a start those on its own.
-Everything lies in [0, 1]; rows without a job, or without a region, and candidates that are not legal, are zero.
+could run each, now or once what is on the way has come; of several types that a part accepts each is asked by its share
+of their supply there. Where types differ in speed, isolated times are those on the fastest that a workload accepts, and
+of a start those on its own. Everything lies in [0, 1]; rows without a job, or without a region, and candidates that are
+not legal, are zero.
 """
 
 from __future__ import annotations
@@ -226,7 +227,11 @@ def _weigh_demand(s, w, g):
 
 @kernel
 def _weigh_waiting(s, w, job, bits):
-    """Modify the window in place: count a workload that waits or is held, and could run in these regions."""
+    """Modify the window in place: count a workload that waits or is held, and could run in these regions.
+
+    Those to which its tables are on the way count too.
+    """
+    bits |= regions_to_come(s, job)
     count = count_regions(bits)
     for region in range(s.n_regions):
         if (bits >> region) & 1:
@@ -298,7 +303,7 @@ def _observe_waiting(s, w, g, shown, job):
     for slot in range(w.waiting_shown):
         before += weight_of(s, w.waiting_job[slot]) < weight
     shown[16] = before / (before + FEW)
-    shown[17] = regions_to_come(s, job) / s.n_regions
+    shown[17] = count_regions(regions_to_come(s, job)) / s.n_regions
 
 
 @kernel

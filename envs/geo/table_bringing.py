@@ -111,8 +111,8 @@ def seconds_to_bring(s, job, region):
 
 @kernel
 def regions_to_come(s, job):
-    """How many regions that could hold a workload will have all its tables, and have not: some are on the way."""
-    count, hosts = 0, s.job_hosts[job] & s.up_regions
+    """The set of regions that could hold a workload and will have all its tables, and have not: some are on the way."""
+    found, hosts = 0, s.job_hosts[job] & s.up_regions
     for region in range(s.n_regions):
         if hosts >> region & 1 == 0:
             continue
@@ -121,8 +121,9 @@ def regions_to_come(s, job):
             if not is_there(s, s.read_table[use], region):
                 coming += 1
                 lacking += not is_coming(s, s.read_table[use], region)
-        count += coming > 0 and lacking == 0
-    return count
+        if coming > 0 and lacking == 0:
+            found |= 1 << region
+    return found
 
 
 @kernel

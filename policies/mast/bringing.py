@@ -47,21 +47,27 @@ class _Copies(PlanningPolicy):
         self._coming = {(table, target) for table, _, target, _ in view.transfers}
         self._left = []
         free, found = view.free_by_cluster.copy(), list[Decision]()
-        for job in sorted(view.queue.tolist()):
-            found += self._brought(view, job, free)
+        waiting = [job for job in sorted(view.queue.tolist()) if not view.needs_home(job)]
+        for job in [job for job in waiting if not self._expects(view, job, free)]:
+            found += [] if self._expects(view, job, free) else self._brought(view, job, free)
         return found
+
+    def _expects(self, view: ClusterView, job: int, free: np.ndarray) -> bool:
+        """Modify `free`: what a workload is promised where all that it lacks is on the way; False: that is nowhere."""
+        lacking = {region: self._lacking(view, job, region) for region in self._regions(view, job)}
+        found = [
+            region
+            for region, tables in lacking.items()
+            if tables and all((table, region) in self._coming for table in tables)
+        ]
+        any(take_free(view, free, job, region) for region in found)  # the first that has them
+        return bool(found)
 
     def _brought(self, view: ClusterView, job: int, free: np.ndarray) -> list[Replicate]:
         """Modify `free` and the room: what a workload is promised, and the copies that it takes."""
-        if view.needs_home(job):
-            return []
-        up, tables = set(view.up_regions), view.tables_of(job).tolist()
-        offers = []
-        for region in sorted(up & set(view.hosts_of(job))):
-            lacking = [table for table in tables if not self._is_there(view, table, region)]
-            away = [table for table in lacking if (table, region) not in self._coming]
-            if lacking and not away:
-                return []
+        up, offers = set(view.up_regions), []
+        for region in self._regions(view, job):
+            away = [table for table in self._lacking(view, job, region) if (table, region) not in self._coming]
             if not away or not all(set(view.copies(table)) & up for table in away):
                 continue
             size = sum(int(view.record["replica_size"][table]) for table in away if region not in view.copies(table))
@@ -75,8 +81,15 @@ class _Copies(PlanningPolicy):
         return []
 
     @staticmethod
-    def _is_there(view: ClusterView, table: int, region: int) -> bool:
-        return region in view.copies(table) and region not in view.doomed(table)
+    def _regions(view: ClusterView, job: int) -> list[int]:
+        """Those that are up and could hold a workload."""
+        return sorted(set(view.up_regions) & set(view.hosts_of(job)))
+
+    @staticmethod
+    def _lacking(view: ClusterView, job: int, region: int) -> list[int]:
+        """The tables of a workload that do not lie in a region to stay."""
+        tables = view.tables_of(job).tolist()
+        return [table for table in tables if region not in view.copies(table) or region in view.doomed(table)]
 
     @staticmethod
     def _seconds(view: ClusterView, tables: list[int], region: int) -> float:

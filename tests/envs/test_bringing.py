@@ -10,7 +10,7 @@ import pytest
 
 from clustergym import policies
 from clustergym.envs.geo.geo_window import BRING, candidate_of
-from clustergym.envs.geo.observation import BRING_COLUMN, CANDIDATES, FIRST_OFFER, OFFER, QUEUE
+from clustergym.envs.geo.observation import BRING_COLUMN, CANDIDATES, FIRST_OFFER, OFFER, QUEUE, REGIONS
 from clustergym.simulator.base.decisions import Replicate
 from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.workloads import Workload
@@ -97,6 +97,16 @@ def test_what_is_on_the_way_and_what_is_missing_are_seen():
     assert env.observe()["queue"].reshape(-1, len(QUEUE))[0, column] == np.float32(1 / 3)
     rows = env.observe()["candidates"].reshape(-1, len(CANDIDATES))
     assert rows[:, BRING_COLUMN].sum() == 1.0
+
+
+def test_the_demand_of_a_region_counts_who_waits_for_tables_on_the_way_there():
+    """16 units asked, in the east alone; once `clicks` are on the way half of them in the west, which has 48 GPUs."""
+    env = waits_for_the_east()
+    column = REGIONS.index("demand for its GPUs over them x: x / (1 + x)")
+    shown = lambda: env.observe()["regions"].reshape(-1, len(REGIONS))[:3, column]  # noqa: E731
+    assert shown().tolist() == [np.float32(64 / (64 + 48)), 0.0, 0.0]
+    env.step(act(env, 2, WEST, BRING))
+    assert shown().tolist() == [np.float32(56 / (56 + 48)), np.float32(8 / (8 + 48)), 0.0]
 
 
 def test_the_region_with_the_least_demand_is_offered_where_there_is_one_place():

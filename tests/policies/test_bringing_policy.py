@@ -42,6 +42,16 @@ def test_what_is_on_the_way_is_waited_for_and_nothing_is_brought_where_no_units_
     assert sorted(ends)[2:4] == [3170.0, 3272.0]
 
 
+def test_units_stay_promised_while_tables_are_on_the_way():
+    """`clicks`, 100 GB, come west for one of 16 A100 from 68 to 168 s; of the 16 A100 there none are left at 102.
+
+    So `users`, 200 GB, come south for the next one, until 302 s, and it starts at 306, the next pass.
+    """
+    rows = [([(A100, 32)], [0], 3, 0, 0.0), *[([(A100, 16)], [table], 3, 1, 0.0) for table in (0, 0, 1)]]
+    ends, moved = finished("bring:scheduler=mast,slow=none", rows, [0.0, 0.0, 60.0, 90.0], [6000.0] * 4)
+    assert ends == [6000.0, 6000.0, 6170.0, 6306.0] and moved == 3e11
+
+
 def test_it_plays_to_the_end_over_any_scheduler():
     workload = random_workload(5, jobs=40)
     for word in ("bring", "bring:scheduler=federated,slow=static", "bring:scheduler=random-start"):

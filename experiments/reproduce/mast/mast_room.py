@@ -25,7 +25,7 @@ MOST = 0.7  # of the best baseline, that the bound is to be in the default setti
 DEFAULT = "by default"
 # Who plays in each environment, and whose scheduler the bound has when it is the best.
 PLAYERS: Mapping[str, Mapping[str, str]] = {
-    GEO: dict.fromkeys(("greedy", "greedy:slow=static"), "greedy"),
+    GEO: dict.fromkeys(("greedy:slow=static", "bring:slow=static", "bring:slow=none"), "greedy"),
     DATA_PLACEMENT: dict.fromkeys(("static", "tetris-v2"), "mast"),
 }
 
@@ -53,7 +53,8 @@ CHANGES: Mapping[str, Change] = {
     "no drift": Change(workload={"drift": None}),
     "tables as published": Change(workload={"storage_ratio": None}),
     "links of 5 Gbps": Change(topology={"wan_gbps": "5"}),
-    "links of 0.2 Gbps": Change(topology={"wan_gbps": "0.2"}),
+    "links of 0.5 Gbps": Change(topology={"wan_gbps": "0.5"}),
+    "links of 0.1 Gbps": Change(topology={"wan_gbps": "0.1"}),
 }
 QUICK = (DEFAULT, "tables as published")
 
