@@ -27,7 +27,7 @@ from ...policies.mast.place_search import (
     undo,
     was_refused,
 )
-from ...policies.mast.region_units import IMPORTANCES, LEAVES, PARTS, first_unit, forget_all, lay
+from ...policies.mast.region_units import CHOICES, IMPORTANCES, LEAVES, PARTS, first_unit, forget_all, lay
 from ...simulator.base.codes import FINISHED, HORIZON
 from ...simulator.compiler.jit import entry, kernel
 from ...simulator.jobs.remaining_time import isolated_left_s
@@ -256,9 +256,9 @@ def find_plan(s, r, job, cluster, way):
 @kernel
 def can_start(s, r, job):
     """Modify the negative cache in place: whether a waiting workload has a plan anywhere."""
-    if r.choices[job] == 0:
+    if r.kind[job, CHOICES] == 0:
         return _can_start(s, r, job)
-    for choice in range(r.choices[job]):
+    for choice in range(r.kind[job, CHOICES]):
         choose(r, job, choice)
         if _can_start(s, r, job):
             return True
