@@ -18,7 +18,7 @@ import numpy as np
 from ...policies.mast.copies_on_demand import needs_copies
 from ...policies.mast.global_scheduler import set_levels
 from ...policies.mast.place_search import begin_plan, bid_in, choose, has_room, place_in, refuse, undo, was_refused
-from ...policies.mast.region_units import IMPORTANCES, LEAVES, PARTS, first_unit, forget_all, lay, value
+from ...policies.mast.region_units import CHOICES, IMPORTANCES, LEAVES, PARTS, first_unit, forget_all, lay, value
 from ...simulator.base.codes import FINISHED, HELD, HORIZON, WORD
 from ...simulator.compiler.jit import entry, kernel
 from ...simulator.jobs.remaining_time import isolated_left_s
@@ -242,9 +242,9 @@ def find_plan(s, r, job, cluster, way):
 @kernel
 def can_start(s, r, job, bits):
     """Modify the negative cache in place: whether a waiting workload has a plan anywhere in these regions."""
-    if r.choices[job] == 0:
+    if r.kind[job, CHOICES] == 0:
         return _can_start(s, r, job, bits)
-    for choice in range(r.choices[job]):
+    for choice in range(r.kind[job, CHOICES]):
         choose(r, job, choice)
         if _can_start(s, r, job, bits):
             return True

@@ -16,11 +16,12 @@ from __future__ import annotations
 import math
 
 from ...policies.mast.place_search import BY_RACK, undo
-from ...policies.mast.region_units import FOLLOWS, IMPORTANCES, LEAVES
+from ...policies.mast.region_units import CHOICES, FIRST_CHOICE, FOLLOWS, IMPORTANCES, LEAVES
 from ...simulator.base.codes import HELD, WORD
 from ...simulator.compiler.jit import entry, kernel
 from ...simulator.jobs.remaining_time import expected_end_s, isolated_left_s
 from ...simulator.numerics.bitset import next_member
+from ...simulator.regions.region_starts import speed_on
 from ..window import crowd, observe_size, scaled_time, waiting_candidate
 from .geo_window import (
     IN_PLACE_OF_OTHERS,
@@ -390,10 +391,9 @@ def _describe_place(s, w, offer, job, region, bits, kinds, left_s):
 def _left_on_s(s, r, job):
     """Isolated run time left of a workload on the types of the choice that was looked at last."""
     left_s = isolated_left_s(s, job)
-    if r.choices[job] == 0:
+    if s.n_speeds == 0 or r.kind[job, CHOICES] == 0:
         return left_s
-    first = r.first_choice[job]
-    return left_s * (r.choice_speed[first] / r.choice_speed[first + r.chosen[job]])
+    return left_s * (speed_on(s, job, r.kind[r.kind[job, FIRST_CHOICE]]) / speed_on(s, job, r.kind[job]))
 
 
 @kernel

@@ -27,7 +27,19 @@ from .place_search import (
     undo,
     was_refused,
 )
-from .region_units import ASKED, IMPORTANCES, LEAVES, NONE, PARTS, SPARED, TAKEN, forget_all, release, unit_count
+from .region_units import (
+    ASKED,
+    CHOICES,
+    IMPORTANCES,
+    LEAVES,
+    NONE,
+    PARTS,
+    SPARED,
+    TAKEN,
+    forget_all,
+    release,
+    unit_count,
+)
 from .victims import ANYBODY, NOBODY, STOPS, weigh_up
 
 EXHAUSTIVE, FIRST_FIT = 0, 1
@@ -92,9 +104,9 @@ def first_fit(r, job, kind, need, bits, remembers, now_s):
             return NONE
         r.tried[cluster] = 1
         region = r.cluster_group[cluster] // r.shape[1]
-        if r.choices[job] == 0 and _says_yes(r, job, kind, need, region, cluster, remembers, now_s):
+        if r.kind[job, CHOICES] == 0 and _says_yes(r, job, kind, need, region, cluster, remembers, now_s):
             return region
-        for choice in range(r.choices[job]):
+        for choice in range(r.kind[job, CHOICES]):
             choose(r, job, choice)
             if agrees(r, job, cluster) and _says_yes(r, job, kind, need, region, cluster, remembers, now_s):
                 return region
@@ -174,13 +186,13 @@ def _jointly(r, q, at, now_s):
     Who makes room keeps its types of units.
     """
     job, best, score, chosen = q.job[at], NONE, NO_PLAN, 0
-    for choice in range(max(1, r.choices[job])):
-        if r.choices[job] > 0:
+    for choice in range(max(1, r.kind[job, CHOICES])):
+        if r.kind[job, CHOICES] > 0:
             choose(r, job, choice)
         earlier = _to_make_room(r, q, at, now_s)
         if earlier != NONE and r.score[2] > score:
             best, score, chosen = earlier, r.score[2], choice
-    if r.choices[job] > 0:
+    if r.kind[job, CHOICES] > 0:
         choose(r, job, chosen)
     return best
 

@@ -15,7 +15,9 @@ from ...simulator.base.codes import FREE
 from ...simulator.compiler.jit import entry, kernel
 from .region_units import (
     ASKED,
+    CHOICES,
     CHOSEN,
+    FIRST_CHOICE,
     IMPORTANCES,
     LEAVES,
     LOGGED,
@@ -439,9 +441,8 @@ def load_of(r, region, kind):
 @kernel
 def choose(r, job, choice):
     """Modify `kind` in place: a workload's parts are of the types of one of its choices."""
-    r.chosen[job] = choice
     for part in range(PARTS):
-        r.kind[job, part] = r.choice_kind[r.first_choice[job] + choice, part]
+        r.kind[job, part] = r.kind[r.kind[job, FIRST_CHOICE] + choice, part]
 
 
 @kernel
@@ -453,10 +454,10 @@ def agrees(r, job, cluster):
 @kernel
 def choice_in(r, job, kind):
     """A workload's first choice whose first part is of a type, 0 also where it has none; -1: there is none."""
-    if r.choices[job] == 0:
+    if r.kind[job, CHOICES] == 0:
         return 0 if r.kind[job, 0] == kind else NONE
-    for choice in range(r.choices[job]):
-        if r.choice_kind[r.first_choice[job] + choice, 0] == kind:
+    for choice in range(r.kind[job, CHOICES]):
+        if r.kind[r.kind[job, FIRST_CHOICE] + choice, 0] == kind:
             return choice
     return NONE
 
@@ -464,9 +465,9 @@ def choice_in(r, job, kind):
 @kernel
 def place_in(r, job, kind, need, region, cluster, preempts, now_s):
     """`place` with the first part in a cluster, by the first choice of types with which there is a plan."""
-    if r.choices[job] == 0:
+    if r.kind[job, CHOICES] == 0:
         return place(r, job, kind, need, region, cluster, preempts, now_s)
-    for choice in range(r.choices[job]):
+    for choice in range(r.kind[job, CHOICES]):
         choose(r, job, choice)
         if agrees(r, job, cluster) and place(r, job, kind, need, region, cluster, preempts, now_s):
             return 1
@@ -476,10 +477,10 @@ def place_in(r, job, kind, need, region, cluster, preempts, now_s):
 @kernel
 def bid_in(r, job, kind, need, region, cluster, now_s):
     """`bid` with the first part in a cluster, -1: any, others leaving: the best of all choices of types."""
-    if r.choices[job] == 0:
+    if r.kind[job, CHOICES] == 0:
         return bid(r, job, kind, need, region, cluster, True, now_s)
     score = NO_PLAN
-    for choice in range(r.choices[job]):
+    for choice in range(r.kind[job, CHOICES]):
         choose(r, job, choice)
         if agrees(r, job, cluster):
             score = max(score, bid(r, job, kind, need, region, cluster, True, now_s))
@@ -489,16 +490,16 @@ def bid_in(r, job, kind, need, region, cluster, now_s):
 @kernel
 def award(r, job, kind, need, bits, only, preempts, remembers, now_s):
     """`award_types` for the choice of types that wins: see type_choices.py."""
-    if r.choices[job] == 0:
+    if r.kind[job, CHOICES] == 0:
         return award_types(r, job, kind, need, bits, only, preempts, remembers, now_s)
-    for choice in range(r.choices[job]):
+    for choice in range(r.kind[job, CHOICES]):
         choose(r, job, choice)
         if agrees(r, job, only):
             region = award_types(r, job, kind, need, bits, only, False, remembers, now_s)
             if region != NONE:
                 return region
     best, score = NONE, NO_PLAN
-    for choice in range(r.choices[job] if preempts else 0):
+    for choice in range(r.kind[job, CHOICES] if preempts else 0):
         choose(r, job, choice)
         if agrees(r, job, only) and award_types(r, job, kind, need, bits, only, True, remembers, now_s) != NONE:
             if r.score[1] > score:

@@ -17,6 +17,7 @@ from ...simulator.lifecycle.fault_groups import more_outages
 NONE = -1
 PARTS = 4  # of a workload at most
 IMPORTANCES = 7
+CHOICES, FIRST_CHOICE = 4, 5  # of a row of `RegionUnits.kind`, after the types: how many choices, the row of the first
 NEVER = 2**62  # units that nobody asks
 # Places in `RegionUnits.count`; FOLLOWS: 1: all that was laid is of one run, so that only changes need be laid.
 TAKEN, LEAVES, LOGGED, LOGGED_UNITS, ASKED, SPARED, CHOSEN, FOLLOWS = 0, 1, 2, 3, 4, 5, 6, 7
@@ -38,10 +39,6 @@ class RegionUnits(NamedTuple):
     machine_unit: Any  # (M + 1,)
     machine_rack: Any  # (M,)
     unit_machine: Any  # (U,)
-    choices: Any  # (J,), see type_choices.py: in how many ways the types of its parts can be chosen; 0: they are `kind`
-    first_choice: Any  # (J,)
-    choice_kind: Any  # (V, 4)
-    choice_speed: Any  # float64 (V,)
 
     owner: Any  # (U,), a slot, FREE or DOWN
     next_unit: Any  # (U,), of the same slot, -1 after the last
@@ -61,8 +58,7 @@ class RegionUnits(NamedTuple):
     laid_s: Any  # float64 (J,), when what it holds was taken over from the record last
     refused: Any  # (R x T + C, 7), negative cache: by group and level, or by cluster and level, so many units fail
 
-    kind: Any  # (J, 4), types of the parts, -1 after the last: those of the choice that was looked at last
-    chosen: Any  # (J,), which choice that is
+    kind: Any  # (J + V, 6), `TypeChoices.rows`: types of the parts, those of the choice that was looked at last
     part_cluster: Any  # (J, 4), where the parts of those lie that were placed
     taken: Any  # (U,), units of the plan, part by part
     leaving: Any  # (U,), workloads that leave

@@ -70,7 +70,6 @@ def lay_regions(hardware: Hardware, workloads: int, choices: TypeChoices | None 
         **dict.fromkeys(("log_job", "log_cluster", "log_end", "log_unit"), (units,)),
         **dict.fromkeys(("cluster", "units", "head", "tail"), (slots,)),
         **dict.fromkeys(("spare", "running", "tried"), (clusters,)),
-        "chosen": (workloads,),
         "free": (machines,),
         "room": (racks,),
         "held": (clusters, LEVELS),
@@ -97,11 +96,7 @@ def lay_regions(hardware: Hardware, workloads: int, choices: TypeChoices | None 
         start_s=np.zeros(workloads),
         laid_s=np.zeros(workloads),
         score=np.zeros(3),
-        choices=np.zeros(workloads, np.int64) if choices is None else choices.count,
-        first_choice=np.zeros(workloads, np.int64) if choices is None else choices.first,
-        choice_kind=np.zeros((1, PARTS), np.int64) if choices is None else choices.kind,
-        choice_speed=np.ones(1) if choices is None else choices.speed,
-        kind=np.full((workloads, PARTS), -1, np.int64) if choices is None else choices.own.copy(),
+        kind=TypeChoices.none(workloads) if choices is None else choices.rows(),
         **arrays,
     )
     kernels.vacate(found)
@@ -229,7 +224,7 @@ class RegionalScheduler:
         bits = (1 << self.hardware.regions) - 1 if region == ANY else 1 << region
         if cluster != ANY:
             bits &= 1 << int(self.hardware.region[cluster])
-        self._kind[job], self._need[job] = -1, 0
+        self._kind[job, :PARTS], self._need[job] = -1, 0
         for part, (kind, units) in enumerate(parts):
             self._kind[job, part], self._need[job, part] = kind, units
         r.importance[job] = LEVELS - 1 - level

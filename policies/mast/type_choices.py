@@ -26,7 +26,6 @@ class TypeChoices:
         count: (J,), how many choices each has; 0: its types are its `own`.
         first: (J,), its first choice; they follow each other, the fastest first, then by types.
         kind: (V, 4), types of the parts, -1 after the last.
-        speed: float64 (V,), of the slowest GPUs.
     """
 
     own: np.ndarray
@@ -34,7 +33,6 @@ class TypeChoices:
     count: np.ndarray
     first: np.ndarray
     kind: np.ndarray
-    speed: np.ndarray
 
     @classmethod
     def of(cls, view: ClusterView) -> TypeChoices:
@@ -47,7 +45,6 @@ class TypeChoices:
         jobs, cpu = len(demands), len(demands.gpu_types) - 1
         count, first = np.zeros((2, jobs), np.int64)
         kinds: list[tuple[int, ...]] = [(NO_TYPE,) * MOST_PARTS]
-        speed: list[float] = [1.0]
         (rows,) = np.nonzero(demands.chooses)
         keys = np.concatenate([demands.accepts[rows], speeds[rows]], axis=1)
         _, example, index = np.unique(keys, axis=0, return_index=True, return_inverse=True)
@@ -59,9 +56,24 @@ class TypeChoices:
             same = rows[index.ravel() == number]
             count[same], first[same] = len(found), len(kinds)
             kinds += [(*own, *[NO_TYPE] * (MOST_PARTS - len(own))) for _, own in found]
-            speed += [-slowness for slowness, _ in found]
         own = np.array(demands.part_type, np.int64)
-        return cls(own, demands.part_units, count, first, np.array(kinds, np.int64), np.array(speed))
+        return cls(own, demands.part_units, count, first, np.array(kinds, np.int64))
+
+    def rows(self) -> np.ndarray:
+        """For kernels, int64 (J + V, 6): of each workload its types, how many choices it has, and the row of its first.
+
+        The rows of choices, of which only the types mean something, follow those of workloads.
+        """
+        jobs = len(self.own)
+        own = np.column_stack([self.own, self.count, jobs + self.first])
+        return np.concatenate([own, np.column_stack([self.kind, np.zeros((len(self.kind), 2), np.int64)])])
+
+    @staticmethod
+    def none(jobs: int) -> np.ndarray:
+        """`rows` of so many workloads without choice whose types are to be written."""
+        found = np.zeros((jobs, MOST_PARTS + 2), np.int64)
+        found[:, :MOST_PARTS] = NO_TYPE
+        return found
 
     def types(self, job: int) -> list[list[int]]:
         """The types of a workload's parts by choice, the fastest first."""

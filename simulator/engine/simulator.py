@@ -99,15 +99,13 @@ class Simulator(Stops):
         self.topology = Topology.load(config.topology)
         self.rule = rule or FIRST_COME
         self.semantics = config.semantics
-        self.estimates = config.estimates
-        self.sharing = config.sharing
+        self.estimates, self.sharing = config.estimates, config.sharing
         self.network = on_topology(load_network(config.network, self.semantics.duration), self.topology)
         self.pace: Pace | None = getattr(self.network, "pace", None) if config.pace is None else config.pace
         self.config = replace(config, topology=self.topology, network=self.network)
         self._check_kinds()
         self._check_rule(self.rule)
-        self._outages = config.outages(self.topology)
-        self._speeds = config.unit_speeds(self.topology)
+        self._outages, self._speeds = config.outages(self.topology), config.unit_speeds(self.topology)
         self.view = ClusterView(self)
         self.workload: Workload
         self.capacity = Capacity(0, 0)

@@ -101,15 +101,15 @@ def takes_units(s, job, units):
 
 @kernel
 def speed_on(s, job, kind):
-    """How fast a workload iterates with parts of types kind[job]: as its slowest GPUs; without any, as its machines.
+    """How fast a workload iterates with parts of these types: as its slowest GPUs; without any, as its machines.
 
-    `kind`: int64 (J, 4), -1 after the last part.
+    `kind`: int64, the types, part by part; what follows the last part is not looked at.
     """
     machines = s.gpu_units[job] == 0
     slowest = math.inf
     for part in range(s.part_units.shape[1]):
-        if s.part_units[job, part] > 0 and (machines or kind[job, part] != s.cpu_type):
-            slowest = min(slowest, s.type_speed[s.speed_row[job], kind[job, part]])
+        if s.part_units[job, part] > 0 and (machines or kind[part] != s.cpu_type):
+            slowest = min(slowest, s.type_speed[s.speed_row[job], kind[part]])
     return slowest
 
 
@@ -178,7 +178,7 @@ def enter_region(s, job):
             meter_units(s, s.job_region[job], s.part_type[job, part], units)
             place += units
     if s.n_speeds > 0:
-        s.compute_iteration_s[job] = s.own_iteration_s[job] / speed_on(s, job, s.part_type)
+        s.compute_iteration_s[job] = s.own_iteration_s[job] / speed_on(s, job, s.part_type[job])
     begin_reading(s, job)
 
 
