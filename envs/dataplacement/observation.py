@@ -16,7 +16,7 @@ import numpy as np
 
 from ...simulator.warehouse.warehouse import HIGH_LEVELS
 from ..python_step import PythonStepInterface, crowd
-from .review import DONE, LEAVE, PlacementReview, candidate_at
+from .review import DONE, FIRST_REGION, KINDS, LEAVE, PlacementReview
 
 CLUSTER = (
     "time since the first arrival",
@@ -293,23 +293,23 @@ def _observe_candidates(sight: Sight, rows: np.ndarray) -> None:
     regions, kinds = np.nonzero(day.legal())
     if len(regions) == 0:
         return
-    at, columns = candidate_at(regions, kinds), np.array(COLUMN_OF_KIND)[kinds]
+    at, columns = FIRST_REGION + len(KINDS) * regions + kinds, np.array(COLUMN_OF_KIND)[kinds]
     rows[at, LEGAL] = rows[at, columns] = 1.0
-    _observe_worth(sight, regions, columns, rows, at)
+    for column, values in enumerate(_worth(sight, regions, kinds), CHANGE):
+        rows[at, column] = values
 
 
-def _observe_worth(
-    sight: Sight, regions: np.ndarray, columns: np.ndarray, rows: np.ndarray, at: np.ndarray
-) -> None:
-    """Write what decisions about the offered table come to, in rows `at`, by the columns from CHANGE on."""
+def _worth(sight: Sight, regions: np.ndarray, kinds: np.ndarray) -> tuple[np.ndarray, ...]:
+    """What decisions about the offered table come to, (n,), by the columns from CHANGE on."""
     day, s = sight.day, sight.day.simulator.plain.record
+    columns = np.array(COLUMN_OF_KIND)[kinds]
     change, keeps = day.placement.changes(day.offered)
     is_home = columns == IS_HOME
     change, keeps = np.where(is_home, change[regions], 0.0), np.where(is_home, keeps[regions], True)
-    size = day.sizes[regions, (at - candidate_at(regions, 0))].astype(np.float64)
+    size = day.sizes[regions, kinds].astype(np.float64)
     room = (s["storage_bytes"][regions] - s["stored_bytes"][regions]).astype(np.float64)
     came, found, left, lost, served = _readers_after(sight, regions, columns)
-    shown = (
+    return (
         0.5 + 0.5 * change / (np.abs(change) + SLIGHT_CHANGE * sight.first_cost + 1e-12),
         keeps,
         parts(size, room),
@@ -320,8 +320,6 @@ def _observe_worth(
         parts(lost, day.high_hours),
         crowd(served),
     )
-    for column, values in enumerate(shown, CHANGE):
-        rows[at, column] = values
 
 
 def _readers_after(sight: Sight, regions: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, ...]:

@@ -15,7 +15,7 @@ from functools import cache
 
 import numpy as np
 
-from ...policies.mast.copies_on_demand import needs_copies
+from ...policies.mast.copies_needed import needs_copies
 from ...policies.mast.global_scheduler import set_levels
 from ...policies.mast.place_search import begin_plan, bid, has_room, place, refuse, undo, was_refused
 from ...policies.mast.region_units import IMPORTANCES, LEAVES, PARTS, first_unit, forget_all, lay, value
@@ -328,7 +328,7 @@ def something_comes(s):
 
 @kernel
 def begin_window(s, w, r, g):
-    """Modify `w`, the regions and the ranking in place: who is shown, after `look_around`; nothing but to hold is legal.
+    """Modify `w`, the regions and the ranking in place: who is shown, after `look_around`; only to hold is legal yet.
 
     `g.spare` says of those who are shown, but for the one in focus, whether they have a plan.
     """

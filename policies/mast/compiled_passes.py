@@ -14,7 +14,7 @@ from ...simulator.compiler.jit import kernel
 from ...simulator.lifecycle import lifecycle
 from ..passes.starts import start
 from .auction import LENGTH, auction, lay_queue, units_of
-from .copies_on_demand import needs_copies
+from .copies_needed import needs_copies
 from .global_scheduler import rank
 from .region_units import ASKED, FOLLOWS, LEAVES, NONE, SPARED, begin_scan, lay
 

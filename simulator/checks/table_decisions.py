@@ -36,7 +36,8 @@ class TableState:
 
     Attributes:
         home, target: its home, and where that moves; -1: it stays.
-        wanted, complete, copies, doomed: sets of regions: where it is to lie, and whole; where it lies, and not for long.
+        wanted, complete, copies, doomed: sets of regions: where it is to lie, and whole; where it lies,
+            and where not for long.
         size, replica_size: bytes of all of it, and of the partitions that are read.
         up: set of the regions that have not failed.
         missing: by region, bytes of it that are neither there nor on the way.
