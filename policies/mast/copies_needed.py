@@ -6,7 +6,7 @@ from ...simulator.regions.wan import transfer_to
 
 @kernel
 def needs_copies(s, job):
-    """Whether `copies_on_demand.on_demand` may decide anything for a job that no region can run now; if not, it surely does not.
+    """Whether `on_demand` may decide anything for a job that no region can run now; if not, it surely does not.
 
     It does not where all that the job reads is on the way to one region, nor where no region could get it.
     """
