@@ -15,7 +15,7 @@ from functools import cache
 
 import numpy as np
 
-from ...policies.mast.copies_on_demand import needs_copies
+from ...policies.mast.copies_needed import needs_copies
 from ...policies.mast.global_scheduler import set_levels
 from ...policies.mast.place_search import begin_plan, bid_in, choose, has_room, place_in, refuse, undo, was_refused
 from ...policies.mast.region_units import CHOICES, IMPORTANCES, LEAVES, PARTS, first_unit, forget_all, lay, value
@@ -44,8 +44,8 @@ def kinds_of(clusters: int, brings: int) -> int:
 def window_dtype() -> np.dtype:
     """One window; the arrays have room for the largest number of slots."""
     candidates = 1 + kinds_of(MAX_CLUSTERS, MAX_BRINGS) * MAX_SLOTS
-    own = ("clusters", "brings", "region_slots", "any_leaves", "guided_job", "guided_cluster", "guided_way", "homeless")
-    own += ("is_first", "is_through")  # the instant is the first of the episode; the agent is through with it
+    own = ["clusters", "brings", "region_slots", "any_leaves", "guided_job", "guided_cluster", "guided_way", "homeless"]
+    own += ["is_first", "is_through"]  # the instant is the first of the episode; the agent is through with it
     return np.dtype(
         [
             *common_fields(),
@@ -339,7 +339,7 @@ def something_comes(s):
 
 @kernel
 def begin_window(s, w, r, g):
-    """Modify `w`, the regions and the ranking in place: who is shown, after `look_around`; legal is only to hold.
+    """Modify `w`, the regions and the ranking in place: who is shown, after `look_around`; only to hold is legal yet.
 
     `g.spare` says of those who are shown, but for the one in focus, whether they have a plan.
     """

@@ -14,7 +14,7 @@ from ...simulator.compiler.jit import kernel
 from ...simulator.lifecycle import lifecycle
 from ..passes.starts import start
 from .auction import LENGTH, auction, lay_queue, units_of
-from .copies_on_demand import needs_copies
+from .copies_needed import needs_copies
 from .global_scheduler import rank
 from .region_units import ASKED, FOLLOWS, LEAVES, NONE, SPARED, begin_scan, lay
 
@@ -36,7 +36,8 @@ class Placed(NamedTuple):
 
 def lay_placed(workloads: int) -> Placed:
     """The arrays for so many workloads."""
-    return Placed(*(np.zeros(workloads, np.int64) for _ in range(4)), count=np.zeros(3, np.int64))
+    first, last, after, place = np.zeros((4, workloads), np.int64)
+    return Placed(first, last, after, place, np.zeros(3, np.int64))
 
 
 @kernel

@@ -19,46 +19,9 @@ from functools import cached_property
 import numpy as np
 
 from ...simulator.base.decisions import Drop, Move, Replicate
-from ...simulator.compiler.jit import kernel
 from ...simulator.engine.view import ClusterView
-from ...simulator.regions.region_starts import needs_home
-from ...simulator.regions.wan import transfer_to
 
 TableDecision = Replicate | Move | Drop
-
-
-@kernel
-def needs_copies(s, job):
-    """Whether `on_demand` may decide anything for a job that no region can run now; if not, it surely does not.
-
-    It does not where all that the job reads is on the way to one region, nor where no region could get it.
-    """
-    first = s.first_read[job]
-    if needs_home(s, job):
-        for use in range(first, first + s.n_reads[job]):
-            if s.table_target[s.read_table[use]] >= 0:
-                return False
-        return True
-    waits, lacks = False, False
-    hosts = s.job_hosts[job] & s.up_regions
-    for region in range(s.n_regions):
-        if hosts >> region & 1:
-            missing, size = 0, 0
-            for use in range(first, first + s.n_reads[job]):
-                table = s.read_table[use]
-                copies = s.table_copies[table]
-                if (copies & ~s.table_doomed[table]) >> region & 1 or transfer_to(s, table, region) >= 0:
-                    continue
-                if copies & s.up_regions == 0:
-                    missing = -1
-                    break
-                missing += 1
-                size += 0 if copies >> region & 1 else s.replica_size[table]
-            if missing > 0 and size == 0:
-                return True  # copies that are about to be deleted may stay
-            waits |= missing == 0 and s.stored_bytes[region] <= s.storage_bytes[region]
-            lacks |= missing > 0
-    return lacks and not waits
 
 
 def lacking(view: ClusterView) -> list[int]:
@@ -144,12 +107,20 @@ class _Storage:
 
     def _load(self, job: int, region: int) -> float:
         """Units of the types that a job's first part accepts that are not free in a region, over all there."""
+        free, units = self._units[:, region]
+        fits = self.view.record["part_accepts"][job, 0] >> np.arange(len(free)) & 1 == 1
+        return 1.0 - float(free[fits].sum()) / max(float(units[fits].sum()), 1.0)
+
+    @cached_property
+    def _units(self) -> np.ndarray:
+        """Units that are free, and that are there, by region and type, int64 (2, regions, types)."""
         s = self.view.record
         clusters = int(s["n_clusters"])
-        fits = s["part_accepts"][job, 0] >> s["cluster_type"][:clusters] & 1 == 1
-        there = (s["cluster_region"][:clusters] == region) & fits
-        units = float(s["cluster_gpus"][:clusters][there].sum())
-        return 1.0 - float(s["cluster_free"][:clusters][there].sum()) / max(units, 1.0)
+        region, kind = s["cluster_region"][:clusters], s["cluster_type"][:clusters]
+        found = np.zeros((2, int(s["n_regions"]), int(s["n_types"]) + 1), np.int64)  # the last: of types nobody asks
+        np.add.at(found[0], (region, kind), s["cluster_free"][:clusters])
+        np.add.at(found[1], (region, kind), s["cluster_gpus"][:clusters])
+        return found
 
     @cached_property
     def _settled(self) -> set[int]:
