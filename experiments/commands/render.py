@@ -61,9 +61,7 @@ def render(
     ] = "error",
     set_: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set", metavar="KEY=VALUE...", help="An option of the simulated cluster; several, or repeated."
-        ),
+        typer.Option("--set", metavar="KEY=VALUE...", help="An option of the simulated cluster; several, or repeated."),
     ] = None,
     seed: Seed = 0,
     frames: Annotated[

@@ -42,7 +42,15 @@ NEVER = 1e9
 
 
 def laid(
-    rows, arrival_s=None, duration_s=1000.0, failures=None, every_s=math.inf, rule=None, topology=None, lag=None, **changes
+    rows,
+    arrival_s=None,
+    duration_s=1000.0,
+    failures=None,
+    every_s=math.inf,
+    rule=None,
+    topology=None,
+    lag=None,
+    **changes,
 ):
     """A simulator at its first decision point; `rows` as `geo_small.demands` has them."""
     geo = geo_small.demands(rows, **changes)
