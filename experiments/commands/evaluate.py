@@ -77,8 +77,8 @@ Assignments = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE...",
-        help="An option of the simulated cluster, window=START/END, or in regions by=level|tenant|region|copy; several, "
-        "or repeated.",
+        help="An option of the simulated cluster, window=START/END, or in regions by=level|tenant|region|copy; "
+        "several, or repeated.",
     ),
 ]
 Logdir = Annotated[
