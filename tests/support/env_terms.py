@@ -239,6 +239,7 @@ TERMS: dict[str, Terms] = {
                 "copy_time": "published",
                 "copy_order": "urgent",
             },
+            "replicas that lag": {"workload": geo_small.fresh_workload(16), "replica_lag_s": 500.0},
             "another slow half": {
                 "workload": geo_small.random_workload(12, jobs=60),
                 "tables": "tetris-v2",
