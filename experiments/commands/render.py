@@ -42,6 +42,12 @@ To = Annotated[
 ]
 
 
+Options = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE...", help="An option of the simulated cluster; several, or repeated."),
+]
+
+
 def render(
     env: Annotated[str, typer.Argument(metavar="ENV", help="Environment: its id or short name (Delay).")],
     policy: Annotated[str, typer.Option("--policy", metavar="NAME", help="Policy with parameters.")],
@@ -59,10 +65,7 @@ def render(
     oversize: Annotated[
         str, typer.Option("--oversize", metavar="error|drop|cap", help="Jobs larger than the cluster.")
     ] = "error",
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE...", help="An option of the simulated cluster; several, or repeated."),
-    ] = None,
+    set_: Options = None,
     seed: Seed = 0,
     frames: Annotated[
         int, typer.Option("--frames", min=1, max=1000, help="At most so many frames, evenly among decision points.")

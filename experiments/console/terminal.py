@@ -10,7 +10,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -122,7 +122,10 @@ def say(text: object) -> None:
 
 @contextmanager
 def warnings_on_one_line(quiet: bool) -> Iterator[None]:
-    """Warnings inside are one line each on stderr, the same one once; none of them if `quiet`."""
+    """Warnings inside are one line each on stderr, the same one once.
+
+    If `quiet`, none of them are, nor what is being compiled.
+    """
     said: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
@@ -133,7 +136,7 @@ def warnings_on_one_line(quiet: bool) -> Iterator[None]:
     from ...simulator.base.said_once import SettingWarning
     from ...simulator.jobs.workload import WorkloadWarning
 
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), told_by(lambda text: None) if quiet else nullcontext():
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", WorkloadWarning)
         warnings.simplefilter("always", SettingWarning)

@@ -43,3 +43,10 @@ def test_interference_is_a_word_or_has_a_matrix():
         assert f"interference = {value!r}: expected a word" in refused("Sharing", interference=value)
     for value in ("x", [1], -1):
         assert f"memory_gb = {value!r}: expected GiB > 0" in refused("Sharing", memory_gb=value)
+
+
+def test_what_is_known_is_listed_once_each():
+    with pytest.raises(InputError) as refusal:
+        gymnasium.make("clustergym/Geo-v0", prize="synthetic")
+    known = str(refusal.value).partition("known: ")[2].partition(" and ")[0].split(", ")
+    assert "copy_time" in known and len(known) == len(set(known))

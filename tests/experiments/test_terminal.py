@@ -7,7 +7,7 @@ import time
 from rich.text import Text
 
 from clustergym.experiments.cli import run
-from clustergym.experiments.console.terminal import out, plain_table, progress, shown
+from clustergym.experiments.console.terminal import out, plain_table, progress, shown, warnings_on_one_line
 from clustergym.simulator.compiler import compile_messages
 
 TRACE = "job_id,arrival_s,gpus,duration_s\na,0,1,5\n"
@@ -58,3 +58,11 @@ def test_quiet_says_nothing_of_compiling(capsys, monkeypatch):
                 time.sleep(0.01)
                 said += capsys.readouterr().err
         assert ("compiling" in said) == says
+
+
+def test_quiet_says_nothing_of_compiling_before_anything_is_played(capsys):
+    """As where a setting is opened, or an agent is loaded; without `quiet` it is said."""
+    for quiet in (True, False):
+        with warnings_on_one_line(quiet):
+            compile_messages._tellers[-1].say(f"compiling while quiet is {quiet}", 1.0)
+    assert capsys.readouterr().err == "clustergym: compiling while quiet is False (once) ...\n"

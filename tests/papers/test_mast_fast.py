@@ -59,6 +59,25 @@ def test_more_is_allocated_where_more_is_asked(rows):
     assert rows["the same in the trace that asks least"].ours <= asked
 
 
+def test_the_table_of_loads_and_quotas_has_every_combination_and_says_the_most_of_each(tmp_path):
+    """More quota lets more be stopped for others, at a load that asks for more than there is."""
+    found = mast_fast_path.quotas(Options(cache=tmp_path, quick=True, quiet=True, orders=1)).rows
+    told = {row.quantity: row.ours for row in found}
+    names = [
+        f"load {load:g}, quotas x {factor:g}: "
+        for load in mast_fast_path.QUOTA_LOADS
+        for factor in mast_fast_path.QUOTA_FACTORS
+    ]
+    for what, most in (
+        ("preemptions a workload, mast", "most preemptions a workload of all, mast"),
+        ("GPUs allocated, mast", "most GPUs allocated of all, mast"),
+        ("worst hour of high priority, federated", "highest worst hour of all, federated"),
+    ):
+        assert told[most] == max(told[name + what] for name in names)
+    what = "preemptions a workload, mast"
+    assert told[f"load 2, quotas x 3: {what}"] > told[f"load 1.1, quotas x 1: {what}"]
+
+
 def test_high_priority_holds_more_where_level_3_is_of_it(rows):
     for name in ("mast", "federated"):
         words = f"GPUs held by high priority where that is most, {name}"

@@ -43,7 +43,7 @@ def test_the_sweep_has_every_figure_at_every_point_and_says_which_points_have_al
     points: dict[str, list] = {}
     for row in found.rows[:-1]:
         points.setdefault(row.quantity.split(":")[0], []).append(row)
-    assert next(iter(points)) == str(mast_families.USUAL) and len(points) == 4
+    assert next(iter(points)) == str(mast_families.USUAL) and len(points) == 5
     assert all(len(rows) == 8 for rows in points.values())
     whole = [point for point, rows in points.items() if all(row.ok is not False for row in rows)]
     assert found.rows[-1].ours == len(whole)

@@ -70,19 +70,21 @@ def test_schedulers_and_tetris_keep_what_holds_in_regions(seed, word):
     rng = np.random.default_rng(seed)
     simulator, workload = drawn_days(rng)
     simulator.reset(open_workload(workload, seed=seed), seed)
-    view, policy = simulator.view, make(word)
+    view, policy, starts = simulator.view, make(word), 0
     for _ in range(400):
         if simulator.ended:
             break
         while not isinstance(decision := simulator.ask(policy), Advance):
             simulator.apply(decision)
             if isinstance(decision, Start):
+                starts += 1
                 region, tables = view.region_of(decision.job), view.tables_of(decision.job).tolist()
                 assert all(region in view.copies(table) for table in tables)
                 assert not view.needs_home(decision.job) or all(view.home(table) == region for table in tables)
         check_regions(simulator)
         simulator.advance()
     check_regions(simulator)
+    assert starts > 5
 
 
 @calm(10)

@@ -244,6 +244,7 @@ TERMS: dict[str, Terms] = {
                 "copy_order": "urgent",
             },
             "several types": {"workload": geo_small.choosing_workload(14, jobs=60), "speeds": UNIT_SPEEDS},
+            "replicas that lag": {"workload": geo_small.fresh_workload(16), "replica_lag_s": 500.0},
             "another slow half": {
                 "workload": geo_small.random_workload(12, jobs=60),
                 "tables": "tetris-v2",

@@ -160,3 +160,10 @@ def random_workload(seed: int, jobs: int = 40, span_s: float = 3600.0, mean_s: f
     arrival_s = np.sort(rng.integers(0, int(span_s), jobs)).astype(np.float64)
     duration_s = np.ceil(rng.exponential(mean_s, jobs))
     return Workload.from_arrays("random", arrival_s, geo.units, duration_s, tenant=tenants(geo)).with_geo(geo)
+
+
+def fresh_workload(seed: int) -> Workload:
+    """The same, the four highest levels with fresh data."""
+    workload = random_workload(seed)
+    assert workload.geo is not None
+    return workload.with_geo(replace(workload.geo, fresh=workload.geo.level < 4))
