@@ -10,7 +10,7 @@ from ..step import advance
 
 @entry
 def simulate(states, row, r, g, q, p, round_s):
-    """Modify a record and the scheduler's arrays in place: workloads are placed, and the clock goes on, until tables are due.
+    """Modify a record and the scheduler's arrays in place: until tables are due, workloads are placed and time passes.
 
     Args:
         states: records (n,); row: which.

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...simulator.warehouse.warehouse import HIGH_LEVELS
 from ..python_step import PythonStepInterface, crowd
-from .review import DONE, LEAVE, PlacementReview, candidate_at
+from .review import DONE, FIRST_REGION, KINDS, LEAVE, PlacementReview
 
 CLUSTER = (
     "time since the first arrival",
@@ -107,12 +107,9 @@ class Sight:
     Attributes:
         first_cost: of Figure 4, where the tables were at the beginning.
         decisions: that the run had made.
-        high_hours: GPU-hours of high-priority readers of all tables, > 0.
-        lacks: int64 (readers, regions), tables that known readers have not there; waiting_lacks: of the queue.
-        runs: bool (readers, regions), where known readers have tables and hardware.
+        runs: bool (readers, regions), where known readers have tables and hardware; able: bool (readers,), somewhere.
         stranded: bool (waiting,), jobs of the queue that no region can run.
-        readers, unable, waiting: int64 (tables,), known readers, those of them that no region can run, and jobs of the
-            queue.
+        unable: int64 (tables,), known readers that no region can run.
         gains: float64 (tables,), what the best move of each by itself would take off the cost.
         load: float64 (regions,), demand over supply of high-priority GPU-hours; load_of_all: of all.
     """
@@ -120,16 +117,11 @@ class Sight:
     def __init__(self, day: PlacementReview, first_cost: float) -> None:
         self.day, self.first_cost, ledger = day, first_cost, day.placement.ledger
         self.decisions = int(day.simulator.plain.record["decisions"])
-        tables = len(day.order)
-        self.high_hours = max(float(day.known.hours.sum()), 1e-9)
-        self.lacks = day.known.missing(day.copies)
-        self.runs = (self.lacks == 0) & day.known.fits
-        self.waiting_lacks = day.waiting.missing(day.copies)
-        self.stranded = ~((self.waiting_lacks == 0) & day.waiting.fits).any(axis=1)
+        lacks, waiting_lacks = day.lacks
+        self.runs = (lacks == 0) & day.known.fits
+        self.stranded = ~((waiting_lacks == 0) & day.waiting.fits).any(axis=1)
         self.able = self.runs.any(axis=1)
-        self.readers = day.known.count(tables)
-        self.unable = day.known.count(tables, ~self.able)
-        self.waiting = day.waiting.count(tables)
+        self.unable = day.known.count(len(day.order), ~self.able)
         self.gains = day.placement.best_moves()
         supply = np.maximum(ledger.supply.sum(axis=1), 1)
         self.load = ledger.demand[:, :, :HIGH_LEVELS].sum(axis=(1, 2)) / supply
@@ -175,8 +167,8 @@ def part(value: float, whole: float) -> float:
 
 def parts(values: np.ndarray, wholes: Any) -> np.ndarray:
     """`part` of arrays."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(wholes > 0, np.minimum(1.0, values / wholes), values > 0)
+    there = np.greater(wholes, 0)
+    return np.where(there, np.minimum(1.0, values / np.where(there, wholes, 1)), values > 0)
 
 
 def _observe_clock(look: PythonStepInterface, shown: np.ndarray) -> None:
@@ -198,7 +190,7 @@ def _observe_tables(look: PythonStepInterface, sight: Sight, shown: np.ndarray) 
     shown[9] = cost / max(cost + sight.first_cost, 1e-12)
     shown[10] = part(float(ledger.remote[0]), float(max(1, ledger.total.sum())))
     shown[11] = part(float(ledger.met[0]), float(max(1, ledger.met_by.sum())))
-    shown[12] = part(float(day.known.hours[sight.able].sum()), sight.high_hours)
+    shown[12] = part(float(day.known.hours[sight.able].sum()), day.high_hours)
     shown[13] = ratio(float(sight.load.max()))
     shown[14] = part(float(s["stored_bytes"][:n].sum()), float(s["storage_bytes"][:n].sum()))
     shown[15] = crowd(int(s["n_transfers"]))
@@ -210,13 +202,13 @@ def _observe_queue(sight: Sight, rows: np.ndarray) -> None:
     following = day.order[day.place :]
     tables = np.concatenate([[day.offered], following[following != day.offered]])[: len(rows)]
     shown, named = rows[: len(tables)], tables.tolist()
-    readers = sight.readers[tables]
+    readers = day.readers[tables]
     shown[:] = [_row_of_day(sight, table) for table in named]
     shown[:, 6] = day.copies[tables].mean(axis=1)
     shown[:, 7] = s["table_target"][tables] >= 0
     shown[:, 8] = parts(sight.gains[tables], sight.first_cost)
     shown[:, 9] = sight.unable[tables] / np.maximum(readers, 1)
-    shown[:, 10] = crowd(sight.waiting[tables])
+    shown[:, 10] = crowd(day.waiting_readers[tables])
     shown[:, 11] = [_few(len(day.decided.get(table, ()))) for table in named]
 
 
@@ -231,7 +223,7 @@ def _row_of_day(sight: Sight, table: int) -> list[float]:
             part(float(ledger.size[table]), float(ledger.size.sum())),
             crowd(len(hours)),
             part(float(day.read_bytes[table]), float(day.read_bytes.sum())),
-            part(float(hours.sum()), sight.high_hours),
+            part(float(hours.sum()), day.high_hours),
             *[0.0] * 6,
         ]
     return day.rows[table]
@@ -252,8 +244,8 @@ def _observe_copies(look: PythonStepInterface, sight: Sight, rows: np.ndarray) -
             bytes_read(left),
             moves,
             float(source is None),
-            crowd(int(sight.readers[table])),
-            crowd(int(sight.waiting[table])),
+            crowd(int(sight.day.readers[table])),
+            crowd(int(sight.day.waiting_readers[table])),
         ]
 
 
@@ -301,35 +293,33 @@ def _observe_candidates(sight: Sight, rows: np.ndarray) -> None:
     regions, kinds = np.nonzero(day.legal())
     if len(regions) == 0:
         return
-    at, columns = candidate_at(regions, kinds), np.array(COLUMN_OF_KIND)[kinds]
+    at, columns = FIRST_REGION + len(KINDS) * regions + kinds, np.array(COLUMN_OF_KIND)[kinds]
     rows[at, LEGAL] = rows[at, columns] = 1.0
-    _observe_worth(sight, regions, columns, rows, at)
+    for column, values in enumerate(_worth(sight, regions, kinds), CHANGE):
+        rows[at, column] = values
 
 
-def _observe_worth(
-    sight: Sight, regions: np.ndarray, columns: np.ndarray, rows: np.ndarray, at: np.ndarray
-) -> None:
-    """Write what decisions about the offered table come to, in rows `at`, by the columns from CHANGE on."""
+def _worth(sight: Sight, regions: np.ndarray, kinds: np.ndarray) -> tuple[np.ndarray, ...]:
+    """What decisions about the offered table come to, (n,), by the columns from CHANGE on."""
     day, s = sight.day, sight.day.simulator.plain.record
+    columns = np.array(COLUMN_OF_KIND)[kinds]
     change, keeps = day.placement.changes(day.offered)
     is_home = columns == IS_HOME
     change, keeps = np.where(is_home, change[regions], 0.0), np.where(is_home, keeps[regions], True)
-    size = day.sizes[regions, (at - candidate_at(regions, 0))].astype(np.float64)
+    size = day.sizes[regions, kinds].astype(np.float64)
     room = (s["storage_bytes"][regions] - s["stored_bytes"][regions]).astype(np.float64)
     came, found, left, lost, served = _readers_after(sight, regions, columns)
-    shown = (
+    return (
         0.5 + 0.5 * change / (np.abs(change) + SLIGHT_CHANGE * sight.first_cost + 1e-12),
         keeps,
         parts(size, room),
         parts(size, day.quota_bytes - day.spent_bytes),
         crowd(came),
-        parts(found, sight.high_hours),
+        parts(found, day.high_hours),
         crowd(left),
-        parts(lost, sight.high_hours),
+        parts(lost, day.high_hours),
         crowd(served),
     )
-    for column, values in enumerate(shown, CHANGE):
-        rows[at, column] = values
 
 
 def _readers_after(sight: Sight, regions: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -344,14 +334,14 @@ def _readers_after(sight: Sight, regions: np.ndarray, columns: np.ndarray) -> tu
     runs, hours, could = sight.runs[readers], day.known.hours[readers], sight.able[readers]
     after = np.repeat(runs[None], len(regions), axis=0)
     comes = (columns != IS_DROP) & ~day.copies[table, regions]
-    joined = (sight.lacks[readers] == 1) & day.known.fits[readers]
+    joined = (day.lacks[0][readers] == 1) & day.known.fits[readers]
     after[which[comes], :, regions[comes]] = joined[:, regions[comes]].T
     after[which[columns == IS_DROP], :, regions[columns == IS_DROP]] = False
     if not int(day.simulator.plain.record["table_wanted"][table]) >> home & 1:
         after[columns == IS_HOME, :, home] = False
     can = after.any(axis=2)
     waiting = day.waiting.of(table)
-    freed = (sight.waiting_lacks[waiting] == 1) & day.waiting.fits[waiting] & sight.stranded[waiting, None]
+    freed = (day.lacks[1][waiting] == 1) & day.waiting.fits[waiting] & sight.stranded[waiting, None]
     return (
         (after & ~runs).sum(axis=(1, 2)),
         _sums(hours, can & ~could),

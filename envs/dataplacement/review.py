@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...simulator.base.decisions import Drop, Move, Replicate
-from ...simulator.checks.table_decisions import copied_bytes, is_idle, missing_by_region, missing_bytes, refusal
+from ...simulator.checks.table_decisions import TableState, copied_bytes, is_idle, refusal
 from ...simulator.cluster.region_hardware import NO_GPU, World
 from ...simulator.engine.simulator import Simulator
 from ...simulator.engine.view import ClusterView
@@ -115,7 +115,7 @@ class PlacementReview:
     Attributes:
         placement: the tables at the homes that they will have, and what that costs.
         copies: bool (tables, regions), where they will lie.
-        known, waiting: who reads them.
+        known, waiting: who reads them; lacks: int64 (readers, regions) of both, tables that each has not there.
         order: the tables, int64, those of which most bytes are read, by training and analytics jobs that recur, first;
             place: how many of them are behind.
         offered: the table to decide about, which may be another than that of `order`; -1: none is left.
@@ -137,15 +137,33 @@ class PlacementReview:
         self.spent_bytes, self.quota_bytes = 0, quota * float(warehouse.tables.size_bytes.sum())
         self._chosen = -1  # the table of the decision that was noted last, until it is carried out
         self.decided: dict[int, set[int]] = {}  # by table: candidates that were chosen
+        self.lacks = self.known.missing(self.copies), self.waiting.missing(self.copies)
         self.rows: dict[int, list[float]] = {}  # by table: what features say of it that no decision changes
         self._legal: tuple[int, int, np.ndarray, np.ndarray] | None = None
 
+    @cached_property
+    def high_hours(self) -> float:
+        """GPU-hours of high-priority readers of all tables, > 0."""
+        return max(float(self.known.hours.sum()), 1e-9)
+
+    @cached_property
+    def readers(self) -> np.ndarray:
+        """How many of the known read each table, int64 (tables,)."""
+        return self.known.count(len(self.order))
+
+    @cached_property
+    def waiting_readers(self) -> np.ndarray:
+        """How many of those who wait read each table, int64 (tables,)."""
+        return self.waiting.count(len(self.order))
+
     def decision(self, candidate: int) -> TableDecision:
         """What a candidate from the third on stands for."""
-        region, kind = divmod(candidate - FIRST_REGION, len(KINDS))
+        wanted = int(self.simulator.plain.record["table_wanted"][self.offered])
+        return self._decision(*divmod(candidate - FIRST_REGION, len(KINDS)), wanted)
+
+    def _decision(self, region: int, kind: int, wanted: int) -> TableDecision:
         if KINDS[kind] is Replicate:
-            has_part = int(self.simulator.plain.record["table_wanted"][self.offered]) >> region & 1
-            return Replicate(self.offered, region, whole=bool(has_part))
+            return Replicate(self.offered, region, whole=bool(wanted >> region & 1))
         return KINDS[kind](self.offered, region)
 
     def legal(self) -> np.ndarray:
@@ -161,27 +179,28 @@ class PlacementReview:
         """What is allowed about the offered table, and the bytes that it would copy; 0 where it is not allowed."""
         key = self.offered, int(self.simulator.plain.record["decisions"])
         if self._legal is None or self._legal[:2] != key:
-            found = np.zeros((len(self.placement.warehouse.world), len(KINDS)), np.bool_)
+            state = TableState.of(self.simulator, self.offered)
+            found = np.zeros((len(state.room), len(KINDS)), np.bool_)
             sizes = np.zeros(found.shape, np.int64)
-            for region, missing in enumerate(missing_by_region(self.simulator, self.offered)):
+            for region in range(len(found)):
                 for kind in range(len(KINDS)):
-                    decision = self.decision(candidate_at(region, kind))
-                    if self._allows(decision, missing):
+                    decision = self._decision(region, kind, state.wanted)
+                    if self._allows(state, decision):
                         found[region, kind] = True
-                        sizes[region, kind] = copied_bytes(self.simulator, decision, missing)
+                        sizes[region, kind] = copied_bytes(state, decision)
             self._legal = *key, found, sizes
         return self._legal[2:]
 
     def allows(self, decision: TableDecision) -> bool:
         """Whether a decision can be carried out now, within the quota, and was not made at this instant already."""
-        return self._allows(decision, missing_bytes(self.simulator, decision.table, decision.region))
+        return self._allows(TableState.of(self.simulator, decision.table), decision)
 
-    def _allows(self, decision: TableDecision, missing: int) -> bool:
-        if noted_as(decision) in self.decided.get(decision.table, ()) or refusal(self.simulator, decision, missing):
+    def _allows(self, state: TableState, decision: TableDecision) -> bool:
+        if noted_as(decision) in self.decided.get(decision.table, ()) or refusal(state, decision):
             return False
         if is_idle(self.simulator.view, decision):
             return False
-        return self.spent_bytes + copied_bytes(self.simulator, decision, missing) <= self.quota_bytes
+        return self.spent_bytes + copied_bytes(state, decision) <= self.quota_bytes
 
     def offer(self, table: int) -> None:
         """Turn to a table out of turn."""
@@ -203,7 +222,7 @@ class PlacementReview:
         decision = self.decision(candidate)
         self.decided.setdefault(self.offered, set()).add(noted_as(decision))
         self._chosen = self.offered
-        self.spent_bytes += copied_bytes(self.simulator, decision)
+        self.spent_bytes += copied_bytes(TableState.of(self.simulator, self.offered), decision)
         return decision
 
     def carried_out(self) -> None:
@@ -211,7 +230,10 @@ class PlacementReview:
         if self._chosen < 0:
             return
         table, self._chosen = self._chosen, -1
-        (home,), (self.copies[table],) = self.simulator.view.projected(table, 1)
+        (home,), (copies,) = self.simulator.view.projected(table, 1)
+        for users, lacks in zip((self.known, self.waiting), self.lacks, strict=True):
+            np.add.at(lacks, users.of(table), self.copies[table].astype(np.int64) - copies)
+        self.copies[table] = copies
         if home != self.placement.ledger.home[table]:
             self.placement.move(table, int(home))
 
@@ -219,6 +241,7 @@ class PlacementReview:
         """The same place of it, which goes on by itself; it has no simulator yet."""
         found = copy(self)
         found.placement, found.copies = self.placement.copy(), self.copies.copy()
+        found.lacks = self.lacks[0].copy(), self.lacks[1].copy()
         found.simulator = None  # type: ignore[assignment]
         found.decided = {table: set(candidates) for table, candidates in self.decided.items()}
         return found

@@ -7,14 +7,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ...simulator.base.codes import ASK, DECIDE
 from ...simulator.cluster.topology import Topology
 from ...simulator.configuration.network_choice import Network
 from ...simulator.engine.simulator import Decider
 from ...simulator.workloads import Workload
+from ..outcome import GOES_ON, TERMINATED, TRUNCATED
 from ..python_step import PythonStepEnv
 from ..reward import REGION_REWARDS, weigh
 from ..vector import ClusterVectorEnv
 from .geo_interface import BRINGS, ROUND_S, TABLES, GeoInterface
+from .geo_transition import step_row
 
 
 class GeoEnv(PythonStepEnv):
@@ -134,6 +137,31 @@ class GeoEnv(PythonStepEnv):
         weigh(interface.window, config.tariff, manner.reward, cost_weight, carbon_weight, level_weights)
         super().__init__(config.build(interface.clock), interface, workload, manner)
 
+    def play(self) -> bool:
+        """Play the action in the row, and go on to the next decision; True if the row needs a look.
+
+        A kernel does, but where the action is that of a policy: what one decides is said in Python.
+        """
+        look = self.interface
+        if look.expert is not None and self._is_expert_played:
+            return super().play()
+        if look.expert is not None:
+            look.part_with_guest()
+            self.simulator.use(self.rule)
+        self._is_expert_played = False
+        rows, row, w = self.stepper.rows, self.row, look.plain
+        rest = look.regions, look.ranking, look.slow_half is not None
+        own = self._action, self._outcome, self._features, self._mask
+        code = self.stepper.call(step_row, rows.records, rows.windows, rows.references, row, *rest, *own)
+        while code == ASK:
+            for decision in look.leaving():
+                self.simulator.apply(decision)
+            w["begins"] = GOES_ON
+            code = self.stepper.call(step_row, rows.records, rows.windows, rows.references, row, *rest, *own)
+        self.simulator.note(code)
+        outcome = self._outcome
+        return bool(outcome[TERMINATED] or outcome[TRUNCATED] or code != DECIDE)
+
     def act_of(self, policy: Decider) -> Any:
         """The action that plays what `policy` does next; see `PythonStepEnv`."""
         self.interface.is_lesson = False
@@ -147,6 +175,6 @@ class GeoEnv(PythonStepEnv):
 
 
 class GeoVectorEnv(ClusterVectorEnv):
-    """N environments `GeoEnv`, stepped one after the other: what happens to tables is decided in Python."""
+    """N environments `GeoEnv`, stepped one after the other, each by a kernel; tables are decided about in Python."""
 
     env_class = GeoEnv

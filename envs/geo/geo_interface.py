@@ -48,7 +48,7 @@ class GeoInterface(PythonStepInterface):
     dtype = staticmethod(window_dtype)
     columns = (CLUSTER, QUEUE, RUNNING, CANDIDATES)
     orders = ("priority", *ORDERS)
-    of_instant = ("expert", "is_expert_only", "turns", "_rest", "_is_through", "_is_first", "_is_asked", "is_lesson")
+    of_instant = ("expert", "is_expert_only", "turns", "_rest", "_is_asked", "is_lesson")
 
     def __init__(
         self,
@@ -93,21 +93,26 @@ class GeoInterface(PythonStepInterface):
         self.turns: list[WorkloadDecision] = []
         self._rest: list[Decision] = []  # of the expert, after its turns
         self._forget()
-        self._is_through, self._is_first, self._is_asked = False, False, False
+        self._is_asked = False
+
+    def _say(self, is_first: bool, is_through: bool) -> None:
+        """Modify the window: its place in the episode and in the instant."""
+        self.plain["is_first"], self.plain["is_through"] = is_first, is_through
 
     def lay(self, simulator: Simulator) -> None:
         """Start looking at a run, whatever its state; its window is put into this one's order."""
         _expect_regions(simulator, int(self.window.region_slots))
         super().lay(simulator)
         self._clear()
+        self._say(is_first=False, is_through=False)
         self._lay_arrays()
 
     def _lay_arrays(self) -> None:
         workload, topology = self.simulator.workload, self.simulator.topology
         assert workload.geo is not None
         self._laid_for = workload
-        self._regions = lay_regions(Hardware.of(topology, workload.geo), len(workload))
-        self._ranking = lay_ranking(workload.geo)
+        self.regions = lay_regions(Hardware.of(topology, workload.geo), len(workload))
+        self.ranking = lay_ranking(workload.geo)
 
     def ordered(self, simulator: Simulator) -> np.ndarray:
         """The jobs of a run, int64 (jobs,), in the order in which the window shows them first."""
@@ -122,24 +127,26 @@ class GeoInterface(PythonStepInterface):
         """Look at the run as it is now."""
         is_first = self._is_new_run()
         if self._is_new_instant():
-            self._is_first, self._is_through, self._is_asked = is_first, False, False
+            self._say(is_first=is_first, is_through=False)
+            self._is_asked = False
             if self.expert is not None:
                 self._ask_guest()
         self._look()
 
     def finish(self) -> None:
         """The episode has ended: there is nothing more to decide."""
-        self._is_through, self.turns, self._rest = True, [], []
+        self.plain["is_through"], self.turns, self._rest = 1, [], []
         self._look()
 
     @property
     def can_act(self) -> bool:
         """False where the environment would pass over the present as it was last looked at: there is nothing to do."""
-        if self._is_through:
-            return False
         w = self.plain
+        if w["is_through"]:
+            return False
         waits = not w["skip_idle"] and self.simulator.plain.record["waiting"] > 0
-        return bool(self._is_first or self.turns or waits or (w["can_act"] and (self.expert is None or self.is_lesson)))
+        acts = w["can_act"] and (self.expert is None or self.is_lesson)
+        return bool(w["is_first"] or self.turns or waits or acts)
 
     def _look(self) -> None:
         """Look; the window turns towards what the expert does next only if it cannot be said otherwise."""
@@ -163,7 +170,7 @@ class GeoInterface(PythonStepInterface):
                 self._mask[found] = 1
 
     def _show(self) -> None:
-        records, regions, ranking = self.simulator.records, self._regions, self._ranking
+        records, regions, ranking = self.simulator.records, self.regions, self.ranking
         self._call(look, records, self.windows, 0, regions, ranking, self._features, self._mask)
 
     def _call(self, kernel: Callable[..., Any], *arguments: Any) -> Any:
@@ -205,16 +212,16 @@ class GeoInterface(PythonStepInterface):
 
     def take(self, candidate: int, second: int) -> ActionOutcome:
         """Go on by a legal candidate; what it decides is to be carried out before the next `refresh`."""
-        self._is_first = False
+        self.plain["is_first"] = 0
         choice = self.choice(candidate)
         if self.expert is not None and choice is not None and candidate == self._next_brought() and not self.turns:
             brought = self._decided(*choice)
             del self._rest[: len(brought)]
             return ActionOutcome(tuple(brought))
         if self.expert is None or choice != (self.turns[0].choice if self.turns else None):
-            self._part_with_guest()
+            self.part_with_guest()
         if choice is None:
-            self._is_through = True
+            self.plain["is_through"] = 1
             return ActionOutcome(())
         if self.expert is not None:
             return ActionOutcome(self.turns.pop(0).decisions)
@@ -225,7 +232,7 @@ class GeoInterface(PythonStepInterface):
             return list(self._brought(job, cluster))
         if cluster == NO_CLUSTER:
             return [Hold(job)]
-        records, regions = self.simulator.records, self._regions
+        records, regions = self.simulator.records, self.regions
         leavers = self._call(plan_now, records, 0, regions, job, cluster, way)
         assert leavers >= 0
         units = int(self.simulator.plain.record["gpus"][job])
@@ -247,6 +254,7 @@ class GeoInterface(PythonStepInterface):
         """From now on what `policy` would do is among the candidates, also at instants that would be passed over."""
         if self.expert is policy and self._is_asked:
             return
+        self._is_new_instant()  # of the steps before, which kernels played, it knows nothing
         self.expert = policy
         self._ask_guest()
         self._look()
@@ -257,7 +265,8 @@ class GeoInterface(PythonStepInterface):
         self.turns, self._rest = workload_decisions_of(view, self._of_expert.decisions(self.simulator, self.expert))
         self._is_asked = True
 
-    def _part_with_guest(self) -> None:
+    def part_with_guest(self) -> None:
+        """From now on nobody is played."""
         self.expert, self.turns, self._rest, self._is_asked = None, [], [], False
 
     def expert_action(self) -> np.ndarray:
@@ -288,7 +297,7 @@ class GeoInterface(PythonStepInterface):
 
     def state_dict(self) -> dict[str, Any]:
         """The place in the present instant; JSON can hold it."""
-        return {"through": self._is_through, "first": self._is_first}
+        return {}
 
     def take_aside(self, aside: Mapping[str, Any]) -> None:
         """Go on at the place that `aside` said, in a run that has just been written over."""
@@ -302,7 +311,6 @@ class GeoInterface(PythonStepInterface):
         self._clear()
         self._lay_arrays()
         self._is_new_instant()
-        self._is_through, self._is_first = bool(played["through"]), bool(played["first"])
         self._look()
 
 

@@ -15,10 +15,11 @@ from functools import cache
 
 import numpy as np
 
-from ...policies.mast.global_scheduler import rank
-from ...policies.mast.place_search import NO_PLAN, begin_plan, bid, place, refuse, undo, was_refused
-from ...policies.mast.region_units import IMPORTANCES, LEAVES, PARTS, first_unit, forget_all, lay
-from ...simulator.base.codes import FINISHED, HORIZON
+from ...policies.mast.copies_needed import needs_copies
+from ...policies.mast.global_scheduler import set_levels
+from ...policies.mast.place_search import begin_plan, bid, has_room, place, refuse, undo, was_refused
+from ...policies.mast.region_units import IMPORTANCES, LEAVES, PARTS, first_unit, forget_all, lay, value
+from ...simulator.base.codes import FINISHED, HELD, HORIZON, WORD
 from ...simulator.compiler.jit import entry, kernel
 from ...simulator.jobs.remaining_time import isolated_left_s
 from ...simulator.lifecycle.fault_groups import more_outages
@@ -44,6 +45,7 @@ def window_dtype() -> np.dtype:
     """One window; the arrays have room for the largest number of slots."""
     candidates = 1 + kinds_of(MAX_CLUSTERS, MAX_BRINGS) * MAX_SLOTS
     own = ("clusters", "brings", "region_slots", "any_leaves", "guided_job", "guided_cluster", "guided_way", "homeless")
+    own += ("is_first", "is_through")  # the instant is the first of the episode; the agent is through with it
     return np.dtype(
         [
             *common_fields(),
@@ -115,19 +117,14 @@ def candidate_of(w, job, cluster, way):
 @kernel
 def lay_present(s, w, r, g):
     """Modify the regions and the ranking in place: as the record has them; who started at this instant stays."""
-    rank(s, g)
+    set_levels(s, g)
     lay(s, r, g.level)
     if w.any_leaves:
         _lay_by_time_left(s, r)
     for i in range(s.running):
         job = s.runner[i]
         if s.started_s[job] == s.now_s:
-            for part in range(s.part_type.shape[1]):
-                if s.part_units[job, part] > 0:
-                    cluster = s.part_cluster[job, part]
-                    r.held[cluster, r.importance[job]] -= s.part_units[job, part]
-                    r.held[cluster, TOP] += s.part_units[job, part]
-            r.importance[job] = TOP
+            value(r, job, TOP)
     low, mid, top = s.window_low, s.window_mid, s.window_top
     rank_ = next_member(low, mid, top, 0)
     while rank_ >= 0:
@@ -167,9 +164,8 @@ def _time_left(s, job):
 
 
 @kernel
-def list_clusters(s, w, r, job, slot):
-    """Modify `offered` in place: the clusters that a slot is offered; returns how many."""
-    bits = candidate_regions(s, job)
+def list_clusters(s, w, r, job, slot, bits):
+    """Modify `offered` in place: the clusters, in these regions, that a slot is offered; returns how many."""
     offered, score = w.offered[slot], w.score
     kind, count = s.part_type[job, 0], 0
     for cluster in range(s.n_clusters):
@@ -244,22 +240,64 @@ def find_plan(s, r, job, cluster, way):
 
 
 @kernel
-def can_start(s, r, job):
-    """Modify the negative cache in place: whether a waiting workload has a plan anywhere."""
-    bits = candidate_regions(s, job)
+def can_start(s, r, job, bits):
+    """Modify the negative cache in place: whether a waiting workload has a plan anywhere in these regions."""
     for region in range(s.n_regions):
         if (bits >> region) & 1 == 0 or was_refused(r, job, s.part_type, s.part_units, region, NO_CLUSTER):
             continue
-        if bid(r, job, s.part_type, s.part_units, region, NO_CLUSTER, True, s.now_s) > NO_PLAN:
+        if has_room(r, job, s.part_type, s.part_units, region, NO_CLUSTER, r.importance[job]):
             return True
         refuse(r, job, s.part_type, s.part_units, region, NO_CLUSTER)
     return False
 
 
 @kernel
+def look_around(s, w, r, g):
+    """Modify `w`, the regions and the ranking in place: who holds what, and which regions could run who does not run.
+
+    Returns whether copies of tables may have to be decided for those that no region can run.
+    """
+    lay_present(s, w, r, g)
+    forget_all(r)
+    w.homeless, lacks = 0, False
+    low, mid, top = s.window_low, s.window_mid, s.window_top
+    at = next_member(low, mid, top, 0)
+    while at >= 0:
+        lacks |= _note_regions(s, w, g, s.job_at_rank[at])
+        at = next_member(low, mid, top, at + 1)
+    if s.held > 0:
+        for first in range(0, s.next_arrival, WORD):
+            if s.ended[first // WORD] < WORD:
+                for job in range(first, min(first + WORD, s.next_arrival)):
+                    if s.status[job] == HELD:
+                        lacks |= _note_regions(s, w, g, job)
+    return lacks
+
+
+@kernel
+def _note_regions(s, w, g, job):
+    bits = candidate_regions(s, job)
+    g.bits[job] = bits
+    w.homeless += bits == 0
+    return bits == 0 and needs_copies(s, job)
+
+
+@kernel
+def is_startable(s, r, g):
+    """Modify the negative cache in place: whether any waiting workload has a plan, after `look_around`."""
+    low, mid, top = s.window_low, s.window_mid, s.window_top
+    at = next_member(low, mid, top, 0)
+    while at >= 0:
+        job = s.job_at_rank[at]
+        if can_start(s, r, job, g.bits[job]):
+            return True
+        at = next_member(low, mid, top, at + 1)
+    return False
+
+
+@kernel
 def _show_startable(s, w, r, g):
     """Modify `w` in place: waiting workloads that could start now come before the others, the one in focus first."""
-    forget_all(r)
     low, mid, top = s.window_low, s.window_mid, s.window_top
     shown, focus = 0, NO_JOB
     if w.focus != NO_JOB and w.waiting_shown > 0 and w.waiting_job[0] == w.focus:
@@ -267,7 +305,7 @@ def _show_startable(s, w, r, g):
     at = next_member(low, mid, top, 0)
     while at >= 0:
         job = s.job_at_rank[at]
-        g.spare[job] = 1 if job != focus and shown < w.slots and can_start(s, r, job) else 0
+        g.spare[job] = 1 if job != focus and shown < w.slots and can_start(s, r, job, g.bits[job]) else 0
         if g.spare[job]:
             w.waiting_job[shown] = job
             shown += 1
@@ -290,8 +328,10 @@ def something_comes(s):
 
 @kernel
 def begin_window(s, w, r, g):
-    """Modify `w`, the regions and the ranking in place: who is shown; nothing is legal yet but to hold."""
-    lay_present(s, w, r, g)
+    """Modify `w`, the regions and the ranking in place: who is shown, after `look_around`; only to hold is legal yet.
+
+    `g.spare` says of those who are shown, but for the one in focus, whether they have a plan.
+    """
     fill_slots(s, w)
     _show_startable(s, w, r, g)
     w.can_act = 0
@@ -308,14 +348,20 @@ def end_window(s, w):
     w.legal[0] = 1 if over or not w.can_act or something_comes(s) else 0
 
 
-@entry
-def plan_now(states, row, r, job, cluster, way):
+@kernel
+def plan_start(s, r, job, cluster, way):
     """Modify `taken` and `leaving` in place: the plan of a waiting workload in a cluster, as was last looked at.
 
     Returns how many leave; -1: there is no plan.
     """
-    if not find_plan(states[row], r, job, cluster, way):
+    if not find_plan(s, r, job, cluster, way):
         return -1
     leavers = r.count[LEAVES]
     undo(r, job)
     return leavers
+
+
+@entry
+def plan_now(states, row, r, job, cluster, way):
+    """`plan_start`, for Python."""
+    return plan_start(states[row], r, job, cluster, way)

@@ -14,21 +14,22 @@ from __future__ import annotations
 import math
 
 from ...policies.mast.place_search import BY_RACK, undo
-from ...policies.mast.region_units import IMPORTANCES, LEAVES
-from ...simulator.base.codes import HELD
+from ...policies.mast.region_units import FOLLOWS, IMPORTANCES, LEAVES
+from ...simulator.base.codes import HELD, WORD
 from ...simulator.compiler.jit import entry, kernel
 from ...simulator.jobs.remaining_time import expected_end_s, isolated_left_s
 from ...simulator.numerics.bitset import next_member
-from ...simulator.regions.region_starts import candidate_regions
 from ..window import crowd, observe_size, scaled_time, waiting_candidate
 from .geo_window import (
     IN_PLACE_OF_OTHERS,
+    NO_CLUSTER,
     begin_window,
     bring_kind,
     end_window,
     find_plan,
     hold_kind,
     list_clusters,
+    look_around,
     start_kind,
 )
 from .table_bringing import bytes_to_bring, list_regions, regions_to_come, seconds_to_bring
@@ -127,7 +128,7 @@ FEW = 4.0
 
 @entry
 def look(states, windows, row, r, g, features, mask):
-    """Modify the window in `row`, features and mask: show the present.
+    """Modify the window in `row`, features and mask: show the present, whatever was looked at before.
 
     Args:
         states, windows: records (n,).
@@ -136,16 +137,24 @@ def look(states, windows, row, r, g, features, mask):
         features: float32 (F,). mask: int8 (M,).
     """
     s, w = states[row], windows[row]
+    r.count[FOLLOWS] = 0
+    look_around(s, w, r, g)
+    show(s, w, r, g, features, mask)
+    r.count[FOLLOWS] = 0
+
+
+@kernel
+def show(s, w, r, g, features, mask):
+    """Modify the window, features and mask: show the present, after `look_around`."""
     begin_window(s, w, r, g)
     features[:] = 0.0
     queue = len(CLUSTER)
     running = queue + w.slots * QUEUE_COLUMNS
     regions = running + w.running_slots * RUNNING_COLUMNS
     candidates = regions + w.region_slots * REGION_COLUMNS
-    level = g.level
-    _weigh_demand(s, w, level)
-    asked = _observe_queue(s, w, r, level, features, queue, candidates + CANDIDATE_COLUMNS)
-    _observe_running(s, w, level, features, running)
+    _weigh_demand(s, w, g)
+    asked = _observe_queue(s, w, r, g, features, queue, candidates + CANDIDATE_COLUMNS)
+    _observe_running(s, w, g.level, features, running)
     _observe_regions(s, w, r, features, regions)
     end_window(s, w)
     features[candidates] = features[candidates + 1] = w.legal[0]
@@ -183,9 +192,9 @@ def count_regions(bits):
 
 
 @kernel
-def _weigh_demand(s, w, level):
-    """Modify the window in place: units asked by region and type, GPUs held by priority, and who has no region."""
-    w.homeless = 0
+def _weigh_demand(s, w, g):
+    """Modify the window in place: units asked by region and type, GPUs held by priority."""
+    level = g.level
     for region in range(s.n_regions):
         w.high[region] = w.low[region] = 0.0
         for kind in range(s.n_types):
@@ -204,19 +213,19 @@ def _weigh_demand(s, w, level):
     low, mid, top = s.window_low, s.window_mid, s.window_top
     rank = next_member(low, mid, top, 0)
     while rank >= 0:
-        _weigh_waiting(s, w, s.job_at_rank[rank])
+        _weigh_waiting(s, w, s.job_at_rank[rank], g.bits[s.job_at_rank[rank]])
         rank = next_member(low, mid, top, rank + 1)
     if s.held > 0:
-        for job in range(s.next_arrival):
-            if s.status[job] == HELD:
-                _weigh_waiting(s, w, job)
+        for first in range(0, s.next_arrival, WORD):
+            if s.ended[first // WORD] < WORD:
+                for job in range(first, min(first + WORD, s.next_arrival)):
+                    if s.status[job] == HELD:
+                        _weigh_waiting(s, w, job, g.bits[job])
 
 
 @kernel
-def _weigh_waiting(s, w, job):
-    """Modify the window in place: count a workload that waits or is held."""
-    bits = candidate_regions(s, job)
-    w.homeless += bits == 0
+def _weigh_waiting(s, w, job, bits):
+    """Modify the window in place: count a workload that waits or is held, and could run in these regions now."""
     bits |= regions_to_come(s, job)
     count = count_regions(bits)
     for region in range(s.n_regions):
@@ -227,35 +236,40 @@ def _weigh_waiting(s, w, job):
 
 
 @kernel
-def _observe_queue(s, w, r, level, features, row, candidate):
+def _observe_queue(s, w, r, g, features, row, candidate):
     """Write the rows of the waiting workloads from `row` on, and their candidates; returns the units that they ask."""
     asked = 0
     width = w.per_waiting * CANDIDATE_COLUMNS
     for slot in range(w.waiting_shown):
         job = w.waiting_job[slot]
         asked += s.gpus[job]
-        _observe_waiting(s, w, level, features[row : row + QUEUE_COLUMNS], job)
-        _observe_starts(s, w, r, level, features[candidate : candidate + width], slot, job)
-        _observe_brings(s, w, r, features[candidate : candidate + width], slot, job)
+        _observe_waiting(s, w, g, features[row : row + QUEUE_COLUMNS], job)
+        offered = features[candidate : candidate + width]
+        if g.spare[job] or job == w.focus:
+            _observe_starts(s, w, r, g, offered, slot, job)
+        else:
+            w.offered[slot, : w.clusters] = NO_CLUSTER
+        _observe_hold(s, w, offered, slot, job)
+        _observe_brings(s, w, r, g, offered, slot, job)
         row += QUEUE_COLUMNS
         candidate += width
     return asked
 
 
 @kernel
-def _observe_waiting(s, w, level, shown, job):
+def _observe_waiting(s, w, g, shown, job):
     """Write the row of a waiting workload."""
     observe_size(s, shown, job)
     left_s = isolated_left_s(s, job)
     age_s = s.now_s - s.arrival_s[job]
-    bits = candidate_regions(s, job)
+    bits = g.bits[job]
     shown[3] = scaled_time(w, s.now_s - s.waiting_since_s[job])
     shown[4] = scaled_time(w, age_s)
     shown[5] = scaled_time(w, left_s)
     shown[6] = scaled_time(w, left_s * s.gpus[job])
     shown[7] = s.starts[job] > 0
     shown[8] = importance_of(s.job_level[job])
-    shown[9] = importance_of(level[job])
+    shown[9] = importance_of(g.level[job])
     slack_s = s.slo_s[s.job_level[job]] - age_s
     may_be_late = s.starts[job] == 0 and slack_s < math.inf
     shown[10] = scaled_time(w, slack_s) if may_be_late else 1.0
@@ -273,10 +287,11 @@ def _observe_waiting(s, w, level, shown, job):
 
 
 @kernel
-def _observe_starts(s, w, r, level, offered, slot, job):
-    """Modify window `w`: what a waiting workload could do; write its candidates."""
+def _observe_starts(s, w, r, g, offered, slot, job):
+    """Modify window `w`: where a waiting workload could start; write these candidates."""
     first = waiting_candidate(w, slot, 0)
-    count = list_clusters(s, w, r, job, slot)
+    bits = g.bits[job]
+    count = list_clusters(s, w, r, job, slot, bits)
     for choice in range(count):
         cluster = w.offered[slot, choice]
         guided = w.guided_way if job == w.guided_job and cluster == w.guided_cluster else -1
@@ -288,15 +303,20 @@ def _observe_starts(s, w, r, level, offered, slot, job):
                 w.legal[first + here] = 1
                 w.can_act = 1
                 at = here * CANDIDATE_COLUMNS
-                _describe_start(s, w, r, offered[at : at + CANDIDATE_COLUMNS], job, cluster, free)
+                _describe_start(s, w, r, offered[at : at + CANDIDATE_COLUMNS], job, cluster, free, bits)
             if found:
                 if way == IN_PLACE_OF_OTHERS:
                     at = here * CANDIDATE_COLUMNS
-                    _describe_leavers(s, w, r, level, offered[at : at + CANDIDATE_COLUMNS], job)
+                    _describe_leavers(s, w, r, g.level, offered[at : at + CANDIDATE_COLUMNS], job)
                 undo(r, job)
                 break
+
+
+@kernel
+def _observe_hold(s, w, offered, slot, job):
+    """Write the candidate that holds a waiting workload, if it is legal."""
     hold = hold_kind(w)
-    if w.legal[first + hold]:
+    if w.legal[waiting_candidate(w, slot, hold)]:
         at = hold * CANDIDATE_COLUMNS
         offered[at] = offered[at + HOLD_COLUMN] = 1.0
         offered[at + FIRST_OFFER] = s.gpus[job] / s.n_gpus
@@ -304,7 +324,7 @@ def _observe_starts(s, w, r, level, offered, slot, job):
 
 
 @kernel
-def _observe_brings(s, w, r, offered, slot, job):
+def _observe_brings(s, w, r, g, offered, slot, job):
     """Modify window `w`: the regions to which a waiting workload's tables could be brought; write its candidates."""
     count = list_regions(s, w, job, slot)
     for choice in range(count):
@@ -314,14 +334,14 @@ def _observe_brings(s, w, r, offered, slot, job):
         at = bring_kind(w, choice) * CANDIDATE_COLUMNS
         offered[at] = offered[at + BRING_COLUMN] = 1.0
         offer = offered[at + FIRST_OFFER : at + CANDIDATE_COLUMNS]
-        _describe_place(s, w, r, offer, job, region)
+        _describe_place(s, w, offer, job, region, g.bits[job])
         room = s.storage_bytes[region] - s.stored_bytes[region]
         offer[16] = bytes_to_bring(s, job, region) / max(1, room)
         offer[17] = scaled_time(w, seconds_to_bring(s, job, region))
 
 
 @kernel
-def _describe_place(s, w, r, offer, job, region):
+def _describe_place(s, w, offer, job, region, bits):
     """Write what a candidate says about its workload and the region where that runs, or is to run."""
     kind = s.part_type[job, 0]
     offer[0] = s.gpus[job] / s.n_gpus
@@ -329,7 +349,7 @@ def _describe_place(s, w, r, offer, job, region):
     offer[2] = (region + 1) / s.n_regions
     offer[3] = ratio(w.demand[region, kind], w.supply[region, kind])
     offer[12] = _share_at_home(s, job, region)
-    offer[13] = count_regions(candidate_regions(s, job)) / s.n_regions
+    offer[13] = count_regions(bits) / s.n_regions
     free = 0
     for cluster in range(s.n_clusters):
         if s.cluster_region[cluster] == region and s.cluster_type[cluster] == kind:
@@ -338,11 +358,11 @@ def _describe_place(s, w, r, offer, job, region):
 
 
 @kernel
-def _describe_start(s, w, r, offered, job, cluster, free):
+def _describe_start(s, w, r, offered, job, cluster, free, bits):
     """Write a candidate that starts a workload; the plan is carried out in `r`."""
     offer = offered[FIRST_OFFER:]
     offered[0] = offered[START_COLUMN] = 1.0
-    _describe_place(s, w, r, offer, job, s.cluster_region[cluster])
+    _describe_place(s, w, offer, job, s.cluster_region[cluster], bits)
     offer[4] = free / s.cluster_gpus[cluster]
     offer[5] = r.spare[cluster] / s.cluster_gpus[cluster]
     if r.score[1] > -1.0:

@@ -11,7 +11,9 @@ from __future__ import annotations
 import math
 
 from ...simulator.compiler.jit import kernel
+from ...simulator.numerics.bitset import next_member
 from ...simulator.regions.table_copies import readable
+from ...simulator.regions.wan import replicate
 
 MAX_BRINGS = 8
 NO_REGION = -1
@@ -63,6 +65,31 @@ def bytes_to_bring(s, job, region):
     if count == 0 or size > room or s.n_transfers + count > s.transfer_to.size:
         return NOT_POSSIBLE
     return size
+
+
+@kernel
+def bring(s, job, region):
+    """Modify `s`: what a waiting workload lacks in a region is copied there."""
+    for use in range(s.first_read[job], s.first_read[job] + s.n_reads[job]):
+        table = s.read_table[use]
+        if lacks(s, table, region):
+            replicate(s, table, region, 0)
+
+
+@kernel
+def can_bring_any(s, w):
+    """Whether tables could be brought for one of the waiting workloads that are shown where none can start."""
+    if w.brings == 0:
+        return False
+    low, mid, top = s.window_low, s.window_mid, s.window_top
+    shown, at = 0, next_member(low, mid, top, 0)
+    while at >= 0 and shown < w.slots:
+        for region in range(s.n_regions):
+            if bytes_to_bring(s, s.job_at_rank[at], region) != NOT_POSSIBLE:
+                return True
+        shown += 1
+        at = next_member(low, mid, top, at + 1)
+    return False
 
 
 @kernel

@@ -14,9 +14,9 @@ from ...simulator.compiler.jit import kernel
 from ...simulator.lifecycle import lifecycle
 from ..passes.starts import start
 from .auction import LENGTH, auction, lay_queue, units_of
-from .copies_on_demand import needs_copies
+from .copies_needed import needs_copies
 from .global_scheduler import rank
-from .region_units import ASKED, LEAVES, NONE, SPARED, begin_scan, lay
+from .region_units import ASKED, FOLLOWS, LEAVES, NONE, SPARED, begin_scan, lay
 
 MOST_PASSES = 6  # at one instant
 NOT_PLACED = -2
@@ -58,7 +58,9 @@ def play_instant(s, r, g, q, p, round_s):
         p.count[PASSES] += 1
         again = False
         if pending > 0:
+            r.count[FOLLOWS] = 0
             lay(s, r, g.level)
+            r.count[FOLLOWS] = 0
             begin_scan(r)
             again = _place_all(r, q, p, s.now_s)
             p.count[ALL_ASKED] += r.count[ASKED]

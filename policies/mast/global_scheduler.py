@@ -35,6 +35,7 @@ from ...simulator.base.codes import LEVELS, RUNNING, WAITING, WORD
 from ...simulator.base.errors import InputError
 from ...simulator.compiler.jit import entry, kernel
 from ...simulator.jobs.remaining_time import isolated_left_s, isolated_whole_s
+from ...simulator.numerics.bitset import next_member
 from ...simulator.numerics.rounding import rounded
 from ...simulator.warehouse.demands import Demands
 from .ordering import BY_CREDIT, BY_WHOLE, Ordering
@@ -83,6 +84,7 @@ def lay_ranking(
         order=np.zeros(jobs, np.int64),
         key=np.zeros(jobs),
         spare=np.zeros(jobs, np.int64),
+        bits=np.zeros(jobs, np.int64),
         used=np.zeros((tenants, KINDS), np.int64),
         within=np.zeros((tenants, KINDS), np.int64),
         average=np.zeros((tenants, KINDS)),
@@ -112,6 +114,7 @@ class Ranking(NamedTuple):
     order: Any  # (J,), pending ones as they are served
     key: Any  # float64 (J,), scratch: what is sorted by
     spare: Any  # (J,), scratch
+    bits: Any  # (J,), scratch: sets of regions
     used: Any  # (N, 2), by all running ones, then with the pending ones within quota
     within: Any  # (N, 2), by running ones within quota
     average: Any  # float64 (N, 2), over the window
@@ -284,6 +287,49 @@ def rank(s, g):
     if g.by[1]:
         _by_level(g, count)
     return count
+
+
+@kernel
+def _all_fit(s, g):
+    """Modify uses in place: all that running and pending workloads ask; True if no quota is exceeded by it."""
+    for tenant in range(g.quota.shape[0]):
+        for kind in range(KINDS):
+            g.used[tenant, kind] = 0
+    for place in range(s.running):
+        _add_asked(g, s.runner[place])
+    rank_ = next_member(s.window_low, s.window_mid, s.window_top, 0)
+    while rank_ >= 0:
+        _add_asked(g, s.job_at_rank[rank_])
+        rank_ = next_member(s.window_low, s.window_mid, s.window_top, rank_ + 1)
+    for tenant in range(g.quota.shape[0]):
+        for kind in range(KINDS):
+            if g.used[tenant, kind] > g.quota[tenant, kind]:
+                return False
+    return True
+
+
+@kernel
+def _add_asked(g, job):
+    for kind in range(KINDS):
+        g.used[g.tenant[job], kind] += g.asked[job, kind]
+
+
+@kernel
+def set_levels(s, g):
+    """Modify the ranking in place: levels of running and pending workloads, as `rank` has them; no order.
+
+    Where no quota is exceeded by all together credits decide nothing.
+    """
+    if not _all_fit(s, g):
+        rank(s, g)
+        return
+    for place in range(s.running):
+        g.level[s.runner[place]] = g.own[s.runner[place]]
+    rank_ = next_member(s.window_low, s.window_mid, s.window_top, 0)
+    while rank_ >= 0:
+        job = s.job_at_rank[rank_]
+        g.level[job] = g.own[job]
+        rank_ = next_member(s.window_low, s.window_mid, s.window_top, rank_ + 1)
 
 
 @kernel

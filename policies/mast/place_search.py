@@ -168,7 +168,7 @@ def _has_spot(r, job, kind, need, part, group, only, importance):
 
 
 @kernel
-def _has_room(r, job, kind, need, region, only, importance):
+def has_room(r, job, kind, need, region, only, importance):
     """Whether a region has room for all parts, if workloads below an importance leave; `only`: see `place`."""
     for part in range(PARTS - 1, -1, -1):  # from the last: what fits nowhere by itself is known at once
         if kind[job, part] < 0:
@@ -343,7 +343,7 @@ def place(r, job, kind, need, region, only, preempts, now_s):
     `kind`, `need`: (J, 4), types and units of the parts, -1 after the last; `only`: the cluster of part 0, -1: any;
     `preempts`: whether others may leave. The plan and its log are left, the log after what was in it.
     """
-    if not _has_room(r, job, kind, need, region, only, r.importance[job] if preempts else 0):
+    if not has_room(r, job, kind, need, region, only, r.importance[job] if preempts else 0):
         return 0
     total = 0.0
     for part in range(PARTS):

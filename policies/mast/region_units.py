@@ -10,14 +10,16 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ...simulator.base.codes import DOWN, FREE
+from ...simulator.base.codes import DOWN, FREE, RUNNING
 from ...simulator.compiler.jit import entry, kernel
+from ...simulator.lifecycle.fault_groups import more_outages
 
 NONE = -1
 PARTS = 4  # of a workload at most
 IMPORTANCES = 7
 NEVER = 2**62  # units that nobody asks
-TAKEN, LEAVES, LOGGED, LOGGED_UNITS, ASKED, SPARED, CHOSEN = 0, 1, 2, 3, 4, 5, 6  # places in `RegionUnits.count`
+# Places in `RegionUnits.count`; FOLLOWS: 1: all that was laid is of one run, so that only changes need be laid.
+TAKEN, LEAVES, LOGGED, LOGGED_UNITS, ASKED, SPARED, CHOSEN, FOLLOWS = 0, 1, 2, 3, 4, 5, 6, 7
 
 
 class RegionUnits(NamedTuple):
@@ -52,6 +54,7 @@ class RegionUnits(NamedTuple):
     tail: Any  # (4 x J,), its last
     importance: Any  # (J,)
     start_s: Any  # float64 (J,)
+    laid_s: Any  # float64 (J,), when what it holds was taken over from the record last
     refused: Any  # (R x T + C, 7), negative cache: by group and level, or by cluster and level, so many units fail
 
     part_cluster: Any  # (J, 4), where the parts of those lie that were placed
@@ -64,7 +67,7 @@ class RegionUnits(NamedTuple):
     tried: Any  # (C,), scratch
     spot: Any  # (4,), scratch: where parts could lie, places in `clusters`
     window: Any  # (2,), scratch: racks from and to
-    count: Any  # (7,)
+    count: Any  # (8,)
     score: Any  # float64 (2,): of the part that was looked for last, of the plan
 
 
@@ -226,37 +229,90 @@ def _fail(r, machine):
 
 @kernel
 def lay(s, r, level):
-    """Modify the regions in place: as the record `s` has them; `level`, (J,), is the priority that counts."""
-    empty(r)
-    for machine in range(r.free.shape[0]):
-        if s.machine_down[machine]:
-            _fail(r, machine)
-    room = s.gpu_slot.shape[0]
+    """Modify the regions in place: as the record `s` has them; `level`, (J,), is the priority that counts.
+
+    Where they FOLLOW the run, only what has changed is written. Whoever lays another run, or an earlier moment of this
+    one, begins with `count[FOLLOWS] = 0`.
+    """
+    if r.count[FOLLOWS]:
+        _release_changed(s, r)
+    else:
+        empty(r)
+        for machine in range(r.free.shape[0]):
+            if s.machine_down[machine]:
+                _fail(r, machine)
+    may_fail = s.down_gpus > 0 or s.mtbf_s > 0.0 or s.region_mtbf_s > 0.0 or more_outages(s) or s.closing_machines > 0
+    r.count[FOLLOWS] = 0 if may_fail else 1
     for place in range(s.running):
         job = s.runner[place]
-        r.importance[job] = IMPORTANCES - 1 - level[job]
-        r.start_s[job] = s.started_s[job]
-        berth, held, cluster = s.first_gpu[job], 0, NONE
-        while berth != NONE:
-            unit = berth % room
-            berth = s.gpu_next[berth]
-            if s.machine_down[r.unit_machine[unit]]:  # it is about to go down: who leaves it makes no room
-                continue
-            where = r.rack_cluster[r.machine_rack[r.unit_machine[unit]]]
-            if where != cluster and held > 0:
-                hold(r, job, cluster, r.taken, 0, held)
-                held = 0
-            cluster = where
-            r.taken[held] = unit
-            held += 1
-        if held > 0:
+        importance = IMPORTANCES - 1 - level[job]
+        if r.cluster[PARTS * job] == NONE:
+            r.importance[job] = importance
+            r.start_s[job] = s.started_s[job]
+            r.laid_s[job] = s.now_s
+            _hold_as_recorded(s, r, job)
+        else:
+            value(r, job, importance)
+
+
+@kernel
+def _release_changed(s, r):
+    """Modify the regions in place: who runs as was laid stays, nobody else.
+
+    Units of one that was started at the instant at which it was laid may have changed since.
+    """
+    for cluster in range(r.running.shape[0]):
+        base, place = first_unit(r, cluster), 0
+        while place < r.running[cluster]:
+            job = r.by_size[base + place] // PARTS
+            if s.status[job] == RUNNING and r.start_s[job] == s.started_s[job] and r.laid_s[job] > s.started_s[job]:
+                place += 1
+            else:
+                release(r, job)
+
+
+@kernel
+def _hold_as_recorded(s, r, job):
+    """Modify the regions in place: a running workload takes the units that it holds in the record."""
+    room = s.gpu_slot.shape[0]
+    berth, held, cluster = s.first_gpu[job], 0, NONE
+    while berth != NONE:
+        unit = berth % room
+        berth = s.gpu_next[berth]
+        if s.machine_down[r.unit_machine[unit]]:  # it is about to go down: who leaves it makes no room
+            continue
+        where = r.rack_cluster[r.machine_rack[r.unit_machine[unit]]]
+        if where != cluster and held > 0:
             hold(r, job, cluster, r.taken, 0, held)
+            held = 0
+        cluster = where
+        r.taken[held] = unit
+        held += 1
+    if held > 0:
+        hold(r, job, cluster, r.taken, 0, held)
+
+
+@kernel
+def value(r, job, importance):
+    """Modify the regions in place: a running workload has that importance from now on."""
+    before = r.importance[job]
+    if before == importance:
+        return
+    r.importance[job] = importance
+    for slot in range(PARTS * job, PARTS * job + PARTS):
+        cluster = r.cluster[slot]
+        if cluster == NONE:
+            break
+        r.held[cluster, before] -= r.units[slot]
+        r.held[cluster, importance] += r.units[slot]
 
 
 @entry
 def follow(states, row, r, level):
-    """`lay`, for Python."""
+    """`lay` of whatever run, for Python."""
+    r.count[FOLLOWS] = 0
     lay(states[row], r, level)
+    r.count[FOLLOWS] = 0
 
 
 @kernel

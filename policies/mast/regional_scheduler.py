@@ -77,7 +77,7 @@ def lay_regions(hardware: Hardware, workloads: int) -> kernels.RegionUnits:
         "part_cluster": (workloads, PARTS),
         "spot": (PARTS,),
         "window": (2,),
-        "count": (7,),
+        "count": (8,),
     }
     arrays = {name: np.zeros(shape, np.int64) for name, shape in shapes.items()}
     arrays["cluster"][:] = kernels.NONE
@@ -93,6 +93,7 @@ def lay_regions(hardware: Hardware, workloads: int) -> kernels.RegionUnits:
         machine_rack=np.array(hardware.machine_rack, np.int64),
         unit_machine=np.repeat(np.arange(machines), hardware.machine_units).astype(np.int64),
         start_s=np.zeros(workloads),
+        laid_s=np.zeros(workloads),
         score=np.zeros(2),
         **arrays,
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from ..base.decisions import Drop, Move, Replicate
@@ -28,6 +30,54 @@ def apply_table(simulator: Simulated, decision: TableDecision) -> None:
         entry(simulator.records, 0, table, region)
 
 
+@dataclass(frozen=True)
+class TableState:
+    """What decides whether something can be done about a table now.
+
+    Attributes:
+        home, target: its home, and where that moves; -1: it stays.
+        wanted, complete, copies, doomed: sets of regions: where it is to lie, and whole; where it lies,
+            and where not for long.
+        size, replica_size: bytes of all of it, and of the partitions that are read.
+        up: set of the regions that have not failed.
+        missing: by region, bytes of it that are neither there nor on the way.
+        room: by region, bytes of storage that are left.
+        on_the_way: copies of all tables; is_full: as many as one simulator holds.
+    """
+
+    home: int
+    target: int
+    wanted: int
+    complete: int
+    copies: int
+    doomed: int
+    size: int
+    replica_size: int
+    up: int
+    missing: list[int]
+    room: list[int]
+    on_the_way: int
+    is_full: bool
+
+    @classmethod
+    def of(cls, simulator: Simulated, table: int) -> TableState:
+        """The present."""
+        s = simulator.plain.record
+        regions = int(s["n_regions"])
+        missing = np.zeros(regions, np.int64)
+        region_calls.lay_missing(simulator.records, 0, table, missing)
+        names = ("home", "target", "wanted", "complete", "copies", "doomed", "size")
+        return cls(
+            *(int(s[f"table_{name}"][table]) for name in names),
+            int(s["replica_size"][table]),
+            int(s["up_regions"]),
+            missing.tolist(),
+            (s["storage_bytes"][:regions] - s["stored_bytes"][:regions]).tolist(),
+            int(s["n_transfers"]),
+            int(s["free_transfer"]) < 0,
+        )
+
+
 def check_table(simulator: Simulated, decision: TableDecision) -> tuple[int, int]:
     """The table and the region of a decision that can be carried out at this instant.
 
@@ -35,7 +85,7 @@ def check_table(simulator: Simulated, decision: TableDecision) -> tuple[int, int
         InvalidDecision: it cannot.
     """
     table, region = _indices(simulator, decision)
-    why = refusal(simulator, decision, missing_bytes(simulator, table, region))
+    why = refusal(TableState.of(simulator, table), decision)
     if why:
         geo, topology = simulator.workload.geo, simulator.topology
         assert geo is not None
@@ -44,54 +94,34 @@ def check_table(simulator: Simulated, decision: TableDecision) -> tuple[int, int
     return table, region
 
 
-def refusal(simulator: Simulated, decision: TableDecision, missing: int) -> str:
-    """Why a decision about a table that there is cannot be carried out at this instant; empty: it can.
-
-    `missing`: what its region lacks of the table (`missing_bytes`).
-    """
-    s, table, region = simulator.plain.record, decision.table, decision.region
+def refusal(state: TableState, decision: TableDecision) -> str:
+    """Why a decision about a table that there is cannot be carried out now; empty: it can."""
+    region = decision.region
     if isinstance(decision, Drop):
-        return _refused_drop(s, table, region)
-    gives_up = isinstance(decision, Move) and region == s["table_home"][table]
-    if not gives_up and not s["up_regions"] >> region & 1:
+        return _refused_drop(state, region)
+    gives_up = isinstance(decision, Move) and region == state.home
+    if not gives_up and not state.up >> region & 1:
         return "the region is down"
     if isinstance(decision, Move):
-        return _refused_move(s, table, region, missing)
-    return _refused_replica(s, decision, missing)
+        return _refused_move(state, region)
+    return _refused_replica(state, decision)
 
 
-def missing_bytes(simulator: Simulated, table: int, region: int) -> int:
-    """Bytes of a table that are neither in a region nor on the way to it."""
-    return int(region_calls.missing_bytes(simulator.records, 0, table, region))
+def replica_bytes(state: TableState, decision: Replicate) -> int:
+    """What `Replicate` would send; 0: what it asks for is there or on the way."""
+    missing = state.missing[decision.region]
+    if decision.whole or missing < state.size:
+        return missing if decision.whole else 0
+    return state.replica_size
 
 
-def missing_by_region(simulator: Simulated, table: int) -> list[int]:
-    """The same of each region."""
-    found = np.zeros(int(simulator.plain.record["n_regions"]), np.int64)
-    region_calls.lay_missing(simulator.records, 0, table, found)
-    return found.tolist()
-
-
-def replica_bytes(s: np.void, table: int, whole: bool, missing: int) -> int:
-    """What `Replicate` would send to a region that lacks so much; 0: what it asks for is there or on the way."""
-    if whole or missing < s["table_size"][table]:
-        return missing if whole else 0
-    return int(s["replica_size"][table])
-
-
-def copied_bytes(simulator: Simulated, decision: TableDecision, missing: int | None = None) -> int:
-    """What carrying out a decision would send over links; 0: nothing.
-
-    `missing`: what its region lacks of the table; None: it is looked up.
-    """
+def copied_bytes(state: TableState, decision: TableDecision) -> int:
+    """What carrying out a decision would send over links; 0: nothing."""
     if isinstance(decision, Drop):
         return 0
-    s, table = simulator.plain.record, decision.table
-    if missing is None:
-        missing = missing_bytes(simulator, table, decision.region)
     if isinstance(decision, Move):
-        return 0 if decision.region == s["table_home"][table] else missing
-    return replica_bytes(s, table, bool(decision.whole), missing)
+        return 0 if decision.region == state.home else state.missing[decision.region]
+    return replica_bytes(state, decision)
 
 
 def is_idle(view: RegionView, decision: TableDecision) -> bool:
@@ -112,42 +142,40 @@ def _indices(simulator: Simulated, decision: TableDecision) -> tuple[int, int]:
     return int(decision.table), int(decision.region)
 
 
-def _refused_replica(s: np.void, decision: Replicate, missing: int) -> str:
-    table, region = decision.table, decision.region
-    grows = decision.whole and s["replica_size"][table] < s["table_size"][table]
-    if s["table_wanted"][table] >> region & 1 and not (grows and not s["table_complete"][table] >> region & 1):
-        on_the_way = not s["table_copies"][table] >> region & 1
+def _refused_replica(state: TableState, decision: Replicate) -> str:
+    region = decision.region
+    grows = decision.whole and state.replica_size < state.size
+    if state.wanted >> region & 1 and not (grows and not state.complete >> region & 1):
+        on_the_way = not state.copies >> region & 1
         return f"a copy is {'on the way there' if on_the_way else 'there'} already"
-    return _no_room(s, region, replica_bytes(s, table, bool(decision.whole), missing))
+    return _no_room(state, region, replica_bytes(state, decision))
 
 
-def _refused_move(s: np.void, table: int, region: int, missing: int) -> str:
-    target = int(s["table_target"][table])
-    if region == (s["table_home"][table] if target < 0 else target):
-        return f"that is its home {'already' if target < 0 else 'to be'}"
-    return _no_room(s, region, missing)
+def _refused_move(state: TableState, region: int) -> str:
+    if region == (state.home if state.target < 0 else state.target):
+        return f"that is its home {'already' if state.target < 0 else 'to be'}"
+    return _no_room(state, region, state.missing[region])
 
 
-def _no_room(s: np.void, region: int, size: int) -> str:
-    room = int(s["storage_bytes"][region] - s["stored_bytes"][region])
-    if size > room:
-        return f"{room:,} bytes of storage are left there, {size:,} are needed"
-    if size > 0 and s["free_transfer"] < 0:
-        return f"{s['n_transfers']} copies are on the way, as many as one simulator holds"
+def _no_room(state: TableState, region: int, size: int) -> str:
+    if size > state.room[region]:
+        return f"{state.room[region]:,} bytes of storage are left there, {size:,} are needed"
+    if size > 0 and state.is_full:
+        return f"{state.on_the_way} copies are on the way, as many as one simulator holds"
     return ""
 
 
-def _refused_drop(s: np.void, table: int, region: int) -> str:
-    if s["table_wanted"][table] >> region & 1:
-        stays = region in (s["table_home"][table], s["table_target"][table])
-        others = int(s["table_copies"][table] & ~s["table_doomed"][table] & s["up_regions"]) & ~(1 << region)
-        if stays or others or not s["table_copies"][table] >> region & 1:
+def _refused_drop(state: TableState, region: int) -> str:
+    if state.wanted >> region & 1:
+        stays = region in (state.home, state.target)
+        others = state.copies & ~state.doomed & state.up & ~(1 << region)
+        if stays or others or not state.copies >> region & 1:
             return ""
         return "no other copy lies in a region that is up"
-    if region == s["table_home"][table]:
+    if region == state.home:
         return "that is its home; move it first"
-    if region == s["table_target"][table]:
+    if region == state.target:
         return "its home moves there"
-    if s["table_doomed"][table] >> region & 1:
+    if state.doomed >> region & 1:
         return "that copy is about to be deleted already"
     return "there is no copy"

@@ -182,7 +182,8 @@ class RegionView(RecordView):
     def projected_warehouse(self) -> Warehouse:
         """The tables so, with what is known of those who read them: what the slow path plans on."""
         s = self._fields
-        return self.warehouse().at(*self.projected(), self._sets(s["table_complete"][: s["n_tables"]]))
+        complete = self._sets(s["table_complete"][: s["n_tables"]])
+        return self.demands.warehouse(self._simulator.topology, *self.projected(), complete, float(s["now_s"]))
 
     def _sets(self, bits: np.ndarray) -> np.ndarray:
         """Sets of regions, int64 (n,), as bool (n, regions)."""

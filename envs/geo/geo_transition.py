@@ -1,0 +1,113 @@
+"""One step of Geo-v0 in one kernel call: decode the action, apply it, advance to the next decision, observe.
+
+Where tables have to be decided about, which is done in Python, the kernel stops in the middle of a step, and goes on
+when that has been carried out.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ...policies.mast.region_units import FOLLOWS
+from ...policies.passes.starts import start
+from ...simulator.base.codes import ASK, DECIDE, FINISHED, HORIZON
+from ...simulator.compiler.jit import entry, kernel
+from ...simulator.lifecycle import lifecycle
+from ..outcome import GOES_ON, IS_ADJUSTED, IS_FORCED, IS_INVALID
+from ..step import advance, begin_step, candidate_played, end_step, used_gpus
+from ..window import NO_JOB
+from .geo_window import BRING, NO_CLUSTER, is_startable, look_around, plan_start, start_of
+from .observation import show
+from .table_bringing import bring, can_bring_any
+
+
+@entry
+def step_row(states, windows, references, row, r, g, looks, action, outcome, features, mask):
+    """Modify one row: play an action, and write what follows from it.
+
+    Args:
+        states, windows: records (n,).
+        references: float64 (n, jobs): finish times of the reference's run, ascending.
+        row: which.
+        r: the regions, g: the ranking of this row.
+        looks: whether somebody decides about tables when they are due.
+        action: int64 (1,). A row that begins ignores it, and goes to its first decision.
+        outcome: float64 (OUTCOMES,), features: float32 (F,), mask: int8 (M,): the present after the step.
+
+    Returns:
+        Why the run stopped; ASK: somebody has to decide about tables first. Then nothing is written yet; the step goes
+        on once the window says `begins = GOES_ON`.
+    """
+    s, w = states[row], windows[row]
+    goes_on = w.begins == GOES_ON
+    if not goes_on:
+        begin_step(s, w, references[row])
+        goes_on = w.begins == 1
+        if goes_on:
+            outcome[IS_INVALID] = outcome[IS_FORCED] = outcome[IS_ADJUSTED] = 0.0
+            r.count[FOLLOWS] = 0
+        elif w.code != FINISHED and w.code != HORIZON:
+            _take(s, w, r, action[0], outcome, mask)
+    if goes_on:
+        _go(s, w, w.begins == 1)
+        w.begins = 0
+    w.guided_job, w.guided_cluster = NO_JOB, NO_CLUSTER
+    lacks = look_around(s, w, r, g)
+    while w.code == DECIDE and not _is_offered(s, w, r, g):
+        if (looks and s.tables_due) or lacks:
+            return ASK
+        _go(s, w, False)
+        lacks = look_around(s, w, r, g)
+    end_step(s, w, references[row], outcome, used_gpus(s))
+    show(s, w, r, g, features, mask)
+    return w.code
+
+
+@kernel
+def _take(s, w, r, candidate, outcome, mask):
+    """Modify `s`, window `w` and `outcome`: carry out the action, of which the mask says whether it is legal."""
+    w.decisions += 1
+    w.code = DECIDE
+    played = candidate_played(mask, w.candidates, candidate)
+    outcome[IS_INVALID] = played != candidate
+    outcome[IS_FORCED] = played != candidate and played > 0
+    outcome[IS_ADJUSTED] = 0.0
+    if played < 0:
+        return
+    w.is_first = 0
+    if played == 0:
+        w.is_through = 1
+        return
+    job, cluster, way = start_of(w, played)
+    if way == BRING:
+        bring(s, job, cluster)
+        return
+    if cluster == NO_CLUSTER:
+        lifecycle.hold(s, job, math.inf)
+        return
+    leavers = plan_start(s, r, job, cluster, way)
+    for i in range(leavers):
+        lifecycle.preempt(s, r.leaving[i])
+    if leavers >= 0:
+        s.gang_size = s.gpus[job]
+        for i in range(s.gang_size):
+            s.gang[i] = r.taken[i]
+        start(s, job)
+
+
+@kernel
+def _go(s, w, is_first):
+    """Modify `s` and window `w`: on to the next decision point."""
+    w.code = advance(s)
+    w.is_first = is_first and w.code == DECIDE
+    w.is_through = w.code != DECIDE
+
+
+@kernel
+def _is_offered(s, w, r, g):
+    """Whether there is something to decide; else the environment passes over the instant."""
+    if w.is_through:
+        return False
+    if w.is_first or (not w.skip_idle and s.waiting > 0):
+        return True
+    return is_startable(s, r, g) or can_bring_any(s, w)
