@@ -48,13 +48,23 @@ def first_start(rng: np.random.Generator, mask: np.ndarray, candidates: int) -> 
     return np.array([min(starts, default=0), 0, 0])
 
 
-PLAYERS: dict[str, Callable[..., np.ndarray]] = {"random legal": drawn, "first start": first_start}
+def drawn_candidate(rng: np.random.Generator, mask: np.ndarray, candidates: int) -> np.ndarray:
+    """Any legal action of one part, each as likely as another."""
+    return np.array(rng.choice(np.flatnonzero(mask[:candidates])))
+
+
+PLAYERS: dict[str, Callable[..., np.ndarray]] = {
+    "random legal": drawn,
+    "first start": first_start,
+    "random candidate": drawn_candidate,
+}
 
 
 def record(env: Any, seed: int, player: str = "random legal") -> Episode:
     """One episode of a player of PLAYERS; at most MOST_STEPS steps of it."""
     rng = np.random.default_rng(seed)
-    candidates = int(env.action_space.nvec[0])
+    space = env.action_space
+    candidates = int(space.nvec[0] if hasattr(space, "nvec") else space.n)
     _, info = env.reset(seed=seed)
     actions, total, ended = [], 0.0, False
     while not ended and len(actions) < MOST_STEPS:

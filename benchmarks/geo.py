@@ -2,7 +2,8 @@
 
 The data is `mast-like`, with all jobs known. The target is 60 s and 4 GiB for 100,000 tables and a million uses. A day
 is what production runs daily, in five hours with its I/O: the sums of a placement, the gain of every table, the queue
-of moves, and further replicas; all in one process of its own, so that memory is its peak.
+of moves, and further replicas; all in one process of its own, so that memory is its peak. Steps of both environments
+are of their default settings, legal actions drawn at random, resets left out.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ import time
 from dataclasses import replace
 from typing import Any
 
+import gymnasium
 import numpy as np
 from _geo_day import GOAL_ATTEMPTS, QUICK, WHOLE, run_mast
 from _geo_day import GOAL_S as DAY_GOAL_S
 from _measure import arguments_of, in_process, print_document, print_table, resident_bytes, verdict
+from _replay import check, record, speeds
 
 from clustergym.experiments.console.terminal import progress
 
@@ -27,6 +30,8 @@ QUICK_TABLES = (50, 100)
 VERSIONS = ("tetris-v1", "tetris-v2")
 DECISION_GOAL_S = {"without preemption": 0.2e-3, "with preemption": 1e-3}
 GOAL_PENDING, QUICK_PENDING, SCAN_GOAL_S = 10_000, 1000, 0.05
+ENVIRONMENTS = {"Geo-v0": 1, "DataPlacement-v0": 6}  # episodes of each
+SMALL = {"topology": "mast:regions=4,gpus=256", "workload": "mast-like:jobs=30,days=0.2,tables=20"}
 GOAL_TABLES, GOAL_S, GOAL_BYTES = 100_000, 60.0, 4 * 2**30
 
 
@@ -42,7 +47,7 @@ def main(argv: list[str] | None = None) -> int:
     sizes = QUICK_TABLES if options.quick else TABLES
     todo = [(version, tables) for tables in sizes for version in VERSIONS]
     rows = []
-    with progress("bench geo", len(todo) + 2, options.quiet) as show:
+    with progress("bench geo", len(todo) + 3, options.quiet) as show:
         _measured(VERSIONS[-1], QUICK_TABLES[0], options.seed)  # may compile
         for version, tables in todo:
             show(len(rows) + 1)
@@ -51,7 +56,9 @@ def main(argv: list[str] | None = None) -> int:
         show(len(todo) + 1)
         days = [measure_mast(options.seed, options.quick)]
         show(len(todo) + 2)
-    document: dict[str, Any] = {"tetris": rows, "fast": decisions, "day": days}
+        steps = [measure_steps(name, options.seed, options.quick) for name in ENVIRONMENTS]
+        show(len(todo) + 3)
+    document: dict[str, Any] = {"tetris": rows, "fast": decisions, "day": days, "steps": steps}
     document["missed"] = [row["name"] for row in (*rows, *decisions, *days) if row["met"] is False]
     (print_document if options.json else _print_tables)(document)
     return 0
@@ -77,6 +84,17 @@ def measure_mast(seed: int, quick: bool) -> dict[str, Any]:
     row = in_process([*words, f"--day={(QUICK if quick else WHOLE).hours}"])[0]
     met = None if quick else row["cpu_s"] < DAY_GOAL_S and row["attempts"] >= GOAL_ATTEMPTS
     return {"name": "a day simulated under mast", **row, "target_s": DAY_GOAL_S, "met": met}
+
+
+def measure_steps(name: str, seed: int, quick: bool) -> dict[str, Any]:
+    """Steps per CPU second of an environment on its defaults, or with `quick` on a small cluster."""
+    env = gymnasium.make(f"clustergym/{name}", **(SMALL if quick else {}))
+    episodes = [record(env, seed + i, "random candidate") for i in range(1 if quick else ENVIRONMENTS[name])]
+    for episode in episodes:
+        check(env, episode)
+    found = {"environment": name, **speeds(env, episodes, 2 if quick else 7)}
+    env.close()
+    return found
 
 
 def run_day(version: str, tables: int, seed: int) -> dict[str, Any]:
@@ -187,6 +205,19 @@ def _print_tables(document: dict[str, Any]) -> None:
         ],
     )
     _print_days(document["day"])
+    print_table(
+        "random legal actions through gymnasium.make: steps per CPU second, one core",
+        ("environment", "steps", "best", "median", "reset, ms"),
+        [
+            (
+                row["environment"],
+                f"{row['steps']:,}",
+                *(f"{row[key]:,.0f}" for key in ("steps_per_s", "steps_per_s_median")),
+                f"{1e3 * row['reset_s']:.1f}",
+            )
+            for row in document["steps"]
+        ],
+    )
 
 
 def _print_days(days: list[dict[str, Any]]) -> None:

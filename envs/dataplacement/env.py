@@ -128,20 +128,24 @@ class DataPlacementEnv(PythonStepEnv):
         return needs_look
 
     def _pass_over(self) -> None:
-        """Go on to the next look at the tables, or to the next instant; see `PythonStepEnv`.
+        """Go on to the next look at the tables, or to the next instant; see `PythonStepEnv`."""
+        scheduler = self.interface.scheduler
+        if not (type(scheduler) is Passes and self._simulates(scheduler)):
+            super()._pass_over()
 
-        Where MAST places workloads a kernel does it for as long as it can.
-        """
-        scheduler, view = self.interface.scheduler, self.simulator.view
-        compiled = scheduler.compiled(view) if type(scheduler) is Passes else None
-        if compiled is not None:
-            self.simulator.install(scheduler)
-            code = self.stepper.call(simulate, self.stepper.rows.records, self.row, *compiled)
-            scheduler.take_over(view)
-            if code != ASK:
-                self._stop(code)
-                return
-        super()._pass_over()
+    def _simulates(self, scheduler: Passes) -> bool:
+        """Whether a kernel has gone on to the next look at the tables; False: MAST is to be asked at the present."""
+        view = self.simulator.view
+        compiled = scheduler.compiled(view)
+        if compiled is None:
+            return False
+        self.simulator.install(scheduler)
+        code = self.stepper.call(simulate, self.stepper.rows.records, self.row, *compiled)
+        scheduler.take_over(view)
+        if code == ASK:
+            return False
+        self._stop(code)
+        return True
 
     def as_text(self) -> str:
         """The cluster now, then what lies where."""
@@ -165,6 +169,6 @@ class DataPlacementEnv(PythonStepEnv):
 
 
 class DataPlacementVectorEnv(ClusterVectorEnv):
-    """N environments `DataPlacementEnv`, stepped one after the other: schedulers and tables are decided in Python."""
+    """N environments `DataPlacementEnv`, stepped one after the other: what is decided about tables is Python's."""
 
     env_class = DataPlacementEnv

@@ -201,32 +201,32 @@ def _observe_queue(sight: Sight, rows: np.ndarray) -> None:
     day, s = sight.day, sight.day.simulator.plain.record
     following = day.order[day.place :]
     tables = np.concatenate([[day.offered], following[following != day.offered]])[: len(rows)]
-    shown, named = rows[: len(tables)], tables.tolist()
-    readers = day.readers[tables]
-    shown[:] = [_row_of_day(sight, table) for table in named]
+    shown, readers = rows[: len(tables)], day.readers[tables]
+    shown[:] = _rows_of_day(day, tables)
     shown[:, 6] = day.copies[tables].mean(axis=1)
     shown[:, 7] = s["table_target"][tables] >= 0
     shown[:, 8] = parts(sight.gains[tables], sight.first_cost)
     shown[:, 9] = sight.unable[tables] / np.maximum(readers, 1)
     shown[:, 10] = crowd(day.waiting_readers[tables])
-    shown[:, 11] = [_few(len(day.decided.get(table, ()))) for table in named]
+    if day.decided:
+        shown[:, 11] = [_few(len(day.decided.get(table, ()))) for table in tables.tolist()]
 
 
-def _row_of_day(sight: Sight, table: int) -> list[float]:
-    """The row of a table, but for what decisions change, which is 0 in it."""
-    day = sight.day
-    if table not in day.rows:
+def _rows_of_day(day: PlacementReview, tables: np.ndarray) -> np.ndarray:
+    """The rows of tables, float64 (n, columns), but for what decisions change, which is 0 in them."""
+    rows = day.rows
+    for table in tables[rows[tables, 0] == 0.0].tolist():
         ledger, hours = day.placement.ledger, day.known.hours[day.known.of(table)]
-        day.rows[table] = [
+        rows[table, :6] = (
             1.0,
             bytes_read(float(day.simulator.plain.record["table_size"][table])),
             part(float(ledger.size[table]), float(ledger.size.sum())),
             crowd(len(hours)),
             part(float(day.read_bytes[table]), float(day.read_bytes.sum())),
             part(float(hours.sum()), day.high_hours),
-            *[0.0] * 6,
-        ]
-    return day.rows[table]
+        )
+    found: np.ndarray = rows[tables]
+    return found
 
 
 def _few(count: int) -> float:

@@ -20,6 +20,7 @@ from ...simulator.warehouse.warehouse import Jobs
 
 DONE, LEAVE, FIRST_REGION = 0, 1, 2  # candidates; from the third on three a region, in the order of KINDS
 KINDS = (Move, Replicate, Drop)
+TABLE_COLUMNS = 12  # of a table's row in the observation
 TableDecision = Move | Replicate | Drop
 
 
@@ -138,7 +139,7 @@ class PlacementReview:
         self._chosen = -1  # the table of the decision that was noted last, until it is carried out
         self.decided: dict[int, set[int]] = {}  # by table: candidates that were chosen
         self.lacks = self.known.missing(self.copies), self.waiting.missing(self.copies)
-        self.rows: dict[int, list[float]] = {}  # by table: what features say of it that no decision changes
+        self.rows = np.zeros((len(self.order), TABLE_COLUMNS))  # what features say of tables that no decision changes
         self._legal: tuple[int, int, np.ndarray, np.ndarray] | None = None
 
     @cached_property

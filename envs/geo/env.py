@@ -159,6 +159,7 @@ class GeoEnv(PythonStepEnv):
             w["begins"] = GOES_ON
             code = self.stepper.call(step_row, rows.records, rows.windows, rows.references, row, *rest, *own)
         self.simulator.note(code)
+        look.saw(self._mask)
         outcome = self._outcome
         return bool(outcome[TERMINATED] or outcome[TRUNCATED] or code != DECIDE)
 

@@ -210,6 +210,10 @@ class GeoInterface(PythonStepInterface):
         """Which candidates are legal, int8 (candidates,)."""
         return self._mask
 
+    def saw(self, mask: np.ndarray) -> None:
+        """Take over what a kernel has found legal, int8 (candidates,), as last looked at."""
+        self._mask[:] = mask
+
     def take(self, candidate: int, second: int) -> ActionOutcome:
         """Go on by a legal candidate; what it decides is to be carried out before the next `refresh`."""
         self.plain["is_first"] = 0

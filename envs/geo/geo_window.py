@@ -44,8 +44,8 @@ def kinds_of(clusters: int, brings: int) -> int:
 def window_dtype() -> np.dtype:
     """One window; the arrays have room for the largest number of slots."""
     candidates = 1 + kinds_of(MAX_CLUSTERS, MAX_BRINGS) * MAX_SLOTS
-    own = ("clusters", "brings", "region_slots", "any_leaves", "guided_job", "guided_cluster", "guided_way", "homeless")
-    own += ("is_first", "is_through")  # the instant is the first of the episode; the agent is through with it
+    own = ["clusters", "brings", "region_slots", "any_leaves", "guided_job", "guided_cluster", "guided_way", "homeless"]
+    own += ["is_first", "is_through"]  # the instant is the first of the episode; the agent is through with it
     return np.dtype(
         [
             *common_fields(),

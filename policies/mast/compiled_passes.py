@@ -36,7 +36,8 @@ class Placed(NamedTuple):
 
 def lay_placed(workloads: int) -> Placed:
     """The arrays for so many workloads."""
-    return Placed(*(np.zeros(workloads, np.int64) for _ in range(4)), count=np.zeros(3, np.int64))
+    first, last, after, place = np.zeros((4, workloads), np.int64)
+    return Placed(first, last, after, place, np.zeros(3, np.int64))
 
 
 @kernel

@@ -107,11 +107,20 @@ class _Storage:
 
     def _load(self, job: int, region: int) -> float:
         """Units of the type of a job's first part that are not free in a region, over all that are there."""
+        free, units = self._units
+        kind = int(self.view.record["part_type"][job, 0])
+        return 1.0 - float(free[region, kind]) / max(float(units[region, kind]), 1.0)
+
+    @cached_property
+    def _units(self) -> np.ndarray:
+        """Units that are free, and that are there, by region and type, int64 (2, regions, types)."""
         s = self.view.record
         clusters = int(s["n_clusters"])
-        there = (s["cluster_region"][:clusters] == region) & (s["cluster_type"][:clusters] == s["part_type"][job, 0])
-        units = float(s["cluster_gpus"][:clusters][there].sum())
-        return 1.0 - float(s["cluster_free"][:clusters][there].sum()) / max(units, 1.0)
+        region, kind = s["cluster_region"][:clusters], s["cluster_type"][:clusters]
+        found = np.zeros((2, int(s["n_regions"]), int(s["n_types"]) + 1), np.int64)  # the last: of types nobody asks
+        np.add.at(found[0], (region, kind), s["cluster_free"][:clusters])
+        np.add.at(found[1], (region, kind), s["cluster_gpus"][:clusters])
+        return found
 
     @cached_property
     def _settled(self) -> set[int]:

@@ -66,15 +66,20 @@ class TableState:
         regions = int(s["n_regions"])
         missing = np.zeros(regions, np.int64)
         region_calls.lay_missing(simulator.records, 0, table, missing)
-        names = ("home", "target", "wanted", "complete", "copies", "doomed", "size")
         return cls(
-            *(int(s[f"table_{name}"][table]) for name in names),
-            int(s["replica_size"][table]),
-            int(s["up_regions"]),
-            missing.tolist(),
-            (s["storage_bytes"][:regions] - s["stored_bytes"][:regions]).tolist(),
-            int(s["n_transfers"]),
-            int(s["free_transfer"]) < 0,
+            home=int(s["table_home"][table]),
+            target=int(s["table_target"][table]),
+            wanted=int(s["table_wanted"][table]),
+            complete=int(s["table_complete"][table]),
+            copies=int(s["table_copies"][table]),
+            doomed=int(s["table_doomed"][table]),
+            size=int(s["table_size"][table]),
+            replica_size=int(s["replica_size"][table]),
+            up=int(s["up_regions"]),
+            missing=missing.tolist(),
+            room=(s["storage_bytes"][:regions] - s["stored_bytes"][:regions]).tolist(),
+            on_the_way=int(s["n_transfers"]),
+            is_full=int(s["free_transfer"]) < 0,
         )
 
 
