@@ -49,19 +49,20 @@ class _Copies(PlanningPolicy):
         free, found = view.free_by_cluster.copy(), list[Decision]()
         waiting = [job for job in sorted(view.queue.tolist()) if not view.needs_home(job)]
         for job in [job for job in waiting if not self._expects(view, job, free)]:
-            found += [] if self._expects(view, job, free) else self._brought(view, job, free)
+            if not self._expects(view, job, free):  # nothing that was brought for one before it
+                found += self._brought(view, job, free)
         return found
 
     def _expects(self, view: ClusterView, job: int, free: np.ndarray) -> bool:
         """Modify `free`: what a workload is promised where all that it lacks is on the way; False: that is nowhere."""
-        lacking = {region: self._lacking(view, job, region) for region in self._regions(view, job)}
-        found = [
-            region
-            for region, tables in lacking.items()
-            if tables and all((table, region) in self._coming for table in tables)
-        ]
-        any(take_free(view, free, job, region) for region in found)  # the first that has them
-        return bool(found)
+        expects = False
+        for region in self._regions(view, job):
+            lacking = self._lacking(view, job, region)
+            if lacking and all((table, region) in self._coming for table in lacking):
+                expects = True
+                if take_free(view, free, job, region):
+                    break
+        return expects
 
     def _brought(self, view: ClusterView, job: int, free: np.ndarray) -> list[Replicate]:
         """Modify `free` and the room: what a workload is promised, and the copies that it takes."""
