@@ -92,7 +92,11 @@ def test_sharing_well_is_better_than_sjf_bsbf():
     assert paired_ratio(means["zoo:Sharing"], means["sjf-bsbf"]).mean < 0.9
 
 
-IMITATED = {"TimeShift": "themis+cassini", "Geo": "bring:slow=static", "DataPlacement": "tetris-v2"}
+IMITATED = {
+    "TimeShift": "lookahead:workers=fixed,equal=locality",
+    "Geo": "bring:slow=static",
+    "DataPlacement": "tetris-v2",
+}
 
 
 @pytest.mark.parametrize("environment", IMITATED)
@@ -112,13 +116,15 @@ def test_choosing_regions_well_is_better_than_mast():
     assert paired_ratio(means["zoo:Geo"], means["mast"]).mean < 0.8
 
 
-def test_shifting_and_placing_well_is_better_than_chance():
-    setting = Setting.of("clustergym/TimeShift-v0", "cassini-testbed", "cassini-poisson:jobs=24,load=0.9", "contention")
+def test_placing_well_is_better_than_chance_where_cassini_shifts():
+    """0.64 over 20 seeds."""
+    defaults = ENVIRONMENTS["clustergym/TimeShift-v0"].defaults
+    setting = Setting.of("clustergym/TimeShift-v0", *(defaults[key] for key in ("topology", "workload", "network")))
     means = {
         word: [play(setting, word, seed).metrics["jct_mean"] for seed in range(3)]
         for word in ("zoo:TimeShift", "random")
     }
-    assert paired_ratio(means["zoo:TimeShift"], means["random"]).mean < 0.9
+    assert paired_ratio(means["zoo:TimeShift"], means["random"]).mean < 0.8
 
 
 def test_placing_tables_well_is_better_than_leaving_them():
