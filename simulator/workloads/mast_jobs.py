@@ -129,12 +129,10 @@ def mast_like(
     built = mast_world(regions, gpus, cpu_machines, largest_cluster, storage_tb, None, world)
     largest, rng = int(built.clusters.gpus.max()), np.random.default_rng(seed)
     how = Scale(min(1.0, largest / mast.GPUS[0.99]) if scale is None else scale, machine_share, longest_h * HOUR_S)
-    asked = load * gpus * DAY_S / mean_gpu_s(how, largest) if jobs is None else jobs / days
-    per_day = min(asked, MOST_JOBS / days)
-    arriving = int(rng.poisson(per_day * days)) if jobs is None else jobs
+    per_day = min(load * gpus * DAY_S / mean_gpu_s(how, largest) if jobs is None else jobs / days, MOST_JOBS / days)
+    plan = (how, days * DAY_S, per_day, max(int(rng.poisson(per_day * days)) if jobs is None else jobs, 1))
     count = tables if tables is not None else max(regions, round(per_day * max(1.0, NEW_READS * reads) / READERS))
     families = draw_families(rng, count, regions, reads, size_reads)
-    plan = (how, days * DAY_S, per_day, max(arriving, 1))
     drawn = _rows(rng, families, plan, drift, jobs is None if backlog is None else backlog)
     zones_s = days * DAY_S if zones == "on" else None
     return _workload(rng, built, families, Draw(*drawn, zones_s, storage_ratio, read_share, fresh_levels, any_type))
@@ -272,8 +270,6 @@ def _workload(
         fresh=capped.level < draw.fresh_levels,
         known_s=known,
     )
-    if draw.any_type > 0.0:
-        geo = _of_any_type(geo, (rng.random(len(with_gpu)) < draw.any_type)[capped.family])
     return Workload.from_arrays(
         "mast-like",
         capped.arrival_s,
@@ -282,7 +278,7 @@ def _workload(
         job_id=capped.name,
         tenant=names[tenant],
         priority=LEVELS - 1 - capped.level,
-    ).with_geo(geo)
+    ).with_geo(_of_any_type(geo, (rng.random(len(with_gpu)) < draw.any_type)[capped.family]))
 
 
 def _reads(
