@@ -52,6 +52,8 @@ def window_dtype() -> np.dtype:
             *[(name, "i8") for name in own],
             ("offered", "i8", (MAX_SLOTS, MAX_CLUSTERS)),
             ("bring_to", "i8", (MAX_SLOTS, MAX_BRINGS)),
+            ("bring_bytes", "i8", (MOST_REGIONS,)),  # scratch: of one workload, by region
+            ("bring_count", "i8", (MOST_REGIONS,)),
             ("score", "f8", (MAX_CLUSTERS,)),  # scratch: of those that are offered
             ("demand", "f8", (MOST_REGIONS, MOST_TYPES)),  # scratch: units asked and there, by region and type
             ("supply", "f8", (MOST_REGIONS, MOST_TYPES)),

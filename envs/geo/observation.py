@@ -32,7 +32,7 @@ from .geo_window import (
     look_around,
     start_kind,
 )
-from .table_bringing import bytes_to_bring, list_regions, regions_to_come, seconds_to_bring
+from .table_bringing import list_regions, regions_to_come, seconds_to_bring
 
 CLUSTER = (
     "time since the first arrival",
@@ -336,7 +336,7 @@ def _observe_brings(s, w, r, g, offered, slot, job):
         offer = offered[at + FIRST_OFFER : at + CANDIDATE_COLUMNS]
         _describe_place(s, w, offer, job, region, g.bits[job])
         room = s.storage_bytes[region] - s.stored_bytes[region]
-        offer[16] = bytes_to_bring(s, job, region) / max(1, room)
+        offer[16] = w.bring_bytes[region] / max(1, room)
         offer[17] = scaled_time(w, seconds_to_bring(s, job, region))
 
 

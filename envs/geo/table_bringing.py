@@ -21,50 +21,58 @@ NOT_POSSIBLE = -1  # bytes
 
 
 @kernel
-def is_there(s, table, region):
-    """Whether a copy of a table lies in a region to stay."""
-    return (s.table_copies[table] & ~s.table_doomed[table]) >> region & 1
+def staying(s, table):
+    """Set of the regions where a copy of a table lies to stay."""
+    return s.table_copies[table] & ~s.table_doomed[table]
 
 
 @kernel
-def is_coming(s, table, region):
-    """Whether a copy of a table is on the way to a region."""
-    transfer = s.table_transfer[table]
+def coming(s, table):
+    """Set of the regions to which a copy of a table is on the way."""
+    found, transfer = 0, s.table_transfer[table]
     while transfer >= 0:
-        if s.transfer_to[transfer] == region:
-            return True
+        found |= 1 << s.transfer_to[transfer]
         transfer = s.transfer_after[transfer]
-    return False
+    return found
 
 
 @kernel
 def lacks(s, table, region):
     """Whether a region would have to be sent a table: it is neither there to stay nor on the way."""
-    return not is_there(s, table, region) and not is_coming(s, table, region)
+    return ((staying(s, table) | coming(s, table)) >> region & 1) == 0
 
 
 @kernel
-def bytes_to_bring(s, job, region):
-    """Bytes that bringing a waiting workload's tables takes in a region.
+def weigh_bringing(s, w, job):
+    """Modify `bring_bytes` in place: what bringing a waiting workload's tables takes in each region.
 
     NOT_POSSIBLE: it lacks nothing there, or they cannot be brought.
     """
-    if s.job_fresh[job] or (s.job_hosts[job] & s.up_regions) >> region & 1 == 0:
-        return NOT_POSSIBLE
-    size, count = 0, 0
+    sizes, counts, lacking = w.bring_bytes, w.bring_count, 0
+    hosts = 0 if s.job_fresh[job] else s.job_hosts[job] & s.up_regions
+    for region in range(s.n_regions):
+        sizes[region] = counts[region] = 0
     for use in range(s.first_read[job], s.first_read[job] + s.n_reads[job]):
         table = s.read_table[use]
-        if not lacks(s, table, region):
+        there = hosts & ~staying(s, table)
+        if there != 0:
+            there &= ~coming(s, table)
+        if there == 0:
             continue
         if readable(s, table) & s.up_regions == 0:
-            return NOT_POSSIBLE
-        count += 1
-        if s.table_copies[table] >> region & 1 == 0:  # one that was about to be deleted is spared
-            size += s.replica_size[table]
-    room = s.storage_bytes[region] - s.stored_bytes[region]
-    if count == 0 or size > room or s.n_transfers + count > s.transfer_to.size:
-        return NOT_POSSIBLE
-    return size
+            hosts &= ~there
+            continue
+        lacking |= there
+        for region in range(s.n_regions):
+            if there >> region & 1:
+                counts[region] += 1
+                if s.table_copies[table] >> region & 1 == 0:  # one that was about to be deleted is spared
+                    sizes[region] += s.replica_size[table]
+    for region in range(s.n_regions):
+        room = s.storage_bytes[region] - s.stored_bytes[region]
+        is_full = s.n_transfers + counts[region] > s.transfer_to.size
+        if (hosts & lacking) >> region & 1 == 0 or sizes[region] > room or is_full:
+            sizes[region] = NOT_POSSIBLE
 
 
 @kernel
@@ -78,14 +86,15 @@ def bring(s, job, region):
 
 @kernel
 def can_bring_any(s, w):
-    """Whether tables could be brought for one of the waiting workloads that are shown where none can start."""
+    """Modify `w` in place: whether tables could be brought for a workload that is shown where none can start."""
     if w.brings == 0:
         return False
     low, mid, top = s.window_low, s.window_mid, s.window_top
     shown, at = 0, next_member(low, mid, top, 0)
     while at >= 0 and shown < w.slots:
+        weigh_bringing(s, w, s.job_at_rank[at])
         for region in range(s.n_regions):
-            if bytes_to_bring(s, s.job_at_rank[at], region) != NOT_POSSIBLE:
+            if w.bring_bytes[region] != NOT_POSSIBLE:
                 return True
         shown += 1
         at = next_member(low, mid, top, at + 1)
@@ -111,18 +120,14 @@ def seconds_to_bring(s, job, region):
 @kernel
 def regions_to_come(s, job):
     """The set of regions that could hold a workload and will have all its tables, and have not: some are on the way."""
-    found, hosts = 0, s.job_hosts[job] & s.up_regions
-    for region in range(s.n_regions):
-        if hosts >> region & 1 == 0:
-            continue
-        coming, lacking = 0, 0
-        for use in range(s.first_read[job], s.first_read[job] + s.n_reads[job]):
-            if not is_there(s, s.read_table[use], region):
-                coming += 1
-                lacking += not is_coming(s, s.read_table[use], region)
-        if coming > 0 and lacking == 0:
-            found |= 1 << region
-    return found
+    hosts, absent, lacking = s.job_hosts[job] & s.up_regions, 0, 0
+    for use in range(s.first_read[job], s.first_read[job] + s.n_reads[job]):
+        table = s.read_table[use]
+        there = hosts & ~staying(s, table)
+        absent |= there
+        if there != 0:
+            lacking |= there & ~coming(s, table)
+    return absent & ~lacking
 
 
 @kernel
@@ -130,16 +135,16 @@ def list_regions(s, w, job, slot):
     """Modify `bring_to` in place: the regions to which a slot's tables may be brought; returns how many.
 
     Those come first that have the least demand for the type of its first part over their supply, then the fewest bytes
-    to copy.
+    to copy. What it takes in each stands in `bring_bytes`.
     """
     targets, kind, count = w.bring_to[slot], s.part_type[job, 0], 0
+    if w.brings > 0:
+        weigh_bringing(s, w, job)
     for place in range(w.brings):
         best, least, fewest = NO_REGION, 0.0, 0
         for region in range(s.n_regions):
-            size = NOT_POSSIBLE
-            if not _is_listed(targets, place, region):
-                size = bytes_to_bring(s, job, region)
-            if size == NOT_POSSIBLE:
+            size = w.bring_bytes[region]
+            if size == NOT_POSSIBLE or _is_listed(targets, place, region):
                 continue
             load = w.demand[region, kind] / max(1.0, w.supply[region, kind])
             if best == NO_REGION or load < least or (load == least and size < fewest):

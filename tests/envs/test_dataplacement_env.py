@@ -12,6 +12,7 @@ import pytest
 import clustergym
 from clustergym import policies
 from clustergym.envs.dataplacement.observation import CANDIDATES
+from clustergym.policies.mast.mast import Passes
 from clustergym.simulator.base.decisions import Advance, Drop, Move, Replicate
 from clustergym.simulator.base.errors import InputError, InvalidDecision
 from clustergym.simulator.engine.simulator import Simulator
@@ -62,6 +63,30 @@ def legal(env):
 def turn_to(env, table):
     while env.interface.day.offered != table:
         env.step((LEAVE,))
+
+
+class InPython(Passes):
+    """The same passes, but no kernel stands for one of another class."""
+
+
+@pytest.mark.parametrize("options", [{}, {"scan_s": 0.0}], ids=["every 34 s", "at every event"])
+def test_passes_in_a_kernel_are_those_in_python(options):
+    """Random actions, with outages: every feature, reward and metric is the same, and so is how many were asked."""
+    played = []
+    for kind in (Passes, InPython):
+        scheduler, rng, seen = kind("mast", **options), np.random.default_rng(7), []
+        env = placing(**BRISK, scheduler=scheduler, region_mtbf_s=80_000.0, region_mttr_s=3000.0, observation="flat")
+        observation, _ = env.reset(seed=3)
+        ended, info = False, {}
+        while not ended:
+            found = legal(env)
+            action = DONE if rng.random() < 0.3 else int(rng.choice(found))
+            observation, reward, terminated, truncated, info = env.step((action,))
+            seen.append((observation.tobytes(), float(reward)))
+            ended = terminated or truncated
+        played.append((seen, info["metrics"], scheduler.asked, scheduler.spared))
+    assert played[0][2] > 0
+    assert played[0] == played[1]
 
 
 def test_tables_are_offered_by_the_bytes_that_are_read():
