@@ -83,6 +83,14 @@ def test_a_batch_whose_jobs_change_their_links_is_n_single_environments(options)
     check_rows("clustergym/TimeShift-v0", 4, "next-step", 400, **kwargs)
 
 
+def test_a_batch_whose_workloads_choose_among_types_is_n_single_environments(tmp_path):
+    speeds = tmp_path / "speeds.csv"
+    speeds.write_text("model,type,speed\n*,H100,2.5\n*,V100,0.5\n")
+    workload = ["mast-like:jobs=30,days=0.2,tables=20,any_type=1", "mast-like:jobs=12,days=0.1,tables=20,any_type=0.5"]
+    options = {**SMALL["clustergym/Geo-v0"], "workload": workload, "speeds": str(speeds)}
+    check_rows("clustergym/Geo-v0", 2, "next-step", 240, **options)
+
+
 def check_rows(env_id: str, n: int, mode: str, steps: int, **kwargs: Any) -> None:
     """So many legal random steps of a batch of n rows are those of n environments; many episodes end."""
     one, all_at_once = singles(env_id, n, mode, **kwargs), clustergym.make_vec(env_id, n, autoreset_mode=mode, **kwargs)

@@ -231,7 +231,7 @@ TERMS: dict[str, Terms] = {
                 "copy_time": "published",
                 "copy_order": "urgent",
             },
-            "several types": {"workload": geo_small.choosing_workload(2), "speeds": UNIT_SPEEDS},
+            "types of other speeds": {"speeds": UNIT_SPEEDS},
         },
         random={"workload": geo_small.random_workload(3)},
         unmasked=({"workload": geo_small.random_workload(7), "mtbf_s": 30_000.0}, 1500),
@@ -243,7 +243,7 @@ TERMS: dict[str, Terms] = {
                 "copy_time": "published",
                 "copy_order": "urgent",
             },
-            "several types": {"workload": geo_small.choosing_workload(14, jobs=60), "speeds": UNIT_SPEEDS},
+            "several types": {"workload": geo_small.choosing_workload(3, share=0.8), "speeds": UNIT_SPEEDS},
             "replicas that lag": {"workload": geo_small.fresh_workload(16), "replica_lag_s": 500.0},
             "another slow half": {
                 "workload": geo_small.random_workload(12, jobs=60),
