@@ -291,11 +291,12 @@ def quotas(options: Options) -> Findings:
         ratio("most GPUs allocated of all, mast", 98.0, most["GPUs allocated, mast"]),
         ratio("highest worst hour of all, federated", 50.0, most["worst hour of high priority, federated"]),
     ]
-    return Findings(rows, [traces.said(), QUOTA_NOTE])
+    said = traces.said().replace(f"load {LOAD:g} (mast-like's own)", "loads as named")
+    return Findings(rows, [said, QUOTA_NOTE])
 
 
 QUOTA_NOTE = (
-    "the load and the quotas of the last combination are named above; quotas are so many times those of mast-like, "
+    "what is asked is that of the last combination; quotas are so many times those of mast-like, "
     "which share the supply out by what tenants ask. Beyond its quota a workload has the lowest priority and stops "
     "nobody, so that few are stopped where quotas are small, and where they are large fewer are left to be stopped"
 )
