@@ -53,11 +53,8 @@ def drawn_candidate(rng: np.random.Generator, mask: np.ndarray, candidates: int)
     return np.array(rng.choice(np.flatnonzero(mask[:candidates])))
 
 
-PLAYERS: dict[str, Callable[..., np.ndarray]] = {
-    "random legal": drawn,
-    "first start": first_start,
-    "random candidate": drawn_candidate,
-}
+DELAY_PLAYERS: dict[str, Callable[..., np.ndarray]] = {"random legal": drawn, "first start": first_start}
+PLAYERS: dict[str, Callable[..., np.ndarray]] = {**DELAY_PLAYERS, "random candidate": drawn_candidate}
 
 
 def record(env: Any, seed: int, player: str = "random legal") -> Episode:

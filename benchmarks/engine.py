@@ -26,7 +26,7 @@ from _measure import (
     run_times,
     verdict,
 )
-from _replay import PLAYERS, check, record, speeds
+from _replay import DELAY_PLAYERS, check, record, speeds
 
 from clustergym import policies
 from clustergym.experiments.console.terminal import progress
@@ -197,7 +197,7 @@ def _tenths_s(simulator: Simulator, workload: Workload, events: int, seed: int) 
 def measure_environment(seed: int, quick: bool) -> list[dict[str, Any]]:
     """Delay-v0 with its defaults through `gymnasium.make`: recorded legal actions, replayed."""
     found = []
-    for player in PLAYERS:
+    for player in DELAY_PLAYERS:
         env = gymnasium.make(ENV_ID)
         episodes = [record(env, seed + i, player) for i in range(1 if quick else 4)]
         for episode in episodes:
