@@ -94,7 +94,7 @@ def test_sharing_well_is_better_than_sjf_bsbf():
 
 IMITATED = {
     "TimeShift": "lookahead:workers=fixed,equal=locality",
-    "Geo": "bring:slow=static",
+    "Geo": "bring:slow=none",
     "DataPlacement": "tetris-v2",
 }
 
