@@ -87,10 +87,7 @@ def test_what_is_on_the_way_and_what_is_missing_are_seen():
     assert offered(env, (2, SOUTH, BRING), name) == np.float32(100 / 200)
     seconds = offered(env, (2, SOUTH, BRING), "time to copy them, one table after the other over idle links")
     assert np.expm1(seconds * np.log1p(30 * 86400.0)) == pytest.approx(100.0, rel=1e-5)
-    assert (
-        offered(env, (2, WEST, BRING), "units of the first part's type that are free in the region, of those there")
-        == 1
-    )
+    assert offered(env, (2, WEST, BRING), "units of these types that are free in the region, of those there") == 1
     column = QUEUE.index("regions that could run it once what is on the way has come, of all")
     assert env.observe()["queue"].reshape(-1, len(QUEUE))[0, column] == 0.0
     env.step(act(env, 2, WEST, BRING))
