@@ -391,7 +391,7 @@ def _describe_place(s, w, offer, job, region, bits, kinds, left_s):
 def _left_on_s(s, r, job):
     """Isolated run time left of a workload on the types of the choice that was looked at last."""
     left_s = isolated_left_s(s, job)
-    if s.n_speeds == 0 or r.kind[job, CHOICES] == 0:
+    if s.type_speed[0, 0] == 0.0 or r.kind[job, CHOICES] == 0:
         return left_s
     return left_s * (speed_on(s, job, r.kind[r.kind[job, FIRST_CHOICE]]) / speed_on(s, job, r.kind[job]))
 

@@ -45,8 +45,6 @@ def play_instant(s, r, g, q, p, round_s):
     """Modify all in place: make the passes of this instant, if it is one of them; True.
 
     False: somebody has to decide about tables before the next pass; `PASSES` were made.
-
-    Paper: mast, Sec. 4.1.
     """
     p.count[PASSES] = 0
     if not _is_due(s, round_s):

@@ -68,7 +68,6 @@ def _scalars(has_regions: bool) -> list[Field]:
         ("n_regions", "i8"),
         ("n_clusters", "i8"),
         ("n_types", "i8"),
-        ("n_speeds", "i8"),  # rows of `type_speed`; 0 = all types are as fast
         ("n_tables", "i8"),
         ("cpu_type", "i8"),  # whose units are machines without GPUs
         ("up_regions", "i8"),  # set
@@ -123,7 +122,11 @@ def _place_fields(gpus: Axis, regions: int, clusters: int, types: int, speeds: i
         ("type_down", "i8", (types,)),  # on failed machines now,
         ("type_held_s", "f8", (types,)),  # and their integrals
         ("type_down_s", "f8", (types,)),
-        ("type_speed", "f8", (speeds, types)),  # of a row's models, over the speed that their duration is of
+        (
+            "type_speed",
+            "f8",
+            (speeds, types),
+        ),  # of a row's models, over that of their duration; 0: all alike
     ]
 
 
@@ -237,7 +240,7 @@ def _cost_fields(regions: int, types: int, hours: int) -> list[Field]:
         ("n_hours", "i8"),  # 0 = no prices
         ("egress_per_byte", "f8"),  # $
         ("storage_per_byte_s", "f8"),  # $
-        ("spent", "f8", (5,), CALL),  # scratch: what regions/spent.py counts
+        ("spent", "f8", (5 if hours > 0 else 1,), CALL),  # scratch: what regions/spent.py counts
         ("held_w", "f8", (types,)),  # watts that a unit of a type draws more when it is held
         ("region_held", "i8", (regions, types)),  # units held now
         *[(name, "f8", (regions,)) for name in by_region],

@@ -88,7 +88,7 @@ def lay_speeds(s: np.void, demands: Demands, speed_row: np.ndarray, type_speed: 
         raise InputError(f"speeds of {rows} models differ; one simulator tells at most {MOST_SPEEDS} apart")
     n = len(demands)
     fastest = demands.fastest(type_speed[speed_row])
-    s["n_speeds"], s["speed_row"][:n] = rows, speed_row
+    s["speed_row"][:n] = speed_row
     s["type_speed"][:rows, :types] = type_speed
     s["own_iteration_s"][:n] = s["compute_iteration_s"][:n]
     s["compute_iteration_s"][:n] /= fastest

@@ -35,8 +35,6 @@ def candidate_regions(s, job):
     """Set of the regions that are up, could hold a workload if they were empty, and have all its tables.
 
     Of a workload that needs fresh data, until replicas have it, the region where all of them have their home.
-
-    Paper: mast, Sec. 3.1.
     """
     found = s.job_hosts[job] & s.up_regions
     first = s.first_read[job]
@@ -177,7 +175,7 @@ def enter_region(s, job):
             s.job_region[job] = s.cluster_region[cluster]
             meter_units(s, s.job_region[job], s.part_type[job, part], units)
             place += units
-    if s.n_speeds > 0:
+    if s.type_speed[0, 0] > 0.0:
         s.compute_iteration_s[job] = s.own_iteration_s[job] / speed_on(s, job, s.part_type[job])
     begin_reading(s, job)
 

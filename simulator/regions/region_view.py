@@ -105,8 +105,8 @@ class RegionView(RecordView):
         The types are those of `demands.gpu_types`. A job iterates as its slowest GPUs do.
         """
         s, demands = self._fields, self.demands
-        shape = len(demands), len(demands.gpu_types)
-        return s["type_speed"][s["speed_row"][: shape[0]], : shape[1]] if s["n_speeds"] > 0 else np.ones(shape)
+        shape, speeds = (len(demands), len(demands.gpu_types)), s["type_speed"]
+        return speeds[s["speed_row"][: shape[0]], : shape[1]] if speeds[0, 0] > 0.0 else np.ones(shape)
 
     def tables_of(self, job: int) -> np.ndarray:
         """The tables that a job reads, int64."""
