@@ -2,8 +2,8 @@
 
 A run is recorded, then played again by somebody who knows all that max-min filling has to find out: which jobs get
 another rate, which, and at which links they are held back. What is left is to read those links once, in the order in
-which they are full, and to write: the rates, the ends of phases, the sums of links. Whoever fills anew must do that
-too, so no way of finding rates makes an event cheaper.
+which they are full, and to write: the rates, the ends of phases, the sums of links. Whoever keeps these in such a
+record must do that too, however he finds the rates; one who kept less, or wrote it later, might do with less.
 """
 
 from __future__ import annotations
