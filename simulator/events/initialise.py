@@ -217,14 +217,34 @@ def copy_state(old: np.record, new: np.record) -> None:
         else:
             new[name] = value
     _copy_berths(old, new)
-    shift = len(new["arrival_s"]) - len(old["arrival_s"])
     lay_event_ids(new)
     items = new["event_item"][: int(old["event_count"])]
-    is_later = items >= old["round_event"]
-    items[items >= old["first_machine_event"]] += shift
-    items[is_later] += len(new["gpu_slot"]) - len(old["gpu_slot"])
+    items[:] = _renumbered(items, old, new)
     new["event_of"][:] = -1
     new["event_of"][items] = np.arange(len(items))
+
+
+def _renumbered(ids: np.ndarray, old: np.record, new: np.record) -> np.ndarray:
+    """What the heap of events calls in `new` what it calls `ids`, int64 (n,), in `old`; jobs keep their numbers."""
+    found, shapes = ids.copy(), _event_shapes(new)
+    for first, shape in _event_shapes(old).items():
+        number = ids - old[first]
+        mine = (number >= 0) & (number < math.prod(shape))
+        place = np.unravel_index(number[mine], shape)
+        found[mine] = new[first] + np.ravel_multi_index(place, shapes[first])
+    return found
+
+
+def _event_shapes(s: np.void) -> dict[str, tuple[int, ...]]:
+    """What has events beside jobs, by the field with its first id: how many of it, and how they are counted."""
+    regions, groups = len(s["stored_bytes"]), len(s["group_down"])
+    shapes: dict[str, tuple[int, ...]] = {"first_machine_event": (len(s["gpu_slot"]),), "round_event": (2,)}
+    if groups > 1:
+        shapes |= {"first_group_event": (groups,), "outage_event": (1,)}
+    if len(s["cluster_region"]) > 1:
+        links = (LANES, regions, regions)
+        return shapes | {"first_region_event": (regions,), "first_link_event": links, "tables_event": (2,)}
+    return shapes | {"first_cable_event": (len(s["link_capacity"]) + 1,)}
 
 
 def lay_event_ids(s: np.void) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from clustergym.experiments.playing.recording import WORDS, decisions, timeline
+from clustergym.simulator.base.codes import LANES
 from clustergym.simulator.base.decisions import Advance, Drop, Migrate, Move, Preempt, Replicate, Start
 from clustergym.simulator.base.errors import InputError, InvalidDecision, Stalled
 from clustergym.simulator.cluster.region_network import CPU_TYPE
@@ -23,7 +24,7 @@ from clustergym.simulator.record.state import Capacity, empty_state
 from clustergym.simulator.regions.region_metrics import type_seconds
 from clustergym.simulator.rules.rule import Rule
 from clustergym.simulator.workloads import Workload
-from clustergym.tests.support import geo_small
+from clustergym.tests.support import geo_small, outage_player
 from clustergym.tests.support.geo_player import (
     DRAWN,
     Anything,
@@ -702,6 +703,45 @@ def test_a_run_goes_on_the_same_from_a_snapshot():
     simulator.restore(snapshot)
     Anything(2).play(simulator)
     assert simulator.metrics() == pytest.approx(found, nan_ok=True, abs=0, rel=0)
+
+
+def events_to_come(s) -> list[tuple[float, str, tuple[int, ...]]]:
+    """When what happens: kinds of events by the field with their first id, and which of a kind."""
+    regions = len(s["stored_bytes"])
+    kinds = {
+        "first_machine_event": (len(s["gpu_slot"]),),
+        "round_event": (1,),
+        "outage_event": (1,),
+        "first_region_event": (regions,),
+        "first_link_event": (LANES, regions, regions),
+        "tables_event": (2,),
+    }
+    if s["n_outages"] + s["failing_groups"] == 0:
+        del kinds["outage_event"]
+    else:
+        kinds["first_group_event"] = (len(s["group_down"]),)
+    found = []
+    for time_s, item in zip(s["event_key"], s["event_item"][: s["event_count"]], strict=False):
+        kind = max((kind for kind in kinds if s[kind] <= item), key=lambda kind: s[kind], default="")
+        first, shape = (s[kind], kinds[kind]) if kind else (0, (len(s["arrival_s"]),))
+        which = np.unravel_index(item - first, shape)
+        found.append((float(time_s), kind, tuple(int(one) for one in which)))
+    return sorted(found)
+
+
+@pytest.mark.parametrize("outages", [False, True])
+def test_what_is_to_come_is_the_same_in_a_record_with_more_room(tmp_path, outages):
+    """Of jobs, GPUs, regions and outages; links have two numbers, and lanes, which the room for regions spaces out."""
+    kinds = set()
+    for seed in range(6):
+        simulator = outage_player.random_run(seed, tmp_path) if outages else random_run(seed, **DRAWN)
+        Anything(seed).play(simulator, 25)
+        old = simulator.records[0]
+        larger = replace(simulator.capacity.large, outages=2 * simulator.capacity.outages)
+        simulator.move_to(empty_state(larger), larger)
+        assert events_to_come(simulator.records[0]) == events_to_come(old)
+        kinds |= {kind for _, kind, _ in events_to_come(old)}
+    assert kinds >= {"first_link_event", "first_region_event", "tables_event", "first_machine_event"}
 
 
 @pytest.mark.slow
