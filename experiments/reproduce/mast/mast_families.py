@@ -25,8 +25,8 @@ from .mast_weeks import MOST_WAITING
 
 WEEKS = 10
 FIT_SEED, FIT_WEEKS = 1000, 15
-FIT_READS, FIT_SIZE_READS = (1.2, 1.25, 1.3, 1.4, 1.5), (0.0, 0.25, 0.5, 1.0)
-GRID_READS, GRID_SIZE_READS = (1.0, 1.2, 1.3, 1.5, 2.0), (0.0, 0.5, 1.0)
+FIT_READS, FIT_SIZE_READS = (1.18, 1.2, 1.22, 1.24, 1.26, 1.3, 1.4, 1.5), (0.0, 0.25, 0.5, 1.0)
+GRID_READS, GRID_SIZE_READS = (1.0, 1.22, 1.3, 1.5, 2.0), (0.0, 0.5, 1.0)
 QUICK_READS, QUICK_SIZE_READS = (1.0, 2.0), (0.0, 1.0)
 DEVIATIONS = (0.18, 0.375)  # of V1's: the published 0.30, 40 % less to 25 % more
 LEAST_GAP = 10.0  # points that V2 collocates more than V1
@@ -46,7 +46,7 @@ class Point(NamedTuple):
 
 Weeks = Mapping[tuple[Point, str], Sequence[Outcome]]
 USUAL = Point(READS, SIZE_READS)
-WEIGHED = tuple(Point(reads, 0.0, 0.0) for reads in (1.2, 1.3, 1.5))  # played with w_1 = 0, too
+WEIGHED = tuple(Point(reads, 0.0, 0.0) for reads in (1.22, 1.3, 1.5))  # played with w_1 = 0, too
 
 
 def _weeks(
