@@ -13,7 +13,7 @@ from ...policies.passes.starts import start
 from ...simulator.base.codes import ASK, DECIDE, FINISHED, HORIZON
 from ...simulator.compiler.jit import entry, kernel
 from ...simulator.lifecycle import lifecycle
-from ..outcome import GOES_ON, IS_ADJUSTED, IS_FORCED, IS_INVALID
+from ..outcome import GOES_ON, IS_ADJUSTED, IS_FORCED, IS_INVALID, TERMINATED, TRUNCATED
 from ..step import advance, begin_step, candidate_played, end_step, used_gpus
 from ..window import NO_JOB
 from .geo_window import BRING, NO_CLUSTER, is_startable, look_around, plan_start, start_of
@@ -35,8 +35,9 @@ def step_row(states, windows, references, row, r, g, looks, action, outcome, fea
         outcome: float64 (OUTCOMES,), features: float32 (F,), mask: int8 (M,): the present after the step.
 
     Returns:
-        Why the run stopped; ASK: somebody has to decide about tables first. Then nothing is written yet; the step goes
-        on once the window says `begins = GOES_ON`.
+        1 if the row needs a look, since the episode has ended or the run has stalled, else 0; or ASK: somebody has to
+        decide about tables first. Then nothing is written yet; the step goes on once the window says
+        `begins = GOES_ON`.
     """
     s, w = states[row], windows[row]
     goes_on = w.begins == GOES_ON
@@ -60,7 +61,7 @@ def step_row(states, windows, references, row, r, g, looks, action, outcome, fea
         lacks = look_around(s, w, r, g)
     end_step(s, w, references[row], outcome, used_gpus(s))
     show(s, w, r, g, features, mask)
-    return w.code
+    return int(outcome[TERMINATED] > 0.0 or outcome[TRUNCATED] > 0.0 or w.code != DECIDE)
 
 
 @kernel

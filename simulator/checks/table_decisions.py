@@ -24,10 +24,10 @@ def apply_table(simulator: Simulated, decision: TableDecision) -> None:
     """
     table, region = check_table(simulator, decision)
     if isinstance(decision, Replicate):
-        region_calls.replicate(simulator.records, 0, table, region, int(decision.whole))
+        simulator.plain.call(region_calls.replicate, table, region, int(decision.whole))
     else:
         entry = region_calls.move if isinstance(decision, Move) else region_calls.drop
-        entry(simulator.records, 0, table, region)
+        simulator.plain.call(entry, table, region)
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class TableState:
         s = simulator.plain.record
         regions = int(s["n_regions"])
         missing = np.zeros(regions, np.int64)
-        region_calls.lay_missing(simulator.records, 0, table, missing)
+        simulator.plain.call(region_calls.lay_missing, table, missing)
         return cls(
             home=int(s["table_home"][table]),
             target=int(s["table_target"][table]),

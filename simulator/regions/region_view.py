@@ -70,7 +70,7 @@ class RegionView(RecordView):
     def regions_of(self, job: int) -> list[int]:
         """The regions where a job could run now if they were empty: up, large enough, with all its tables."""
         _ = self.demands
-        return regions_in(candidate_regions(self._simulator.records, 0, job))
+        return regions_in(self._simulator.plain.call(candidate_regions, int(job)))
 
     def needs_home(self, job: int) -> bool:
         """Whether a job needs data that by now only the homes of its tables have."""
@@ -159,7 +159,7 @@ class RegionView(RecordView):
     def missing_bytes(self, table: int, region: int) -> int:
         """What a complete copy of a table in a region would have to copy there now, bytes."""
         _ = self.demands
-        return int(missing_bytes(self._simulator.records, 0, table, region))
+        return int(self._simulator.plain.call(missing_bytes, int(table), int(region)))
 
     @property
     def transfers(self) -> list[tuple[int, int | None, int, float]]:
@@ -171,11 +171,9 @@ class RegionView(RecordView):
         for table in np.flatnonzero(s["table_transfer"][: s["n_tables"]] >= 0).tolist():
             transfer = int(s["table_transfer"][table])
             while transfer >= 0:
-                source, left = (
-                    int(s["transfer_from"][transfer]),
-                    float(left_bytes(self._simulator.records, 0, transfer)),
-                )
-                found.append((table, source if source >= 0 else None, int(s["transfer_to"][transfer]), left))
+                source, target = int(s["transfer_from"][transfer]), int(s["transfer_to"][transfer])
+                left = float(self._simulator.plain.call(left_bytes, transfer))
+                found.append((table, source if source >= 0 else None, target, left))
                 transfer = int(s["transfer_after"][transfer])
         return found
 
@@ -203,7 +201,7 @@ class RegionView(RecordView):
         """
         s = self._fields
         homes, bits = np.zeros((2, int(s["n_tables"]) - first if count is None else count), np.int64)
-        lay_projected(self._simulator.records, 0, first, homes, bits)
+        self._simulator.plain.call(lay_projected, int(first), homes, bits)
         return homes, self._sets(bits)
 
     def projected_warehouse(self) -> Warehouse:
