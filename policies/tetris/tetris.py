@@ -388,7 +388,8 @@ def decisions_of(plan: DayPlan, warehouse: Warehouse, view: ClusterView) -> Iter
     old = warehouse.tables.home[moved]
     lacking[moved, old] = wanted[moved, old]  # it lies there, but would be deleted with the home
     lacking[np.arange(len(lacking)), plan.home] = False
-    for table in np.argsort(-urgency(warehouse.jobs, len(lacking)), kind="stable").tolist():
+    order = np.argsort(-urgency(warehouse.jobs, len(lacking)), kind="stable")
+    for table in order[(lacking | safe)[order].any(axis=1)].tolist():
         for region in np.flatnonzero(lacking[table]).tolist():
             yield Replicate(table, region)
         for region in np.flatnonzero(safe[table]).tolist():
