@@ -83,13 +83,13 @@ def _take(s, w, r, g, candidate, outcome, mask):
     job, cluster, way = start_of(w, played)
     if way == BRING:
         bring(s, job, cluster)
-        w.data_stands = 0
+        w.data_stands = w.starts_stand = 0
         return
     if cluster == NO_CLUSTER:
         lifecycle.hold(s, job, math.inf)
         return
     leavers = plan_start(s, r, job, cluster, way)
-    w.data_stands = g.stands[RUNNERS] = 0
+    w.data_stands = w.starts_stand = g.stands[RUNNERS] = 0
     for i in range(leavers):
         g.stands[AVERAGES] = 0
         lifecycle.preempt(s, r.leaving[i])

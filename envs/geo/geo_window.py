@@ -57,6 +57,7 @@ def window_dtype() -> np.dtype:
     own = ["clusters", "brings", "region_slots", "any_leaves", "guided_job", "guided_cluster", "guided_way", "homeless"]
     own += ["is_first", "is_through"]  # the instant is the first of the episode; the agent is through with it
     own += ["pending", "lacks", "data_stands"]  # see `look_around`; data_stands: where data lies has not changed since
+    own += ["starts_stand"]  # as `RUNNERS` of the ranking was when starts were written last; 0: write them anew
     return np.dtype(
         [
             *common_fields(),
@@ -68,6 +69,8 @@ def window_dtype() -> np.dtype:
             ("bytes_to", "i8", (MOST_REGIONS,)),  # scratch: on the way, by region
             ("score", "f8", (MAX_CLUSTERS,)),  # scratch: of those that are offered
             ("weight", "f8", (MAX_SLOTS,)),  # scratch: of the workloads shown
+            ("start_job", "i8", (MAX_SLOTS,)),  # whose starts were written last; NO_JOB: nobody's
+            ("start_importance", "i8", (MAX_SLOTS,)),
             ("demand", "f8", (MOST_REGIONS, MOST_TYPES)),  # scratch: units asked and there, by region and type
             ("supply", "f8", (MOST_REGIONS, MOST_TYPES)),
             ("high", "f8", (MOST_REGIONS,)),  # scratch: GPUs held by the highest priorities, and by the lowest
@@ -132,7 +135,7 @@ def candidate_of(w, job, cluster, way):
 @kernel
 def begin_instant(w, g):
     """Modify window and ranking in place: nothing of what was found when looked at last stands any more."""
-    w.data_stands = g.stands[AVERAGES] = g.stands[RUNNERS] = 0
+    w.data_stands = w.starts_stand = g.stands[AVERAGES] = g.stands[RUNNERS] = 0
 
 
 @kernel

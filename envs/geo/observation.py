@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import math
 
+from ...policies.mast.global_scheduler import RUNNERS
 from ...policies.mast.place_search import BY_RACK, undo
 from ...policies.mast.region_units import CHOICES, FIRST_CHOICE, IMPORTANCES, LEAVES
 from ...simulator.compiler.jit import entry, kernel
 from ...simulator.jobs.remaining_time import expected_end_s, isolated_left_s
 from ...simulator.regions.region_starts import speed_on
-from ..window import crowd, observe_size, scaled_time, waiting_candidate
+from ..window import NO_JOB, crowd, observe_size, scaled_time, waiting_candidate
 from .geo_window import (
     IN_PLACE_OF_OTHERS,
     NO_CLUSTER,
@@ -34,7 +35,7 @@ from .geo_window import (
     look_around,
     start_kind,
 )
-from .table_bringing import list_regions, regions_to_come, seconds_to_bring
+from .table_bringing import demand_of, list_regions, regions_to_come, seconds_to_bring
 
 CLUSTER = (
     "time since the first arrival",
@@ -147,15 +148,18 @@ def look(states, windows, row, r, g, features, mask):
 
 @kernel
 def show(s, w, r, g, features, mask):
-    """Modify the window, features and mask: show the present, after `look_around`."""
+    """Modify the window, features and mask: show the present, after `look_around`.
+
+    While `starts_stand` the features and the mask are those that were written last.
+    """
     begin_window(s, w, r, g)
-    features[:] = 0.0
     queue = len(CLUSTER)
     running = queue + w.slots * QUEUE_COLUMNS
     regions = running + w.running_slots * RUNNING_COLUMNS
     candidates = regions + w.region_slots * REGION_COLUMNS
+    features[: candidates + CANDIDATE_COLUMNS] = 0.0
     _weigh_demand(s, w, g)
-    asked = _observe_queue(s, w, r, g, features, queue, candidates + CANDIDATE_COLUMNS)
+    asked = _observe_queue(s, w, r, g, features, mask, queue, candidates + CANDIDATE_COLUMNS)
     _observe_running(s, w, g.level, features, running)
     _observe_regions(s, w, r, features, regions)
     end_window(s, w)
@@ -163,6 +167,7 @@ def show(s, w, r, g, features, mask):
     _observe_cluster(s, w, features, asked)
     for candidate in range(w.candidates):
         mask[candidate] = w.legal[candidate]
+    w.starts_stand = g.stands[RUNNERS]
 
 
 @kernel
@@ -250,10 +255,14 @@ def _ask(w, region, types, kinds, units):
 
 
 @kernel
-def _observe_queue(s, w, r, g, features, row, candidate):
-    """Write the rows of the waiting workloads from `row` on, and their candidates; returns the units that they ask."""
+def _observe_queue(s, w, r, g, features, mask, row, candidate):
+    """Write the rows of the waiting workloads from `row` on, and the candidates of all slots; returns the units asked.
+
+    Where nobody has started since, and nobody's level has changed, the starts of a workload are as they were.
+    """
     asked = 0
-    width = w.per_waiting * CANDIDATE_COLUMNS
+    width, starts = w.per_waiting * CANDIDATE_COLUMNS, hold_kind(w) * CANDIDATE_COLUMNS
+    stands = w.starts_stand != 0 and w.starts_stand == g.stands[RUNNERS]
     for slot in range(w.waiting_shown):
         w.weight[slot] = weight_of(s, w.waiting_job[slot])
     for slot in range(w.waiting_shown):
@@ -261,15 +270,52 @@ def _observe_queue(s, w, r, g, features, row, candidate):
         asked += s.gpus[job]
         _observe_waiting(s, w, g, features[row : row + QUEUE_COLUMNS], slot, job)
         offered = features[candidate : candidate + width]
-        if g.spare[job] or job == w.focus:
-            _observe_starts(s, w, r, g, offered, slot, job)
+        may_start = g.spare[job] or job == w.focus
+        before = _slot_before(w, r, slot, job) if may_start and stands else -1
+        if before >= 0:
+            kept = candidate + (before - slot) * width
+            _keep_starts(s, w, features[kept : kept + starts], mask, offered, before, slot)
+            offered[starts:] = 0.0
         else:
+            offered[:] = 0.0
             w.offered[slot, : w.clusters] = NO_CLUSTER
+            if may_start:
+                _observe_starts(s, w, r, g, offered, slot, job)
+        w.start_job[slot] = job if may_start else NO_JOB
+        w.start_importance[slot] = r.importance[job]
         _observe_hold(s, w, offered, slot, job)
         _observe_brings(s, w, r, g, offered, slot, job)
         row += QUEUE_COLUMNS
         candidate += width
+    features[candidate:] = 0.0
+    for slot in range(w.waiting_shown, w.slots):
+        w.start_job[slot] = NO_JOB
     return asked
+
+
+@kernel
+def _slot_before(w, r, slot, job):
+    """The slot, from this one on, where the starts of a workload were written, with its importance; -1: none."""
+    for other in range(slot, w.slots):
+        if w.start_job[other] == job and w.start_importance[other] == r.importance[job]:
+            return other
+    return -1
+
+
+@kernel
+def _keep_starts(s, w, kept, mask, offered, before, slot):
+    """Modify window `w`, write the starts of a slot: they are those that slot `before` had, but for demands."""
+    for choice in range(w.clusters):
+        cluster = w.offered[slot, choice] = w.offered[before, choice]
+        for way in range(2):
+            here = start_kind(choice, way)
+            at = here * CANDIDATE_COLUMNS
+            for column in range(at, at + CANDIDATE_COLUMNS):
+                offered[column] = kept[column]
+            if mask[waiting_candidate(w, before, here)]:
+                w.legal[waiting_candidate(w, slot, here)] = w.can_act = 1
+                asked, there = demand_of(s, w, s.cluster_region[cluster], 1 << s.cluster_type[cluster])
+                offered[at + FIRST_OFFER + 3] = ratio(asked, there)
 
 
 @kernel
@@ -367,11 +413,7 @@ def _describe_place(s, w, offer, job, region, bits, kinds, left_s):
     offer[0] = s.gpus[job] / s.n_gpus
     offer[1] = scaled_time(w, left_s)
     offer[2] = (region + 1) / s.n_regions
-    asked, there = 0.0, 0.0
-    for kind in range(s.n_types):
-        if (kinds >> kind) & 1:
-            asked += w.demand[region, kind]
-            there += w.supply[region, kind]
+    asked, there = demand_of(s, w, region, kinds)
     offer[3] = ratio(asked, there)
     offer[12] = _share_at_home(s, job, region)
     offer[13] = count_regions(bits) / s.n_regions

@@ -100,6 +100,7 @@ LOWEST = 6
 AGE_WEIGHT, AGE_CAP_S, FAIR_WEIGHT, WINDOW_S = 0, 1, 2, 3  # of `weight`
 KINDS = 2  # GPUs, CPU machines
 AVERAGES, RUNNERS = 0, 1
+RANKED, ALL_FIT = 1, 2  # levels by rank; no quota is exceeded
 
 
 class Ranking(NamedTuple):
@@ -126,7 +127,7 @@ class Ranking(NamedTuple):
     average: Any  # float64 (N, 2), over the window
     whole: Any  # float64 (2,), of all tenants
     place: Any  # (8,), scratch: places by level
-    stands: Any  # (2,), by AVERAGES and RUNNERS: 1: as was found at this instant, see `set_levels`
+    stands: Any  # (2,), by AVERAGES and RUNNERS: how they were found at this instant, 0: not yet; see `set_levels`
 
 
 @kernel
@@ -282,12 +283,12 @@ def rank(s, g):
 @kernel
 def _rank(s, g):
     """`rank`, but for what stands already."""
-    if not g.stands[RUNNERS]:
+    if g.stands[RUNNERS] != RANKED:
         _rank_running(s, g)
-        g.stands[RUNNERS] = 1
+        g.stands[RUNNERS] = RANKED
     if g.by[0] == BY_CREDIT and not g.stands[AVERAGES]:
         _average(s, g)
-        g.stands[AVERAGES] = 1
+        g.stands[AVERAGES] = RANKED
     for tenant in range(g.quota.shape[0]):
         for kind in range(KINDS):
             g.used[tenant, kind] = g.running[tenant, kind]
@@ -340,11 +341,12 @@ def set_levels(s, g):
 
     Where no quota is exceeded by all together credits decide nothing. Whoever calls this says in `stands` what is as it
     was when it was called last: averages, if since then nobody has lost units and the clock has not moved; running ones
-    with their levels, if nobody has started either.
+    with their levels, if nobody has started either; they then have other levels only if `stands` changes.
     """
     if not _all_fit(s, g):
         _rank(s, g)
         return
+    g.stands[RUNNERS] = ALL_FIT
     for place in range(s.running):
         g.level[s.runner[place]] = g.own[s.runner[place]]
     rank_ = next_member(s.window_low, s.window_mid, s.window_top, 0)
