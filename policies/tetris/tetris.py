@@ -369,7 +369,7 @@ def decisions_of(plan: DayPlan, warehouse: Warehouse, view: ClusterView) -> Iter
     What waiting jobs need stays, as the plan knows only jobs that recur. Replicas are made first of the tables whose
     readers of high priority have the most GPU-hours (Sec. 3.5).
     """
-    complete, lies = view.warehouse().tables.copies, warehouse.tables.copies
+    complete, lies = view.lying(), warehouse.tables.copies
     wanted = plan.copies | _needed(plan.copies & lies, lies, view)
     kept = (complete & wanted).sum(axis=1)
     enough = kept >= np.minimum(wanted.sum(axis=1), SAFE_COPIES)

@@ -182,13 +182,17 @@ class RegionView(RecordView):
         """Whether this is an instant at which tables may be looked at (`Simulator(tables_every_s=...)`)."""
         return bool(self._simulator.plain.record["tables_due"])
 
+    def lying(self) -> np.ndarray:
+        """Where complete copies of the tables lie that stay, bool (tables, regions)."""
+        s = self._fields
+        return self._sets((s["table_copies"] & ~s["table_doomed"])[: s["n_tables"]])
+
     def warehouse(self) -> Warehouse:
         """The tables where they are now, with what the slow path knows of those who read them.
 
         Of a table that moves, the home is the present one. Copies that are about to be deleted do not count.
         """
-        s, demands = self._fields, self.demands
-        copies = self._sets((s["table_copies"] & ~s["table_doomed"])[: s["n_tables"]])
+        s, demands, copies = self._fields, self.demands, self.lying()
         whole = self._sets(s["table_whole"][: s["n_tables"]])
         home = s["table_home"][: s["n_tables"]].astype(np.int64)
         return demands.warehouse(self._simulator.topology, home, copies, whole, float(s["now_s"]))
