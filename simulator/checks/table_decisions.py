@@ -67,8 +67,10 @@ class TableState:
         laid = np.zeros(NUMBERS + 2 * regions, np.int64)
         simulator.plain.call(region_calls.lay_table, table, laid)
         found: list[int] = laid.tolist()
+        home, target, wanted, complete, copies, doomed, size, replica_size, up, on_the_way, full = found[:NUMBERS]
         missing, room = found[NUMBERS : NUMBERS + regions], found[NUMBERS + regions :]
-        return cls(*found[: NUMBERS - 1], bool(found[NUMBERS - 1]), missing, room)
+        sets = wanted, complete, copies, doomed
+        return cls(home, target, *sets, size, replica_size, up, on_the_way, bool(full), missing, room)
 
 
 def check_table(simulator: Simulated, decision: TableDecision) -> tuple[int, int]:
