@@ -3,7 +3,7 @@
 The data is `mast-like`, with all jobs known. The target is 60 s and 4 GiB for 100,000 tables and a million uses. A day
 is what production runs daily, in five hours with its I/O: the sums of a placement, the gain of every table, the queue
 of moves, and further replicas; all in one process of its own, so that memory is its peak. Steps of both environments
-are of their default settings, legal actions drawn at random, resets left out.
+are of their default settings, legal actions drawn at random, resets left out; of Geo-v0 in a batch too.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ import numpy as np
 from _geo_day import GOAL_ATTEMPTS, QUICK, WHOLE, run_mast
 from _geo_day import GOAL_S as DAY_GOAL_S
 from _measure import arguments_of, in_process, print_document, print_table, resident_bytes, verdict
-from _replay import check, record, speeds
+from _replay import Episode, check, record, speeds
 
+import clustergym
 from clustergym.experiments.console.terminal import progress
 
 REGIONS = 20
@@ -31,6 +32,7 @@ VERSIONS = ("tetris-v1", "tetris-v2")
 DECISION_GOAL_S = {"without preemption": 0.2e-3, "with preemption": 1e-3}
 GOAL_PENDING, QUICK_PENDING, SCAN_GOAL_S = 10_000, 1000, 0.05
 ENVIRONMENTS = {"Geo-v0": 1, "DataPlacement-v0": 6}  # episodes of each
+BATCH_ROWS, BATCH_STEPS, QUICK_BATCH_STEPS = 16, 300, 10  # of each row
 SMALL = {"topology": "mast:regions=4,gpus=256", "workload": "mast-like:jobs=30,days=0.2,tables=20"}
 GOAL_TABLES, GOAL_S, GOAL_BYTES = 100_000, 60.0, 4 * 2**30
 
@@ -57,6 +59,7 @@ def main(argv: list[str] | None = None) -> int:
         days = [measure_mast(options.seed, options.quick)]
         show(len(todo) + 2)
         steps = [measure_steps(name, options.seed, options.quick) for name in ENVIRONMENTS]
+        steps.append(measure_batch("Geo-v0", options.seed, options.quick))
         show(len(todo) + 3)
     document: dict[str, Any] = {"tetris": rows, "fast": decisions, "day": days, "steps": steps}
     document["missed"] = [row["name"] for row in (*rows, *decisions, *days) if row["met"] is False]
@@ -92,9 +95,27 @@ def measure_steps(name: str, seed: int, quick: bool) -> dict[str, Any]:
     episodes = [record(env, seed + i, "random candidate") for i in range(1 if quick else ENVIRONMENTS[name])]
     for episode in episodes:
         check(env, episode)
-    found = {"environment": name, **speeds(env, episodes, 2 if quick else 7)}
+    found = {"environment": name, "rows": 1, **speeds(env, episodes, 2 if quick else 7)}
     env.close()
     return found
+
+
+def measure_batch(name: str, seed: int, quick: bool) -> dict[str, Any]:
+    """As `measure_steps`, of a batch from its reset on; rows that end there are reset in their steps."""
+    envs = clustergym.make_vec(name, BATCH_ROWS, **(SMALL if quick else {}))
+    rng = np.random.default_rng(seed)
+    envs.reset(seed=seed)
+    actions, total = [], 0.0
+    for _ in range(QUICK_BATCH_STEPS if quick else BATCH_STEPS):
+        actions.append(np.array([rng.choice(np.flatnonzero(mask)) for mask in envs.action_masks()]))
+        total += float(envs.step(actions[-1])[1].sum())
+    envs.reset(seed=seed)
+    again = sum(float(envs.step(action)[1].sum()) for action in actions)
+    assert again == total, f"the replay of the batch earned {again}, not {total} as recorded"
+    found = speeds(envs, [Episode(seed, actions, total)], 2 if quick else 7)
+    envs.close()
+    rates = {key: value * BATCH_ROWS for key, value in found.items() if key.startswith("steps")}
+    return {"environment": name, "rows": BATCH_ROWS, **found, **rates}
 
 
 def run_day(version: str, tables: int, seed: int) -> dict[str, Any]:
@@ -206,11 +227,12 @@ def _print_tables(document: dict[str, Any]) -> None:
     )
     _print_days(document["day"])
     print_table(
-        "random legal actions through gymnasium.make: steps per CPU second, one core",
-        ("environment", "steps", "best", "median", "reset, ms"),
+        "random legal actions through gymnasium.make, or make_vec of more rows: steps per CPU second, one core",
+        ("environment", "rows", "steps", "best", "median", "reset, ms"),
         [
             (
                 row["environment"],
+                row["rows"],
                 f"{row['steps']:,}",
                 *(f"{row[key]:,.0f}" for key in ("steps_per_s", "steps_per_s_median")),
                 f"{1e3 * row['reset_s']:.1f}",

@@ -179,7 +179,10 @@ class PythonStepper(Stepper):
 
     def play(self, chosen: np.ndarray) -> int:
         """As `step`, of actions of which all parts lie there."""
-        return sum(self.players[row].play() for row in chosen.tolist())
+        odd = 0
+        for row in chosen.tolist():
+            odd += self.players[row].play()
+        return odd
 
 
 def _no_kernel(*_: object) -> int:

@@ -7,12 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...simulator.base.codes import ASK, DECIDE
+from ...simulator.base.codes import ASK
 from ...simulator.cluster.topology import Topology
 from ...simulator.configuration.network_choice import Network
 from ...simulator.engine.simulator import Decider
 from ...simulator.workloads import Workload
-from ..outcome import GOES_ON, TERMINATED, TRUNCATED
+from ..batch import Stepper
+from ..outcome import GOES_ON
 from ..python_step import PythonStepEnv
 from ..reward import REGION_REWARDS, weigh
 from ..vector import ClusterVectorEnv
@@ -140,31 +141,33 @@ class GeoEnv(PythonStepEnv):
         weigh(interface.window, config.tariff, manner.reward, cost_weight, carbon_weight, level_weights)
         super().__init__(config.build(interface.clock), interface, workload, manner)
 
+    def join(self, stepper: Stepper, row: int) -> None:
+        """Move into a row of shared arrays; before the first reset."""
+        super().join(stepper, row)
+        self.interface.share(self._features, self._mask)
+
     def play(self) -> bool:
         """Play the action in the row, and go on to the next decision; True if the row needs a look.
 
         A kernel does, but where the action is that of a policy: what one decides is said in Python.
         """
         look = self.interface
-        if look.expert is not None and self._is_expert_played:
-            return super().play()
         if look.expert is not None:
+            if self._is_expert_played:
+                return super().play()
             look.part_with_guest()
             self.simulator.use(self.rule)
         self._is_expert_played = False
-        rows, row, w = self.stepper.rows, self.row, look.plain
-        rest = look.regions, look.ranking, look.slow_half is not None
-        own = self._action, self._outcome, self._features, self._mask
-        code = self.stepper.call(step_row, rows.records, rows.windows, rows.references, row, *rest, *own)
-        while code == ASK:
+        rows, call = self.stepper.rows, self.stepper.call
+        row = rows.records, rows.windows, rows.references, self.row, look.regions, look.ranking
+        step = look.slow_half is not None, self._action, self._outcome, self._features, self._mask
+        odd = call(step_row, *row, *step)
+        while odd == ASK:
             for decision in look.leaving():
                 self.simulator.apply(decision)
-            w["begins"] = GOES_ON
-            code = self.stepper.call(step_row, rows.records, rows.windows, rows.references, row, *rest, *own)
-        self.simulator.note(code)
-        look.saw(self._mask)
-        outcome = self._outcome
-        return bool(outcome[TERMINATED] or outcome[TRUNCATED] or code != DECIDE)
+            look.plain["begins"] = GOES_ON
+            odd = call(step_row, *row, *step)
+        return odd > 0
 
     def act_of(self, policy: Decider) -> Any:
         """The action that plays what `policy` does next; see `PythonStepEnv`."""

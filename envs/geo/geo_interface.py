@@ -89,6 +89,10 @@ class GeoInterface(PythonStepInterface):
         self.is_lesson = False
         self._clear()
 
+    def share(self, features: np.ndarray, mask: np.ndarray) -> None:
+        """From now on look into these arrays, float32 (F,) and int8 (candidates,), which a kernel writes too."""
+        self._features, self._mask = features, mask
+
     def _clear(self) -> None:
         self.expert, self.is_expert_only = None, False
         self.turns: list[WorkloadDecision] = []
@@ -211,10 +215,6 @@ class GeoInterface(PythonStepInterface):
     def legal(self) -> np.ndarray:
         """Which candidates are legal, int8 (candidates,)."""
         return self._mask
-
-    def saw(self, mask: np.ndarray) -> None:
-        """Take over what a kernel has found legal, int8 (candidates,), as last looked at."""
-        self._mask[:] = mask
 
     def take(self, candidate: int, second: int) -> ActionOutcome:
         """Go on by a legal candidate; what it decides is to be carried out before the next `refresh`."""

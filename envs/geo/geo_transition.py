@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import math
 
-from ...policies.mast.region_units import FOLLOWS
+from ...policies.mast.global_scheduler import AVERAGES, RUNNERS
 from ...policies.passes.starts import start
 from ...simulator.base.codes import ASK, DECIDE, FINISHED, HORIZON
 from ...simulator.compiler.jit import entry, kernel
 from ...simulator.lifecycle import lifecycle
-from ..outcome import GOES_ON, IS_ADJUSTED, IS_FORCED, IS_INVALID
+from ..outcome import GOES_ON, IS_ADJUSTED, IS_FORCED, IS_INVALID, TERMINATED, TRUNCATED
 from ..step import advance, begin_step, candidate_played, end_step, used_gpus
 from ..window import NO_JOB
-from .geo_window import BRING, NO_CLUSTER, is_startable, look_around, plan_start, start_of
+from .geo_window import BRING, NO_CLUSTER, begin_instant, begin_run, is_startable, look_around, plan_start, start_of
 from .observation import show
 from .table_bringing import bring, can_bring_any
 
@@ -35,8 +35,9 @@ def step_row(states, windows, references, row, r, g, looks, action, outcome, fea
         outcome: float64 (OUTCOMES,), features: float32 (F,), mask: int8 (M,): the present after the step.
 
     Returns:
-        Why the run stopped; ASK: somebody has to decide about tables first. Then nothing is written yet; the step goes
-        on once the window says `begins = GOES_ON`.
+        1 if the row needs a look, since the episode has ended or the run has stalled, else 0; or ASK: somebody has to
+        decide about tables first. Then nothing is written yet; the step goes on once the window says
+        `begins = GOES_ON`.
     """
     s, w = states[row], windows[row]
     goes_on = w.begins == GOES_ON
@@ -45,26 +46,27 @@ def step_row(states, windows, references, row, r, g, looks, action, outcome, fea
         goes_on = w.begins == 1
         if goes_on:
             outcome[IS_INVALID] = outcome[IS_FORCED] = outcome[IS_ADJUSTED] = 0.0
-            r.count[FOLLOWS] = 0
+            begin_run(w, r, g)
         elif w.code != FINISHED and w.code != HORIZON:
-            _take(s, w, r, action[0], outcome, mask)
+            _take(s, w, r, g, action[0], outcome, mask)
     if goes_on:
-        _go(s, w, w.begins == 1)
+        _go(s, w, g, w.begins == 1)
         w.begins = 0
     w.guided_job, w.guided_cluster = NO_JOB, NO_CLUSTER
-    lacks = look_around(s, w, r, g)
+    if w.code != DECIDE or not w.is_through:  # else there is nothing new to see
+        look_around(s, w, r, g)
     while w.code == DECIDE and not _is_offered(s, w, r, g):
-        if (looks and s.tables_due) or lacks:
+        if (looks and s.tables_due) or w.lacks:
             return ASK
-        _go(s, w, False)
-        lacks = look_around(s, w, r, g)
+        _go(s, w, g, False)
+        look_around(s, w, r, g)
     end_step(s, w, references[row], outcome, used_gpus(s))
     show(s, w, r, g, features, mask)
-    return w.code
+    return int(outcome[TERMINATED] > 0.0 or outcome[TRUNCATED] > 0.0 or w.code != DECIDE)
 
 
 @kernel
-def _take(s, w, r, candidate, outcome, mask):
+def _take(s, w, r, g, candidate, outcome, mask):
     """Modify `s`, window `w` and `outcome`: carry out the action, of which the mask says whether it is legal."""
     w.decisions += 1
     w.code = DECIDE
@@ -81,12 +83,15 @@ def _take(s, w, r, candidate, outcome, mask):
     job, cluster, way = start_of(w, played)
     if way == BRING:
         bring(s, job, cluster)
+        w.data_stands = w.starts_stand = 0
         return
     if cluster == NO_CLUSTER:
         lifecycle.hold(s, job, math.inf)
         return
     leavers = plan_start(s, r, job, cluster, way)
+    w.data_stands = w.starts_stand = g.stands[RUNNERS] = 0
     for i in range(leavers):
+        g.stands[AVERAGES] = 0
         lifecycle.preempt(s, r.leaving[i])
     if leavers >= 0:
         s.gang_size = s.gpus[job]
@@ -96,9 +101,10 @@ def _take(s, w, r, candidate, outcome, mask):
 
 
 @kernel
-def _go(s, w, is_first):
-    """Modify `s` and window `w`: on to the next decision point."""
+def _go(s, w, g, is_first):
+    """Modify `s`, window and ranking: on to the next decision point."""
     w.code = advance(s)
+    begin_instant(w, g)
     w.is_first = is_first and w.code == DECIDE
     w.is_through = w.code != DECIDE
 

@@ -16,9 +16,19 @@ from functools import cache
 import numpy as np
 
 from ...policies.mast.copies_needed import needs_copies
-from ...policies.mast.global_scheduler import set_levels
+from ...policies.mast.global_scheduler import AVERAGES, RUNNERS, set_levels
 from ...policies.mast.place_search import begin_plan, bid_in, choose, has_room, place_in, refuse, undo, was_refused
-from ...policies.mast.region_units import CHOICES, IMPORTANCES, LEAVES, PARTS, first_unit, forget_all, lay, value
+from ...policies.mast.region_units import (
+    CHOICES,
+    FOLLOWS,
+    IMPORTANCES,
+    LEAVES,
+    PARTS,
+    first_unit,
+    forget_all,
+    lay,
+    value,
+)
 from ...simulator.base.codes import FINISHED, HELD, HORIZON, WORD
 from ...simulator.compiler.jit import entry, kernel
 from ...simulator.jobs.remaining_time import isolated_left_s
@@ -46,6 +56,8 @@ def window_dtype() -> np.dtype:
     candidates = 1 + kinds_of(MAX_CLUSTERS, MAX_BRINGS) * MAX_SLOTS
     own = ["clusters", "brings", "region_slots", "any_leaves", "guided_job", "guided_cluster", "guided_way", "homeless"]
     own += ["is_first", "is_through"]  # the instant is the first of the episode; the agent is through with it
+    own += ["pending", "lacks", "data_stands"]  # see `look_around`; data_stands: where data lies has not changed since
+    own += ["starts_stand"]  # as `RUNNERS` of the ranking was when starts were written last; 0: write them anew
     return np.dtype(
         [
             *common_fields(),
@@ -54,7 +66,11 @@ def window_dtype() -> np.dtype:
             ("bring_to", "i8", (MAX_SLOTS, MAX_BRINGS)),
             ("bring_bytes", "i8", (MOST_REGIONS,)),  # scratch: of one workload, by region
             ("bring_count", "i8", (MOST_REGIONS,)),
+            ("bytes_to", "i8", (MOST_REGIONS,)),  # scratch: on the way, by region
             ("score", "f8", (MAX_CLUSTERS,)),  # scratch: of those that are offered
+            ("weight", "f8", (MAX_SLOTS,)),  # scratch: of the workloads shown
+            ("start_job", "i8", (MAX_SLOTS,)),  # whose starts were written last; NO_JOB: nobody's
+            ("start_importance", "i8", (MAX_SLOTS,)),
             ("demand", "f8", (MOST_REGIONS, MOST_TYPES)),  # scratch: units asked and there, by region and type
             ("supply", "f8", (MOST_REGIONS, MOST_TYPES)),
             ("high", "f8", (MOST_REGIONS,)),  # scratch: GPUs held by the highest priorities, and by the lowest
@@ -117,7 +133,39 @@ def candidate_of(w, job, cluster, way):
 
 
 @kernel
-def lay_present(s, w, r, g):
+def begin_instant(w, g):
+    """Modify window and ranking in place: nothing of what was found when looked at last stands any more."""
+    w.data_stands = w.starts_stand = g.stands[AVERAGES] = g.stands[RUNNERS] = 0
+
+
+@kernel
+def begin_run(w, r, g):
+    """Modify window, regions and ranking in place: what is looked at next need have nothing to do with the last."""
+    begin_instant(w, g)
+    r.count[FOLLOWS] = 0
+
+
+@kernel
+def _list_pending(s, w, g):
+    """Modify `order` in place: the waiting workloads in the window's order, then those that are held, by number."""
+    low, mid, top = s.window_low, s.window_mid, s.window_top
+    count, at = 0, next_member(low, mid, top, 0)
+    while at >= 0:
+        g.order[count] = s.job_at_rank[at]
+        count += 1
+        at = next_member(low, mid, top, at + 1)
+    if s.held > 0:
+        for first in range(0, s.next_arrival, WORD):
+            if s.ended[first // WORD] < WORD:
+                for job in range(first, min(first + WORD, s.next_arrival)):
+                    if s.status[job] == HELD:
+                        g.order[count] = job
+                        count += 1
+    w.pending = count
+
+
+@kernel
+def _lay_present(s, w, r, g):
     """Modify the regions and the ranking in place: as the record has them; who started at this instant stays."""
     set_levels(s, g)
     lay(s, r, g.level)
@@ -127,13 +175,11 @@ def lay_present(s, w, r, g):
         job = s.runner[i]
         if s.started_s[job] == s.now_s:
             value(r, job, TOP)
-    low, mid, top = s.window_low, s.window_mid, s.window_top
-    rank_ = next_member(low, mid, top, 0)
-    while rank_ >= 0:
-        job = s.job_at_rank[rank_]
+    _list_pending(s, w, g)
+    for i in range(s.waiting):
+        job = g.order[i]
         r.importance[job] = TOP if w.any_leaves else TOP - g.level[job]
         r.start_s[job] = s.now_s
-        rank_ = next_member(low, mid, top, rank_ + 1)
 
 
 @kernel
@@ -226,19 +272,16 @@ def score_in(s, r, job, cluster):
 def find_plan(s, r, job, cluster, way):
     """Modify the plan in place, and the regions as if it were carried out; False: there is none, nothing has changed.
 
-    A plan in place of others is looked for where there is none as things are. `undo` takes it back.
+    A plan in place of others is asked for only where there is none as things are. `undo` takes it back.
     """
-    region = s.cluster_region[cluster]
     begin_plan(r)
-    if place_in(r, job, r.kind, s.part_units, region, cluster, False, s.now_s):
-        if way == AS_IT_IS:
-            return True
+    preempts = way == IN_PLACE_OF_OTHERS
+    if not place_in(r, job, r.kind, s.part_units, s.cluster_region[cluster], cluster, preempts, s.now_s):
+        return False
+    if preempts and r.count[LEAVES] == 0:
         undo(r, job)
         return False
-    if way == AS_IT_IS:
-        return False
-    begin_plan(r)
-    return place_in(r, job, r.kind, s.part_units, region, cluster, True, s.now_s) and r.count[LEAVES] > 0
+    return True
 
 
 @kernel
@@ -268,68 +311,48 @@ def _can_start(s, r, job, bits):
 def look_around(s, w, r, g):
     """Modify `w`, the regions and the ranking in place: who holds what, and which regions could run who does not run.
 
-    Returns whether copies of tables may have to be decided for those that no region can run.
+    `order` lists who does not run, `pending` workloads, the waiting ones first. Returns whether copies of tables may
+    have to be decided for those that no region can run.
     """
-    lay_present(s, w, r, g)
+    _lay_present(s, w, r, g)
     forget_all(r)
-    w.homeless, lacks = 0, False
-    low, mid, top = s.window_low, s.window_mid, s.window_top
-    at = next_member(low, mid, top, 0)
-    while at >= 0:
-        lacks |= _note_regions(s, w, g, s.job_at_rank[at])
-        at = next_member(low, mid, top, at + 1)
-    if s.held > 0:
-        for first in range(0, s.next_arrival, WORD):
-            if s.ended[first // WORD] < WORD:
-                for job in range(first, min(first + WORD, s.next_arrival)):
-                    if s.status[job] == HELD:
-                        lacks |= _note_regions(s, w, g, job)
-    return lacks
-
-
-@kernel
-def _note_regions(s, w, g, job):
-    bits = candidate_regions(s, job)
-    g.bits[job] = bits
-    w.homeless += bits == 0
-    return bits == 0 and needs_copies(s, job)
+    if not w.data_stands:
+        w.homeless = w.lacks = 0
+        for i in range(w.pending):
+            job = g.order[i]
+            g.bits[job] = candidate_regions(s, job)
+            if g.bits[job] == 0:
+                w.homeless += 1
+                w.lacks |= needs_copies(s, job)
+    return w.lacks
 
 
 @kernel
 def is_startable(s, r, g):
     """Modify the negative cache in place: whether any waiting workload has a plan, after `look_around`."""
-    low, mid, top = s.window_low, s.window_mid, s.window_top
-    at = next_member(low, mid, top, 0)
-    while at >= 0:
-        job = s.job_at_rank[at]
-        if can_start(s, r, job, g.bits[job]):
-            return True
-        at = next_member(low, mid, top, at + 1)
-    return False
+    at = 0
+    while at < s.waiting and not can_start(s, r, g.order[at], g.bits[g.order[at]]):
+        at += 1
+    return at < s.waiting
 
 
 @kernel
 def _show_startable(s, w, r, g):
     """Modify `w` in place: waiting workloads that could start now come before the others, the one in focus first."""
-    low, mid, top = s.window_low, s.window_mid, s.window_top
     shown, focus = 0, NO_JOB
     if w.focus != NO_JOB and w.waiting_shown > 0 and w.waiting_job[0] == w.focus:
         shown, focus = 1, w.focus
-    at = next_member(low, mid, top, 0)
-    while at >= 0:
-        job = s.job_at_rank[at]
+    for i in range(s.waiting):
+        job = g.order[i]
         g.spare[job] = 1 if job != focus and shown < w.slots and can_start(s, r, job, g.bits[job]) else 0
         if g.spare[job]:
             w.waiting_job[shown] = job
             shown += 1
-        at = next_member(low, mid, top, at + 1)
-    at = next_member(low, mid, top, 0)
-    while at >= 0 and shown < w.slots:
-        job = s.job_at_rank[at]
-        if job != focus and g.spare[job] == 0:
+    for i in range(s.waiting):
+        job = g.order[i]
+        if shown < w.slots and job != focus and g.spare[job] == 0:
             w.waiting_job[shown] = job
             shown += 1
-        at = next_member(low, mid, top, at + 1)
 
 
 @kernel
@@ -367,6 +390,9 @@ def plan_start(s, r, job, cluster, way):
 
     Returns how many leave; -1: there is no plan.
     """
+    if way == IN_PLACE_OF_OTHERS and find_plan(s, r, job, cluster, AS_IT_IS):
+        undo(r, job)
+        return -1
     if not find_plan(s, r, job, cluster, way):
         return -1
     leavers = r.count[LEAVES]

@@ -15,17 +15,17 @@ from __future__ import annotations
 
 import math
 
+from ...policies.mast.global_scheduler import RUNNERS
 from ...policies.mast.place_search import BY_RACK, undo
-from ...policies.mast.region_units import CHOICES, FIRST_CHOICE, FOLLOWS, IMPORTANCES, LEAVES
-from ...simulator.base.codes import HELD, WORD
+from ...policies.mast.region_units import CHOICES, FIRST_CHOICE, IMPORTANCES, LEAVES
 from ...simulator.compiler.jit import entry, kernel
 from ...simulator.jobs.remaining_time import expected_end_s, isolated_left_s
-from ...simulator.numerics.bitset import next_member
 from ...simulator.regions.region_starts import speed_on
-from ..window import crowd, observe_size, scaled_time, waiting_candidate
+from ..window import NO_JOB, crowd, observe_size, scaled_time, waiting_candidate
 from .geo_window import (
     IN_PLACE_OF_OTHERS,
     NO_CLUSTER,
+    begin_run,
     begin_window,
     bring_kind,
     end_window,
@@ -35,7 +35,7 @@ from .geo_window import (
     look_around,
     start_kind,
 )
-from .table_bringing import list_regions, regions_to_come, seconds_to_bring
+from .table_bringing import demand_of, list_regions, regions_to_come, seconds_to_bring
 
 CLUSTER = (
     "time since the first arrival",
@@ -140,23 +140,26 @@ def look(states, windows, row, r, g, features, mask):
         features: float32 (F,). mask: int8 (M,).
     """
     s, w = states[row], windows[row]
-    r.count[FOLLOWS] = 0
+    begin_run(w, r, g)
     look_around(s, w, r, g)
     show(s, w, r, g, features, mask)
-    r.count[FOLLOWS] = 0
+    begin_run(w, r, g)
 
 
 @kernel
 def show(s, w, r, g, features, mask):
-    """Modify the window, features and mask: show the present, after `look_around`."""
+    """Modify the window, features and mask: show the present, after `look_around`.
+
+    While `starts_stand` the features and the mask are those that were written last.
+    """
     begin_window(s, w, r, g)
-    features[:] = 0.0
     queue = len(CLUSTER)
     running = queue + w.slots * QUEUE_COLUMNS
     regions = running + w.running_slots * RUNNING_COLUMNS
     candidates = regions + w.region_slots * REGION_COLUMNS
+    features[: candidates + CANDIDATE_COLUMNS] = 0.0
     _weigh_demand(s, w, g)
-    asked = _observe_queue(s, w, r, g, features, queue, candidates + CANDIDATE_COLUMNS)
+    asked = _observe_queue(s, w, r, g, features, mask, queue, candidates + CANDIDATE_COLUMNS)
     _observe_running(s, w, g.level, features, running)
     _observe_regions(s, w, r, features, regions)
     end_window(s, w)
@@ -164,6 +167,7 @@ def show(s, w, r, g, features, mask):
     _observe_cluster(s, w, features, asked)
     for candidate in range(w.candidates):
         mask[candidate] = w.legal[candidate]
+    w.starts_stand = g.stands[RUNNERS]
 
 
 @kernel
@@ -196,7 +200,10 @@ def count_regions(bits):
 
 @kernel
 def _weigh_demand(s, w, g):
-    """Modify the window in place: units asked by region and type, GPUs held by priority."""
+    """Modify the window in place: units asked by region and type, GPUs held by priority.
+
+    What waits or is held asks in the regions that could run it and in those to which its tables are on the way.
+    """
     level = g.level
     for region in range(s.n_regions):
         w.high[region] = w.low[region] = 0.0
@@ -213,26 +220,17 @@ def _weigh_demand(s, w, g):
                 w.demand[region, s.part_type[job, part]] += s.part_units[job, part]
         w.high[region] += s.gpu_units[job] if level[job] < HIGH_LEVELS else 0
         w.low[region] += s.gpu_units[job] if level[job] == IMPORTANCES - 1 else 0
-    low, mid, top = s.window_low, s.window_mid, s.window_top
-    rank = next_member(low, mid, top, 0)
-    while rank >= 0:
-        _weigh_waiting(s, w, s.job_at_rank[rank], g.bits[s.job_at_rank[rank]])
-        rank = next_member(low, mid, top, rank + 1)
-    if s.held > 0:
-        for first in range(0, s.next_arrival, WORD):
-            if s.ended[first // WORD] < WORD:
-                for job in range(first, min(first + WORD, s.next_arrival)):
-                    if s.status[job] == HELD:
-                        _weigh_waiting(s, w, job, g.bits[job])
+    for i in range(w.pending):
+        job = g.order[i]
+        if not w.data_stands:
+            g.coming[job] = regions_to_come(s, job)
+        _weigh_pending(s, w, job, g.bits[job] | g.coming[job])
+    w.data_stands = 1
 
 
 @kernel
-def _weigh_waiting(s, w, job, bits):
-    """Modify the window in place: count a workload that waits or is held, and could run in these regions.
-
-    Those to which its tables are on the way count too.
-    """
-    bits |= regions_to_come(s, job)
+def _weigh_pending(s, w, job, bits):
+    """Modify the window in place: count a workload that waits or is held, and could run in these regions."""
     count = count_regions(bits)
     for region in range(s.n_regions):
         if (bits >> region) & 1:
@@ -257,28 +255,71 @@ def _ask(w, region, types, kinds, units):
 
 
 @kernel
-def _observe_queue(s, w, r, g, features, row, candidate):
-    """Write the rows of the waiting workloads from `row` on, and their candidates; returns the units that they ask."""
+def _observe_queue(s, w, r, g, features, mask, row, candidate):
+    """Write the rows of the waiting workloads from `row` on, and the candidates of all slots; returns the units asked.
+
+    Where nobody has started since, and nobody's level has changed, the starts of a workload are as they were.
+    """
     asked = 0
-    width = w.per_waiting * CANDIDATE_COLUMNS
+    width, starts = w.per_waiting * CANDIDATE_COLUMNS, hold_kind(w) * CANDIDATE_COLUMNS
+    stands = w.starts_stand != 0 and w.starts_stand == g.stands[RUNNERS]
+    for slot in range(w.waiting_shown):
+        w.weight[slot] = weight_of(s, w.waiting_job[slot])
     for slot in range(w.waiting_shown):
         job = w.waiting_job[slot]
         asked += s.gpus[job]
-        _observe_waiting(s, w, g, features[row : row + QUEUE_COLUMNS], job)
+        _observe_waiting(s, w, g, features[row : row + QUEUE_COLUMNS], slot, job)
         offered = features[candidate : candidate + width]
-        if g.spare[job] or job == w.focus:
-            _observe_starts(s, w, r, g, offered, slot, job)
+        may_start = g.spare[job] or job == w.focus
+        before = _slot_before(w, r, slot, job) if may_start and stands else -1
+        if before >= 0:
+            kept = candidate + (before - slot) * width
+            _keep_starts(s, w, features[kept : kept + starts], mask, offered, before, slot)
+            offered[starts:] = 0.0
         else:
+            offered[:] = 0.0
             w.offered[slot, : w.clusters] = NO_CLUSTER
+            if may_start:
+                _observe_starts(s, w, r, g, offered, slot, job)
+        w.start_job[slot] = job if may_start else NO_JOB
+        w.start_importance[slot] = r.importance[job]
         _observe_hold(s, w, offered, slot, job)
         _observe_brings(s, w, r, g, offered, slot, job)
         row += QUEUE_COLUMNS
         candidate += width
+    features[candidate:] = 0.0
+    for slot in range(w.waiting_shown, w.slots):
+        w.start_job[slot] = NO_JOB
     return asked
 
 
 @kernel
-def _observe_waiting(s, w, g, shown, job):
+def _slot_before(w, r, slot, job):
+    """The slot, from this one on, where the starts of a workload were written, with its importance; -1: none."""
+    for other in range(slot, w.slots):
+        if w.start_job[other] == job and w.start_importance[other] == r.importance[job]:
+            return other
+    return -1
+
+
+@kernel
+def _keep_starts(s, w, kept, mask, offered, before, slot):
+    """Modify window `w`, write the starts of a slot: they are those that slot `before` had, but for demands."""
+    for choice in range(w.clusters):
+        cluster = w.offered[slot, choice] = w.offered[before, choice]
+        for way in range(2):
+            here = start_kind(choice, way)
+            at = here * CANDIDATE_COLUMNS
+            for column in range(at, at + CANDIDATE_COLUMNS):
+                offered[column] = kept[column]
+            if mask[waiting_candidate(w, before, here)]:
+                w.legal[waiting_candidate(w, slot, here)] = w.can_act = 1
+                asked, there = demand_of(s, w, s.cluster_region[cluster], 1 << s.cluster_type[cluster])
+                offered[at + FIRST_OFFER + 3] = ratio(asked, there)
+
+
+@kernel
+def _observe_waiting(s, w, g, shown, slot, job):
     """Write the row of a waiting workload."""
     observe_size(s, shown, job)
     left_s = isolated_left_s(s, job)
@@ -300,11 +341,11 @@ def _observe_waiting(s, w, g, shown, job):
         shown[13] += 0.25 * (s.part_units[job, part] > 0)
     shown[14] = count_regions(bits) / s.n_regions
     shown[15] = bits == 0
-    before, weight = 0, weight_of(s, job)
-    for slot in range(w.waiting_shown):
-        before += weight_of(s, w.waiting_job[slot]) < weight
+    before = 0
+    for other in range(w.waiting_shown):
+        before += w.weight[other] < w.weight[slot]
     shown[16] = before / (before + FEW)
-    shown[17] = count_regions(regions_to_come(s, job)) / s.n_regions
+    shown[17] = count_regions(g.coming[job]) / s.n_regions
 
 
 @kernel
@@ -372,11 +413,7 @@ def _describe_place(s, w, offer, job, region, bits, kinds, left_s):
     offer[0] = s.gpus[job] / s.n_gpus
     offer[1] = scaled_time(w, left_s)
     offer[2] = (region + 1) / s.n_regions
-    asked, there = 0.0, 0.0
-    for kind in range(s.n_types):
-        if (kinds >> kind) & 1:
-            asked += w.demand[region, kind]
-            there += w.supply[region, kind]
+    asked, there = demand_of(s, w, region, kinds)
     offer[3] = ratio(asked, there)
     offer[12] = _share_at_home(s, job, region)
     offer[13] = count_regions(bits) / s.n_regions
@@ -465,6 +502,7 @@ def _observe_regions(s, w, r, features, row):
     """Write the rows of the regions from `row` on."""
     all_cpus = s.type_gpus[s.cpu_type]
     all_gpus = s.n_gpus - all_cpus
+    _add_bytes(s, w)
     for region in range(min(w.region_slots, s.n_regions)):
         shown = features[row : row + REGION_COLUMNS]
         row += REGION_COLUMNS
@@ -492,20 +530,19 @@ def _observe_regions(s, w, r, features, row):
         shown[8] = w.high[region] / max(1, gpus)
         shown[9] = w.low[region] / max(1, gpus)
         shown[10] = s.stored_bytes[region] / max(1, s.storage_bytes[region])
-        shown[11] = min(1.0, _bytes_to(s, region) / max(1, s.storage_bytes[region]))
+        shown[11] = min(1.0, w.bytes_to[region] / max(1, s.storage_bytes[region]))
 
 
 @kernel
-def _bytes_to(s, region):
-    """Bytes for which room is kept in a region since they are on the way to it."""
-    found = 0
-    for table in range(s.n_tables):
+def _add_bytes(s, w):
+    """Modify the window in place: bytes for which room is kept in each region since they are on the way to it."""
+    for region in range(s.n_regions):
+        w.bytes_to[region] = 0
+    for table in range(s.n_tables if s.n_transfers > 0 else 0):
         transfer = s.table_transfer[table]
         while transfer >= 0:
-            if s.transfer_to[transfer] == region:
-                found += s.transfer_room[transfer]
+            w.bytes_to[s.transfer_to[transfer]] += s.transfer_room[transfer]
             transfer = s.transfer_after[transfer]
-    return found
 
 
 @kernel

@@ -132,14 +132,14 @@ def regions_to_come(s, job):
 
 
 @kernel
-def _load(s, w, region, kinds):
-    """Demand in a region for types of units over their supply."""
+def demand_of(s, w, region, kinds):
+    """Demand in a region for a set of types of units, and their supply."""
     asked, there = 0.0, 0.0
     for kind in range(s.n_types):
         if (kinds >> kind) & 1:
             asked += w.demand[region, kind]
             there += w.supply[region, kind]
-    return asked / max(1.0, there)
+    return asked, there
 
 
 @kernel
@@ -158,7 +158,8 @@ def list_regions(s, w, job, slot):
             size = w.bring_bytes[region]
             if size == NOT_POSSIBLE or _is_listed(targets, place, region):
                 continue
-            load = _load(s, w, region, s.part_accepts[job, 0])
+            asked, there = demand_of(s, w, region, s.part_accepts[job, 0])
+            load = asked / max(1.0, there)
             if best == NO_REGION or load < least or (load == least and size < fewest):
                 best, least, fewest = region, load, size
         targets[place] = best

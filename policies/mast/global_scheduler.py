@@ -85,17 +85,22 @@ def lay_ranking(
         key=np.zeros(jobs),
         spare=np.zeros(jobs, np.int64),
         bits=np.zeros(jobs, np.int64),
+        coming=np.zeros(jobs, np.int64),
+        running=np.zeros((tenants, KINDS), np.int64),
         used=np.zeros((tenants, KINDS), np.int64),
         within=np.zeros((tenants, KINDS), np.int64),
         average=np.zeros((tenants, KINDS)),
         whole=np.zeros(KINDS),
         place=np.zeros(LEVELS + 1, np.int64),
+        stands=np.zeros(2, np.int64),
     )
 
 
 LOWEST = 6
 AGE_WEIGHT, AGE_CAP_S, FAIR_WEIGHT, WINDOW_S = 0, 1, 2, 3  # of `weight`
 KINDS = 2  # GPUs, CPU machines
+AVERAGES, RUNNERS = 0, 1
+RANKED, ALL_FIT = 1, 2  # levels by rank; no quota is exceeded
 
 
 class Ranking(NamedTuple):
@@ -115,11 +120,14 @@ class Ranking(NamedTuple):
     key: Any  # float64 (J,), scratch: what is sorted by
     spare: Any  # (J,), scratch
     bits: Any  # (J,), scratch: sets of regions
-    used: Any  # (N, 2), by all running ones, then with the pending ones within quota
+    coming: Any  # (J,), scratch: sets of regions
+    running: Any  # (N, 2), used by all running ones
+    used: Any  # (N, 2), by them and the pending ones within quota
     within: Any  # (N, 2), by running ones within quota
     average: Any  # float64 (N, 2), over the window
     whole: Any  # float64 (2,), of all tenants
     place: Any  # (8,), scratch: places by level
+    stands: Any  # (2,), by AVERAGES and RUNNERS: how they were found at this instant, 0: not yet; see `set_levels`
 
 
 @kernel
@@ -154,10 +162,10 @@ def _fits(sums, quota, tenant, asked, job):
 
 @kernel
 def _rank_running(s, g):
-    """Modify levels and uses in place: of the running workloads."""
+    """Modify levels and what is used in place: of the running workloads."""
     for tenant in range(g.quota.shape[0]):
         for kind in range(KINDS):
-            g.used[tenant, kind] = 0
+            g.running[tenant, kind] = 0
             g.within[tenant, kind] = 0
     for place in range(s.running):
         g.order[place] = s.runner[place]
@@ -173,7 +181,7 @@ def _rank_running(s, g):
         fits = _fits(g.within, g.quota, tenant, g.asked, job)
         g.level[job] = g.own[job] if fits else LOWEST
         for kind in range(KINDS):
-            g.used[tenant, kind] += g.asked[job, kind]
+            g.running[tenant, kind] += g.asked[job, kind]
             if fits:
                 g.within[tenant, kind] += g.asked[job, kind]
 
@@ -268,9 +276,22 @@ def rank(s, g):
 
     Paper: mast, Sec. 4.2.
     """
-    _rank_running(s, g)
-    if g.by[0] == BY_CREDIT:
+    g.stands[AVERAGES] = g.stands[RUNNERS] = 0
+    return _rank(s, g)
+
+
+@kernel
+def _rank(s, g):
+    """`rank`, but for what stands already."""
+    if g.stands[RUNNERS] != RANKED:
+        _rank_running(s, g)
+        g.stands[RUNNERS] = RANKED
+    if g.by[0] == BY_CREDIT and not g.stands[AVERAGES]:
         _average(s, g)
+        g.stands[AVERAGES] = RANKED
+    for tenant in range(g.quota.shape[0]):
+        for kind in range(KINDS):
+            g.used[tenant, kind] = g.running[tenant, kind]
     count = _list_pending(s, g)
     _sort(g, count)
     for level in range(LOWEST + 2):
@@ -318,11 +339,14 @@ def _add_asked(g, job):
 def set_levels(s, g):
     """Modify the ranking in place: levels of running and pending workloads, as `rank` has them; no order.
 
-    Where no quota is exceeded by all together credits decide nothing.
+    Where no quota is exceeded by all together credits decide nothing. Whoever calls this says in `stands` what is as it
+    was when it was called last: averages, if since then nobody has lost units and the clock has not moved; running ones
+    with their levels, if nobody has started either; they then have other levels only if `stands` changes.
     """
     if not _all_fit(s, g):
-        rank(s, g)
+        _rank(s, g)
         return
+    g.stands[RUNNERS] = ALL_FIT
     for place in range(s.running):
         g.level[s.runner[place]] = g.own[s.runner[place]]
     rank_ = next_member(s.window_low, s.window_mid, s.window_top, 0)

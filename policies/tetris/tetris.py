@@ -369,7 +369,7 @@ def decisions_of(plan: DayPlan, warehouse: Warehouse, view: ClusterView) -> Iter
     What waiting jobs need stays, as the plan knows only jobs that recur. Replicas are made first of the tables whose
     readers of high priority have the most GPU-hours (Sec. 3.5).
     """
-    complete, lies = view.warehouse().tables.copies, warehouse.tables.copies
+    complete, lies = view.lying(), warehouse.tables.copies
     wanted = plan.copies | _needed(plan.copies & lies, lies, view)
     kept = (complete & wanted).sum(axis=1)
     enough = kept >= np.minimum(wanted.sum(axis=1), SAFE_COPIES)
@@ -388,7 +388,8 @@ def decisions_of(plan: DayPlan, warehouse: Warehouse, view: ClusterView) -> Iter
     old = warehouse.tables.home[moved]
     lacking[moved, old] = wanted[moved, old]  # it lies there, but would be deleted with the home
     lacking[np.arange(len(lacking)), plan.home] = False
-    for table in np.argsort(-urgency(warehouse.jobs, len(lacking)), kind="stable").tolist():
+    order = np.argsort(-urgency(warehouse.jobs, len(lacking)), kind="stable")
+    for table in order[(lacking | safe)[order].any(axis=1)].tolist():
         for region in np.flatnonzero(lacking[table]).tolist():
             yield Replicate(table, region)
         for region in np.flatnonzero(safe[table]).tolist():

@@ -47,7 +47,7 @@ def check_parts(simulator: Simulated, what: str, job: int, units: np.ndarray) ->
         raise InvalidDecision(
             f"{what}: its parts lie in regions {topology.region_names[region]} and {other}; expected one"
         )
-    if not may_run_in(simulator.records, 0, job, region):
+    if not simulator.plain.call(may_run_in, job, region):
         raise InvalidDecision(f"{what}: {why_not(simulator, job, region)}")
 
 

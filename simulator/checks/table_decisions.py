@@ -13,6 +13,7 @@ from ..regions import region_calls
 from ..regions.region_view import RegionView
 
 TableDecision = Replicate | Move | Drop
+NUMBERS = 11  # of a `TableState`, before what it has by region
 VERBS = {Replicate: "replicate", Move: "move", Drop: "drop"}
 
 
@@ -24,10 +25,10 @@ def apply_table(simulator: Simulated, decision: TableDecision) -> None:
     """
     table, region = check_table(simulator, decision)
     if isinstance(decision, Replicate):
-        region_calls.replicate(simulator.records, 0, table, region, int(decision.whole))
+        simulator.plain.call(region_calls.replicate, table, region, int(decision.whole))
     else:
         entry = region_calls.move if isinstance(decision, Move) else region_calls.drop
-        entry(simulator.records, 0, table, region)
+        simulator.plain.call(entry, table, region)
 
 
 @dataclass(frozen=True)
@@ -40,9 +41,9 @@ class TableState:
             and where not for long.
         size, replica_size: bytes of all of it, and of the partitions that are read.
         up: set of the regions that have not failed.
+        on_the_way: copies of all tables; is_full: as many as one simulator holds.
         missing: by region, bytes of it that are neither there nor on the way.
         room: by region, bytes of storage that are left.
-        on_the_way: copies of all tables; is_full: as many as one simulator holds.
     """
 
     home: int
@@ -54,33 +55,22 @@ class TableState:
     size: int
     replica_size: int
     up: int
-    missing: list[int]
-    room: list[int]
     on_the_way: int
     is_full: bool
+    missing: list[int]
+    room: list[int]
 
     @classmethod
     def of(cls, simulator: Simulated, table: int) -> TableState:
         """The present."""
-        s = simulator.plain.record
-        regions = int(s["n_regions"])
-        missing = np.zeros(regions, np.int64)
-        region_calls.lay_missing(simulator.records, 0, table, missing)
-        return cls(
-            home=int(s["table_home"][table]),
-            target=int(s["table_target"][table]),
-            wanted=int(s["table_wanted"][table]),
-            complete=int(s["table_complete"][table]),
-            copies=int(s["table_copies"][table]),
-            doomed=int(s["table_doomed"][table]),
-            size=int(s["table_size"][table]),
-            replica_size=int(s["replica_size"][table]),
-            up=int(s["up_regions"]),
-            missing=missing.tolist(),
-            room=(s["storage_bytes"][:regions] - s["stored_bytes"][:regions]).tolist(),
-            on_the_way=int(s["n_transfers"]),
-            is_full=int(s["free_transfer"]) < 0,
-        )
+        regions = simulator.topology.num_regions
+        laid = np.zeros(NUMBERS + 2 * regions, np.int64)
+        simulator.plain.call(region_calls.lay_table, table, laid)
+        found: list[int] = laid.tolist()
+        home, target, wanted, complete, copies, doomed, size, replica_size, up, on_the_way, full = found[:NUMBERS]
+        missing, room = found[NUMBERS : NUMBERS + regions], found[NUMBERS + regions :]
+        sets = wanted, complete, copies, doomed
+        return cls(home, target, *sets, size, replica_size, up, on_the_way, bool(full), missing, room)
 
 
 def check_table(simulator: Simulated, decision: TableDecision) -> tuple[int, int]:

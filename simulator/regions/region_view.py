@@ -70,7 +70,7 @@ class RegionView(RecordView):
     def regions_of(self, job: int) -> list[int]:
         """The regions where a job could run now if they were empty: up, large enough, with all its tables."""
         _ = self.demands
-        return regions_in(candidate_regions(self._simulator.records, 0, job))
+        return regions_in(self._simulator.plain.call(candidate_regions, int(job)))
 
     def needs_home(self, job: int) -> bool:
         """Whether a job needs data that by now only the homes of its tables have."""
@@ -159,7 +159,7 @@ class RegionView(RecordView):
     def missing_bytes(self, table: int, region: int) -> int:
         """What a complete copy of a table in a region would have to copy there now, bytes."""
         _ = self.demands
-        return int(missing_bytes(self._simulator.records, 0, table, region))
+        return int(self._simulator.plain.call(missing_bytes, int(table), int(region)))
 
     @property
     def transfers(self) -> list[tuple[int, int | None, int, float]]:
@@ -171,11 +171,9 @@ class RegionView(RecordView):
         for table in np.flatnonzero(s["table_transfer"][: s["n_tables"]] >= 0).tolist():
             transfer = int(s["table_transfer"][table])
             while transfer >= 0:
-                source, left = (
-                    int(s["transfer_from"][transfer]),
-                    float(left_bytes(self._simulator.records, 0, transfer)),
-                )
-                found.append((table, source if source >= 0 else None, int(s["transfer_to"][transfer]), left))
+                source, target = int(s["transfer_from"][transfer]), int(s["transfer_to"][transfer])
+                left = float(self._simulator.plain.call(left_bytes, transfer))
+                found.append((table, source if source >= 0 else None, target, left))
                 transfer = int(s["transfer_after"][transfer])
         return found
 
@@ -184,13 +182,17 @@ class RegionView(RecordView):
         """Whether this is an instant at which tables may be looked at (`Simulator(tables_every_s=...)`)."""
         return bool(self._simulator.plain.record["tables_due"])
 
+    def lying(self) -> np.ndarray:
+        """Where complete copies of the tables lie that stay, bool (tables, regions)."""
+        s = self._fields
+        return self._sets((s["table_copies"] & ~s["table_doomed"])[: s["n_tables"]])
+
     def warehouse(self) -> Warehouse:
         """The tables where they are now, with what the slow path knows of those who read them.
 
         Of a table that moves, the home is the present one. Copies that are about to be deleted do not count.
         """
-        s, demands = self._fields, self.demands
-        copies = self._sets((s["table_copies"] & ~s["table_doomed"])[: s["n_tables"]])
+        s, demands, copies = self._fields, self.demands, self.lying()
         whole = self._sets(s["table_whole"][: s["n_tables"]])
         home = s["table_home"][: s["n_tables"]].astype(np.int64)
         return demands.warehouse(self._simulator.topology, home, copies, whole, float(s["now_s"]))
@@ -203,7 +205,7 @@ class RegionView(RecordView):
         """
         s = self._fields
         homes, bits = np.zeros((2, int(s["n_tables"]) - first if count is None else count), np.int64)
-        lay_projected(self._simulator.records, 0, first, homes, bits)
+        self._simulator.plain.call(lay_projected, int(first), homes, bits)
         return homes, self._sets(bits)
 
     def projected_warehouse(self) -> Warehouse:

@@ -181,6 +181,25 @@ def test_at_random_nothing_breaks_and_candidates_and_choices_are_one_another(see
     assert brought > 2 and not truncated
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_kept_between_the_steps_of_an_instant_is_what_a_look_from_scratch_finds(seed):
+    """Another environment goes on at a snapshot of each step, of which it remembers nothing."""
+    options = {**SMALL, "slots": 8, "preempts": ("lower", "any")[seed % 2], "round": (0.0, 300.0)[seed // 2]}
+    workload = random_workload(seed, jobs=40)
+    env, anew = (gymnasium.make(GEO, workload=workload, observation="flat", **options).unwrapped for _ in range(2))
+    seen, info = env.reset(seed=seed)
+    anew.reset(seed=seed + 1)
+    rng, kept, ended = np.random.default_rng(seed), 0, False
+    while not ended:
+        now_s, before = env.view.now_s, env.interface.window.starts_stand
+        seen, _, terminated, truncated, info = env.step(int(rng.choice(np.flatnonzero(info["action_mask"]))))
+        anew.restore(env.snapshot())
+        assert np.array_equal(anew.observe(), seen) and np.array_equal(anew.action_masks(), info["action_mask"])
+        kept += env.view.now_s == now_s and before != 0
+        ended = terminated or truncated
+    assert kept > 5
+
+
 def test_lessons_are_given_wherever_an_agent_is_asked_and_say_what_is_brought():
     """What an agent would see at its own instants is what it is taught on, and copies that are actions as such."""
     workload = random_workload(3, jobs=60)
