@@ -29,13 +29,6 @@ def missing_bytes(states, row, table, region):
 
 
 @entry
-def lay_missing(states, row, table, missing):
-    """Modify `missing`, int64 (regions,): `wan.missing_bytes` of a table in each region."""
-    for region in range(missing.size):
-        missing[region] = wan.missing_bytes(states[row], table, region)
-
-
-@entry
 def candidate_regions(states, row, job):
     """`region_starts.candidate_regions`."""
     return region_starts.candidate_regions(states[row], job)
