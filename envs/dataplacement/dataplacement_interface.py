@@ -131,7 +131,7 @@ class DataPlacementInterface(PythonStepInterface):
         """The look that is opened at this instant."""
         s = self.simulator
         day = PlacementReview(s, self.quota, self.first_cost, int(self.plain["running_slots"]))
-        s.plain.call(lay_still, day.look, day.known, day.placement.ledger, day.read_bytes)
+        s.plain.call(lay_still, day.look, day.known, day.placement.ledger)
         return day
 
     def _show(self) -> None:

@@ -165,7 +165,7 @@ def ratio(value):
 
 
 @kernel
-def bytes_read(size):
+def scaled_bytes(size):
     """Bytes as a feature."""
     return min(1.0, math.log2(1.0 + size / MEGABYTE) / LOG_MOST)
 
@@ -183,30 +183,29 @@ def _log_time(w, value_s):
     return min(1.0, math.log1p(value_s) / w.log_horizon)
 
 
-@kernel
-def _sum(values):
-    total = values[0] - values[0]
-    for value in values:
-        total += value
-    return total
-
-
 @entry
-def lay_still(states, row, look, known, l, read_bytes):
+def lay_still(states, row, look, known, l):
     """Modify `look.still`: the first features of all tables, which no decision changes."""
     s = states[row]
-    tables = l.size.shape[0]
-    size, read = _sum(l.size), _sum(read_bytes)
-    for table in range(tables):
+    size, read = total_size(l), 0.0
+    for table in range(l.size.shape[0]):
+        read += _read_bytes(s, l, table)
+    for table in range(l.size.shape[0]):
         hours = 0.0
         for use in range(known.first[table], known.first[table + 1]):
             hours += known.hours[known.user[use]]
         look.still[table, 0] = 1.0
-        look.still[table, 1] = bytes_read(float(s.table_size[table]))
+        look.still[table, 1] = scaled_bytes(float(s.table_size[table]))
         look.still[table, 2] = part(l.size[table], size)
         look.still[table, 3] = crowd(count_readers(known, table))
-        look.still[table, 4] = part(read_bytes[table], read)
+        look.still[table, 4] = part(_read_bytes(s, l, table), read)
         look.still[table, 5] = part(hours, look.amount[HIGH_HOURS])
+
+
+@kernel
+def _read_bytes(s, l, table):
+    """Bytes that those whom the slow path knows read of a table."""
+    return float((l.first_user[table + 1] - l.first_user[table]) * s.table_size[table])
 
 
 @kernel
@@ -286,7 +285,7 @@ def _observe_copies(s, w, look, known, waiting, features, row):
         table = s.transfer_table[transfer]
         shown = features[row + place * RUNNING_COLUMNS : row + (place + 1) * RUNNING_COLUMNS]
         shown[0] = 1.0
-        shown[1] = bytes_read(look.left[place])
+        shown[1] = scaled_bytes(look.left[place])
         shown[2] = s.table_target[table] == s.transfer_to[transfer]
         shown[3] = s.transfer_from[transfer] < 0
         shown[4] = crowd(count_readers(known, table))

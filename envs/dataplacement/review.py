@@ -85,7 +85,6 @@ class PlacementReview:
             left=np.zeros(rows),
             transfer=np.zeros(rows, np.int64),
         )
-        self.read_bytes = read
         self.place, self.spent_bytes = 0, 0
         self.offered = int(self.look.order[0])
         self.is_weighed = False  # whether the look says what follows from what has been carried out
