@@ -127,6 +127,7 @@ class Stepper:
         self.led: dict[int, np.ndarray] = {}
         self.payers: dict[int, Callable[[], None]] = {}
         self._codes: dict[Callable[..., Any], Callable[..., Any]] = {}
+        self._known: dict[Any, dict[Callable[..., Any], Callable[..., Any]]] = {}  # such codes by capacity
 
     def like(self, n: int) -> Stepper:
         """Another one of `n` rows."""
@@ -161,7 +162,7 @@ class Stepper:
         for i, simulator in enumerate(self.simulators):
             simulator.move_to(records[i : i + 1].view(np.recarray), capacity, keep=i not in lost)
         r.records, r.capacity = records, capacity
-        self._codes.clear()
+        self._codes = self._known.setdefault(capacity, {})
 
     def step(self, chosen: np.ndarray) -> int:
         """Play the actions that lie in the chosen rows, int64 (k,); returns how many need a look."""

@@ -22,7 +22,8 @@ from ...simulator.table_placement.placement import Objective, Placement
 from ..observation_layout import Table
 from ..python_step import ActionOutcome, PythonStepInterface
 from ..shadow import ShadowSimulator
-from .observation import CANDIDATES, CLUSTER, QUEUE, REGIONS, RUNNING, Sight, observe
+from .look_arrays import weigh_tables
+from .observation import CANDIDATES, CLUSTER, QUEUE, REGIONS, RUNNING, lay_still, observe, observe_nothing
 from .review import DONE, FIRST_REGION, KINDS, LEAVE, PlacementReview, TableDecision, candidate_of
 
 MOST_REGIONS = 64
@@ -39,7 +40,6 @@ class DataPlacementInterface(PythonStepInterface):
         expert: the slow half of the policy that is played, if one is.
         expert_decisions: what it still decides at this instant.
         first_cost: of Figure 4, where the tables were at the beginning.
-        sight: what the features were made of when they were last written.
     """
 
     columns = (CLUSTER, QUEUE, RUNNING, CANDIDATES)
@@ -80,7 +80,6 @@ class DataPlacementInterface(PythonStepInterface):
         self._forget()
         self._first_cost: float | None = None
         self._cost: float | None = None
-        self.sight: Sight | None = None
 
     def lay(self, simulator: Simulator) -> None:
         """Start looking at a run, whatever its state."""
@@ -126,7 +125,14 @@ class DataPlacementInterface(PythonStepInterface):
     def _open(self) -> None:
         self.day, self.expert_decisions, self._asked, self.is_expert_only = None, [], False, False
         if self.simulator.view.tables_due:
-            self.day = PlacementReview(self.simulator, self.quota)
+            self.day = self._review()
+
+    def _review(self) -> PlacementReview:
+        """The look that is opened at this instant."""
+        s = self.simulator
+        day = PlacementReview(s, self.quota, self.first_cost, int(self.plain["running_slots"]))
+        s.plain.call(lay_still, day.look, day.known, day.placement.ledger)
+        return day
 
     def _show(self) -> None:
         if self.day is not None:
@@ -205,8 +211,8 @@ class DataPlacementInterface(PythonStepInterface):
         if day is None or not self.expert_decisions:
             return np.array([DONE], np.int64)
         decision = self.expert_decisions[0]
+        check_table(self.simulator, decision)
         if not day.allows(decision):
-            check_table(self.simulator, decision)
             raise InvalidDecision(f"{decision!r}: made already, or beyond the environment's quota = {self.quota:g}")
         return np.array([candidate_of(decision)], np.int64)
 
@@ -225,11 +231,16 @@ class DataPlacementInterface(PythonStepInterface):
 
     def write(self, features: np.ndarray, mask: np.ndarray) -> None:
         """Write features, float32 (F,), and the mask, int8 (M,), as last looked at."""
-        day = self.day
-        if day is not None and not (self.sight and self.sight.is_of(day)):
-            self.sight = Sight(day, self.first_cost)
-        observe(self, None if day is None else self.sight, features)
-        mask[:] = self.legal()
+        day, call = self.day, self.simulator.plain.call
+        if day is None:
+            call(observe_nothing, self.windows, features, mask)
+            return
+        arrays = day.look, day.known, day.waiting, day.placement.ledger
+        if not day.is_weighed:
+            weigh_tables(*arrays)
+            day.is_weighed = True
+        scalars = day.offered, day.place, day.spent_bytes, day.placement.cost
+        call(observe, self.windows, *arrays, *scalars, features, mask)
 
     def state_dict(self) -> dict[str, Any]:
         """The place in the present instant; JSON can hold it."""
@@ -243,7 +254,6 @@ class DataPlacementInterface(PythonStepInterface):
         """Go on at the place that `aside` said, in a run that has just been written over."""
         super().take_aside(aside)
         day = self.day = aside["day"] and aside["day"].copy()
-        self.sight = None
         if day is not None:
             day.simulator = self.simulator
 
@@ -252,7 +262,7 @@ class DataPlacementInterface(PythonStepInterface):
         self._clear()
         self._is_new_instant()
         if played["day"] is not None:
-            self.day = PlacementReview(self.simulator, self.quota)
+            self.day = self._review()
             self.day.load_state_dict(played["day"])
         self._show()
 

@@ -10,13 +10,24 @@ lies in [0, 1]; rows without a table, copy or region, and candidates that are no
 from __future__ import annotations
 
 import math
-from typing import Any
 
-import numpy as np
-
-from ...simulator.warehouse.warehouse import HIGH_LEVELS
-from ..python_step import PythonStepInterface, crowd
-from .review import DONE, FIRST_REGION, KINDS, LEAVE, PlacementReview
+from ...simulator.base.codes import DROP, MOVE
+from ...simulator.compiler.jit import entry, kernel
+from ...simulator.regions.wan import left_bytes
+from ...simulator.table_placement.climb import change_to, fits, total_size, weigh
+from ..window import crowd
+from .look_arrays import (
+    ALL_MET,
+    ALL_READ,
+    FIRST_COST,
+    HIGH_HOURS,
+    KIND_CODES,
+    QUOTA,
+    count_readers,
+    list_legal,
+    runs,
+)
+from .review import DONE, FIRST_REGION, LEAVE, STILL_COLUMNS
 
 CLUSTER = (
     "time since the first arrival",
@@ -94,266 +105,340 @@ CANDIDATES = (
     "waiting jobs that can run in the region then, and in none now",
 )
 LEGAL, IS_DONE, IS_HOME, IS_DROP, IS_LEAVE, IS_REPLICA = range(6)
+COLUMN_OF_KIND = (IS_HOME, IS_REPLICA, IS_DROP)  # in the order of KIND_CODES
 CHANGE = 6  # the first column that tells what a candidate comes to
+QUEUE_COLUMNS, RUNNING_COLUMNS, REGION_COLUMNS = len(QUEUE), len(RUNNING), len(REGIONS)
+CANDIDATE_COLUMNS, KINDS = len(CANDIDATES), len(KIND_CODES)
 MEGABYTE, LOG_MOST = 1e6, 32.0
 SLIGHT_CHANGE = 0.01
 FEW = 4.0
-COLUMN_OF_KIND = (IS_HOME, IS_REPLICA, IS_DROP)  # in the order of review.KINDS
 
 
-class Sight:
-    """What several features are made of, as it is until the next decision is carried out.
+@entry
+def observe(states, row, windows, look, known, waiting, l, offered, place, spent, cost, features, mask):
+    """Modify features, float32 (F,), and mask, int8 (M,): show the present while tables are offered.
 
-    Attributes:
-        first_cost: of Figure 4, where the tables were at the beginning.
-        decisions: that the run had made.
-        runs: bool (readers, regions), where known readers have tables and hardware; able: bool (readers,), somewhere.
-        stranded: bool (waiting,), jobs of the queue that no region can run.
-        unable: int64 (tables,), known readers that no region can run.
-        gains: float64 (tables,), what the best move of each by itself would take off the cost.
-        load: float64 (regions,), demand over supply of high-priority GPU-hours; load_of_all: of all.
+    Args:
+        states: records (n,); row: which; windows: of the window, (1,).
+        look, known, waiting: see look_arrays.py; l: the ledger.
+        offered: the table; place: how many are behind; spent: bytes of the quota; cost: of Figure 4.
     """
-
-    def __init__(self, day: PlacementReview, first_cost: float) -> None:
-        self.day, self.first_cost, ledger = day, first_cost, day.placement.ledger
-        self.decisions = int(day.simulator.plain.record["decisions"])
-        lacks, waiting_lacks = day.lacks
-        self.runs = (lacks == 0) & day.known.fits
-        self.stranded = ~((waiting_lacks == 0) & day.waiting.fits).any(axis=1)
-        self.able = self.runs.any(axis=1)
-        self.unable = day.known.count(len(day.order), ~self.able)
-        self.gains = day.placement.best_moves()
-        supply = np.maximum(ledger.supply.sum(axis=1), 1)
-        self.load = ledger.demand[:, :, :HIGH_LEVELS].sum(axis=(1, 2)) / supply
-        self.load_of_all = ledger.demand.sum(axis=(1, 2)) / supply
-
-    def is_of(self, day: PlacementReview) -> bool:
-        """Whether it is of that instant, and nothing has been decided since."""
-        return self.day is day and self.decisions == int(day.simulator.plain.record["decisions"])
-
-
-def observe(look: PythonStepInterface, sight: Sight | None, features: np.ndarray) -> None:
-    """Write all features, float32: cluster, queue, running, regions and candidates, one after the other.
-
-    `sight`: of the instant, while tables are offered; None: there is nothing to decide.
-    """
+    s, w = states[row], windows[0]
+    list_legal(s, look, offered, spent)
     features[:] = 0.0
-    parts = {key: features[place] for key, place in look.places.items()}
-    _observe_clock(look, parts["cluster"])
-    if sight is None:
-        parts["candidates"][[LEGAL, IS_DONE]] = 1.0
-        return
-    _observe_tables(look, sight, parts["cluster"])
-    _observe_queue(sight, parts["queue"].reshape(-1, len(QUEUE)))
-    _observe_copies(look, sight, parts["running"].reshape(-1, len(RUNNING)))
-    _observe_regions(look, sight, parts["regions"].reshape(-1, len(REGIONS)))
-    _observe_candidates(sight, parts["candidates"].reshape(-1, len(CANDIDATES)))
+    mask[:] = 0
+    queue = len(CLUSTER)
+    running = queue + w.slots * QUEUE_COLUMNS
+    regions = running + w.running_slots * RUNNING_COLUMNS
+    candidates = _first_candidate(w)
+    _observe_clock(s, w, features)
+    _observe_tables(s, look, known, waiting, l, place, spent, cost, features)
+    _observe_queue(s, w, look, known, waiting, l, offered, place, features, queue)
+    _observe_copies(s, w, look, known, waiting, features, running)
+    _observe_regions(s, w, look, known, l, offered, features, regions)
+    _observe_candidates(s, look, known, waiting, l, offered, spent, features, candidates, mask)
 
 
-def ratio(value: Any) -> Any:
-    """Ratios from 0 up as features."""
+@entry
+def observe_nothing(states, row, windows, features, mask):
+    """Modify features and mask, likewise: show the present when there is nothing to decide."""
+    s, w = states[row], windows[0]
+    features[:] = 0.0
+    mask[:] = 0
+    mask[DONE] = 1
+    _observe_clock(s, w, features)
+    candidates = _first_candidate(w)
+    features[candidates + LEGAL] = features[candidates + IS_DONE] = 1.0
+
+
+@kernel
+def _first_candidate(w):
+    """Where the features of candidates begin."""
+    regions = (w.candidates - FIRST_REGION) // KINDS
+    return len(CLUSTER) + w.slots * QUEUE_COLUMNS + w.running_slots * RUNNING_COLUMNS + regions * REGION_COLUMNS
+
+
+@kernel
+def ratio(value):
+    """A ratio from 0 up as a feature."""
     return value / (1.0 + value)
 
 
-def bytes_read(size: float) -> float:
+@kernel
+def scaled_bytes(size):
     """Bytes as a feature."""
     return min(1.0, math.log2(1.0 + size / MEGABYTE) / LOG_MOST)
 
 
-def part(value: float, whole: float) -> float:
+@kernel
+def part(value, whole):
     """A share, cut at 1; of nothing, 1 where there is something."""
-    return min(1.0, value / whole) if whole > 0 else float(value > 0)
+    if whole > 0:
+        return min(1.0, float(value) / float(whole))
+    return 1.0 if value > 0 else 0.0
 
 
-def parts(values: np.ndarray, wholes: Any) -> np.ndarray:
-    """`part` of arrays."""
-    there = np.greater(wholes, 0)
-    return np.where(there, np.minimum(1.0, values / np.where(there, wholes, 1)), values > 0)
+@kernel
+def _log_time(w, value_s):
+    return min(1.0, math.log1p(value_s) / w.log_horizon)
 
 
-def _observe_clock(look: PythonStepInterface, shown: np.ndarray) -> None:
-    s, w = look.simulator.plain.record, look.plain
-    shown[0] = min(1.0, math.log1p(max(0.0, float(s["now_s"] - s["start_s"]))) / float(w["log_horizon"]))
-    jobs = int(s["n_jobs"])
-    shown[1], shown[2] = int(s["next_arrival"]) / jobs, int(s["done"]) / jobs
-    shown[3], shown[4] = crowd(int(s["waiting"])), crowd(int(s["running"]))
-    shown[6] = int(s["free_gpus"]) / int(s["n_gpus"])
+@entry
+def lay_still(states, row, look, known, l):
+    """Modify `look.still`: the first features of all tables, which no decision changes."""
+    s = states[row]
+    size, read = total_size(l), 0.0
+    for table in range(l.size.shape[0]):
+        read += _read_bytes(s, l, table)
+    for table in range(l.size.shape[0]):
+        hours = 0.0
+        for use in range(known.first[table], known.first[table + 1]):
+            hours += known.hours[known.user[use]]
+        look.still[table, 0] = 1.0
+        look.still[table, 1] = scaled_bytes(float(s.table_size[table]))
+        look.still[table, 2] = part(l.size[table], size)
+        look.still[table, 3] = crowd(count_readers(known, table))
+        look.still[table, 4] = part(_read_bytes(s, l, table), read)
+        look.still[table, 5] = part(hours, look.amount[HIGH_HOURS])
 
 
-def _observe_tables(look: PythonStepInterface, sight: Sight, shown: np.ndarray) -> None:
-    day, s = sight.day, look.simulator.plain.record
-    ledger, n = day.placement.ledger, int(s["n_regions"])
-    cost = day.placement.cost
-    shown[5] = crowd(int(sight.stranded.sum()))
-    shown[7] = day.place / len(day.order)
-    shown[8] = 1.0 - part(day.spent_bytes, day.quota_bytes)
-    shown[9] = cost / max(cost + sight.first_cost, 1e-12)
-    shown[10] = part(float(ledger.remote[0]), float(max(1, ledger.total.sum())))
-    shown[11] = part(float(ledger.met[0]), float(max(1, ledger.met_by.sum())))
-    shown[12] = part(float(day.known.hours[sight.able].sum()), day.high_hours)
-    shown[13] = ratio(float(sight.load.max()))
-    shown[14] = part(float(s["stored_bytes"][:n].sum()), float(s["storage_bytes"][:n].sum()))
-    shown[15] = crowd(int(s["n_transfers"]))
+@kernel
+def _read_bytes(s, l, table):
+    """Bytes that those whom the slow path knows read of a table."""
+    return float((l.first_user[table + 1] - l.first_user[table]) * s.table_size[table])
 
 
-def _observe_queue(sight: Sight, rows: np.ndarray) -> None:
+@kernel
+def _observe_clock(s, w, shown):
+    shown[0] = _log_time(w, max(0.0, s.now_s - s.start_s))
+    shown[1] = s.next_arrival / s.n_jobs
+    shown[2] = s.done / s.n_jobs
+    shown[3] = crowd(s.waiting)
+    shown[4] = crowd(s.running)
+    shown[6] = s.free_gpus / s.n_gpus
+
+
+@kernel
+def _observe_tables(s, look, known, waiting, l, place, spent, cost, shown):
+    stranded, hours = 0, 0.0
+    for job in range(waiting.able.shape[0]):
+        stranded += not waiting.able[job]
+    for job in range(known.able.shape[0]):
+        hours += known.hours[job] if known.able[job] else 0.0
+    stored = storage = 0
+    load = 0.0
+    for region in range(s.n_regions):
+        stored += s.stored_bytes[region]
+        storage += s.storage_bytes[region]
+        load = max(load, look.load[0, region])
+    shown[5] = crowd(stranded)
+    shown[7] = place / look.order.shape[0]
+    shown[8] = 1.0 - part(spent, look.amount[QUOTA])
+    shown[9] = cost / max(cost + look.amount[FIRST_COST], 1e-12)
+    shown[10] = part(l.remote[0], look.amount[ALL_READ])
+    shown[11] = part(l.met[0], look.amount[ALL_MET])
+    shown[12] = part(hours, look.amount[HIGH_HOURS])
+    shown[13] = ratio(load)
+    shown[14] = part(stored, storage)
+    shown[15] = crowd(s.n_transfers)
+
+
+@kernel
+def _observe_queue(s, w, look, known, waiting, l, offered, place, features, row):
     """Write the offered table and those whose turn is next."""
-    day, s = sight.day, sight.day.simulator.plain.record
-    following = day.order[day.place :]
-    tables = np.concatenate([[day.offered], following[following != day.offered]])[: len(rows)]
-    shown, readers = rows[: len(tables)], day.readers[tables]
-    shown[:] = _rows_of_day(day, tables)
-    shown[:, 6] = day.copies[tables].mean(axis=1)
-    shown[:, 7] = s["table_target"][tables] >= 0
-    shown[:, 8] = parts(sight.gains[tables], sight.first_cost)
-    shown[:, 9] = sight.unable[tables] / np.maximum(readers, 1)
-    shown[:, 10] = crowd(day.waiting_readers[tables])
-    if day.decided:
-        shown[:, 11] = [_few(len(day.decided.get(table, ()))) for table in tables.tolist()]
+    _observe_table(s, look, known, waiting, l, offered, features[row : row + QUEUE_COLUMNS])
+    slot = 1
+    while slot < w.slots and place < look.order.shape[0]:
+        table = look.order[place]
+        place += 1
+        if table != offered:
+            at = row + slot * QUEUE_COLUMNS
+            _observe_table(s, look, known, waiting, l, table, features[at : at + QUEUE_COLUMNS])
+            slot += 1
 
 
-def _rows_of_day(day: PlacementReview, tables: np.ndarray) -> np.ndarray:
-    """The rows of tables, float64 (n, columns), but for what decisions change, which is 0 in them."""
-    rows = day.rows
-    for table in tables[rows[tables, 0] == 0.0].tolist():
-        ledger, hours = day.placement.ledger, day.known.hours[day.known.of(table)]
-        rows[table, :6] = (
-            1.0,
-            bytes_read(float(day.simulator.plain.record["table_size"][table])),
-            part(float(ledger.size[table]), float(ledger.size.sum())),
-            crowd(len(hours)),
-            part(float(day.read_bytes[table]), float(day.read_bytes.sum())),
-            part(float(hours.sum()), day.high_hours),
-        )
-    found: np.ndarray = rows[tables]
-    return found
+@kernel
+def _observe_table(s, look, known, waiting, l, table, shown):
+    """Write the row of a table."""
+    for column in range(STILL_COLUMNS):
+        shown[column] = look.still[table, column]
+    lies = decided = unable = 0
+    for region in range(s.n_regions):
+        lies += look.copies[table, region]
+        for note in range(look.decided.shape[2]):
+            decided += look.decided[table, region, note]
+    for use in range(known.first[table], known.first[table + 1]):
+        unable += not known.able[known.user[use]]
+    shown[6] = lies / s.n_regions
+    shown[7] = s.table_target[table] >= 0
+    shown[8] = part(look.gains[table], look.amount[FIRST_COST])
+    shown[9] = unable / max(count_readers(known, table), 1)
+    shown[10] = crowd(count_readers(waiting, table))
+    shown[11] = decided / (decided + FEW)
 
 
-def _few(count: int) -> float:
-    return count / (count + FEW)
-
-
-def _observe_copies(look: PythonStepInterface, sight: Sight, rows: np.ndarray) -> None:
+@kernel
+def _observe_copies(s, w, look, known, waiting, features, row):
     """Write copies on the way, those with the most bytes left first."""
-    view = look.simulator.view
-    on_the_way = sorted(view.transfers, key=lambda copy: (-copy[3], copy[0], copy[2]))
-    for row, (table, source, region, left) in zip(rows, on_the_way, strict=False):
-        moves = float(view.moving_to(table) == region)
-        row[:] = [
-            1.0,
-            bytes_read(left),
-            moves,
-            float(source is None),
-            crowd(int(sight.day.readers[table])),
-            crowd(int(sight.day.waiting_readers[table])),
-        ]
+    for place in range(_rank_copies(s, look)):
+        transfer = look.transfer[place]
+        table = s.transfer_table[transfer]
+        shown = features[row + place * RUNNING_COLUMNS : row + (place + 1) * RUNNING_COLUMNS]
+        shown[0] = 1.0
+        shown[1] = scaled_bytes(look.left[place])
+        shown[2] = s.table_target[table] == s.transfer_to[transfer]
+        shown[3] = s.transfer_from[transfer] < 0
+        shown[4] = crowd(count_readers(known, table))
+        shown[5] = crowd(count_readers(waiting, table))
 
 
-def _observe_regions(look: PythonStepInterface, sight: Sight, rows: np.ndarray) -> None:
-    day, s = sight.day, look.simulator.plain.record
-    ledger, world, topology = day.placement.ledger, day.placement.warehouse.world, look.simulator.topology
-    n, table = len(world), day.offered
-    readers = day.known.of(table)
-    clusters = int(s["n_clusters"])
-    region_of = s["cluster_region"][:clusters]
-    free = np.bincount(region_of, s["cluster_free"][:clusters], n)
-    units = np.bincount(region_of, s["cluster_gpus"][:clusters], n)
-    running = s["job_region"][s["runner"][: int(s["running"])]]
-    shown = rows[:n]
-    shown[:, 0] = 1.0
-    shown[:, 1] = int(s["up_regions"]) >> np.arange(n) & 1
-    shown[:, 2] = world.gpus.sum(axis=1) / max(1, int(world.gpus.sum()))
-    shown[:, 3] = free / np.maximum(units, 1)
-    shown[:, 4], shown[:, 5] = ratio(sight.load), ratio(sight.load_of_all)
-    storage = np.maximum(world.storage_bytes, 1)
-    shown[:, 6] = storage / storage.sum()
-    shown[:, 7] = np.minimum(1.0, s["stored_bytes"][:n] / storage)
-    shown[:, 8] = ledger.stored / max(1, int(ledger.stored.sum()))
-    shown[:, 9] = crowd(np.bincount(running, minlength=n))
-    home = int(ledger.home[table])
-    shown[home, 10] = 1.0
-    shown[:, 11] = day.copies[table]
-    shown[:, 12] = day.copies[table] & ((int(s["table_copies"][table]) >> np.arange(n) & 1) == 0)
-    if len(readers):
-        shown[:, 13] = day.known.fits[readers].mean(axis=0)
-        shown[:, 14] = sight.runs[readers].mean(axis=0)
-    assert topology.lands is not None
-    rate = topology.lands.wan_bytes_per_s[home]
-    shown[:, 15] = np.minimum(1.0, np.log1p(float(s["table_size"][table]) / rate) / float(look.plain["log_horizon"]))
-    shown[home, 15] = 0.0
+@kernel
+def _rank_copies(s, look):
+    """Modify the scratch: the copies with the most bytes left, among equals by table and region; returns how many."""
+    rows, count = look.left.shape[0], 0
+    if s.n_transfers == 0 or rows == 0:
+        return count
+    for table in range(s.n_tables):
+        transfer = s.table_transfer[table]
+        while transfer >= 0:
+            left, place = left_bytes(s, transfer), count
+            while place > 0 and _comes_before(s, look, transfer, left, place - 1):
+                if place < rows:
+                    look.left[place] = look.left[place - 1]
+                    look.transfer[place] = look.transfer[place - 1]
+                place -= 1
+            if place < rows:
+                look.left[place] = left
+                look.transfer[place] = transfer
+                count = min(rows, count + 1)
+            transfer = s.transfer_after[transfer]
+    return count
 
 
-def _observe_candidates(sight: Sight, rows: np.ndarray) -> None:
+@kernel
+def _comes_before(s, look, transfer, left, place):
+    """Whether a copy comes before the one at a place, whose table is the same or comes first."""
+    if left != look.left[place]:
+        return left > look.left[place]
+    other = look.transfer[place]
+    is_same = s.transfer_table[transfer] == s.transfer_table[other]
+    return is_same and s.transfer_to[transfer] < s.transfer_to[other]
+
+
+@kernel
+def _observe_regions(s, w, look, known, l, table, features, row):
+    storage = 0
+    for region in range(s.n_regions):
+        storage += max(s.storage_bytes[region], 1)
+    tables, home, readers = max(1, total_size(l)), l.home[table], count_readers(known, table)
+    for region in range(s.n_regions):
+        shown = features[row + region * REGION_COLUMNS : row + (region + 1) * REGION_COLUMNS]
+        own = max(s.storage_bytes[region], 1)
+        shown[0] = 1.0
+        shown[1] = s.up_regions >> region & 1
+        shown[2] = look.gpu_share[region]
+        shown[4] = ratio(look.load[0, region])
+        shown[5] = ratio(look.load[1, region])
+        shown[6] = own / storage
+        shown[7] = min(1.0, s.stored_bytes[region] / own)
+        shown[8] = l.stored[region] / tables
+        shown[10] = region == home
+        shown[11] = look.copies[table, region]
+        shown[12] = look.copies[table, region] and not s.table_copies[table] >> region & 1
+        fit = able = 0
+        for use in range(known.first[table], known.first[table + 1]):
+            fit += known.fits[known.user[use], region]
+            able += runs(known, known.user[use], region)
+        if readers > 0:
+            shown[13] = fit / readers
+            shown[14] = able / readers
+        if region != home:
+            shown[15] = _log_time(w, s.table_size[table] / s.wan_rate[home, region])
+        _observe_work(s, region, shown)
+
+
+@kernel
+def _observe_work(s, region, shown):
+    """Write the units of a region that are free, and the jobs that run there."""
+    free = units = running = 0
+    for cluster in range(s.n_clusters):
+        if s.cluster_region[cluster] == region:
+            free += s.cluster_free[cluster]
+            units += s.cluster_gpus[cluster]
+    for place in range(s.running):
+        running += s.job_region[s.runner[place]] == region
+    shown[3] = free / max(units, 1)
+    shown[9] = crowd(running)
+
+
+@kernel
+def _observe_candidates(s, look, known, waiting, l, table, spent, features, row, mask):
     """Write legal candidates and what each comes to."""
-    day = sight.day
-    rows[DONE, [LEGAL, IS_DONE]] = 1.0
-    rows[LEAVE, [LEGAL, IS_LEAVE]] = 1.0
-    rows[:2, CHANGE] = 0.5
-    rows[:2, CHANGE + 1] = 1.0
-    regions, kinds = np.nonzero(day.legal())
-    if len(regions) == 0:
-        return
-    at, columns = FIRST_REGION + len(KINDS) * regions + kinds, np.array(COLUMN_OF_KIND)[kinds]
-    rows[at, LEGAL] = rows[at, columns] = 1.0
-    for column, values in enumerate(_worth(sight, regions, kinds), CHANGE):
-        rows[at, column] = values
+    for candidate, column in ((DONE, IS_DONE), (LEAVE, IS_LEAVE)):
+        at = row + candidate * CANDIDATE_COLUMNS
+        mask[candidate] = 1
+        features[at + LEGAL] = features[at + column] = 1.0
+        features[at + CHANGE] = 0.5
+        features[at + CHANGE + 1] = 1.0
+    total = total_size(l)
+    weigh(l, table)
+    for region in range(s.n_regions):
+        for kind in range(KINDS):
+            if look.legal[region, kind]:
+                candidate = FIRST_REGION + KINDS * region + kind
+                mask[candidate] = 1
+                at = row + candidate * CANDIDATE_COLUMNS
+                shown = features[at : at + CANDIDATE_COLUMNS]
+                shown[LEGAL] = shown[COLUMN_OF_KIND[kind]] = 1.0
+                _observe_change(look, l, table, region, kind, total, shown)
+                size = look.size[region, kind]
+                shown[8] = part(size, s.storage_bytes[region] - s.stored_bytes[region])
+                shown[9] = part(size, look.amount[QUOTA] - spent)
+                _observe_readers_after(s, look, known, waiting, l, table, region, KIND_CODES[kind], shown)
 
 
-def _worth(sight: Sight, regions: np.ndarray, kinds: np.ndarray) -> tuple[np.ndarray, ...]:
-    """What decisions about the offered table come to, (n,), by the columns from CHANGE on."""
-    day, s = sight.day, sight.day.simulator.plain.record
-    columns = np.array(COLUMN_OF_KIND)[kinds]
-    change, keeps = day.placement.changes(day.offered)
-    is_home = columns == IS_HOME
-    change, keeps = np.where(is_home, change[regions], 0.0), np.where(is_home, keeps[regions], True)
-    size = day.sizes[regions, kinds].astype(np.float64)
-    room = (s["storage_bytes"][regions] - s["stored_bytes"][regions]).astype(np.float64)
-    came, found, left, lost, served = _readers_after(sight, regions, columns)
-    return (
-        0.5 + 0.5 * change / (np.abs(change) + SLIGHT_CHANGE * sight.first_cost + 1e-12),
-        keeps,
-        parts(size, room),
-        parts(size, day.quota_bytes - day.spent_bytes),
-        crowd(came),
-        parts(found, day.high_hours),
-        crowd(left),
-        parts(lost, day.high_hours),
-        crowd(served),
-    )
+@kernel
+def _observe_change(look, l, table, region, kind, total, shown):
+    """Write what a candidate changes of Figure 4; the table has been weighed."""
+    shown[CHANGE] = 0.5
+    shown[CHANGE + 1] = 1.0
+    if KIND_CODES[kind] == MOVE and region != l.home[table]:
+        change = change_to(l, table, region, total)
+        slight = SLIGHT_CHANGE * look.amount[FIRST_COST]
+        shown[CHANGE] = 0.5 + 0.5 * change / (abs(change) + slight + 1e-12)
+        shown[CHANGE + 1] = fits(l, table, region)
 
 
-def _readers_after(sight: Sight, regions: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Users of the offered table after decisions about it; a home that moves leaves a copy that was made a replica.
-
-    Returns:
-        Of each decision, (n,): readers that come to the region; hours of those that ran nowhere; readers that go; hours
-        of those that run nowhere then; waiting jobs that come and had no region.
-    """
-    day, table = sight.day, sight.day.offered
-    readers, home, which = day.known.of(table), int(day.placement.ledger.home[table]), np.arange(len(regions))
-    runs, hours, could = sight.runs[readers], day.known.hours[readers], sight.able[readers]
-    after = np.repeat(runs[None], len(regions), axis=0)
-    comes = (columns != IS_DROP) & ~day.copies[table, regions]
-    joined = (day.lacks[0][readers] == 1) & day.known.fits[readers]
-    after[which[comes], :, regions[comes]] = joined[:, regions[comes]].T
-    after[which[columns == IS_DROP], :, regions[columns == IS_DROP]] = False
-    if not int(day.simulator.plain.record["table_wanted"][table]) >> home & 1:
-        after[columns == IS_HOME, :, home] = False
-    can = after.any(axis=2)
-    waiting = day.waiting.of(table)
-    freed = (day.lacks[1][waiting] == 1) & day.waiting.fits[waiting] & sight.stranded[waiting, None]
-    return (
-        (after & ~runs).sum(axis=(1, 2)),
-        _sums(hours, can & ~could),
-        (runs & ~after).sum(axis=(1, 2)),
-        _sums(hours, could & ~can),
-        np.where(comes, freed.sum(axis=0)[regions], 0),
-    )
-
-
-def _sums(hours: np.ndarray, among: np.ndarray) -> np.ndarray:
-    """The sum of hours, float64 (readers,), in each row of `among`, bool (n, readers)."""
-    found = np.zeros(len(among))
-    for row in np.flatnonzero(among.any(axis=1)).tolist():
-        found[row] = hours[among[row]].sum()
-    return found
+@kernel
+def _observe_readers_after(s, look, known, waiting, l, table, region, kind, shown):
+    """Write who of the table's readers could run where after a candidate; a home that moves may leave a replica."""
+    comes = kind != DROP and not look.copies[table, region]
+    left_home = l.home[table] if kind == MOVE and not s.table_wanted[table] >> l.home[table] & 1 else -1
+    came = left = served = 0
+    found = lost = 0.0
+    for use in range(known.first[table], known.first[table + 1]):
+        job = known.user[use]
+        can = False
+        for other in range(s.n_regions):
+            could = runs(known, job, other)
+            then = could
+            if other == left_home or (kind == DROP and other == region):
+                then = False
+            elif comes and other == region:
+                then = known.lacks[job, other] == 1 and known.fits[job, other]
+            came += then and not could
+            left += could and not then
+            can = can or then
+        if can and not known.able[job]:
+            found += known.hours[job]
+        if known.able[job] and not can:
+            lost += known.hours[job]
+    if comes:
+        for use in range(waiting.first[table], waiting.first[table + 1]):
+            job = waiting.user[use]
+            served += waiting.lacks[job, region] == 1 and waiting.fits[job, region] and not waiting.able[job]
+    shown[10] = crowd(came)
+    shown[11] = part(found, look.amount[HIGH_HOURS])
+    shown[12] = crowd(left)
+    shown[13] = part(lost, look.amount[HIGH_HOURS])
+    shown[14] = crowd(served)

@@ -29,21 +29,6 @@ def missing_bytes(states, row, table, region):
 
 
 @entry
-def lay_table(states, row, table, numbers):
-    """Modify `numbers`, int64 (11 + 2 regions,): `TableState`, its numbers, then `missing` and `room` by region."""
-    s = states[row]
-    numbers[0], numbers[1] = s.table_home[table], s.table_target[table]
-    numbers[2], numbers[3] = s.table_wanted[table], s.table_complete[table]
-    numbers[4], numbers[5] = s.table_copies[table], s.table_doomed[table]
-    numbers[6], numbers[7] = s.table_size[table], s.replica_size[table]
-    numbers[8], numbers[9] = s.up_regions, s.n_transfers
-    numbers[10] = s.free_transfer < 0
-    for region in range(s.n_regions):
-        numbers[11 + region] = wan.missing_bytes(s, table, region)
-        numbers[11 + s.n_regions + region] = s.storage_bytes[region] - s.stored_bytes[region]
-
-
-@entry
 def candidate_regions(states, row, job):
     """`region_starts.candidate_regions`."""
     return region_starts.candidate_regions(states[row], job)

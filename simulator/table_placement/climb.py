@@ -194,7 +194,7 @@ def fits_cpu(l, table, target):
 
 
 @kernel
-def _fits(l, table, target):
+def fits(l, table, target):
     """Expressions 4 to 6 after the move of a table that was weighed; one that is broken before may not get worse.
 
     Paper: tetris, Expressions 4 to 6.
@@ -227,7 +227,7 @@ def best_home(l, table, total):
     for target in range(l.stored.shape[0]):
         if target != home:
             change = change_to(l, table, target, total)
-            if change < least and _fits(l, table, target):
+            if change < least and fits(l, table, target):
                 best, least = target, change
     l.gain[0] = -least if best != home else 0.0
     return best
@@ -248,18 +248,7 @@ def allows(l, table, target):
     if l.home[table] == target:
         return True
     weigh(l, table)
-    return _fits(l, table, target)
-
-
-@entry
-def look_over(l, table, change, may):
-    """Modify `change`, float64 (regions,), and `may`, bool: `change_of` and `allows` of a table for each region."""
-    total = total_size(l)
-    weigh(l, table)
-    for target in range(l.stored.shape[0]):
-        is_home = l.home[table] == target
-        change[target] = 0.0 if is_home else change_to(l, table, target, total)
-        may[target] = is_home or _fits(l, table, target)
+    return fits(l, table, target)
 
 
 @entry

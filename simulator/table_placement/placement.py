@@ -133,13 +133,6 @@ class Placement:
         """Whether Expressions 4 to 6 hold after the move; what is broken before may stay so, but not get worse."""
         return bool(climb.allows(self.ledger, self._table(table), self._region(target)))
 
-    def changes(self, table: int) -> tuple[np.ndarray, np.ndarray]:
-        """`change` and `allows` of a table for each region: float64 (regions,), bool (regions,)."""
-        regions = len(self.ledger.stored)
-        change, may = np.zeros(regions), np.zeros(regions, np.bool_)
-        climb.look_over(self.ledger, self._table(table), change, may)
-        return change, may
-
     def move(self, table: int, target: int) -> None:
         """Give the table another home, allowed or not."""
         cost.move(self.ledger, self._table(table), self._region(target))

@@ -12,7 +12,7 @@ from clustergym.policies.tetris.tetris import DATA_POLICIES, DayPlan, data_polic
 from clustergym.policies.two_paths import Paths
 from clustergym.simulator.base.decisions import Advance, Drop, Move, Replicate
 from clustergym.simulator.base.errors import InputError
-from clustergym.simulator.checks.table_decisions import TableState, copied_bytes
+from clustergym.simulator.checks.table_decisions import copied_bytes
 from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.events.initialise import Failures
 from clustergym.simulator.table_placement.placement import Move as PlannedMove
@@ -35,7 +35,7 @@ def day_of(simulator, half):
     """All decisions of an instant, carried out, and the bytes that they copy."""
     found, copied = [], 0
     while not isinstance(decision := simulator.ask(half), Advance):
-        copied += copied_bytes(TableState.of(simulator, decision.table), decision)
+        copied += copied_bytes(simulator, decision)
         simulator.apply(decision)
         found.append(decision)
     return found, copied
