@@ -53,11 +53,11 @@ import numpy as np
 from ...simulator.base.decisions import TABLE_DECISIONS, Decision, Preempt, Start
 from ...simulator.base.errors import InputError
 from ...simulator.base.names import choose
-from ...simulator.cluster.region_hardware import NO_GPU
 from ...simulator.engine.last_asked import LastAsked
 from ...simulator.engine.view import ClusterView
 from ...simulator.rules.rule import Rule
 from ...simulator.warehouse.demands import Demands, packs
+from ...simulator.warehouse.warehouse import TypeShares
 from ..base import Policy
 from ..planning import PlanningPolicy, is_round
 from ..two_paths import SCAN_S, SLOW, Paths
@@ -139,7 +139,7 @@ class Binding:
         known = self._cluster_kind >= 0
         np.add.at(self._supply, (self._cluster_region[known], self._cluster_kind[known]), self._units[known])
         self._demand = np.zeros_like(self._supply)
-        self._day = hours_of_a_day(demands, self._supply.shape) if self.daily else None
+        self._day = hours_of_a_day(demands, self._supply) if self.daily else None
         self._asked = np.zeros(clusters)
         self._bound = np.zeros(0, np.int64)  # those that have not finished, as far as was looked
         s = view.record
@@ -199,17 +199,18 @@ class Binding:
         return np.array(found, np.int64)
 
 
-def hours_of_a_day(demands: Demands, shape: tuple[int, int]) -> np.ndarray:
+def hours_of_a_day(demands: Demands, supply: np.ndarray) -> np.ndarray:
     """Hours a day of each type of units at each region, float64 (regions, types), of training jobs that recur.
 
-    They are those known at time 0. A job counts where its first table has its home; of CPU machines, the last type, it
-    counts its CPU-hours.
+    They are those known at time 0. A job counts where its first table has its home, as GPUs of several types that it
+    accepts by their shares there (`TypeShares`); of CPU machines, the last type, it counts its CPU-hours. `supply`:
+    units that there are, (regions, types).
     """
-    jobs, found = demands.known(0.0), np.zeros(shape)
+    jobs, found = demands.known(0.0), np.zeros(supply.shape)
+    shares = TypeShares.of(jobs, supply[:, :-1].astype(np.int64))
     known = np.flatnonzero(jobs.training & jobs.recurring)
     home = demands.tables.home[jobs.table[jobs.first[known]]]
-    has = jobs.gpu_type[known] != NO_GPU
-    np.add.at(found, (home[has], jobs.gpu_type[known[has]]), jobs.gpu_hours[known[has]])
+    np.add.at(found[:, :-1], home, jobs.gpu_hours[known, None] * shares.share[shares.row[known], home])
     np.add.at(found[:, -1], home, jobs.cpu_hours[known])
     return found
 

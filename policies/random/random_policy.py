@@ -3,7 +3,8 @@
 Without regions it is a compiled rule. With regions every waiting workload, in a random order, is offered to one region
 of those that have its tables, drawn at random, and there to the clusters of its first part's types, in a random order;
 it starts at the first where it fits without preemption. Tables are copied where no region can run a workload
-(policies/mast/copies_on_demand.py). Where jobs run in groups on parameter servers see harmony/group_baselines.py.
+(policies/mast/copies_on_demand.py), and first, as replicas may go for them that others would have read. Where jobs run
+in groups on parameter servers see harmony/group_baselines.py.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ class RandomRegions(PlanningPolicy):
     def __init__(self) -> None:
         super().__init__("random")
         self._laid: tuple[Any, ...] | None = None
+        self._is_drawn = False
         self._scheduler: RegionalScheduler
         self._choices: TypeChoices
 
@@ -42,7 +44,15 @@ class RandomRegions(PlanningPolicy):
         )
 
     def plan(self, view: ClusterView) -> list[Decision]:
-        """Who starts where, drawn."""
+        """Copies of what workloads lack, and room for them."""
+        self._is_drawn = False
+        return [*on_demand(view)]
+
+    def then(self, view: ClusterView) -> list[Decision]:
+        """Who starts where, drawn, as the tables lie by then; once."""
+        if self._is_drawn:
+            return []
+        self._is_drawn = True
         demands = view.demands
         if not view.has_terms(self._laid):
             self._laid = view.terms
@@ -52,11 +62,9 @@ class RandomRegions(PlanningPolicy):
         self._scheduler.follow(view, demands.level)
         clusters = self._scheduler.hardware
         found: list[Decision] = []
-        lacking: list[int] = []
         for job in rng.permutation(view.queue).tolist():
             regions = view.regions_of(job)
             if not regions:
-                lacking.append(job)
                 continue
             region = int(rng.choice(regions))
             alike = np.isin(clusters.kind, self._choices.first_types(job))
@@ -69,7 +77,7 @@ class RandomRegions(PlanningPolicy):
             plan = next((one for one in plans if one is not None), None)
             if plan is not None:
                 found.append(Start(job, plan.gpus))
-        return [*on_demand(view, sorted(lacking)), *found]
+        return found
 
 
 def random_policy(

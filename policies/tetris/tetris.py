@@ -54,7 +54,7 @@ from ...simulator.engine.view import ClusterView
 from ...simulator.table_placement import replicas as kernels
 from ...simulator.table_placement.placement import DAY_S, KIB, Objective, Placement, kib, seconds
 from ...simulator.table_placement.placement import Move as HomeMove
-from ...simulator.warehouse.warehouse import Jobs, Warehouse
+from ...simulator.warehouse.warehouse import Jobs, TypeShares, Warehouse
 from ..planning import PlanningPolicy
 from ..two_paths import SCHEDULER, Paths, fast_half
 from .milp import best_homes
@@ -112,14 +112,14 @@ def replicate(
     room = world.storage_bytes // KIB - np.bincount(home, whole, len(world)).astype(np.int64)
     purse = np.array([int(np.clip(quota_bytes / KIB, 0, 2.0**62))], np.int64)
     first, safe = int(purse[0]), np.zeros_like(copies)
-    demand = _table_demand(jobs, len(tables), len(world.gpu_types))
+    demand = _table_demand(jobs, home, world.gpus)
     supply = world.gpus * DAY_S
     asked = np.zeros_like(supply)
     np.add.at(asked, home, demand)
     gpu = np.where(demand.any(axis=1), demand.argmax(axis=1), NO_GPU)
     order = _by_need(jobs, size, version)
-    lying = (supply, copies, tables.copies, size, room, purse)
-    kernels.gather(order[jobs.high[order]], jobs.first, jobs.table, jobs.gpu_type, *lying)
+    lying = (warehouse.offered(jobs), copies, tables.copies, size, room, purse)
+    kernels.gather(order[jobs.high[order]], jobs.first, jobs.table, *lying)
     kernels.refuges(
         np.lexsort((-whole, -urgency(jobs, len(tables)))),
         home,
@@ -136,7 +136,7 @@ def replicate(
         gpu,
         demand.max(axis=1, initial=0),
     )
-    kernels.gather(order, jobs.first, jobs.table, jobs.gpu_type, *lying)
+    kernels.gather(order, jobs.first, jobs.table, *lying)
     _spread_hot(warehouse, jobs, version, copies, size, room, purse)
     return copies, safe, KIB * float(first - int(purse[0]))
 
@@ -146,13 +146,15 @@ def urgency(jobs: Jobs, tables: int) -> np.ndarray:
     return np.bincount(jobs.table, (jobs.gpu_hours * jobs.high)[jobs.owner], tables)
 
 
-def _table_demand(jobs: Jobs, tables: int, types: int) -> np.ndarray:
-    """GPU-seconds a day by type, int64 (tables, types): of each job the same part at every table that it reads."""
-    demand = np.zeros((tables, types), np.int64)
-    with_gpu = jobs.gpu_type[jobs.owner] != NO_GPU
-    owner = jobs.owner[with_gpu]
-    part = seconds(jobs.gpu_hours) // jobs.reads
-    np.add.at(demand, (jobs.table[with_gpu], jobs.gpu_type[owner]), part[owner])
+def _table_demand(jobs: Jobs, home: np.ndarray, gpus: np.ndarray) -> np.ndarray:
+    """GPU-seconds a day by type, int64 (tables, types): of each job the same part at every table that it reads.
+
+    Of several types that a job accepts by their shares at the table's home.
+    """
+    demand = np.zeros((len(home), gpus.shape[1]), np.int64)
+    shares, part = TypeShares.of(jobs, gpus), seconds(jobs.gpu_hours) // jobs.reads
+    by_type = part[jobs.owner, None] * shares.share[shares.row[jobs.owner], home[jobs.table]]
+    np.add.at(demand, jobs.table, by_type.astype(np.int64))
     return demand
 
 
@@ -179,9 +181,9 @@ def _spread_hot(
     world = warehouse.world
     share = world.gpus / np.maximum(world.gpus.sum(axis=1, keepdims=True), 1)
     quota = (version.hot_share * share * (world.storage_bytes[:, None] // KIB)).astype(np.int64)
-    use_type = jobs.gpu_type[jobs.owner]
+    accepting = jobs.accepting(len(world.gpu_types))[jobs.owner]
     for gpu in range(len(world.gpu_types)):
-        heat = np.bincount(jobs.table[use_type == gpu], minlength=len(size))
+        heat = np.bincount(jobs.table[accepting[:, gpu]], minlength=len(size))
         order = np.argsort(-heat, kind="stable")[: int((heat > 0).sum())]
         for region in np.flatnonzero(quota[:, gpu]).tolist():
             kernels.spread(order, region, int(quota[region, gpu]), copies, warehouse.tables.copies, size, room, purse)

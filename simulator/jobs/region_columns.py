@@ -25,7 +25,8 @@ Beside it lie, with the same NAME (only the first is needed):
 * NAME.tenants.csv: `tenant`, `gpus` and `cpu_machines` that it may have at once; a tenant without a row, an empty
   cell: any number.
   A quota is over all levels of a tenant: name a team at each level as a tenant of its own.
-* NAME.history.csv: what the slow path knows, a day's jobs: `kind` (training or analytics), `team`, `gpu_type`, `gpus`,
+* NAME.history.csv: what the slow path knows, a day's jobs: `kind` (training or analytics), `team`, `gpu_type` (of
+  several that it accepts `A100|H100`), `gpus`,
   `gpu_hours`, `cpu_hours`, `level`, `app`, `recurring`, `tables`; `from_s` and `until_s`, from when and until when it
   counts on the job (empty: always). None: the recurring rows of the first day.
 """
@@ -41,7 +42,6 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import InputError
-from ..cluster.region_hardware import NO_GPU
 from ..files.csv_cells import write_csv
 from ..warehouse.demands import Demands
 from ..warehouse.warehouse import NO_APP, Jobs
@@ -118,7 +118,10 @@ def _history_columns(geo: Demands) -> dict[str, Sequence[Any]]:
     return {
         "kind": ["training" if trains else "analytics" for trains in jobs.training.tolist()],
         "team": jobs.team.tolist(),
-        "gpu_type": ["" if kind == NO_GPU else geo.gpu_types[kind] for kind in jobs.gpu_type.tolist()],
+        "gpu_type": [
+            "|".join(name for code, name in enumerate(geo.gpu_types[:-1]) if bits >> code & 1)
+            for bits in jobs.accepts.tolist()
+        ],
         "gpus": jobs.gpus.tolist(),
         "gpu_hours": jobs.gpu_hours.tolist(),
         "cpu_hours": jobs.cpu_hours.tolist(),

@@ -1,7 +1,19 @@
 """What moving a table would change, found without moving it, and Tetris's two passes (paper mast, Sec. 3.4)."""
 
 from ..compiler.jit import entry, kernel
-from .cost import FAR, NULL, balance_of, met_at, move, region_demand, remote_of, sigmoid, square, storage_balance
+from .cost import (
+    FAR,
+    NULL,
+    balance_of,
+    gpu_s_of,
+    met_at,
+    move,
+    region_demand,
+    remote_of,
+    sigmoid,
+    square,
+    storage_balance,
+)
 
 SLIGHT = 1e-12  # a gain below is none
 
@@ -29,17 +41,22 @@ def _weigh_training(l, job):
     now = l.region[job]
     was = remote_of(l, job, now)
     met = met_at(l, job, now)
-    gpu, level = l.gpu_type[job], l.level[job]
-    if gpu >= 0:
-        l.touched[gpu] = True
-        if now != NULL:
-            l.lost[gpu, level] += l.gpu_s[job]
+    level = l.level[job]
+    if now != NULL:
+        for gpu in range(l.touched.shape[0]):
+            part = gpu_s_of(l, job, now, gpu)
+            if part > 0:
+                l.touched[gpu] = True
+                l.lost[gpu, level] += part
     for target in range(l.count.shape[1]):
         if l.count[job, target] == l.reads[job] - 1:
             l.remote_change[target] -= was
             l.met_change[target] += met_at(l, job, target) - met
-            if gpu >= 0:
-                l.gained[target, gpu, level] += l.gpu_s[job]
+            for gpu in range(l.touched.shape[0]):
+                part = gpu_s_of(l, job, target, gpu)
+                if part > 0:
+                    l.touched[gpu] = True
+                    l.gained[target, gpu, level] += part
         else:
             l.remote_change[target] += l.total[job] - was
             l.met_change[target] -= met

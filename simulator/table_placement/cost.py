@@ -53,10 +53,7 @@ def met_at(l, job, region):
     """
     if region == NULL or l.met_by[job] == 0:
         return 0
-    gpu = l.gpu_type[job]
-    if gpu >= 0 and l.supply[region, gpu] == 0:
-        return 0
-    return l.met_by[job]
+    return l.met_by[job] if l.has_gpus[l.types[job], region] else 0
 
 
 @kernel
@@ -71,15 +68,30 @@ def remote_of(l, job, region):
 
 
 @kernel
+def gpu_s_of(l, job, region, gpu):
+    """Whole GPU-seconds that a job counts as of a type in a region."""
+    return int(l.gpu_s[job] * l.type_share[l.types[job], region, gpu])
+
+
+@kernel
+def _stir(l, job):
+    """Modify the scratch in place: the types that a job counts as where it is."""
+    if l.region[job] != NULL:
+        for gpu in range(l.stirred.shape[0]):
+            l.stirred[gpu] |= l.type_share[l.types[job], l.region[job], gpu] > 0.0
+
+
+@kernel
 def book(l, job, region, sign):
     """Modify the sums in place: add (1) or take away (-1) a job at its region."""
     l.remote[0] += sign * remote_of(l, job, region)
     l.met[0] += sign * met_at(l, job, region)
     if region == NULL:
         return
-    if l.gpu_type[job] >= 0:
-        l.demand[region, l.gpu_type[job], l.level[job]] += sign * l.gpu_s[job]
-        l.asked[l.gpu_type[job], l.level[job]] += sign * l.gpu_s[job]
+    for gpu in range(l.supply.shape[1]):
+        part = gpu_s_of(l, job, region, gpu)
+        l.demand[region, gpu, l.level[job]] += sign * part
+        l.asked[gpu, l.level[job]] += sign * part
     if l.app[job] >= 0:
         l.cpu[l.app[job], region] += sign * l.cpu_s[job]
 
@@ -182,14 +194,14 @@ def move(l, table, target):
     for use in range(l.first_user[table], l.first_user[table + 1]):
         job = l.user[use]
         book(l, job, l.region[job], -1)
+        _stir(l, job)
         l.count[job, home] -= 1
         l.count[job, target] += 1
         l.held[job, home] -= l.size[table]
         l.held[job, target] += l.size[table]
         l.region[job] = seat(l, job)
         book(l, job, l.region[job], 1)
-        if l.gpu_type[job] >= 0:
-            l.stirred[l.gpu_type[job]] = True
+        _stir(l, job)
     for gpu in range(l.stirred.shape[0]):
         if l.stirred[gpu]:
             settle(l, gpu)

@@ -18,8 +18,7 @@ import numpy as np
 
 from ..base.codes import LEVELS
 from ..base.errors import InputError
-from ..cluster.region_hardware import NO_GPU
-from ..warehouse.warehouse import Jobs, Tables, Warehouse
+from ..warehouse.warehouse import Jobs, Tables, TypeShares, Warehouse
 from . import climb, cost, job_moves, table_pairs
 from .ledger import Ledger, fresh_sums
 
@@ -230,8 +229,11 @@ def _ledger(warehouse: Warehouse, objective: Objective, jobs: Jobs) -> Ledger:
     met_by = np.where(jobs.high, gpu_s, 0) if objective.at_home == "gpu-hours" else jobs.training.astype(np.int64)
     supply = world.gpus * DAY_S
     asks = np.zeros((len(world.gpu_types), LEVELS), bool)
-    with_gpu = jobs.gpu_type != NO_GPU
-    asks[jobs.gpu_type[with_gpu], jobs.level[with_gpu]] = True
+    asking, gpu = np.nonzero(jobs.accepting(len(world.gpu_types)))
+    asks[gpu, jobs.level[asking]] = True
+    shares = TypeShares.of(jobs, world.gpus)
+    has_gpus = np.ones(shares.share.shape[:2], bool)
+    has_gpus[shares.row] = warehouse.offered(jobs) != 0
     weight = np.array([objective.remote / max(int(total.sum()), 1), objective.gpu, objective.storage])
     sums = fresh_sums(len(tables), len(jobs), len(world), len(world.gpu_types), LEVELS, len(warehouse.app_cpu_hours))
     sums["home"][:] = tables.home
@@ -242,7 +244,9 @@ def _ledger(warehouse: Warehouse, objective: Objective, jobs: Jobs) -> Ledger:
         user=jobs.owner[order],
         reads=jobs.reads.astype(np.int64),
         training=jobs.training,
-        gpu_type=jobs.gpu_type,
+        types=shares.row,
+        type_share=shares.share,
+        has_gpus=has_gpus,
         level=jobs.level,
         gpu_s=gpu_s,
         cpu_s=seconds(jobs.cpu_hours),

@@ -9,7 +9,7 @@ import numpy as np
 from ..regions.region_view import RegionView
 from ..warehouse.warehouse import Warehouse
 from . import replicas as kernels
-from .placement import DAY_S, Objective, Placement
+from .placement import Objective, Placement
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def runs_in(warehouse: Warehouse, copies: np.ndarray | None = None) -> np.ndarra
     jobs = warehouse.jobs
     found = np.zeros((len(jobs), len(warehouse.world)), bool)
     lies = warehouse.tables.copies if copies is None else copies
-    kernels.runs_in(jobs.first, jobs.table, jobs.gpu_type, warehouse.world.gpus * DAY_S, lies, found)
+    kernels.runs_in(jobs.first, jobs.table, warehouse.offered(jobs), lies, found)
     return found
 
 
@@ -61,7 +61,7 @@ def standing_of(warehouse: Warehouse) -> Standing:
     first, some = runs_in(warehouse, at_home), runs_in(warehouse)
     known, high = jobs.training & jobs.recurring, jobs.high & jobs.recurring
     gpus = world.gpus.sum(axis=1)
-    offered = np.where(jobs.gpu_type[:, None] >= 0, world.gpus.T[jobs.gpu_type], 1)
+    offered = np.abs(warehouse.offered(jobs))
     region = np.where(first.any(axis=1), first.argmax(axis=1), np.where(some, offered, -1).argmax(axis=1))
     counted = high & (some.any(axis=1) | first.any(axis=1))
     demand = np.bincount(region[counted], jobs.gpu_hours[counted], len(world))

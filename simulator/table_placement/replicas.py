@@ -92,17 +92,12 @@ def _missing(first, table, copies, size, job, region):
     return missing
 
 
-@kernel
-def _has_gpus(supply, gpu, region):
-    return gpu < 0 or supply[region, gpu] > 0
-
-
 @entry
-def runs_in(first, table, gpu_type, supply, copies, regions):
+def runs_in(first, table, offered, copies, regions):
     """Modify `regions` in place, bool (jobs, regions): where the job finds all its tables and its GPUs."""
-    for job in range(gpu_type.shape[0]):
-        for region in range(supply.shape[0]):
-            runs = _has_gpus(supply, gpu_type[job], region)
+    for job in range(offered.shape[0]):
+        for region in range(offered.shape[1]):
+            runs = offered[job, region] != 0
             if runs:
                 for use in range(first[job], first[job + 1]):
                     if not copies[table[use], region]:
@@ -112,9 +107,9 @@ def runs_in(first, table, gpu_type, supply, copies, regions):
 
 
 @kernel
-def _runs_somewhere(first, table, gpu_type, supply, copies, size, job):
-    for region in range(supply.shape[0]):
-        if _has_gpus(supply, gpu_type[job], region) and _missing(first, table, copies, size, job, region) == 0:
+def _runs_somewhere(first, table, offered, copies, size, job):
+    for region in range(offered.shape[1]):
+        if offered[job, region] != 0 and _missing(first, table, copies, size, job, region) == 0:
             return True
     return False
 
@@ -130,36 +125,35 @@ def _unpaid(first, table, copies, old, size, job, region):
 
 
 @kernel
-def _host(first, table, gpu_type, supply, copies, old, size, room, purse, job):
+def _host(first, table, offered, copies, old, size, room, purse, job):
     """Where a job's tables are brought together: the highest supply of its GPUs; without GPUs, the least to copy."""
     best, most = NOWHERE, 0
-    gpu = gpu_type[job]
-    for region in range(supply.shape[0]):
-        if not _has_gpus(supply, gpu, region):
+    for region in range(offered.shape[1]):
+        if offered[job, region] == 0:
             continue
         unpaid = _unpaid(first, table, copies, old, size, job, region)
         if unpaid > purse[0] or _missing(first, table, copies, size, job, region) > room[region]:
             continue
-        worth = supply[region, gpu] if gpu >= 0 else -unpaid
+        worth = offered[job, region] if offered[job, region] > 0 else -unpaid
         if best == NOWHERE or worth > most:
             best, most = region, worth
     return best
 
 
 @entry
-def gather(order, first, table, gpu_type, supply, copies, old, size, room, purse):
+def gather(order, first, table, offered, copies, old, size, room, purse):
     """Modify copies, room and purse in place: bring the tables of each job of `order` together that runs nowhere.
 
-    Returns how many jobs still run nowhere.
+    `offered`: see `Warehouse`. Returns how many jobs still run nowhere.
 
     Paper: tetris, Sec. 3.5.
     """
     stranded = 0
     for place in range(order.shape[0]):
         job = order[place]
-        if _runs_somewhere(first, table, gpu_type, supply, copies, size, job):
+        if _runs_somewhere(first, table, offered, copies, size, job):
             continue
-        region = _host(first, table, gpu_type, supply, copies, old, size, room, purse, job)
+        region = _host(first, table, offered, copies, old, size, room, purse, job)
         if region == NOWHERE:
             stranded += 1
             continue

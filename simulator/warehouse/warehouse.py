@@ -6,7 +6,7 @@ tables that job j reads are `table[first[j] : first[j + 1]]`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -18,6 +18,7 @@ from ..cluster.region_hardware import NO_GPU, World, expect
 NO_APP = -1
 HIGH_LEVELS = 3  # levels 0 to 2 are "high priority": the paper does not say which; 3 + 20 + 16 % of its workloads
 LARGEST_TABLE = 2**60
+MOST_TYPES = 62  # of GPUs; a set is the bits of a whole number
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class Jobs:
 
     Attributes:
         training: bool (jobs,): reads all its tables in its own region; else analytics, which may read some elsewhere.
-        gpu_type: int64 (jobs,), NO_GPU (-1) for none.
+        gpu_type: int64 (jobs,), NO_GPU (-1) for none; of several that a job accepts the lowest.
         gpus: int64 (jobs,), at once.
         gpu_hours, cpu_hours: float64 (jobs,), >= 0.
         level: int64 (jobs,), priority, 0 (highest) to 6.
@@ -92,6 +93,8 @@ class Jobs:
         team: int64 (jobs,), >= 0.
         recurring: bool (jobs,): known to the slow path before it runs.
         first: int64 (jobs + 1,); table: int64 (uses,), the tables that each reads, each once, at least one.
+        accepts: int64 (jobs,), set of the GPU types that each accepts, as bits, 0 for none; where none are given,
+            `gpu_type` alone.
     """
 
     training: np.ndarray
@@ -105,6 +108,12 @@ class Jobs:
     recurring: np.ndarray
     first: np.ndarray
     table: np.ndarray
+    accepts: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    def __post_init__(self) -> None:
+        if len(self.accepts) == 0:
+            only = np.where(self.gpu_type == NO_GPU, 0, 1 << np.clip(self.gpu_type, 0, MOST_TYPES))
+            object.__setattr__(self, "accepts", only)
 
     def __len__(self) -> int:
         return len(self.training)
@@ -118,6 +127,10 @@ class Jobs:
     def owner(self) -> np.ndarray:
         """The job of each use, int64 (uses,)."""
         return np.repeat(np.arange(len(self)), self.reads)
+
+    def accepting(self, types: int) -> np.ndarray:
+        """Which of so many GPU types each job accepts, bool (jobs, types)."""
+        return (self.accepts[:, None] >> np.arange(types) & 1).astype(bool)
 
     @property
     def high(self) -> np.ndarray:
@@ -165,6 +178,42 @@ class Warehouse:
         plain = Tables.at(self.tables.size_bytes, home, len(self.world))
         copies = plain.copies if copies is None else copies
         return replace(self, tables=replace(self.tables, home=plain.home, copies=copies, whole=whole))
+
+    def offered(self, jobs: Jobs) -> np.ndarray:
+        """GPUs of each region of the types that each job accepts, int64 (jobs, regions); -1 where it asks for none."""
+        gpus = jobs.accepting(len(self.world.gpu_types)).astype(np.int64) @ self.world.gpus.T
+        return np.where(jobs.gpu_type[:, None] == NO_GPU, -1, gpus)
+
+
+@dataclass(frozen=True)
+class TypeShares:
+    """As GPUs of which types jobs count that accept several, of which the paper does not say anything.
+
+    A job counts, in a region, as GPUs of each type that it accepts by the share that the region's GPUs of this type
+    have of those of all of them; in a region without any, by that of all regions; where there are none, evenly. So if
+    each part of a demand is free to go where there is room, it loads the types of a region alike.
+
+    Attributes:
+        row: int64 (jobs,), the row of `share` of each job.
+        share: float64 (sets, regions, types), 0 to 1; of a set of types 1 in sum, of no types 0.
+    """
+
+    row: np.ndarray
+    share: np.ndarray
+
+    @classmethod
+    def of(cls, jobs: Jobs, gpus: np.ndarray) -> TypeShares:
+        """Those of `jobs` where there are so many GPUs, int64 (regions, types)."""
+        sets, row = np.unique(jobs.accepts, return_inverse=True)
+        types = gpus.shape[1]
+        accepted = (sets[:, None] >> np.arange(types) & 1).astype(np.int64)
+        share = np.zeros((len(sets), *gpus.shape))
+        for found, kinds in zip(share, accepted, strict=True):
+            there = gpus * kinds
+            there = np.where(there.any(axis=1, keepdims=True), there, there.sum(axis=0))
+            there = np.where(there.any(axis=1, keepdims=True), there, kinds)
+            found[:] = there / np.maximum(there.sum(axis=1, keepdims=True), 1)
+        return cls(row.ravel().astype(np.int64), share)
 
 
 def _check_tables(tables: Tables, regions: int) -> None:
@@ -222,6 +271,13 @@ def _check_jobs(warehouse: Warehouse) -> None:
         fits = (values >= low) & np.isfinite(values) & (True if high is None else values <= high)
         said = f"at least {low}" if high is None else f"{low} to {high}"
         expect(fits, f"{name} of job", numbers, values, said)
+    if types > MOST_TYPES:
+        raise InputError(f"world {warehouse.world.name!r}: {types} GPU types; expected at most {MOST_TYPES}")
+    if jobs.accepts.shape != (count,):
+        raise InputError(f"jobs: accepts has shape {jobs.accepts.shape}, expected ({count},)")
+    lowest = np.where(jobs.gpu_type == NO_GPU, 0, 1 << np.maximum(jobs.gpu_type, 0))
+    sound = (jobs.accepts & -jobs.accepts == lowest) & (jobs.accepts < 1 << types)
+    expect(sound, "accepted types of job", numbers, jobs.accepts, "bits of types, `gpu_type` the lowest")
     typeless = (jobs.gpu_hours > 0) & (jobs.gpu_type == NO_GPU)
     expect(~typeless, "gpu_type of job", numbers, jobs.gpu_type, "the type of its GPUs")
     expect(jobs.training | (jobs.gpu_hours == 0), "gpu_hours of analytics job", numbers, jobs.gpu_hours, "0")

@@ -244,7 +244,7 @@ def _workload(
     if before is not None:
         before = _capped(world, before, place[before.family], kind[before.family])
     told, known = _told(capped, before)
-    history, apps = _history(rng, world, families, first, table, home, told, kind)
+    history, apps, of_history = _history(rng, world, families, first, table, home, told, kind)
     if len(known):
         known = np.concatenate([known, np.tile(ALWAYS, (len(history) - len(known), 1))])
     uses, used = uses_of(first, table, capped.family)
@@ -278,7 +278,7 @@ def _workload(
         job_id=capped.name,
         tenant=names[tenant],
         priority=LEVELS - 1 - capped.level,
-    ).with_geo(_of_any_type(geo, (rng.random(len(with_gpu)) < draw.any_type)[capped.family]))
+    ).with_geo(_of_any_type(geo, (rng.random(len(with_gpu)) < draw.any_type), capped.family, of_history))
 
 
 def _reads(
@@ -344,12 +344,23 @@ def _parts(rng: np.random.Generator, rows: Rows, kind: np.ndarray, cpu: int) -> 
     return types, units
 
 
-def _of_any_type(geo: Demands, chosen: np.ndarray) -> Demands:
-    """The same, where the parts of `chosen` rows, bool (jobs,), that are GPUs accept all types of them."""
-    cpu = len(geo.gpu_types) - 1
-    opens = chosen[:, None] & (geo.part_type != NO_TYPE) & (geo.part_type != cpu)
+def _of_any_type(geo: Demands, chosen: np.ndarray, family: np.ndarray, of_history: np.ndarray) -> Demands:
+    """The same, where the GPUs that `chosen` families, bool (families,), ask may be of all types.
+
+    `family`: int64 (jobs,), of each row; `of_history`: int64, of those of the history that train, its first.
+    """
+    cpu, history = len(geo.gpu_types) - 1, geo.history
+    opens = chosen[family][:, None] & (geo.part_type != NO_TYPE) & (geo.part_type != cpu)
+    known = np.zeros(len(history), bool)
+    known[: len(of_history)] = chosen[of_history]
+    known &= history.gpu_type != NO_GPU
     return replace(
         geo,
+        history=replace(
+            history,
+            gpu_type=np.where(known, 0, history.gpu_type),
+            accepts=np.where(known, (1 << cpu) - 1, history.accepts),
+        ),
         part_type=np.where(opens, 0, geo.part_type),
         accepts=np.where(opens, (1 << cpu) - 1, geo.accepts),
     )
@@ -413,8 +424,11 @@ def _history(
     home: np.ndarray,
     rows: Rows,
     kind: np.ndarray,
-) -> tuple[Jobs, np.ndarray]:
-    """What the slow path knows: a day of these rows, which recur, and of analytics; and the applications' quotas."""
+) -> tuple[Jobs, np.ndarray, np.ndarray]:
+    """What the slow path knows: a day of these rows, which recur, then of analytics; and the applications' quotas.
+
+    At last the family of each of these rows, int64.
+    """
     _, once = np.unique([name.split(".")[0] for name in rows.name.tolist()], return_index=True)
     row = np.sort(once)
     hours = np.minimum(rows.duration_s[row] / HOUR_S, 24.0)
@@ -437,4 +451,4 @@ def _history(
     jobs = training.followed_by(analytics)
     share = np.maximum(world.cpu_machines, 1).astype(np.float64)
     apps = quotas(jobs, home, share / share.sum()) if len(analytics) else np.zeros((0, len(world)))
-    return jobs, apps
+    return jobs, apps, family

@@ -9,7 +9,7 @@ from clustergym.policies import make
 from clustergym.policies.mast import Hardware, RegionalScheduler, global_scheduler
 from clustergym.policies.mast.copies_on_demand import _Storage, lacking, on_demand
 from clustergym.policies.mast.global_scheduler import lay_ranking
-from clustergym.simulator.base.decisions import Hold, Move, Preempt, Replicate, Start
+from clustergym.simulator.base.decisions import Drop, Hold, Move, Preempt, Replicate, Start
 from clustergym.simulator.base.errors import InputError, InvalidDecision
 from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.events.initialise import Failures
@@ -415,6 +415,23 @@ def test_a_table_stays_where_it_is_read_once_it_has_gone_from_elsewhere():
     assert 3 not in storage._kept(1, 1)
     storage._gone.add((3, 2))
     assert 3 in storage._kept(1, 1)
+
+
+@pytest.mark.parametrize("word", ["random", *(f"{word}:slow=none" for word in ("random-start", "mast", "greedy"))])
+def test_who_starts_reads_nothing_for_which_room_was_made_at_the_same_instant(word):
+    """V100 are in the west alone, where 850 GB are free: for `videos`, 1 TB, goes the replica of `users`, 200 GB.
+
+    Job 0, which could have read it there, starts in the east, at the home of `users`, wherever chance sends it first.
+    """
+    tables = geo_small.small_tables()
+    tables.copies[1, 1] = True
+    rows = [([(A100, 8)], [1], 3, 0, 0.0), ([(V100, 8)], [4], 3, 0, 0.0)]
+    topology = geo_small.small_topology()
+    for seed in range(8):
+        log, metrics = play(word, workload_of(rows, tables=tables), seed)
+        decided = [decision for _, decision in log]
+        assert decided[:2] == [Drop(1, 1), Replicate(4, 1)] and metrics["jobs_finished"] == 2.0
+        assert isinstance(decided[2], Start) and topology.cluster_region[topology.gpu_cluster[decided[2].gpus[0]]] == 0
 
 
 @pytest.mark.parametrize(

@@ -34,9 +34,14 @@ objectives = st.sampled_from([V1, V2, Objective(remote=3.0, gpu=0.2, storage=5.0
 sizes = st.tuples(st.integers(1, 6), st.integers(1, 12), st.integers(1, 25), st.integers(1, 3))
 
 
+def warehouse_of(seed, **sizes):
+    """Every other one with jobs that accept several types of GPUs."""
+    return random_warehouse(seed, **sizes, choosing=0.6 if seed % 4 > 1 else 0.0)
+
+
 def drawn(seed, size):
     regions, tables, jobs, types = size
-    return random_warehouse(seed, regions=regions, tables=tables, jobs=jobs, types=types, most_reads=5)
+    return warehouse_of(seed, regions=regions, tables=tables, jobs=jobs, types=types, most_reads=5)
 
 
 def kicked(placement, quota_bytes):
@@ -100,7 +105,7 @@ def test_constraints_never_get_worse(seed, size, objective):
 @tried
 @given(seeds, objectives)
 def test_the_best_move_is_the_best_of_all_that_are_allowed(seed, objective):
-    warehouse = random_warehouse(seed, regions=4, tables=8, jobs=14)
+    warehouse = warehouse_of(seed, regions=4, tables=8, jobs=14)
     placement = Placement(warehouse, objective)
     gains = placement.best_moves()
     storage, cpu, met = excess(warehouse, objective, placement.home)
@@ -122,7 +127,7 @@ def test_the_best_move_is_the_best_of_all_that_are_allowed(seed, objective):
 @given(seeds, objectives, st.booleans())
 def test_moving_all_tables_of_a_job_gains_the_difference_of_two_full_sums(seed, objective, free):
     """And it is the best such move, where no CPU quota stands in the way; what holds before holds after it."""
-    warehouse = random_warehouse(seed, regions=4, tables=8, jobs=14, most_reads=5)
+    warehouse = warehouse_of(seed, regions=4, tables=8, jobs=14, most_reads=5)
     if free:
         warehouse = replace(warehouse, app_cpu_hours=np.full_like(warehouse.app_cpu_hours, 1e9))
     placement = Placement(warehouse, objective)
@@ -161,7 +166,7 @@ def test_moving_all_tables_of_a_job_gains_the_difference_of_two_full_sums(seed, 
 @given(seeds, st.floats(0.0, 1.0), st.sampled_from([climb, climb_jobs, best_homes, kicked]))
 def test_a_day_stays_within_its_quota(seed, share, search):
     """And says how many bytes it copies: what the plan has in a region and the tables do not have there yet."""
-    warehouse, rng = random_warehouse(seed, regions=4, tables=10, jobs=20), np.random.default_rng(seed)
+    warehouse, rng = warehouse_of(seed, regions=4, tables=10, jobs=20), np.random.default_rng(seed)
     copies = warehouse.tables.copies | (rng.random((10, 4)) < 0.3)
     tables = replace(warehouse.tables, copies=copies, read_share=rng.choice([1.0, 0.3], 10))
     warehouse = replace(warehouse, tables=tables)
@@ -182,7 +187,7 @@ def test_a_day_stays_within_its_quota(seed, share, search):
 @tried
 @given(seeds)
 def test_static_moves_nothing(seed):
-    warehouse = random_warehouse(seed)
+    warehouse = warehouse_of(seed)
     plan = Tetris(VERSIONS["static"]).plan(warehouse)
     assert plan.moves == [] and (plan.home == warehouse.tables.home).all()
 
@@ -190,13 +195,14 @@ def test_static_moves_nothing(seed):
 @tried
 @given(seeds)
 def test_runs_in_is_where_all_tables_and_the_gpus_are(seed):
-    warehouse = random_warehouse(seed, regions=4, tables=8, jobs=15)
+    warehouse = warehouse_of(seed, regions=4, tables=8, jobs=15)
     rng = np.random.default_rng(seed)
     copies = warehouse.tables.copies | (rng.random((8, 4)) < 0.4)
     found, jobs = runs_in(warehouse, copies), warehouse.jobs
     for job, region in itertools.product(range(15), range(4)):
         here = copies[jobs.table[jobs.first[job] : jobs.first[job + 1]], region].all()
-        gpus = jobs.gpu_type[job] < 0 or warehouse.world.gpus[region, jobs.gpu_type[job]] > 0
+        kinds = geo_random.accepted(warehouse, job)
+        gpus = not kinds or warehouse.world.gpus[region, kinds].any()
         assert found[job, region] == (here and gpus)
 
 
@@ -205,7 +211,7 @@ def test_runs_in_is_where_all_tables_and_the_gpus_are(seed):
 def test_milp_is_the_least_of_all_placements(seed):
     """4 tables in 3 regions: all 81 placements."""
     objective = V2 if seed % 2 else V1
-    warehouse = random_warehouse(seed, tables=4, jobs=5)
+    warehouse = warehouse_of(seed, tables=4, jobs=5)
     placement = Placement(warehouse, objective)
     if not placement.is_sound():
         return
@@ -223,7 +229,7 @@ def test_milp_is_the_least_of_all_placements(seed):
 @tried
 @given(seeds, objectives)
 def test_pairs_that_move_gain_and_break_nothing(seed, objective):
-    warehouse = random_warehouse(seed, regions=4, tables=8, jobs=14)
+    warehouse = warehouse_of(seed, regions=4, tables=8, jobs=14)
     placement = Placement(warehouse, objective)
     home, threshold = placement.home, int(placement.ledger.threshold[0])
     storage, cpu, met = excess(warehouse, objective, home)
@@ -297,7 +303,7 @@ def print_gaps(what: str, gaps: np.ndarray) -> None:
 @given(seeds, st.floats(0.0, 1.0), st.booleans())
 def test_wider_searches_keep_quota_and_constraints(seed, share, is_exact):
     """One move a table; what satisfied Expressions 4 to 6 still does."""
-    warehouse = random_warehouse(seed, regions=4, tables=10, jobs=16)
+    warehouse = warehouse_of(seed, regions=4, tables=10, jobs=16)
     placement, climbed = Placement(warehouse, V2), Placement(warehouse, V2)
     home, before, sound = placement.home, placement.cost, placement.is_sound()
     quota = share * float(warehouse.tables.size_bytes.sum())
@@ -315,7 +321,7 @@ def test_wider_searches_keep_quota_and_constraints(seed, share, is_exact):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_blocks_of_a_small_instance_come_to_its_optimum(seed, monkeypatch):
-    placement = Placement(random_warehouse(seed, tables=8, jobs=9), V2)
+    placement = Placement(warehouse_of(seed, tables=8, jobs=9), V2)
     if not placement.is_sound():
         return
     best = optimum(placement)[1]

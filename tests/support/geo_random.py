@@ -41,8 +41,17 @@ def random_world(rng: np.random.Generator, regions: int, types: int, table_bytes
 
 
 def random_warehouse(
-    seed: int, *, regions: int = 3, tables: int = 6, jobs: int = 7, types: int = 2, apps: int = 2, most_reads: int = 3
+    seed: int,
+    *,
+    regions: int = 3,
+    tables: int = 6,
+    jobs: int = 7,
+    types: int = 2,
+    apps: int = 2,
+    most_reads: int = 3,
+    choosing: float = 0.0,
 ) -> Warehouse:
+    """`choosing`: share of the jobs with GPUs that may accept other types too."""
     rng = np.random.default_rng(seed)
     size = rng.integers(1, 2000, tables) * 2**20
     world = random_world(rng, regions, types, float(size.sum()))
@@ -52,12 +61,17 @@ def random_warehouse(
     gpu = np.where(training & (rng.random(jobs) < 0.85), rng.integers(0, types, jobs), NO_GPU)
     app = np.where(training, NO_APP, rng.integers(0, apps, jobs))
     cpu = rng.integers(0, 100, jobs).astype(float)
+    of_types = np.random.default_rng([seed, 1])
+    chosen = (gpu != NO_GPU) & (of_types.random(jobs) < choosing)
+    accepts = np.where(gpu == NO_GPU, 0, 1 << np.maximum(gpu, 0))
+    accepts |= np.where(chosen, of_types.integers(0, 1 << types, jobs), 0)
+    lowest = [(bits & -bits).bit_length() - 1 for bits in accepts.tolist()]
     return Warehouse(
         world,
         Tables.at(size, _fitting_homes(rng, size, world.storage_bytes), regions),
         Jobs(
             training=training,
-            gpu_type=gpu,
+            gpu_type=np.array(lowest, np.int64),
             gpus=np.where(gpu == NO_GPU, 0, 8),
             gpu_hours=np.where(gpu == NO_GPU, 0.0, rng.uniform(1, 900, jobs)),
             cpu_hours=cpu,
@@ -67,6 +81,7 @@ def random_warehouse(
             recurring=np.ones(jobs, bool),
             first=np.concatenate([[0], np.cumsum(reads)]),
             table=table.astype(np.int64),
+            accepts=accepts,
         ),
         rng.uniform(80.0, 300.0, (apps, regions)),
     )
@@ -92,23 +107,39 @@ def region_of(warehouse: Warehouse, home: np.ndarray, job: int) -> int | None:
     return max(range(len(warehouse.world)), key=lambda region: (places.count(region), -region))
 
 
+def accepted(warehouse: Warehouse, job: int) -> list[int]:
+    return [gpu for gpu in range(len(warehouse.world.gpu_types)) if warehouse.jobs.accepts[job] >> gpu & 1]
+
+
+def counted(warehouse: Warehouse, job: int, region: int) -> dict[int, int]:
+    """As how many GPU-seconds of which types a job counts in a region."""
+    gpus, kinds = warehouse.world.gpus, accepted(warehouse, job)
+    rooms = [int(gpus[region, gpu]) for gpu in kinds]
+    if not sum(rooms):
+        rooms = [int(gpus[:, gpu].sum()) for gpu in kinds]
+    if not sum(rooms):
+        rooms = [1 for _ in kinds]
+    asked = int(seconds(warehouse.jobs.gpu_hours)[job])
+    return {gpu: int(asked * (room / sum(rooms))) for gpu, room in zip(kinds, rooms, strict=True)}
+
+
 def cost_of(warehouse: Warehouse, objective: Objective, home: np.ndarray) -> float:
     """Expressions 1 to 3 as printed in Figure 4, term by term."""
     jobs, world, size = warehouse.jobs, warehouse.world, kib(warehouse.tables.size_bytes).tolist()
     regions = range(len(world))
-    gpu_s, supply = seconds(jobs.gpu_hours).tolist(), (world.gpus * DAY_S).tolist()
+    supply = (world.gpus * DAY_S).tolist()
     remote = read = 0
     demand: dict[tuple[int, int, int], int] = {}
     kinds = set()
     for job in range(len(jobs)):
-        region, gpu, level = region_of(warehouse, home, job), int(jobs.gpu_type[job]), int(jobs.level[job])
+        region, level = region_of(warehouse, home, job), int(jobs.level[job])
         for table in jobs.table[jobs.first[job] : jobs.first[job + 1]].tolist():
             read += size[table]
             remote += size[table] * (region is None or region != home[table])
-        if gpu != NO_GPU:
-            kinds.add((gpu, level))
-            if region is not None:
-                demand[region, gpu, level] = demand.get((region, gpu, level), 0) + gpu_s[job]
+        kinds |= {(gpu, level) for gpu in accepted(warehouse, job)}
+        if region is not None:
+            for gpu, part in counted(warehouse, job, region).items():
+                demand[region, gpu, level] = demand.get((region, gpu, level), 0) + part
     cost = objective.remote * remote / max(read, 1)
     for gpu, level in sorted(kinds):
         asked = sum(demand.get((region, gpu, level), 0) for region in regions)
@@ -139,8 +170,8 @@ def excess(warehouse: Warehouse, objective: Objective, home: np.ndarray) -> tupl
             continue
         if jobs.app[job] != NO_APP:
             cpu[jobs.app[job], region] += seconds(jobs.cpu_hours)[job]
-        gpu = jobs.gpu_type[job]
-        if jobs.training[job] and (gpu == NO_GPU or world.gpus[region, gpu] > 0):
+        found = accepted(warehouse, job)
+        if jobs.training[job] and (not found or world.gpus[region, found].any()):
             by_hours = int(seconds(jobs.gpu_hours)[job]) if jobs.high[job] else 0
             met += by_hours if objective.at_home == "gpu-hours" else 1
     over_storage = np.maximum(stored - world.storage_bytes // KIB, 0)

@@ -277,10 +277,11 @@ def _history(path: Path, types: tuple[str, ...], names: tuple[str, ...], apps: i
     for row, kind in enumerate(kinds):
         if kind not in ("training", "analytics"):
             raise given.error(row, "kind", "training or analytics")
-    gpu = [
-        NO_GPU if not name else _code(given, row, "gpu_type", name, codes)
+    accepts = [
+        sum({1 << _code(given, row, "gpu_type", kind, codes) for kind in name.split("|")}) if name else 0
         for row, name in enumerate(given.text("gpu_type", ""))
     ]
+    gpu = [(bits & -bits).bit_length() - 1 for bits in accepts]  # without any NO_GPU
     first, reads = _reads(given, {name: row for row, name in enumerate(names)})
     if (np.diff(first) == 0).any():
         raise given.error(int((np.diff(first) == 0).argmax()), "tables", "one table at least")
@@ -296,6 +297,7 @@ def _history(path: Path, types: tuple[str, ...], names: tuple[str, ...], apps: i
         recurring=given.number("recurring", low=0, high=1, whole=True, default=1, blank=1).astype(bool),
         first=first,
         table=reads,
+        accepts=np.array(accepts, np.int64),
     )
     since = given.number("from_s", default=-np.inf, blank=-np.inf)
     until = given.number("until_s", default=np.inf, blank=np.inf)
@@ -327,4 +329,5 @@ def _recurring(table: Table, rows: Mapping[str, Any]) -> Jobs:
         recurring=np.ones(len(row), bool),
         first=np.concatenate([[0], np.cumsum(counts[row])]).astype(np.int64),
         table=np.concatenate([*reads, np.zeros(0, np.int64)]),
+        accepts=np.where(gpus > 0, rows["accepts"][row, at], 0),
     )
