@@ -10,7 +10,6 @@ import numpy as np
 
 from ...simulator.base.decisions import Drop, Move, Replicate
 from ...simulator.checks.table_decisions import copied_bytes
-from ...simulator.cluster.region_hardware import NO_GPU
 from ...simulator.engine.simulator import Simulator
 from ...simulator.engine.view import ClusterView
 from ...simulator.table_placement.placement import Objective, Placement
@@ -180,8 +179,8 @@ class PlacementReview:
 
 def _known(placement: Placement) -> Readers:
     """The training jobs that the slow path knows."""
-    jobs, world = placement.jobs.only(placement.jobs.training), placement.warehouse.world
-    fits = np.where(jobs.gpu_type[:, None] == NO_GPU, True, world.gpus.T[jobs.gpu_type] > 0)
+    jobs = placement.jobs.only(placement.jobs.training)
+    fits = placement.warehouse.offered(jobs) != 0
     return _readers(jobs.owner, jobs.table, len(placement.warehouse.tables), fits, jobs.gpu_hours * jobs.high)
 
 
