@@ -226,7 +226,7 @@ def test_no_two_actions_of_a_run_are_drawn_with_the_same_numbers(monkeypatch):
     simulator = Simulator("mast:regions=4,gpus=256", tables_every_s=43_200.0)
     simulator.reset(open_workload("mast-like:jobs=12,days=0.1,tables=20", seed=0), 0)
     simulator.run(AgentPolicy(policies.make("zoo:DataPlacement").agent, mode="sampled"))
-    assert len(drawn) > 20 and len(set(drawn)) == len(drawn)
+    assert len(drawn) >= 20 and len(set(drawn)) == len(drawn)
 
 
 def test_copies_in_other_processes_play_the_same():
