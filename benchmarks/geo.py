@@ -102,7 +102,7 @@ def measure_steps(name: str, seed: int, quick: bool) -> dict[str, Any]:
 
 def measure_batch(name: str, seed: int, quick: bool) -> dict[str, Any]:
     """As `measure_steps`, of a batch from its reset on; rows that end there are reset in their steps."""
-    envs = clustergym.make_vec(name, BATCH_ROWS, **(SMALL if quick else {}))
+    envs = clustergym.make_vec(f"clustergym/{name}", BATCH_ROWS, **(SMALL if quick else {}))
     rng = np.random.default_rng(seed)
     envs.reset(seed=seed)
     actions, total = [], 0.0
