@@ -22,9 +22,9 @@ from ...simulator.table_placement.placement import Objective, Placement
 from ..observation_layout import Table
 from ..python_step import ActionOutcome, PythonStepInterface
 from ..shadow import ShadowSimulator
-from .look_arrays import weigh_tables
+from .look_arrays import DONE, FIRST_REGION, LEAVE, weigh_tables
 from .observation import CANDIDATES, CLUSTER, QUEUE, REGIONS, RUNNING, lay_still, observe, observe_nothing
-from .review import DONE, FIRST_REGION, KINDS, LEAVE, PlacementReview, TableDecision, candidate_of
+from .review import KINDS, PlacementReview, TableDecision, candidate_of
 
 MOST_REGIONS = 64
 SCHEDULER = "mast"

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ...simulator.base.codes import DROP, MOVE, REPLICATE
+from ...simulator.base.codes import DROP, HIGH_LEVELS, MOVE, REPLICATE
 from ...simulator.checks.table_refusals import ALLOWED, copied_bytes, is_idle, refusal
 from ...simulator.compiler.jit import entry, kernel
 from ...simulator.regions.table_copies import projected_copies, projected_home
 from ...simulator.table_placement.climb import survey
 from ...simulator.table_placement.cost import move
-from ...simulator.warehouse.warehouse import HIGH_LEVELS
 
+DONE, LEAVE, FIRST_REGION = 0, 1, 2  # candidates; from the third on three a region, in the order of KIND_CODES
+STILL_COLUMNS = 6  # of a table's row in the observation: those that no decision changes
 KIND_CODES = (MOVE, REPLICATE, DROP)  # of a region's candidates, in this order
 WHOLE = len(KIND_CODES)  # a decision that completes a copy is noted here, beside the kinds
 NOTES = WHOLE + 1  # of a region

@@ -19,15 +19,18 @@ from ..window import crowd
 from .look_arrays import (
     ALL_MET,
     ALL_READ,
+    DONE,
     FIRST_COST,
+    FIRST_REGION,
     HIGH_HOURS,
     KIND_CODES,
+    LEAVE,
     QUOTA,
+    STILL_COLUMNS,
     count_readers,
     list_legal,
     runs,
 )
-from .review import DONE, FIRST_REGION, LEAVE, STILL_COLUMNS
 
 CLUSTER = (
     "time since the first arrival",

@@ -14,11 +14,9 @@ from ...simulator.engine.simulator import Simulator
 from ...simulator.engine.view import ClusterView
 from ...simulator.table_placement.placement import Objective, Placement
 from . import look_arrays as kernels
-from .look_arrays import Look, Readers
+from .look_arrays import FIRST_REGION, STILL_COLUMNS, Look, Readers
 
-DONE, LEAVE, FIRST_REGION = 0, 1, 2  # candidates; from the third on three a region, in the order of KINDS
 KINDS = (Move, Replicate, Drop)  # as KIND_CODES of look_arrays.py
-STILL_COLUMNS = 6  # of a table's row in the observation: those that no decision changes
 TableDecision = Move | Replicate | Drop
 
 

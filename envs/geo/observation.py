@@ -18,6 +18,7 @@ import math
 from ...policies.mast.global_scheduler import RUNNERS
 from ...policies.mast.place_search import BY_RACK, undo
 from ...policies.mast.region_units import CHOICES, FIRST_CHOICE, IMPORTANCES, LEAVES
+from ...simulator.base.codes import HIGH_LEVELS
 from ...simulator.compiler.jit import entry, kernel
 from ...simulator.jobs.remaining_time import expected_end_s, isolated_left_s
 from ...simulator.regions.region_starts import speed_on
@@ -125,7 +126,6 @@ QUEUE_COLUMNS, RUNNING_COLUMNS, REGION_COLUMNS = len(QUEUE), len(RUNNING), len(R
 CANDIDATE_COLUMNS = len(CANDIDATES)
 START_COLUMN, HOLD_COLUMN, LEAVES_COLUMN, BRING_COLUMN = 2, 3, 4, 5
 FIRST_OFFER = len(KINDS)
-HIGH_LEVELS = 3
 FEW = 4.0
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..base.codes import HIGH_LEVELS
 from ..base.errors import InputError
 from ..cluster.region_hardware import MOST_REGIONS, NO_GPU, Clusters, World
 from . import mast_statistics
@@ -33,7 +34,7 @@ from .job_families import (
     read_elsewhere,
     uses_of,
 )
-from .warehouse import HIGH_LEVELS, NO_APP, Jobs, Tables, Warehouse
+from .warehouse import NO_APP, Jobs, Tables, Warehouse
 
 GPU_TYPES = ("V100", "A100", "H100")
 UNEVEN_SIGMA = 0.6

@@ -11,12 +11,11 @@ from functools import cached_property
 
 import numpy as np
 
-from ..base.codes import LEVELS
+from ..base.codes import HIGH_LEVELS, LEVELS
 from ..base.errors import InputError
 from ..cluster.region_hardware import NO_GPU, World, expect
 
 NO_APP = -1
-HIGH_LEVELS = 3  # levels 0 to 2 are "high priority": the paper does not say which; 3 + 20 + 16 % of its workloads
 LARGEST_TABLE = 2**60
 MOST_TYPES = 62  # of GPUs; a set is the bits of a whole number
 

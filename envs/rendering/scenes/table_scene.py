@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ....simulator.base.codes import HIGH_LEVELS
 from ....simulator.engine.simulator import Simulator
 from ....simulator.table_placement.placement import Objective, Placement
 from ....simulator.table_placement.placement_metrics import standing_of
-from ....simulator.warehouse.warehouse import HIGH_LEVELS
 from ..drawing import palette
 from ..drawing.picture_words import cut
 from .seen import mean_jct_s

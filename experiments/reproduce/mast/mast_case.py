@@ -17,12 +17,11 @@ import numpy as np
 from ....policies.mast.mast import Passes
 from ....policies.tetris import VERSIONS, Tetris
 from ....policies.two_paths import Paths
-from ....simulator.base.codes import LEVELS
+from ....simulator.base.codes import HIGH_LEVELS, LEVELS
 from ....simulator.base.decisions import Advance
 from ....simulator.cluster.region_network import CPU_TYPE
 from ....simulator.cluster.topology import Topology
 from ....simulator.engine.simulator import Simulator
-from ....simulator.warehouse.warehouse import HIGH_LEVELS
 from ....simulator.workloads import Workload, open_workload
 from ...settings.evaluation_setting import Setting
 from ..case import Case

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ....simulator.warehouse.warehouse import HIGH_LEVELS
+from ....simulator.base.codes import HIGH_LEVELS
 from ...comparing.intervals import Estimate, estimate
 from ..case import Outcome
 from ..case_runs import Take, metric

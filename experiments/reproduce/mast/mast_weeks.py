@@ -6,8 +6,8 @@ Every number is a mean over generated weeks (mast_week.py).
 from __future__ import annotations
 
 from ....policies.tetris import VERSIONS
+from ....simulator.base.codes import HIGH_LEVELS
 from ....simulator.warehouse import mast_statistics
-from ....simulator.warehouse.warehouse import HIGH_LEVELS
 from ...comparing.intervals import Estimate, estimate, paired_difference
 from ..case import Case
 from ..findings import Findings, Options
