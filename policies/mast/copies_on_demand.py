@@ -59,7 +59,7 @@ class _Storage:
         self.room = view.storage_bytes - view.stored_bytes
         self.coming = {(table, target) for table, _, target, _ in view.transfers}
         self._gone: set[tuple[int, int]] = set()
-        self._moved: set[int] = set()
+        self._moved: dict[int, int] = {}  # to which region
 
     def serve(self, job: int) -> None:
         """Add what a job needs."""
@@ -101,7 +101,7 @@ class _Storage:
             if needed <= self.room[region] and not any(region in view.doomed(table) for table in away):
                 self.decisions += [Move(table, region) for table in away]
                 self.room[region] -= needed
-                self._moved |= set(away)
+                self._moved |= dict.fromkeys(away, region)
                 self._settled |= set(tables)
                 return
 
@@ -178,7 +178,7 @@ class _Storage:
         self.room = room
         self.decisions += done
         self._gone |= {(one.table, region) for one in done if isinstance(one, Drop)}
-        self._moved |= {one.table for one in done if isinstance(one, Move)}
+        self._moved |= {one.table: one.region for one in done if isinstance(one, Move)}
         return True
 
     def _kept(self, job: int, region: int) -> set[int]:
@@ -208,7 +208,7 @@ class _Storage:
         view = self.view
         others = set(view.copies(table)) - set(view.doomed(table)) - {region}
         others -= {elsewhere for gone, elsewhere in self._gone if gone == table}
-        stays = region in (view.home(table), view.moving_to(table), *view.doomed(table))
+        stays = region in (view.home(table), view.moving_to(table), self._moved.get(table), *view.doomed(table))
         return not stays and (table, region) not in self._gone and bool(others & set(view.up_regions))
 
     def _may_move(self, table: int, region: int) -> bool:

@@ -347,6 +347,17 @@ def test_homes_move_together_for_who_needs_fresh_data_and_stay_for_who_waits_the
     assert metrics["home_start_rate"] == 1.0 and metrics["jobs_finished"] == 2.0
 
 
+def test_a_replica_to_which_a_home_has_just_moved_is_not_dropped():
+    """`ads` have a replica in the east; their home moves there at once, so that to drop it would free nothing."""
+    tables = geo_small.small_tables()
+    tables.copies[2, 0] = True
+    rows = [([(A100, 8)], [0, 2], 0, 0, 0.0)]
+    storage = _Storage(started(workload_of(rows, fresh=np.ones(1, bool), tables=tables)).view)
+    assert storage._may_go(2, 0)
+    storage.serve(0)
+    assert storage.decisions == [Move(2, 0)] and not storage._may_go(2, 0)
+
+
 def test_copies_are_made_for_who_is_held_too():
     simulator = started(workload_of([([(V100, 8)], [0], 3, 0, 0.0), ([(A100, 8)], [0, 4], 3, 0, 0.0)]))
     simulator.apply(Hold(0))
