@@ -33,7 +33,7 @@ class Readers(NamedTuple):
 
 
 class Look(NamedTuple):
-    """The rest."""
+    """Where tables lie and will lie at a look, what was decided at it, and what follows from that."""
 
     order: Any  # int64 (T,), the tables by turn
     still: Any  # float64 (T, 6), the first features of each

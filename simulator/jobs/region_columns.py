@@ -26,9 +26,9 @@ Beside it lie, with the same NAME (only the first is needed):
   cell: any number.
   A quota is over all levels of a tenant: name a team at each level as a tenant of its own.
 * NAME.history.csv: what the slow path knows, a day's jobs: `kind` (training or analytics), `team`, `gpu_type` (of
-  several that it accepts `A100|H100`), `gpus`,
-  `gpu_hours`, `cpu_hours`, `level`, `app`, `recurring`, `tables`; `from_s` and `until_s`, from when and until when it
-  counts on the job (empty: always). None: the recurring rows of the first day.
+  several that it accepts `A100|H100`), `gpus`, `gpu_hours`, `cpu_hours`, `level`, `app`, `recurring`, `tables`;
+  `from_s` and `until_s`, from when and until when it counts on the job (empty: always). None: the recurring rows of the
+  first day.
 """
 
 from __future__ import annotations

@@ -122,11 +122,7 @@ def _place_fields(gpus: Axis, regions: int, clusters: int, types: int, speeds: i
         ("type_down", "i8", (types,)),  # on failed machines now,
         ("type_held_s", "f8", (types,)),  # and their integrals
         ("type_down_s", "f8", (types,)),
-        (
-            "type_speed",
-            "f8",
-            (speeds, types),
-        ),  # of a row's models, over that of their duration; 0: all alike
+        ("type_speed", "f8", (speeds, types)),  # of a row's models, over that of their duration; 0: all alike
     ]
 
 

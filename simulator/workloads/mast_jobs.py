@@ -117,7 +117,7 @@ def mast_like(
         zones: on: the hour of the day is that of a family's home, regions lying evenly around the earth; off: one hour.
         drift: share of the families that is replaced each day, 0 to 1, of which the slow path knows the last 24 hours.
         storage_ratio: storage over the bytes of all tables, 1 to 100, which grow or shrink; none: as published.
-        any_type: share of the families with GPUs, 0 to 1, that run on GPUs of any type, in the history too; all else stays.
+        any_type: share of the families with GPUs, 0 to 1, that run on GPUs of any type, in the history too.
         seed: same parameters and seed, same workload. world: the seed of the preset `mast`, whose others are as its.
 
     Raises:
