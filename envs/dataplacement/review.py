@@ -178,7 +178,7 @@ class PlacementReview:
 def _known(placement: Placement) -> Readers:
     """The training jobs that the slow path knows."""
     jobs = placement.jobs.only(placement.jobs.training)
-    fits = placement.warehouse.offered(jobs) != 0
+    fits = (placement.warehouse.offered(jobs.type_sets) != 0)[jobs.type_sets.row]
     return _readers(jobs.owner, jobs.table, len(placement.warehouse.tables), fits, jobs.gpu_hours * jobs.high)
 
 

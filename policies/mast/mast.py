@@ -57,7 +57,7 @@ from ...simulator.engine.last_asked import LastAsked
 from ...simulator.engine.view import ClusterView
 from ...simulator.rules.rule import Rule
 from ...simulator.warehouse.demands import Demands, packs
-from ...simulator.warehouse.warehouse import TypeShares
+from ...simulator.warehouse.warehouse import type_shares
 from ..base import Policy
 from ..planning import PlanningPolicy, is_round
 from ..two_paths import SCAN_S, SLOW, Paths
@@ -203,14 +203,14 @@ def hours_of_a_day(demands: Demands, supply: np.ndarray) -> np.ndarray:
     """Hours a day of each type of units at each region, float64 (regions, types), of training jobs that recur.
 
     They are those known at time 0. A job counts where its first table has its home, as GPUs of several types that it
-    accepts by their shares there (`TypeShares`); of CPU machines, the last type, it counts its CPU-hours. `supply`:
+    accepts by their shares there (`type_shares`); of CPU machines, the last type, it counts its CPU-hours. `supply`:
     units that there are, (regions, types).
     """
     jobs, found = demands.known(0.0), np.zeros(supply.shape)
-    shares = TypeShares.of(jobs, supply[:, :-1].astype(np.int64))
+    share = type_shares(jobs.type_sets, supply[:, :-1].astype(np.int64))
     known = np.flatnonzero(jobs.training & jobs.recurring)
     home = demands.tables.home[jobs.table[jobs.first[known]]]
-    np.add.at(found[:, :-1], home, jobs.gpu_hours[known, None] * shares.share[shares.row[known], home])
+    np.add.at(found[:, :-1], home, jobs.gpu_hours[known, None] * share[jobs.type_sets.row[known], home])
     np.add.at(found[:, -1], home, jobs.cpu_hours[known])
     return found
 

@@ -213,7 +213,7 @@ def _equal(model: _Model, column: int, parts: list[int]) -> None:
 
 def _balance(model: _Model, variables: _Variables, ledger: Ledger, gpu: int) -> None:
     """A column for every way in which the jobs of a GPU type can be seated."""
-    jobs = np.flatnonzero(ledger.type_share[ledger.types, :, gpu].any(axis=1))
+    jobs = np.flatnonzero(ledger.type_share[ledger.accepts, :, gpu].any(axis=1))
     regions = len(ledger.storage)
     choices = [_seats_of(variables, ledger, job) for job in jobs.tolist()]
     if np.prod([float(len(choice)) for choice in choices]) > model.ways:
@@ -241,7 +241,7 @@ def seated_cost(ledger: Ledger, gpu: int, jobs: np.ndarray, ways: np.ndarray) ->
     demand = np.zeros((len(ways), regions, levels))
     for place, job in enumerate(jobs.tolist()):
         seated = np.flatnonzero(ways[:, place] != NOWHERE)
-        parts = np.floor(ledger.gpu_s[job] * ledger.type_share[ledger.types[job], :, gpu])
+        parts = np.floor(ledger.gpu_s[job] * ledger.type_share[ledger.accepts[job], :, gpu])
         np.add.at(demand, (seated, ways[seated, place], ledger.level[job]), parts[ways[seated, place]])
     asked = demand.sum(axis=1, keepdims=True)
     share = np.divide(demand, asked, out=np.zeros_like(demand), where=asked > 0)
@@ -290,7 +290,7 @@ def _constraints(model: _Model, variables: _Variables, ledger: Ledger) -> None:
         (seat, ledger.met_by[job] / scale)
         for job, seats in variables.seats.items()
         for region, seat in enumerate(seats)
-        if ledger.has_gpus[ledger.types[job], region]
+        if ledger.has_gpus[ledger.accepts[job], region]
     ]
     model.row(terms, int(ledger.threshold[0]) / scale, np.inf)
 
@@ -352,7 +352,7 @@ def _ways(placement: Placement, free: np.ndarray) -> float:
             lie += float(regions) ** loose if loose and reads > 1 else 0.0
         elif loose:
             choices = regions + (reads > 1) if loose == reads else 2
-            by_type[ledger.type_share[ledger.types[job]].any(axis=0)] += math.log(choices)
+            by_type[ledger.type_share[ledger.accepts[job]].any(axis=0)] += math.log(choices)
     return max(lie, math.exp(by_type.max(initial=0.0)))
 
 

@@ -54,7 +54,7 @@ from ...simulator.engine.view import ClusterView
 from ...simulator.table_placement import replicas as kernels
 from ...simulator.table_placement.placement import DAY_S, KIB, Objective, Placement, kib, seconds
 from ...simulator.table_placement.placement import Move as HomeMove
-from ...simulator.warehouse.warehouse import Jobs, TypeShares, Warehouse
+from ...simulator.warehouse.warehouse import Jobs, Warehouse, type_shares
 from ..planning import PlanningPolicy
 from ..two_paths import SCHEDULER, Paths, fast_half
 from .milp import best_homes
@@ -104,7 +104,7 @@ def replicate(
     Paper: tetris, Sec. 3.5.
     """
     world, tables = warehouse.world, warehouse.tables
-    jobs = warehouse.jobs.only(warehouse.jobs.recurring)
+    jobs = warehouse.known
     rows = np.arange(len(tables))
     copies = np.zeros_like(tables.copies)
     copies[rows, home] = True
@@ -118,8 +118,9 @@ def replicate(
     np.add.at(asked, home, demand)
     gpu = np.where(demand.any(axis=1), demand.argmax(axis=1), NO_GPU)
     order = _by_need(jobs, size, version)
-    lying = (warehouse.offered(jobs), copies, tables.copies, size, room, purse)
-    kernels.gather(order[jobs.high[order]], jobs.first, jobs.table, *lying)
+    reading = (jobs.first, jobs.table, jobs.type_sets.row, warehouse.offered(jobs.type_sets))
+    lying = (copies, tables.copies, size, room, purse)
+    kernels.gather(order[jobs.high[order]], *reading, *lying)
     kernels.refuges(
         np.lexsort((-whole, -urgency(jobs, len(tables)))),
         home,
@@ -136,7 +137,7 @@ def replicate(
         gpu,
         demand.max(axis=1, initial=0),
     )
-    kernels.gather(order, jobs.first, jobs.table, *lying)
+    kernels.gather(order, *reading, *lying)
     _spread_hot(warehouse, jobs, version, copies, size, room, purse)
     return copies, safe, KIB * float(first - int(purse[0]))
 
@@ -152,9 +153,8 @@ def _table_demand(jobs: Jobs, home: np.ndarray, gpus: np.ndarray) -> np.ndarray:
     Of several types that a job accepts by their shares at the table's home.
     """
     demand = np.zeros((len(home), gpus.shape[1]), np.int64)
-    shares, part = TypeShares.of(jobs, gpus), seconds(jobs.gpu_hours) // jobs.reads
-    by_type = part[jobs.owner, None] * shares.share[shares.row[jobs.owner], home[jobs.table]]
-    np.add.at(demand, jobs.table, by_type.astype(np.int64))
+    part, share = seconds(jobs.gpu_hours) // jobs.reads, type_shares(jobs.type_sets, gpus)
+    kernels.demand_by_type(jobs.first, jobs.table, jobs.type_sets.row, share, part, home, demand)
     return demand
 
 
@@ -181,9 +181,10 @@ def _spread_hot(
     world = warehouse.world
     share = world.gpus / np.maximum(world.gpus.sum(axis=1, keepdims=True), 1)
     quota = (version.hot_share * share * (world.storage_bytes[:, None] // KIB)).astype(np.int64)
-    accepting = jobs.accepting(len(world.gpu_types))[jobs.owner]
-    for gpu in range(len(world.gpu_types)):
-        heat = np.bincount(jobs.table[accepting[:, gpu]], minlength=len(size))
+    readers = np.zeros((len(world.gpu_types), len(size)), np.int64)
+    accepted = jobs.type_sets.accepted(len(readers))
+    kernels.readers_by_type(jobs.first, jobs.table, jobs.type_sets.row, accepted, readers)
+    for gpu, heat in enumerate(readers):
         order = np.argsort(-heat, kind="stable")[: int((heat > 0).sum())]
         for region in np.flatnonzero(quota[:, gpu]).tolist():
             kernels.spread(order, region, int(quota[region, gpu]), copies, warehouse.tables.copies, size, room, purse)

@@ -37,29 +37,32 @@ def _landing(l, job, home, target):
 
 @kernel
 def _weigh_training(l, job):
-    """Modify the scratch in place: what one training job adds to the changes, for every target."""
+    """Modify the scratch in place: what one training job adds to the changes, where it could train at home then.
+
+    Returns what it adds to those of Expressions 1 and 6 for every other target.
+    """
     now = l.region[job]
     was = remote_of(l, job, now)
     met = met_at(l, job, now)
+    begin, end = l.first_type[l.accepts[job]], l.first_type[l.accepts[job] + 1]
     level = l.level[job]
     if now != NULL:
-        for gpu in range(l.touched.shape[0]):
-            part = gpu_s_of(l, job, now, gpu)
+        for place in range(begin, end):
+            part = gpu_s_of(l, job, now, l.type[place])
             if part > 0:
-                l.touched[gpu] = True
-                l.lost[gpu, level] += part
-    for target in range(l.count.shape[1]):
-        if l.count[job, target] == l.reads[job] - 1:
-            l.remote_change[target] -= was
-            l.met_change[target] += met_at(l, job, target) - met
-            for gpu in range(l.touched.shape[0]):
-                part = gpu_s_of(l, job, target, gpu)
-                if part > 0:
-                    l.touched[gpu] = True
-                    l.gained[target, gpu, level] += part
-        else:
-            l.remote_change[target] += l.total[job] - was
-            l.met_change[target] -= met
+                l.touched[l.type[place]] = True
+                l.lost[l.type[place], level] += part
+    if now == NULL or l.reads[job] == 1:  # else no region has all of its tables but one
+        for target in range(l.count.shape[1]):
+            if l.count[job, target] == l.reads[job] - 1:
+                l.remote_change[target] -= l.total[job]
+                l.met_change[target] += met_at(l, job, target)
+                for place in range(begin, end):
+                    part = gpu_s_of(l, job, target, l.type[place])
+                    if part > 0:
+                        l.touched[l.type[place]] = True
+                        l.gained[target, l.type[place], level] += part
+    return l.total[job] - was, -met
 
 
 @kernel
@@ -88,6 +91,8 @@ def _weigh_analytics(l, job, home, size):
 def weigh(l, table):
     """Modify the scratch in place: what leaves and what comes, for every region that the table could move to."""
     home, size = l.home[table], l.size[table]
+    remote = 0
+    met = 0
     for region in range(l.remote_change.shape[0]):
         l.remote_change[region] = 0
         l.met_change[region] = 0
@@ -101,9 +106,14 @@ def weigh(l, table):
     for use in range(l.first_user[table], l.first_user[table + 1]):
         job = l.user[use]
         if l.training[job]:
-            _weigh_training(l, job)
+            more_remote, more_met = _weigh_training(l, job)
+            remote += more_remote
+            met += more_met
         else:
             _weigh_analytics(l, job, home, size)
+    for region in range(l.remote_change.shape[0]):
+        l.remote_change[region] += remote
+        l.met_change[region] += met
 
 
 @kernel

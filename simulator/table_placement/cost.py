@@ -53,7 +53,7 @@ def met_at(l, job, region):
     """
     if region == NULL or l.met_by[job] == 0:
         return 0
-    return l.met_by[job] if l.has_gpus[l.types[job], region] else 0
+    return l.met_by[job] if l.has_gpus[l.accepts[job], region] else 0
 
 
 @kernel
@@ -70,15 +70,17 @@ def remote_of(l, job, region):
 @kernel
 def gpu_s_of(l, job, region, gpu):
     """Whole GPU-seconds that a job counts as of a type in a region."""
-    return int(l.gpu_s[job] * l.type_share[l.types[job], region, gpu])
+    return int(l.gpu_s[job] * l.type_share[l.accepts[job], region, gpu])
 
 
 @kernel
 def _stir(l, job):
     """Modify the scratch in place: the types that a job counts as where it is."""
     if l.region[job] != NULL:
-        for gpu in range(l.stirred.shape[0]):
-            l.stirred[gpu] |= l.type_share[l.types[job], l.region[job], gpu] > 0.0
+        kinds = l.accepts[job]
+        for place in range(l.first_type[kinds], l.first_type[kinds + 1]):
+            gpu = l.type[place]
+            l.stirred[gpu] |= l.type_share[kinds, l.region[job], gpu] > 0.0
 
 
 @kernel
@@ -88,7 +90,8 @@ def book(l, job, region, sign):
     l.met[0] += sign * met_at(l, job, region)
     if region == NULL:
         return
-    for gpu in range(l.supply.shape[1]):
+    for place in range(l.first_type[l.accepts[job]], l.first_type[l.accepts[job] + 1]):
+        gpu = l.type[place]
         part = gpu_s_of(l, job, region, gpu)
         l.demand[region, gpu, l.level[job]] += sign * part
         l.asked[gpu, l.level[job]] += sign * part

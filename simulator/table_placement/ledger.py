@@ -20,7 +20,9 @@ class Ledger(NamedTuple):
     user: Any  # int64 (uses,), jobs by table
     reads: Any  # int64 (J,), tables of each
     training: Any  # bool (J,)
-    types: Any  # int64 (J,), the set of types that it accepts: a row of `type_share` and of `has_gpus`
+    accepts: Any  # int64 (J,), the set of types that it accepts: a row of `type_share` and of `has_gpus`
+    first_type: Any  # int64 (sets + 1,)
+    type: Any  # int64, the types of each set
     type_share: Any  # float64 (sets, R, G), as GPUs of which types a job counts in a region
     has_gpus: Any  # bool (sets, R), whether a region has GPUs of a set; of the empty one it has
     level: Any  # int64 (J,)

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..base.codes import LEVELS
 from ..base.errors import InputError
-from ..warehouse.warehouse import Jobs, Tables, TypeShares, Warehouse
+from ..warehouse.warehouse import Jobs, Tables, Warehouse, type_shares
 from . import climb, cost, job_moves, table_pairs
 from .ledger import Ledger, fresh_sums
 
@@ -86,7 +86,7 @@ class Placement:
     def __init__(self, warehouse: Warehouse, objective: Objective, known: np.ndarray | None = None) -> None:
         self.warehouse = warehouse
         self.objective = objective
-        self.jobs = warehouse.jobs.only(warehouse.jobs.recurring if known is None else known)
+        self.jobs = warehouse.known if known is None else warehouse.jobs.only(known)
         self.ledger = _ledger(warehouse, objective, self.jobs)
 
     def copy(self) -> Placement:
@@ -228,12 +228,10 @@ def _ledger(warehouse: Warehouse, objective: Objective, jobs: Jobs) -> Ledger:
     np.add.at(total, jobs.owner, size[jobs.table])
     met_by = np.where(jobs.high, gpu_s, 0) if objective.at_home == "gpu-hours" else jobs.training.astype(np.int64)
     supply = world.gpus * DAY_S
-    asks = np.zeros((len(world.gpu_types), LEVELS), bool)
-    asking, gpu = np.nonzero(jobs.accepting(len(world.gpu_types)))
-    asks[gpu, jobs.level[asking]] = True
-    shares = TypeShares.of(jobs, world.gpus)
-    has_gpus = np.ones(shares.share.shape[:2], bool)
-    has_gpus[shares.row] = warehouse.offered(jobs) != 0
+    sets = jobs.type_sets
+    accepted = sets.accepted(len(world.gpu_types))
+    levels = np.zeros((len(sets.bits), LEVELS), bool)
+    levels[sets.row, jobs.level] = True
     weight = np.array([objective.remote / max(int(total.sum()), 1), objective.gpu, objective.storage])
     sums = fresh_sums(len(tables), len(jobs), len(world), len(world.gpu_types), LEVELS, len(warehouse.app_cpu_hours))
     sums["home"][:] = tables.home
@@ -244,9 +242,11 @@ def _ledger(warehouse: Warehouse, objective: Objective, jobs: Jobs) -> Ledger:
         user=jobs.owner[order],
         reads=jobs.reads.astype(np.int64),
         training=jobs.training,
-        types=shares.row,
-        type_share=shares.share,
-        has_gpus=has_gpus,
+        accepts=sets.row,
+        first_type=np.concatenate([[0], np.cumsum(accepted.sum(axis=1))]).astype(np.int64),
+        type=np.nonzero(accepted)[1].astype(np.int64),
+        type_share=type_shares(sets, world.gpus),
+        has_gpus=warehouse.offered(sets) != 0,
         level=jobs.level,
         gpu_s=gpu_s,
         cpu_s=seconds(jobs.cpu_hours),
@@ -258,7 +258,7 @@ def _ledger(warehouse: Warehouse, objective: Objective, jobs: Jobs) -> Ledger:
         storage=world.storage_bytes // KIB,
         storage_share=world.storage_bytes / max(int(world.storage_bytes.sum()), 1),
         app_cpu=seconds(warehouse.app_cpu_hours),
-        level_weight=asks * np.asarray(objective.levels),
+        level_weight=(accepted.T @ levels) * np.asarray(objective.levels),
         weight=weight,
         overload=np.array([objective.overload]),
         threshold=np.zeros(1, np.int64),

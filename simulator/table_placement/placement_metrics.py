@@ -45,7 +45,8 @@ def runs_in(warehouse: Warehouse, copies: np.ndarray | None = None) -> np.ndarra
     jobs = warehouse.jobs
     found = np.zeros((len(jobs), len(warehouse.world)), bool)
     lies = warehouse.tables.copies if copies is None else copies
-    kernels.runs_in(jobs.first, jobs.table, warehouse.offered(jobs), lies, found)
+    sets = jobs.type_sets
+    kernels.runs_in(jobs.first, jobs.table, sets.row, warehouse.offered(sets), lies, found)
     return found
 
 
@@ -61,7 +62,7 @@ def standing_of(warehouse: Warehouse) -> Standing:
     first, some = runs_in(warehouse, at_home), runs_in(warehouse)
     known, high = jobs.training & jobs.recurring, jobs.high & jobs.recurring
     gpus = world.gpus.sum(axis=1)
-    offered = np.abs(warehouse.offered(jobs))
+    offered = np.abs(warehouse.offered(jobs.type_sets))[jobs.type_sets.row]
     region = np.where(first.any(axis=1), first.argmax(axis=1), np.where(some, offered, -1).argmax(axis=1))
     counted = high & (some.any(axis=1) | first.any(axis=1))
     demand = np.bincount(region[counted], jobs.gpu_hours[counted], len(world))

@@ -83,6 +83,15 @@ def refuges(order, home, size, whole, copies, safe, old, old_whole, room, purse,
 
 
 @kernel
+def _lies(first, table, copies, job, region):
+    """Whether a region has all tables of a job."""
+    for use in range(first[job], first[job + 1]):
+        if not copies[table[use], region]:
+            return False
+    return True
+
+
+@kernel
 def _missing(first, table, copies, size, job, region):
     """KiB of a job's tables that do not lie in a region."""
     missing = 0
@@ -93,23 +102,20 @@ def _missing(first, table, copies, size, job, region):
 
 
 @entry
-def runs_in(first, table, offered, copies, regions):
-    """Modify `regions` in place, bool (jobs, regions): where the job finds all its tables and its GPUs."""
-    for job in range(offered.shape[0]):
+def runs_in(first, table, accepts, offered, copies, regions):
+    """Modify `regions` in place, bool (jobs, regions): where the job finds all its tables and its GPUs.
+
+    `accepts`, int64 (jobs,), is the row of each job in `offered`; see `Warehouse`.
+    """
+    for job in range(accepts.shape[0]):
         for region in range(offered.shape[1]):
-            runs = offered[job, region] != 0
-            if runs:
-                for use in range(first[job], first[job + 1]):
-                    if not copies[table[use], region]:
-                        runs = False
-                        break
-            regions[job, region] = runs
+            regions[job, region] = offered[accepts[job], region] != 0 and _lies(first, table, copies, job, region)
 
 
 @kernel
-def _runs_somewhere(first, table, offered, copies, size, job):
-    for region in range(offered.shape[1]):
-        if offered[job, region] != 0 and _missing(first, table, copies, size, job, region) == 0:
+def _runs_somewhere(first, table, offered, copies, job):
+    for region in range(offered.shape[0]):
+        if offered[region] != 0 and _lies(first, table, copies, job, region):
             return True
     return False
 
@@ -128,32 +134,33 @@ def _unpaid(first, table, copies, old, size, job, region):
 def _host(first, table, offered, copies, old, size, room, purse, job):
     """Where a job's tables are brought together: the highest supply of its GPUs; without GPUs, the least to copy."""
     best, most = NOWHERE, 0
-    for region in range(offered.shape[1]):
-        if offered[job, region] == 0:
+    for region in range(offered.shape[0]):
+        if offered[region] == 0:
             continue
         unpaid = _unpaid(first, table, copies, old, size, job, region)
         if unpaid > purse[0] or _missing(first, table, copies, size, job, region) > room[region]:
             continue
-        worth = offered[job, region] if offered[job, region] > 0 else -unpaid
+        worth = offered[region] if offered[region] > 0 else -unpaid
         if best == NOWHERE or worth > most:
             best, most = region, worth
     return best
 
 
 @entry
-def gather(order, first, table, offered, copies, old, size, room, purse):
+def gather(order, first, table, accepts, offered, copies, old, size, room, purse):
     """Modify copies, room and purse in place: bring the tables of each job of `order` together that runs nowhere.
 
-    `offered`: see `Warehouse`. Returns how many jobs still run nowhere.
+    `accepts` and `offered` are as of `runs_in`. Returns how many jobs still run nowhere.
 
     Paper: tetris, Sec. 3.5.
     """
     stranded = 0
     for place in range(order.shape[0]):
         job = order[place]
-        if _runs_somewhere(first, table, offered, copies, size, job):
+        gpus = offered[accepts[job]]
+        if _runs_somewhere(first, table, gpus, copies, job):
             continue
-        region = _host(first, table, offered, copies, old, size, room, purse, job)
+        region = _host(first, table, gpus, copies, old, size, room, purse, job)
         if region == NOWHERE:
             stranded += 1
             continue
@@ -161,6 +168,31 @@ def gather(order, first, table, offered, copies, old, size, room, purse):
             if not copies[table[use], region]:
                 _write(copies, old, room, purse, size, table[use], region)
     return stranded
+
+
+@entry
+def demand_by_type(first, table, accepts, share, part, home, demand):
+    """Modify `demand`, int64 (tables, types), in place: add `part`, int64 (jobs,), of each job at all that it reads.
+
+    `share`, float64 (sets, regions, types), of the set that it accepts, at the table's home.
+    """
+    for job in range(accepts.shape[0]):
+        for use in range(first[job], first[job + 1]):
+            for gpu in range(share.shape[2]):
+                demand[table[use], gpu] += int(part[job] * share[accepts[job], home[table[use]], gpu])
+
+
+@entry
+def readers_by_type(first, table, accepts, accepted, readers):
+    """Modify `readers`, int64 (types, tables), in place: count the jobs that read each table and accept each type.
+
+    `accepted`, bool (sets, types), of the set that each accepts.
+    """
+    for job in range(accepts.shape[0]):
+        for gpu in range(accepted.shape[1]):
+            if accepted[accepts[job], gpu]:
+                for use in range(first[job], first[job + 1]):
+                    readers[gpu, table[use]] += 1
 
 
 @entry

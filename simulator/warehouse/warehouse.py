@@ -79,6 +79,23 @@ class Tables:
 
 
 @dataclass(frozen=True)
+class TypeSets:
+    """The different sets of GPU types that jobs accept: few, however many jobs there are.
+
+    Attributes:
+        bits: int64 (sets,), rising; 0 is the set of who asks for no GPUs.
+        row: int64 (jobs,), which of them each job accepts.
+    """
+
+    bits: np.ndarray
+    row: np.ndarray
+
+    def accepted(self, types: int) -> np.ndarray:
+        """Which of so many types are in each set, bool (sets, types)."""
+        return (self.bits[:, None] >> np.arange(types) & 1).astype(bool)
+
+
+@dataclass(frozen=True)
 class Jobs:
     """Jobs, one row each; demands are those of one day.
 
@@ -127,9 +144,11 @@ class Jobs:
         """The job of each use, int64 (uses,)."""
         return np.repeat(np.arange(len(self)), self.reads)
 
-    def accepting(self, types: int) -> np.ndarray:
-        """Which of so many GPU types each job accepts, bool (jobs, types)."""
-        return (self.accepts[:, None] >> np.arange(types) & 1).astype(bool)
+    @cached_property
+    def type_sets(self) -> TypeSets:
+        """Which sets of GPU types they accept."""
+        bits, row = np.unique(self.accepts, return_inverse=True)
+        return TypeSets(bits, row.ravel().astype(np.int64))
 
     @property
     def high(self) -> np.ndarray:
@@ -178,41 +197,38 @@ class Warehouse:
         copies = plain.copies if copies is None else copies
         return replace(self, tables=replace(self.tables, home=plain.home, copies=copies, whole=whole))
 
-    def offered(self, jobs: Jobs) -> np.ndarray:
-        """GPUs of each region of the types that each job accepts, int64 (jobs, regions); -1 where it asks for none."""
-        gpus = jobs.accepting(len(self.world.gpu_types)).astype(np.int64) @ self.world.gpus.T
-        return np.where(jobs.gpu_type[:, None] == NO_GPU, -1, gpus)
+    @cached_property
+    def known(self) -> Jobs:
+        """The jobs that the slow path knows: those that recur (Sec. 3.1)."""
+        return self.jobs.only(self.jobs.recurring)
+
+    def offered(self, sets: TypeSets) -> np.ndarray:
+        """GPUs of each region of the types of each set, int64 (sets, regions); -1 of the empty set."""
+        gpus = sets.accepted(len(self.world.gpu_types)).astype(np.int64) @ self.world.gpus.T
+        return np.where(sets.bits[:, None] == 0, -1, gpus)
 
 
-@dataclass(frozen=True)
-class TypeShares:
+def type_shares(sets: TypeSets, gpus: np.ndarray) -> np.ndarray:
     """As GPUs of which types jobs count that accept several, of which the paper does not say anything.
 
     A job counts, in a region, as GPUs of each type that it accepts by the share that the region's GPUs of this type
     have of those of all of them; in a region without any, by that of all regions; where there are none, evenly. So if
     each part of a demand is free to go where there is room, it loads the types of a region alike.
 
-    Attributes:
-        row: int64 (jobs,), the row of `share` of each job.
-        share: float64 (sets, regions, types), 0 to 1; of a set of types 1 in sum, of no types 0.
+    Args:
+        sets: of types.
+        gpus: int64 (regions, types), how many there are.
+
+    Returns:
+        float64 (sets, regions, types), 0 to 1; of a set 1 in sum, of the empty one 0.
     """
-
-    row: np.ndarray
-    share: np.ndarray
-
-    @classmethod
-    def of(cls, jobs: Jobs, gpus: np.ndarray) -> TypeShares:
-        """Those of `jobs` where there are so many GPUs, int64 (regions, types)."""
-        sets, row = np.unique(jobs.accepts, return_inverse=True)
-        types = gpus.shape[1]
-        accepted = (sets[:, None] >> np.arange(types) & 1).astype(np.int64)
-        share = np.zeros((len(sets), *gpus.shape))
-        for found, kinds in zip(share, accepted, strict=True):
-            there = gpus * kinds
-            there = np.where(there.any(axis=1, keepdims=True), there, there.sum(axis=0))
-            there = np.where(there.any(axis=1, keepdims=True), there, kinds)
-            found[:] = there / np.maximum(there.sum(axis=1, keepdims=True), 1)
-        return cls(row.ravel().astype(np.int64), share)
+    share = np.zeros((len(sets.bits), *gpus.shape))
+    for found, kinds in zip(share, sets.accepted(gpus.shape[1]).astype(np.int64), strict=True):
+        there = gpus * kinds
+        there = np.where(there.any(axis=1, keepdims=True), there, there.sum(axis=0))
+        there = np.where(there.any(axis=1, keepdims=True), there, kinds)
+        found[:] = there / np.maximum(there.sum(axis=1, keepdims=True), 1)
+    return share
 
 
 def _check_tables(tables: Tables, regions: int) -> None:

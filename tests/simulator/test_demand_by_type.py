@@ -10,7 +10,7 @@ import pytest
 from clustergym.policies.mast.mast import hours_of_a_day
 from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.table_placement.placement import Objective, Placement
-from clustergym.simulator.warehouse.warehouse import TypeShares, Warehouse
+from clustergym.simulator.warehouse.warehouse import Warehouse, type_shares
 from clustergym.simulator.workloads import open_workload
 from clustergym.tests.support import geo_small
 from clustergym.tests.support.geo_random import random_warehouse
@@ -43,11 +43,11 @@ def test_a_job_counts_as_each_type_by_its_share_of_the_regions_gpus(region, hour
 
 
 def test_where_a_region_has_none_the_shares_are_those_of_all_and_where_none_has_any_they_are_even():
-    jobs = choosing_history()
-    found = TypeShares.of(jobs, np.array([[0, 0], [6, 2]]))
-    assert found.share[found.row[0]].tolist() == [[0.75, 0.25], [0.75, 0.25]]
-    assert TypeShares.of(jobs, np.zeros((1, 2), np.int64)).share[found.row[0]].tolist() == [[0.5, 0.5]]
-    assert found.share[found.row[1]].tolist() == [[0.0, 1.0]] * 2 and not found.share[found.row[2]].any()
+    sets = choosing_history().type_sets
+    found = type_shares(sets, np.array([[0, 0], [6, 2]]))[sets.row]
+    assert found[0].tolist() == [[0.75, 0.25], [0.75, 0.25]]
+    assert type_shares(sets, np.zeros((1, 2), np.int64))[sets.row[0]].tolist() == [[0.5, 0.5]]
+    assert found[1].tolist() == [[0.0, 1.0]] * 2 and not found[2].any()
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -57,7 +57,7 @@ def test_the_order_of_types_changes_no_cost(seed):
     warehouse = random_warehouse(seed, types=types, jobs=12, choosing=0.7)
     world, jobs = warehouse.world, warehouse.jobs
     turned = np.where(world.clusters.gpu_type < 0, -1, types - 1 - world.clusters.gpu_type)
-    accepts = jobs.accepting(types)[:, ::-1] @ (1 << np.arange(types))
+    accepts = jobs.type_sets.accepted(types)[jobs.type_sets.row, ::-1] @ (1 << np.arange(types))
     lowest = np.array([(bits & -bits).bit_length() - 1 for bits in accepts.tolist()])
     other = replace(
         warehouse,
