@@ -122,6 +122,14 @@ Network = Annotated[
         "--network", metavar="NAME", help="Network model with parameters, as penalty:table=...; `networks` lists them."
     ),
 ]
+Speeds = Annotated[
+    str | None,
+    typer.Option(
+        "--speeds",
+        metavar="gavel|FILE.csv",
+        help="How fast models are on types of GPUs (model, type, speed), in regions; all alike without it.",
+    ),
+]
 Oversize = Annotated[str, typer.Option("--oversize", metavar="error|drop|cap", help="Jobs larger than the cluster.")]
 
 

@@ -26,7 +26,7 @@ from ..console.terminal import (
     word_or_file,
     written_whole,
 )
-from .options import Format, Json, Network, NoSeed, Quiet, Seed, Topology, whole
+from .options import Format, Json, Network, NoSeed, Quiet, Seed, Speeds, Topology, whole
 
 if TYPE_CHECKING:
     from ...simulator.profiles.fitting import Fitted
@@ -55,6 +55,7 @@ def inspect(
     ] = None,
     topology: Topology = None,
     network: Network = None,
+    speeds: Speeds = None,
     seed: Seed = 0,
     json: Json = False,
     quiet: Quiet = False,
@@ -67,7 +68,7 @@ def inspect(
             expect_writable(picture, "--picture")
         with word_or_file(source):
             jobs = open_workload(source, format=format, seed=seed)
-        load = _offered(jobs, topology, network)
+        load = _offered(jobs, topology, network, speeds)
         from ..inspecting.workload_report import draw, print_report, summary
 
         if picture is not None:
@@ -77,29 +78,45 @@ def inspect(
             return
         print_report(jobs, out())
         if load:
-            share = (
-                "none, as all jobs arrive at once" if load["offered_load"] is None else f"{load['offered_load']:.4g}"
-            )
             where = f"({topology}, {load['network']})"
-            said = f"offered load, {'as jobs run alone' if jobs.ps is None else 'of COMP'}: {share} {where}"
+            said = f"offered load, {'as jobs run alone' if jobs.ps is None else 'of COMP'}: {_shown_load(load)} {where}"
             out().print(said, markup=False, soft_wrap=True, highlight=False)
 
 
-def _offered(jobs: Workload, topology: str | None, network: str | None) -> dict[str, Any]:
-    """The load that the jobs offer to a cluster, and the network on which they do; nothing without a cluster."""
+def _shown_load(load: dict[str, Any]) -> str:
+    least, most = load["offered_load"], load.get("offered_load_slowest", load["offered_load"])
+    if least is None:
+        return "none, as all jobs arrive at once"
+    if least == most:
+        return f"{least:.4g}"
+    return f"{least:.4g} on the fastest types that they accept to {most:.4g} on the slowest"
+
+
+def _offered(jobs: Workload, topology: str | None, network: str | None, speeds: str | None) -> dict[str, Any]:
+    """The load that the jobs offer to a cluster, and the network on which they do; nothing without a cluster.
+
+    With speeds also the load on the slowest types that they accept; the other is that on the fastest.
+    """
     from ...simulator.cluster.topology import Topology as Cluster
     from ...simulator.configuration.network_choice import load_network
     from ...simulator.configuration.offered_load import offered_load
+    from ...simulator.configuration.unit_speeds import UnitSpeeds
 
     if topology is None:
-        if network is not None:
-            raise BadArgument("--network: the load depends on the cluster too; give --topology")
+        for option, value in (("--network", network), ("--speeds", speeds)):
+            if value is not None:
+                raise BadArgument(f"{option}: the load depends on the cluster too; give --topology")
         return {}
     with arguments():
         fidelity = load_network("none" if network is None else network)
     with word_or_file(topology):
         cluster = Cluster.load(topology)
-    return {"offered_load": offered_load(jobs, cluster, fidelity), "network": fidelity.describe()}
+    if speeds is None:
+        return {"offered_load": offered_load(jobs, cluster, fidelity), "network": fidelity.describe()}
+    with word_or_file(speeds):
+        table = UnitSpeeds.load(speeds, cluster)
+    fastest, slowest = (offered_load(jobs, cluster, fidelity, table, slowest=one) for one in (False, True))
+    return {"offered_load": fastest, "offered_load_slowest": slowest, "network": fidelity.describe()}
 
 
 @app.command()

@@ -12,7 +12,7 @@ from ...simulator.configuration.network_choice import on_topology
 from ...simulator.configuration.offered_load import offered_load
 from ...simulator.files.own_code import shown_word
 from ...simulator.rules.rule import Rule
-from .evaluation_setting import Setting, network_of, workload_of
+from .evaluation_setting import Setting, network_of, speeds_of, workload_of
 
 LOADS, MOST_JOBS = 10, 100_000  # workloads whose load is told, and jobs that are drawn for it before it is enough
 
@@ -59,22 +59,34 @@ def describe_network(setting: Setting) -> str:
 
 
 def describe_load(setting: Setting, seeds: Sequence[int]) -> str:
-    """What the workloads offer to the cluster on the network of the setting: the mean over the first few seeds."""
+    """What the workloads offer to the cluster on the network of the setting: the mean over the first few seeds.
+
+    Of jobs that accept several types of GPUs on the fastest, and where that makes a difference on the slowest too.
+    """
     topology, network = Topology.load(setting.topology), network_of(setting)
+    speeds = None if speeds_of(setting) is None else setting.config.unit_speeds(topology)  # type: ignore[attr-defined]
     loads: list[float] = []
+    slowest: list[float] = []
     jobs = at_once = 0
     for seed in seeds[:LOADS] if setting.is_drawn else (0,):
         workload = workload_of(setting, seed)
-        load = offered_load(workload, topology, network)
-        if load is None:
+        load = offered_load(workload, topology, network, speeds)
+        most = load if speeds is None else offered_load(workload, topology, network, speeds, slowest=True)
+        if load is None or most is None:
             return "all jobs are there at once"
         loads.append(load)
+        slowest.append(most)
         jobs, at_once = jobs + len(workload), int((workload.arrival_s == workload.arrival_s[0]).sum())
         if jobs > MOST_JOBS:
             break
     there = f", after {at_once:,} jobs that are there at once" if at_once > 1 else ""
     several = f"; from {min(loads):.3g} to {max(loads):.3g} in the first {len(loads)} workloads" if loads[1:] else ""
-    return f"{sum(loads) / len(loads):.3g} of the {setting.config.unit}{there}, as jobs run alone{several}"
+    types = f" on the fastest types that they accept, {_mean(slowest)} on the slowest" if slowest != loads else ""
+    return f"{_mean(loads)} of the {setting.config.unit}{there}, as jobs run alone{types}{several}"
+
+
+def _mean(loads: Sequence[float]) -> str:
+    return f"{sum(loads) / len(loads):.3g}"
 
 
 def describe_topology(word: Any, unit: str = "GPUs") -> str:

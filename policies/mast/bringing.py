@@ -60,7 +60,7 @@ class _Copies(PlanningPolicy):
             lacking = self._lacking(view, job, region)
             if lacking and all((table, region) in self._coming for table in lacking):
                 expects = True
-                if take_free(view, free, job, region):
+                if take_free(view, free, view.parts(job), region):
                     break
         return expects
 
@@ -75,7 +75,7 @@ class _Copies(PlanningPolicy):
             if size <= self._room[region]:
                 offers.append((self._seconds(view, away, region), region, size, away))
         for _, region, size, away in sorted(offers, key=lambda offer: offer[:2]):
-            if take_free(view, free, job, region):
+            if take_free(view, free, view.parts(job), region):
                 self._room[region] -= size
                 self._coming |= {(table, region) for table in away}
                 return [Replicate(table, region) for table in away]

@@ -6,8 +6,9 @@ least loaded, then the lowest number. If it has no room for them, the next one; 
 that nobody there reads are dropped, then homes of other tables move to
 where the fewest bytes of them are missing, the largest first. So nothing more is asked while copies are on the way.
 
-For a workload that needs fresh data homes move, to where the fewest bytes are missing and there is room; a home stays
-where a workload that waits for GPUs needs it, and one that moves is not asked to move on.
+For a workload that needs fresh data homes move, to where the fewest bytes are missing and there is room; if there is
+nowhere, to the first region that can make room in the same way. A home stays where a workload that waits for GPUs needs
+it, and one that moves is not asked to move on.
 """
 
 from __future__ import annotations
@@ -92,18 +93,30 @@ class _Storage:
         moving = any(view.moving_to(table) is not None or table in self._moved for table in tables)
         if moving or self._settled & set(tables):
             return
-        needs = [
-            (sum(view.missing_bytes(table, region) for table in tables), self._load(job, region), region)
+        needs = sorted(
+            (sum(self._missing(table, region) for table in tables), self._load(job, region), region)
             for region in regions
-        ]
-        for needed, _, region in sorted(needs):
-            away = [table for table in tables if view.home(table) != region]
-            if needed <= self.room[region] and not any(region in view.doomed(table) for table in away):
-                self.decisions += [Move(table, region) for table in away]
-                self.room[region] -= needed
-                self._moved |= dict.fromkeys(away, region)
-                self._settled |= set(tables)
-                return
+        )
+        for makes_room in (False, True):
+            for needed, _, region in needs:
+                away = [table for table in tables if view.home(table) != region]
+                if any(region in view.doomed(table) for table in away):
+                    continue
+                if makes_room and not self._make_room(job, region, needed):
+                    continue
+                if needed <= self.room[region]:
+                    self.decisions += [Move(table, region) for table in away]
+                    self.room[region] -= needed
+                    self._moved |= dict.fromkeys(away, region)
+                    self._settled |= set(tables)
+                    return
+                if makes_room:
+                    return  # there will be, when those that go have moved
+
+    def _missing(self, table: int, region: int) -> int:
+        """Bytes of all of a table that are neither in a region nor on the way to it, after the decisions so far."""
+        whole = (table, region) in self._gone
+        return int(self.view.record["table_size"][table]) if whole else self.view.missing_bytes(table, region)
 
     def _load(self, job: int, region: int) -> float:
         """Units of the types that a job's first part accepts that are not free in a region, over all there."""
@@ -213,7 +226,9 @@ class _Storage:
 
     def _may_move(self, table: int, region: int) -> bool:
         view = self.view
-        return view.home(table) == region and view.moving_to(table) is None and table not in self._moved
+        if view.home(table) != region or table in self._settled:
+            return False
+        return view.moving_to(table) is None and table not in self._moved
 
     def _refuge(self, table: int, region: int, room: np.ndarray) -> tuple[int, int | None]:
         """The other region where the fewest bytes of a table are missing, then that with most room; and these bytes."""

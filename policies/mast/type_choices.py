@@ -26,6 +26,7 @@ class TypeChoices:
         count: (J,), how many choices each has; 0: its types are its `own`.
         first: (J,), its first choice; they follow each other, the fastest first, then by types.
         kind: (V, 4), types of the parts, -1 after the last.
+        speed: float64 (V,), how fast the workload is on these types, over the speed of its duration.
     """
 
     own: np.ndarray
@@ -33,6 +34,7 @@ class TypeChoices:
     count: np.ndarray
     first: np.ndarray
     kind: np.ndarray
+    speed: np.ndarray
 
     @classmethod
     def of(cls, view: ClusterView) -> TypeChoices:
@@ -45,6 +47,7 @@ class TypeChoices:
         jobs, cpu = len(demands), len(demands.gpu_types) - 1
         count, first = np.zeros((2, jobs), np.int64)
         kinds: list[tuple[int, ...]] = [(NO_TYPE,) * MOST_PARTS]
+        speed = [1.0]
         (rows,) = np.nonzero(demands.chooses)
         keys = np.concatenate([demands.accepts[rows], speeds[rows]], axis=1)
         _, example, index = np.unique(keys, axis=0, return_index=True, return_inverse=True)
@@ -56,8 +59,9 @@ class TypeChoices:
             same = rows[index.ravel() == number]
             count[same], first[same] = len(found), len(kinds)
             kinds += [(*own, *[NO_TYPE] * (MOST_PARTS - len(own))) for _, own in found]
+            speed += [-slowness for slowness, _ in found]
         own = np.array(demands.part_type, np.int64)
-        return cls(own, demands.part_units, count, first, np.array(kinds, np.int64))
+        return cls(own, demands.part_units, count, first, np.array(kinds, np.int64), np.array(speed))
 
     def rows(self) -> np.ndarray:
         """For kernels, int64 (J + V, 6): of each workload its types, how many choices it has, and the row of its first.
@@ -80,6 +84,11 @@ class TypeChoices:
         first, count = int(self.first[job]), int(self.count[job])
         ways = self.kind[first : first + count] if count else self.own[job : job + 1]
         return [[kind for kind in way if kind != NO_TYPE] for way in ways.tolist()]
+
+    def speeds(self, job: int) -> list[float]:
+        """How fast a workload is by choice; none where it has no choice."""
+        first = int(self.first[job])
+        return self.speed[first : first + int(self.count[job])].tolist()
 
     def first_types(self, job: int) -> list[int]:
         """The types that the first part may have, the fastest first."""

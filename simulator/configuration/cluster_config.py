@@ -29,7 +29,7 @@ from ..network.simulated import Pace
 from ..rules.semantics import Semantics, events, load_semantics
 from ..sharing.sharing_model import Sharing
 from .network_choice import Contention, load_network, network_for
-from .unit_speeds import UnitSpeeds
+from .unit_speeds import UnitSpeeds, no_types
 
 RUN_TIMES, LEASES, SHARING, REGIONS, OUTAGES = "run times", "leases", "sharing", "regions", "outages"
 EXACT, EVENTS = Estimates(), events()
@@ -259,9 +259,7 @@ class ClusterConfig(SimulatedCluster):
         if self.tariff is not None:
             raise InputError(f"workload {workload!r} asks nothing of regions: there are no prices of them")
         if self.speeds not in ("", "none"):
-            raise InputError(
-                f"workload {workload!r} asks nothing of regions: all its GPUs are as fast; expected no speeds"
-            )
+            raise no_types(workload)
 
     def on_network_for(self, policy: Any) -> Self:
         """The cluster on the network on which a policy is played; see `network_for`."""

@@ -37,6 +37,11 @@ GAVEL_SPEEDS = {
 }
 
 
+def no_types(workload: str) -> InputError:
+    """What is said where speeds are given for a workload, called so, that knows no types."""
+    return InputError(f"workload {workload!r} asks nothing of regions: all its GPUs are as fast; expected no speeds")
+
+
 @dataclass(frozen=True, eq=False)
 class UnitSpeeds:
     """A table of speeds.
@@ -66,9 +71,10 @@ class UnitSpeeds:
             The row of each job, int64 (jobs,), and the rows, float64 (rows, types), no two alike.
 
         Raises:
-            InputError: no job is of a model of the table.
+            InputError: the workload asks nothing of regions, or no job is of a model of the table.
         """
-        assert workload.geo is not None
+        if workload.geo is None:
+            raise no_types(workload.name)
         names = [normalised(name) for name in workload.model_names]
         known = {model for model, _ in self.speed}
         if ANY_MODEL not in known and known.isdisjoint(names):

@@ -125,13 +125,24 @@ class Demands:
     def fastest(self, speed: np.ndarray) -> np.ndarray:
         """How fast each row is on the fastest types that it accepts, float64 (jobs,): as the slowest of its GPUs.
 
-        Machines count only where there are no GPUs. `speed`: float64 (jobs, types).
+        Machines count only where there are no GPUs. `speed`: float64 (jobs, types), > 0.
         """
+        return self._pace(speed, slowest=False)
+
+    def slowest(self, speed: np.ndarray) -> np.ndarray:
+        """The same on the slowest types that it accepts."""
+        return self._pace(speed, slowest=True)
+
+    def _pace(self, speed: np.ndarray, slowest: bool) -> np.ndarray:
         cpu, found = len(self.gpu_types) - 1, np.full(len(self), np.inf)
         for kind, bits in zip(self.part_type.T, self.accepts.T, strict=True):
-            best = np.where(bits[:, None] >> np.arange(cpu + 1) & 1, speed, 0.0).max(axis=1)
+            accepted = bits[:, None] >> np.arange(cpu + 1) & 1 == 1
+            if slowest:
+                own = speed.min(axis=1, where=accepted, initial=np.inf)
+            else:
+                own = speed.max(axis=1, where=accepted, initial=0.0)
             counts = (kind != NO_TYPE) & ((kind != cpu) | (self.asked[:, 0] == 0))
-            found = np.where(counts, np.minimum(found, best), found)
+            found = np.where(counts, np.minimum(found, own), found)
         return found
 
     def type_names(self, job: int) -> list[str]:

@@ -16,6 +16,8 @@ import pytest
 
 from clustergym.experiments.cli import run
 from clustergym.experiments.console import terminal
+from clustergym.experiments.settings.describing import describe_load
+from clustergym.experiments.settings.evaluation_setting import Setting
 
 SMALL = ("--workload", "poisson:jobs=20,backlog=10", "--seeds", "0-1")
 OWN = "job_id,arrival_s,gpus,duration_s"
@@ -312,6 +314,28 @@ def test_inspect_tells_the_load_that_a_workload_offers_to_a_cluster(capsys, tmp_
     assert "offered_load" not in call_json(capsys, "workload", "inspect", path)
     status, _, err = call(capsys, "workload", "inspect", path, "--network", "none")
     assert status == 2 and "give --topology" in err
+
+
+def test_inspect_tells_the_load_on_the_fastest_and_on_the_slowest_types_that_jobs_accept(capsys, tmp_path):
+    """All accept all types, H100 are twice as fast and V100 half as fast: a quarter of the GPU-seconds there."""
+    speeds, word = tmp_path / "speeds.csv", "mast-like:regions=2,gpus=48,jobs=20,any_type=1"
+    speeds.write_text("model,type,speed\n*,H100,2\n*,V100,0.5\n")
+    where = ("workload", "inspect", word, "--topology", "mast:regions=2,gpus=48")
+    alike, facts = call_json(capsys, *where), call_json(capsys, *where, "--speeds", speeds)
+    assert facts["offered_load"] == pytest.approx(alike["offered_load"] / 2)
+    assert facts["offered_load_slowest"] == pytest.approx(alike["offered_load"] * 2)
+    low, high = (f"{facts[key]:.4g}" for key in ("offered_load", "offered_load_slowest"))
+    said = f"as jobs run alone: {low} on the fastest types that they accept to {high} on the slowest (mast"
+    assert said in call(capsys, *where, "--speeds", speeds)[1]
+    assert "slowest" not in call(capsys, *where)[1]
+    status, _, err = call(capsys, "workload", "inspect", word, "--speeds", speeds)
+    assert status == 2 and "--speeds: the load depends on the cluster too" in err
+    status, _, err = call(capsys, *where, "--speeds", tmp_path / "none.csv")
+    assert status == 2 and "gavel, or a csv of speeds" in err
+    setting = Setting.of("Geo", "mast:regions=2,gpus=48", word, speeds=str(speeds))
+    told = describe_load(setting, [0])
+    low, high = (f"{facts[key]:.3g}" for key in ("offered_load", "offered_load_slowest"))
+    assert told == f"{low} of the GPUs, as jobs run alone on the fastest types that they accept, {high} on the slowest"
 
 
 def test_generated_csv_comes_back_the_same(capsys, tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -356,6 +358,73 @@ def test_a_replica_to_which_a_home_has_just_moved_is_not_dropped():
     assert storage._may_go(2, 0)
     storage.serve(0)
     assert storage.decisions == [Move(2, 0)] and not storage._may_go(2, 0)
+
+
+def with_videos_in_the_west():
+    """Of 1,500 GB in the west 50 are free beside `ads` (50) and `logs` (400), at home, and a replica of `videos`."""
+    tables = geo_small.small_tables()
+    tables.copies[4, 1] = True
+    return tables
+
+
+FRESH_WEST = ([(V100, 8)], [0, 2], 0, 0, 0.0)  # `clicks`, 100 GB, have their home in the east, V100 are in the west
+
+
+def test_replicas_go_where_homes_are_to_lie_together():
+    workload = workload_of([FRESH_WEST], fresh=np.ones(1, bool), tables=with_videos_in_the_west())
+    assert on_demand(started(workload).view) == [Drop(4, 1), Move(0, 1)]
+    assert play("mast:slow=none", workload)[1]["jobs_finished"] == 1.0
+
+
+def test_homes_go_where_homes_are_to_lie_together():
+    """`clicks` and `videos` are 1,100 GB, of which 1,050 are free in the west: `logs` move, where most room is."""
+    workload = workload_of([([(V100, 8)], [0, 4], 0, 0, 0.0)], fresh=np.ones(1, bool))
+    simulator = started(workload)
+    assert on_demand(simulator.view) == [Move(3, 0)]
+    simulator.apply(Move(3, 0))
+    assert on_demand(simulator.view) == []  # it is on the way
+    simulator.advance()
+    assert simulator.view.home(3) == 0 and on_demand(simulator.view) == [Move(0, 1), Move(4, 1)]
+    assert play("mast:slow=none", workload)[1]["jobs_finished"] == 1.0
+
+
+def test_a_replica_that_a_workload_waits_beside_stays_where_homes_are_to_lie_together():
+    """Job 1 waits for V100 beside `videos` in the west: `logs`, which nobody reads, move instead."""
+    rows = [FRESH_WEST, ([(V100, 8)], [4], 3, 0, 0.0)]
+    tables, fresh = with_videos_in_the_west(), np.array([True, False])
+    assert on_demand(started(workload_of(rows, fresh=fresh, tables=tables)).view) == [Move(3, 0)]
+
+
+def test_what_has_just_been_dropped_is_missing():
+    """Job 1 finds `videos` in the west until they go for job 0, which leaves 950 GB.
+
+    They and `users` are 1,200 GB: `logs` (400) move.
+    """
+    rows = [FRESH_WEST, ([(V100, 8)], [1, 4], 0, 0, 0.0)]
+    workload = workload_of(rows, fresh=np.ones(2, bool), tables=with_videos_in_the_west())
+    assert on_demand(started(workload).view) == [Drop(4, 1), Move(0, 1), Move(3, 0)]
+    assert play("mast:slow=none", workload)[1]["jobs_finished"] == 2.0
+
+
+def test_a_home_stays_that_a_workload_has_just_been_promised():
+    """Job 0's `clicks` come to its `logs` in the west, of whose 1,050 free GB 950 are left; job 1 asks for `videos`.
+
+    Only `logs` would make room for them, so job 1 waits.
+    """
+    rows = [([(V100, 8)], [0, 3], 0, 0, 0.0), ([(V100, 8)], [2, 4], 0, 0, 0.0)]
+    for fresh in (np.ones(2, bool), np.array([True, False])):
+        workload = workload_of(rows, fresh=fresh)
+        assert on_demand(started(workload).view) == [Move(0, 1)]
+        assert play("mast:slow=none", workload)[1]["jobs_finished"] == 2.0
+
+
+@pytest.mark.parametrize("word", ["mast", "federated", "global", "greedy", "random-start", "bring"])
+def test_workloads_with_fresh_data_all_find_a_home(word):
+    """No replica ever ages, so whoever needs fresh data runs where the homes of its tables come together."""
+    for seed in range(14, 18):
+        workload = geo_small.choosing_workload(seed)
+        fresh = replace(workload.geo, fresh=workload.geo.level < 4)
+        assert play(f"{word}:slow=none", workload.with_geo(fresh), seed)[1]["jobs_finished"] == 40.0
 
 
 def test_copies_are_made_for_who_is_held_too():

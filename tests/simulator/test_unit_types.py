@@ -12,9 +12,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from clustergym.policies import make
 from clustergym.simulator.base.decisions import Migrate, Preempt, Start
 from clustergym.simulator.base.errors import InputError, InvalidDecision
 from clustergym.simulator.configuration.cluster_config import ClusterConfig
+from clustergym.simulator.configuration.offered_load import offered_load
 from clustergym.simulator.configuration.unit_speeds import GAVEL_SPEEDS, UnitSpeeds
 from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.events.initialise import Failures
@@ -205,6 +207,46 @@ def test_bad_speeds_are_one_sentence(tmp_path, text, said):
     with pytest.raises(InputError) as error:
         laid(ONE, tmp_path, text)
     assert said in str(error.value) and "\n" not in str(error.value)
+
+
+def test_the_offered_load_is_by_the_speed_of_types(tmp_path):
+    """112 GPUs; 1,000 s from the first arrival, which starts the clock, to the last; 1,000 s a job at speed 1.
+
+    8 V100 at .5; 16 of either type, at 4 on A100 or .5 on V100; 8 A100 and 8 of either type in two parts, at the pace
+    of the slower.
+    """
+    rows = [
+        ([(A100, 1)], [], 6, 0, 0.0),
+        ([(V100, 8)], [], 6, 0, 0.0),
+        ([(EITHER, 16)], [], 6, 0, 0.0),
+        ([(A100, 8), (EITHER, 8), (CPU, 4)], [], 6, 0, 0.0),
+        ([(CPU, 4)], [], 6, 0, 0.0),  # no GPUs
+    ]
+    geo = geo_small.demands(rows)
+    workload = Workload.from_arrays("rows", [0, 250, 500, 750, 1000], geo.units, np.full(5, 1000.0)).with_geo(geo)
+    topology = geo_small.small_topology()
+    table = UnitSpeeds.load(speeds_in(tmp_path, "*,V100,0.5\n*,A100,4\n*,CPU,3\n"), topology)
+    assert offered_load(workload, topology) == pytest.approx((8 + 16 + 16) / 112)
+    assert offered_load(workload, topology, speeds=table) == pytest.approx((8 / 0.5 + 16 / 4 + 16 / 4) / 112)
+    assert offered_load(workload, topology, speeds=table, slowest=True) == pytest.approx(40 / 0.5 / 112)
+    with pytest.raises(InputError, match="'flat' asks nothing of regions: all its GPUs are as fast"):
+        offered_load(Workload.from_arrays("flat", [0, 1], [1, 1], [1.0, 1.0]), topology, speeds=table)
+
+
+def test_the_load_of_jobs_that_choose_lies_between_the_loads_that_they_realise(tmp_path):
+    """One after the other on an idle cluster all get the fastest type; GPU-seconds held are those of that load."""
+    rows = [([(EITHER, 8)], [], 6, 0, 0.0)] * 4
+    geo, arrival_s = geo_small.demands(rows), np.array([0.0, 2000.0, 4000.0, 6000.0])
+    workload = Workload.from_arrays("rows", arrival_s, geo.units, np.full(4, 1000.0)).with_geo(geo)
+    path, topology = speeds_in(tmp_path, "*,V100,4\n"), geo_small.small_topology()
+    table = UnitSpeeds.load(path, topology)
+    low, high = (offered_load(workload, topology, speeds=table, slowest=one) for one in (False, True))
+    simulator = Simulator(topology, speeds=path)
+    simulator.reset(workload)
+    simulator.run(make("mast:slow=none,scan_s=0").decider(simulator))
+    held = float(type_seconds(simulator.state)["held"].sum())
+    assert held == pytest.approx(4 * 8 * 250.0) and low * 112 * 6000.0 == pytest.approx(3 * 8 * 250.0)
+    assert high == pytest.approx(4.0 * low)
 
 
 def test_speeds_need_a_file_and_regions(tmp_path):
