@@ -61,8 +61,18 @@ def singles(env_id: str, n: int, mode: str, **kwargs: Any) -> SyncVectorEnv:
     return SyncVectorEnv([lambda: gymnasium.make(env_id, **kwargs)] * n, autoreset_mode=MODES[mode])
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize(("n", "observation"), [(1, "dict"), (7, "flat"), (7, "dict"), (16, "flat")])
+FORMS = [(1, "dict"), (7, "flat"), (7, "dict"), (16, "flat")]
+FAST = {(1, "dict", "next-step"), (7, "flat", "same-step"), (7, "dict", "same-step"), (16, "flat", "next-step")}
+
+
+@pytest.mark.parametrize(
+    ("n", "observation", "mode"),
+    [
+        pytest.param(*form, mode, marks=() if (*form, mode) in FAST else pytest.mark.slow)
+        for form in FORMS
+        for mode in MODES
+    ],
+)
 @pytest.mark.parametrize("env_id", SMALL)  # DataPlacement-v0: tests/envs/test_dataplacement_env.py
 def test_a_batch_is_n_single_environments(env_id, n, observation, mode):
     """Some thousand legal random steps for each number of rows and mode, episodes ending on the way."""
