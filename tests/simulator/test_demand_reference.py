@@ -1,15 +1,20 @@
-"""The slow path's sums against Figure 4 of paper mast in plain Python, on random small warehouses with several types."""
+"""The slow path's sums against Figure 4 of paper mast in plain Python, on small warehouses with several GPU types."""
 
 from __future__ import annotations
 
+import statistics
+from dataclasses import replace
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from clustergym.simulator.cluster.region_hardware import NO_GPU, Clusters, World
 from clustergym.simulator.table_placement.placement import Objective, Placement
+from clustergym.simulator.table_placement.placement_metrics import runs_in, standing_of
 from clustergym.simulator.warehouse.warehouse import NO_APP, Jobs, Tables, Warehouse
-from clustergym.tests.support.demand_reference import FigureFour, moved
+from clustergym.tests.support.demand_reference import HIGH, FigureFour, moved
 from clustergym.tests.support.drawn import calm
 
 KIB = 1024
@@ -43,7 +48,8 @@ def warehouses(draw: st.DrawFn) -> Warehouse:
     tables, count, apps = draw(st.integers(1, 12)), draw(st.integers(1, 15)), draw(st.integers(0, 2))
     regions, types = len(world), len(world.gpu_types)
     few_tables = st.lists(st.integers(0, tables - 1), min_size=1, max_size=3, unique=True)
-    columns: dict[str, list] = {name: [] for name in "training gpu_hours cpu_hours accepts level app recurring".split()}
+    names = ("training", "gpu_hours", "cpu_hours", "accepts", "level", "app", "recurring")
+    columns: dict[str, list] = {name: [] for name in names}
     reads = []
     for _ in range(count):
         training = draw(st.booleans())
@@ -66,10 +72,13 @@ def warehouses(draw: st.DrawFn) -> Warehouse:
         first=np.cumsum([0] + [len(row) for row in reads]),
         table=np.array([table for row in reads for table in row]),
     )
-    sizes = np.array(draw(st.lists(st.integers(1, 20), min_size=tables, max_size=tables))) * KIB
+    sizes = np.array(draw(st.lists(st.integers(1, 10), min_size=tables, max_size=tables))) * 2 * KIB
     home = np.array(draw(st.lists(st.integers(0, regions - 1), min_size=tables, max_size=tables)))
+    lies = draw(st.lists(st.booleans(), min_size=tables * regions, max_size=tables * regions))
+    copies = np.array(lies).reshape(tables, regions) | (np.arange(regions) == home[:, None])
     quota = draw(st.lists(st.sampled_from([0.0, 20.0, 60.5, 300.0]), min_size=apps * regions, max_size=apps * regions))
-    return Warehouse(world, Tables.at(sizes, home, regions), jobs, np.array(quota).reshape(apps, regions))
+    stored = replace(Tables.at(sizes, home, regions, draw(st.sampled_from([0.5, 1.0]))), copies=copies)
+    return Warehouse(world, stored, jobs, np.array(quota).reshape(apps, regions))
 
 
 OBJECTIVES = st.builds(
@@ -108,8 +117,45 @@ def test_every_move_changes_the_cost_and_is_allowed_as_figure_4_has_it(warehouse
     placement, figure = Placement(warehouse, objective, known), FigureFour(warehouse, objective, known)
     home = [int(region) for region in warehouse.tables.home]
     compare(placement, figure, home)
+    assert placement.moved_kib == 0
     moves = st.tuples(st.integers(0, len(home) - 1), st.integers(0, len(warehouse.world) - 1))
     for table, target in data.draw(st.lists(moves, max_size=6)):
         placement.move(table, target)
         home[table] = target
     compare(placement, figure, home)
+    lacking = 0.0  # a replica lacks the partitions that jobs do not read
+    for table, (was, now) in enumerate(zip(warehouse.tables.home, home, strict=True)):
+        replica = float(warehouse.tables.read_share[table]) if warehouse.tables.copies[table, now] else 0.0
+        lacking += figure.size[table] / KIB * (1.0 - (1.0 if was == now else replica))
+    assert placement.moved_kib == lacking
+
+
+def share(jobs: list[int], weights: dict[int, float]) -> float:
+    """Percentage of the weights that these have; 0 of nothing."""
+    total = sum(weights.values())
+    return 100.0 * sum(weights[job] for job in jobs if job in weights) / total if total else 0.0
+
+
+@calm(90)
+@given(warehouses())
+def test_a_warehouse_stands_as_its_homes_copies_and_accepted_types_have_it(warehouse):
+    """Candidates are counted for all training jobs, what trains at home and the GPU-hours of those that recur."""
+    figure = FigureFour(warehouse, Objective(), [True] * len(warehouse.jobs))
+    home, copies = [int(region) for region in warehouse.tables.home], warehouse.tables.copies.tolist()
+    at_home = [[region == at for region in figure.regions] for at in home]
+    hosts = [figure.runs_in(reader, copies) for reader in figure.readers]
+    assert [list(np.flatnonzero(row)) for row in runs_in(warehouse)] == hosts
+    standing, known = standing_of(warehouse), FigureFour(warehouse, Objective())
+    training = {job: 1.0 for job, reader in enumerate(figure.readers) if reader.training}
+    recurring = {job: 1.0 for job in training if warehouse.jobs.recurring[job]}
+    high = {job: float(figure.readers[job].gpu_s) for job in recurring if figure.readers[job].level in HIGH}
+    homely = [job for job, reader in enumerate(figure.readers) if figure.runs_in(reader, at_home)]
+    told = (standing.home, standing.waiting, standing.two, standing.four)
+    candidates = (
+        [job for job, of in enumerate(hosts) if low <= len(of) <= most] for low, most in ((0, 0), (2, 5), (4, 5))
+    )
+    assert told == pytest.approx((share(homely, recurring), *(share(jobs, training) for jobs in candidates)))
+    collocated = share([job for job, of in enumerate(hosts) if of], high), share(homely, high)
+    assert (standing.collocated, standing.collocated_at_home) == pytest.approx(collocated)
+    loads = known.loads(home, copies)
+    assert (standing.worst, standing.deviation) == pytest.approx((max(loads), statistics.pstdev(loads)))

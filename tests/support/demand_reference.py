@@ -1,10 +1,10 @@
 """Figure 4 of paper mast in plain Python, summed from the homes of the tables alone: what they cost, what is allowed.
 
-Written from the paper and the documented readings of it, and shares no code with the slow path: nothing is kept up, no
-sum is multiplied out. Readings, as the slow path's docs have them: Expression 1 is a share of all bytes that jobs read;
-Expressions 4 and 5 are "at most"; a GPU type that jobs of a level accept, but of which nobody counts as where it is, has
-a share of 0 in each region's demand; a type, or storage, that no region has is a share of 0 of each region's supply. A
-job that accepts several types counts in a region as GPUs of each by their share there.
+Written from the paper and the documented readings of it, it shares no code with the slow path: nothing is kept up, no
+sum is multiplied out. The readings: Expression 1 is a share of all bytes that jobs read; Expressions 4 and 5 are "at
+most"; a GPU type that jobs of a level accept, with hours or without, but of which nobody counts as where it is, has a
+share of 0 in each region's demand; where no region has a type, or storage, each has a share of 0 in its supply. A job
+that accepts several types counts in a region as GPUs of each by their share there.
 """
 
 from __future__ import annotations
@@ -201,6 +201,34 @@ class FigureFour:
         """Whether they hold after a move, or are broken by no more than before."""
         after = moved(home, table, target)
         return all(now <= before for before, now in zip(self.excesses(home), self.excesses(after), strict=True))
+
+    # how it stands
+
+    def runs_in(self, reader: Reader, copies: Sequence[Sequence[bool]]) -> list[int]:
+        """Regions that have all its tables, copies given by table and region, and GPUs that it accepts."""
+        there = (region for region in self.regions if all(copies[table][region] for table in reader.tables))
+        return [region for region in there if self.finds_gpus(reader, region)]
+
+    def loads(self, home: Sequence[int], copies: Sequence[Sequence[bool]]) -> list[float]:
+        """Demand of high priority over supply by region: where tables have their home, else where replicas let it run.
+
+        There with most GPUs that it accepts, as Sec. 3.5 has it, the first among equals; 0 where there are no GPUs.
+        """
+        demand_s = [0 for _ in self.regions]
+        for reader in self.readers:
+            if reader.training and reader.level in HIGH:
+                region = self.region_of(reader, home)
+                hosts = [region] if region is not None and self.finds_gpus(reader, region) else []
+                for host in sorted(hosts or self.runs_in(reader, copies), key=lambda at: -self.accepted(reader, at))[
+                    :1
+                ]:
+                    demand_s[host] += reader.gpu_s
+        supply_s = [sum(row) * DAY_H * HOUR_S for row in self.gpus]
+        return [demand / supply if supply else 0.0 for demand, supply in zip(demand_s, supply_s, strict=True)]
+
+    def accepted(self, reader: Reader, region: int) -> int:
+        """GPUs of a region that it accepts."""
+        return sum(self.gpus[region][gpu] for gpu in reader.types)
 
 
 def moved(home: Sequence[int], table: int, target: int) -> list[int]:
