@@ -163,6 +163,7 @@ BROKEN = {
     "negative": ({"regions_json": '{"checkpoint_s": -1}'}, "checkpoint_s = -1: expected at least 0"),
     "two easts": ({"regions_json": '{"regions": ["east", "west", "east"]}'}, "regions has 'east' twice"),
     "types": ({"regions_json": '{"gpu_types": ["H100"]}'}, "unknown name in"),
+    "CPU": ({"regions_json": '{"gpu_types": ["A100", "CPU"]}'}, "gpu_types has 'CPU'; expected GPUs"),
     "apps": (
         {"regions_json": '{"regions": ["east", "west"], "app_cpu_hours": [[1]]}'},
         "app_cpu_hours[0] has 1 values; expected one for each of its regions",

@@ -113,6 +113,8 @@ def _whole(path: Path) -> dict[str, Any]:
         names = getattr(spec, key) or []
         if (twice := first_duplicate(names)) is not None:
             raise InputError(f"{what}: {key} has {names[twice[1]]!r} twice; expected each name once")
+    if CPU_TYPE in (spec.gpu_types or []):
+        raise InputError(f"{what}: gpu_types has {CPU_TYPE!r}; expected GPUs; machines without are known")
     for row, hours in enumerate(spec.app_cpu_hours):
         if spec.regions is None or len(hours) != len(spec.regions):
             raise InputError(
