@@ -48,10 +48,14 @@ def fill(s):
     s.filled += jobs
     for i in range(jobs):
         job = s.fill_job[i]
-        rate = s.fill_rate[job]
-        is_held_elsewhere = s.stop_link[job] != s.held_at[job] and rate < s.send_top[job]
-        if rate != s.send_rate[job] or is_held_elsewhere or s.weight_steps > 0:
-            _set_rate(s, job, rate)
+        if s.fill_rate[job] != s.send_rate[job] or s.weight_steps > 0 or _is_held_elsewhere(s, job):
+            _set_rate(s, job, s.fill_rate[job])
+
+
+@kernel
+def _is_held_elsewhere(s, job):
+    """True if a job that waits is held back by another link than before, at the same rate."""
+    return s.stop_link[job] != s.held_at[job] and s.fill_rate[job] < s.send_top[job]
 
 
 @kernel
