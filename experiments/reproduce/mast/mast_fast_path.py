@@ -224,7 +224,9 @@ SLO_WHY = (
     "That they hold a part alone is not why: were level 3 of high priority too, they would hold nearly all of one, and "
     "the rate would be 8 %. What demand means is why: by the demand of a day that the slow path knows (the paper's "
     "word in Sec. 3.3), federated binds all that may go there to the same region, and comes near the published rate, "
-    "but leaves most GPUs idle. The paper does not say which it took, nor the load of its trace and its quotas"
+    "but leaves most GPUs idle. The paper does not say which it took, nor the load of its trace and its quotas. Nor "
+    "does it name data: bound without regard to them workloads wait for copies, and where these take hours federated "
+    "comes half of the way, with the GPUs in use. Such a copy, for who could run elsewhere, takes the whole drawn time"
 )
 
 
