@@ -118,7 +118,7 @@ POLICIES: dict[str, Entry] = {
     ),
     "sjf-bsbf": Entry(
         ".bsbf:sjf_bsbf",
-        "SJF-BSBF (INFOCOM'24): shortest job first; shares GPUs where the pair ends sooner so",
+        "SJF-BSBF (IWQoS'24): shortest job first; shares GPUs where the pair ends sooner so",
         (SHARING,),
     ),
     "pollux": Entry(

@@ -6,6 +6,8 @@ least loaded, then the lowest number. If it has no room for them, the next one; 
 that nobody there reads are dropped, then homes of other tables move to
 where the fewest bytes of them are missing, the largest first. So nothing more is asked while copies are on the way.
 
+A workload that is bound to one region (`Binding`, `bind=any`) gets copies there, or its homes, and nowhere else.
+
 For a workload that needs fresh data homes move, to where the fewest bytes are missing and there is room; if there is
 nowhere, to the first region that can make room in the same way. A home stays where a workload that waits for GPUs needs
 it, and one that moves is not asked to move on.
@@ -13,7 +15,7 @@ it, and one that moves is not asked to move on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -35,9 +37,14 @@ def _pending(view: ClusterView) -> list[int]:
     return sorted([*view.queue.tolist(), *view.held.tolist()])
 
 
-def on_demand(view: ClusterView, jobs: Iterable[int] | None = None) -> list[TableDecision]:
-    """What should be done about tables now, for `jobs`, or for all that are `lacking`; in an order that is possible."""
-    storage = _Storage(view)
+def on_demand(
+    view: ClusterView, jobs: Iterable[int] | None = None, bound: Mapping[int, int] | None = None
+) -> list[TableDecision]:
+    """What should be done about tables now, for `jobs`, or for all that are `lacking`; in an order that is possible.
+
+    `bound`: the one region that a job may go to, of those that have one, whatever their data.
+    """
+    storage = _Storage(view, bound or {})
     for job in lacking(view) if jobs is None else jobs:
         storage.serve(job)
     return storage.decisions
@@ -48,11 +55,13 @@ class _Storage:
     """The regions' storage as the decisions so far leave it.
 
     Attributes:
+        bound: the one region of those jobs that may go to one alone.
         room: bytes that are free, int64 (regions,).
         coming: tables and regions of copies on the way.
     """
 
     view: ClusterView
+    bound: Mapping[int, int] = field(default_factory=dict)
     decisions: list[TableDecision] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -68,9 +77,9 @@ class _Storage:
         up = set(view.up_regions)
         needs: list[tuple[int, float, int, list[int]]] = []
         if view.needs_home(job):
-            self._bring_home(job, sorted(up & set(view.hosts_of(job))))
+            self._bring_home(job, sorted(up & set(self._hosts(job))))
             return
-        for region in view.hosts_of(job):
+        for region in self._hosts(job):
             tables = [table for table in view.tables_of(job).tolist() if not self._is_there(table, region)]
             if region in up and all(set(view.copies(table)) & up for table in tables):
                 missing = sum(self._bytes(table, region) for table in tables)
@@ -86,6 +95,10 @@ class _Storage:
                     if needed <= self.room[region]:
                         self._copy(region, tables)
                     return
+
+    def _hosts(self, job: int) -> Iterable[int]:
+        """The regions that a job may go to and that have its hardware."""
+        return (self.bound[job],) if job in self.bound else self.view.hosts_of(job)
 
     def _bring_home(self, job: int, regions: list[int]) -> None:
         """Move the homes of what a job with fresh data reads together; not those that others need where they are."""
@@ -139,7 +152,11 @@ class _Storage:
     def _settled(self) -> set[int]:
         """Tables whose homes lie as a waiting job that needs fresh data wants them, and so stay until it has begun."""
         view = self.view
-        content = [job for job in _pending(view) if view.needs_home(job) and view.regions_of(job)]
+        content = [
+            job
+            for job in _pending(view)
+            if view.needs_home(job) and not set(self._hosts(job)).isdisjoint(view.regions_of(job))
+        ]
         return {table for job in content for table in view.tables_of(job).tolist()}
 
     def _copy(self, region: int, tables: list[int]) -> None:
@@ -204,11 +221,11 @@ class _Storage:
 
     def _needs(self, job: int, region: int) -> bool:
         """Whether a waiting job has all its tables in a region, or on the way there, and can run nowhere else now."""
-        view = self.view
+        view, hosts = self.view, self._hosts(job)
         tables = view.tables_of(job).tolist()
-        if region not in view.hosts_of(job) or not all(self._is_there(table, region) for table in tables):
+        if region not in hosts or not all(self._is_there(table, region) for table in tables):
             return False
-        others = [other for other in view.regions_of(job) if other != region]
+        others = [other for other in view.regions_of(job) if other != region and other in hosts]
         return not any(self._gone.isdisjoint((table, other) for table in tables) for other in others)
 
     def _is_leaving(self, table: int, region: int) -> bool:

@@ -19,8 +19,9 @@ type is that of the first part. Which demand is not said: `now` is what the work
 finished, `day` what the slow path knows (Expression 2: hours a day of the workloads that recur, at the homes of their
 tables), the same for a whole run. Regions, or clusters, are those that have the tables and could hold the workload. One
 whose tables are nowhere together is bound when they are; one whose region has lost them for good, or is down, is bound
-anew as soon as another one can run it. A cluster's demand is that of the first parts that are bound to it: the others
-go where RMS puts them.
+anew as soon as another one can run it. Sec. 5.6 does not name data, either: with `bind=any` regions, or clusters, are
+all that could hold the workload and its tables; it is bound when it arrives, and waits there for copies of what it
+lacks. A cluster's demand is that of the first parts that are bound to it: the others go where RMS puts them.
 
 With `now` what a workload was bound to depends on who arrived, or had its tables, and finished before it, not on when
 it is asked for.
@@ -76,7 +77,7 @@ if TYPE_CHECKING:
     from ..tetris.tetris import DataPolicy
 
 NOWHERE = -1
-SETTINGS = ("to_cluster", "daily", "_run")  # attributes that are not of a run
+SETTINGS = ("to_cluster", "daily", "blind", "_run")  # attributes that are not of a run
 
 
 class Binding:
@@ -85,31 +86,37 @@ class Binding:
     Args:
         to_cluster: bind the first part to a cluster of the region; the others go where RMS puts them there.
         daily: the demand is that of a day, not of now.
+        blind: bind to any region that could hold the workload and its tables, whether or not these lie there.
 
     Paper: mast, Sec. 4.1 and 5.6.
     """
 
-    def __init__(self, to_cluster: bool, daily: bool = False) -> None:
-        self.to_cluster, self.daily = to_cluster, daily
+    def __init__(self, to_cluster: bool, daily: bool = False, blind: bool = False) -> None:
+        self.to_cluster, self.daily, self.blind = to_cluster, daily, blind
         self._run: Hashable = None
 
-    def bind(self, view: ClusterView, queue: Queue, pending: int) -> None:
-        """Leave in the queue's sets of regions the one that each workload is bound to, if it can run there now."""
+    def bind(self, view: ClusterView, queue: Queue, pending: int) -> dict[int, int]:
+        """Leave in the queue's sets of regions the one that each workload is bound to, if it can run there now.
+
+        Returns the regions of those that are bound.
+        """
         if self._run != view.run:
             self._run = view.run
             self._begin(view)
         jobs = queue.job[:pending]
-        bits = queue.bits[jobs]
+        can_run = queue.bits[jobs]
+        bits = can_run | self._may_go[jobs] & view.record["up_regions"]
         bound = self._region[jobs]
         lost = (bound != NOWHERE) & (bits >> np.maximum(bound, 0) & 1 == 0)
-        free = jobs[(bits != 0) & (lost | (bound == NOWHERE))]
-        since_s = self._since_s(view, free)
-        for place in np.lexsort((free, since_s)).tolist():
-            self._bind(view, int(free[place]), int(queue.bits[free[place]]), float(since_s[place]))
+        free = np.flatnonzero((bits != 0) & (lost | (bound == NOWHERE)))
+        since_s = self._since_s(view, jobs[free])
+        for place in np.lexsort((jobs[free], since_s)).tolist():
+            self._bind(view, int(jobs[free[place]]), int(bits[free[place]]), float(since_s[place]))
         bound = self._region[jobs]
-        queue.bits[jobs] = np.where(bound == NOWHERE, 0, bits & 1 << np.maximum(bound, 0))
+        queue.bits[jobs] = np.where(bound == NOWHERE, 0, can_run & 1 << np.maximum(bound, 0))
         if self.to_cluster:
             queue.only[jobs] = self._cluster[jobs]
+        return {job: region for job, region in zip(jobs.tolist(), bound.tolist(), strict=True) if region != NOWHERE}
 
     def memory(self, simulator: Any) -> dict[str, Any] | None:
         """Where the workloads of the present run are bound; None: nobody was asked yet."""
@@ -140,6 +147,7 @@ class Binding:
         np.add.at(self._supply, (self._cluster_region[known], self._cluster_kind[known]), self._units[known])
         self._demand = np.zeros_like(self._supply)
         self._day = hours_of_a_day(demands, self._supply) if self.daily else None
+        self._may_go = could_hold(view) if self.blind else np.zeros(jobs, np.int64)
         self._asked = np.zeros(clusters)
         self._bound = np.zeros(0, np.int64)  # those that have not finished, as far as was looked
         s = view.record
@@ -166,7 +174,8 @@ class Binding:
     def _since_s(self, view: ClusterView, jobs: np.ndarray) -> np.ndarray:
         """When each could be bound: as it arrived, when its data was there, or now that its region is lost to it."""
         s = view.record
-        return np.where(self._region[jobs] != NOWHERE, view.now_s, s["arrival_s"][jobs] + s["data_wait_s"][jobs])
+        since_s = s["arrival_s"][jobs] + (0.0 if self.blind else s["data_wait_s"][jobs])
+        return np.where(self._region[jobs] != NOWHERE, view.now_s, since_s)
 
     def _bind(self, view: ClusterView, job: int, bits: int, since_s: float) -> None:
         if self._region[job] != NOWHERE:
@@ -213,6 +222,15 @@ def hours_of_a_day(demands: Demands, supply: np.ndarray) -> np.ndarray:
     np.add.at(found[:, :-1], home, jobs.gpu_hours[known, None] * share[jobs.type_sets.row[known], home])
     np.add.at(found[:, -1], home, jobs.cpu_hours[known])
     return found
+
+
+def could_hold(view: ClusterView) -> np.ndarray:
+    """Sets of the regions that have the hardware of each workload and storage for all that it reads, int64 (jobs,)."""
+    demands, jobs = view.demands, len(view.workload)
+    size = np.zeros(jobs, np.int64)
+    np.add.at(size, demands.owner, demands.tables.size_bytes[demands.table])
+    fits = size[:, None] <= view.storage_bytes
+    return view.record["job_hosts"][:jobs] & (fits << np.arange(fits.shape[1])).sum(axis=1)
 
 
 MOST_ROUNDS = 6  # of decisions about tables at one instant
@@ -339,7 +357,8 @@ class Passes(PlanningPolicy):
     def why(self, view: ClusterView, decision: Decision) -> str:
         """The place of a workload in the queue: <priority, credit>; of a table why it is copied."""
         if isinstance(decision, TABLE_DECISIONS):
-            return "a waiting workload finds all its tables in no region"
+            blind = self._binding is not None and self._binding.blind
+            return f"a waiting workload finds all its tables in no region{' that it may go to' if blind else ''}"
         ranking = self._arrays.ranking
         if isinstance(decision, Preempt) and self.ordering.preempts == "any":
             return "makes way for a workload with less time left x GPUs, or of a higher priority"
@@ -398,10 +417,13 @@ class Passes(PlanningPolicy):
         self._lay(view)
         decisions: list[Decision] = []
         lacking = self._open(view)
+        queue, bound = self._arrays.queue, None
+        jobs = queue.job[: self._pending]
+        if self._binding is not None and self._binding.blind:
+            bound = self._binding.bind(view, queue, self._pending)
+            lacking = np.count_nonzero(queue.bits[jobs] == 0)
         if lacking and self._rounds < MOST_ROUNDS:
-            queue, pending = self._arrays.queue, self._pending
-            jobs = queue.job[:pending]
-            decisions += on_demand(view, np.sort(jobs[queue.bits[jobs] == 0]).tolist())
+            decisions += on_demand(view, np.sort(jobs[queue.bits[jobs] == 0]).tolist(), bound)
         self._again = bool(decisions)
         if decisions:
             self._rounds += 1
@@ -456,7 +478,7 @@ class Passes(PlanningPolicy):
 
 
 SCOPES = ("cluster", "region", "global")
-DEMANDS = ("now", "day")
+DEMANDS, BOUND_BY = ("now", "day"), ("data", "any")
 JOINT = 8  # workloads that global allocation places jointly; the paper gives no number
 
 
@@ -468,6 +490,7 @@ def scoped_scheduler(
     scan_s: float = SCAN_S,
     joint: int | None = None,
     demand: str | None = None,
+    bind: str | None = None,
     age_weight: float = 1.0,
     age_cap_s: float = DAY_S,
     fair_weight: float = 1.0,
@@ -483,6 +506,8 @@ def scoped_scheduler(
         scan_s: seconds from one pass over the queue to the next; 0: at every event.
         joint: workloads that global allocation places jointly, 8 unless told; 1: one at a time.
         demand: which demand binds a workload to a region: `now`, unless told, or `day` (`Binding`).
+        bind: to which regions, or clusters, a workload may be bound: `data`, unless told, those that have its tables;
+            `any`: all that could hold it, and its tables follow.
         age_weight, age_cap_s, fair_weight, window_s: of the credit, see `global_scheduler.lay_ranking`.
         cache: whether RMS keeps its negative cache.
 
@@ -501,10 +526,13 @@ def scoped_scheduler(
         raise InputError(f"policy {name}: joint = {joint}: expected none, as allocation={allocation} is not global")
     if demand is not None and queue != "region":
         raise InputError(f"policy {name}: demand = {demand}: expected none, as the queue is not a region's")
+    if bind is not None and queue == "global":
+        raise InputError(f"policy {name}: bind = {bind}: expected none, as a global queue binds nobody early")
     daily = choose(demand or "now", DEMANDS, f"demand of policy {name}") == "day"
+    blind = choose(bind or "data", BOUND_BY, f"bind of policy {name}") == "any"
     fast = Passes(
         name,
-        binding=None if queue == "global" else Binding(queue == "cluster", daily),
+        binding=None if queue == "global" else Binding(queue == "cluster", daily, blind),
         first_fit=allocation == "cluster" and queue != "cluster",
         joint=(joint if joint is not None else JOINT) if allocation == "global" else 1,
         scan_s=scan_s,

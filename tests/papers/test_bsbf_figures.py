@@ -255,6 +255,17 @@ def test_table_2_and_its_misses_are_printed(options):
     assert any("offered load" in note for note in findings.notes)
 
 
+def test_figure_4a_contradicts_table_2_and_both_are_printed(options):
+    """Makespans of 2,129 to 2,398 s leave no job longer than 0.67 h, so all of them are within Figure 4a's 0.75 h."""
+    assert max(makespan for makespan, _ in published.TABLE_2.values()) < 3600.0 * published.FIGURE_4A_H
+    findings = table2(replace(options, orders=2))
+    rows = {row.quantity: row for row in findings.rows}
+    for policy in published.TABLE_2:
+        row = rows[f"{policy}: jobs of at most 0.75 h"]
+        assert row.ok is None and "%" in row.paper and 50.0 < row.ours <= 100.0
+    assert any("contradicts itself" in note for note in findings.notes)
+
+
 def test_the_testbed_gains_are_printed_with_other_interference_too(options):
     findings = physical(replace(options, orders=2))
     assert [row.ok is None for row in findings.rows] == [False, False, *[True] * (2 + 3 * len(OTHER_XI))]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+from types import SimpleNamespace
 
 import pytest
 
+from clustergym.experiments.reproduce.dally import dally_published as published
 from clustergym.experiments.reproduce.dally.dally_network import network, table1
 from clustergym.experiments.reproduce.dally.dally_peer import Grant, identical_prefix, peer
 from clustergym.experiments.reproduce.dally.dally_peer_marks import DIGITS, Marks
+from clustergym.experiments.reproduce.dally.dally_tables import _poisson_rows
 from clustergym.experiments.reproduce.findings import Findings, Options
 from clustergym.experiments.reproduce.reproductions import reproductions
 
@@ -72,6 +75,18 @@ def test_hashes_of_the_logs_say_the_same_to_who_has_a_clone_of_the_authors_repos
     assert counts == [10545.0, 10139.0, 10702.0]
     assert missed(findings) == []
     assert any("70708" in f"{row.ours:.0f}" for row in findings.rows)  # the Poisson set is found too
+
+
+def test_average_jct_below_gandiva_at_8_racks_is_judged_by_table_iii():
+    """1 - 2,831,880 / 17,371,514 = 83.7 %; the text's 23 to 51 % is the batch's range."""
+    assert published.JCT_POISSON_GANDIVA_8_RACKS == pytest.approx(83.70, abs=0.005)  # noqa: SIM300
+    runs = SimpleNamespace(racks=(4, 8), improvement=lambda *_: 99.5, ratio=lambda *_: 1.2)
+    rows = {row.quantity: row for row in _poisson_rows(runs)}
+    assert rows["Poisson: average JCT below gandiva, 8 racks"].ok
+    beside = rows["Poisson: average JCT below gandiva, 8 racks, by the text's range"]
+    assert (beside.ok, beside.paper, beside.ours) == (None, "23 to 51 %", 99.5)
+    assert rows["Poisson: average JCT below gandiva, 4 racks"].ok is False
+    assert len(rows) == 5
 
 
 def test_a_hash_stops_at_the_grant_that_differs():

@@ -37,6 +37,14 @@ def test_replicas_take_the_published_storage(rows):
     assert rows["extra storage for replicas, V2"].ok
 
 
+def test_collocation_is_judged_with_replicas_and_printed_by_homes_beside_it(rows):
+    """MAST, Sec. 3.1: of the regions that a table is replicated to one has to have the GPUs."""
+    told = [row for name, row in rows.items() if name.startswith("high-priority GPU-hours collocated") and row.paper]
+    assert [(row.paper, row.ok is not None) for row in told] == [
+        (paper, judged) for judged in (True, False) for paper in (78.0, 96.0, 18.0)
+    ]
+
+
 def test_the_sweep_has_every_figure_at_every_point_and_says_which_points_have_all(tmp_path):
     options = Options(cache=tmp_path, quick=True, quiet=True, orders=1)
     found = mast_families.families(options)
@@ -44,7 +52,7 @@ def test_the_sweep_has_every_figure_at_every_point_and_says_which_points_have_al
     for row in found.rows[:-1]:
         points.setdefault(row.quantity.split(":")[0], []).append(row)
     assert next(iter(points)) == str(mast_families.USUAL) and len(points) == 5
-    assert all(len(rows) == 8 for rows in points.values())
+    assert all(len(rows) == 9 for rows in points.values())
     whole = [point for point, rows in points.items() if all(row.ok is not False for row in rows)]
     assert found.rows[-1].ours == len(whole)
     assert found.notes[-1] == f"points that have all figures: {'; '.join(whole) or 'none'}"

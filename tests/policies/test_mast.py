@@ -311,6 +311,35 @@ def test_by_the_demand_of_a_day_federated_binds_all_to_one_region():
     assert [time_s for time_s, _ in log][:2] == [0.0, 0.0] and log[2][0] > 0.0
 
 
+@pytest.mark.parametrize("fresh", [False, True])
+@pytest.mark.parametrize(("word", "before"), [("federated", [16]), (CELLS[1], [16, 8])])
+def test_who_is_bound_without_regard_to_data_waits_for_its_tables(word, before, fresh):
+    """`clicks` (100 GB) lies in the east. 16 of its 48 A100 are asked already, by clusters 16 of 32 and 8 of 16.
+
+    By data the reader is bound to the east and starts; without regard to it to the west, which comes before the south:
+    there it waits for a copy, 100 s on an idle link, or for the home if it needs fresh data, and the pass after that.
+    """
+    rows = [*(([(A100, size)], [], 3, 0, 0.0) for size in before), ([(A100, 8)], [0], 3, 0, 0.0)]
+    reader, word = len(before), f"{word}{',' if ':' in word else ':'}slow=none"
+    region = geo_small.small_topology().cluster_region[geo_small.small_topology().gpu_cluster]
+    moved = [Move(0, 1) if fresh else Replicate(0, 1)]
+    for bind, decided, where, start_s in (("data", [], 0, 0.0), ("any", moved, 1, 102.0)):
+        workload = workload_of(rows, quota=np.array([[64, 64]]), fresh=np.full(len(rows), fresh))
+        log, _ = play(f"{word},bind={bind}", workload)
+        assert [decision for _, decision in log if not isinstance(decision, Start)] == decided
+        ((time_s, start),) = [(time_s, one) for time_s, one in log if isinstance(one, Start) and one.job == reader]
+        assert (time_s, int(region[start.gpus[0]])) == (start_s, where)
+
+
+def test_who_is_bound_without_regard_to_data_goes_nowhere_that_cannot_store_its_tables():
+    """`logs` and `videos` are 1.4 TB: the south, which stores 1.2, can never hold them."""
+    rows = [([(A100, 16)], [], 3, 0, 0.0)] * 2 + [([(A100, 8)], [3, 4], 3, 0, 0.0)]
+    log, metrics = play("federated:slow=none,bind=any", workload_of(rows, quota=np.array([[64, 64]])))
+    region = geo_small.small_topology().cluster_region[geo_small.small_topology().gpu_cluster]
+    assert [int(region[one.gpus[0]]) for _, one in log if isinstance(one, Start)] == [0, 1, 0]
+    assert metrics["jobs_finished"] == 3.0
+
+
 def test_federated_waits_in_its_region_while_mast_starts_elsewhere():
     """Bound early to the west, the third waits there for 1,000 s; south has room all the while."""
     rows = [([(A100, 48)], [0], 3, 0, 0.0), ([(A100, 16)], [], 3, 0, 0.0), ([(A100, 16)], [], 3, 0, 0.0)]
@@ -418,13 +447,16 @@ def test_a_home_stays_that_a_workload_has_just_been_promised():
         assert play("mast:slow=none", workload)[1]["jobs_finished"] == 2.0
 
 
-@pytest.mark.parametrize("word", ["mast", "federated", "global", "greedy", "random-start", "bring"])
+@pytest.mark.parametrize(
+    "word", ["mast", "federated", "federated:bind=any", "global", "greedy", "random-start", "bring"]
+)
 def test_workloads_with_fresh_data_all_find_a_home(word):
     """No replica ever ages, so whoever needs fresh data runs where the homes of its tables come together."""
     for seed in range(14, 18):
         workload = geo_small.choosing_workload(seed)
         fresh = replace(workload.geo, fresh=workload.geo.level < 4)
-        assert play(f"{word}:slow=none", workload.with_geo(fresh), seed)[1]["jobs_finished"] == 40.0
+        slow = f"{word}{',' if ':' in word else ':'}slow=none"
+        assert play(slow, workload.with_geo(fresh), seed)[1]["jobs_finished"] == 40.0
 
 
 def test_copies_are_made_for_who_is_held_too():
@@ -525,6 +557,8 @@ def test_who_starts_reads_nothing_for_which_room_was_made_at_the_same_instant(wo
         ("mast:demand=day", "demand"),
         ("scope:queue=cluster,allocation=cluster,demand=now", "demand"),
         ("federated:demand=dya", "did you mean 'day'"),
+        ("mast:bind=any", "bind = any: expected none, as a global queue binds nobody early"),
+        ("federated:bind=all", "unknown bind of policy federated"),
         ("mast:scan_s=-1", "scan_s = -1"),
         ("mast:window_s=0", "window_s"),
         ("mast:age_weight=-1", "age_weight"),

@@ -1,6 +1,6 @@
 """Reference of Harmony: the executor of one group, Eq. 1-4 and Algorithm 1, written to be read, not to be fast.
 
-Source: Lee et al., Harmony: A Scheduling Framework Optimized for Multiple Distributed Machine Learning Jobs, ICDE 2021;
+Source: Lee et al., Harmony: A Scheduling Framework Optimized for Multiple Distributed Machine Learning Jobs, ICDCS'21;
 sections and equations below are the paper's. The compiled kernels and solvers are checked against this file; it shares
 no code with them. It is in its turn checked against cases worked by hand (test_harmony_reference.py).
 

@@ -25,7 +25,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from clustergym.tests.support.paths import ROOT
+from clustergym.tests.support.references import reference
+
 PAGE = ROOT / "docs" / "papers.md"
 ROOMS = ("policies", "simulator", "envs")
 ALGORITHM, SETTING = "Paper", "Setting"
@@ -33,45 +35,25 @@ ALGORITHM, SETTING = "Paper", "Setting"
 
 @dataclass(frozen=True)
 class Source:
-    """A paper: its system's name, where it was published, and the folder that bears its name, if it has one."""
+    """A paper of CITATION.cff: which part of it, or whose words of it, are meant; the folder that bears its name."""
 
-    name: str
-    published: str
+    remark: str = ""
     folder: str = ""
 
 
 PAPERS = {
-    "dally": Source(
-        "Dally", "Sharma et al., Dally: A network-placement sensitive cluster scheduler for deep learning, 2024"
-    ),
-    "sjf-bsbf": Source(
-        "SJF-BSBF",
-        "Luo et al., Scheduling Deep Learning Jobs in Multi-Tenant GPU Clusters via Wise Resource Sharing, 2024",
-        "policies/bsbf",
-    ),
-    "gandiva": Source("Gandiva", "Xiao et al., OSDI'18, as papers dally and sjf-bsbf describe it"),
-    "tiresias": Source("Tiresias", "Gu et al., NSDI'19, as papers dally and sjf-bsbf describe it"),
-    "themis": Source("Themis", "Mahajan et al., NSDI'20, as paper cassini describes it"),
-    "cassini": Source(
-        "CASSINI",
-        "Rajasekaran et al., CASSINI: Network-Aware Job Scheduling in Machine Learning Clusters, NSDI'24",
-        "policies/cassini",
-    ),
-    "crux": Source("Crux", "Cao et al., SIGCOMM'24, as a summary tells it"),
-    "mltcp": Source("MLTCP", "Rajasekaran et al., HotNets'24 (arXiv 2402.09589), by its abstract"),
-    "pollux": Source("Pollux", "Qiao et al., OSDI'21", "policies/pollux"),
-    "harmony": Source(
-        "Harmony",
-        "Lee et al., Harmony: A Scheduling Framework Optimized for Multiple Distributed Machine Learning Jobs, ICDE'21",
-        "policies/harmony",
-    ),
-    "mast": Source(
-        "MAST",
-        "Choudhury et al., MAST: Global Scheduling of ML Training across Geo-Distributed Datacenters at Hyperscale, "
-        "OSDI'24: its fast path (Sec. 4)",
-        "policies/mast",
-    ),
-    "tetris": Source("Tetris", "the slow path of the same paper (Sec. 3)", "policies/tetris"),
+    "dally": Source(),
+    "sjf-bsbf": Source(folder="policies/bsbf"),
+    "gandiva": Source("as papers dally and sjf-bsbf describe it"),
+    "tiresias": Source("as papers dally and sjf-bsbf describe it"),
+    "themis": Source("as paper cassini describes it"),
+    "cassini": Source(folder="policies/cassini"),
+    "crux": Source(),
+    "mltcp": Source(),
+    "pollux": Source(folder="policies/pollux"),
+    "harmony": Source(folder="policies/harmony"),
+    "mast": Source("its fast path (Sec. 4)", "policies/mast"),
+    "tetris": Source("its slow path (Sec. 3)", "policies/tetris"),
 }
 ORDER = ("Algorithm", "Theorem", "Table", "Figure", "Expression", "Eq", "Sec")  # of places on the page
 
@@ -135,12 +117,12 @@ def files(found: Sequence[Tag], paper: str) -> list[str]:
 def page(found: Sequence[Tag], root: Path = ROOT) -> str:
     """The text of docs/papers.md."""
     read = {key: files(found, key) for key in PAPERS}
-    rows = [f"| [{PAPERS[key].name}](#{key}) | {len(of)} | {_code(of)} |" for key, of in read.items()]
+    rows = [f"| [{_name(key)}](#{key}) | {len(of)} | {_code(of)} |" for key, of in read.items()]
     parts = [
         "# Papers",
         "Which function does what of which paper. Made by `python tests/support/paper_page.py --write` from the lines "
-        "`Paper: dally, Algorithm 1.` at the end of docstrings; a test holds the page to them. What the papers leave "
-        "open, and what is read otherwise than printed, stands at the head of these files.",
+        "`Paper: dally, Algorithm 1.` at the end of docstrings and from `CITATION.cff`; a test holds the page to them. "
+        "What the papers leave open, and what is read otherwise than printed, stands at the head of these files.",
         "| paper | files to read against it | |\n| --- | ---: | --- |\n" + "\n".join(rows),
         *(_section(key, found, root) for key in PAPERS),
     ]
@@ -149,7 +131,7 @@ def page(found: Sequence[Tag], root: Path = ROOT) -> str:
 
 def _section(key: str, found: Sequence[Tag], root: Path) -> str:
     source = PAPERS[key]
-    parts = [f"## {source.name} {{ #{key} }}", f"{source.published}."]
+    parts = [f"## {_name(key)} {{ #{key} }}", f"{reference(key).cited(source.remark).rstrip('.')}."]
     own = [tag for tag in found if tag.paper == key]
     algorithm = [tag for tag in own if tag.kind == ALGORITHM]
     if algorithm:
@@ -162,6 +144,10 @@ def _section(key: str, found: Sequence[Tag], root: Path) -> str:
         lines = [f"* `{file}`: {_headline(root / file)}" for file in beside]
         parts.append("Also in its folder, what the paper has no section or equation for:\n\n" + "\n".join(lines))
     return "\n\n".join(parts)
+
+
+def _name(key: str) -> str:
+    return next(name for name in reference(key).names if name.lower() == key)
 
 
 def _table(found: Sequence[Tag]) -> str:
@@ -198,8 +184,8 @@ def main() -> None:
     asked = parser.parse_args()
     found = tags()
     if asked.counts:
-        for key, source in PAPERS.items():
-            print(f"{source.name:9} {len(files(found, key))}  {', '.join(files(found, key))}")
+        for key in PAPERS:
+            print(f"{_name(key):9} {len(files(found, key))}  {', '.join(files(found, key))}")
     elif asked.write:
         PAGE.write_text(page(found))
     else:

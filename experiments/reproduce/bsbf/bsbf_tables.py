@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from ....simulator.workloads.bsbf_jobs import MODELS_BY
+from ..case import Outcome
 from ..case_runs import Runs, Take
 from ..findings import Findings, Options
 from ..rows import Row, order, printed, ratio, table
@@ -231,7 +232,26 @@ def table2(options: Options) -> Findings:
     for what, (other, played) in others.items():
         found = play(f"bsbf-table2, {what}", options, [other], played)
         rows += [printed(f"{one}: average JCT, {what}", found.mean("jct_mean", one, other), "s") for one in played]
-    return Findings(rows, testbed_notes(options), bsbf_plots.of_testbed(options, runs, TESTBED, policies))
+    rows += [
+        printed(
+            f"{policy}: jobs of at most {published.FIGURE_4A_H:g} h", runs.mean(_within, policy, TESTBED), "%", said_
+        )
+        for policy, said_ in published.FIGURE_4A.items()
+    ]
+    notes = [*testbed_notes(options), CONTRADICTION]
+    return Findings(rows, notes, bsbf_plots.of_testbed(options, runs, TESTBED, policies))
+
+
+def _within(outcome: Outcome) -> float:
+    """Jobs whose completion time is at most that of Figure 4a's sentence, %."""
+    return 100.0 * float((outcome["jct_s"] <= 3600.0 * published.FIGURE_4A_H).mean())
+
+
+CONTRADICTION = (
+    "the paper contradicts itself: Figure 4a's sentence has nearly 80 % of SJF-BSBF's jobs, and less than 70 % of the "
+    "others', within 0.75 h, but Table II's makespans are 0.59 to 0.67 h, within which all jobs of all five end. The "
+    "workload is fitted to Table II"
+)
 
 
 def physical(options: Options) -> Findings:

@@ -40,6 +40,7 @@ def fast_case(
     seed: int = 0,
     raised: bool = False,
     quotas: float = 1.0,
+    copies: str = "bandwidth",
 ) -> Case:
     """One run of `fast`.
 
@@ -54,10 +55,20 @@ def fast_case(
         seed: of the workloads.
         raised: level 3 counts as level 2, so that nearly all are of high priority.
         quotas: times what `mast-like` gives every tenant.
+        copies: of tables take what links allow (`bandwidth`), or drawn hours, the urgent first (`published`).
     """
+    order = "urgent" if copies == "published" else "equal"
     size = f"regions={regions},gpus={gpus},cpu_machines={cpus}"
     words = f"mast:{size}", f"mast-like:days={hours / 24.0!r},{size},load={load!r}"
-    setting = Setting.of("clustergym/Geo-v0", *words, "none", horizon_s=hours * HOUR_S, tables_every_s=None)
+    setting = Setting.of(
+        "clustergym/Geo-v0",
+        *words,
+        "none",
+        horizon_s=hours * HOUR_S,
+        tables_every_s=None,
+        copy_time=copies,
+        copy_order=order,
+    )
     given = {"gpus": gpus, "tables": tables, "raised": raised, "quotas": quotas}
     return Case(policy, setting, seed, "mast.mast_case:fast", tuple(given.items()))
 
