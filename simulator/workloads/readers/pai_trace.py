@@ -125,7 +125,8 @@ def _from_tasks(table: Table, odd: Odd) -> Workload:
     jobs.drop(asked == 0, "without a GPU")
     for what, some in (("did not start", np.isnan(start_s)), ("have no end", np.isnan(end_s))):
         jobs.drop(np.bincount(job, weights=some, minlength=len(names)) > 0, f"of which GPU tasks {what}")
-    begin_s, last_begin_s, first_end_s, finish_s = _spans(job, start_s, end_s, len(names))
+    over = ~np.isnan(end_s - start_s)
+    begin_s, last_begin_s, first_end_s, finish_s = _spans(job[over], start_s[over], end_s[over], len(names))
     jobs.drop(finish_s <= begin_s, "that end when they start, or before")
     jobs.drop(first_end_s <= last_begin_s, "whose GPU tasks never ran together")
     return jobs.workload(
