@@ -38,9 +38,10 @@ def summary(workload: Workload) -> dict[str, Any]:
     """A workload in plain numbers (JSON-ready).
 
     Returns:
-        `name`, `jobs`, `span_s` (first to last arrival), `gpu_hours`, `mean_gpus`, `busy_gpus` (GPU-seconds
-        over the time from the first arrival until the last job ends, if each starts as it comes), `offered_gpus` (the
-        offered load in GPUs, see `Workload.offered_load`; None for a batch), `gpus` (list of {"gpus", "jobs", "job_share", "gpu_time_share"}, ascending),
+        `name`, `jobs`, `span_s` (first to last arrival), `gpu_hours`, `mean_gpus`, `busy_gpus` (GPU-seconds over the
+        time from the first arrival to the last end, if each job starts as it comes), `offered_gpus` (the offered load
+        in GPUs, see `Workload.offered_load`; None for a batch), `gpus` (list of {"gpus", "jobs", "job_share",
+        "gpu_time_share"}, ascending),
         `duration_s` and `gap_s` (min, p5 .. p99, max, mean; `gap_s` also `cv`; None for one job), `models`
         (share of jobs by name, falling), `hours` (24 relative arrival rates, 1 = mean; hour 0 is that of time
         0), `users`, `tenants` (how many), `deadlines` and `backlog` (share of jobs); over regions, where GPUs are units

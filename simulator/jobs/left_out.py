@@ -8,7 +8,7 @@ others and the first is told; but many of them say that the file is not what it 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -23,17 +23,23 @@ MOST_ODD, MOST_ODD_SHARE = 10, 0.01  # odd rows that a file may have, whichever 
 class LeftOut:
     """The rows of a file that are left out, and why.
 
+    Args:
+        path: the file.
+        rows: how many the table has that was read from it.
+        odd: whether odd rows are left out, or the first is refused.
+        lost: odd rows of the file that are none of the table: their lines, and what is odd there.
+
     Attributes:
-        gone: bool (rows,), those that are.
+        gone: bool (rows,), those that are left out.
     """
 
-    def __init__(self, path: str, rows: int, odd: Odd) -> None:
+    def __init__(self, path: str, rows: int, odd: Odd, lost: Sequence[tuple[int, str]] = ()) -> None:
         self.path = path
         self.gone = np.zeros(rows, bool)
         self._refuses = odd == "error"
         self._reasons: dict[str, int] = {}
-        self._odd = self._lost = 0
-        self._first: tuple[int, str] | None = None
+        self._odd = self._lost = len(lost)
+        self._first = (lost[0][0], f"line {lost[0][0]}: {lost[0][1]}") if lost else None
 
     def drop(self, rows: np.ndarray, why: str) -> None:
         """Leave out the rows of a mask that are still there; `why` ends "3 jobs ...": "without a GPU"."""
@@ -49,12 +55,9 @@ class LeftOut:
             said: where the first stands and what is odd there, "line 7, column 'gpus': 'x'; expected ...".
         """
         self.gone[rows] = True
-        self._count(len(rows), place, said)
-
-    def lose(self, place: int, said: str) -> None:
-        """Count an odd row of the file that is no row of the table, as `odd` does."""
-        self._lost += 1
-        self._count(1, place, said)
+        self._odd += len(rows)
+        if self._first is None or place < self._first[0]:
+            self._first = place, said
 
     def of_groups(self, group: np.ndarray, groups: int) -> LeftOut:
         """The same of groups of rows, int (rows,): a group goes with any of its rows, all of which are odd."""
@@ -63,11 +66,6 @@ class LeftOut:
         found._lost, found._first = self._lost, self._first
         found._odd = self._lost + int(found.gone.sum())
         return found
-
-    def _count(self, rows: int, place: int, said: str) -> None:
-        self._odd += rows
-        if self._first is None or place < self._first[0]:
-            self._first = place, said
 
     def tell(self) -> np.ndarray:
         """The indices of the rows that stay; says in one warning how many do not, and why.

@@ -109,9 +109,7 @@ def read_csv(
         tell_unread(str(path), names, keep, harmless)
     cells = map(list, zip(*rows, strict=True)) if rows else ([] for _ in chosen)
     columns = dict(zip((names[i] for i in chosen), cells, strict=True))
-    left_out = None if odd is None else LeftOut(str(path), len(rows), odd)
-    for place, said in lost if left_out is not None else ():
-        left_out.lose(place, f"line {place}: {said}")
+    left_out = None if odd is None else LeftOut(str(path), len(rows), odd, lost)
     return Table(str(path), columns, np.asarray(lines, np.int64) + skipped, "line", tuple(names), left_out=left_out)
 
 

@@ -28,8 +28,10 @@ from ...jobs.workload import LARGEST_GANG, Workload
 NAME = "chronus"
 SUMMARY = "Chronus csv with deadlines (times in slots of slot_s seconds)"
 
-_READ = ("job_id", "user", "num_gpu", "submit_time", "iterations", "model_name", "duration", "expect_time_list")
-_READ = (*_READ, "best_effort")
+_READ = (
+    *("job_id", "user", "num_gpu", "submit_time", "iterations"),
+    *("model_name", "duration", "expect_time_list", "best_effort"),
+)
 _HARMLESS = {
     "interval": "the gap to the job before",
     "expect_value_list": "what a deadline is worth; the first is worth most",

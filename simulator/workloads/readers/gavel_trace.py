@@ -178,7 +178,5 @@ def _table(path: str | Path, odd: Odd) -> Table:
     if columns is None:
         raise InputError(f"{path}: no rows; expected at least one job")
     kept = {name: [row[i] for row in rows] for i, name in enumerate(columns) if name != "command"}
-    left_out = LeftOut(str(path), len(rows), odd)
-    for place, said in lost:
-        left_out.lose(place, f"line {place}: {said}")
+    left_out = LeftOut(str(path), len(rows), odd, lost)
     return Table(str(path), kept, np.asarray(lines), "line", columns, left_out=left_out)

@@ -25,8 +25,10 @@ SUMMARY = (
     "Tiresias csv (job_id, num_gpu, submit_time, iterations, model_name, duration, interval), or ElasticFlow (ddl)"
 )
 
-_READ = ("job_id", "num_gpu", "submit_time", "iterations", "iteration", "model_name", "duration", "ddl", "best_effort")
-_READ = (*_READ, "batch_size")
+_READ = (
+    *("job_id", "num_gpu", "submit_time", "iterations", "iteration"),
+    *("model_name", "duration", "ddl", "best_effort", "batch_size"),
+)
 _HARMLESS = {"interval": "the gap to the job before"}
 
 
