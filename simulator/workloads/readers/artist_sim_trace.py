@@ -50,10 +50,14 @@ _FIELDS = {
 }
 _OPTIONAL = {"arrival_time", "submit_time", "user", "batchsize", "model"}
 _SLOWDOWNS = ("cross_slot_slowdown", "cross_machine_slowdown", "cross_rack_slowdown")
-_HARMLESS = dict.fromkeys(
-    (*_SLOWDOWNS, "dataset", "amp", "gpu_util", "gmem", "loss_function_type", "random_seed", "job_group_id"),
-    "its authors' simulator reads them not either, under the schedulers of paper dally",
-)
+_DATE = ("year", "month", "day", "hour", "minute", "dayofweek")
+_HARMLESS = {
+    **dict.fromkeys(_SLOWDOWNS, "not read by the schedulers of paper dally"),
+    **dict.fromkeys(("loss_function_type", "random_seed", "job_group_id"), "not read by the schedulers of paper dally"),
+    **dict.fromkeys(("jobname", "dataset", "amp", "gpu_util", "gmem", "gmem_util", "cpu_num"), "no part of a workload"),
+    **dict.fromkeys(("node_num", "nodelist", "state", "start_time", "end_time", "queue"), "what became of it there"),
+    **dict.fromkeys(_DATE, "submit_time once more"),
+}
 
 
 def recognises(head: Head) -> bool:

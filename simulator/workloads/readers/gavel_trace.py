@@ -138,11 +138,11 @@ def _expect_in_place(table: Table) -> None:
 
 
 def _tell_short(table: Table, models: np.ndarray, duration_s: np.ndarray) -> None:
-    """Say how short the jobs of `_SHORT` are beside those of the other models, where the trace has both."""
+    """Say how short the jobs of `_SHORT` are beside those of all other models, where they are."""
     there = ~table.left_out.gone if table.left_out is not None else np.ones(len(models), bool)
     medians = {str(name): float(np.median(duration_s[there & (models == name)])) for name in np.unique(models[there])}
     short_s = medians.pop(_SHORT, None)
-    if short_s is not None and medians:
+    if short_s is not None and medians and short_s < min(medians.values()):
         share = float((models[there] == _SHORT).mean())
         others = f"{min(medians.values()):,.0f} to {max(medians.values()):,.0f}"
         table.warn(
