@@ -65,52 +65,64 @@ def read_csv(
         InputError: unreadable, no rows or too many, a row of another length than the header, broken quoting, a cell
             above 128 KiB, a line above 4 MiB.
     """
-    text = read_text(path, expected)
-    skipped = 0
-    stream = io.StringIO(text, newline="")
-    while header is None and (position := stream.tell()) >= 0 and (line := stream.readline()):
-        if line.strip() and not line.startswith("#"):
-            stream.seek(position)
-            break
-        skipped += 1
+    stream, skipped = _opened(read_text(path, expected), header is None)
     begin = stream.tell()
     mark = separator_of(stream.readline())
     stream.seek(begin)
     reader = csv.reader(_lines(path, stream, skipped), strict=True, skipinitialspace=True, delimiter=mark)
-    rows: list[tuple[str, ...]] = []
     lines: list[int] = []
-    lost: list[tuple[int, str]] = []
+    rows: list[tuple[str, ...]] = []
+    lost: list[tuple[int, str]] | None = None if odd is None else []
     try:
         names = list(header) if header is not None else [name.strip() for name in next(reader, [])]
         _check_header(path, skipped + 1, names)
         chosen = [i for i, name in enumerate(names) if keep is None or name in keep]
-        for row in reader:
-            if len(row) != len(names):
-                if not row:
-                    continue
-                lost.append((skipped + reader.line_num, f"{len(row)} fields; expected {len(names)}, as in the header"))
-                if odd is None:
-                    raise InputError(f"{path}, line {lost[0][0]}: {lost[0][1]}")
-                continue
+        for line, row in _rows(path, reader, skipped, len(names), lost):
+            if len(rows) == most:
+                raise InputError(f"{path}, line {line}: one row too many; expected at most {most:,}")
             rows.append(tuple([unguarded(row[i]) if is_guarded else row[i] for i in chosen]))
-            lines.append(reader.line_num)
-            if most is not None and len(rows) > most:
-                raise InputError(
-                    f"{path}, line {skipped + reader.line_num}: one row too many; expected at most {most:,}"
-                )
+            lines.append(line)
     except csv.Error as error:
-        raise InputError(
-            f"{path}, line {skipped + reader.line_num}: not readable as csv ({error}); expected fields separated by "
-            f"{SEPARATORS[mark]}"
-        ) from None
-    if not rows and not lost and not may_be_empty:
+        said = f"not readable as csv ({error}); expected fields separated by {SEPARATORS[mark]}"
+        raise InputError(f"{path}, line {skipped + reader.line_num}: {said}") from None
+    if not (rows or lost or may_be_empty):
         raise InputError(f"{path}: a header but no rows; expected at least one job")
     if keep is not None:
         tell_unread(str(path), names, keep, harmless)
     cells = map(list, zip(*rows, strict=True)) if rows else ([] for _ in chosen)
     columns = dict(zip((names[i] for i in chosen), cells, strict=True))
-    left_out = None if odd is None else LeftOut(str(path), len(rows), odd, lost)
-    return Table(str(path), columns, np.asarray(lines, np.int64) + skipped, "line", tuple(names), left_out=left_out)
+    left_out = None if lost is None or odd is None else LeftOut(str(path), len(rows), odd, lost)
+    return Table(str(path), columns, np.asarray(lines, np.int64), "line", tuple(names), left_out=left_out)
+
+
+def _opened(text: str, has_header: bool) -> tuple[io.StringIO, int]:
+    """A file from its header, or else its first row, and how many lines are before it."""
+    stream, skipped, begin = io.StringIO(text, newline=""), 0, 0
+    while has_header and (begin := stream.tell()) >= 0 and (line := stream.readline()):
+        if line.strip() and not line.startswith("#"):
+            break
+        skipped += 1
+    stream.seek(begin)
+    return stream, skipped
+
+
+def _rows(
+    path: str | Path, reader: Any, before: int, width: int, lost: list[tuple[int, str]] | None
+) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a csv and their lines, which the first `before` precede; rows of another length go to `lost`.
+
+    Raises:
+        InputError: a row of another length, where there is no such list.
+    """
+    for row in filter(None, reader):
+        line = before + reader.line_num
+        if len(row) == width:
+            yield line, row
+            continue
+        said = f"{len(row)} fields; expected {width}, as in the header"
+        if lost is None:
+            raise InputError(f"{path}, line {line}: {said}")
+        lost.append((line, said))
 
 
 def separator_of(header: str) -> str:
