@@ -98,7 +98,7 @@ class TimeShiftEnv(PythonStepEnv):
         skip_idle: bool = True,
         **given: Any,
     ) -> None:
-        sharing = {"jobs_per_gpu": None if jobs_per_gpu == 1 else jobs_per_gpu}
+        sharing = {"jobs_per_gpu": None if isinstance(jobs_per_gpu, int) and jobs_per_gpu == 1 else jobs_per_gpu}
         config, manner = self.configured(topology, network, {**sharing, **given})
         interface = TimeShiftInterface(
             scheduler=scheduler,

@@ -38,9 +38,10 @@ def summary(workload: Workload) -> dict[str, Any]:
     """A workload in plain numbers (JSON-ready).
 
     Returns:
-        `name`, `jobs`, `span_s` (first to last arrival), `gpu_hours`, `mean_gpus`, `busy_gpus` (GPU-seconds /
-        span; None for a batch), `offered_gpus` (the offered load in GPUs, see `Workload.offered_load`; None for a
-        batch), `gpus` (list of {"gpus", "jobs", "job_share", "gpu_time_share"}, ascending),
+        `name`, `jobs`, `span_s` (first to last arrival), `gpu_hours`, `mean_gpus`, `busy_gpus` (GPU-seconds over the
+        time from the first arrival to the last end, if each job starts as it comes), `offered_gpus` (the offered load
+        in GPUs, see `Workload.offered_load`; None for a batch), `gpus` (list of {"gpus", "jobs", "job_share",
+        "gpu_time_share"}, ascending),
         `duration_s` and `gap_s` (min, p5 .. p99, max, mean; `gap_s` also `cv`; None for one job), `models`
         (share of jobs by name, falling), `hours` (24 relative arrival rates, 1 = mean; hour 0 is that of time
         0), `users`, `tenants` (how many), `deadlines` and `backlog` (share of jobs); over regions, where GPUs are units
@@ -48,7 +49,8 @@ def summary(workload: Workload) -> dict[str, Any]:
         COMP, also `ps` (see `ps_facts`).
     """
     gpu_s = workload.gpus * workload.duration_s if workload.ps is None else workload.work_s()
-    span_s = float(workload.arrival_s[-1] - workload.arrival_s[0])
+    first_s = float(workload.arrival_s[0])
+    span_s = float(workload.arrival_s[-1]) - first_s
     gaps_s = np.diff(workload.arrival_s)
     sizes, index = np.unique(workload.gpus, return_inverse=True)
     jobs_of = np.bincount(index)
@@ -62,7 +64,7 @@ def summary(workload: Workload) -> dict[str, Any]:
         "span_s": span_s,
         "gpu_hours": float(gpu_s.sum() / _HOUR_S),
         "mean_gpus": float(workload.gpus.mean()),
-        "busy_gpus": float(gpu_s.sum() / span_s) if span_s > 0 else None,
+        "busy_gpus": float(gpu_s.sum() / (workload.arrival_s - first_s + workload.duration_s).max()),
         "offered_gpus": offered_gpus(workload),
         "gpus": [
             {
@@ -135,10 +137,10 @@ def print_report(workload: Workload, console: Console) -> None:
     facts = summary(workload)
     unit = "unit" if "regions" in facts else "machine" if "ps" in facts else "GPU"
     offered = "machines" if "ps" in facts else "GPUs"
-    busy = "" if facts["busy_gpus"] is None else f", {facts['busy_gpus']:,.1f} {unit}s busy on average"
+    busy = f"{facts['busy_gpus']:,.1f} {unit}s busy if each starts as it comes"
     lines = [
         f"{facts['name']}: {facts['jobs']:,} jobs over {duration(facts['span_s'])}, "
-        f"{facts['gpu_hours']:,.0f} {unit}-hours{busy}, {_load(facts['offered_gpus'], offered)}, "
+        f"{facts['gpu_hours']:,.0f} {unit}-hours, {busy}, {_load(facts['offered_gpus'], offered)}, "
         f"{facts['mean_gpus']:.2f} {unit}s a job"
     ]
     extras = [f"{facts[key]:,} {key}" for key in ("users", "tenants") if facts[key]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,14 @@ def seconds(name: str, value: Any) -> float:
     if not given > 0.0:
         raise InputError(f"{name} = {value!r}: expected seconds > 0")
     return given
+
+
+def expect_single(given: Mapping[str, Any]) -> None:
+    """InputError for an option that is given an array or a collection: each has one value."""
+    for name, value in given.items():
+        if isinstance(value, np.ndarray | list | tuple | dict | set):
+            shown = " ".join(repr(value).split())
+            raise InputError(f"{name} = {shown:.80}: expected one value, found a {type(value).__name__}")
 
 
 def check_flag(name: str, value: Any) -> None:

@@ -16,7 +16,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from functools import cache
 from typing import Any, ClassVar, Literal, Self
 
-from ..base.arguments import seconds
+from ..base.arguments import expect_single, seconds
 from ..base.errors import InputError
 from ..base.names import choose, convert, loaded
 from ..cluster.topology import Topology
@@ -313,6 +313,7 @@ def _gathered(kind: Any, before: SimulatedCluster | None, given: Mapping[str, An
     own = {one.name for one in fields(kind)}
     found: dict[str, Any] = {}
     groups: dict[str, dict[str, Any]] = {}
+    expect_single({key: value for key, value in given.items() if key in known})
     for key, value in given.items():
         group = known[key].group if key in known else ""
         if not group and key not in own:

@@ -78,11 +78,9 @@ class Degraded:
             InputError: one sentence with file, line, column, value and what was expected.
         """
         expected = "a csv of time_s, link (or from and to) and scale"
-        table = read_csv(path, may_be_empty=True, is_guarded=True, expected=expected)
+        table = read_csv(path, most=MOST_ROWS, may_be_empty=True, is_guarded=True, expected=expected)
         if not len(table):
             raise InputError(f"{path}: a header but no rows; expected {expected}")
-        if len(table) > MOST_ROWS:
-            raise InputError(f"{path}: {len(table)} rows; expected at most {MOST_ROWS}")
         numbers = table.numbers({"time_s": {"low": 0}, "scale": {"low": 0, "high": 1}})
         if "link" in table:
             link, start, end = table.text("link"), [""] * len(table), [""] * len(table)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.arguments import numbers
+from ..base.arguments import expect_single, numbers
 from ..base.codes import BEST_BENEFIT, FIRST_FIT, FREE, LANES, NOT_SHARED, RUNNING, WAITING, WORD
 from ..base.errors import InputError
 from ..base.tiers import TIERS, UNPLACED
@@ -76,6 +76,7 @@ class Failures:
         return failures if failures.outages or min(getattr(failures, name) for name in MEANS) < math.inf else None
 
     def __post_init__(self) -> None:
+        expect_single(vars(self))
         for name in WORDS:
             if not isinstance(getattr(self, name), str | None):
                 raise InputError(f"{name} = {getattr(self, name)!r}: expected the path of a csv")

@@ -8,7 +8,8 @@ when it begins, and for so many seconds before nobody starts on these machines.
 
 The csv of fault groups has the columns `group`, `what` (all but `group`) and `name`: a row for each member; machines
 and regions may be in several groups. Names of clusters are REGION.CLUSTER, or CLUSTER where no other region has one of
-that name; racks and machines go by their number in the whole topology, from 0.
+that name; racks and machines go by their number in the whole topology, from 0. Either file has at
+most MOST_ROWS rows: a state holds all of them.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from ..jobs.trace_columns import Table, read_csv
 COLUMNS = ("start_s", "duration_s", "what", "name", "notice_s")
 GROUP_COLUMNS = ("group", "what", "name")
 PLACES = ("region", "cluster", "rack", "machine")
+MOST_ROWS = 100_000
 
 
 class FaultGroup(NamedTuple):
@@ -115,8 +117,7 @@ def _read(outages: str, fault_groups: str, topology: Topology, are_random: bool,
     if not outages:
         return _frozen(groups, failing, empty, empty, empty)
     expected = "a csv of outages: start_s, duration_s, what, name, and perhaps notice_s"
-    table = read_csv(outages, keep=COLUMNS, may_be_empty=True, expected=expected)
-    events: list[tuple[float, int, FaultGroup]] = []
+    table = read_csv(outages, keep=COLUMNS, most=MOST_ROWS, may_be_empty=True, expected=expected)
     seconds = table.numbers(
         {
             "start_s": {"low": 0.0},
@@ -124,20 +125,27 @@ def _read(outages: str, fault_groups: str, topology: Topology, are_random: bool,
             **({"notice_s": {"low": 0.0, "blank": np.nan}} if "notice_s" in table else {}),
         }
     )
-    notices = seconds.get("notice_s", np.full(len(table), np.nan))
-    for row, group in enumerate(_members(table, topology, named)):
-        start_s, notice_s = float(seconds["start_s"][row]), float(notices[row])
-        end_s = start_s + float(seconds["duration_s"][row])
-        events += [(start_s, BROKEN if np.isnan(notice_s) else MAINTAINED, group)]
-        events += [(start_s - notice_s, NOTICED, group)] if notice_s > 0.0 else []
-        events += [(end_s, OVER_NOTICED if notice_s > 0.0 else OVER, group)]
-    events.sort()  # whatever the order of the rows
-    number = {group: place for place, group in reversed(list(enumerate(groups)))}
-    for _, _, group in events:
-        if number.setdefault(group, len(groups)) == len(groups):
-            groups.append(group)
-    time_s, kind = np.array([event[0] for event in events]), np.array([event[1] for event in events])
-    return _frozen(groups, failing, time_s, np.array([number[event[2]] for event in events]), kind)
+    start_s, notice_s = seconds["start_s"], seconds.get("notice_s", np.full(len(table), np.nan))
+    end_s, has_notice = start_s + seconds["duration_s"], notice_s > 0.0
+    kinds = np.where(np.isnan(notice_s), BROKEN, MAINTAINED), np.where(has_notice, OVER_NOTICED, OVER)
+    time_s = np.concatenate([start_s, end_s, (start_s - notice_s)[has_notice]])
+    kind = np.concatenate([*kinds, np.full(int(has_notice.sum()), NOTICED)])
+    members = _members(table, topology, named)
+    if not members:
+        table.warn("a header but no rows: there are no outages")
+        return _frozen(groups, failing, empty, empty, empty)
+    distinct = sorted(set({id(member): member for member in members}.values()))
+    place = {member: number for number, member in enumerate(distinct)}
+    place_of = {id(member): place[member] for member in members}
+    row = np.array([place_of[id(member)] for member in members])
+    row = np.concatenate([row, row, row[has_notice]])
+    order = np.lexsort((row, kind, time_s))  # whatever the order of the rows
+    number = {group: one for one, group in reversed(list(enumerate(groups)))}
+    for one in dict.fromkeys(row[order].tolist()):
+        if number.setdefault(distinct[one], len(groups)) == len(groups):
+            groups.append(distinct[one])
+    numbers = np.array([number[member] for member in distinct])
+    return _frozen(groups, failing, time_s[order], numbers[row[order]], kind[order])
 
 
 def _frozen(
@@ -161,14 +169,15 @@ def _groups(word: str, topology: Topology) -> dict[str, FaultGroup]:
         return {name: FaultGroup((), tuple(regions)) for name, regions in members.items()}
     if not word:
         return {}
-    table = read_csv(word, keep=GROUP_COLUMNS, expected="racks, regions, or a csv of fault groups: group, what, name")
+    expected = "racks, regions, or a csv of fault groups: group, what, name"
+    table = read_csv(word, keep=GROUP_COLUMNS, most=MOST_ROWS, expected=expected)
     names = table.text("group")
-    found: dict[str, list[FaultGroup]] = {}
+    found: dict[str, dict[int, FaultGroup]] = {}
     for row, member in enumerate(_members(table, topology, None)):
         if not names[row].strip():
             raise table.error(row, "group", "a name")
-        found.setdefault(names[row], []).append(member)
-    return {name: _joined(members, topology) for name, members in found.items()}
+        found.setdefault(names[row], {})[id(member)] = member
+    return {name: _joined(members.values(), topology) for name, members in found.items()}
 
 
 def _joined(members: Iterable[FaultGroup], topology: Topology) -> FaultGroup:
@@ -180,13 +189,15 @@ def _joined(members: Iterable[FaultGroup], topology: Topology) -> FaultGroup:
 
 
 def _machines_of(topology: Topology, what: str, index: int) -> tuple[int, ...]:
+    if what == "machine":
+        return (index,)
     rack = topology.machine_rack
-    where = {"machine": np.arange(topology.num_machines), "rack": rack, "cluster": topology.rack_cluster[rack]}[what]
+    where = rack if what == "rack" else topology.rack_cluster[rack]
     return tuple(np.flatnonzero(where == index).tolist())
 
 
 def _members(table: Table, topology: Topology, groups: dict[str, FaultGroup] | None) -> list[FaultGroup]:
-    """What each row names; of groups where there may be any."""
+    """What each row names, one object a name; of groups where there may be any."""
     whats, names = table.text("what"), table.text("name")
     allowed = PLACES if groups is None else (*PLACES, "group")
     known: dict[str, dict[str, int]] = {
@@ -196,7 +207,11 @@ def _members(table: Table, topology: Topology, groups: dict[str, FaultGroup] | N
         "machine": {str(machine): machine for machine in range(topology.num_machines)},
     }
     found = []
+    seen: dict[tuple[str, str], FaultGroup] = {}
     for row, (what, name) in enumerate(zip(whats, names, strict=True)):
+        if (what, name) in seen:
+            found.append(seen[what, name])
+            continue
         if what not in allowed:
             raise table.error(row, "what", f"{', '.join(allowed[:-1])} or {allowed[-1]}")
         if what == "group":
@@ -211,6 +226,7 @@ def _members(table: Table, topology: Topology, groups: dict[str, FaultGroup] | N
             found.append(FaultGroup((), (known[what][name],)))
         else:
             found.append(FaultGroup(_machines_of(topology, what, known[what][name]), ()))
+        seen[what, name] = found[-1]
     return found
 
 

@@ -175,7 +175,8 @@ class GroupClusterConfig(SimulatedCluster):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if getattr(self.network, "name", self.network) != NoNetwork.name:
+        name = getattr(self.network, "name", self.network)
+        if not isinstance(name, str) or name != NoNetwork.name:
             raise InputError(
                 f"network = {self.network!r}: expected 'none', for jobs bring the times of their COMM along"
             )

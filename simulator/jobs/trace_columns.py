@@ -1,8 +1,8 @@
 """Table: the columns of a trace file with the place of every row, to name a bad value where it stands.
 
 Readers ask it for whole columns (`number`, `date_s`, `text`); each is converted and checked in one go, and
-only when that fails is the first bad row looked for. All errors are InputError, one sentence: file, place,
-column, value, expectation.
+only when that fails are the bad rows looked for. A bad row is an InputError of one sentence: file, place, column,
+value, expectation; or, in a log of somebody else's, it is left out and counted (left_out.py).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import json
 import re
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +22,14 @@ import numpy as np
 from ..base.errors import InputError
 from ..files.csv_cells import unguarded
 from ..files.regular_files import read_text
-from .workload import LONGEST_S, Workload, WorkloadWarning, clip, first_bad_text, first_duplicate
+from .left_out import LeftOut, Odd, tell_unread
+from .workload import LONGEST_S, RANGES, Workload, WorkloadWarning, bad_texts, bad_values, clip, first_duplicate
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{1,6})?")
 _JSON_KINDS = {dict: "object", str: "string", int: "number", float: "number", bool: "boolean"}
 A_TRACE = "a trace file"
 LONGEST_LINE = 2**22  # characters: a line of commas alone is a list of as many cells, which fill the memory
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _BLANKS = frozenset({"", "nan", "NaN", "None", "null", "NA", "N/A"})
 
 
@@ -36,58 +38,96 @@ def read_csv(
     *,
     header: Sequence[str] | None = None,
     keep: Collection[str] | None = None,
+    harmless: Collection[str] = (),
+    odd: Odd | None = None,
+    most: int | None = None,
     may_be_empty: bool = False,
     is_guarded: bool = False,
     expected: str = A_TRACE,
 ) -> Table:
-    """A comma-separated file as a Table of text, without "#" lines before the header and empty lines.
+    """A file of columns between commas, semicolons or tabs as a Table of text.
+
+    It is without "#" lines before the header, and without empty lines.
 
     Args:
         path: the file.
         header: the column names of a file without a header line.
-        keep: the columns to keep in memory (names that are not there do no harm); default all.
+        keep: the columns that are read (names that are not there do no harm), which a warning tells from others;
+            default all.
+        harmless: columns that are not read, and of which no warning tells.
+        odd: rows that do not fit are left out as odd, or the first is refused when all are known; None: at once.
+        most: how many rows there may be, counted as they are read; None: any.
         may_be_empty: whether a header without rows will do.
         is_guarded: take off the apostrophes that guard text from spreadsheets (csv_cells.py).
         expected: what the file should be, for errors.
 
     Raises:
-        InputError: unreadable, no rows, a row of another length than the header, broken quoting, a cell above
-            128 KiB, a line above 4 MiB.
+        InputError: unreadable, no rows or too many, a row of another length than the header, broken quoting, a cell
+            above 128 KiB, a line above 4 MiB.
     """
-    text = read_text(path, expected)
-    skipped = 0
-    stream = io.StringIO(text, newline="")
-    while header is None and (position := stream.tell()) >= 0 and (line := stream.readline()):
-        if line.strip() and not line.startswith("#"):
-            stream.seek(position)
-            break
-        skipped += 1
-    reader = csv.reader(_lines(path, stream, skipped), strict=True, skipinitialspace=True)
-    rows: list[tuple[str, ...]] = []
+    stream, skipped = _opened(read_text(path, expected), header is None)
+    begin = stream.tell()
+    mark = separator_of(stream.readline())
+    stream.seek(begin)
+    reader = csv.reader(_lines(path, stream, skipped), strict=True, skipinitialspace=True, delimiter=mark)
     lines: list[int] = []
+    rows: list[tuple[str, ...]] = []
+    lost: list[tuple[int, str]] | None = None if odd is None else []
     try:
         names = list(header) if header is not None else [name.strip() for name in next(reader, [])]
         _check_header(path, skipped + 1, names)
         chosen = [i for i, name in enumerate(names) if keep is None or name in keep]
-        for row in reader:
-            if len(row) != len(names):
-                if not row:
-                    continue
-                raise InputError(
-                    f"{path}, line {skipped + reader.line_num}: {len(row)} fields; "
-                    f"expected {len(names)}, as in the header"
-                )
+        for line, row in _rows(path, reader, skipped, len(names), lost):
+            if len(rows) == most:
+                raise InputError(f"{path}, line {line}: one row too many; expected at most {most:,}")
             rows.append(tuple([unguarded(row[i]) if is_guarded else row[i] for i in chosen]))
-            lines.append(reader.line_num)
+            lines.append(line)
     except csv.Error as error:
-        raise InputError(
-            f"{path}, line {skipped + reader.line_num}: not readable as csv ({error}); expected comma-separated fields"
-        ) from None
-    if not rows and not may_be_empty:
+        said = f"not readable as csv ({error}); expected fields separated by {SEPARATORS[mark]}"
+        raise InputError(f"{path}, line {skipped + reader.line_num}: {said}") from None
+    if not (rows or lost or may_be_empty):
         raise InputError(f"{path}: a header but no rows; expected at least one job")
+    if keep is not None:
+        tell_unread(str(path), names, keep, harmless)
     cells = map(list, zip(*rows, strict=True)) if rows else ([] for _ in chosen)
     columns = dict(zip((names[i] for i in chosen), cells, strict=True))
-    return Table(str(path), columns, np.asarray(lines, np.int64) + skipped, "line", tuple(names))
+    left_out = None if lost is None or odd is None else LeftOut(str(path), len(rows), odd, lost)
+    return Table(str(path), columns, np.asarray(lines, np.int64), "line", tuple(names), left_out=left_out)
+
+
+def _opened(text: str, has_header: bool) -> tuple[io.StringIO, int]:
+    """A file from its header, or else its first row, and how many lines are before it."""
+    stream, skipped, begin = io.StringIO(text, newline=""), 0, 0
+    while has_header and (begin := stream.tell()) >= 0 and (line := stream.readline()):
+        if line.strip() and not line.startswith("#"):
+            break
+        skipped += 1
+    stream.seek(begin)
+    return stream, skipped
+
+
+def _rows(
+    path: str | Path, reader: Any, before: int, width: int, lost: list[tuple[int, str]] | None
+) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a csv and their lines, which the first `before` precede; rows of another length go to `lost`.
+
+    Raises:
+        InputError: a row of another length, where there is no such list.
+    """
+    for row in filter(None, reader):
+        line = before + reader.line_num
+        if len(row) == width:
+            yield line, row
+            continue
+        said = f"{len(row)} fields; expected {width}, as in the header"
+        if lost is None:
+            raise InputError(f"{path}, line {line}: {said}")
+        lost.append((line, said))
+
+
+def separator_of(header: str) -> str:
+    """What separates the columns of a file that begins with this line: what it has most of, in doubt commas."""
+    return max(SEPARATORS, key=header.count)
 
 
 def _lines(path: str | Path, stream: io.StringIO, before: int) -> Iterator[str]:
@@ -159,6 +199,7 @@ class Table:
         unit: what `places` counts: "line", "row" or "job".
         header: every column name of the file, also those not kept.
         shown: what the file calls a column, where that differs.
+        left_out: where rows that do not fit are left out, the rows that are; None: they are refused.
     """
 
     path: str
@@ -167,6 +208,7 @@ class Table:
     unit: str
     header: tuple[str, ...] = ()
     shown: Mapping[str, str] = field(default_factory=dict)
+    left_out: LeftOut | None = None
 
     def __len__(self) -> int:
         return len(self.places)
@@ -176,12 +218,37 @@ class Table:
 
     def error(self, row: int, column: str, expected: str, value: object = None) -> BadCell:
         """The error for one cell; `value` defaults to what the file holds there."""
+        return BadCell(f"{self.path}, {self._said(row, column, expected, value)}", row)
+
+    def _said(self, row: int, column: str, expected: str, value: object = None) -> str:
         held = self.columns[column][row] if value is None else value
         shown = clip(held if isinstance(held, str) else held.item() if isinstance(held, np.generic) else held)
         noun = "field" if self.unit == "job" else "column"
         name = self.shown.get(column, column)
-        place = f"{self.path}, {self.unit} {self.places[row]}"
-        return BadCell(f"{place}, {noun} {name!r}: {shown}; expected {expected}", row)
+        return f"{self.unit} {self.places[row]}, {noun} {name!r}: {shown}; expected {expected}"
+
+    def odd(self, rows: np.ndarray, column: str, expected: str, values: Any = None) -> None:
+        """Leave out the rows of a mask, in whose cell of `column` stands something else than was expected.
+
+        Args:
+            values: what stands there, by row, where it is not what the file holds.
+
+        Raises:
+            BadCell: rows of this table are not left out; the error is that of the first.
+        """
+        found = np.flatnonzero(rows if self.left_out is None else rows & ~self.left_out.gone)
+        if not len(found):
+            return
+        first = int(found[0])
+        value = None if values is None else values[first]
+        if self.left_out is None:
+            raise self.error(first, column, expected, value)
+        self.left_out.odd(found, int(self.places[first]), self._said(first, column, expected, value))
+
+    def drop(self, rows: np.ndarray, why: str) -> None:
+        """Leave out the rows of a mask for a reason that is none of a mistake, "without a GPU"."""
+        assert self.left_out is not None
+        self.left_out.drop(rows, why)
 
     def numbers(self, wanted: Mapping[str, Mapping[str, Any]]) -> dict[str, np.ndarray]:
         """Columns by name, each with the arguments of `number`.
@@ -220,8 +287,11 @@ class Table:
             return [default] * len(self)
         values = self.column(name)
         words = [str(value) for value in values] if isinstance(values, np.ndarray) else values
-        if (bad := first_bad_text(words)) is not None:
-            raise self.error(bad, name, "plain text on one line")
+        if len(bad := bad_texts(words)):
+            self.odd(_mask(bad, len(words)), name, "plain text on one line")
+            words = [*words]
+            for row in bad.tolist():
+                words[row] = ""
         return words
 
     def number(
@@ -237,6 +307,8 @@ class Table:
     ) -> np.ndarray:
         """A column as float64 (int64 with `whole`), all within [low, high] ((low, high] with `above`).
 
+        Where rows are left out, a cell that does not fit is some number that does.
+
         Args:
             default: fills a column that the file lacks (else that is an error).
             blank: stands for empty, nan or None cells, unchecked (else those are errors).
@@ -251,16 +323,29 @@ class Table:
             if empty.any():
                 values = ["0" if gone else str(value) for gone, value in zip(empty, values, strict=True)]
         expected = _range_words(low, above, high, whole)
+        fits = min(max(low, 0.0) + above, high)
         array = _fast_numbers(values, whole)
         if array is None:
-            row = next(i for i, value in enumerate(values) if _fast_numbers([str(value)], whole) is None)
-            raise self.error(row, name, expected)
+            wrong = np.array([_fast_numbers([str(value)], whole) is None for value in values])
+            self.odd(wrong, name, expected)
+            values = [str(int(fits)) if is_wrong else str(value) for is_wrong, value in zip(wrong, values, strict=True)]
+            array = _fast_numbers(values, whole)
+            assert array is not None
         bad = ~((array > low if above else array >= low) & (array <= high)) & ~empty
         if bad.any():
-            raise self.error(int(np.argmax(bad)), name, expected)
+            self.odd(bad, name, expected)
+            array[bad] = fits
         if blank is not None and empty.any():
             array[empty] = blank
         return array
+
+    def iterations(self, *names: str) -> np.ndarray | None:
+        """The column of iterations, under the first of its names that the file has; nan where it says 0: not known."""
+        name = next((name for name in names if name in self.columns), None)
+        if name is None:
+            return None
+        found = self.number(name, low=0)
+        return np.where(found > 0, found, np.nan)
 
     def date_s(self, name: str, *, blanks: bool = False) -> np.ndarray:
         """A column of dates as float64 seconds since 1970; with `blanks`, nan for empty cells."""
@@ -268,25 +353,9 @@ class Table:
         try:
             return dates_to_s(values, blanks)
         except ValueError:
-            for row, value in enumerate(values):
-                try:
-                    dates_to_s([value], blanks)
-                except ValueError:
-                    raise self.error(row, name, "a date YYYY-MM-DD HH:MM:SS") from None
-            raise
-
-    def where(self, keep: np.ndarray, why: str) -> np.ndarray:
-        """The indices of the rows to keep; says in one warning how many are dropped, and why.
-
-        Raises:
-            InputError: none is kept.
-        """
-        kept = np.flatnonzero(keep)
-        if not len(kept):
-            raise InputError(f"{self.path}: all {len(self)} jobs are dropped ({why}); expected at least one GPU job")
-        if len(kept) < len(self):
-            self.warn(f"dropped {len(self) - len(kept)} of {len(self)} jobs ({why})")
-        return kept
+            wrong = np.array([not _is_date(value, blanks) for value in values])
+            self.odd(wrong, name, "a date YYYY-MM-DD HH:MM:SS")
+            return dates_to_s(["" if is_wrong else value for is_wrong, value in zip(wrong, values, strict=True)], True)
 
     def workload(
         self,
@@ -295,40 +364,64 @@ class Table:
         arrival_s: np.ndarray,
         gpus: np.ndarray,
         duration_s: np.ndarray,
-        kept: np.ndarray | None = None,
         from_start: bool = False,
+        asked_gpus: np.ndarray | None = None,
+        order: np.ndarray | None = None,
+        iterations: np.ndarray | None = None,
         **optional: Any,
     ) -> Workload:
-        """The Workload of the rows `kept` (default all).
+        """The Workload of the rows that are not left out.
 
         Args:
             job_id: a column name (ids are then checked and located), or the ids.
-            from_start: subtract the earliest kept arrival (for dates and absolute clocks).
+            from_start: subtract the earliest arrival (for dates and absolute clocks).
+            asked_gpus: the GPUs that jobs ask, float64, where some ask shares of one; `gpus` are whole ones.
+            order: of the rows, indices; default as they are.
+            iterations: nan where they are not known.
             optional: optional columns of the schema, full length.
+
+        Raises:
+            InputError: no row is left, too many are odd, or one is where none may be.
         """
-        kept = np.arange(len(self)) if kept is None else kept
         ids = self.text(job_id) if isinstance(job_id, str) else job_id
-        ids = [ids[i] for i in kept.tolist()]
         if isinstance(job_id, str):
-            self._check_ids(job_id, ids, kept)
-        arrival_s = np.asarray(arrival_s, dtype=np.float64)[kept]
+            self._check_ids(job_id, ids)
+        columns = {"duration_s": duration_s, **optional} | ({} if from_start else {"arrival_s": arrival_s})
+        for name, bad, expected in bad_values({key: values for key, values in columns.items() if key in RANGES}):
+            self.odd(bad, name, expected, columns[name])
+        kept = np.arange(len(self)) if self.left_out is None else self.left_out.tell()
+        kept = kept if order is None else order[np.isin(order, kept)]
+        arrival_s, gpus, duration_s = np.asarray(arrival_s, np.float64)[kept], gpus[kept], duration_s[kept]
         if from_start:
             arrival_s = arrival_s - arrival_s.min()
+        if asked_gpus is not None and self.left_out is not None:
+            self.left_out.tell_shares(asked_gpus[kept], gpus, duration_s)
         rest = {key: _pick(values, kept) for key, values in optional.items() if values is not None}
+        unknown = np.isnan(iterations[kept]) if iterations is not None else np.ones(len(kept), bool)
+        if not unknown.all():
+            assert iterations is not None
+            rest["iterations"] = np.where(unknown, duration_s, iterations[kept])
         try:
-            return Workload.from_arrays(
-                Path(self.path).stem, arrival_s, gpus[kept], duration_s[kept], job_id=ids, **rest
-            )
+            named = [ids[row] for row in kept.tolist()]
+            read = Workload.from_arrays(Path(self.path).stem, arrival_s, gpus, duration_s, job_id=named, **rest)
         except InputError as error:
             raise InputError(f"{self.path}: {error}") from None
+        return replace(read, iterations_known=not unknown.any())
 
-    def _check_ids(self, column: str, ids: list[str], kept: np.ndarray) -> None:
-        if "" in ids:
-            raise self.error(int(kept[ids.index("")]), column, "a job id")
-        if (twice := first_duplicate(ids)) is not None:
-            first = self.places[kept[twice[0]]]
-            expected = f"an id of its own ({self.unit} {first} has it too)"
-            raise self.error(int(kept[twice[1]]), column, expected)
+    def _check_ids(self, column: str, ids: Sequence[str]) -> None:
+        there = np.ones(len(ids), bool) if self.left_out is None else ~self.left_out.gone
+        self.odd(np.array([not one for one in ids], bool) & there, column, "a job id")
+        first: dict[str, int] = {}
+        again = [row for row in np.flatnonzero(there).tolist() if ids[row] and first.setdefault(ids[row], row) != row]
+        if again:
+            place = self.places[first[ids[again[0]]]]
+            self.odd(_mask(again, len(ids)), column, f"an id of its own ({self.unit} {place} has it too)")
+
+
+def _mask(rows: Any, length: int) -> np.ndarray:
+    mask = np.zeros(length, bool)
+    mask[rows] = True
+    return mask
 
 
 def _pick(values: Any, kept: np.ndarray) -> Any:
@@ -368,6 +461,14 @@ def _range_words(low: float, above: bool, high: float, whole: bool) -> str:
     if high == np.inf:
         return f"{noun} above {low:g}" if above else f"{noun} of at least {low:g}"
     return f"{noun} above {low:g}, up to {high:g}" if above else f"{noun} from {low:g} to {high:g}"
+
+
+def _is_date(value: str, blanks: bool) -> bool:
+    try:
+        dates_to_s([value], blanks)
+    except ValueError:
+        return False
+    return True
 
 
 def dates_to_s(values: Iterable[str], blanks: bool = False) -> np.ndarray:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..base.errors import InputError
 from ..files.regular_files import read_bytes
-from .trace_columns import A_TRACE
+from .trace_columns import A_TRACE, separator_of
 
 HEAD_BYTES = 1 << 16
 _CONTENT = re.compile(rb"^[ \t]*[^#\s]", re.M)
@@ -22,7 +22,8 @@ class Head:
     Attributes:
         data: the raw bytes.
         text: the same as text, undecodable bytes replaced.
-        columns: the fields of the first line that is neither empty nor a "#" comment, split at commas.
+        columns: the fields of the first line that is neither empty nor a "#" comment, split where it
+            has most to split at: commas, semicolons or tabs.
     """
 
     data: bytes
@@ -57,7 +58,7 @@ def read_head(path: str | Path) -> Head:
     text = data.decode("utf-8-sig", errors="replace")
     first = next((line for line in text.splitlines() if line.strip() and not line.startswith("#")), "")
     try:
-        columns = tuple(name.strip() for name in next(csv.reader([first]), []))
+        columns = tuple(name.strip() for name in next(csv.reader([first], delimiter=separator_of(first)), []))
     except csv.Error:
         columns = ()
     return Head(data, text, columns)

@@ -32,7 +32,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -301,15 +301,20 @@ class Workload:
             )
         if action == "cap" and self.geo is not None:
             raise InputError(f"workload {self.name!r}: jobs of parts cannot be capped; expected --oversize drop")
-        verb = "dropped" if action == "drop" else "capped"
+        left = self.take(~too_big) if action == "drop" else self._capped(cluster_gpus)
+        before, after = (float(one.work_s().sum() / 3600.0) for one in (self, left))
+        lost = "" if after == before else f": {before - after:,.4g} of {before:,.4g} GPU-hours are gone"
         warnings.warn(
-            f"{self.name}: {verb} {count} of {len(self)} jobs that ask more than {cluster_gpus} GPUs",
+            f"{self.name}: {'dropped' if action == 'drop' else 'capped'} {count} of {len(self)} jobs that ask more "
+            f"than {cluster_gpus} GPUs{lost}",
             WorkloadWarning,
             stacklevel=2,
         )
-        if action == "drop":
-            return self.take(~too_big)
-        gpus = np.minimum(self.gpus, cluster_gpus)
+        return left
+
+    def _capped(self, most: int) -> Workload:
+        """The same jobs on at most so many GPUs, for as long."""
+        gpus = np.minimum(self.gpus, most)
         if self.ps is None:
             return replace(self, gpus=gpus)
         iteration_s = self.ps.iteration_s(gpus)
@@ -404,23 +409,19 @@ def _check(name: str, columns: dict[str, np.ndarray], given: Collection[str]) ->
 
     Columns that were not `given` are fine, but for those that are calculated.
     """
-    for column, (low, above, high, expected) in RANGES.items():
-        if column not in given and column not in ("iterations", "iteration_s"):
-            continue
-        values = columns[column]
-        bad = ~((values > low if above else values >= low) & (values <= high))
-        if bad.any():
-            i = int(np.argmax(bad))
-            raise InputError(
-                f"workload {name!r}, job {columns['job_id'][i]!r} (number {i + 1}), "
-                f"{column}: {values[i]} is not {expected}"
-            )
+    numbers = {column: columns[column] for column in RANGES if column in given or column in _CALCULATED}
+    for column, bad, expected in bad_values(numbers):
+        i = int(np.argmax(bad))
+        raise InputError(
+            f"workload {name!r}, job {columns['job_id'][i]!r} (number {i + 1}), "
+            f"{column}: {columns[column][i]} is not {expected}"
+        )
     _check_agreement(name, columns)
     for column in (column for column in TEXT if column in given):
-        if (bad_text := first_bad_text(columns[column])) is not None:
+        if len(found := bad_texts(columns[column])):
             raise InputError(
-                f"workload {name!r}, job number {bad_text + 1}, {column}: "
-                f"{clip(columns[column][bad_text])} holds a control character; expected plain text"
+                f"workload {name!r}, job number {found[0] + 1}, {column}: "
+                f"{clip(columns[column][found[0]])} holds a control character; expected plain text"
             )
     if "job_id" not in given:
         return
@@ -460,6 +461,22 @@ RANGES: dict[str, tuple[float, bool, float, str]] = {
 }
 
 
+_CALCULATED = ("iterations", "iteration_s")  # where they are not given
+
+
+def bad_values(columns: Mapping[str, np.ndarray]) -> Iterator[tuple[str, np.ndarray, str]]:
+    """Of columns by name, those with values that they must not hold: the name, which (bool (n,)), what was expected."""
+    for name, values in columns.items():
+        low, above, high, expected = RANGES[name]
+        bad = ~((values > low if above else values >= low) & (values <= high))
+        if bad.any():
+            yield name, bad, expected
+    if "deadline_s" in columns and "arrival_s" in columns:
+        bad = columns["deadline_s"] < columns["arrival_s"]
+        if bad.any():
+            yield "deadline_s", bad, "a time at or after the job's arrival, as deadlines are absolute"
+
+
 def text_array(values: Any) -> np.ndarray:
     """`values` as a fresh 1-D object array of str."""
     array = np.empty(len(values), dtype=object)
@@ -467,11 +484,11 @@ def text_array(values: Any) -> np.ndarray:
     return array
 
 
-def first_bad_text(values: Sequence[str] | np.ndarray) -> int | None:
-    """Index of the first text with a control character or a lone surrogate, or None."""
+def bad_texts(values: Sequence[str] | np.ndarray) -> np.ndarray:
+    """Indices of the texts with a control character or a lone surrogate, ascending."""
     if not _CONTROL.search("".join(values)):
-        return None
-    return next(i for i, value in enumerate(values) if _CONTROL.search(value))
+        return np.zeros(0, np.int64)
+    return np.flatnonzero([_CONTROL.search(value) is not None for value in values])
 
 
 def first_duplicate(values: Sequence[str] | np.ndarray) -> tuple[int, int] | None:

@@ -292,12 +292,14 @@ def load_layers(path: str) -> tuple[ModelLayers, ...]:
     rows: dict[str, list[tuple[str, list[int]]]] = {}
     spelling: dict[str, str] = {}
     gpus: dict[str, str] = {}
+    line_of: dict[tuple[str, str], int] = {}
     try:
         columns = [name.strip() for name in next(reader, [])]
         if sorted({*columns, MEASURED_ON}) != sorted((*LAYER_COLUMNS, MEASURED_ON)) or len(columns) > len(set(columns)):
             raise InputError(_column_sentence(columns, f"{place}, line {header + 1}"))
         for row in reader:
-            line = f"{place}, line {header + reader.line_num}"
+            number = header + reader.line_num
+            line = f"{place}, line {number}"
             if not row:
                 continue
             if len(row) != len(columns):
@@ -311,7 +313,10 @@ def load_layers(path: str) -> tuple[ModelLayers, ...]:
             gpu = cells.get(MEASURED_ON, "").strip()
             if gpus.setdefault(model, gpu) != gpu:
                 raise InputError(f"{line}, column {MEASURED_ON}: {_shown(gpu)}, an earlier line has {gpus[model]!r}")
-            rows.setdefault(model, []).append((cells["layer"].strip(), _numbers(cells, line)))
+            layer = cells["layer"].strip()
+            if layer and (first := line_of.setdefault((model, layer), number)) != number:
+                raise InputError(f"{line}: layer {_shown(layer)} of model {_shown(model)} is in line {first} too")
+            rows.setdefault(model, []).append((layer, _numbers(cells, line)))
     except csv.Error as error:
         raise InputError(f"{place}, line {header + reader.line_num}: not readable as csv ({error})") from None
     if not rows:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.arguments import expect_single
 from ..base.errors import InputError
 from ..base.names import bind, choose, parse_name
 from ..jobs.job_kinds import Slowdowns, lay_kinds
@@ -57,6 +58,7 @@ class Sharing:
     memory: str = field(default="assumed", metadata=NEEDED)
 
     def __post_init__(self) -> None:
+        expect_single(vars(self))
         most = BERTH_SIZES[-1]
         if isinstance(self.jobs_per_gpu, bool) or self.jobs_per_gpu not in range(1, most + 1):
             raise InputError(f"sharing: jobs_per_gpu = {self.jobs_per_gpu!r}: expected a whole number from 1 to {most}")

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..base.errors import InputError
 from ..base.names import choose
-from ..jobs.workload import LARGEST_GANG, LONGEST_S, Workload, first_bad_text
+from ..jobs.workload import LARGEST_GANG, LONGEST_S, Workload, bad_texts
 from . import trace_statistics
 from .bsbf_jobs import bsbf_table2, bsbf_tables
 from .cassini_jobs import cassini_dynamic, cassini_dynamic_mp, cassini_multigpu, cassini_poisson, cassini_snapshot
@@ -268,7 +268,7 @@ def _mean_gpus(gpus: tuple[int, ...], gpu_shares: tuple[float, ...]) -> float:
 @lru_cache(maxsize=64)
 def _are_sound(gpus: tuple[int, ...], models: tuple[str, ...]) -> bool:
     """Whether a workload with these gang sizes and models needs no check, so that it is drawn in no time."""
-    return max(gpus) <= LARGEST_GANG and first_bad_text(models) is None
+    return max(gpus) <= LARGEST_GANG and not len(bad_texts(models))
 
 
 _OWN: Mapping[str, Callable[..., Workload]] = {

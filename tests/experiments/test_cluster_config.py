@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass, field
 
 import gymnasium
+import numpy as np
 import pytest
 
 from clustergym.envs import registration
@@ -21,6 +22,7 @@ from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.configuration.cluster_config import ClusterConfig
 from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.events.initialise import Failures
+from clustergym.simulator.groups.group_config import GroupClusterConfig
 from clustergym.simulator.sharing.sharing_model import Sharing
 
 DELAY = "clustergym/Delay-v0"
@@ -93,6 +95,25 @@ def test_options_are_told_flat_or_in_their_groups():
     assert flat == grouped and hash(flat) == hash(grouped)
     assert flat.copy_with(mttr_s=60.0).failures == Failures(1000.0, 60.0)
     assert flat.copy_with(mtbf_s=0.0).failures is None
+
+
+@pytest.mark.parametrize("value", [np.array([1.0, 2.0]), np.zeros((2, 1)), np.zeros(0), [1, 2], {}], ids=repr)
+@pytest.mark.parametrize("made", [ClusterConfig.of, GroupClusterConfig.of])
+def test_an_option_that_is_given_an_array_is_refused_in_one_sentence(made, value):
+    """Every option there is, whether it would be heeded or not."""
+    for key in made.__self__.options():
+        with pytest.raises(InputError, match=rf"^{key} = .*: expected one value, found a \w+$"):
+            made("flat", **{key: value})
+
+
+def test_what_is_made_apart_refuses_arrays_too():
+    for make in (Failures, lambda value: Failures(outages=value), Sharing, lambda value: Sharing(memory_gb=value)):
+        with pytest.raises(InputError, match="expected one value, found a ndarray"):
+            make(np.array([1.0, 2.0]))
+    with pytest.raises(InputError, match=r"network = array.*: expected 'none'"):
+        GroupClusterConfig("flat", network=np.array([1.0, 2.0]))
+    with pytest.raises(InputError, match=r"jobs_per_gpu = .*: expected one value"):
+        gymnasium.make("clustergym/TimeShift-v0", jobs_per_gpu=np.array([1, 2]))
 
 
 def test_words_bring_a_setting_back():

@@ -566,6 +566,7 @@ BAD_LAYERS = [
     (f"{HEADER}\nm,a,,1,1,1,0", "column forward_ns: ''"),
     (f"{HEADER}\n ,a,1,1,1,1,0", "column model: '', expected a model's name"),
     (f"{HEADER}\n{ROW}\nM,b,1,1,1,1,0", "line 3, column model: 'M', an earlier line spells it 'm'"),
+    (f"{HEADER}\n{ROW}\nm,b,1,1,1,1,0\nm,a,1,1,1,1,0", "line 4: layer 'a' of model 'm' is in line 2 too"),
     (f"{HEADER}\nm,a,0,9,0,1,0", "the layers of model 'm' compute for 0 ns"),
     (f'{HEADER}\n"m,a,1', "not readable as csv"),
     ("hello\nworld\n", "unknown column 'hello'"),

@@ -81,11 +81,11 @@ def test_rows_and_tables_alone_are_enough(tmp_path: Path) -> None:
     [
         (
             {"tenants_csv": "tenant,gpus,cpu_machines,gpu\nvision,16,,4\n"},
-            "columns 'gpu' are not known and are ignored",
+            "column 'gpu' is not read",
         ),
         ({"tenants_csv": TENANTS + "visoin,4,\n"}, "no job is of tenant 'visoin', whose quota limits nothing"),
-        ({"tables_csv": TABLES.replace("replicas", "replica")}, "columns 'replica' are not known and are ignored"),
-        ({"history_csv": HISTORY.replace("gpu_hours", "gpu_hour")}, "columns 'gpu_hour' are not known and are ignored"),
+        ({"tables_csv": TABLES.replace("replicas", "replica")}, "column 'replica' is not read"),
+        ({"history_csv": HISTORY.replace("gpu_hours", "gpu_hour")}, "column 'gpu_hour' is not read"),
     ],
 )
 def test_what_a_file_beside_it_says_to_no_effect_is_told(tmp_path: Path, changed: dict[str, str], said: str) -> None:
@@ -211,7 +211,7 @@ def test_a_malformed_file_is_one_sentence(case: str, tmp_path: Path) -> None:
 
 def test_columns_without_parts_are_not_taken_for_regions(tmp_path: Path) -> None:
     (tmp_path / "plain.csv").write_text("job_id,arrival_s,gpus,duration_s,level\na,0,1,5,3\n", encoding="utf-8")
-    with pytest.warns(UserWarning, match="columns 'level' are not in the schema"):
+    with pytest.warns(UserWarning, match="column 'level' is not read"):
         assert open_workload(tmp_path / "plain.csv").geo is None
 
 

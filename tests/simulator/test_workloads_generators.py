@@ -427,7 +427,7 @@ def test_summary_counts_by_hand():
     facts = summary(Workload.from_arrays("w", [0, 3600, 7200], [1, 1, 8], [10, 30, 5], model=["a", "a", ""]))
     assert facts["jobs"] == 3
     assert facts["gpu_hours"] == pytest.approx(80 / 3600)
-    assert facts["busy_gpus"] == pytest.approx(80 / 7200)
+    assert facts["busy_gpus"] == pytest.approx(80 / 7205)
     assert [(row["gpus"], row["jobs"], row["gpu_time_share"]) for row in facts["gpus"]] == [
         (1, 2, 0.5),
         (8, 1, 0.5),

@@ -90,7 +90,7 @@ def test_own_schema_keeps_every_bit(tmp_path, ending):
         user=["u"] * n,
         tenant=["nan"] * n,
         priority=rng.integers(-(2**62), 2**62, n),
-        deadline_s=np.where(rng.random(n) < 0.5, np.inf, rng.exponential(1e3, n)),
+        deadline_s=np.where(rng.random(n) < 0.5, np.inf, 1e9 + rng.exponential(1e3, n)),
         estimate_s=np.where(rng.random(n) < 0.5, np.inf, rng.exponential(1e3, n)),
     )
     before.save(tmp_path / f"saved.{ending}")
@@ -236,10 +236,10 @@ def test_philly_csv_subtracts_the_first_date_and_drops_what_never_ran():
 
 
 def test_philly_json_sums_complete_attempts():
-    """application_1: 60 s + 600 s on 3 GPUs; _2 never ran; _3: 30 s, its second attempt has no end."""
+    """application_1: 60 s + 600 s on 3 GPUs; _2 never ran; _3's second attempt has no end; _4: 45 s, after 3 h."""
     workload = quiet(WORKLOADS / "synthetic_philly_cluster_job_log.json")
-    assert columns(workload, "job_id", "gpus") == [["application_1", "application_3"], [3, 1]]
-    assert columns(workload, "duration_s", "arrival_s") == [[660.0, 30.0], [0.0, 7200.0]]
+    assert columns(workload, "job_id", "gpus") == [["application_1", "application_4"], [3, 1]]
+    assert columns(workload, "duration_s", "arrival_s") == [[660.0, 45.0], [0.0, 10800.0]]
 
 
 def test_helios_drops_cpu_jobs():
@@ -253,20 +253,20 @@ def test_helios_slice_is_in_microseconds():
     assert columns(workload, "arrival_s", "gpus") == [[5835.0, 5842.5], [128, 16]]
 
 
-def test_pai_jobs_take_whole_gpus_per_instance():
-    """Half a GPU: 1; 3 instances of 2: 6; none: dropped; 2 instances of 1.5: 4."""
+def test_pai_jobs_take_whole_gpus():
+    """Half a GPU: 1; 3 instances of 2: 6; none: dropped; 2 instances of 1.5: 3."""
     workload = quiet(WORKLOADS / "synthetic_pai_jobs.csv")
     assert columns(workload, "job_id", "gpus", "arrival_s") == [
         ["2", "4", "1"],
-        [6, 4, 1],
+        [6, 3, 1],
         [50.0, 70.0, 100.0],
     ]
 
 
 def test_pai_tasks_are_summed_and_joined_with_the_job_table(tmp_path):
-    """job1: 2 x ceil(.5) + 1 x 2 = 4 GPUs from 1005 to 1510, without its CPU task; job2 has no end."""
+    """job1: 2 x .5 + 1 x 2 = 3 GPUs from 1005 to 1510, without its CPU task; job2 has no end."""
     workload = quiet(WORKLOADS / "synthetic_pai" / "pai_task_table.csv")
-    assert columns(workload, "job_id", "gpus", "duration_s") == [["job3", "job1"], [1, 4], [30.0, 505.0]]
+    assert columns(workload, "job_id", "gpus", "duration_s") == [["job3", "job1"], [1, 3], [30.0, 505.0]]
     assert columns(workload, "arrival_s", "user") == [[890.0, 990.0], ["u3", "u1"]]
     alone = tmp_path / "pai_task_table.csv"
     header = "job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,plan_mem,plan_gpu,gpu_type\n"
@@ -306,6 +306,24 @@ def test_gavel_durations_come_from_v100_rates():
     assert columns(ten, "priority", "arrival_s", "iterations") == [[5, 1], [0.0, 10.0], [4395.0, 14154.0]]
     assert ten.deadline_s[0] == np.inf
     assert ten.deadline_s[1] == pytest.approx(10 + 1.5 * 14154 / 14.1538)
+
+
+def test_gavel_tells_how_short_its_recommendation_jobs_are_and_leaves_models_out(tmp_path):
+    """LM: 28,240 steps at 28.24/s are 1,000 s; Recommendation: 284.151 at 2.84151/s are 100 s, a third of the jobs."""
+    rows = [f"{kind}\tpython3 main.py\t-n\t1\t{steps}\t{number}\t1" for number, (kind, steps) in enumerate(GAVEL)]
+    path = tmp_path / "w.trace"
+    path.write_text("\n".join(rows))
+    with pytest.warns(WorkloadWarning, match=r"jobs \(33%\) run 100 s in the median, .* 1,000 to 2,000 s"):
+        assert open_workload(path).duration_s.tolist() == pytest.approx([1000.0, 100.0, 2000.0])
+    with pytest.warns(WorkloadWarning) as caught:
+        left = open_workload(path, format="gavel:without=Recommendation")
+    assert left.duration_s.tolist() == pytest.approx([1000.0, 2000.0])
+    assert ["dropped 1 of 3 jobs: 1 of Recommendation" in str(one.message) for one in caught] == [True]
+    with pytest.raises(InputError, match="did you mean 'Recommendation'"):
+        open_workload(path, format="gavel:without=Recommendations")
+
+
+GAVEL = (("LM (batch size 80)", 28_240), ("Recommendation (batch size 8192)", 284.151), ("A3C", 14_351.54))
 
 
 def test_tiresias_muri_and_simple():
@@ -348,7 +366,7 @@ def test_take_keeps_the_order_of_arrival():
 def test_the_list_names_every_generator_and_format():
     rows = {row["name"]: row for row in list_workloads()}
     assert {row["kind"] for row in rows.values()} == {"generator", "format"}
-    assert rows["artist-sim"]["parameters"] == "scale=none, caps=off"
+    assert rows["artist-sim"]["parameters"] == "scale=none, caps=off, odd=drop"
     assert all(row["summary"] for row in rows.values())
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -14,9 +13,10 @@ from ...base.errors import InputError
 from ...files import sealed_parquet
 from ...files.regular_files import read_bytes
 from ...jobs import ps_jobs, region_columns
+from ...jobs.left_out import tell_unread
 from ...jobs.trace_columns import A_TRACE, Table, read_csv
 from ...jobs.trace_head import Head
-from ...jobs.workload import COLUMNS, LARGEST_GANG, PARQUET_NAME_KEY, Workload, WorkloadWarning, clip
+from ...jobs.workload import COLUMNS, LARGEST_GANG, PARQUET_NAME_KEY, Workload, clip
 from .ps_reading import has_ps, read_ps
 from .region_reading import read_demands
 
@@ -100,27 +100,20 @@ def _plain(column: Any) -> Any:
 
 def _workload(table: Table, name: str) -> Workload:
     known = (*COLUMNS, *(region_columns.COLUMNS if "parts" in table else ()), *ps_jobs.COLUMNS)
-    ignored = [column for column in table.header if column not in known]
-    if ignored:
-        warnings.warn(
-            f"{table.path}: columns {clip(', '.join(ignored), 200)} are not in the schema and are ignored",
-            WorkloadWarning,
-            stacklevel=2,
-        )
+    tell_unread(table.path, table.header, known)
     ps = read_ps(table) if has_ps(table) else None
     numbers = table.numbers(NUMBERS)
     duration_s, iterations, iteration_s, arrival_s = (
         numbers[name] for name in ("duration_s", "iterations", "iteration_s", "arrival_s")
     )
-    unknown = np.isnan(iterations)
-    iterations = np.where(unknown, duration_s, iterations)
+    spent_s = duration_s / np.where(np.isnan(iterations), duration_s, iterations)
     read = table.workload(
         job_id="job_id",
         arrival_s=arrival_s,
         gpus=numbers["gpus"],
         duration_s=duration_s,
         iterations=iterations,
-        iteration_s=np.where(np.isnan(iteration_s), duration_s / iterations, iteration_s),
+        iteration_s=np.where(np.isnan(iteration_s), spent_s, iteration_s),
         batch_size=numbers["batch_size"],
         priority=numbers["priority"],
         deadline_s=numbers["deadline_s"],
@@ -132,4 +125,4 @@ def _workload(table: Table, name: str) -> Workload:
     order = np.argsort(arrival_s, kind="stable")
     geo = read_demands(table, table.path).take(order) if "parts" in table else None
     ps = None if ps is None else ps.take(order)
-    return replace(read, name=name, geo=geo, ps=ps, iterations_known=not unknown.any())
+    return replace(read, name=name, geo=geo, ps=ps)

@@ -15,6 +15,7 @@ from ...base.errors import InputError
 from ...base.names import choose
 from ...cluster.region_hardware import NO_GPU
 from ...cluster.region_network import CPU_TYPE, MOST_REGIONS
+from ...jobs.left_out import tell_unread
 from ...jobs.region_columns import ANY, TERABYTE, siblings
 from ...jobs.trace_columns import Table, read_csv
 from ...jobs.workload import LARGEST_GANG, LONGEST_S, clip, first_duplicate
@@ -142,9 +143,7 @@ def _sibling(path: Path, columns: Mapping[str, bool], what: str | None) -> Table
     for name, is_needed in columns.items():
         if is_needed:
             table.column(name)
-    if ignored := [name for name in table.header if name not in columns]:
-        known = ", ".join(columns)
-        table.warn(f"columns {clip(', '.join(ignored), 200)} are not known and are ignored; known: {known}")
+    tell_unread(table.path, table.header, columns)
     return table
 
 

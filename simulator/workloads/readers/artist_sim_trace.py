@@ -25,6 +25,7 @@ from typing import Literal
 import numpy as np
 
 from ...base.errors import InputError
+from ...jobs.left_out import LeftOut, Odd, tell_unread
 from ...jobs.trace_columns import Table, cell, read_csv, read_json_list
 from ...jobs.trace_head import Head, read_head
 from ...jobs.workload import AGREEMENT, LARGEST_GANG, Workload, WorkloadWarning
@@ -48,6 +49,15 @@ _FIELDS = {
     "user": "user",
 }
 _OPTIONAL = {"arrival_time", "submit_time", "user", "batchsize", "model"}
+_SLOWDOWNS = ("cross_slot_slowdown", "cross_machine_slowdown", "cross_rack_slowdown")
+_DATE = ("year", "month", "day", "hour", "minute", "dayofweek")
+_HARMLESS = {
+    **dict.fromkeys(_SLOWDOWNS, "not read by the schedulers of paper dally"),
+    **dict.fromkeys(("loss_function_type", "random_seed", "job_group_id"), "not read by the schedulers of paper dally"),
+    **dict.fromkeys(("jobname", "dataset", "amp", "gpu_util", "gmem", "gmem_util", "cpu_num"), "no part of a workload"),
+    **dict.fromkeys(("node_num", "nodelist", "state", "start_time", "end_time", "queue"), "what became of it there"),
+    **dict.fromkeys(_DATE, "submit_time once more"),
+}
 
 
 def recognises(head: Head) -> bool:
@@ -58,7 +68,11 @@ def recognises(head: Head) -> bool:
 
 
 def read(
-    path: str | Path, *, scale: Literal["none", "gang"] = "none", caps: Literal["off", "on", "batch"] = "off"
+    path: str | Path,
+    *,
+    scale: Literal["none", "gang"] = "none",
+    caps: Literal["off", "on", "batch"] = "off",
+    odd: Odd = "drop",
 ) -> Workload:
     """Read an ArtISt-sim job file.
 
@@ -67,11 +81,15 @@ def read(
         scale: `gang` divides every duration by the job's GPUs.
         caps: `on` cuts the two overflowing jobs, `batch` where all jobs arrive at one time; iterations and duration
             shrink together.
+        odd: whether odd jobs are left out, or the first is refused.
 
     Raises:
         InputError: naming file, job or line, column, value and what was expected.
     """
-    table = _json_table(path) if read_head(path).is_json else read_csv(path)
+    if read_head(path).is_json:
+        table = _json_table(path, odd)
+    else:
+        table = read_csv(path, keep=tuple(_FIELDS.values()), harmless=_HARMLESS, odd=odd)
     gpus = table.number("gpus", low=1, high=LARGEST_GANG, whole=True)
     duration_s = table.number("duration_s", low=0, above=True)
     iterations = table.number("total_iterations", low=0, above=True)
@@ -101,7 +119,7 @@ def read(
         arrival_s=arrival_s,
         gpus=gpus,
         duration_s=duration_s,
-        kept=_as_they_come(arrival_s, ids),
+        order=_as_they_come(arrival_s, ids),
         from_start=dated,
         iterations=iterations,
         iteration_s=per_iteration_s,
@@ -117,7 +135,7 @@ def _as_they_come(arrival_s: np.ndarray, ids: list[str]) -> np.ndarray:
     return np.array(sorted(range(len(ids)), key=lambda row: (arrival_s[row], numbers[row])), np.int64)
 
 
-def _json_table(path: str | Path) -> Table:
+def _json_table(path: str | Path, odd: Odd) -> Table:
     """The json's fields under the csv's column names."""
     jobs = read_json_list(path)
     columns: dict[str, list[str] | np.ndarray] = {}
@@ -125,7 +143,11 @@ def _json_table(path: str | Path) -> Table:
         lacking = [i for i, job in enumerate(jobs) if field not in job]
         if not lacking:
             columns[column] = [cell(job[field]) for job in jobs]
-        elif field not in _OPTIONAL or len(lacking) < len(jobs):
+        elif len(lacking) < len(jobs):  # whoever must have one there is odd without
+            columns[column] = [cell(job.get(field)) for job in jobs]
+        elif field not in _OPTIONAL:
             raise InputError(f"{path}, job {lacking[0] + 1}: field {field!r} is missing; expected it in every job")
     shown = {column: field for field, column in _FIELDS.items()}
-    return Table(str(path), columns, np.arange(1, len(jobs) + 1), "job", shown=shown)
+    tell_unread(str(path), (name for job in jobs for name in job), tuple(_FIELDS), _HARMLESS)
+    left_out = LeftOut(str(path), len(jobs), odd)
+    return Table(str(path), columns, np.arange(1, len(jobs) + 1), "job", shown=shown, left_out=left_out)

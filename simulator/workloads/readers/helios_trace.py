@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ...jobs.left_out import Odd
 from ...jobs.trace_columns import Table, read_csv
 from ...jobs.trace_head import Head
 from ...jobs.workload import LARGEST_GANG, LONGEST_S, Workload
@@ -20,7 +21,14 @@ from ...jobs.workload import LARGEST_GANG, LONGEST_S, Workload
 NAME = "helios"
 SUMMARY = "Helios cluster_log.csv, Lucid's variant, and the re-based slice"
 
-_KEEP = {"job_id", "user", "vc", "gpu_num", "submit_time", "duration", "tenant", "num_chips", "duration_s"}
+_READ = ("job_id", "user", "vc", "gpu_num", "submit_time", "duration", "tenant", "num_chips", "duration_s")
+_HARMLESS = {
+    "cpu_num": "no part of a workload",
+    **dict.fromkeys(("node_num", "num_nodes"), "on how many machines it lay there; here the scheduler says"),
+    **dict.fromkeys(("state", "final_status"), "a job that failed held its GPUs as well"),
+    **dict.fromkeys(("start_time", "queue"), "what became of it there"),
+    "end_time": "start_time + duration",
+}
 
 
 def recognises(head: Head) -> bool:
@@ -28,22 +36,27 @@ def recognises(head: Head) -> bool:
     return head.has("gpu_num") or head.has("num_chips")
 
 
-def read(path: str | Path) -> Workload:
-    """Read a Helios log; CPU jobs and jobs without run time are dropped with one warning.
+def read(path: str | Path, *, odd: Odd = "drop") -> Workload:
+    """Read a Helios log; CPU jobs and jobs without run time are dropped.
+
+    Args:
+        path: the csv.
+        odd: whether odd rows are left out, or the first is refused.
 
     Raises:
         InputError: naming file, line, column, value and what was expected.
     """
-    table = read_csv(path, keep=_KEEP)
+    table = read_csv(path, keep=_READ, harmless=_HARMLESS, odd=odd)
     slice_ = "num_chips" in table
     gpus = table.number("num_chips" if slice_ else "gpu_num", low=0, high=LARGEST_GANG, whole=True)
     duration_s = table.number("duration_s" if slice_ else "duration", low=0)
+    table.drop(gpus == 0, "without a GPU")
+    table.drop(duration_s == 0, "without a run time")
     return table.workload(
         job_id="job_id",
         arrival_s=_slice_arrival_s(table) if slice_ else table.date_s("submit_time"),
         gpus=gpus,
         duration_s=duration_s,
-        kept=table.where((gpus > 0) & (duration_s > 0), "CPU jobs, or no run time"),
         from_start=not slice_,
         user=table.text("user", ""),
         tenant=table.text("tenant" if slice_ else "vc", ""),

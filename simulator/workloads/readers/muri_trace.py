@@ -4,13 +4,14 @@ Source: github Rivendile/Muri, simulator/trace-data and cluster_exp/trace-data (
 submit_time (ms),
 iterations, model_name, batch_size, duration (ms), interval (ms), iteration_time (ms), resource_time_0..2 (ms:
 load and preprocess, GPU, network), priority. Stage times are not part of a workload; priority is kept as it
-is.
+is; 0 iterations are not known.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from ...jobs.left_out import Odd
 from ...jobs.trace_columns import read_csv
 from ...jobs.trace_head import Head
 from ...jobs.workload import LARGEST_GANG, LONGEST_S, Workload
@@ -19,7 +20,12 @@ NAME = "muri"
 SUMMARY = "Muri csv (times in milliseconds)"
 
 _MS = 1000.0
-_KEEP = {"job_id", "num_gpu", "submit_time", "iterations", "model_name", "batch_size", "duration", "priority"}
+_READ = ("job_id", "num_gpu", "submit_time", "iterations", "model_name", "batch_size", "duration", "priority")
+_HARMLESS = {
+    "interval": "the gap to the job before",
+    "iteration_time": "duration / iterations",
+    **dict.fromkeys((f"resource_time_{stage}" for stage in range(4)), "no part of a workload"),
+}
 
 
 def recognises(head: Head) -> bool:
@@ -27,22 +33,27 @@ def recognises(head: Head) -> bool:
     return head.has("num_gpu", "iteration_time") or head.has("num_gpu", "resource_time_0")
 
 
-def read(path: str | Path) -> Workload:
-    """Read a Muri csv; jobs without GPUs or run time are dropped with one warning.
+def read(path: str | Path, *, odd: Odd = "drop") -> Workload:
+    """Read a Muri csv; jobs without GPUs or run time are dropped.
+
+    Args:
+        path: the csv.
+        odd: whether odd rows are left out, or the first is refused.
 
     Raises:
         InputError: naming file, line, column, value and what was expected.
     """
-    table = read_csv(path, keep=_KEEP)
+    table = read_csv(path, keep=_READ, harmless=_HARMLESS, odd=odd)
     gpus = table.number("num_gpu", low=0, high=LARGEST_GANG, whole=True)
     duration_s = table.number("duration", low=0, high=LONGEST_S) / _MS
+    table.drop(gpus == 0, "without a GPU")
+    table.drop(duration_s == 0, "without a run time")
     return table.workload(
         job_id="job_id",
         arrival_s=table.number("submit_time", low=0, high=LONGEST_S) / _MS,
         gpus=gpus,
         duration_s=duration_s,
-        kept=table.where((gpus > 0) & (duration_s > 0), "no GPU or no run time"),
-        iterations=table.number("iterations", low=0, above=True),
+        iterations=table.iterations("iterations"),
         model=table.text("model_name", ""),
         batch_size=table.number("batch_size", low=0, high=10**12, whole=True, default=0),
         priority=table.number("priority", low=-(10**12), high=10**12, whole=True, default=0),

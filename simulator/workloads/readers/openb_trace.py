@@ -3,8 +3,8 @@
 Schema published at github alibaba/clusterdata, cluster-trace-gpu-v2023 (csv/openb_pod_list_*.csv): name,
 cpu_milli, memory_mib, num_gpu, gpu_milli (share of one GPU in thousandths), gpu_spec, qos, pod_phase,
 creation_time, deletion_time, scheduled_time (s). Our mapping: arrival is creation_time, run time is
-deletion_time - scheduled_time, a fraction of a GPU takes a whole one, the tenant is the qos class; pods
-without GPUs, and pods that were never scheduled, are dropped.
+deletion_time - scheduled_time, a share of a GPU takes a whole one (one warning says how many GPU-hours that adds), the
+tenant is the qos class; pods without GPUs, never scheduled, or without an end are dropped.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ...jobs.left_out import Odd, whole_gpus
 from ...jobs.trace_columns import read_csv
 from ...jobs.trace_head import Head
 from ...jobs.workload import LARGEST_GANG, Workload
@@ -20,26 +21,41 @@ from ...jobs.workload import LARGEST_GANG, Workload
 NAME = "openb"
 SUMMARY = "Alibaba openb pod list (cluster-trace-gpu-v2023)"
 
+_READ = ("name", "num_gpu", "gpu_milli", "qos", "creation_time", "deletion_time", "scheduled_time")
+_HARMLESS = {
+    **dict.fromkeys(("cpu_milli", "memory_mib"), "no part of a workload"),
+    "pod_phase": "a pod that failed held its GPUs as well",
+}
+
 
 def recognises(head: Head) -> bool:
     """Whether a file that begins like this is in the format."""
     return head.has("gpu_milli") or head.has("num_gpu", "creation_time")
 
 
-def read(path: str | Path) -> Workload:
-    """Read an openb pod list; pods that are no GPU job are dropped with one warning.
+def read(path: str | Path, *, odd: Odd = "drop") -> Workload:
+    """Read an openb pod list; pods that are no GPU job are dropped.
+
+    Args:
+        path: the csv.
+        odd: whether odd rows are left out, or the first is refused.
 
     Raises:
         InputError: naming file, line, column, value and what was expected.
     """
-    table = read_csv(path, keep={"name", "num_gpu", "qos", "creation_time", "deletion_time", "scheduled_time"})
-    gpus = table.number("num_gpu", low=0, high=LARGEST_GANG, whole=True)
-    run_s = table.number("deletion_time", low=0, blank=np.nan) - table.number("scheduled_time", low=0, blank=np.nan)
+    table = read_csv(path, keep=_READ, harmless=_HARMLESS, odd=odd)
+    milli = table.number("gpu_milli", low=0, high=1000, default=1000, blank=1000)
+    asked = table.number("num_gpu", low=0, high=LARGEST_GANG, whole=True) * milli / 1000.0
+    start_s, end_s = (table.number(name, low=0, blank=np.nan) for name in ("scheduled_time", "deletion_time"))
+    table.drop(asked == 0, "without a GPU")
+    table.drop(np.isnan(start_s), "never scheduled")
+    table.drop(np.isnan(end_s), "without an end")
+    table.drop(end_s <= start_s, "that end when they start, or before")
     return table.workload(
         job_id="name",
         arrival_s=table.number("creation_time", low=0),
-        gpus=gpus,
-        duration_s=run_s,
-        kept=table.where((gpus > 0) & (run_s > 0), "no GPU, or never scheduled"),
+        gpus=whole_gpus(asked),
+        asked_gpus=asked if (milli < 1000).any() else None,
+        duration_s=end_s - start_s,
         tenant=table.text("qos", ""),
     )

@@ -3,14 +3,16 @@
 Two published forms (github alibaba/clusterdata, cluster-trace-gpu-v2020/README.md and simulator/utils.py):
 * pai_task_table.csv, without a header line: job_name, task_name, inst_num, status, start_time, end_time,
   plan_cpu, plan_mem, plan_gpu (percent of one GPU, per instance), gpu_type. A job is the sum of its tasks:
-  GPUs are the sum of inst_num x ceil(plan_gpu / 100), its run time goes from the first start to the last end
-  of its GPU tasks. If pai_job_table.csv (job_name, inst_id, user, status, start_time, end_time) lies in the
-  same directory, user and submission (its start_time) come from there, else a job arrives when its first GPU
-  task starts. Jobs with a GPU task that lacks start or end are dropped.
+  GPUs are the sum of inst_num x plan_gpu / 100, its run time goes from the first start to the last end of its
+  GPU tasks. Dropped are jobs with a GPU task that lacks start or end, and jobs whose GPU tasks never ran
+  together, as they are no gang. If pai_job_table.csv (job_name, inst_id, user, status, start_time, end_time) lies
+  in the same directory, user and submission (its start_time) come from there, else a job arrives when its first
+  GPU task starts.
 * simulator/traces/pai/pai_job_*_estimate_100K.csv: job_id, num_gpu (GPUs per instance, may be a fraction),
   num_inst (1 where the column is missing, as the authors' simulator has it), submit_time (s), duration (s),
   user, ...
-A fraction of a GPU takes a whole one. CPU jobs and jobs without run time are dropped.
+Shares of a GPU are summed over the job and rounded up to whole ones; a warning says how many GPU-hours that adds.
+CPU jobs and jobs without run time are dropped.
 """
 
 from __future__ import annotations
@@ -20,8 +22,10 @@ from pathlib import Path
 import numpy as np
 
 from ...base.errors import InputError
+from ...base.names import numbered
+from ...jobs.left_out import Odd, whole_gpus
 from ...jobs.trace_columns import Table, read_csv
-from ...jobs.trace_head import Head
+from ...jobs.trace_head import Head, read_head
 from ...jobs.workload import LARGEST_GANG, Workload
 
 NAME = "pai"
@@ -40,6 +44,15 @@ TASK_COLUMNS = (
     "gpu_type",
 )
 JOB_COLUMNS = ("job_name", "inst_id", "user", "status", "start_time", "end_time")
+_READ = ("job_id", "num_gpu", "num_inst", "submit_time", "duration", "user")
+_TASK_READ = ("job_name", "inst_num", "start_time", "end_time", "plan_gpu")
+_JOB_READ = ("job_name", "user", "start_time")
+_HARMLESS = {
+    **dict.fromkeys(("task_name", "inst_id"), "names"),
+    **dict.fromkeys(("plan_cpu", "plan_mem", "num_cpu"), "no part of a workload"),
+    "status": "a task that failed held its GPUs as well",
+    "wait_time": "what became of it there",
+}
 _STATUSES = {"Terminated", "Failed", "Running", "Waiting"}
 _MOST_INSTANCES = 10**6
 
@@ -56,77 +69,97 @@ def _headerless(columns: tuple[str, ...]) -> bool:
     return len(columns) == len(TASK_COLUMNS) and columns[3] in _STATUSES
 
 
-def read(path: str | Path) -> Workload:
-    """Read a PAI trace in either form; what is no GPU job is dropped with one warning.
+def read(path: str | Path, *, odd: Odd = "drop") -> Workload:
+    """Read a PAI trace in either form; what is no GPU job is dropped.
+
+    Args:
+        path: the csv.
+        odd: whether odd rows are left out, or the first is refused.
 
     Raises:
         InputError: naming file, line, column, value and what was expected.
     """
-    from ...jobs.trace_head import read_head
-
     columns = read_head(path).columns
-    if _headerless(columns):
-        return _from_tasks(read_csv(path, header=TASK_COLUMNS))
-    if "plan_gpu" in columns or ("job_name" in columns and "job_id" not in columns):
-        return _from_tasks(read_csv(path))
-    return _from_jobs(read_csv(path, keep={"job_id", "num_gpu", "num_inst", "submit_time", "duration", "user"}))
+    if _headerless(columns) or "plan_gpu" in columns or ("job_name" in columns and "job_id" not in columns):
+        header = TASK_COLUMNS if _headerless(columns) else None
+        return _from_tasks(read_csv(path, header=header, keep=_TASK_READ, harmless=_HARMLESS, odd=odd), odd)
+    return _from_jobs(read_csv(path, keep=_READ, harmless=_HARMLESS, odd=odd))
 
 
 def _from_jobs(table: Table) -> Workload:
-    share = table.number("num_gpu", low=0, high=LARGEST_GANG, blank=0)
     instances = table.number("num_inst", low=0, high=_MOST_INSTANCES, whole=True, default=1, blank=1)
-    gpus = np.ceil(share).astype(np.int64) * instances
+    share = table.number("num_gpu", low=0, high=LARGEST_GANG, blank=0)
+    asked = share * instances
     duration_s = table.number("duration", low=0, blank=0)
+    table.drop(asked == 0, "without a GPU")
+    table.drop(duration_s == 0, "without a run time")
     return table.workload(
         job_id="job_id",
         arrival_s=table.number("submit_time", low=0),
-        gpus=gpus,
+        gpus=whole_gpus(asked),
+        asked_gpus=asked if (share % 1 > 0).any() else None,
         duration_s=duration_s,
-        kept=table.where((gpus > 0) & (duration_s > 0), "CPU jobs, or no run time"),
         user=table.text("user", ""),
     )
 
 
-def _from_tasks(table: Table) -> Workload:
+def _from_tasks(table: Table, odd: Odd) -> Workload:
     percent = table.number("plan_gpu", low=0, high=1e9, blank=0)
-    instances = table.number("inst_num", low=0, high=_MOST_INSTANCES, whole=True, blank=0)
-    start_s = table.number("start_time", low=0, blank=np.nan)
-    end_s = table.number("end_time", low=0, blank=np.nan)
-    task_gpus = np.ceil(percent / 100).astype(np.int64) * instances
-    code: dict[str, int] = {}
-    job = np.array([code.setdefault(name, len(code)) for name in table.text("job_name")])
-    names = list(code)  # in the order of the file
-    first_row = np.unique(job, return_index=True)[1]
-    on_gpu = task_gpus > 0
-    gpus = np.bincount(job, weights=task_gpus, minlength=len(names)).astype(np.int64)
-    begin_s, finish_s = np.full(len(names), np.inf), np.full(len(names), -np.inf)
-    with np.errstate(invalid="ignore"):  # nan wins in both, so a job with an open task stays nan
-        np.minimum.at(begin_s, job[on_gpu], start_s[on_gpu])
-        np.maximum.at(finish_s, job[on_gpu], end_s[on_gpu])
-    jobs = Table(table.path, {"job_name": names}, table.places[first_row], table.unit)
-    users, submitted_s = _job_table(Path(table.path).with_name("pai_job_table.csv"), jobs.text("job_name"))
-    with np.errstate(invalid="ignore"):  # CPU jobs have -inf - inf; they are dropped
-        run_s = finish_s - begin_s
+    asked = percent / 100.0 * table.number("inst_num", low=0, high=_MOST_INSTANCES, whole=True, blank=0)
+    start_s, end_s = (table.number(name, low=0, blank=np.nan) for name in ("start_time", "end_time"))
+    job = numbered(table.text("job_name"))  # in the order of the file
+    _, first_row = np.unique(job, return_index=True)
+    names = [table.text("job_name")[row] for row in first_row.tolist()]
+    assert table.left_out is not None
+    jobs = Table(
+        table.path,
+        {"job_name": names},
+        table.places[first_row],
+        table.unit,
+        left_out=table.left_out.of_groups(job, len(names)),
+    )
+    users, submitted_s = _job_table(Path(table.path).with_name("pai_job_table.csv"), names, odd)
+    on_gpu = np.flatnonzero(asked > 0)
+    job, start_s, end_s = job[on_gpu], start_s[on_gpu], end_s[on_gpu]
+    asked = np.bincount(job, weights=asked[on_gpu], minlength=len(names))
+    jobs.drop(asked == 0, "without a GPU")
+    for what, some in (("did not start", np.isnan(start_s)), ("have no end", np.isnan(end_s))):
+        jobs.drop(np.bincount(job, weights=some, minlength=len(names)) > 0, f"of which GPU tasks {what}")
+    over = ~np.isnan(end_s - start_s)
+    begin_s, last_begin_s, first_end_s, finish_s = _spans(job[over], start_s[over], end_s[over], len(names))
+    jobs.drop(finish_s <= begin_s, "that end when they start, or before")
+    jobs.drop(first_end_s <= last_begin_s, "whose GPU tasks never ran together")
     return jobs.workload(
         job_id="job_name",
         arrival_s=np.where(np.isnan(submitted_s), begin_s, submitted_s),
-        gpus=gpus,
-        duration_s=run_s,
-        kept=jobs.where((gpus > 0) & (run_s > 0), "CPU jobs, or no start or end"),
+        gpus=whole_gpus(asked),
+        asked_gpus=asked if (percent % 100 > 0).any() else None,
+        duration_s=finish_s - begin_s,
         user=users,
     )
 
 
-def _job_table(path: Path, names: list[str]) -> tuple[list[str], np.ndarray]:
+def _spans(job: np.ndarray, start_s: np.ndarray, end_s: np.ndarray, jobs: int) -> tuple[np.ndarray, ...]:
+    """First and last start, first and last end of the tasks of each job, float64 (jobs,); 0 for none."""
+    found = []
+    for times_s in (start_s, end_s):
+        for least, begin in ((np.minimum, np.inf), (np.maximum, -np.inf)):
+            one = np.full(jobs, begin)
+            least.at(one, job, times_s)
+            found.append(np.where(np.isfinite(one), one, 0.0))
+    return tuple(found)
+
+
+def _job_table(path: Path, names: list[str], odd: Odd) -> tuple[list[str], np.ndarray]:
     """(user, submission in seconds or nan) of each job, from the job table at `path` if it is there."""
     if not path.is_file():
         return [""] * len(names), np.full(len(names), np.nan)
-    table = read_csv(path)
-    if "job_name" not in table:
-        table = read_csv(path, header=JOB_COLUMNS)
+    header = None if read_head(path).has("job_name") else JOB_COLUMNS
+    table = read_csv(path, header=header, keep=_JOB_READ, harmless=_HARMLESS, odd=odd)
     submitted_s = table.number("start_time", low=0, blank=np.nan)
-    row = {name: i for i, name in enumerate(table.text("job_name"))}
-    users = table.text("user", "")
+    ids, users = table.text("job_name"), table.text("user", "")
+    assert table.left_out is not None
+    row = {ids[i]: i for i in table.left_out.tell().tolist()}
     found = [row.get(name) for name in names]
     if all(i is None for i in found):
         raise InputError(f"{path}: names no job of the task table beside it; expected the job table of the same trace")

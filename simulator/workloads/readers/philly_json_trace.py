@@ -3,18 +3,20 @@
 Schema published at github msr-fiddle/philly-traces (README): a list of objects with jobid, vc, user, status,
 submitted_time and attempts, each attempt with start_time, end_time (dates, or None where the log has none)
 and detail, a list of {ip, gpus: [...]}. Our mapping: GPUs are those of the first attempt that lists any (as
-in the authors' notebook); the run time is the sum over attempts that have both times (all of them ran on the
-job's GPUs); jobs without any such attempt are dropped.
+in the authors' notebook); the run time is the sum over its attempts (all of them ran on the job's GPUs), of which one
+that ends before it starts counts 0. A job with an attempt that has a start or an end alone has no known run time: it is
+dropped, as are jobs that never ran.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...base.errors import InputError
+from ...jobs.left_out import LeftOut, Odd, tell_unread
 from ...jobs.trace_columns import Table, cell, dates_to_s, read_json_list
 from ...jobs.trace_head import Head
 from ...jobs.workload import LONGEST_S, Workload, clip
@@ -22,76 +24,98 @@ from ...jobs.workload import LONGEST_S, Workload, clip
 NAME = "philly-json"
 SUMMARY = "Philly, original json (cluster_job_log of msr-fiddle/philly-traces)"
 
+_HARMLESS = {"status": "a job that failed or was killed held its GPUs as well"}
+
 
 def recognises(head: Head) -> bool:
     """Whether a file that begins like this is in the format."""
     return head.is_json and ('"attempts"' in head.text or '"submitted_time"' in head.text)
 
 
-def read(path: str | Path) -> Workload:
-    """Read cluster_job_log; jobs that never ran on a GPU are dropped with one warning.
+def read(path: str | Path, *, odd: Odd = "drop") -> Workload:
+    """Read cluster_job_log; jobs that never ran on a GPU, or whose run time is not known, are dropped.
+
+    Args:
+        path: the json.
+        odd: whether odd jobs are left out, or the first is refused.
 
     Raises:
         InputError: naming file, job, field, value and what was expected.
     """
     jobs = read_json_list(path)
-    columns: dict[str, list[str] | np.ndarray] = {}
-    for field in ("jobid", "submitted_time"):
-        for i, job in enumerate(jobs):
-            if field not in job:
-                raise InputError(f"{path}, job {i + 1}: field {field!r} is missing; expected it in every job")
-        columns[field] = [cell(job[field]) for job in jobs]
-    columns["user"] = [cell(job.get("user")) for job in jobs]
-    columns["vc"] = [cell(job.get("vc")) for job in jobs]
-    ran = [_gpus_and_run_s(job, f"{path}, job {i + 1}") for i, job in enumerate(jobs)]
-    gpus = np.array([gpus for gpus, _ in ran], dtype=np.int64)
-    duration_s = np.array([run_s for _, run_s in ran])
-    table = Table(str(path), columns, np.arange(1, len(jobs) + 1), "job")
+    fields = ("jobid", "submitted_time", "user", "vc")
+    columns: dict[str, list[str] | np.ndarray] = {field: [cell(job.get(field)) for job in jobs] for field in fields}
+    left_out = LeftOut(str(path), len(jobs), odd)
+    tell_unread(str(path), (name for job in jobs for name in job), (*fields, "attempts"), _HARMLESS)
+    table = Table(str(path), columns, np.arange(1, len(jobs) + 1), "job", left_out=left_out)
+    ran = [_Run() for _ in jobs]
+    for row, job in enumerate(jobs):
+        try:
+            ran[row] = _run(job)
+        except InputError as error:
+            left_out.odd(np.array([row]), row + 1, f"job {row + 1}, {error}")
+    gpus, run_s = np.array([one.gpus for one in ran], np.int64), np.array([one.run_s for one in ran])
+    table.drop((gpus == 0) | np.array([not one.ran for one in ran]), "that never ran on a GPU")
+    table.drop(np.isnan(run_s), "with an attempt that has no end, or no start")
+    table.drop(run_s == 0, "without a run time")
+    if backwards := sum(one.backwards for one in ran):
+        table.warn(f"attempts that end before they start: {backwards:,}; each counts 0 s")
     return table.workload(
         job_id="jobid",
         arrival_s=table.date_s("submitted_time"),
         gpus=gpus,
-        duration_s=duration_s,
-        kept=table.where((gpus > 0) & (duration_s > 0), "no complete attempt on a GPU"),
+        duration_s=run_s,
         from_start=True,
         user=table.text("user"),
         tenant=table.text("vc"),
     )
 
 
-def _gpus_and_run_s(job: dict[str, Any], place: str) -> tuple[int, float]:
-    """(GPUs of the first attempt that has some, seconds over all complete attempts)."""
-    gpus, run_s = 0, 0.0
-    for attempt in _list(job.get("attempts"), place, "attempts"):
+class _Run(NamedTuple):
+    """What the attempts of a job come to.
+
+    Attributes:
+        gpus: of the first attempt that has some.
+        run_s: seconds over all attempts; nan: of one they are not known.
+        ran: any attempt has a start or an end.
+        backwards: attempts that end before they start.
+    """
+
+    gpus: int = 0
+    run_s: float = 0.0
+    ran: bool = False
+    backwards: int = 0
+
+
+def _run(job: dict[str, Any]) -> _Run:
+    gpus, run_s, ran, backwards = 0, 0.0, False, 0
+    for attempt in _list(job.get("attempts"), "attempts"):
         if not isinstance(attempt, dict):
-            raise InputError(f"{place}, attempts: {clip(attempt)}; expected objects with start_time, end_time, detail")
+            raise InputError(f"attempts: {clip(attempt)}; expected objects with start_time, end_time, detail")
         held = 0
-        for machine in _list(attempt.get("detail"), place, "detail"):
+        for machine in _list(attempt.get("detail"), "detail"):
             if not isinstance(machine, dict):
-                raise InputError(f"{place}, detail: {clip(machine)}; expected objects with ip and gpus")
-            held += len(_list(machine.get("gpus"), place, "gpus"))
+                raise InputError(f"detail: {clip(machine)}; expected objects with ip and gpus")
+            held += len(_list(machine.get("gpus"), "gpus"))
         gpus = gpus or held
-        start_s, end_s = (_time_s(attempt.get(field), place, field) for field in ("start_time", "end_time"))
-        if end_s < start_s:
-            raise InputError(
-                f"{place}, end_time: {clip(attempt['end_time'])} is before start_time "
-                f"{clip(attempt['start_time'])}; expected a later time"
-            )
-        if not np.isnan(end_s - start_s):
-            run_s += end_s - start_s
-    return gpus, min(run_s, LONGEST_S)
+        start_s, end_s = (_time_s(attempt.get(field), field) for field in ("start_time", "end_time"))
+        if np.isnan(start_s) and np.isnan(end_s):
+            continue  # it never ran
+        ran, backwards = True, backwards + (end_s < start_s)
+        run_s += float(np.maximum(end_s - start_s, 0.0))  # nan stays nan
+    return _Run(gpus, min(run_s, LONGEST_S), ran, backwards)
 
 
-def _list(value: Any, place: str, field: str) -> list[Any]:
+def _list(value: Any, field: str) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise InputError(f"{place}, {field}: {clip(value)}; expected a list")
+        raise InputError(f"{field}: {clip(value)}; expected a list")
     return value
 
 
-def _time_s(value: Any, place: str, field: str) -> float:
+def _time_s(value: Any, field: str) -> float:
     try:
         return float(dates_to_s([cell(value)], blanks=True)[0])
     except ValueError:
-        raise InputError(f"{place}, {field}: {clip(value)}; expected a date YYYY-MM-DD HH:MM:SS or None") from None
+        raise InputError(f"{field}: {clip(value)}; expected a date YYYY-MM-DD HH:MM:SS or None") from None

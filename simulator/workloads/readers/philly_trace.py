@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ...jobs.left_out import Odd
 from ...jobs.trace_columns import read_csv
 from ...jobs.trace_head import Head
 from ...jobs.workload import LARGEST_GANG, Workload
@@ -17,27 +18,35 @@ from ...jobs.workload import LARGEST_GANG, Workload
 NAME = "philly"
 SUMMARY = "Philly, 5-column csv (timestamp, duration, num_gpus, gpu_time, cluster)"
 
+_READ = ("timestamp", "duration", "num_gpus", "cluster")
+_HARMLESS = {"gpu_time": "num_gpus x duration"}
+
 
 def recognises(head: Head) -> bool:
     """Whether a file that begins like this is in the format."""
     return head.has("timestamp", "num_gpus") or head.has("timestamp", "gpu_time")
 
 
-def read(path: str | Path) -> Workload:
-    """Read the Philly csv; jobs without GPUs or run time are dropped with one warning.
+def read(path: str | Path, *, odd: Odd = "drop") -> Workload:
+    """Read the Philly csv; jobs without GPUs or run time are dropped.
+
+    Args:
+        path: the csv.
+        odd: whether odd rows are left out, or the first is refused.
 
     Raises:
         InputError: naming file, line, column, value and what was expected.
     """
-    table = read_csv(path, keep={"timestamp", "duration", "num_gpus", "cluster"})
+    table = read_csv(path, keep=_READ, harmless=_HARMLESS, odd=odd)
     gpus = table.number("num_gpus", low=0, high=LARGEST_GANG, whole=True)
     duration_s = table.number("duration", low=0)
+    table.drop(gpus == 0, "without a GPU")
+    table.drop(duration_s == 0, "without a run time")
     return table.workload(
         job_id=[str(i) for i in range(len(table))],
         arrival_s=table.date_s("timestamp"),
         gpus=gpus,
         duration_s=duration_s,
-        kept=table.where((gpus > 0) & (duration_s > 0), "no GPU or no run time"),
         from_start=True,
         tenant=table.text("cluster", ""),
     )

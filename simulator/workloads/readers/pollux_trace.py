@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from ...base.errors import InputError
+from ...jobs.left_out import Odd
 from ...jobs.trace_columns import Table, read_csv
 from ...jobs.trace_head import Head
 from ...jobs.workload import LARGEST_GANG, Workload
@@ -26,19 +27,22 @@ from ...profiles.models import shipped_profiles
 NAME = "pollux"
 SUMMARY = "Pollux and Sia workload csv (durations derived from the T4 profiles)"
 
+_READ = ("name", "time", "application", "num_replicas", "batch_size")
+
 
 def recognises(head: Head) -> bool:
     """Whether a file that begins like this is in the format."""
     return head.has("application") or head.has("num_replicas", "batch_size")
 
 
-def read(path: str | Path, *, duration_s: float = 0.0, gpus_per_machine: int = 4) -> Workload:
+def read(path: str | Path, *, duration_s: float = 0.0, gpus_per_machine: int = 4, odd: Odd = "drop") -> Workload:
     """Read a Pollux workload.
 
     Args:
         path: the csv.
         duration_s: one run time for all jobs, seconds; 0 derives it per job (see the module).
         gpus_per_machine: at most this many GPUs talk without a network, >= 1.
+        odd: whether odd rows are left out, or the first is refused.
 
     Raises:
         InputError: naming file, line, column, value and what was expected.
@@ -48,7 +52,7 @@ def read(path: str | Path, *, duration_s: float = 0.0, gpus_per_machine: int = 4
             f"format pollux: duration_s={duration_s:g}, gpus_per_machine={gpus_per_machine}; "
             "expected seconds >= 0 and at least 1 GPU"
         )
-    table = read_csv(path, keep={"name", "time", "application", "num_replicas", "batch_size"})
+    table = read_csv(path, keep=_READ, odd=odd)
     gpus = table.number("num_replicas", low=1, high=LARGEST_GANG, whole=True)
     batch = table.number("batch_size", low=1, high=1e9, whole=True, default=1 if duration_s else None)
     if duration_s:
@@ -70,13 +74,14 @@ def read(path: str | Path, *, duration_s: float = 0.0, gpus_per_machine: int = 4
 def _derive(table: Table, gpus: np.ndarray, batch: np.ndarray, gpus_per_machine: int) -> tuple[np.ndarray, np.ndarray]:
     """(steps, seconds) of every row."""
     profiles = shipped_profiles()
-    steps, seconds = np.empty(len(table)), np.empty(len(table))
+    steps, seconds = np.ones((2, len(table)))
+    unknown = np.zeros(len(table), bool)
     for row, application in enumerate(table.text("application")):
         profile = profiles.models.get(application)
+        unknown[row] = profile is None or profile.efficiency is None
         if profile is None or profile.efficiency is None:
-            raise table.error(
-                row, "application", f"one of {', '.join(profiles.names)}, or the option duration_s=SECONDS"
-            )
+            continue
         steps[row] = profile.efficiency.steps_of(int(batch[row]))
         seconds[row] = steps[row] * profile.step_s("t4", int(gpus[row]), int(batch[row]), gpus_per_machine)
+    table.odd(unknown, "application", f"one of {', '.join(profiles.names)}, or the option duration_s=SECONDS")
     return steps, seconds

@@ -1,9 +1,10 @@
-"""The plain four columns: job_id, submit_time (s), num_gpu, duration (s). Any other column is ignored."""
+"""The plain four columns: job_id, submit_time (s), num_gpu, duration (s)."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from ...jobs.left_out import Odd
 from ...jobs.trace_columns import read_csv
 from ...jobs.trace_head import Head
 from ...jobs.workload import LARGEST_GANG, Workload
@@ -11,25 +12,32 @@ from ...jobs.workload import LARGEST_GANG, Workload
 NAME = "simple"
 SUMMARY = "plain csv (job_id, submit_time, num_gpu, duration)"
 
+_READ = ("job_id", "submit_time", "num_gpu", "duration")
+
 
 def recognises(head: Head) -> bool:
     """Whether a file that begins like this is in the format."""
     return head.has("num_gpu", "duration") or head.has("submit_time", "duration") or head.has("num_gpu", "submit_time")
 
 
-def read(path: str | Path) -> Workload:
-    """Read the plain csv; jobs without GPUs or run time are dropped with one warning.
+def read(path: str | Path, *, odd: Odd = "drop") -> Workload:
+    """Read the plain csv; jobs without GPUs or run time are dropped.
+
+    Args:
+        path: the csv.
+        odd: whether odd rows are left out, or the first is refused.
 
     Raises:
         InputError: naming file, line, column, value and what was expected.
     """
-    table = read_csv(path, keep={"job_id", "submit_time", "num_gpu", "duration"})
+    table = read_csv(path, keep=_READ, odd=odd)
     gpus = table.number("num_gpu", low=0, high=LARGEST_GANG, whole=True)
     duration_s = table.number("duration", low=0)
+    table.drop(gpus == 0, "without a GPU")
+    table.drop(duration_s == 0, "without a run time")
     return table.workload(
         job_id="job_id",
         arrival_s=table.number("submit_time", low=0),
         gpus=gpus,
         duration_s=duration_s,
-        kept=table.where((gpus > 0) & (duration_s > 0), "no GPU or no run time"),
     )

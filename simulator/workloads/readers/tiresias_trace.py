@@ -1,43 +1,70 @@
-"""Tiresias csv (NSDI'19): job_id, num_gpu, submit_time, iterations, model_name, duration, interval (seconds).
+"""Tiresias csv (NSDI'19), and ElasticFlow's (ASPLOS'23), whose simulator was made from it; times in seconds.
 
-Source: github SymbioticLab/Tiresias, simulator/60_job.csv (Apache-2.0). `interval` (gap to the job before) is
-not needed; iterations
-may be absent (tf_job.csv).
+Source: github SymbioticLab/Tiresias, simulator/60_job.csv (Apache-2.0): job_id, num_gpu, submit_time, iterations,
+model_name, duration, interval (the gap to the job before). Iterations may be absent (tf_job.csv), or 0 where they are
+not known.
+
+github pkusys/ElasticFlow, ElasticFlow/traces_for_ElasticFlow: job_id, submit_time, iteration, model_name, ddl,
+batch_size, num_gpu, duration, and perhaps best_effort. `ddl` is the deadline on the clock of submit_time
+(scheduler/trace_generator writes submit_time + a factor x duration); where best_effort is 1 there is none.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from ...jobs.trace_columns import read_csv
+import numpy as np
+
+from ...jobs.left_out import Odd
+from ...jobs.trace_columns import Table, read_csv
 from ...jobs.trace_head import Head
 from ...jobs.workload import LARGEST_GANG, Workload
 
 NAME = "tiresias"
-SUMMARY = "Tiresias csv (job_id, num_gpu, submit_time, iterations, model_name, duration, interval)"
+SUMMARY = (
+    "Tiresias csv (job_id, num_gpu, submit_time, iterations, model_name, duration, interval), or ElasticFlow (ddl)"
+)
+
+_READ = (
+    *("job_id", "num_gpu", "submit_time", "iterations", "iteration"),
+    *("model_name", "duration", "ddl", "best_effort", "batch_size"),
+)
+_HARMLESS = {"interval": "the gap to the job before"}
 
 
 def recognises(head: Head) -> bool:
     """Whether a file that begins like this is in the format."""
-    return head.has("num_gpu", "model_name") or head.has("num_gpu", "interval")
+    return head.has("num_gpu", "model_name") or head.has("num_gpu", "interval") or head.has("num_gpu", "ddl")
 
 
-def read(path: str | Path) -> Workload:
-    """Read a Tiresias csv; jobs without GPUs or run time are dropped with one warning.
+def read(path: str | Path, *, odd: Odd = "drop") -> Workload:
+    """Read a Tiresias or ElasticFlow csv; jobs without GPUs or run time are dropped.
+
+    Args:
+        path: the csv.
+        odd: whether odd rows are left out, or the first is refused.
 
     Raises:
         InputError: naming file, line, column, value and what was expected.
     """
-    table = read_csv(path)
+    table = read_csv(path, keep=_READ, harmless=_HARMLESS, odd=odd)
     gpus = table.number("num_gpu", low=0, high=LARGEST_GANG, whole=True)
     duration_s = table.number("duration", low=0)
-    iterations = table.number("iterations", low=0, above=True) if "iterations" in table else None
+    table.drop(gpus == 0, "without a GPU")
+    table.drop(duration_s == 0, "without a run time")
     return table.workload(
         job_id="job_id",
         arrival_s=table.number("submit_time", low=0),
         gpus=gpus,
         duration_s=duration_s,
-        kept=table.where((gpus > 0) & (duration_s > 0), "no GPU or no run time"),
-        iterations=iterations,
+        iterations=table.iterations("iterations", "iteration"),
         model=table.text("model_name", ""),
+        batch_size=table.number("batch_size", low=0, high=10**12, whole=True, default=0),
+        deadline_s=_deadline_s(table),
     )
+
+
+def _deadline_s(table: Table) -> np.ndarray:
+    best_effort = table.number("best_effort", low=0, high=1, whole=True, default=0) == 1
+    ends_s = table.number("ddl", low=0, default=np.inf)
+    return np.where(best_effort, np.inf, ends_s)

@@ -1,0 +1,120 @@
+"""What a reader leaves out of a file: rows, each for one reason, and columns that it does not read.
+
+A row has the first reason that is given for it. One is that it is odd: a cell is not what its column holds, or the
+row is no row. A log has some such rows (a line that was cut, a clock that went back), so they are left out like the
+others and the first is told; but many of them say that the file is not what it was taken for.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Iterable, Sequence
+from typing import Literal
+
+import numpy as np
+
+from ..base.errors import InputError
+from .workload import WorkloadWarning, clip
+
+Odd = Literal["drop", "error"]  # what readers do with odd rows: leave them out, or refuse the first
+MOST_ODD, MOST_ODD_SHARE = 10, 0.01  # odd rows that a file may have, whichever is more
+
+
+class LeftOut:
+    """The rows of a file that are left out, and why.
+
+    Args:
+        path: the file.
+        rows: how many the table has that was read from it.
+        odd: whether odd rows are left out, or the first is refused.
+        lost: odd rows of the file that are none of the table: their lines, and what is odd there.
+
+    Attributes:
+        gone: bool (rows,), those that are left out.
+    """
+
+    def __init__(self, path: str, rows: int, odd: Odd, lost: Sequence[tuple[int, str]] = ()) -> None:
+        self.path = path
+        self.gone = np.zeros(rows, bool)
+        self._refuses = odd == "error"
+        self._reasons: dict[str, int] = {}
+        self._odd = self._lost = len(lost)
+        self._first = (lost[0][0], f"line {lost[0][0]}: {lost[0][1]}") if lost else None
+
+    def drop(self, rows: np.ndarray, why: str) -> None:
+        """Leave out the rows of a mask that are still there; `why` ends "3 jobs ...": "without a GPU"."""
+        new = rows & ~self.gone
+        if new.any():
+            self._reasons[why] = self._reasons.get(why, 0) + int(new.sum())
+        self.gone |= rows
+
+    def odd(self, rows: np.ndarray, place: int, said: str) -> None:
+        """Leave out rows, given by index, none of which is left out yet; the first stands at `place` in the file.
+
+        Args:
+            said: where the first stands and what is odd there, "line 7, column 'gpus': 'x'; expected ...".
+        """
+        self.gone[rows] = True
+        self._odd += len(rows)
+        if self._first is None or place < self._first[0]:
+            self._first = place, said
+
+    def of_groups(self, group: np.ndarray, groups: int) -> LeftOut:
+        """The same of groups of rows, int (rows,): a group goes with any of its rows, all of which are odd."""
+        found = LeftOut(self.path, groups, "error" if self._refuses else "drop")
+        found.gone[group[self.gone]] = True
+        found._lost, found._first = self._lost, self._first
+        found._odd = self._lost + int(found.gone.sum())
+        return found
+
+    def tell(self) -> np.ndarray:
+        """The indices of the rows that stay; says in one warning how many do not, and why.
+
+        Raises:
+            InputError: none stays, too many are odd, or one is where none may be.
+        """
+        total, first = len(self.gone) + self._lost, self._first[1] if self._first else ""
+        most = max(MOST_ODD, int(MOST_ODD_SHARE * total))
+        kept = np.flatnonzero(~self.gone)
+        if self._odd and self._refuses:
+            raise InputError(f"{self.path}, {first}")
+        reasons = [f"{count:,} {why}" for why, count in self._reasons.items()]
+        reasons += [f"{self._odd:,} odd, the first at {first}"] if self._odd else []
+        if not len(kept):
+            raise InputError(f"{self.path}: all {total:,} jobs are dropped: {', '.join(reasons)}")
+        if self._odd > most:
+            raise InputError(
+                f"{self.path}: {self._odd:,} of {total:,} rows are odd, the first at {first}; such a file may have "
+                f"{most:,}"
+            )
+        if len(kept) < total:
+            self._warn(f"dropped {total - len(kept):,} of {total:,} jobs: {', '.join(reasons)}")
+        return kept
+
+    def tell_shares(self, asked: np.ndarray, whole: np.ndarray, duration_s: np.ndarray) -> None:
+        """Say how many GPU-hours the jobs that stay ask and get; of GPUs asked and got, (jobs,)."""
+        hours = [float((gpus * duration_s).sum() / 3600.0) for gpus in (asked, whole)]
+        self._warn(
+            "shares of a GPU are summed over a job and rounded up to whole ones: "
+            f"{hours[0]:,.6g} GPU-hours are asked, {hours[1]:,.6g} are read"
+        )
+
+    def _warn(self, what: str) -> None:
+        warnings.warn(f"{self.path}: {what}", WorkloadWarning, stacklevel=4)
+
+
+def whole_gpus(shares: np.ndarray) -> np.ndarray:
+    """GPUs of jobs that ask so many GPUs, shares included, int64; what binary sums add (.1 + .2) is no GPU more."""
+    return np.ceil(np.round(shares, 6)).astype(np.int64)
+
+
+def tell_unread(path: str, columns: Iterable[str], known: Collection[str], harmless: Collection[str] = ()) -> None:
+    """Say in one warning which columns of a file are neither known nor harmless: nothing depends on what they hold."""
+    unread = [name for name in dict.fromkeys(columns) if name not in known and name not in harmless]
+    if unread:
+        which = f"column {clip(unread[0])} is" if len(unread) == 1 else f"columns {clip(', '.join(unread), 200)} are"
+        warnings.warn(
+            f"{path}: {which} not read; those that are: {clip(', '.join(known), 200)}",
+            WorkloadWarning,
+            stacklevel=3,
+        )
