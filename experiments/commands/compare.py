@@ -188,7 +188,7 @@ def _print(console: Console, section: Section) -> None:
     from ..comparing.table import KNOWS, broken, width_of
     from ..report import numbers, page
 
-    for name, value in page.facts(section.setting, section.seeds).items():
+    for name, value in page.facts(section).items():
         console.print(Text.assemble((f"{name:<12} ", "bold"), value))
     rows = numbers.rows(section)
 

@@ -26,7 +26,7 @@ import json
 import re
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
@@ -62,6 +62,7 @@ class Evaluation:
     Attributes:
         folder: where it was read from.
         setting: what all runs were played on.
+        played_on: the same by content; equal where the runs of two folders can be compared.
         runs: policies in the order in which they were evaluated first, then ascending seeds. A run has its metrics
             and `jct_s`; `timeline` and `decisions` where they were recorded (else None and empty).
         versions: name -> version, of clustergym, python and the libraries that numbers depend on.
@@ -71,6 +72,7 @@ class Evaluation:
 
     folder: Path
     setting: Setting
+    played_on: Hashable
     runs: tuple[Run, ...]
     versions: Mapping[str, str] = field(default_factory=dict)
     commands: Sequence[Mapping[str, Any]] = ()
@@ -117,9 +119,8 @@ def read(folder: Path, timelines: bool = True) -> Evaluation:
     found = (_read_run(path, without, seals, about["policies"]) for path in sorted((folder / RUNS).glob("*.parquet")))
     runs = [run for run in found if run is not None]
     runs.sort(key=lambda run: (place[run.policy], run.seed))
-    return Evaluation(
-        folder, evaluation_file.setting_of(about), tuple(runs), about["versions"], command_log.read(folder)
-    )
+    setting, played_on = evaluation_file.setting_of(about), evaluation_file.played_on(about)
+    return Evaluation(folder, setting, played_on, tuple(runs), about["versions"], command_log.read(folder))
 
 
 def _read_run(path: Path, without: tuple[str, ...], seals: bool, identities: Mapping[str, str]) -> Run | None:
@@ -189,7 +190,7 @@ class Store:
         """
         identity.expect_sources(self.sources, *identity.PLAYING, what=str(self.folder))
         now = identity.content_once(setting, stamps(setting))
-        changed = [name for name, digest in self.setting.items() if now[name] != digest]
+        changed = [name for name, digest in self.setting.items() if now.get(name) != digest]
         if self.files[word_of(player)] != identity.of_policy(make_for(player, setting.environment)):
             changed.append(word_of(player))
         if changed:
