@@ -21,6 +21,8 @@ import numpy as np
 import pytest
 
 from clustergym import policies
+from clustergym.agents.training.config import make_config
+from clustergym.agents.training.what_is_read import read_in
 from clustergym.envs.configured import config_class, options_of
 from clustergym.envs.registration import ENVIRONMENTS
 from clustergym.experiments.cli import run
@@ -140,6 +142,25 @@ def test_after_an_edit_of_a_file_all_is_played_anew(environment, option, word, t
     with pytest.warns(StoredRunWarning, match=f"the {option} ha(s|ve) changed"):
         evaluated(tmp_path / "out", setting)
     assert len(played) == 2
+
+
+@pytest.mark.parametrize(("environment", "option", "word"), CASES)
+def test_a_training_knows_each_file_that_it_reads(environment, option, word, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    known = config_class(environment).options()
+    env = {option: word.format(FILE), **dict.fromkeys(known[option].needs[:1], 2)} if option in known else {}
+    scenario = {"name": "own", **ENVIRONMENTS[environment].defaults}
+    scenario |= {} if env else {option: word.format(FILE)}
+    scenario |= {"workloads": [scenario.pop("workload")]}
+    values = {"environment": environment, "env": env, "training": [scenario], "validation": [scenario]}
+    config = make_config(values | {"reference": policies.able(environment, "exact", True)[0]}, "")
+    found = []
+    for content in ("one", "two", "one"):
+        Path(FILE).write_text(content)
+        found.append(read_in(config))
+    name = "workload 1" if option == "workload" else option
+    assert found[0].keys() >= {f"{name} of {kind} scenario own" for kind in ("training", "validation")}
+    assert found[0] == found[2] and not set(found[0].values()) & set(found[1].values())
 
 
 def test_the_files_of_a_folder_count_one_by_one(tmp_path):
