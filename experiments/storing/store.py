@@ -35,15 +35,19 @@ import numpy as np
 
 from ...policies import Handed, make_for, word_of
 from ...simulator.base.errors import InputError
+from ...simulator.files import sealed_parquet
+from ..charts.chart_files import is_ours
 from ..console.terminal import BadArgument, expect_writable
 from ..playing.copy_rows import COPY_COLUMNS
 from ..playing.recording import Timeline
 from ..playing.runs import Run, players_of
 from ..settings.evaluation_setting import Setting, stamps
 from . import command_log, evaluation_file, identity, results
+from .event_file import HEURISTIC, files
 from .run_files import StoredRunWarning, load, remove_orphans, save, short_hash
 
 RUNS, TABLE, SUMMARY = "runs", "results.parquet", evaluation_file.NAME
+GENERATOR, PAGE_HEAD = b'<meta name="generator" content="clustergym compare">', 1024  # of a page of ours
 RUN_NAME = re.compile(r"[0-9a-f]{20}\.parquet")
 RECORDED = ("timeline_", "decision_", "copy_")
 DECISION = ("time_s", "job_id", "decision", "gpus", "shift_s", "why")
@@ -229,21 +233,23 @@ def open_store(folder: Path, setting: Setting, policies: Sequence[Any], fresh: b
         evaluation_file.expect_same_setting(folder, before, setting)
     common = evaluation_file.common(setting)
     players = players_of(policies)
-    files = {word: identity.of_policy(make_for(player, setting.environment)) for word, player in players.items()}
+    own = {word: identity.of_policy(make_for(player, setting.environment)) for word, player in players.items()}
     held = {word: identity.of_object(player) for word, player in players.items()}
     told = json.dumps(common, sort_keys=True)
-    identities = {word: short_hash(told, word, files[word] + held[word]) for word in players}
-    for change in evaluation_file.changes(before, common, identities) if before is not None else ():
+    identities = {word: short_hash(told, word, own[word] + held[word]) for word in players}
+    changes = list(evaluation_file.changes(before, common, identities)) if before is not None else []
+    for change in changes:
         warnings.warn(
-            f"{folder}: {change}; earlier results are not used and leave the tables; a folder of its own keeps them",
+            f"{folder}: {change}; earlier results are not used and leave tables and pictures; "
+            "a folder of its own keeps them",
             StoredRunWarning,
             stacklevel=2,
         )
-    if before is not None and before["schema"] == evaluation_file.WITHOUT_CHECKSUMS:
-        (folder / TABLE).unlink(missing_ok=True)  # of runs that are not used; it does not say who wrote it
+    if changes:
+        _forget_shown(folder)
     remove_orphans(folder / RUNS)
     evaluation_file.declare(folder, common, identities)
-    return Store(folder, identities, common["content"], files, common["sources"])
+    return Store(folder, identities, common["content"], own, common["sources"])
 
 
 def _expect_ours(folder: Path) -> None:
@@ -257,8 +263,18 @@ def _expect_ours(folder: Path) -> None:
 
 
 def _expect_our_table(path: Path, older: bool = False) -> None:
-    if path.exists() and not results.is_ours(path, older):
+    """Raise BadArgument for another table; what is left of one is made anew where runs are that make it."""
+    if not path.exists() or results.is_ours(path, older):
+        return
+    if not (path.is_file() and results.is_torn(path) and _has_whole_runs(path.parent)):
         _refuse(path)
+    warnings.warn(f"{path}: it is empty or torn, and is made anew from the runs", StoredRunWarning, stacklevel=3)
+    path.unlink()
+
+
+def _has_whole_runs(folder: Path) -> bool:
+    runs = (path for path in (folder / RUNS).glob("*.parquet") if RUN_NAME.fullmatch(path.name))
+    return any(sealed_parquet.state(path.read_bytes()) == "whole" for path in runs)
 
 
 def _refuse(path: Path) -> NoReturn:
@@ -296,12 +312,25 @@ def tables_now_and_then(store: Store) -> Callable[[], None]:
 
 
 def _forget(folder: Path) -> None:
-    """Delete what `Store` and `write_table` have written, nothing else that a folder of that name may hold."""
+    """Delete what `Store` has written and what shows it, nothing else that a folder of that name may hold."""
     for path in (folder / RUNS).glob("*.parquet"):
         if RUN_NAME.fullmatch(path.name):
             path.unlink(missing_ok=True)
-    for name in (SUMMARY, TABLE):
-        (folder / name).unlink(missing_ok=True)
+    if (folder / SUMMARY).exists():
+        _forget_shown(folder)
+    (folder / SUMMARY).unlink(missing_ok=True)
+
+
+def _forget_shown(folder: Path) -> None:
+    """Delete what shows runs of the folder: the table, charts, event files and pages that are ours."""
+    shown = [path for place in folder.iterdir() if place.is_dir() for path in files(place, HEURISTIC)]
+    pages = (path for path in folder.glob("*.html") if path.is_file() and GENERATOR in path.read_bytes()[:PAGE_HEAD])
+    charts = (path for path in folder.glob("*.svg") if path.is_file() and is_ours(path))
+    for path in (folder / TABLE, *shown, *pages, *charts):
+        path.unlink(missing_ok=True)
+    for place in {path.parent for path in shown}:
+        if not any(place.iterdir()):
+            place.rmdir()
 
 
 def _row_of(run: Run) -> dict[str, Any]:

@@ -91,7 +91,8 @@ def marks_of(thing: Any) -> Mapping[str, MayBeFile]:
 
 def marked(value: Any) -> Iterator[tuple[str, MayBeFile, Any]]:
     """The marked fields of a dataclass, and of those in it, that have a value: name, mark, value."""
-    marks = marks_of(type(value))
+    kind: Any = type(value)
+    marks = marks_of(kind)
     for one in fields(value):
         held = getattr(value, one.name)
         if one.name in marks:

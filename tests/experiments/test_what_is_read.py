@@ -41,6 +41,7 @@ from clustergym.simulator.workloads import FORMATS, GENERATORS, open_workload, r
 
 DELAY, FILE = "clustergym/Delay-v0", "mine.csv"
 TRACE = "job_id,arrival_s,gpus,duration_s\n1,0,4,{}\n2,5,8,{}\n"
+SMALL = ("--workload", "t.csv", "--topology", "flat:machines=1", "--network", "none")
 METRICS = {"jct_mean": 1.0, "jobs_finished": 1.0}
 
 
@@ -272,6 +273,43 @@ def test_every_file_that_is_opened_while_one_plays_is_known(tmp_path, asked):
     assert len(mine) == 4 and mine <= {path for part in stamps(setting) for path, _ in part}
 
 
+# ---- what shows runs goes with them
+
+
+@pytest.mark.parametrize("more", [[], ["--fresh"]], ids=["edited", "fresh"])
+def test_what_shows_runs_leaves_the_folder_with_them(tmp_path, monkeypatch, more):
+    """Event files, charts and the page of compare; pictures and pages of somebody else stay."""
+    monkeypatch.chdir(tmp_path)
+    words = ["evaluate", "Delay", *SMALL, "--seed", "0", "--logdir", "out"]
+    Path("t.csv").write_text(TRACE.format(100, 200))
+    clustergym(*words, "--policies", "fifo sjf las")
+    clustergym("compare", "out")
+    out, mine = Path("out"), {"mine.svg", "mine.html"}
+    shown = {"sjf", "las", "gantt-sjf.svg", "gantt-las.svg", "jct-ratio.svg", "report.html"}
+    assert shown <= {path.name for path in out.iterdir()}
+    for name in mine:
+        (out / name).write_text("mine")
+    (out / "las" / "notes.txt").write_text("mine")
+    if not more:
+        Path("t.csv").write_text(TRACE.format(1000, 2000))
+    clustergym(*words, "--policies", "fifo", *more)
+    left = {path.name for path in out.iterdir()}
+    assert not left & (shown - {"las"}) and left >= mine | {"fifo", "gantt-fifo.svg", "results.parquet"}
+    assert [path.name for path in (out / "las").iterdir()] == ["notes.txt"]
+
+
+def test_what_shows_runs_of_another_content_is_gone_before_the_first_is_played(tmp_path, monkeypatch):
+    """Whoever is interrupted leaves no old picture beside new runs."""
+    monkeypatch.chdir(tmp_path)
+    setting = Setting.of(DELAY, "flat:machines=1", "t.csv", "none")
+    Path("t.csv").write_text(TRACE.format(100, 200))
+    clustergym("evaluate", "Delay", *SMALL, "--policies", "fifo", "--seed", "0", "--logdir", "out")
+    Path("t.csv").write_text(TRACE.format(1000, 2000))
+    with pytest.warns(StoredRunWarning, match="leave tables and pictures"):
+        store.open_store(Path("out"), setting, ["fifo"])
+    assert {path.name for path in Path("out").iterdir()} == {"command.json", "evaluation.json", "runs"}
+
+
 # ---- as a user meets it
 
 
@@ -281,19 +319,18 @@ def clustergym(*words: str) -> None:
 
 def test_compare_of_two_traces_of_one_name_has_two_sections_and_no_ratio(tmp_path, monkeypatch, capsys):
     """Jobs of 100 and 200 s on 8 GPUs: 4 GPUs from 0 to 100, then 8 from 100 to 300: (100 + 295) / 2 = 197.5 s."""
-    played = ["--topology", "flat:machines=1", "--network", "none", "--seed", "0", "--logdir", "out"]
     for place, policy, scale in (("a", "fifo", 1), ("b", "sjf", 10)):
         (tmp_path / place).mkdir()
         monkeypatch.chdir(tmp_path / place)
         Path("t.csv").write_text(TRACE.format(100 * scale, 200 * scale))
-        clustergym("evaluate", "Delay", "--workload", "t.csv", "--policies", policy, *played)
+        clustergym("evaluate", "Delay", *SMALL, "--seed", "0", "--policies", policy, "--logdir", "out")
     monkeypatch.chdir(tmp_path)
     capsys.readouterr()
     clustergym("compare", "a/out", "b/out", "--baseline", "fifo", "--json")
     settings = json.loads(capsys.readouterr().out)["settings"]
     assert [one["folders"] for one in settings] == [["a/out"], ["b/out"]]
     means = [one["policies"][0]["metrics"]["jct_mean"]["mean"] for one in settings]
-    assert means == [197.5, 1997.5] and not any(one["policies"][0]["ratio"] for one in settings)
+    assert means == [197.5, 1997.5] and settings[1]["policies"][0]["ratio"] is None
     clustergym("compare", "a/out", "b/out")
     said = capsys.readouterr().out
     assert "folder       a/out" in said and "folder       b/out" in said and "times as long" not in said
