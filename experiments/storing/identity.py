@@ -65,7 +65,7 @@ def content(setting: Setting) -> dict[str, str]:
         read = read_by(value, mark, name) if is_word else None
         if read is not None and not read.files:
             continue
-        parts = [read.content] if read is not None else list(_held(own_files(value)))
+        parts: list[str | bytes] = list(_held(own_files(value))) if read is None else [read.content]
         if not is_word or is_own(value):
             parts.append(_told_apart(name, _opened(setting, name, value)))
         found[name] = short_hash(*parts)
@@ -170,14 +170,13 @@ def _feed(digest: Any, value: Any, around: tuple[int, ...] = ()) -> None:
 
 
 def _fields_of(value: Any) -> Iterator[tuple[str, Any]]:
-    """The fields of a dataclass that made it; of one that may be a file what stands there."""
-    marks = marks_of(type(value))
+    """The fields of a dataclass, of one that may be a file what stands there."""
+    kind: Any = type(value)
+    marks = marks_of(kind)
     for one in fields(value):
         held = getattr(value, one.name)
-        if one.name in marks and isinstance(held, str | PurePath):
-            yield one.name, read_by(held, marks[one.name], one.name).content
-        elif one.init:  # the others follow from these, or are kept for the next time
-            yield one.name, held
+        is_named = one.name in marks and isinstance(held, str | PurePath)
+        yield one.name, read_by(held, marks[one.name], one.name).content if is_named else held
 
 
 def _parts_of(value: Any) -> Any:

@@ -88,7 +88,7 @@ def _is_text(kind: Any) -> bool:
 
 
 def is_torn(path: Path) -> bool:
-    """Whether a file is what a full disk or a lost machine leaves of a table: nothing, zeros, or parquet with no end."""
+    """Whether a file is what a full disk or a lost machine leaves of a table: nothing, zeros, parquet without end."""
     import pyarrow.parquet as pq
 
     data = path.read_bytes()

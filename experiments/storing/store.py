@@ -14,9 +14,10 @@ of `recording.Timeline` (`timeline_gpus` lists the GPUs of all stretches on end,
 has), and `decision_*`, lists of words, the last ones of `runs.DECISION_COLUMNS`. Recorded are, by default, the runs
 of the first seed of a command.
 
-What is never mixed: a setting of other words is refused. A trace, topology or network file with another content,
-other sources or versions, an agent or a user's policy whose files have changed: the run is another, and is played anew
-in its place; of what is in the folder, `read` gives only runs that belong together. It imports nothing that a word in
+What is never mixed: a setting of other words is refused. A file that the setting names (simulator/files/file_marks.py)
+with another content, other sources or versions, an agent or a user's policy whose files have changed: the run is
+another, and is played anew in its place, and what shows the old ones (the table, charts, event files, pages) leaves
+with them; of what is in the folder, `read` gives only runs that belong together. It imports nothing that a word in
 there names.
 """
 

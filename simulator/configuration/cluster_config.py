@@ -42,7 +42,7 @@ WITHOUT = {  # what a user is told where a cluster lacks the feature that an opt
     REGIONS: "{} has no regions",
     OUTAGES: "machines of {} fail each by itself",
 }
-UNSAID: Mapping[str, Any] = {"said": False}  # of a field that is no option: it is told otherwise, or not in words
+UNSAID: dict[str, Any] = {"said": False}  # of a field that is no option: it is told otherwise, or not in words
 
 
 @dataclass(frozen=True)

@@ -174,6 +174,18 @@ def test_the_files_of_a_folder_count_one_by_one(tmp_path):
     assert identity.content(setting) != before[0] and stamps(setting) != before[1]
 
 
+def test_a_network_that_is_handed_over_is_known_by_the_content_of_its_file(tmp_path):
+    setting = Setting.of("clustergym/TimeShift-v0", None, "cassini-poisson:jobs=4")
+    phases = [{"iteration_s": 0.2, "phases": [{"start_s": 0.1, "duration_s": 0.09, "gbps": 40}]}]
+    found = []
+    for gbps in (40, 40, 20):
+        phases[0]["phases"][0]["gbps"] = gbps
+        (tmp_path / f"{len(found)}.json").write_text(json.dumps({"models": {"mine": phases}}))
+        network = load_network(f"contention:models={tmp_path / f'{len(found)}.json'}")
+        found.append(identity.content(setting.copy_with(network=network)))
+    assert found[0] == found[1] != found[2]
+
+
 def test_own_code_is_the_same_wherever_it_lies(tmp_path, monkeypatch):
     """And another with another file that its parameter names."""
     monkeypatch.setenv("CLUSTERGYM_TRUST_PY", "1")
