@@ -6,10 +6,8 @@ they stand. So a run that was killed and resumed has the very weights of one tha
 
 from __future__ import annotations
 
-import hashlib
 import threading
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -22,7 +20,6 @@ from stable_baselines3.common.vec_env import VecNormalize
 
 from ...policies import make_for
 from ...simulator.base.errors import InputError, InvalidDecision
-from ...simulator.files.own_code import is_own, own
 from ..files.checkpoint import (
     Checkpoint,
     optimizer_tensors,
@@ -38,6 +35,7 @@ from .groups import rows_of_rollout
 from .imitation import clone
 from .learners import decisions_expected, make_env, make_learner, policy_kwargs
 from .validation import MODES, Mode, Played, Validation, ratios
+from .what_is_read import expect_same, read_in
 
 CHECKPOINT, BEST = "checkpoint", "best"
 CHECKPOINT_EVERY_S = 30.0
@@ -100,6 +98,7 @@ class Training:
     def __init__(self, config: Config, folder: Path, listener: Listener, command: str = "") -> None:
         torch.set_num_threads(1)
         self.config, self.folder, self.listener, self.command = config, folder, listener, command
+        self.read = read_in(config)
         self.env = make_env(config)
         self.learner = make_learner(config, self.env)
         self.learner.each = decisions_expected(config)
@@ -168,12 +167,6 @@ class Training:
             self.evaluate()
         self.checkpoint()
         return self.standing.best
-
-    @property
-    def _own(self) -> dict[str, str]:
-        """The user's own words, with hashes of the files that they are written in."""
-        words = [word for word in (self.config.net, self.config.env.get("reward", "jct")) if is_own(word)]
-        return {word: hashed(own(word, "own code").files) for word in words}
 
     def _calibrate(self) -> None:
         """Have the network scale features as they are spread where the reference decides."""
@@ -258,7 +251,7 @@ class Training:
             "next_evaluation": standing.next_evaluation,
             "evaluated": standing.evaluated,
             "best": standing.best,
-            "own": self._own,
+            "read": self.read,
             "each": float(getattr(learner, "each", 0.0)),
         }
         if isinstance(learner.env, VecNormalize):
@@ -272,8 +265,7 @@ class Training:
         learner, data = self.learner, saved.data
         if data["config"] != self.config.model_dump(mode="json"):
             raise InputError(f"{self.folder / CHECKPOINT}: it belongs to another configuration than this one")
-        if data.get("own", {}) != self._own:
-            raise InputError(f"{self.folder / CHECKPOINT}: the user's own code has changed since; train anew")
+        expect_same(data.get("read", {}), self.read, self.folder / CHECKPOINT)
         learner.each = data.get("each", 0.0)
         weights = {k.removeprefix("policy/"): v for k, v in saved.tensors.items() if k.startswith("policy/")}
         learner.policy.load_state_dict(weights)
@@ -294,14 +286,6 @@ class Training:
         self.standing.evaluated = data.get("evaluated", -1)
         learner._current_progress_remaining = 1.0 - saved.step / self.config.timesteps
         restore_random_states(saved.arrays, data["random"])
-
-
-def hashed(files: Sequence[Path]) -> str:
-    """A hash of the content of files."""
-    digest = hashlib.sha256()
-    for path in files:
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
 
 
 def _decided(env: Any, policy: Any, rng: np.random.Generator) -> np.ndarray:

@@ -93,7 +93,7 @@ def compare(
         pairs = _pairs(material, episodes, seed)
         html = page.render(material, page.made_by(typed.get()), title, pairs)
         with written_whole(to) as draft:
-            draft.write_text(html, encoding="utf-8")
+            draft.write_text(html, encoding="utf-8", errors="backslashreplace")  # of words that were no UTF-8
         drawn = of_material(material, pictures, wanted, pairs) if pictures is not None else []
     if json:
         files = {"pictures": [str(path) for path in drawn]} if drawn else {}
@@ -188,7 +188,7 @@ def _print(console: Console, section: Section) -> None:
     from ..comparing.table import KNOWS, broken, width_of
     from ..report import numbers, page
 
-    for name, value in page.facts(section.setting, section.seeds).items():
+    for name, value in page.facts(section).items():
         console.print(Text.assemble((f"{name:<12} ", "bold"), value))
     rows = numbers.rows(section)
 

@@ -422,12 +422,14 @@ def _into(
 def _logged(found: Evaluation, logdir: Path) -> str:
     """Write event files where TensorBoard is there to read them; returns what to tell about them."""
     from ..learning import tensorboard_log
+    from ..settings.sweeping import PLACES
 
     try:
         tensorboard_log.expect_installed()
     except MissingExtra as error:
         return f"no event files: {error}"
-    tensorboard_log.write_evaluation(found.runs, logdir)
+    words = found.setting.words()
+    tensorboard_log.write_evaluation(found.runs, logdir, {name: str(words[name]) for name in PLACES})
     return f"TensorBoard: tensorboard --logdir {logdir}"
 
 

@@ -302,7 +302,7 @@ def _command_of(logdir: Path) -> str:
 
     commands = [str(entry["command"]) for entry in command_log.read(logdir)]
     begun = [command for command in commands if "--resume" not in command.split()]
-    return (begun or commands)[-1]
+    return (begun or commands or [typed.get()])[-1]  # a damaged log says nothing
 
 
 def _print(config: Config, logdir: Path, best: dict[str, Any], json: bool) -> None:

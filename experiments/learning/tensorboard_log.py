@@ -111,6 +111,7 @@ HEADLINES = ("jct_mean", "jct_p99", "makespan", "queueing_delay_mean", "gpu_util
 FINAL = "outcome/"
 VALIDATION = "validation workloads"
 AGAINST = r"against_(.+)/mean"  # ratios of mean JCT to a reference's, the mean over the scenarios of a training
+NOWHERE: Mapping[str, str] = {}  # nobody says what was played on
 TEST, BY_SEED = "test/", "by_seed/jct/mean_s"
 # A heuristic does not learn: its scalar is a level line, from the start to where agents' curves usually end.
 LAST_STEP = 1_000_000
@@ -182,15 +183,18 @@ class AgentLog:
         for name, png in _pictures(runs, beside):
             self._file.write(step, summary=_image(name, png))
 
-    def hparams(self, config: Mapping[str, Any], metrics: Mapping[str, float]) -> None:
+    def hparams(
+        self, config: Mapping[str, Any], metrics: Mapping[str, float], places: Mapping[str, str] = NOWHERE
+    ) -> None:
         """Write the run's row of the HParams page.
 
         Args:
+            places: `workload`, `topology` and `network` of the validation, in words.
             config: parameters, nested or not; what is neither number, text nor truth value is shown as text.
             metrics: final results by their names in `simulator/engine/metrics.py` or others; tags `outcome/...`.
         """
         folder = self._file.path.parent
-        flat = _about(folder.name, "agent", VALIDATION) | flattened(config)
+        flat = _about(folder.name, "agent", VALIDATION, places) | flattened(config)
         finals = {FINAL + tag(name): value for name, value in metrics.items()}
         step = max(self._file.last_step, 0)
         first, *others = map(tag, HEADLINES)
@@ -213,6 +217,7 @@ def write_heuristics(
     logdir: Path,
     last_step: int = LAST_STEP,
     more: Mapping[str, Mapping[str, float]] | None = None,
+    places: Mapping[str, str] = NOWHERE,
 ) -> None:
     """Write one TensorBoard run a policy, `logdir`/<policy>: the mean over seeds of every metric as a level line.
 
@@ -223,20 +228,22 @@ def write_heuristics(
         logdir: of those agents.
         last_step: where the lines end: the last training step of those agents.
         more: policy -> tag -> level, beside the metrics.
+        places: see `AgentLog.hparams`.
     """
     shown = applying(runs)
     names = folder_names(list(estimates := by_policy(runs)))
     for policy, row in estimates.items():
         levels = {tag(name): value.mean for name, value in row.items() if name in shown}
         levels |= (more or {}).get(policy, {})
-        with _level_lines(logdir / names[policy], policy, VALIDATION) as file:
+        about = _about(policy, _kind_of(policy), VALIDATION, places)
+        with _level_lines(logdir / names[policy], about) as file:
             file.write(0, summary=_layout({COMPARED: {**_ratios(levels), **_charts(shown)}}))
             for step in (0, max(last_step, 1)):
                 file.write(step, summary=_scalars(levels))
 
 
-def write_evaluation(runs: Sequence[Run], logdir: Path) -> None:
-    """Write one TensorBoard run a policy, trained agents included, of what `clustergym evaluate` played.
+def write_evaluation(runs: Sequence[Run], logdir: Path, places: Mapping[str, str] = NOWHERE) -> None:
+    """Write one TensorBoard run a policy, trained agents included, of what `clustergym evaluate` played at `places`.
 
     The steps are seeds: `by_seed/jct/mean_s` has the mean JCT of each, in `test/...` the mean over all of them is a
     level line. The tags are others than those of a training, which plays other workloads.
@@ -250,7 +257,8 @@ def write_evaluation(runs: Sequence[Run], logdir: Path) -> None:
         mine = sorted(of_policy[policy], key=lambda run: run.seed)
         played_on = f"seeds {ranges([run.seed for run in mine])}"
         charts = {"mean JCT of each seed [s]": (BY_SEED,), **_charts(shown, TEST)}
-        with _level_lines(logdir / names[policy], policy, played_on, TEST) as file:
+        about = _about(policy, _kind_of(policy), played_on, places)
+        with _level_lines(logdir / names[policy], about, TEST) as file:
             file.write(0, summary=_layout({"Evaluation": charts}))
             for step in (seeds[0], max(seeds[-1], seeds[0] + 1)):
                 file.write(step, summary=_scalars(levels))
@@ -274,16 +282,19 @@ def extend_heuristics(logdir: Path, last_step: int) -> None:
             file.close()
 
 
-def _about(policy: str, kind: str, played_on: str) -> dict[str, bool | float | str]:
+def _about(policy: str, kind: str, played_on: str, places: Mapping[str, str]) -> dict[str, bool | float | str]:
     """The parameters that every row of the HParams page has, which shows columns in the order of the alphabet."""
-    return {"about/policy": policy, "about/kind": kind, "about/played_on": played_on}
+    about = {"policy": policy, "kind": kind, "played_on": played_on, **places}
+    return {f"about/{name}": value for name, value in about.items()}
+
+
+def _kind_of(policy: str) -> str:
+    return "agent" if policy.partition(":")[0] in AGENT_WORDS else "heuristic"
 
 
 @contextmanager
-def _level_lines(folder: Path, policy: str, played_on: str, prefix: str = "") -> Iterator[EventFile]:
+def _level_lines(folder: Path, config: Mapping[str, bool | float | str], prefix: str = "") -> Iterator[EventFile]:
     """A new event file for a policy that does not learn, with its row of the HParams page."""
-    kind = "agent" if policy.partition(":")[0] in AGENT_WORDS else "heuristic"
-    config = _about(policy, kind, played_on)
     file = EventFile(folder, None, HEURISTIC)
     if prefix:  # in a training the agent's row says what the columns are
         file.write(0, summary=_experiment(config, [prefix + tag(name) for name in HEADLINES]))

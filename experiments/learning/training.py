@@ -97,12 +97,12 @@ class TrainingLog:
         runs = [run for word in words for run in _runs(word, played[word], first)]
         more = {word: self._levels(played[word], ratios(played[word], reference)) for word in words}
         self.log.show(applying(runs))
-        write_heuristics(runs, self.folder, self.config.timesteps, more)
+        write_heuristics(runs, self.folder, self.config.timesteps, more, places_of(self.config))
 
     def finished(self, best: dict[str, Any]) -> None:
         """Write the run's row of the HParams page."""
         config = self.config.model_dump(mode="json", exclude={"training", "validation"})
-        self.log.hparams(config, {f"{self._against}/mean": _mean(best["ratios"])})
+        self.log.hparams(config, {f"{self._against}/mean": _mean(best["ratios"])}, places_of(self.config))
         self.log.close()
         extend_heuristics(self.folder, self.log.last_step)
 
@@ -147,6 +147,17 @@ def setting_of(config: Config, scenario: Scenario) -> Setting:
     """What policies meet in a scenario of a training; of several workloads the first."""
     options = {key: config.env[key] for key in options_of(config.environment) if key in config.env}
     return Setting.of(config.environment, scenario.topology, scenario.workloads[0], scenario.network, **options)
+
+
+def places_of(config: Config) -> dict[str, str]:
+    """Workload, topology and network of the validation, in words: each once, of several scenarios."""
+    scenarios = config.validation
+    words = {
+        "workload": [word for one in scenarios for word in one.workloads],
+        "topology": [one.topology for one in scenarios],
+        "network": [one.network for one in scenarios],
+    }
+    return {name: " | ".join(dict.fromkeys(mine)) for name, mine in words.items()}
 
 
 def words_beside(config: Config) -> list[str]:

@@ -72,11 +72,12 @@ def standing_of(folder: Path, config: Config) -> Standing:
     """How far the training in `folder` is.
 
     Raises:
-        InputError: it is one of another configuration, or cannot be read.
+        InputError: it is one of another configuration or of other files, or cannot be read.
     """
     from ...agents.files.checkpoint import read_checkpoint
     from ...agents.files.folders import standing
     from ...agents.training.trainer import CHECKPOINT
+    from ...agents.training.what_is_read import expect_same, read_in
     from .training import CONFIG, read_config
 
     if not (folder / CONFIG).exists():
@@ -86,6 +87,7 @@ def standing_of(folder: Path, config: Config) -> Standing:
     if not standing(folder / CHECKPOINT).is_dir():
         return Standing()
     saved = read_checkpoint(folder / CHECKPOINT)
+    expect_same(saved.data.get("read", {}), read_in(config), folder / CHECKPOINT)
     is_whole = saved.step >= config.timesteps and saved.data["next_evaluation"] > saved.step
     return Standing(saved.step, saved.data["best"] if is_whole else None)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from ..playing.runs import Run, distinct, is_same, same_as
 from ..settings.evaluation_setting import Setting
 from ..storing.event_file import AGENT, AGENT_WORDS, HEURISTIC, files, scalars_of
 from ..storing.run_files import StoredRunWarning
+
+if TYPE_CHECKING:
+    from ..storing.store import Evaluation
 
 PREFERRED_BASELINE = "greedy"
 Curve = Sequence[tuple[int, float]]
@@ -67,11 +70,15 @@ class Section:
         setting: shared by all runs.
         entries: by mean JCT, best first.
         baseline: the label that ratios are to; None if the wanted one was not played here.
+        folders: where the runs are.
+        place: what to call these where another section has the same words, which name another content there; else "".
     """
 
     setting: Setting
     entries: tuple[Entry, ...]
     baseline: str | None
+    folders: tuple[Path, ...] = ()
+    place: str = ""
 
     @property
     def seeds(self) -> list[int]:
@@ -184,14 +191,30 @@ def load(folders: Sequence[Path], baseline: str | None = None) -> Material:
         if not evaluations and not trainings:
             raise missing
         warnings.warn(f"{folder}: its learning curves are left out: {missing}", StoredRunWarning, stacklevel=2)
-    grouped: dict[Setting, list[tuple[Path, tuple[Run, ...]]]] = {}
+    grouped: dict[Hashable, list[Evaluation]] = {}
     for evaluation in evaluations:
-        grouped.setdefault(evaluation.setting, []).append((evaluation.folder, evaluation.runs))
-    sections = tuple(section(setting, parts, baseline) for setting, parts in grouped.items())
+        grouped.setdefault(evaluation.played_on, []).append(evaluation)
+    sections = _told_apart(
+        [
+            section(parts[0].setting, [(part.folder, part.runs) for part in parts], baseline)
+            for parts in grouped.values()
+        ]
+    )
     if baseline is not None and sections and all(one.baseline is None for one in sections):
         played = dict.fromkeys(entry.label for one in sections for entry in one.entries)
         raise InputError(f"--baseline {baseline!r}: not among what was played; these are: {', '.join(played)}")
     return Material(sections, tuple(trainings), tuple(sources))
+
+
+def _told_apart(sections: Sequence[Section]) -> tuple[Section, ...]:
+    """Sections of the same words with their `place`: the folders tell them apart."""
+    words = [repr(one.setting.words()) for one in sections]
+    names = _short_names([folder for one in sections for folder in one.folders])
+    found = []
+    for one, mine in zip(sections, words, strict=True):
+        own, names = names[: len(one.folders)], names[len(one.folders) :]
+        found.append(replace(one, place=", ".join(own)) if words.count(mine) > 1 else one)
+    return tuple(found)
 
 
 def section(setting: Setting, parts: Sequence[tuple[Path, Sequence[Run]]], baseline: str | None) -> Section:
@@ -210,7 +233,7 @@ def section(setting: Setting, parts: Sequence[tuple[Path, Sequence[Run]]], basel
     entries = [entry for word, places in by_word.items() for entry in _entries(word, places)]
     entries = [entry for entry in entries if entry.runs]
     entries.sort(key=lambda entry: (_or_last(entry.estimate("jct_mean").mean), entry.label))
-    return Section(setting, tuple(entries), _baseline(entries, baseline))
+    return Section(setting, tuple(entries), _baseline(entries, baseline), tuple(folder for folder, _ in parts))
 
 
 def _entries(word: str, places: Sequence[tuple[Path, dict[int, Run]]]) -> list[Entry]:
@@ -236,7 +259,8 @@ def _ascending(runs: Mapping[int, Run]) -> tuple[Run, ...]:
 def _short_names(folders: Sequence[Path]) -> list[str]:
     """The last parts of paths, as many as tell them apart."""
     parts = [folder.resolve().parts for folder in folders]
-    for count in range(1, max(map(len, parts)) + 1):
+    names: list[str] = []
+    for count in range(1, max(map(len, parts), default=0) + 1):
         names = ["/".join(part[-count:]) for part in parts]
         if len(set(names)) == len(names):
             break

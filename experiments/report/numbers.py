@@ -92,6 +92,8 @@ def _rounded(value: float, size: float) -> str:
 def warnings(section: Section) -> list[str]:
     """What a reader of the table must know before comparing, a sentence each."""
     found = []
+    if section.place:
+        found.append("Another setting has the same words, but they name another content there.")
     if section.is_unfinished:
         found.append(
             "Jobs that had not finished are in no JCT: compare policies that finished different jobs with care."
@@ -142,6 +144,7 @@ def as_json(section: Section) -> dict[str, Any]:
     twin = twins(section.labelled)
     return {
         "setting": section.setting.words(),
+        "folders": [str(folder) for folder in section.folders],
         "baseline": section.baseline,
         "policies": [
             {

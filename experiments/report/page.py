@@ -11,7 +11,6 @@ from ..charts import marks
 from ..charts.chart import HEIGHT, WIDTH, Chart
 from ..charts.marks import JOB_COLOURS, Style, styles
 from ..comparing.table import ranges
-from ..settings.evaluation_setting import Setting
 from ..storing.event_file import folder_name
 from . import episode_words, figures, learning_curves, numbers, sweeps
 from .episodes import Episodes, chosen
@@ -119,8 +118,8 @@ def _view(section: Section, of_label: Mapping[str, Style], pair: Episodes | None
     labels = [entry.label for entry in section.entries if entry.label in timelines]
     gantts = [gantt(label, timelines[label], stop_s, seed) for label in labels]
     return SectionView(
-        title=section.setting.environment.rpartition("/")[2],
-        facts=facts(section.setting, section.seeds),
+        title=section.setting.environment.rpartition("/")[2] + (f", {section.place}" if section.place else ""),
+        facts=facts(section),
         verdict=numbers.verdict(section),
         headers=numbers.headers(section),
         rows=numbers.rows(section),
@@ -140,12 +139,14 @@ def _view(section: Section, of_label: Mapping[str, Style], pair: Episodes | None
     )
 
 
-def facts(setting: Setting, seeds: Sequence[int]) -> dict[str, str]:
+def facts(section: Section) -> dict[str, str]:
     """What was played, in words; what has its default value is left out."""
+    setting, folders = section.setting, {"folder": section.place} if section.place else {}
     places = {"topology": setting.topology, "workload": setting.workload, "network": setting.network}
     own = {"format": setting.format, "oversize": setting.oversize, "window": setting.window}
     usual = {"format": None, "oversize": "error", "window": None}
-    found = {"environment": setting.environment, **places, "seeds": ranges(seeds), **setting.config.unusual()}
+    found = folders | {"environment": setting.environment, **places, "seeds": ranges(section.seeds)}
+    found |= setting.config.unusual()
     found |= {name: value for name, value in own.items() if value != usual[name]}
     return {name: f"{value:g}" if isinstance(value, float) else str(value) for name, value in found.items()}
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,16 +16,13 @@ from ...simulator.cluster.topology import Topology
 from ...simulator.configuration.cluster_config import SimulatedCluster
 from ...simulator.configuration.network_choice import Network, load_network
 from ...simulator.engine.time_window import Window
-from ...simulator.files.own_code import is_own, own, shown_word
+from ...simulator.files.file_marks import MARK, MayBeFile, marked, read_by, without_files
+from ...simulator.files.own_code import is_own, shown_word
 from ...simulator.files.own_code_files import files_of
-from ...simulator.files.regular_files import Stamp, stamp_of
-from ...simulator.jobs.region_columns import siblings
+from ...simulator.files.regular_files import stamp_of
 from ...simulator.rules.semantics import Semantics
-from ...simulator.workloads import Workload, open_workload
+from ...simulator.workloads import A_WORKLOAD, Workload, open_workload
 from ...simulator.workloads import is_path as is_trace
-
-NAMED = ("topology", "workload", "network")  # fields of a setting that name what may be a file, or a user's own
-
 
 GROUPS = ("level", "tenant", "region", "copy")  # over regions, of which there are metrics (playing/by_group.py)
 
@@ -48,7 +44,7 @@ class Setting:
     """
 
     environment: str
-    workload: Any
+    workload: Any = field(metadata={MARK: A_WORKLOAD})
     config: SimulatedCluster
     format: str | None = None
     oversize: Literal["error", "drop", "cap"] = "error"
@@ -141,29 +137,32 @@ def workload_of(setting: Setting, seed: int) -> Workload:
     return _workload(told, cluster, config.semantics, seed, stamps(setting))
 
 
-def stamps(setting: Setting) -> tuple[Stamp, ...]:
-    """Time and size of the files that the words of a setting name: they change when a file is written."""
-    words = [str(word) for _, word in named(setting) if isinstance(word, str | Path) and not is_own(word)]
-    trace = setting.workload
-    words += map(str, siblings(trace).values()) if isinstance(trace, str | Path) and is_trace(str(trace)) else ()
-    parts = [part for word in (*words, setting.format or "") for part in (word, *re.split("[:,=]", word)[1:])]
-    return tuple(stamp_of(path) for path in (*parts, *own_files(setting)))
+def named(setting: Setting) -> Iterator[tuple[str, MayBeFile, Any]]:
+    """What a setting has of what may be a file, or a user's own: name, mark, value."""
+    for name, mark, value in marked(setting):
+        is_trace = name == "workload" and setting.format is not None and isinstance(value, str)
+        yield name, mark, Path(value) if is_trace else value  # whose name may be a generator's too
 
 
-def named(setting: Setting) -> Iterator[tuple[str, Any]]:
-    """The fields that name what may be a file, or a user's own: (field, its value)."""
-    yield from ((name, getattr(setting, name)) for name in NAMED)
-    if (prices := prices_of(setting)) is not None:
-        yield "prices", prices
-    yield from ((name, word) for name, word in outage_files(setting).items())
-    if (speeds := speeds_of(setting)) is not None:
-        yield "speeds", speeds
+def stamps(setting: Setting) -> tuple[Any, ...]:
+    """Time and size of all files that a setting reads: they change when one is written."""
+    return tuple(
+        read_by(value, mark, name).stamps
+        if isinstance(value, str | Path)
+        else tuple((str(path), stamp_of(path)) for path in own_files(value))
+        for name, mark, value in named(setting)
+    )
 
 
-def prices_of(setting: Setting) -> str | None:
-    """The word or the path of the prices by region and hour; None: there are none."""
-    tariff = getattr(setting.config, "tariff", None)
-    return None if tariff is None else tariff.prices
+def own_files(value: Any) -> tuple[Path, ...]:
+    """The files that a user's class, function or object is written in."""
+    return files_of(value if hasattr(value, "__qualname__") else type(value))
+
+
+def words_without_files(setting: Setting) -> dict[str, Any]:
+    """`Setting.words` with the same in place of every path, and of a user's own."""
+    told = {name: without_files(str(shown_word(value)), mark) for name, mark, value in named(setting)}
+    return setting.words() | told
 
 
 def speeds_of(setting: Setting) -> str | None:
@@ -172,35 +171,13 @@ def speeds_of(setting: Setting) -> str | None:
     return None if word in ("", "none") else word
 
 
-def outage_files(setting: Setting) -> dict[str, str]:
-    """The files of outages and of fault groups by option, where they are given."""
-    failures = setting.config.failures
-    words = {name: getattr(failures, name, None) for name in ("outages", "fault_groups")}
-    return {name: word for name, word in words.items() if word}
-
-
-def own_files(setting: Setting) -> tuple[Path, ...]:
-    """The files of a user's own topology, workload and network.
-
-    Raises:
-        InputError: one that cannot be opened.
-    """
-    found: list[Path] = []
-    for what, value in named(setting):
-        if is_own(value):
-            found += own(value, what).files
-        elif not isinstance(value, str | Path):
-            found += files_of(value if hasattr(value, "__qualname__") else type(value))
-    return tuple(dict.fromkeys(found))
-
-
 @functools.lru_cache(maxsize=2)
 def _workload(
     told: tuple[Any, str | None, Any],
     cluster: Any,
     semantics: Semantics,
     seed: int,
-    _stamps: tuple[Stamp, ...],
+    _stamps: tuple[Any, ...],
 ) -> Workload:
     word, format, oversize = told
     gpus = Topology.load(cluster).num_gpus

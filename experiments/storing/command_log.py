@@ -22,6 +22,7 @@ from ..console.versions import LEARNING_LIBRARIES, LIBRARIES, versions
 from .run_files import StoredRunWarning
 
 NAME = "command.json"
+MOST_S = 1e12
 KEYS = {"command", "date", "wall_s", "processes", "versions"}
 
 
@@ -59,10 +60,22 @@ def _read(folder: Path) -> list[dict[str, Any]] | None:
         entries = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return []
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError, OSError):
         return None
-    is_log = isinstance(entries, list) and all(isinstance(entry, dict) and entry.keys() >= KEYS for entry in entries)
-    return entries if is_log else None
+    return entries if isinstance(entries, list) and all(map(_is_entry, entries)) else None
+
+
+def _is_entry(entry: Any) -> bool:
+    """Whether it has all that is shown of an entry, each of its kind."""
+    if not (isinstance(entry, dict) and entry.keys() >= KEYS and isinstance(entry["versions"], dict)):
+        return False
+    texts = (entry["command"], entry["date"], *entry["versions"], *entry["versions"].values())
+    took, processes = entry["wall_s"], entry["processes"]
+    return (
+        all(isinstance(text, str) for text in texts)
+        and (took is None or (type(took) in (int, float) and 0.0 <= took <= MOST_S))
+        and (processes is None or type(processes) is int)
+    )
 
 
 def _add(folder: Path, entry: dict[str, Any], instead_of: dict[str, Any] | None = None) -> None:

@@ -1,9 +1,10 @@
 """What a folder of an evaluation is about: `evaluation.json`, and whether what it says still holds.
 
-Its fields: `schema`; `setting` (the fields of `Setting`; no horizon is null); `content` (hashes of what the words for
-topology, workload and network stand for); `sources` (hash of those that numbers depend on); `versions`; and
+Its fields: `schema`; `setting` (the fields of `Setting`; no horizon is null); `content` (hashes of the files and of
+the user's own that its words name, by option); `sources` (hash of those that numbers depend on); `versions`; and
 `policies`: word -> identity of its runs, a hash of all the others and of the word; of a trained agent, of its files and
-of what plays it as well. The last is `sha256`, of the others. Schema 1 had none, nor a checksum in the files of runs.
+of what plays it as well. The last is `sha256`, of the others. Schema 1 had none, nor a checksum in the files of runs;
+the content of schema 2 was of topology, workload and network as they were opened, words included.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import hashlib
 import json
 import math
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,12 @@ from ...simulator.base.errors import InputError
 from ...simulator.files.regular_files import expect_plain_file
 from ..console.terminal import BadArgument, written_whole
 from ..console.versions import LIBRARIES
-from ..settings.evaluation_setting import Setting
+from ..settings.evaluation_setting import Setting, words_without_files
 from . import identity
 from .run_files import StoredRunWarning
 
-SCHEMA = 2
+SCHEMA = 3
+WITH_WORDS = 2
 WITHOUT_CHECKSUMS = 1
 NAME = "evaluation.json"
 CHECKSUM = "sha256"
@@ -99,6 +101,18 @@ def setting_of(about: Mapping[str, Any]) -> Setting:
     return Setting.from_words(about["setting"])
 
 
+def played_on(about: Mapping[str, Any]) -> Hashable:
+    """What a folder was played on, by content: equal for folders whose runs can be compared, whatever files are called.
+
+    Where a folder of an older version does not say what a word named, the word itself counts.
+    """
+    setting = setting_of(about)
+    words, told, content = setting.words(), words_without_files(setting), about["content"]
+    if about["schema"] <= WITH_WORDS:
+        content = {name: content.get(name, words[name]) for name in told if told[name] != words[name]}
+    return tuple((name, str(value)) for name, value in told.items()), tuple(sorted(content.items()))
+
+
 def expect_same_setting(folder: Path, about: Mapping[str, Any], setting: Setting) -> None:
     """Raise BadArgument if `evaluation.json` names another setting."""
     there, here = _words(setting_of(about)), _words(setting)
@@ -120,9 +134,10 @@ def changes(before: Mapping[str, Any], now: Mapping[str, Any], identities: Mappi
         old, new = before["versions"].get(name, "none"), now["versions"].get(name, "none")
         if old != new:
             yield f"{name} was {old} and is {new}"
-    for name, digest in now["content"].items():
-        if before["content"].get(name) != digest:
-            yield f"the {name} has changed"
+    *names, last = [name for name, digest in now["content"].items() if before["content"].get(name) != digest] or [""]
+    if last:
+        several = names or last.endswith("s")
+        yield f"the {', '.join(names)}{' and ' * bool(names)}{last} {'have' if several else 'has'} changed"
     if all(before[key] == value for key, value in now.items()):
         for word, digest in identities.items():
             if before["policies"].get(word, digest) != digest:

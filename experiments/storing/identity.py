@@ -16,16 +16,10 @@ import numpy as np
 from ...policies import Handed, Policy
 from ...simulator.base.errors import InputError
 from ...simulator.cluster.topology import Topology
+from ...simulator.files.file_marks import marks_of, read_by
+from ...simulator.files.own_code import is_own, plain_module
 from ..console.versions import LEARNING_LIBRARIES, versions
-from ..settings.evaluation_setting import (
-    Setting,
-    network_of,
-    outage_files,
-    own_files,
-    prices_of,
-    speeds_of,
-    workload_of,
-)
+from ..settings.evaluation_setting import Setting, named, network_of, own_files, workload_of
 from .run_files import short_hash
 
 PACKAGE = Path(__file__).resolve().parents[2]
@@ -57,29 +51,42 @@ def expect_sources(known: str, *places: str, what: str) -> None:
 
 
 def content(setting: Setting) -> dict[str, str]:
-    """Hashes of what the words for topology, workload and network stand for, files and their companions included.
+    """Hashes of what a setting reads, by the name of the option: of files, whatever their paths, and of a user's own.
 
-    `own code`, where a user's own are among them: of the files that these are written in.
+    What its words say by themselves is not among them. Of a user's own code it is what it gives as well, for it may
+    read more than the files of which its word speaks.
+
+    Raises:
+        InputError: a file or an object that cannot be used, or an object that cannot be told from others.
     """
-    opened = {
-        "topology": Topology.load(setting.topology),
-        "workload": workload_of(setting, 0),
-        "network": network_of(setting),
-    }
-    if prices_of(setting) is not None:
-        opened["prices"] = setting.config.tariff.electricity(opened["topology"])  # type: ignore[attr-defined]
-    if speeds_of(setting) is not None:
-        opened["speeds"] = setting.config.unit_speeds(opened["topology"])  # type: ignore[attr-defined]
-    if outage_files(setting):
-        opened["outages"] = setting.config.outages(opened["topology"])  # type: ignore[attr-defined]
     found = {}
-    for what, value in opened.items():
-        try:
-            found[what] = fingerprint(value)
-        except Exception as error:  # a user's network: whatever the objects inside raise
-            raise InputError(f"{what}: a folder cannot tell it from others ({error})") from error
-    files = own_files(setting)
-    return found | ({"own code": short_hash(*_held(files))} if files else {})
+    for name, mark, value in named(setting):
+        is_word = isinstance(value, str | Path)
+        read = read_by(value, mark, name) if is_word else None
+        if read is not None and not read.files:
+            continue
+        parts: list[str | bytes] = list(_held(own_files(value))) if read is None else [read.content]
+        if not is_word or is_own(value):
+            parts.append(_told_apart(name, _opened(setting, name, value)))
+        found[name] = short_hash(*parts)
+    return found
+
+
+def _opened(setting: Setting, name: str, value: Any) -> Any:
+    """What stands for a user's own."""
+    opens = {
+        "topology": lambda: Topology.load(value),
+        "workload": lambda: workload_of(setting, 0),
+        "network": lambda: network_of(setting),
+    }
+    return opens[name]() if name in opens else value
+
+
+def _told_apart(name: str, value: Any) -> str:
+    try:
+        return fingerprint(value)
+    except Exception as error:  # a user's network: whatever the objects inside raise
+        raise InputError(f"{name}: a folder cannot tell it from others ({error})") from error
 
 
 @functools.lru_cache(maxsize=4)
@@ -141,7 +148,7 @@ def fingerprint(value: Any) -> str:
 def _feed(digest: Any, value: Any, around: tuple[int, ...] = ()) -> None:
     """`around`: the objects that it is in, the outermost first: one may hold itself."""
     if is_dataclass(value) and not isinstance(value, type):
-        value = {"": type(value).__name__} | {field.name: getattr(value, field.name) for field in fields(value)}
+        value = {"": type(value).__name__} | dict(_fields_of(value))
     if isinstance(value, np.ndarray) and value.dtype != object:
         digest.update(f"{value.dtype.str}{value.shape}".encode() + np.ascontiguousarray(value).tobytes())
     elif isinstance(value, Mapping):
@@ -160,6 +167,16 @@ def _feed(digest: Any, value: Any, around: tuple[int, ...] = ()) -> None:
         digest.update(f"^{around.index(id(value))}".encode())
     else:
         _feed(digest, _parts_of(value), (*around, id(value)))
+
+
+def _fields_of(value: Any) -> Iterator[tuple[str, Any]]:
+    """The fields of a dataclass, of one that may be a file what stands there."""
+    kind: Any = type(value)
+    marks = marks_of(kind)
+    for one in fields(value):
+        held = getattr(value, one.name)
+        is_named = one.name in marks and isinstance(held, str | PurePath)
+        yield one.name, read_by(held, marks[one.name], one.name).content if is_named else held
 
 
 def _parts_of(value: Any) -> Any:
@@ -191,4 +208,4 @@ def _enclosed(function: FunctionType) -> list[Any]:
 
 
 def _name_of(value: Any) -> str:
-    return f"{value.__module__}:{value.__qualname__}"
+    return f"{plain_module(value.__module__)}:{value.__qualname__}"

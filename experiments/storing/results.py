@@ -87,6 +87,20 @@ def _is_text(kind: Any) -> bool:
     return not {int, float, bool} & {kind, *get_args(kind)}
 
 
+def is_torn(path: Path) -> bool:
+    """Whether a file is what a full disk or a lost machine leaves of a table: nothing, zeros, parquet without end."""
+    import pyarrow.parquet as pq
+
+    data = path.read_bytes()
+    if not data.strip(b"\0"):
+        return True
+    try:
+        pq.read_metadata(path)
+    except Exception:  # see `is_ours`
+        return data.startswith(b"PAR1")
+    return False
+
+
 def is_ours(path: Path, older: bool = False) -> bool:
     """Whether a file is a table that `write_parquet` wrote, as far as its footer can be read.
 

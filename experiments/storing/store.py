@@ -14,9 +14,10 @@ of `recording.Timeline` (`timeline_gpus` lists the GPUs of all stretches on end,
 has), and `decision_*`, lists of words, the last ones of `runs.DECISION_COLUMNS`. Recorded are, by default, the runs
 of the first seed of a command.
 
-What is never mixed: a setting of other words is refused. A trace, topology or network file with another content,
-other sources or versions, an agent or a user's policy whose files have changed: the run is another, and is played anew
-in its place; of what is in the folder, `read` gives only runs that belong together. It imports nothing that a word in
+What is never mixed: a setting of other words is refused. A file that the setting names (simulator/files/file_marks.py)
+with another content, other sources or versions, an agent or a user's policy whose files have changed: the run is
+another, and is played anew in its place, and what shows the old ones (the table, charts, event files, pages) leaves
+with them; of what is in the folder, `read` gives only runs that belong together. It imports nothing that a word in
 there names.
 """
 
@@ -26,7 +27,7 @@ import json
 import re
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
@@ -35,15 +36,19 @@ import numpy as np
 
 from ...policies import Handed, make_for, word_of
 from ...simulator.base.errors import InputError
+from ...simulator.files import sealed_parquet
+from ..charts.chart_files import is_ours
 from ..console.terminal import BadArgument, expect_writable
 from ..playing.copy_rows import COPY_COLUMNS
 from ..playing.recording import Timeline
 from ..playing.runs import Run, players_of
 from ..settings.evaluation_setting import Setting, stamps
 from . import command_log, evaluation_file, identity, results
+from .event_file import HEURISTIC, files
 from .run_files import StoredRunWarning, load, remove_orphans, save, short_hash
 
 RUNS, TABLE, SUMMARY = "runs", "results.parquet", evaluation_file.NAME
+GENERATOR, PAGE_HEAD = b'<meta name="generator" content="clustergym compare">', 1024  # of a page of ours
 RUN_NAME = re.compile(r"[0-9a-f]{20}\.parquet")
 RECORDED = ("timeline_", "decision_", "copy_")
 DECISION = ("time_s", "job_id", "decision", "gpus", "shift_s", "why")
@@ -62,6 +67,7 @@ class Evaluation:
     Attributes:
         folder: where it was read from.
         setting: what all runs were played on.
+        played_on: the same by content; equal where the runs of two folders can be compared.
         runs: policies in the order in which they were evaluated first, then ascending seeds. A run has its metrics
             and `jct_s`; `timeline` and `decisions` where they were recorded (else None and empty).
         versions: name -> version, of clustergym, python and the libraries that numbers depend on.
@@ -71,6 +77,7 @@ class Evaluation:
 
     folder: Path
     setting: Setting
+    played_on: Hashable
     runs: tuple[Run, ...]
     versions: Mapping[str, str] = field(default_factory=dict)
     commands: Sequence[Mapping[str, Any]] = ()
@@ -117,9 +124,8 @@ def read(folder: Path, timelines: bool = True) -> Evaluation:
     found = (_read_run(path, without, seals, about["policies"]) for path in sorted((folder / RUNS).glob("*.parquet")))
     runs = [run for run in found if run is not None]
     runs.sort(key=lambda run: (place[run.policy], run.seed))
-    return Evaluation(
-        folder, evaluation_file.setting_of(about), tuple(runs), about["versions"], command_log.read(folder)
-    )
+    setting, played_on = evaluation_file.setting_of(about), evaluation_file.played_on(about)
+    return Evaluation(folder, setting, played_on, tuple(runs), about["versions"], command_log.read(folder))
 
 
 def _read_run(path: Path, without: tuple[str, ...], seals: bool, identities: Mapping[str, str]) -> Run | None:
@@ -189,7 +195,7 @@ class Store:
         """
         identity.expect_sources(self.sources, *identity.PLAYING, what=str(self.folder))
         now = identity.content_once(setting, stamps(setting))
-        changed = [name for name, digest in self.setting.items() if now[name] != digest]
+        changed = [name for name, digest in self.setting.items() if now.get(name) != digest]
         if self.files[word_of(player)] != identity.of_policy(make_for(player, setting.environment)):
             changed.append(word_of(player))
         if changed:
@@ -228,21 +234,23 @@ def open_store(folder: Path, setting: Setting, policies: Sequence[Any], fresh: b
         evaluation_file.expect_same_setting(folder, before, setting)
     common = evaluation_file.common(setting)
     players = players_of(policies)
-    files = {word: identity.of_policy(make_for(player, setting.environment)) for word, player in players.items()}
+    own = {word: identity.of_policy(make_for(player, setting.environment)) for word, player in players.items()}
     held = {word: identity.of_object(player) for word, player in players.items()}
     told = json.dumps(common, sort_keys=True)
-    identities = {word: short_hash(told, word, files[word] + held[word]) for word in players}
-    for change in evaluation_file.changes(before, common, identities) if before is not None else ():
+    identities = {word: short_hash(told, word, own[word] + held[word]) for word in players}
+    changes = list(evaluation_file.changes(before, common, identities)) if before is not None else []
+    for change in changes:
         warnings.warn(
-            f"{folder}: {change}; earlier results are not used and leave the tables; a folder of its own keeps them",
+            f"{folder}: {change}; earlier results are not used and leave tables and pictures; "
+            "a folder of its own keeps them",
             StoredRunWarning,
             stacklevel=2,
         )
-    if before is not None and before["schema"] == evaluation_file.WITHOUT_CHECKSUMS:
-        (folder / TABLE).unlink(missing_ok=True)  # of runs that are not used; it does not say who wrote it
+    if changes:
+        _forget_shown(folder)
     remove_orphans(folder / RUNS)
     evaluation_file.declare(folder, common, identities)
-    return Store(folder, identities, common["content"], files, common["sources"])
+    return Store(folder, identities, common["content"], own, common["sources"])
 
 
 def _expect_ours(folder: Path) -> None:
@@ -256,8 +264,18 @@ def _expect_ours(folder: Path) -> None:
 
 
 def _expect_our_table(path: Path, older: bool = False) -> None:
-    if path.exists() and not results.is_ours(path, older):
+    """Raise BadArgument for another table; what is left of one is made anew where runs are that make it."""
+    if not path.exists() or results.is_ours(path, older):
+        return
+    if not (path.is_file() and results.is_torn(path) and _has_whole_runs(path.parent)):
         _refuse(path)
+    warnings.warn(f"{path}: it is empty or torn, and is made anew from the runs", StoredRunWarning, stacklevel=3)
+    path.unlink()
+
+
+def _has_whole_runs(folder: Path) -> bool:
+    runs = (path for path in (folder / RUNS).glob("*.parquet") if RUN_NAME.fullmatch(path.name))
+    return any(sealed_parquet.state(path.read_bytes()) == "whole" for path in runs)
 
 
 def _refuse(path: Path) -> NoReturn:
@@ -295,12 +313,25 @@ def tables_now_and_then(store: Store) -> Callable[[], None]:
 
 
 def _forget(folder: Path) -> None:
-    """Delete what `Store` and `write_table` have written, nothing else that a folder of that name may hold."""
+    """Delete what `Store` has written and what shows it, nothing else that a folder of that name may hold."""
     for path in (folder / RUNS).glob("*.parquet"):
         if RUN_NAME.fullmatch(path.name):
             path.unlink(missing_ok=True)
-    for name in (SUMMARY, TABLE):
-        (folder / name).unlink(missing_ok=True)
+    if (folder / SUMMARY).exists():
+        _forget_shown(folder)
+    (folder / SUMMARY).unlink(missing_ok=True)
+
+
+def _forget_shown(folder: Path) -> None:
+    """Delete what shows runs of the folder: the table, charts, event files and pages that are ours."""
+    shown = [path for place in folder.iterdir() if place.is_dir() for path in files(place, HEURISTIC)]
+    pages = (path for path in folder.glob("*.html") if path.is_file() and GENERATOR in path.read_bytes()[:PAGE_HEAD])
+    charts = (path for path in folder.glob("*.svg") if path.is_file() and is_ours(path))
+    for path in (folder / TABLE, *shown, *pages, *charts):
+        path.unlink(missing_ok=True)
+    for place in {path.parent for path in shown}:
+        if not any(place.iterdir()):
+            place.rmdir()
 
 
 def _row_of(run: Run) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from ...agents.training.config import Config, assign, expect_fitting, make_config
+from ...agents.training.what_is_read import read_in
 from ...simulator.base.errors import InputError
 from ...simulator.base.names import choose
 from ..console.terminal import written_whole
@@ -69,6 +70,7 @@ class TrainingParameters:
             "what": "training",
             **self.config.model_dump(mode="json"),
             "early stops": self.prunes,
+            "content": read_in(self.config),
             "sources": identity.sources(*identity.PLAYING, *identity.LOOKING),
         }
 

@@ -18,9 +18,10 @@ import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from ..base.errors import InputError
+from ..files.file_marks import A_FILE
 from ..files.regular_files import read_text
 from .fabrics import CABLE_GBPS, add_server, check_capacity, check_counts, new_graph
 from .graph_files import topology_from_graph
@@ -48,7 +49,7 @@ def hosts(
     oversubscription: tuple[float, ...] = (1.0,),
     uplinks: int = 1,
     names: Naming = "nested",
-    file: str = "",
+    file: Annotated[str, A_FILE] = "",
 ) -> Topology:
     """Hosts and their switches from a table: a Clos of as many layers as it has columns; `file=PATH` comes last.
 

@@ -21,6 +21,7 @@ import numpy as np
 from ..base.errors import InputError
 from ..base.names import bind, choose, parse_name
 from ..base.tiers import TIER_NAMES
+from ..files.file_marks import path_unless
 from ..files.own_code import is_own, made_of, shown_word
 from .region_network import CPU_TYPE, MOST_REGIONS, Lands
 
@@ -42,6 +43,7 @@ Build = TypeVar("Build", bound=Callable[..., "Topology"])
 # What makes topologies lies above them and registers here; simulator/__init__.py sees to it that it is imported.
 BUILDERS: dict[str, Callable[..., Topology]] = {}  # of what they read: mapping, file, graph, node-link, regions
 PRESETS: dict[str, Callable[..., Topology]] = {}  # by name
+A_TOPOLOGY = path_unless(PRESETS, last="file")
 
 
 def builder(what: str) -> Callable[[Build], Build]:

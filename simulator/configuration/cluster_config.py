@@ -3,7 +3,8 @@
 Commands (`--set`, `--help`), environments (keyword arguments), stored runs (columns, identities) and simulators ask the
 description for them, so a new option is a new field. A field with the metadata `group` holds a dataclass of
 its own, whose fields are options as well; its `of(**options)` makes one, or None where they say that there is none.
-Other metadata: `feature` and `needs` of `Option`, and `said`, False where no word of a user's says the field.
+Other metadata: `feature` and `needs` of `Option`; `said`, False where no word of a user's says the field; and the
+mark of what may be a file (files/file_marks.py).
 """
 
 from __future__ import annotations
@@ -19,16 +20,17 @@ from typing import Any, ClassVar, Literal, Self
 from ..base.arguments import expect_single, seconds
 from ..base.errors import InputError
 from ..base.names import choose, convert, loaded
-from ..cluster.topology import Topology
+from ..cluster.topology import A_TOPOLOGY, Topology
 from ..costs.tariff import Tariff
 from ..events.initialise import Failures
 from ..events.outage_list import OutageList
+from ..files.file_marks import MARK, path_unless
 from ..files.own_code import shown_word
 from ..jobs.estimates import Estimates
 from ..network.simulated import Pace
 from ..rules.semantics import Semantics, events, load_semantics
 from ..sharing.sharing_model import Sharing
-from .network_choice import Contention, load_network, network_for
+from .network_choice import A_NETWORK, Contention, load_network, network_for
 from .unit_speeds import UnitSpeeds, no_types
 
 RUN_TIMES, LEASES, SHARING, REGIONS, OUTAGES = "run times", "leases", "sharing", "regions", "outages"
@@ -40,7 +42,7 @@ WITHOUT = {  # what a user is told where a cluster lacks the feature that an opt
     REGIONS: "{} has no regions",
     OUTAGES: "machines of {} fail each by itself",
 }
-UNSAID: Mapping[str, Any] = {"said": False}  # of a field that is no option: it is told otherwise, or not in words
+UNSAID: dict[str, Any] = {"said": False}  # of a field that is no option: it is told otherwise, or not in words
 
 
 @dataclass(frozen=True)
@@ -86,8 +88,8 @@ class SimulatedCluster:
     simulator: ClassVar[str]  # `module:name` of the class that simulates it, which imports this module
     unit: ClassVar[str] = "GPUs"  # what jobs run on
 
-    topology: Topology | str | dict[str, Any]
-    network: Any = field(default="none", hash=False, metadata=UNSAID)
+    topology: Topology | str | dict[str, Any] = field(metadata={MARK: A_TOPOLOGY})
+    network: Any = field(default="none", hash=False, metadata=UNSAID | {MARK: A_NETWORK})
     horizon_s: float = float("inf")
     estimates: Estimates = field(default=EXACT, metadata={"feature": RUN_TIMES})
     semantics: Semantics = field(default=EVENTS, metadata={"feature": LEASES})
@@ -201,7 +203,7 @@ class ClusterConfig(SimulatedCluster):
     tariff: Tariff | None = field(default=None, metadata={"group": Tariff, "feature": REGIONS})
     copy_time: Literal["bandwidth", "published"] = field(default="bandwidth", metadata={"feature": REGIONS})
     copy_order: Literal["equal", "urgent"] = field(default="equal", metadata={"feature": REGIONS})
-    speeds: str = field(default="none", metadata={"feature": REGIONS})
+    speeds: str = field(default="none", metadata={"feature": REGIONS, MARK: path_unless(("none", "gavel"))})
     replica_lag_s: float = field(default=float("inf"), metadata={"feature": REGIONS})
     pace: Pace | None = field(default=None, hash=False, metadata=UNSAID)
 
@@ -228,7 +230,7 @@ class ClusterConfig(SimulatedCluster):
     def check(self) -> None:
         """See `SimulatedCluster`."""
         if self.sharing is not None:
-            self.sharing.slowdowns  # noqa: B018 - opened when it is asked for
+            self.sharing.check()
         if self.tariff is not None:
             self.tariff.electricity(Topology.load(self.topology))
         self.outages()

@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from ..base.names import bind, choose, parse_name
 from ..base.tiers import TIERS
 from ..cluster.topology import Topology
 from ..contention.contention import Contention
+from ..files.file_marks import A_FILE, path_unless
 from ..files.own_code import is_own, made_of, shown_word
 from ..network.allreduce import AllReduce
 from ..network.allreduce import allreduce as rings
@@ -23,6 +24,7 @@ from ..network.looked_up import LookedUp
 from ..network.measured import Measured, measured
 from ..network.network_model import Jobs, Network
 from ..network.penalty import Penalty, penalty
+from ..network.tiers_and_layers import A_CALIBRATION, A_TIERS_FILE
 from ..network.written import on_topology
 
 
@@ -48,14 +50,14 @@ def none(duration: Duration = ISOLATED) -> NoNetwork:
 
 
 def allreduce(
-    calibration: str = "measured",
-    tiers: str | None = None,
-    layers: str | None = None,
+    calibration: Annotated[str, A_CALIBRATION] = "measured",
+    tiers: Annotated[str | None, A_TIERS_FILE] = None,
+    layers: Annotated[str | None, A_FILE] = None,
     uneven: Literal["flattened", "largest"] | None = None,
     default: str | None = None,
     gpu: str | None = None,
-    profiles: str | None = None,
-    tables: str | None = None,
+    profiles: Annotated[str | None, A_FILE] = None,
+    tables: Annotated[str | None, A_FILE] = None,
     duration: Duration = ISOLATED,
 ) -> AllReduce | Measured | LookedUp:
     """Exposed communication of each placement: ring all-reduces per layer on every tier that the gang spans.
@@ -90,8 +92,10 @@ NETWORKS: dict[str, Callable[..., Network]] = {
     "allreduce": allreduce,
     "contention": Contention,
 }
+A_NETWORK = path_unless(NETWORKS)
 
 __all__ = [
+    "A_NETWORK",
     "NETWORKS",
     "AllReduce",
     "Contention",

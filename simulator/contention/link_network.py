@@ -33,6 +33,7 @@ from ..base.errors import InputError
 from ..base.tiers import RACK, TIERS
 from ..cluster.routes import NO_LINKS, EqualPaths, LinkUse, Paths, drawn_path, link_use, nics_of, sharing
 from ..cluster.traffic import rings_of
+from ..files.file_marks import A_FILE, MARK
 from ..jobs.workload import name_of_job
 from ..network.isolated import ISOLATED, Duration
 from ..network.measured import batch_of, factors_by_batch
@@ -162,11 +163,11 @@ class LinkNetwork:
     slope: float = 1.75
     link_mtbf_s: float = math.inf
     link_mttr_s: float = 3600.0
-    degraded: str = ""
+    degraded: str = field(default="", metadata={MARK: A_FILE})
     routes: Literal["table", "hash", "least"] = "table"
     route_seed: int = 0
     channels: int = 1
-    models: str = ""
+    models: str = field(default="", metadata={MARK: A_FILE})
     default: Literal["silent"] | None = None
     duration: Duration = ISOLATED
     workers: Literal["fixed", "elastic"] = "fixed"

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..base.errors import InputError
 from ..cluster.region_network import CPU_TYPE
+from ..files.file_marks import MARK, path_unless
 from .electricity import Electricity, sums_of
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class Tariff:
         InputError: a value that does not fit.
     """
 
-    prices: str = "synthetic"
+    prices: str = field(default="synthetic", metadata={MARK: path_unless(("synthetic", "none"))})
     watts: str = field(default="", metadata=NEEDED)
     egress_per_gb: float = field(default=0.02, metadata=NEEDED)  # as public clouds list it between their regions
     storage_per_tb_month: float = field(default=23.0, metadata=NEEDED)  # as public clouds list it, $0.023 for a GB

@@ -17,6 +17,7 @@ from ..base.codes import BEST_BENEFIT, FIRST_FIT, FREE, LANES, NOT_SHARED, RUNNI
 from ..base.errors import InputError
 from ..base.tiers import TIERS, UNPLACED
 from ..cluster.topology import Topology
+from ..files.file_marks import A_FILE, MARK, path_unless
 from ..jobs.job_kinds import first_kinds
 from ..jobs.workload import Workload
 from ..network.isolated import iteration_times_s
@@ -61,8 +62,11 @@ class Failures:
     checkpoint_s: float = field(default=1800.0, metadata={"needs": (*MEANS, "outages")})
     region_mtbf_s: float = field(default=math.inf, metadata={"feature": "regions"})
     region_mttr_s: float = field(default=3600.0, metadata={"feature": "regions", "needs": ("region_mtbf_s",)})
-    outages: str | None = field(default=None, metadata=TOGETHER)
-    fault_groups: str | None = field(default=None, metadata=TOGETHER | {"needs": ("group_mtbf_s", "outages")})
+    outages: str | None = field(default=None, metadata=TOGETHER | {MARK: A_FILE})
+    fault_groups: str | None = field(
+        default=None,
+        metadata=TOGETHER | {"needs": ("group_mtbf_s", "outages"), MARK: path_unless(("racks", "regions"))},
+    )
     group_mtbf_s: float = field(default=math.inf, metadata=TOGETHER | {"needs": ("fault_groups",)})
     group_mttr_s: float = field(default=3600.0, metadata=TOGETHER | {"needs": ("group_mtbf_s",)})
 

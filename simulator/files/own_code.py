@@ -29,6 +29,7 @@ from .own_code_files import expect_own_imports, expect_unchanged, files_of, file
 PREFIX = "py:"
 TRUST = "CLUSTERGYM_TRUST_PY"  # in the environment; 1: words out of folders may run too
 EXPECTED = "expected py:FILE.py:NAME or py:package.module:NAME, then ,key=value..."
+_OWN = "clustergym_own_"  # beginning of the names of modules that users' files become
 _NAME = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 _FILE_WORD = re.compile(rf"(?P<place>.+?\.py):(?P<name>{_NAME})(?:,(?P<rest>.*))?", re.DOTALL)
 _MODULE_WORD = re.compile(rf"(?P<place>{_NAME}):(?P<name>{_NAME})(?:,(?P<rest>.*))?", re.DOTALL)
@@ -99,6 +100,11 @@ class Own:
 
     def __str__(self) -> str:
         return f"{self.what} {self.word!r}"
+
+
+def plain_module(name: str | None) -> str | None:
+    """The name of a module; of one that a user's file became, the same wherever the file lies."""
+    return _OWN if name is not None and name.startswith(_OWN) else name
 
 
 def is_own(word: Any) -> bool:
@@ -310,7 +316,7 @@ def _from_file(path: Path, said: str) -> ModuleType:
             f'{said}: {shown(path)} names itself while it is imported; put what it runs under if __name__ == "__main__"'
         )
     stem = re.sub(r"\W", "_", path.stem)
-    name = f"clustergym_own_{stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
+    name = f"{_OWN}{stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
     module = ModuleType(name)
     module.__file__ = str(path)
     before = sys.modules.get(name)

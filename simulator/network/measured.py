@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ import numpy as np
 from ..base.errors import InputError
 from ..base.names import choose
 from ..base.tiers import MACHINE, RACK, TIERS
+from ..files.file_marks import A_FILE, MARK
 from ..jobs.workload import name_of_job
 from ..profiles.models import Profiles, load_profiles
 from .isolated import COMPUTE, ISOLATED, Duration
@@ -54,7 +55,7 @@ class Measured:
     """
 
     gpu: str
-    path: str = ""
+    path: str = field(default="", metadata={MARK: A_FILE})
     duration: Duration = ISOLATED
     name: str = "allreduce"
     longer: tuple[float, float] = (1.0, 1.0)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
 from ..base.errors import InputError
 from ..base.names import numbered
 from ..base.tiers import TIERS
+from ..files.file_marks import path_unless
 from ..jobs.workload import name_of_job
-from ..profiles.slowdown_tables import MAX_FACTOR, Factors, PenaltyTable, load_table
+from ..profiles.slowdown_tables import MAX_FACTOR, TABLES, Factors, PenaltyTable, load_table
 from .isolated import ISOLATED, Duration
 from .network_model import Jobs
 from .pairs import MOST_GPUS, number_pairs
@@ -115,7 +116,11 @@ class _Known:
         return self._factors[[place_of[kind] for kind in kinds]]
 
 
-def penalty(table: str = "chronus", default: tuple[float, ...] | None = None, duration: Duration = ISOLATED) -> Penalty:
+def penalty(
+    table: Annotated[str, path_unless(TABLES.keys())] = "chronus",
+    default: tuple[float, ...] | None = None,
+    duration: Duration = ISOLATED,
+) -> Penalty:
     """A fixed slowdown per model, gang size and tier, from a table.
 
     Args:

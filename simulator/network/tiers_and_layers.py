@@ -47,6 +47,7 @@ import numpy as np
 from ..base.errors import InputError
 from ..base.names import choose
 from ..base.tiers import TIER_NAMES
+from ..files.file_marks import path_mark, path_unless
 from ..files.yaml_files import load_mapping, read_text, validated
 from ..profiles.model_names import normalised, plain
 from .collectives import FULLY_CONNECTED, RING, SWITCH
@@ -244,6 +245,15 @@ def load_fabric(path: str) -> tuple[Fabric, str | None]:
     rules = (spec.order, spec.uneven, spec.endpoint_ns, memory, spec.step_ns, spec.single_precision)
     fabric = Fabric(links, *rules, measured_on=spec.measured_on)
     return fabric, None if spec.layers is None else str(Path(path).parent / spec.layers)
+
+
+def _named_in(path: str) -> tuple[str, ...]:
+    named = load_fabric(path)[1]
+    return () if named is None else (named,)
+
+
+A_TIERS_FILE = path_mark(beside=_named_in)
+A_CALIBRATION = path_unless(CALIBRATIONS.keys(), beside=_named_in)
 
 
 @functools.cache

@@ -36,6 +36,7 @@ import numpy as np
 
 from ..base.errors import InputError
 from ..base.names import bind, choose, parse_name
+from ..files.file_marks import MayBeFile, See, alone, path_unless
 from ..jobs.job_kinds import Load
 from ..profiles.model_names import plain
 from .interference_table import MAX_XI, Rows, Table, read_table
@@ -250,17 +251,22 @@ def _found(word: str, default: float | None) -> _Found:
 
 def _of_file(word: str, rest: str, default: float | None) -> _Found:
     """csv:PATH[,mode=MODE][,default=X]; a path may have commas."""
-    path, *given = re.split(r",(?=\s*\w+\s*=)", rest)
-    if not path.strip():
+    path, params = _parted(rest)
+    if not path:
         raise InputError(f"interference {word!r}: expected the path of the file, csv:PATH")
-    _, params = parse_name(f"csv:{','.join(given)}", "interference")
     if default is not None:
         params = {"default": str(default), **params}
 
     def table(*, mode: str | None = None, default: float | None = None) -> _Found:
-        return _Found(read_table(path.strip(), mode), default=default)
+        return _Found(read_table(path, mode), default=default)
 
     return bind(table, params, "interference csv")
+
+
+def _parted(rest: str) -> tuple[str, dict[str, str]]:
+    """Path and parameters of what follows `csv:`."""
+    path, *given = re.split(r",(?=\s*\w+\s*=)", rest)
+    return path.strip(), parse_name(f"csv:{','.join(given)}", "interference")[1]
 
 
 def _checked(value: float, what: str) -> float:
@@ -270,7 +276,22 @@ def _checked(value: float, what: str) -> float:
 
 
 def _is_path(word: str) -> bool:
+    if word.partition(":")[0].strip() in PRESETS:
+        return False
     return os.sep in word or "/" in word or word.lower().endswith(".csv") or os.path.exists(word)
+
+
+def _told(word: str, see: See) -> str:
+    """A word with what `see` gives for the path of its csv."""
+    name, colon, rest = word.partition(":")
+    if not (colon and name.strip() == "csv"):
+        return A_WORD.told(word, see)
+    path, params = _parted(rest)
+    return f"csv:{see(path, alone)},{params}"
+
+
+A_WORD = path_unless(PRESETS.keys())
+AN_INTERFERENCE = MayBeFile(_told)
 
 
 def _chosen(name: str) -> str:

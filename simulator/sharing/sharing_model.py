@@ -15,18 +15,19 @@ import numpy as np
 from ..base.arguments import expect_single
 from ..base.errors import InputError
 from ..base.names import bind, choose, parse_name
+from ..files.file_marks import A_FILE, MARK
 from ..jobs.job_kinds import Slowdowns, lay_kinds
 from ..jobs.workload import Workload, name_of_job
 from ..network.network_model import Network
 from ..profiles.models import load_profiles
 from ..record.sharing_fields import FIT_TERMS, SHARED_MODELS
 from ..record.state import BERTH_SIZES
-from .interference import Interference
+from .interference import AN_INTERFERENCE, Interference
 from .mig_slices import Slice
 from .sharing_calls import first_without_room, lay_best_steps
 
 GIB = 2.0**30
-NEEDED = {"needs": ("jobs_per_gpu",)}  # what the other options mean nothing without
+NEEDED: dict[str, Any] = {"needs": ("jobs_per_gpu",)}  # what the other options mean nothing without
 MEMORY = {"assumed": 1.0, "middle": 0.5, "measured": 0.0}  # of what is assumed that a sample takes
 
 
@@ -51,10 +52,10 @@ class Sharing:
     """
 
     jobs_per_gpu: int = 2
-    interference: str | Slowdowns = field(default="measured", metadata=NEEDED)
+    interference: str | Slowdowns = field(default="measured", metadata=NEEDED | {MARK: AN_INTERFERENCE})
     memory_gb: float | None = field(default=None, metadata=NEEDED)
     gpu: str = field(default="2080ti", metadata=NEEDED)
-    profiles: str = field(default="", metadata=NEEDED)
+    profiles: str = field(default="", metadata=NEEDED | {MARK: A_FILE})
     memory: str = field(default="assumed", metadata=NEEDED)
 
     def __post_init__(self) -> None:
@@ -89,6 +90,12 @@ class Sharing:
                 f"({slice_.name}): expected jobs_per_gpu = {slice_.count}"
             )
         return found
+
+    def check(self) -> None:
+        """InputError for a word or a path that cannot be opened; both are when they are asked for."""
+        _ = self.slowdowns
+        if self.profiles:
+            load_profiles(self.profiles)
 
     @property
     def slice(self) -> Slice | None:

@@ -12,12 +12,15 @@ import numpy as np
 
 from ..base.errors import InputError
 from ..base.names import arguments_of, choose, parse_name
+from ..files.file_marks import path_unless
 from ..files.own_code import function_of, is_own, shown_word
+from ..jobs.region_columns import siblings
 from ..jobs.workload import Workload, WorkloadWarning
 from .generators import GENERATORS
 from .readers import FORMATS, read_trace, recognise
 
 __all__ = [
+    "A_WORKLOAD",
     "FORMATS",
     "GENERATORS",
     "Workload",
@@ -30,6 +33,7 @@ __all__ = [
 ]
 
 Source = Workload | str | Path | Callable[[np.random.Generator], Workload]
+A_WORKLOAD = path_unless(GENERATORS, beside=lambda path: map(str, siblings(path).values()))
 _SUFFIXES = {".csv", ".json", ".parquet", ".trace", ".txt", ".tsv"}
 
 

@@ -448,6 +448,34 @@ def test_a_damaged_summary_is_written_anew(tmp_path, played, text):
     assert numbers(store.read(tmp_path).runs) == before
 
 
+ENTRY = {"command": "clustergym", "date": "", "wall_s": 1.0, "processes": 1, "versions": {}}
+DAMAGES = [{"command": 1}, {"date": None}, {"wall_s": "1"}, {"wall_s": 10**400}, {"processes": "two"}]
+DAMAGES += [{"versions": None}, {"versions": {"numpy": 2}}, {"versions": ["numpy"]}]
+
+
+@pytest.mark.parametrize("change", DAMAGES, ids=str)
+def test_compare_leaves_out_what_a_damaged_command_log_says(tmp_path, capsys, change):
+    evaluated(tmp_path, ["fifo"], [0])
+    (tmp_path / command_log.NAME).write_text(json.dumps([ENTRY | change]))
+    assert run(["compare", str(tmp_path)]) == 0
+    said = capsys.readouterr()
+    assert "it is no log of commands, or damaged" in said.err and said.err.count("\n") == 1 and "fifo" in said.out
+
+
+def test_compare_leaves_out_a_command_log_that_is_a_folder(tmp_path, capsys):
+    evaluated(tmp_path, ["fifo"], [0])
+    (tmp_path / command_log.NAME).mkdir()
+    assert run(["compare", str(tmp_path)]) == 0
+    assert "it is no log of commands, or damaged" in capsys.readouterr().err
+
+
+def test_compare_shows_a_command_whose_words_were_no_text(tmp_path):
+    evaluated(tmp_path, ["fifo"], [0])
+    (tmp_path / command_log.NAME).write_text(json.dumps([ENTRY | {"command": "clustergym \udcff"}]))
+    assert run(["compare", str(tmp_path), "--quiet"]) == 0
+    assert "clustergym \\udcff" in (tmp_path / "report.html").read_text()
+
+
 @pytest.mark.parametrize("text", ["{", '{"mine": 1}', '[{"mine": 1}]', "[" * 10**5])
 def test_what_is_no_command_log_is_left_as_it_is(tmp_path, text):
     (tmp_path / command_log.NAME).write_text(text)
@@ -518,6 +546,23 @@ def test_a_table_that_somebody_put_there_meanwhile_is_not_replaced(tmp_path):
     with pytest.raises(BadArgument, match="is not replaced"):
         store.write_table(here)
     assert (tmp_path / store.TABLE).read_text() == "mine"
+
+
+@pytest.mark.parametrize("left", [lambda whole: b"", lambda whole: whole[:-9], lambda whole: bytes(len(whole))])
+def test_what_is_left_of_a_table_is_made_anew_beside_its_runs(tmp_path, left):
+    """Nothing, the beginning, zeros. Without a run that is whole it may be anybody's."""
+    evaluated(tmp_path, ["fifo"], [0])
+    table, (path,) = tmp_path / store.TABLE, (tmp_path / store.RUNS).glob("*.parquet")
+    store.write_table(store.open_store(tmp_path, SETTING, ["fifo"]))
+    whole = table.read_bytes()
+    table.write_bytes(left(whole))
+    with pytest.warns(StoredRunWarning, match="it is empty or torn, and is made anew from the runs"):
+        store.write_table(store.open_store(tmp_path, SETTING, ["fifo"]))
+    assert table.read_bytes() == whole
+    table.write_bytes(left(whole))
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(BadArgument, match="is not replaced"):
+        store.open_store(tmp_path, SETTING, ["fifo"])
 
 
 def test_a_picture_of_somebody_else_is_not_replaced(tmp_path):

@@ -30,6 +30,7 @@ from clustergym.experiments.learning.tensorboard_log import (
 from clustergym.experiments.playing.evaluation import evaluate
 from clustergym.experiments.settings.evaluation_setting import Setting
 from clustergym.experiments.storing.event_file import EventFile, events, files, scalars_of
+from clustergym.tests.support.tensorboard_rows import parameters_of, row_of
 
 SETTING = Setting.of("clustergym/Delay-v0", "flat:machines=4", "poisson:jobs=20,backlog=10", "none")
 LAST = 3000
@@ -279,20 +280,18 @@ def test_an_evaluation_shares_no_chart_and_no_row_with_a_training(runs, tmp_path
         (run.seed, pytest.approx(run.metrics["jct_mean"])) for run in runs if run.policy == "fifo"
     ]
     assert [step for step, _ in evaluated["test/jct/mean_s"]] == [0, 1]
-    names = [_trial(tmp_path / folder / policy) for folder in ("training", "evaluation") for policy in ("fifo", "las")]
+    names = [
+        row_of(tmp_path / folder / policy).group_name
+        for folder in ("training", "evaluation")
+        for policy in ("fifo", "las")
+    ]
     assert len(set(names)) == 4
 
 
-def _trial(folder) -> str:
-    """What the HParams page calls the run of a folder; rows of one name are averaged."""
-    from tensorboard.plugins.hparams import metadata, plugin_data_pb2
-
-    for event in events(files(folder)[0]):
-        for value in event.summary.value:
-            if value.tag == metadata.SESSION_START_INFO_TAG:
-                data = plugin_data_pb2.HParamsPluginData.FromString(value.metadata.plugin_data.content)
-                return data.session_start_info.group_name
-    raise AssertionError("no row")
+def test_rows_of_an_evaluation_say_what_was_played_on(runs, tmp_path):
+    write_evaluation(runs, tmp_path, {"workload": "poisson:jobs=20", "topology": "flat:machines=4", "network": "none"})
+    wanted = {"about/workload": "poisson:jobs=20", "about/topology": "flat:machines=4", "about/network": "none"}
+    assert parameters_of(tmp_path / "fifo").items() >= wanted.items()
 
 
 def test_nested_parameters_become_flat():

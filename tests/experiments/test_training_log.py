@@ -15,6 +15,7 @@ from clustergym.agents.training.validation import Played
 from clustergym.experiments.learning import training
 from clustergym.experiments.learning.training import TrainingLog
 from clustergym.experiments.storing.event_file import scalars_of
+from clustergym.tests.support.tensorboard_rows import parameters_of
 
 SCENARIOS = ("congested", "low-load")
 METRICS = {"jct_p99": 9.0, "makespan": 20.0, "queueing_delay_mean": 1.0, "gpu_utilisation": 0.5, "failures": 0.0}
@@ -37,7 +38,9 @@ def played(jct_s: float, preemptions: float = 0.0) -> list[Played]:
 @pytest.fixture
 def logged(tmp_path, monkeypatch):
     """A training without a critic that was to end after 10 steps and ended after 12; greedy is the reference."""
-    scenarios = [SimpleNamespace(name=name) for name in SCENARIOS]
+    scenarios = [
+        SimpleNamespace(name=name, workloads=("poisson", name), topology="flat", network="none") for name in SCENARIOS
+    ]
     config = SimpleNamespace(
         **{"variance": "group", "reference": "greedy", "validation": scenarios, "timesteps": 10, "algo": "ppo"},
         model_dump=lambda **more: {"gamma": 1.0},
@@ -64,6 +67,13 @@ def test_heuristics_stand_under_every_tag_of_a_scenario_that_the_agent_has(logge
     assert set(agent) - own == set(fifo) == set(las)
     assert {"scenario/low-load/jct/mean_s", "against_greedy/low-load", "against_greedy/mean"} <= set(fifo)
     assert not (logged / "greedy").exists(), "the reference is only asked for, unless it is among the heuristics"
+
+
+def test_rows_of_parameters_say_what_was_played_on(logged):
+    """Of two scenarios each word once."""
+    words = {"workload": f"poisson | {' | '.join(SCENARIOS)}", "topology": "flat", "network": "none"}
+    for name in ("agent", "fifo"):
+        assert parameters_of(logged / name).items() >= {f"about/{key}": word for key, word in words.items()}.items()
 
 
 def test_ratios_of_heuristics_are_to_the_reference(logged):

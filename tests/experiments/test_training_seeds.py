@@ -103,3 +103,22 @@ def test_the_same_command_goes_on_where_it_was_stopped(tmp_path, tiny, capsys, m
 def test_what_does_not_go_together_is_said(tmp_path, tiny, capsys, words, said):
     assert run(["train", "Delay", "--config", tiny, "--logdir", str(tmp_path / "x"), *words]) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_training_does_not_go_on_after_an_edit_of_its_trace(tmp_path, tiny, capsys, monkeypatch):
+    """Neither one alone nor one of several, and one that has ended is not told as one of the other trace."""
+    monkeypatch.chdir(tmp_path)
+    trace = tmp_path / "t.csv"
+    rows = "".join(f"{job},{100 * job},8,{300 + 100 * job}\n" for job in range(6))
+    trace.write_text(f"job_id,arrival_s,gpus,duration_s\n{rows}")
+    begin = ["train", "Delay", "--config", tiny, "--workload", "t.csv", "--set", "timesteps=128", "--quiet"]
+    one, each = [*begin, "--logdir", "one"], [*begin, "--logdir", "each", "--seeds", "1"]
+    assert run(one) == run(each) == 0
+    trace.write_text(trace.read_text().replace(",8,300", ",8,900"))
+    capsys.readouterr()
+    for again in (["train", "Delay", "--logdir", "one", "--resume", "--quiet"], each):
+        assert run(again) == 1
+        said = capsys.readouterr().err
+        assert "what the training reads has changed since it began (workload 1 of training scenario own," in said
+        assert said.count("\n") == 1

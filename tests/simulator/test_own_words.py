@@ -125,7 +125,7 @@ def test_all_of_them_play_in_one_command_and_edits_are_noticed(folder, capsys):
     assert "py:mine.py:bursts (8 jobs; drawn anew for each seed" in out
     (folder / "mine.py").write_text(MINE + "# more\n")
     assert run(words) == 0
-    assert "the own code has changed" in capsys.readouterr().err
+    assert "the workload, topology and network have changed" in capsys.readouterr().err
 
 
 def test_a_setting_takes_the_functions_themselves(folder):

@@ -1,0 +1,188 @@
+"""The mark "may be a file": where a value that may name one is declared, and what of it is file and what is word.
+
+A field of a dataclass carries the mark in its metadata (`file`), a parameter of a function in its annotation
+(`Annotated[str, A_FILE]`). Who has to know what a run reads (stored runs, comparisons, trainings that go on) asks
+here, so a new option is known to all of them by its mark.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import typing
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from ..base.errors import InputError
+from ..base.names import parse_name
+from . import own_code
+from .regular_files import Stamp, stamp_of
+
+MARK = "file"  # key of the metadata of a field
+HERE = "<file>"  # what stands for a path in a word without its files
+
+Beside = Callable[[str], Iterable[str]]  # path -> those of the files that are read with it
+See = Callable[[str, Beside], str]  # a path of a word -> what stands in its place
+
+
+def alone(_path: str) -> Iterable[str]:
+    """No further files."""
+    return ()
+
+
+@dataclass(frozen=True, eq=False)
+class MayBeFile:
+    """The mark.
+
+    Attributes:
+        told: of a word, and what to put in place of each path that it names: the word with that.
+        known: the names that are no paths; of a mapping, name -> the function that takes the parameters of the word.
+    """
+
+    told: Callable[[str, See], str]
+    known: Collection[str] = ()
+
+
+def path_mark(beside: Beside = alone) -> MayBeFile:
+    """Of what is a path; "" names nothing."""
+    return MayBeFile(lambda word, see: see(word, beside) if word else word)
+
+
+def path_unless(known: Collection[str], beside: Beside = alone, last: str = "") -> MayBeFile:
+    """Of what is a path unless its name is known.
+
+    Args:
+        known: names; of a mapping, name -> the function that takes the parameters of the word, which may be marked.
+        beside: which files are read with one.
+        last: see `parse_name`.
+    """
+
+    def told(word: str, see: See) -> str:
+        name = word.strip().partition(":")[0]
+        if name not in known:
+            return see(word, beside) if word else word
+        marks = marks_of(known[name]) if isinstance(known, Mapping) else {}
+        if not marks:
+            return word
+        params = parse_name(word, last=last)[1]
+        parts = (f"{key}={marks[key].told(text, see) if key in marks else text}" for key, text in params.items())
+        return f"{name}:{','.join(parts)}"
+
+    return MayBeFile(told, known)
+
+
+A_FILE = path_mark()
+
+
+@functools.cache
+def marks_of(thing: Any) -> Mapping[str, MayBeFile]:
+    """The marked fields of a dataclass, or parameters of a function."""
+    if is_dataclass(thing):
+        return {one.name: one.metadata[MARK] for one in fields(thing) if MARK in one.metadata}
+    if not callable(thing):
+        return {}
+    hints = typing.get_type_hints(thing, include_extras=True)
+    found = {name: getattr(hint, "__metadata__", ()) for name, hint in hints.items()}
+    return {name: marks[0] for name, marks in found.items() if marks and isinstance(marks[0], MayBeFile)}
+
+
+def marked(value: Any) -> Iterator[tuple[str, MayBeFile, Any]]:
+    """The marked fields of a dataclass, and of those in it, that have a value: name, mark, value."""
+    kind: Any = type(value)
+    marks = marks_of(kind)
+    for one in fields(value):
+        held = getattr(value, one.name)
+        if one.name in marks:
+            if held is not None:
+                yield one.name, marks[one.name], held
+        elif is_dataclass(held) and not isinstance(held, type):
+            yield from marked(held)
+
+
+def without_files(word: str, mark: MayBeFile) -> str:
+    """A word with `HERE` in place of every path; nothing is opened, and the files need not be there."""
+    if own_code.is_own(word):
+        place, name, params = own_code.parsed(word, "word")
+        there = HERE if place.endswith(".py") else place
+        return f"{own_code.PREFIX}{there}:{name},{params}"
+    return mark.told(word, lambda _path, _beside: HERE)
+
+
+@dataclass(frozen=True)
+class Read:
+    """What a word makes one read.
+
+    Attributes:
+        text: the word with `HERE` in place of the paths.
+        files: in the order in which the word names them; of a folder those in it, each with its name in there.
+    """
+
+    text: str
+    files: tuple[tuple[str, Path], ...]
+
+    @property
+    def content(self) -> str:
+        """A hash of the word and of what stands in the files; where these lie makes no difference."""
+        parts = (f"{name}\0{_hash(file)}" for name, file in self.files)
+        return hashlib.sha256("\0".join((self.text, *parts)).encode()).hexdigest()[:20]
+
+    @property
+    def stamps(self) -> tuple[tuple[str, Stamp], ...]:
+        """The files, and what tells whether they were written anew."""
+        return tuple((str(file), stamp_of(file)) for _, file in self.files)
+
+
+def read_by(word: str | os.PathLike[str], mark: MayBeFile, what: str) -> Read:
+    """What a word makes one read: the files that it names, and those beside them.
+
+    Of a user's own code, the files that it is written in, and those that its parameters name.
+
+    Args:
+        word: as it was given.
+        mark: of its place.
+        what: how to call it in an error, as "network".
+
+    Raises:
+        InputError: own code that cannot be opened.
+    """
+    files: list[tuple[str, Path]] = []
+
+    def see(place: str, beside: Beside) -> str:
+        for one in (place, *_found_beside(place, beside)):
+            files.extend(_below(Path(one)))
+        return HERE
+
+    if not own_code.is_own(word):
+        return Read(mark.told(os.fspath(word), see), tuple(files))
+    assert isinstance(word, str)
+    found = own_code.own(word, what)
+    for file in found.files:
+        see(str(file), alone)
+    params = {key: see(text, alone) if os.path.exists(text) else text for key, text in found.params.items()}
+    return Read(f"{own_code.parsed(word, what)[1]},{params}", tuple(files))
+
+
+def _found_beside(place: str, beside: Beside) -> Iterable[str]:
+    try:
+        return beside(place) if os.path.isfile(place) else ()
+    except InputError:  # who opens the file says what is wrong with it
+        return ()
+
+
+def _below(place: Path) -> list[tuple[str, Path]]:
+    """A file, or those in a folder, each with its name in there; what is not there is itself."""
+    if not place.is_dir():
+        return [("", place)]
+    return [(one.relative_to(place).as_posix(), one) for one in sorted(place.rglob("*")) if one.is_file()]
+
+
+def _hash(file: Path) -> str:
+    """Of the content; what cannot be read has none."""
+    try:
+        with file.open("rb") as opened:
+            return hashlib.file_digest(opened, "sha256").hexdigest()
+    except (OSError, ValueError):
+        return ""
