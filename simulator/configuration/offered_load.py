@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from ..network.isolated import iteration_times_s
+from ..network.isolated import gang_factors, iteration_times_s
 from .network_choice import Network, load_network, on_topology
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def isolated_s(workload: Workload, topology: Topology, network: Network | str = 
         InputError: a network that does not load, or a job that it knows nothing about.
     """
     network = on_topology(load_network(network), topology)
-    profile, factors = network.tier_factors(workload, topology)
+    profile, factors = gang_factors(network, workload, topology)
     return workload.iterations * iteration_times_s(network, workload, topology, profile, factors)[1]
 
 
