@@ -200,7 +200,7 @@ class Simulator(Stops):
 
     def _take(self, workload: Workload) -> None:
         """Take over a workload, and of the topology what its jobs can run on."""
-        self._stand_on(ground_of(self.config.topology, workload))
+        self._stand_on(ground_of(Topology.load(self.config.topology), workload))
         self.workload = workload.oversize(self.config.gang_room(self.topology))
 
     def _stand_on(self, topology: Topology) -> None:

@@ -116,7 +116,7 @@ def spanning(simulator: Simulator, job: int) -> InputError:
 
 
 def _is_apart(simulator: Simulator) -> bool:
-    whole: Topology = simulator.config.topology  # type: ignore[assignment] # opened
+    whole = Topology.load(simulator.config.topology)
     return whole.lands is not None and simulator.topology.num_regions > 1 and simulator.workload.geo is None
 
 
