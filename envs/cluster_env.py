@@ -208,7 +208,8 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         given = workload if isinstance(workload, tuple | list) else (workload,)
         if not given:
             raise InputError("workload = []: expected at least one workload")
-        return [workload_source(one, cluster_gpus=self.simulator.topology.num_gpus) for one in given]
+        room = self.config.gang_room(self.simulator.topology)
+        return [workload_source(one, cluster_gpus=room) for one in given]
 
     def join(self, stepper: Stepper, row: int) -> None:
         """Move into a row of shared arrays; before the first reset."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..simulator.base.errors import InputError
 from ..simulator.base.names import choose, loaded
+from ..simulator.cluster.topology import Topology
 from ..simulator.configuration.cluster_config import Option, SimulatedCluster, expect_feature
 from ..simulator.rules.semantics import load_semantics
 from .registration import ENVIRONMENTS, resolve
@@ -36,6 +37,11 @@ def config_of(name: str, topology: Any = None, network: Any = None, **options: A
         network = load_semantics(options.get("semantics", "events")).network or entry.defaults["network"]
     place = entry.defaults["topology"] if topology is None else topology
     return kind.of(place, network, **{**entry.options, **options})
+
+
+def gang_room(name: str, topology: Any) -> int:
+    """The most that a job may ask of a topology in an environment, by id or short name: GPUs, or machines."""
+    return config_class(name).gang_room(Topology.load(topology))
 
 
 def options_of(name: str) -> dict[str, Option]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -178,7 +178,7 @@ class RulePolicy(Policy):
         self.rule: Rule = rule
         self.at_auctions = at_auctions or rule
         self.knows_run_times = self.rule.needs_run_times or self.at_auctions.needs_run_times
-        self._suits: Semantics | None = None  # the last that had a use for all that was given
+        self._under: tuple[Semantics, Rule] | None = None  # what it was found to be last
 
     def rule_under(self, semantics: Semantics) -> Rule:
         """The rule under these semantics.
@@ -189,20 +189,11 @@ class RulePolicy(Policy):
         if not semantics.auctions:
             return self.rule
         self.at_auctions.expect_alone(f"with auctions; leave semantics={semantics.name} out")
-        if self.given and semantics != self._suits:
-            self._expect_played(semantics)
-            self._suits = semantics
-        return self.at_auctions
-
-    def _expect_played(self, semantics: Semantics) -> None:
-        played = {**asdict(self.at_auctions), **semantics.in_place}
-        for name in sorted(self.given & played.keys()):
-            asked, done = getattr(self.rule, name), played[name]
-            if asked != done:
-                raise InputError(
-                    f"policy {self.name}: semantics={semantics.name} sets {name} aside (there it is {_word(done)}); "
-                    f"leave {name}= out, or play semantics=events"
-                )
+        if self._under is None or semantics != self._under[0]:
+            semantics.expect_played(self.rule, f"policy {self.name}", self.given, self.at_auctions)
+            usual = {name: getattr(Rule, name) for name in semantics.in_place if name not in self.given}
+            self._under = semantics, replace(self.at_auctions, **usual)
+        return self._under[1]
 
     def decide(self, view: ClusterView) -> Decision:
         """The next decision of the rule's pass at this instant.
@@ -236,10 +227,3 @@ class RulePolicy(Policy):
 
     def __repr__(self) -> str:
         return f"{self.name}: {self.rule}"
-
-
-def _word(value: Any) -> str:
-    """A value of a rule's field as the command line has it."""
-    if isinstance(value, tuple):
-        return "/".join(map(_word, value)) or "empty"
-    return f"{value:g}" if isinstance(value, float) else str(value)

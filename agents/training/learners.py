@@ -9,7 +9,7 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.utils import set_random_seed
 from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
-from ...simulator.cluster.topology import Topology
+from ...envs.configured import gang_room
 from ...simulator.workloads import Workload, open_workload
 from ..policies import policy_class
 from ..vec_env import ClusterVecEnv, sb3_vec_env
@@ -72,13 +72,14 @@ def make_learner(config: Config, env: ClusterVecEnv) -> Any:
 
 def decisions_expected(config: Config) -> float:
     """Decisions that an episode is thought to take before one has been played: a start and an advance a job."""
-    jobs = [(scenario.share, len(first_workload(scenario))) for scenario in config.training]
+    jobs = [(scenario.share, len(first_workload(config, scenario))) for scenario in config.training]
     return DECISIONS_A_JOB * sum(share * count for share, count in jobs) / sum(share for share, _ in jobs)
 
 
-def first_workload(scenario: Scenario) -> Workload:
+def first_workload(config: Config, scenario: Scenario) -> Workload:
     """A workload of a scenario."""
-    return open_workload(scenario.workloads[0], seed=0, cluster_gpus=Topology.load(scenario.topology).num_gpus)
+    room = gang_room(config.environment, scenario.topology)
+    return open_workload(scenario.workloads[0], seed=0, cluster_gpus=room)
 
 
 def policy_kwargs(config: Config, env: ClusterVecEnv) -> dict[str, Any]:

@@ -9,9 +9,9 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
+from ...envs.configured import gang_room
 from ...envs.reference import job_ends_s
 from ...policies import Policy, make_for
-from ...simulator.cluster.topology import Topology
 from ...simulator.engine.simulator import Simulator
 from ...simulator.workloads import Workload, open_workload
 from ..vec_env import sb3_vec_env
@@ -50,7 +50,7 @@ class Validation:
     def __init__(self, config: Config) -> None:
         self.config = config
         self.cases = [
-            (scenario, FIRST_SEED + number, _workload(scenario, FIRST_SEED + number))
+            (scenario, FIRST_SEED + number, _workload(config, scenario, FIRST_SEED + number))
             for scenario in config.validation
             for number in range(config.validation_seeds)
         ]
@@ -113,9 +113,9 @@ def ratios(played: Sequence[Played], reference: Sequence[Played]) -> dict[str, f
     return {scenario: own / other for scenario, (own, other) in totals.items()}
 
 
-def _workload(scenario: Scenario, seed: int) -> Workload:
+def _workload(config: Config, scenario: Scenario, seed: int) -> Workload:
     word = scenario.workloads[seed % len(scenario.workloads)]
-    return open_workload(word, seed=seed, cluster_gpus=Topology.load(scenario.topology).num_gpus)
+    return open_workload(word, seed=seed, cluster_gpus=gang_room(config.environment, scenario.topology))
 
 
 def _simulate(own: Simulator, workload: Workload, policy: Policy) -> tuple[dict[str, float], float]:

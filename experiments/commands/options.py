@@ -258,6 +258,7 @@ def open_setting(setting: Setting, seed: int = 0) -> None:
     """
     from ...simulator.cluster.topology import Topology
     from ...simulator.configuration.network_choice import on_topology
+    from ...simulator.network.isolated import gang_factors
     from ..settings.evaluation_setting import network_of, workload_of
 
     with arguments():
@@ -269,7 +270,7 @@ def open_setting(setting: Setting, seed: int = 0) -> None:
         workload = workload_of(setting, seed if setting.is_drawn else 0)
         setting.config.estimates.check(workload)
     if workload.ps is None:  # a simulator of GPUs refuses others, whatever the network has to say of them
-        on_topology(network, topology).tier_factors(workload, topology)
+        gang_factors(on_topology(network, topology), workload, topology)
 
 
 def chosen_policies(

@@ -148,7 +148,8 @@ def convert(
         cluster_gpus = None
         if topology is not None:
             with word_or_file(topology):
-                cluster_gpus = Cluster.load(topology).num_gpus
+                there = Cluster.load(topology)
+            cluster_gpus = there.num_gpus - there.num_cpu_machines or there.num_machines
         jobs = open_workload(path, format=format, cluster_gpus=cluster_gpus, oversize=action)  # type: ignore[arg-type]
         _save(jobs, to)
         _tell(jobs, to, json)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...simulator.base.errors import InputError
 from ...simulator.base.tiers import TIERS
+from ...simulator.cluster.region_network import CPU_TYPE
 from ...simulator.cluster.topology import Topology
 from ...simulator.events.initialise import cluster_of, lay_cluster
 from ...simulator.network.allreduce import AllReduce
@@ -104,6 +105,8 @@ def shape_of(network: AllReduce, topology: Topology, gpus: Sequence[int]) -> Uni
     for gpu in gpus:
         if not 0 <= gpu < topology.num_gpus:
             raise InputError(f"GPU {gpu}: topology {topology.name!r} has GPUs 0 to {topology.num_gpus - 1}")
+        if topology.cluster_gpu_type[topology.gpu_cluster[gpu]] == CPU_TYPE:
+            raise InputError(f"GPU {gpu}: in topology {topology.name!r} that is a CPU machine, no member of a gang")
     if len(set(gpus)) < len(gpus):
         twice = next(gpu for gpu in gpus if list(gpus).count(gpu) > 1)
         raise InputError(f"GPU {twice} is given twice")

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ...envs.configured import gang_room
 from ...policies import Policy, make_for
-from ...simulator.cluster.topology import Topology
 from ...simulator.workloads import Workload, open_workload
 from ..playing.evaluation import play, simulator_of
 from ..settings.evaluation_setting import Setting
@@ -61,7 +61,8 @@ class Case:
     @property
     def workload(self) -> Workload:
         """The jobs."""
-        return _workload(self.setting.workload, self.setting.topology, self.seed if self.setting.is_drawn else 0)
+        setting, seed = self.setting, self.seed if self.setting.is_drawn else 0
+        return _workload(setting.environment, setting.workload, setting.topology, seed)
 
     def begun(self, workload: Workload | None = None) -> tuple[Any, Policy]:
         """The simulator at the first decision, on these jobs or its own, and the policy."""
@@ -107,8 +108,8 @@ class Outcome:
 
 
 @lru_cache(maxsize=128)
-def _workload(word: str, topology: str, seed: int) -> Workload:
-    return open_workload(word, seed=seed, cluster_gpus=Topology.load(topology).num_gpus)
+def _workload(environment: str, word: str, topology: str, seed: int) -> Workload:
+    return open_workload(word, seed=seed, cluster_gpus=gang_room(environment, topology))
 
 
 def played(case: Case) -> Mapping[str, Any]:

@@ -97,7 +97,7 @@ def describe_topology(word: Any, unit: str = "GPUs") -> str:
     topology = Topology.load(word)
     cpus = topology.num_cpu_machines
     counts = {unit: topology.num_gpus - cpus, "machines": topology.num_machines, "racks": topology.num_racks}
-    if cpus:
+    if 0 < cpus < topology.num_gpus:
         own = {"GPU machines": topology.num_machines - cpus, "CPU machines": cpus}
         counts = {unit: topology.num_gpus - cpus, **own, "racks": topology.num_racks}
     sizes = ", ".join(f"{count:,} {noun if count > 1 else noun.removesuffix('s')}" for noun, count in counts.items())

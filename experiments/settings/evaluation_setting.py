@@ -8,11 +8,10 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from ...envs.configured import config_class, config_of
+from ...envs.configured import config_class, config_of, gang_room
 from ...envs.registration import ENVIRONMENTS, resolve
 from ...policies import Policy
 from ...simulator.base.names import choose, parse_name
-from ...simulator.cluster.topology import Topology
 from ...simulator.configuration.cluster_config import SimulatedCluster
 from ...simulator.configuration.network_choice import Network, load_network
 from ...simulator.engine.time_window import Window
@@ -132,7 +131,7 @@ def network_of(setting: Setting) -> Network:
 def workload_of(setting: Setting, seed: int) -> Workload:
     """The workload of one seed, checked against the cluster; the last two are kept while their files stay the same."""
     config = setting.config
-    told = (setting.workload, setting.format, setting.oversize)
+    told = (setting.environment, setting.workload, setting.format, setting.oversize)
     cluster: Any = config.topology  # not a dict
     return _workload(told, cluster, config.semantics, seed, stamps(setting))
 
@@ -173,15 +172,15 @@ def speeds_of(setting: Setting) -> str | None:
 
 @functools.lru_cache(maxsize=2)
 def _workload(
-    told: tuple[Any, str | None, Any],
+    told: tuple[str, Any, str | None, Any],
     cluster: Any,
     semantics: Semantics,
     seed: int,
     _stamps: tuple[Any, ...],
 ) -> Workload:
-    word, format, oversize = told
-    gpus = Topology.load(cluster).num_gpus
-    workload = open_workload(word, format=format, seed=seed, oversize=oversize, cluster_gpus=gpus)
+    environment, word, format, oversize = told
+    room = gang_room(environment, cluster)
+    workload = open_workload(word, format=format, seed=seed, oversize=oversize, cluster_gpus=room)
     semantics.chunk_on(workload)  # its warning is told here, by the first process
     return workload
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from ...simulator.cluster.topology import Topology
+from ...simulator.engine.together import ground_of
 from ...simulator.files.csv_cells import write_csv
 from ..console.terminal import written_whole
 from ..playing.copy_rows import COPY_COLUMNS
@@ -42,7 +43,10 @@ def write_jobs(runs: Sequence[Run], setting: Setting, path: Path) -> None:
 def _stretches(run: Run, setting: Setting) -> Iterator[tuple[Any, ...]]:
     topology, line = Topology.load(setting.topology), run.timeline
     assert line is not None
-    names = workload_of(setting, run.seed if setting.is_drawn else 0).job_id
+    workload = workload_of(setting, run.seed if setting.is_drawn else 0)
+    if workload.ps is None:
+        topology = ground_of(topology, workload)
+    names = workload.job_id
     bounds = zip(line.job.tolist(), line.start_s.tolist(), line.end_s.tolist(), line.gpus, strict=True)
     for job, start_s, end_s, gpus in bounds:
         if start_s == end_s:  # it was stopped at once, and never ran

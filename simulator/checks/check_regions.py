@@ -40,15 +40,24 @@ def check_parts(simulator: Simulated, what: str, job: int, units: np.ndarray) ->
             other = _label(topology, int(others[others != cluster][0]))
             raise InvalidDecision(f"{what}: a part of {size} units lies in clusters {name} and {other}; expected one")
         last += size
-    regions = s.cluster_region[clusters]
+    region = expect_one_region(simulator, f"{what}: its parts lie", units)
+    if not simulator.plain.call(may_run_in, job, region):
+        raise InvalidDecision(f"{what}: {why_not(simulator, job, region)}")
+
+
+def expect_one_region(simulator: Simulated, what: str, units: np.ndarray) -> int:
+    """The region of units that are there; `what` lies in it.
+
+    Raises:
+        InvalidDecision: they lie in several.
+    """
+    topology = simulator.topology
+    regions = topology.cluster_region[topology.gpu_cluster[units]]
     region = int(regions[0])
     if (regions != region).any():
         other = topology.region_names[int(regions[regions != region][0])]
-        raise InvalidDecision(
-            f"{what}: its parts lie in regions {topology.region_names[region]} and {other}; expected one"
-        )
-    if not simulator.plain.call(may_run_in, job, region):
-        raise InvalidDecision(f"{what}: {why_not(simulator, job, region)}")
+        raise InvalidDecision(f"{what} in regions {topology.region_names[region]} and {other}; expected one")
+    return region
 
 
 def why_not(simulator: Simulated, job: int, region: int) -> str:

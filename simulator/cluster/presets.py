@@ -16,6 +16,7 @@ import numpy as np
 
 from ..base.errors import InputError
 from ..base.tiers import TIER_NAMES, TIERS
+from .region_network import CPU_TYPE
 from .topology import (
     MOST_LATENCY_US,
     NATURAL,
@@ -145,13 +146,13 @@ def bsbf_simulation(
 def harmony(machines: int = 100) -> Topology:
     """The cluster of paper harmony, Sec. V-B: m4.2xlarge machines, 8 vCPUs, 32 GB and 1.1 Gbps each, none with a GPU.
 
-    A machine is one unit, which stands where others have a GPU; one rack. Memory, disks and network of a machine are
-    those of the simulator of job groups (groups/group_config.py).
+    A machine is one unit of type CPU, on which no job that asks GPUs starts; one rack. Memory, disks and network of a
+    machine are those of the simulator of job groups (groups/group_config.py).
 
     Raises:
         InputError: a count below 1, or more than a million machines.
     """
-    return _uniform("harmony", 1, machines, 1, 1, NATURAL, UNKNOWN_TIERS, HARMONY_TIERS)
+    return _uniform("harmony", 1, machines, 1, 1, NATURAL, UNKNOWN_TIERS, HARMONY_TIERS, CPU_TYPE)
 
 
 def list_topologies() -> list[dict[str, Any]]:

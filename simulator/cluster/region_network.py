@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..base.errors import InputError
+
+if TYPE_CHECKING:
+    from .topology import Topology
 
 CPU_TYPE = "CPU"  # the "GPU type" of a cluster of CPU machines; each of them is one unit
 MOST_REGIONS = 64  # a table's copies are the bits of one word
@@ -66,3 +70,45 @@ class Lands:
 
     def __hash__(self) -> int:
         return hash(tuple(array.tobytes() for array in self._arrays()))
+
+
+def check_cpu_machines(topology: Topology) -> None:
+    """InputError where a machine of type "CPU" has several units."""
+    is_cpu = np.array([kind == CPU_TYPE for kind in topology.cluster_gpu_type])
+    several = is_cpu[topology.rack_cluster[topology.machine_rack]] & (topology.machine_gpus != 1)
+    if several.any():
+        machine = int(several.argmax())
+        cluster = topology.cluster_names[topology.rack_cluster[topology.machine_rack[machine]]]
+        raise InputError(
+            f"topology {topology.name!r}: cluster {cluster!r} has CPU machines of {topology.machine_gpus[machine]} "
+            "units; expected 1"
+        )
+
+
+def check_lands(topology: Topology, lands: Lands) -> None:
+    """Whether regions so described can be those of `topology`.
+
+    Raises:
+        InputError: another number of regions or more than 64, or a cluster without a type or of unequal machines.
+    """
+    what, regions = f"topology {topology.name!r}", topology.num_regions
+    shapes = lands.storage_bytes.shape, lands.wan_bytes_per_s.shape, lands.fault_group.shape
+    if shapes != ((regions,), (regions, regions), (regions,)) or regions > MOST_REGIONS:
+        raise InputError(
+            f"{what}: lands of shapes {', '.join(map(str, shapes))} for {regions} regions; expected ({regions},), "
+            f"({regions}, {regions}) and ({regions},), at most {MOST_REGIONS} regions"
+        )
+    lands.check_caps(what)
+    first = topology.rack_first_machine[topology.cluster_first_rack]
+    units = topology.machine_gpus[first]
+    uneven = topology.machine_gpus != np.repeat(units, np.diff([*first, topology.num_machines]))
+    for cluster, gpu_type in enumerate(topology.cluster_gpu_type):
+        name = f"{what}: cluster {topology.cluster_names[cluster]!r}"
+        if not gpu_type:
+            raise InputError(f"{name} has no GPU type; expected one, or {CPU_TYPE}")
+    if uneven.any():
+        cluster = int(topology.rack_cluster[topology.machine_rack[int(uneven.argmax())]])
+        raise InputError(
+            f"{what}: cluster {topology.cluster_names[cluster]!r} has unequal machines; expected equal ones, "
+            "as the topology has regions with storage"
+        )

@@ -1,9 +1,7 @@
 """Where the GPUs are: regions > clusters > racks > machines > slots > GPUs, as flat index arrays.
 
-Everything is numbered from 0 in one natural order: the GPUs of a slot, the slots of a machine, the machines
-    of a rack
-and the racks of a cluster are contiguous. So a machine is a range of GPUs, a rack a range of machines, and
-so on.
+Everything is numbered from 0 in one natural order: the GPUs of a slot, the slots of a machine, the machines of a rack
+and the racks of a cluster are contiguous. So a machine is a range of GPUs, a rack a range of machines, and so on.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ from ..base.names import bind, choose, parse_name
 from ..base.tiers import TIER_NAMES
 from ..files.file_marks import path_unless
 from ..files.own_code import is_own, made_of, shown_word
-from .region_network import CPU_TYPE, MOST_REGIONS, Lands
+from .region_network import CPU_TYPE, Lands, check_cpu_machines, check_lands
 
 if TYPE_CHECKING:
     import networkx
@@ -145,7 +143,7 @@ class Topology:
             whole number is the seed of a random order of all machines; see `machine_scan`.
         links: the links between the machines, where the topology knows them; None: it has tiers only.
         lands: storage of the regions and the links between them; None: regions are only names. With them a cluster has
-            machines of one type and size; one unit of a cluster of type "CPU" is a machine without GPUs.
+            machines of one type and size. With or without, a unit of a cluster of type "CPU" is a machine without GPUs.
         written: what of all this the user wrote; the rest is a preset's.
         about: what was read from a file and what was assumed, in words; "": nothing to say.
     """
@@ -231,8 +229,10 @@ class Topology:
             written=Written(tuple(tiers), lands is None and any(cluster_gpu_type)) if written is None else written,
             about="",
         )
+        if CPU_TYPE in topology.cluster_gpu_type:
+            check_cpu_machines(topology)
         if lands is not None:
-            _check_lands(topology, lands)
+            check_lands(topology, lands)
         return topology
 
     @classmethod
@@ -283,7 +283,7 @@ class Topology:
 
     @property
     def num_gpus(self) -> int:
-        """GPUs, G; with `lands` also the CPU machines, a unit each."""
+        """GPUs, G, and the CPU machines, a unit each."""
         return len(self.gpu_slot)
 
     @cached_property
@@ -294,10 +294,15 @@ class Topology:
 
     @cached_property
     def num_cpu_machines(self) -> int:
-        """Units that are machines without GPUs; they count in `num_gpus`, and are there with `lands` only."""
-        if self.lands is None:
+        """Units that are machines without GPUs; they count in `num_gpus`."""
+        if CPU_TYPE not in self.cluster_gpu_type:
             return 0
         return int(np.count_nonzero(np.array([kind == CPU_TYPE for kind in self.cluster_gpu_type])[self.gpu_cluster]))
+
+    @cached_property
+    def parts(self) -> dict[frozenset[str], Topology]:
+        """What unit_types.py has found of it, by the types of the units."""
+        return {}
 
     @property
     def num_slots(self) -> int:
@@ -566,35 +571,3 @@ def _index_arrays(levels: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         "rack_machines": levels["rack_machines"],
     }
     return {name: _frozen(array) for name, array in arrays.items()}
-
-
-def _check_lands(topology: Topology, lands: Lands) -> None:
-    """Whether regions so described can be those of `topology`.
-
-    Raises:
-        InputError: another number of regions or more than 64, a cluster without a type or of unequal machines,
-            or one of CPU machines with several units each.
-    """
-    what, regions = f"topology {topology.name!r}", topology.num_regions
-    shapes = lands.storage_bytes.shape, lands.wan_bytes_per_s.shape, lands.fault_group.shape
-    if shapes != ((regions,), (regions, regions), (regions,)) or regions > MOST_REGIONS:
-        raise InputError(
-            f"{what}: lands of shapes {', '.join(map(str, shapes))} for {regions} regions; expected ({regions},), "
-            f"({regions}, {regions}) and ({regions},), at most {MOST_REGIONS} regions"
-        )
-    lands.check_caps(what)
-    first = topology.rack_first_machine[topology.cluster_first_rack]
-    units = topology.machine_gpus[first]
-    uneven = topology.machine_gpus != np.repeat(units, np.diff([*first, topology.num_machines]))
-    for cluster, gpu_type in enumerate(topology.cluster_gpu_type):
-        name = f"{what}: cluster {topology.cluster_names[cluster]!r}"
-        if not gpu_type:
-            raise InputError(f"{name} has no GPU type; expected one, or {CPU_TYPE}")
-        if gpu_type == CPU_TYPE and units[cluster] != 1:
-            raise InputError(f"{name} has CPU machines of {units[cluster]} units; expected 1")
-    if uneven.any():
-        cluster = int(topology.rack_cluster[topology.machine_rack[int(uneven.argmax())]])
-        raise InputError(
-            f"{what}: cluster {topology.cluster_names[cluster]!r} has unequal machines; expected equal ones, "
-            "as the topology has regions with storage"
-        )

@@ -21,6 +21,7 @@ from ..base.arguments import expect_single, seconds
 from ..base.errors import InputError
 from ..base.names import choose, convert, loaded
 from ..cluster.topology import A_TOPOLOGY, Topology
+from ..cluster.unit_types import gpus_of
 from ..costs.tariff import Tariff
 from ..events.initialise import Failures
 from ..events.outage_list import OutageList
@@ -87,6 +88,7 @@ class SimulatedCluster:
 
     simulator: ClassVar[str]  # `module:name` of the class that simulates it, which imports this module
     unit: ClassVar[str] = "GPUs"  # what jobs run on
+    features: ClassVar[frozenset[str]] = frozenset(WITHOUT)  # what options may be about
 
     topology: Topology | str | dict[str, Any] = field(metadata={MARK: A_TOPOLOGY})
     network: Any = field(default="none", hash=False, metadata=UNSAID | {MARK: A_NETWORK})
@@ -154,8 +156,23 @@ class SimulatedCluster:
         """What is simulated, field by field, in words by which a simulation of something else can be told."""
         return {one.name: _told(getattr(self, one.name)) for one in fields(self) if one.name != "pace"}
 
+    @staticmethod
+    def gang_room(topology: Topology) -> int:
+        """The most that a job may ask of what jobs run on there.
+
+        Raises:
+            InputError: there are no GPUs, and no regions where jobs could do without.
+        """
+        if topology.lands is None:
+            return gpus_of(topology).num_gpus
+        return topology.num_gpus - topology.num_cpu_machines
+
     def check(self) -> None:
-        """InputError for a word that names what cannot be opened, beside those of topology and network."""
+        """InputError for what is not played there, or cannot be opened, beside topology and network."""
+        known = self.options()
+        for key in self.unusual():
+            if key in known:
+                expect_feature(known[key], self.features, "this simulator")
 
     def build(self, rule: Any = None) -> Any:
         """A simulator of it; `rule`: what holds there whoever decides; None: the usual."""
@@ -229,6 +246,7 @@ class ClusterConfig(SimulatedCluster):
 
     def check(self) -> None:
         """See `SimulatedCluster`."""
+        super().check()
         if self.sharing is not None:
             self.sharing.check()
         if self.tariff is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from ..network.isolated import iteration_times_s
+from ..network.isolated import gang_factors, iteration_times_s
 from .network_choice import Network, load_network, on_topology
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def isolated_s(workload: Workload, topology: Topology, network: Network | str = 
         InputError: a network that does not load, or a job that it knows nothing about.
     """
     network = on_topology(load_network(network), topology)
-    profile, factors = network.tier_factors(workload, topology)
+    profile, factors = gang_factors(network, workload, topology)
     return workload.iterations * iteration_times_s(network, workload, topology, profile, factors)[1]
 
 
@@ -37,7 +37,7 @@ def offered_load(
     """GPU-seconds per second that arrive, each job as it runs alone, over the GPUs of the cluster.
 
     In regions GPUs count alone, not CPU machines, and are as many whatever their type: how fast jobs run on it says how
-    long they hold them. Of PS jobs it is the machine-seconds of COMP, on any network.
+    long they hold them. Of PS jobs it is the machine-seconds of COMP over the machines, on any network.
 
     Args:
         workload: the jobs; their isolated times are those on this topology and network.
@@ -53,7 +53,7 @@ def offered_load(
     Raises:
         InputError: see `isolated_s` and `UnitSpeeds.rows`.
     """
-    gpus = topology.num_gpus - topology.num_cpu_machines
+    gpus = topology.num_gpus - topology.num_cpu_machines if workload.ps is None else topology.num_machines
     if gpus == 0:
         return None
     run_s = isolated_s(workload, topology, network) if workload.ps is None else None

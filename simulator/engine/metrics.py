@@ -49,8 +49,8 @@ Where prices are given (costs/tariff.py) there are also, of all jobs, from the f
 | `storage_cost` | $ for the bytes that lay in regions, room that is taken for copies on the way too |
 | `cost_total` | $ for energy, traffic and storage |
 
-In regions `gpu_utilisation` and `allocation_rate` are of GPUs alone; what is said of GPU-seconds below counts CPU
-machines too, and `type_seconds` tells them apart.
+In regions `gpu_utilisation`, `allocation_rate` and `fragmentation` are of GPUs alone; what is said of GPU-seconds below
+counts CPU machines too, and `type_seconds` tells them apart.
 
 GPU-seconds add up: held = computing + communicating + restoring + lost, and all = held + free + down.
 

@@ -51,6 +51,15 @@ from .last_asked import NEVER, Happened, LastAsked
 from .metrics import job_table, totals
 from .rule_loop import hand_over, rule_loop
 from .stops import Stops
+from .together import (
+    capacity_for,
+    expect_kinds,
+    expect_no_spans,
+    expect_rule,
+    ground_of,
+    lay_apart,
+    spanning,
+)
 from .view import ClusterView
 
 FIRST_COME = Rule(order="fifo")
@@ -74,10 +83,12 @@ class Simulator(Stops):
         options: beside a topology: those of `ClusterConfig`, and its fields (`horizon_s=3600.0`,
             `failures=Failures(86400.0)`).
 
-    A workload with `geo` is simulated in the regions of the topology; only a policy can place its jobs.
+    A workload with `geo` is simulated in the regions of the topology; only a policy can place its jobs. Any other has
+    the topology's GPUs alone, as if there were no CPU machines, and no gang may span regions that links join.
 
     Attributes:
         config: what is simulated, its topology and network opened.
+        topology: what the jobs of the present workload can run on; before the first, all of it.
         records: array of one record, for those who know `state.py`; `state` is that record. Do not write to it.
         plain: the same record for those who write or read many fields (state.py).
         view: the read-only `ClusterView` of the present.
@@ -103,9 +114,9 @@ class Simulator(Stops):
         self.network = on_topology(load_network(config.network, self.semantics.duration), self.topology)
         self.pace: Pace | None = getattr(self.network, "pace", None) if config.pace is None else config.pace
         self.config = replace(config, topology=self.topology, network=self.network)
-        self._check_kinds()
-        self._check_rule(self.rule)
-        self._outages, self._speeds = config.outages(self.topology), config.unit_speeds(self.topology)
+        expect_kinds(self)
+        expect_rule(self, self.rule)
+        self.outages, self._speeds = config.outages(self.topology), config.unit_speeds(self.topology)
         self.view = ClusterView(self)
         self.workload: Workload
         self.capacity = Capacity(0, 0)
@@ -121,46 +132,20 @@ class Simulator(Stops):
         self._asked = NEVER
         self.runs = 0
 
-    def _check_kinds(self) -> None:
-        self.config.check()
-        if self.semantics.auctions and self._berths > 1:
-            raise InputError(
-                f"semantics {self.semantics.name}: GPU sharing and rates that are asked for need semantics=events"
-            )
-        if isinstance(self.network, Contention):
-            if self.topology.links is None:
-                raise InputError(
-                    f"network contention: topology {self.topology.name!r} has no links between its machines; expected "
-                    "cassini-testbed, cassini-two-gpu, fat-tree, leaf-spine, hosts or a graph of links"
-                )
-            self.network.changes(self.topology)
-            if self.pace is not self.network.pace:
-                raise InputError("network contention says itself how fast jobs run; expected no pace beside it")
-
-    def _check_rule(self, rule: Rule) -> None:
-        if rule.needs_run_times:
-            self.estimates.expect_known(f"the rule {rule.describe()}")
-        if self.semantics.auctions:
-            rule.expect_alone(f"with auctions; leave semantics={self.semantics.name} out")
-        if isinstance(self.network, Contention):
-            rule.expect_alone("on a network whose speeds depend on links; give another than contention")
-        if self._berths > 1:
-            rule.expect_alone("where GPUs are shared, or rates asked for; leave them out")
-
     @cached_property
-    def _berths(self) -> int:
+    def berths(self) -> int:
         """Jobs that a GPU must have room for; more than one where the rates of running jobs change at all."""
         if self.sharing is not None:
             return max(2, self.sharing.jobs_per_gpu)
         return 1 if self.pace is None else 2
 
     @cached_property
-    def _is_layered(self) -> bool:
+    def is_layered(self) -> bool:
         """Whether a record must have room for layers of models, or for auctions."""
         return self.semantics.auctions or hasattr(self.network, "lay")
 
     @cached_property
-    def _links(self) -> int:
+    def link_room(self) -> int:
         """Links that a record must have room for; none where jobs do not share them."""
         if not isinstance(self.network, Contention):
             return 0
@@ -175,12 +160,14 @@ class Simulator(Stops):
             seed: draws failures, random orders and estimates of run times.
             begin: False leaves the clock before the first arrival, for kernels that find the first decision themselves.
         """
-        self.workload = workload.oversize(self.topology.num_gpus)
+        self._take(workload)
+        if not begin:
+            expect_no_spans(self)
         self.runs += 1
         self._asked = NEVER
-        capacity = self._capacity_for(workload)
-        if self._outages is not None:
-            capacity = capacity.with_outages(self._outages.size(self.topology, capacity.regions > 0))
+        capacity = capacity_for(self)
+        if self.outages is not None:
+            capacity = capacity.with_outages(self.outages.size(self.topology, capacity.regions > 0))
         if self.room is not None:
             self.room(capacity)
         elif self.capacity != capacity:
@@ -203,13 +190,22 @@ class Simulator(Stops):
             lay_regions(s, self.topology, workload, *self.config.of_tables, self.config.tariff)
         lay_classes(s, self.rule, self._skewed())
         self._code = codes.DECIDE
-        if self._outages is not None:
-            self._outages.lay(s, self.topology, capacity.regions > 0)
+        if self.outages is not None:
+            self.outages.lay(s, self.topology, capacity.regions > 0)
         if self.config.failures is not None:
             self.plain.call(clock_calls.lay_failures)
         if begin:
             with about(f"the simulator for up to {capacity.words}"):
                 self._go(rule_loop().advance)
+
+    def _take(self, workload: Workload) -> None:
+        """Take over a workload, and of the topology what its jobs can run on."""
+        self._stand_on(ground_of(Topology.load(self.config.topology), workload))
+        self.workload = workload.oversize(self.config.gang_room(self.topology))
+
+    def _stand_on(self, topology: Topology) -> None:
+        if topology is not self.topology:
+            self.topology, self._cluster, self._terms = topology, None, None
 
     def _lay_terms(self) -> None:
         """Write what is the same in every run into a cleared record; its numbers are kept, since they are many."""
@@ -226,33 +222,10 @@ class Simulator(Stops):
             self._terms = self.rule, self.capacity, self.plain.head.copy()
         else:
             self.plain.head[:] = self._terms[2]
+        lay_apart(s, self)
         if self.semantics.chunk > 0.0:
             s["chunk"] = self.semantics.chunk_on(self.workload)
         lay_machines(self.plain, self._cluster)
-
-    def _capacity_for(self, workload: Workload) -> Capacity:
-        geo, topology = workload.geo, self.topology
-        if workload.ps is not None:
-            raise InputError(
-                f"workload {workload.name!r} holds parameter-server jobs, which run in groups of machines alone "
-                "(Grouping-v0); expected one without"
-            )
-        if geo is not None:
-            self.rule.expect_alone(f"in regions, which workload {workload.name!r} is for")
-        if geo is None:
-            self.config.expect_no_regions(workload.name)
-            gpus, layered = topology.num_gpus, self._is_layered
-            return Capacity.fitting(len(workload), gpus, self._berths, self._links, layered=layered)
-        if self._berths > 1 or self.semantics.auctions:
-            raise InputError(
-                f"workload {workload.name!r} is for regions: there GPUs are not shared, rates are not asked for, and "
-                "semantics are events"
-            )
-        geo.check_fits(topology)
-        sizes = len(workload), topology.num_gpus, topology.num_regions, topology.num_clusters
-        read = len(geo.tables), len(geo.table)
-        priced = self.config.tariff is not None
-        return Capacity.with_regions(*sizes, *read, layered=self._is_layered, priced=priced)
 
     def _lay_sharing(self, s: np.void) -> None:
         lay_sharing(self.records, s, self.workload, self.network, self.sharing)
@@ -262,6 +235,7 @@ class Simulator(Stops):
 
     def reset_as(self, other: Simulator) -> None:
         """As if reset like `other`, which has just been with `begin=False`, and differs in nothing but its run."""
+        self._stand_on(other.topology)
         self.workload = other.workload
         self.runs += 1
         self._asked = NEVER
@@ -274,6 +248,7 @@ class Simulator(Stops):
 
     def mirror(self, other: Simulator) -> None:
         """Take over the present of `other`, which differs in nothing but its run; runs count as there."""
+        self._stand_on(other.topology)
         self.workload, self.rule, self.runs, self._code = other.workload, other.rule, other.runs, other._code
         self._asked = NEVER
         if self.capacity != other.capacity:
@@ -290,7 +265,7 @@ class Simulator(Stops):
 
     def resume(self, workload: Workload, rule: Rule, code: int) -> None:
         """Go on with a run of `workload` under `rule` whose record has just been written; it stopped for `code`."""
-        self.workload = workload.oversize(self.topology.num_gpus)
+        self._take(workload)
         self.rule, self.state = rule, self.records[0]
         self._asked = NEVER
         self._code = code
@@ -301,7 +276,8 @@ class Simulator(Stops):
 
     def take_aside(self, aside: tuple[Any, ...]) -> None:
         """Go on with a run whose record has just been written, and of which `aside` said the rest."""
-        self.workload, self.rule, self._code, plan, self._handed_out, self._asked = aside
+        workload, self.rule, self._code, plan, self._handed_out, self._asked = aside
+        self._take(workload)
         self._plan = list(plan)
         self.runs += 1
 
@@ -309,7 +285,7 @@ class Simulator(Stops):
         """Hand the cluster over to another rule, now and for the resets to come; nothing happens if it has it."""
         if rule is self.rule or rule == self.rule:
             return
-        self._check_rule(rule)
+        expect_rule(self, rule)
         self.rule = rule
         self._asked = NEVER
         if self.capacity.jobs > 0:
@@ -559,6 +535,8 @@ class Simulator(Stops):
         self._code = int(code)
         self.expect_end()
         s = self.state
+        if s.spanning:
+            raise spanning(self, int(s.spanning) - 1)
         if self._code == codes.STALLED:
             raise Stalled(
                 f"{s.waiting + s.held} jobs wait at {s.now_s:g} s, nothing runs and no event is left to come; "

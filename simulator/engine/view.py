@@ -341,9 +341,15 @@ class ClusterView(RegionView):
         return float(solo_gang_s(self._simulator.records, 0, job, sub_batch))
 
     def slowdown(self, job: int, tier: int) -> float:
-        """How many times longer an iteration takes at a tier than alone on the best placement (isolated)."""
+        """How many times longer an iteration takes at a tier than alone on the best placement (isolated).
+
+        In regions, with the GPUs of every part at that tier.
+        """
         s = self._simulator.state
-        return float(s.tier_factor[s.profile[job], tier] * s.compute_iteration_s[job] / s.base_iteration_s[job])
+        profiles = s.profile[job : job + 1]
+        if self._simulator.capacity.regions > 0 and (s.part_profile[job] >= 0).any():
+            profiles = s.part_profile[job][s.part_profile[job] >= 0]
+        return float(s.tier_factor[profiles, tier].max() * s.compute_iteration_s[job] / s.base_iteration_s[job])
 
     def iteration_s(self, job: int) -> float:
         """Seconds per iteration of a running job on its GPUs: the mean so far where it changes; nan: it does not run.

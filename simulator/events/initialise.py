@@ -19,12 +19,14 @@ from ..base.tiers import TIERS, UNPLACED
 from ..cluster.topology import Topology
 from ..files.file_marks import A_FILE, MARK, path_unless
 from ..jobs.job_kinds import first_kinds
+from ..jobs.part_gangs import PartGangs
 from ..jobs.workload import Workload
-from ..network.isolated import iteration_times_s
+from ..network.isolated import gang_factors, iteration_times_s
 from ..network.network_model import Network
 from ..numerics.bitset import words
 from ..numerics.rounding import EQUAL
 from ..record.plain import Plain
+from ..record.region_fields import MOST_PARTS
 from ..record.state import CLASSES, CLUSTER_ARRAYS, PER_BERTH, PROFILES, outage_events
 from ..rules.rule import COST_SPLIT_GPUS, ORDERS, PLACERS, SHARINGS, Rule
 from ..rules.semantics import LEASE_S, Semantics
@@ -296,9 +298,10 @@ def lay_jobs(plain: Plain, workload: Workload, topology: Topology, network: Netw
     s, n = plain.record, len(workload)
     if n == 0:
         raise InputError(f"workload {workload.name!r} has no jobs")
-    profile, factors = network.tier_factors(workload, topology)
+    gangs = workload.gangs
+    profile, factors = gang_factors(network, workload, topology)
     if not type(network).__module__.startswith(OURS):
-        _expect_factors(network, n, profile, factors)
+        _expect_factors(network, len(gangs), profile, factors)
     if len(factors) > len(s["tier_factor"]):  # some stand for no job, or there are too many
         used, profile = np.unique(profile, return_inverse=True)
         factors = factors[used]
@@ -312,10 +315,13 @@ def lay_jobs(plain: Plain, workload: Workload, topology: Topology, network: Netw
         for column in (workload.arrival_s, workload.deadline_s, workload.iterations, compute_s, base_s)
     )
     gpus, profile = np.ascontiguousarray(workload.gpus, np.int64), np.ascontiguousarray(profile, np.int64)
-    if plain.call(lay_columns, arrival_s, deadline_s, gpus, iterations, profile, compute_s, base_s):
+    first = profile
+    if isinstance(gangs, PartGangs):
+        s["part_profile"][:n], first = gangs.by_part(profile, MOST_PARTS), profile[gangs.first]
+    if plain.call(lay_columns, arrival_s, deadline_s, gpus, iterations, first, compute_s, base_s):
         lay_due(s, deadline_s)
     if hasattr(network, "lay"):  # a ShapedNetwork; asking so by isinstance takes longer than all the rest
-        network.lay(s, workload, profile)
+        network.lay(s, gangs, profile)
 
 
 def lay_due(s: np.void, deadline_s: np.ndarray) -> None:

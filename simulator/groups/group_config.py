@@ -10,8 +10,10 @@ import numpy as np
 
 from ..base.errors import InputError
 from ..base.names import bind, choose
-from ..configuration.cluster_config import SimulatedCluster
+from ..cluster.topology import Topology
+from ..configuration.cluster_config import RUN_TIMES, SimulatedCluster
 from ..configuration.network_choice import NoNetwork
+from ..events.initialise import Failures
 from .group_codes import MERGED, NAIVE, SPLIT, SUBTASKS
 from .group_memory import DISK_BANDWIDTH, EXPANSION, GC_SLOPE, GC_THRESHOLD, PASS_FRACTION, RAM_BYTES
 
@@ -160,7 +162,7 @@ class GroupClusterConfig(SimulatedCluster):
     """A cluster of equal machines on which jobs on parameter servers run in groups.
 
     Args:
-        topology: of which only the number of machines counts: `harmony:machines=100`, or any other.
+        topology: `harmony:machines=100`, or another of equal machines, of which only the number counts.
         network: none: jobs bring the times of their COMM along.
         groups: machines, subtasks, memory and moves.
 
@@ -170,8 +172,14 @@ class GroupClusterConfig(SimulatedCluster):
 
     simulator: ClassVar[str] = "clustergym.simulator.groups.group_simulator:GroupSimulator"
     unit: ClassVar[str] = "machines"
+    features: ClassVar[frozenset[str]] = frozenset({RUN_TIMES})
 
     groups: GroupConfig = field(default=GroupConfig(), metadata={"group": GroupConfig})
+
+    @staticmethod
+    def gang_room(topology: Topology) -> int:
+        """See `SimulatedCluster`."""
+        return topology.num_machines
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -181,3 +189,23 @@ class GroupClusterConfig(SimulatedCluster):
                 f"network = {self.network!r}: expected 'none', for jobs bring the times of their COMM along"
             )
         self._keep(groups=GroupConfig.load(self.groups))
+
+    def check(self) -> None:
+        """See `SimulatedCluster`."""
+        super().check()
+        if self.failures is not None and self.failures.checkpoint_s != Failures.checkpoint_s:
+            raise InputError(
+                f"checkpoint_s = {self.failures.checkpoint_s:g}: job groups write one at each end of an epoch; "
+                "expected none"
+            )
+        topology = Topology.load(self.topology)
+        several = [
+            what
+            for what, kinds in (("regions", topology.region_names), ("types of units", topology.cluster_gpu_type))
+            if len(set(kinds)) > 1
+        ]
+        if topology.lands is not None or several or len(set(topology.machine_gpus.tolist())) > 1:
+            raise InputError(
+                f"topology {topology.name!r}: job groups run on equal machines, which its are not; expected such as "
+                "harmony:machines=100"
+            )

@@ -13,7 +13,7 @@ from ..base.decisions import Advance, AssignGroup, Decision, Preempt, SetMachine
 from ..base.errors import InputError, InvalidDecision, Stalled
 from ..cluster.topology import Topology
 from ..compiler.compile_messages import about
-from ..configuration.network_choice import NoNetwork
+from ..configuration.network_choice import NoNetwork, on_topology
 from ..engine.stops import Stops
 from ..jobs.workload import Workload
 from ..network.simulated import Pace
@@ -68,8 +68,9 @@ class GroupSimulator(Stops):
             config = GroupClusterConfig.of(config, groups=GroupConfig.load(groups), **options)
         self.topology = Topology.load(config.topology)
         self.config = replace(config, topology=self.topology)
+        self.config.check()
         self.estimates, self.semantics = config.estimates, config.semantics
-        self.network = NoNetwork()
+        self.network = on_topology(NoNetwork(), self.topology)
         self.rule = rule or GroupTerms()
         self.view = GroupView(self)
         self.meter = UseMeter(self)

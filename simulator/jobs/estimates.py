@@ -7,7 +7,10 @@ environments know the isolated run time of a whole job only so far (jobs/remaini
 * `none`: nothing; policies that need run times refuse to play, and columns of run times are 0;
 * `lognormal:sigma=S`: the run time times exp(S z), z standard normal: half of the estimates are too short. z depends
   on the seed and on the number of the job in the workload alone;
-* `user`: the column `estimate_s` of the workload.
+* `user`: the column `estimate_s` of the workload, of a job's `duration_s`: it is scaled as that is where the isolated
+  run time is another, by types' speeds or `duration=compute`.
+
+Estimates that are all right but for rounding are exact.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from ..base.errors import InputError
 from ..base.names import bind, choose, parse_name
 from ..numerics.random import lay_uniform
 from ..numerics.rounding import NEAR
-from .workload import Workload
+from .workload import AGREEMENT, Workload
 
 STREAM = 1 << 27  # of random numbers; those below are used elsewhere
 MOST_SIGMA = 10.0
@@ -102,12 +105,18 @@ class Estimates:
         """
         n = len(workload)
         s["known_times"] = self.code
-        if self.kind == "lognormal":
-            isolated_s = s["iterations"][:n] * s["base_iteration_s"][:n]
-            s["estimate_s"][:n] = isolated_s * np.exp(self.sigma * standard_normal(seed, n))
-        elif self.kind == "user":
+        if self.code != TIMES_GUESSED:
+            return
+        isolated_s = s["iterations"][:n] * s["base_iteration_s"][:n]
+        if self.kind == "user":
             self.check(workload)
-            s["estimate_s"][:n] = workload.estimate_s
+            scale = isolated_s / workload.duration_s
+            estimate_s = workload.estimate_s * np.where(_is_one(scale), 1.0, scale)
+        else:
+            estimate_s = isolated_s * np.exp(self.sigma * standard_normal(seed, n))
+        s["estimate_s"][:n] = estimate_s
+        if _is_one(estimate_s / isolated_s).all():
+            s["known_times"] = TIMES_EXACT
 
 
 def standard_normal(seed: int, n: int) -> np.ndarray:
@@ -115,6 +124,11 @@ def standard_normal(seed: int, n: int) -> np.ndarray:
     draws = np.empty(2 * n)
     lay_uniform(seed, STREAM, draws)
     return np.sqrt(-2.0 * np.log(draws[0::2])) * np.cos(2.0 * math.pi * draws[1::2])
+
+
+def _is_one(ratio: np.ndarray) -> np.ndarray:
+    """Where a ratio is 1 as far as a workload's times agree (`Workload.iteration_s`)."""
+    return np.abs(ratio - 1.0) <= AGREEMENT
 
 
 def known_left(s: np.void, jobs: np.ndarray, left: np.ndarray) -> np.ndarray:

@@ -45,6 +45,7 @@ from ..base.names import choose, numbered
 from ..files import sealed_parquet
 from ..files.csv_cells import write_csv
 from . import ps_jobs
+from .part_gangs import PartGangs
 from .ps_jobs import PsJobs
 from .region_columns import columns_of, write_siblings
 
@@ -209,10 +210,20 @@ class Workload:
         """The models by `model_code`; of a generator all that it draws from."""
         return tuple(dict.fromkeys(self.model.tolist()))
 
+    @property
+    def gpus_asked(self) -> np.ndarray:
+        """GPUs of each job, int64 (n,): over regions without its CPU machines; of PS jobs machines."""
+        return self.gpus if self.geo is None else self.geo.asked[:, 0]
+
     @cached_property
     def largest_gang(self) -> int:
         """The most GPUs that a job asks."""
-        return int(self.gpus.max())
+        return int(self.gpus_asked.max())
+
+    @cached_property
+    def gangs(self) -> Workload | PartGangs:
+        """What networks are asked about: the jobs; over regions their parts with GPUs."""
+        return self if self.geo is None else PartGangs.of(self)
 
     def offered_load(self, gpus: float, run_s: np.ndarray | None = None) -> float:
         """GPU-seconds of work that arrive per second, over `gpus`: above 1 the queue grows while jobs arrive.
@@ -242,8 +253,7 @@ class Workload:
         """
         if self.ps is not None:
             return self.iterations * self.ps.comp_machine_s
-        asked = self.gpus if self.geo is None else self.geo.asked[:, 0]
-        return asked * (self.duration_s if run_s is None else run_s)
+        return self.gpus_asked * (self.duration_s if run_s is None else run_s)
 
     def take(self, indices: Any) -> Workload:
         """The jobs at `indices` (integers or a boolean mask), in order of arrival whatever their order.
@@ -282,7 +292,7 @@ class Workload:
     def oversize(self, cluster_gpus: int, action: Literal["error", "drop", "cap"] = "error") -> Workload:
         """Deal with jobs that ask more than `cluster_gpus`: refuse, drop, or cap the gang (same duration).
 
-        The run time of a PS job that is capped becomes that on `cluster_gpus` machines.
+        The run time of a PS job that is capped becomes that on `cluster_gpus` machines, and its estimate with it.
 
         Raises:
             InputError: with `error`, naming the first such job; with `drop`, when nothing is left; with `cap`, jobs of
@@ -291,12 +301,13 @@ class Workload:
         choose(action, ("error", "drop", "cap"), "value of oversize")
         if self.largest_gang <= cluster_gpus:
             return self
-        too_big = self.gpus > cluster_gpus
+        asked = self.gpus_asked
+        too_big = asked > cluster_gpus
         count, first = int(too_big.sum()), int(np.argmax(too_big))
         if action == "error":
             more = f" (and {count - 1} more like it)" if count > 1 else ""
             raise InputError(
-                f"workload {self.name!r}: job {self.job_id[first]} asks {self.gpus[first]} GPUs but the "
+                f"workload {self.name!r}: job {self.job_id[first]} asks {asked[first]} GPUs but the "
                 f"cluster has {cluster_gpus}{more}; use --oversize drop or cap, or a larger topology"
             )
         if action == "cap" and self.geo is not None:
@@ -318,7 +329,9 @@ class Workload:
         if self.ps is None:
             return replace(self, gpus=gpus)
         iteration_s = self.ps.iteration_s(gpus)
-        return replace(self, gpus=gpus, iteration_s=iteration_s, duration_s=self.iterations * iteration_s)
+        duration_s = self.iterations * iteration_s
+        estimate_s = self.estimate_s * (duration_s / self.duration_s)
+        return replace(self, gpus=gpus, iteration_s=iteration_s, duration_s=duration_s, estimate_s=estimate_s)
 
     def save(self, path: str | Path) -> None:
         """Write the workload in our own schema, csv or parquet by the path's ending, with the files beside it.

@@ -225,13 +225,19 @@ def best_fraction(states, model, gpus, shapes):
 @entry
 def measure_gang(s):
     """Modify `s.units`: the shape of `s.gang`; its GPUs may lie in any order."""
+    _measure_units(s, 0, s.gang_size)
+
+
+@kernel
+def _measure_units(s, begin, end):
+    """Modify `s.units`: the shape of `s.gang[begin:end]`."""
     slots = 0
     machines = 0
     racks = 0
     most_gpus = 0
     most_slots = 0
     most_machines = 0
-    for i in range(s.gang_size):
+    for i in range(begin, end):
         slot = s.gpu_slot[s.gang[i]]
         s.slot_held[slot] += 1
         most_gpus = max(most_gpus, s.slot_held[slot])
@@ -247,14 +253,14 @@ def measure_gang(s):
                 most_machines = max(most_machines, s.rack_held[rack])
                 if s.rack_held[rack] == 1:
                     racks += 1
-    for i in range(s.gang_size):  # back to zero for the next gang
+    for i in range(begin, end):  # back to zero for the next gang
         slot = s.gpu_slot[s.gang[i]]
         machine = s.slot_machine[slot]
         s.slot_held[slot] = 0
         s.machine_held[machine] = 0
         s.rack_held[s.machine_rack[machine]] = 0
     if s.net_flattened == 1:
-        flatten(s, s.gang_size, slots, machines, racks)
+        flatten(s, end - begin, slots, machines, racks)
     else:
         s.units[SLOT] = most_gpus
         s.units[MACHINE] = most_slots
@@ -265,8 +271,14 @@ def measure_gang(s):
 @kernel
 def gang_fraction(s, job):
     """Modify scratch space of `s`: compute over duration of an iteration of a job on `s.gang`."""
-    model = s.profile_model[s.profile[job]]
+    return units_fraction(s, s.profile[job], 0, s.gang_size)
+
+
+@kernel
+def units_fraction(s, profile, begin, end):
+    """Modify scratch space of `s`: the same of a gang of that profile on `s.gang[begin:end]`."""
+    model = s.profile_model[profile]
     if model < 0:  # one GPU
         return 1.0
-    measure_gang(s)
+    _measure_units(s, begin, end)
     return compute_fraction(s, model)

@@ -10,6 +10,9 @@ iteration times, `best` being the slowdown of its best placement by this very ne
 
 Rates are made of `compute`; whatever is said of isolated times (orders, predictions, slowdowns, rewards) of `base`.
 
+In regions the gang of a part are its GPUs, and it may lie where they are of a type that it accepts; a workload takes as
+long as its slowest part (jobs/part_gangs.py). CPU machines hold no gang.
+
 The best placement is on one machine where one holds the gang, else in one rack where one does, else on as few racks as
 can be; there on as few machines, then slots, as can be. One GPU is not slowed down anywhere. It is best by definition:
 under `allreduce`, where a layer goes round one ring a tier with its full size, a gang that is spread evenly over two
@@ -27,6 +30,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from ..base.tiers import SLOT
+from ..cluster.unit_types import gpus_of, only
 
 if TYPE_CHECKING:
     from ..cluster.topology import Topology
@@ -57,16 +61,22 @@ class Shape:
 _SHAPES: WeakKeyDictionary[Topology, dict[int, Shape]] = WeakKeyDictionary()  # the best ones known, by gang size
 
 
+def gang_factors(network: Network, workload: Any, topology: Topology) -> tuple[np.ndarray, np.ndarray]:
+    """What `network.tier_factors` says of the gangs of a workload, `workload.gangs`, on the GPUs of a topology."""
+    has_gpus = topology.num_gpus > topology.num_cpu_machines
+    return network.tier_factors(workload.gangs, gpus_of(topology) if has_gpus else topology)
+
+
 def iteration_times_s(
-    network: Network, workload: Any, topology: Topology | None, profile: np.ndarray, factors: np.ndarray
+    network: Network, workload: Any, topology: Topology, profile: np.ndarray, factors: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Seconds per iteration without what the network adds, and isolated, float64 (n,) each; see the module.
 
     Args:
         network: `duration` says what the workload's times are; a network without one takes them as isolated.
         workload: the jobs.
-        topology: the cluster; None: any gang fits a slot.
-        profile, factors: what `network.tier_factors` gave for them.
+        topology: the cluster.
+        profile, factors: what `gang_factors` gave for them.
     """
     given_s = workload.iteration_s
     best = best_slowdowns(network, workload, topology, profile, factors)
@@ -76,13 +86,23 @@ def iteration_times_s(
 
 
 def best_slowdowns(
-    network: Network, workload: Any, topology: Topology | None, profile: np.ndarray, factors: np.ndarray
+    network: Network, workload: Any, topology: Topology, profile: np.ndarray, factors: np.ndarray
 ) -> np.ndarray:
     """Slowdown of each job on its best placement, relative to its computing, float64 (n,); arguments as above."""
+    gangs = workload.gangs
+    if gangs is workload:
+        return _best(network, workload, gpus_of(topology), profile, factors)
+    best = np.ones(len(gangs))
+    for kinds, rows in gangs.by_types:
+        best[rows] = _best(network, gangs.take(rows), only(topology, kinds), profile[rows], factors)
+    return np.maximum.reduceat(best, gangs.first)
+
+
+def _best(network: Network, gangs: Any, topology: Topology, profile: np.ndarray, factors: np.ndarray) -> np.ndarray:
     if hasattr(network, "best_factors"):  # a ShapedNetwork: the tier alone does not say it
-        best: np.ndarray = network.best_factors(workload, topology, profile)
+        best: np.ndarray = network.best_factors(gangs, topology, profile)
         return best
-    return factors[profile, innermost_tiers(topology, np.asarray(workload.gpus))]
+    return factors[profile, innermost_tiers(topology, np.asarray(gangs.gpus))]
 
 
 def innermost_tiers(topology: Topology | None, gpus: np.ndarray) -> np.ndarray:

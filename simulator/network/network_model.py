@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Jobs(Protocol):
-    """What a network needs of a workload; `job_id` is used in errors if there is one."""
+    """What a network needs of a workload: its gangs (`Workload.gangs`); `job_id` is used in errors if there is one."""
 
     @property
     def model(self) -> np.ndarray:

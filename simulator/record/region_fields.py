@@ -150,6 +150,8 @@ def _job_fields(jobs: Axis, parts: int, uses: Axis) -> list[Field]:
         ("part_type", "i8", (jobs, parts)),  # that it runs on or ran on last; before that, one it accepts; -1 = no part
         ("part_accepts", "i8", (jobs, parts)),  # set of types
         ("part_units", "i8", (jobs, parts)),
+        ("part_profile", "i8", (jobs, parts)),  # of its GPUs, a gang of their own; -1: it has none
+        ("part_tier", "i8", (jobs, parts)),  # of its GPUs, where it runs or ran last
         ("part_cluster", "i8", (jobs, parts)),  # of a running one
         ("read_table", "i8", (uses,)),
         ("reader_job", "i8", (uses,)),

@@ -396,7 +396,12 @@ def cluster_fields(gpus: Axis, berths: int) -> list[Field]:
 def size_fields() -> list[Field]:
     """Real sizes within the capacity (scalars)."""
     names = ("n_jobs", "n_gpus", "n_slots", "n_machines", "n_racks", "largest_machine", "largest_rack")
-    return [(name, "i8") for name in names]
+    return [
+        *[(name, "i8") for name in names],
+        ("n_apart", "i8"),  # regions none of whose gangs may lie in another one too; 0: gangs may lie anywhere
+        ("apart_end", "i8", (MOST_REGIONS + 1,)),  # where the GPUs of each of them end
+        ("spanning", "i8"),  # 1 + a job that has got GPUs in several of them; 0: none has
+    ]
 
 
 def network_fields(profiles: int) -> list[Field]:

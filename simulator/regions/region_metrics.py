@@ -62,6 +62,7 @@ def in_regions(s: np.void, gpu_compute_s: float, among: np.ndarray | None = None
         "gpu_utilisation": _share(gpu_compute_s, gpu_s),
         "allocation_rate": _share(float(seconds["held"][is_gpu].sum()), gpu_s),
         "cpu_allocation_rate": _share(float(seconds["held"][cpu]), float(seconds["all"][cpu])),
+        "fragmentation": _share(float(s["fragmented_integral"]), gpu_s),
         "slo_violation_rate": _late_share(s, arrived),
         "bytes_moved": float(s["bytes_moved"]),
         "data_wait_rate": rate,

@@ -17,7 +17,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from collections.abc import Set
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from ..base.errors import InputError
 from ..base.names import bind, choose, parse_name
@@ -85,11 +87,40 @@ class Semantics:
         absent = ("round", "slicing", "quantum", "packing")
         return {"lease": self.lease_s, **{name: getattr(Rule, name) for name in absent}}
 
+    def expect_played(self, rule: Rule, who: str, given: Set[str] | None = None, instead: Rule | None = None) -> None:
+        """See that what a rule asks is played.
+
+        Args:
+            rule: the rule.
+            who: asks it.
+            given: fields that were asked for; None: all that are not as usual.
+            instead: what is played in its place but for what they set aside; None: itself.
+
+        Raises:
+            InputError: a field that is not.
+        """
+        if given is None:
+            given = {name for name in self.in_place if getattr(rule, name) != getattr(Rule, name)}
+        played = {**asdict(instead or rule), **self.in_place}
+        for name in sorted(given & played.keys()):
+            if getattr(rule, name) != played[name]:
+                raise InputError(
+                    f"{who}: semantics={self.name} sets {name} aside (there it is {_word(played[name])}); "
+                    f"leave {name}= out, or play semantics=events"
+                )
+
     def describe(self) -> str:
         """Their text: the name, and what is not as usual under it."""
         usual = SEMANTICS[self.name]() if self.name in SEMANTICS else Semantics()
         told = [f"{one}={getattr(self, one):g}" for one in PARAMETERS if getattr(self, one) != getattr(usual, one)]
         return self.name + (f":{','.join(told)}" if told else "")
+
+
+def _word(value: Any) -> str:
+    """A value of a rule's field as the command line has it."""
+    if isinstance(value, tuple):
+        return "/".join(map(_word, value)) or "empty"
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def events() -> Semantics:

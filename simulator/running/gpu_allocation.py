@@ -5,7 +5,7 @@ from ..base.tiers import MACHINE, NETWORK, RACK, SLOT
 from ..compiler.jit import entry, kernel
 from ..flows.sessions import go
 from ..numerics.bitset import exclude, include
-from ..record.feature_groups import gpu_of, has_berths
+from ..record.feature_groups import gpu_of, has_berths, has_regions
 from ..sharing.berths import free_berth, memory_taken
 from ..sharing.partners import join_gpu, leave_gpu
 
@@ -57,9 +57,52 @@ def tier_between(s, tier, first, gpu):
 @entry
 def tier_of_gang(s):
     """Innermost tier that holds the whole of `s.gang`."""
+    return _tier_of(s, 0, s.gang_size)
+
+
+@kernel
+def _tier_of(s, begin, end):
+    """Innermost tier that holds `s.gang[begin:end]`."""
     tier = SLOT
+    for i in range(begin + 1, end):
+        tier = tier_between(s, tier, s.gang[begin], s.gang[i])
+    return tier
+
+
+@kernel
+def _note_parts(s, job):
+    """Modify `s`: the tier of each part with GPUs of the workload that has just got `s.gang`; returns the outermost."""
+    outermost = SLOT
+    begin = 0
+    for part in range(s.part_units.shape[1]):
+        end = begin + s.part_units[job, part]
+        if s.part_profile[job, part] >= 0:
+            s.part_tier[job, part] = _tier_of(s, begin, end)
+            outermost = max(outermost, s.part_tier[job, part])
+        begin = end
+    return outermost
+
+
+@kernel
+def _note_span(s, job):
+    """Modify `s`: note whether the job that has just got `s.gang` lies in several regions, where gangs may not."""
+    begin = 0
+    region = 0
+    while s.apart_end[region] <= s.gang[0]:
+        begin = s.apart_end[region]
+        region += 1
     for i in range(1, s.gang_size):
-        tier = tier_between(s, tier, s.gang[0], s.gang[i])
+        if not begin <= s.gang[i] < s.apart_end[region]:
+            s.spanning = job + 1
+
+
+@kernel
+def _held_tier(s, job, tier):
+    """Modify `s`: see `_note_parts` and `_note_span`; the tier of a job whose `s.gang` lies within `tier`."""
+    if has_regions(s):
+        return _note_parts(s, job)
+    if s.n_apart > 1 and tier == NETWORK:
+        _note_span(s, job)
     return tier
 
 
@@ -80,7 +123,10 @@ def note_change(s):
 
 @kernel
 def occupy(s, job):
-    """Modify `s`: `job` holds the GPUs of `s.gang`, in that order; returns their tier. They have room for it."""
+    """Modify `s`: `job` holds the GPUs of `s.gang`, in that order; returns their tier. They have room for it.
+
+    In regions the gangs are those of its parts with GPUs, and the tier is the outermost of theirs.
+    """
     note_change(s)
     if has_berths(s):
         return _occupy_berths(s, job)
@@ -104,7 +150,7 @@ def occupy(s, job):
         run += 1
     change_free(s, slot, -run)
     s.gpu_next[previous] = FREE
-    return tier
+    return _held_tier(s, job, tier)
 
 
 @kernel
@@ -134,7 +180,7 @@ def _occupy_berths(s, job):
         run += join_gpu(s, gpu, job)
     change_free(s, slot, -run)
     s.gpu_next[previous] = FREE
-    return tier
+    return _held_tier(s, job, tier)
 
 
 @kernel

@@ -1,9 +1,9 @@
 """How fast a job runs on certain GPUs: the one question that kernels put to the network."""
 
 from ..compiler.jit import kernel
-from ..network.collectives import gang_fraction
+from ..network.collectives import gang_fraction, units_fraction
 from ..network.step_time import stretch
-from ..record.feature_groups import has_berths
+from ..record.feature_groups import has_berths, has_regions
 from .gpu_allocation import recall_gang
 
 
@@ -44,6 +44,24 @@ def _placed_s(s, job, tier):
     Without `net_models`: compute time x slowdown of its profile at its tier. With them (network allreduce): compute
     time over its share of the iteration, at the shape of the placement.
     """
+    if has_regions(s):
+        return _slowest_part_s(s, job)
     if s.net_models > 0:
         return s.compute_iteration_s[job] / gang_fraction(s, job)
     return s.compute_iteration_s[job] * s.tier_factor[s.profile[job], tier]
+
+
+@kernel
+def _slowest_part_s(s, job):
+    """As `_placed_s`, of a workload in regions that holds `s.gang`: the time of its slowest part with GPUs."""
+    slowest_s = 0.0
+    begin = 0
+    for part in range(s.part_units.shape[1]):
+        end = begin + s.part_units[job, part]
+        profile = s.part_profile[job, part]
+        if profile >= 0 and s.net_models > 0:
+            slowest_s = max(slowest_s, s.compute_iteration_s[job] / units_fraction(s, profile, begin, end))
+        elif profile >= 0:
+            slowest_s = max(slowest_s, s.compute_iteration_s[job] * s.tier_factor[profile, s.part_tier[job, part]])
+        begin = end
+    return slowest_s if slowest_s > 0.0 else s.compute_iteration_s[job]

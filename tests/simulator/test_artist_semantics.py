@@ -15,11 +15,14 @@ import pytest
 from clustergym import policies
 from clustergym.experiments.playing.recording import decisions
 from clustergym.simulator.base.decisions import Migrate, Preempt, Start
+from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.cluster.topology import Topology
 from clustergym.simulator.configuration.network_choice import load_network
 from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.network.collectives import flatten, fresh_fraction
 from clustergym.simulator.record.state import Capacity, empty_state
+from clustergym.simulator.rules.rule import Rule
+from clustergym.simulator.rules.semantics import load_semantics
 from clustergym.simulator.workloads import Workload, open_workload
 from clustergym.tests.support.artist_reference import Artist, Job, cluster
 
@@ -278,3 +281,27 @@ def test_who_is_stopped_started_elsewhere_and_moved_at_one_instant_holds_one_gan
     assert simulator.view.free_gpus.tolist() == [0, 1, 2, 3, 4]
     simulator.run()
     assert simulator.done and simulator.view.free_gpus.tolist() == list(range(8))
+
+
+@pytest.mark.parametrize("field", ["slicing=60", "lease=60", "round=30", "packing=on"])
+def test_a_simulator_refuses_a_rule_whose_fields_its_semantics_set_aside(field):
+    """In one sentence, whether a policy is asked before it plays, as commands do, or a rule is handed over."""
+    policy = policies.make(f"gandiva:{field}")
+    sentence = f"semantics=artist-sim sets {field.partition('=')[0]} aside"
+    with pytest.raises(InputError, match=f"policy gandiva:{field}: {sentence}"):
+        policy.rule_under(load_semantics("artist-sim"))
+    with pytest.raises(InputError, match=f"the rule order=.*: {sentence}"):
+        Simulator("flat:machines=1", semantics="artist-sim", rule=policy.rule)
+    simulator = Simulator("flat:machines=1", semantics="artist-sim")
+    with pytest.raises(InputError, match=sentence):
+        simulator.use(policy.rule)
+
+
+def test_a_lease_that_nobody_asked_for_is_that_of_the_semantics():
+    """Dally's own is 3,600 s; under another it has that of the semantics, and a lease that was asked for is refused."""
+    semantics = load_semantics("artist-sim:lease_s=1800")
+    Simulator("flat:machines=1", semantics=semantics, rule=policies.make("dally").rule_under(semantics))
+    with pytest.raises(InputError, match="sets lease aside"):
+        policies.make("dally:lease=3600").rule_under(semantics)
+    with pytest.raises(InputError, match="sets lease aside"):
+        Simulator("flat:machines=1", semantics=semantics, rule=Rule("fifo", lease=3600.0))
