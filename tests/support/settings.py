@@ -78,7 +78,7 @@ SMALL: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     ),
 }
 
-TRACE = str(Path(__file__).with_name("jobs.csv"))
+TRACE = str(Path(__file__).resolve().with_name("jobs.csv"))
 CHRONUS = {"network": "penalty:table=chronus"}
 DALLY_JOBS = {"workload": "dally-like:jobs=24"}
 FAILING = {"mtbf_s": 20000.0, "mttr_s": 1200.0, "checkpoint_s": 600.0}
@@ -87,7 +87,7 @@ GUESSED = {"estimates": "lognormal:sigma=1"}
 
 DELAY = (
     Setting("fifo-none", "Delay", "fifo:head=strict"),
-    Setting("sjf-chronus", "Delay", "sjf", CHRONUS, own={"order": "shortest", "baseline": "fifo"}, seed=1),
+    Setting("sjf-chronus", "Delay", "sjf", CHRONUS, own={"order": "shortest", "reference": "fifo"}, seed=1),
     Setting("dally-chronus", "Delay", "dally", CHRONUS, seed=2),
     Setting("dally-batched", "Delay", "dally", CHRONUS, seed=3, rows=4),
     Setting("dally-table1", "Delay", "dally-nowait", {**DALLY_JOBS, "network": "penalty:table=dally-table1"}, seed=4),
@@ -204,7 +204,7 @@ SHARING = (
         "Sharing",
         "sjf-bsbf",
         {"topology": "bsbf-simulation", "workload": "bsbf-tables:jobs=40"},
-        own={"reward": "jct", "baseline": "fifo"},
+        own={"reward": "jct", "reference": "fifo"},
         seed=7,
     ),
     Setting("fifo-no-network", "Sharing", "fifo", {"network": "none"}, FAILING, seed=8),
