@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import signal
+import re
 import sys
 import time
 import warnings
@@ -26,7 +26,7 @@ import numpy as np
 
 import clustergym
 from clustergym.tests.support import face
-from clustergym.tests.support.settings import SETTINGS, SMALL, Setting
+from clustergym.tests.support.settings import LESS, SETTINGS, SMALL, Setting
 
 DRAWN, POLICIES = "drawn", "policies"
 PARTS = tuple(f"{env}-{how}" for env in SMALL for how in (DRAWN, POLICIES))
@@ -36,6 +36,7 @@ SEEDS = 2  # of every policy
 ROUNDS = 200  # steps of several environments at once, which begin anew at an end
 ADVANCE, WRONG = 0.2, 0.02  # how often the player advances where it may act, and how often it does what it may not
 DIGITS = 8  # hexadecimal, of sha256
+PLACE = re.compile(r" at 0x[0-9a-f]+|/\S+/")  # of an object, and folders: others in every process
 
 Record = dict[str, Any]
 
@@ -68,7 +69,8 @@ def plays_of(part: str, episodes: int = EPISODES) -> Iterator[Play]:
         return
     who = [(one, one.seed, f"setting={one.name}") for one in settings]
     for word in face.listed().get(env, []):
-        who += [(Setting(word, env, word), seed, word) for seed in range(SEEDS)]
+        words = {"workload": LESS[env, word]} if (env, word) in LESS else {}
+        who += [(Setting(word, env, word, words), seed, word) for seed in range(SEEDS)]
     for setting, seed, name in who:
         yield Play(setting, "evaluated", seed, f"{env} evaluated {name} {seed}")
         if setting.plays:
@@ -143,10 +145,10 @@ def evaluation(play: Play, account: Account) -> None:
     """Modify `account`: what `evaluate` says of the policy."""
     setting = play.setting
     named = {**SMALL[setting.env][0], **setting.words}
-    words = ["evaluate", setting.env, "--policies", setting.policy, "--seed", str(play.seed)]
+    words = [setting.env, "--policies", setting.policy, "--seed", str(play.seed)]
     words += [word for key, value in named.items() for word in (f"--{key}", value)]
     words += [word for key, value in {**setting.both, **setting.asked}.items() for word in ("--set", f"{key}={value}")]
-    metrics, rows = face.evaluated(words[1:])
+    metrics, rows = face.evaluated(words)
     account.measure(metrics)
     for row in rows:
         account.add("decision", list(row))
@@ -189,7 +191,7 @@ def played(play: Play, whole: bool = False) -> Record:
             warnings.simplefilter("ignore")
             (evaluation if play.how == "evaluated" else episode)(play, account)
     except Exception as raised:  # what one checkout can play and the other cannot is to be seen
-        error = f"{type(raised).__name__}: {raised}"
+        error = PLACE.sub("", f"{type(raised).__name__}: {raised}")
     seconds = round(time.process_time() - began_s, 3)
     return {"play": play.name, "seconds": seconds, "error": error, "metric": account.metrics, **account.steps}
 
@@ -228,8 +230,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if imported != given.of.resolve():
         print(f"`import clustergym` finds {imported}, not {given.of}", file=sys.stderr)
         return 2
-    # The command line would answer Ctrl-C by a thread of each command; this process just ends.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
     plays = plays_of(given.part, given.episodes)
     write(given.out, (one for one in plays if given.only in (None, one.name)), whole=given.only is not None)
     return 0

@@ -10,10 +10,12 @@ import csv
 import io
 import json
 import runpy
+import signal
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +49,8 @@ def command(*words: str) -> Any:
     """
     told, said, before = io.StringIO(), io.StringIO(), sys.argv
     sys.argv = ["clustergym", *words, "--json", "--quiet"]
+    # Where Ctrl-C is not Python's, the command leaves it alone: each would begin a thread that waits for it.
+    on_interrupt = signal.signal(signal.SIGINT, signal.SIG_DFL)
     status: Any = 0
     try:
         with redirect_stdout(told), redirect_stderr(said):
@@ -55,11 +59,13 @@ def command(*words: str) -> Any:
         status = end.code
     finally:
         sys.argv = before
+        signal.signal(signal.SIGINT, on_interrupt)
     if status:
         raise RuntimeError(f"exit status {status}: {said.getvalue().strip()}")
     return json.loads(told.getvalue())
 
 
+@cache
 def listed() -> dict[str, list[str]]:
     """Short names of the environments -> words of all policies and shipped agents that play there."""
     found: dict[str, list[str]] = {}
