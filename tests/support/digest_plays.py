@@ -13,11 +13,13 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 import re
 import sys
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -197,21 +199,26 @@ def played(play: Play, whole: bool = False) -> Record:
 
 
 def kept(path: Path) -> dict[str, Record]:
-    """The plays that a file holds, by name; what a killed process has begun to write is none."""
+    """The plays that a file holds, by name; a line that a killed process has begun to write is none."""
     found = {}
-    for line in path.read_text().splitlines(keepends=True) if path.exists() else ():
-        if line.endswith("\n"):
+    for line in path.read_text().splitlines() if path.exists() else ():
+        with suppress(ValueError):
             record = json.loads(line)
             found[record["play"]] = record
     return found
 
 
 def write(path: Path, plays: Iterable[Play], whole: bool = False) -> None:
-    """Play what the file does not hold yet; each line is on disk before the next play begins."""
-    have = kept(path)
+    """Play what the file does not hold yet; each line is on disk before the next play begins.
+
+    It ends with the process that has begun it, however that ends.
+    """
+    have, parent = kept(path), os.getppid()
     path.write_text("".join(f"{json.dumps(record)}\n" for record in have.values()))
     with path.open("a") as lines:
         for play in plays:
+            if os.getppid() != parent:
+                return
             if play.name not in have:
                 lines.write(f"{json.dumps(played(play, whole))}\n")
                 lines.flush()
