@@ -1,235 +1,288 @@
-"""Digests of sixty settings: what shows whether moves and renames have changed a run.
+"""The referee: whether this checkout plays as another commit does, to the last bit, and if not, what differs first.
 
-    python tests/support/digests.py                     compares with digests.json, and prints what differs
-    python tests/support/digests.py dally-chronus mast  compares these
-    python tests/support/digests.py --write             writes digests.json (with names: these alone)
-    python tests/support/digests.py --text DIR mast     writes what is digested as text, to be laid beside another's
+    python tests/support/digests.py --against COMMIT                        all parts
+    python tests/support/digests.py --against COMMIT --part Delay-drawn     one of them
+    python tests/support/digests.py --against COMMIT --play "Delay drawn setting=fifo-none 0"   one play, with values
 
-Digested are, each part by itself: `metrics` of evaluations and of episodes, by name; `decisions`, the rows that
-`evaluate --decisions` writes but for the reasons, and the actions of episodes; `observations`, with the shapes of the
-spaces; `masks`; `rewards`, with the ends of episodes and the counts of `info`. Numbers are digested to the last bit,
-by name and in order; of paths, modules, classes and the time nothing is. Another processor, or another version of
-numpy, may round a logarithm otherwise: digests.json says on what it was written.
+Both checkouts are played on this machine, by this interpreter, at the same time, in a process each, from a temporary
+folder: the files of the working tree as they are now, and those of COMMIT, with our tests, so that the same lines
+(digest_plays.py) ask both. Compared are, step by step, observations, masks, infos, rewards and decisions, and by name
+the metrics. What only this checkout has (a new policy, a new metric) is named, and is no difference.
+
+What was played is kept in build/digests: a run that was killed goes on where it was, and a commit is played once.
+The exit status is 1 if anything differs.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
-import json
-import platform
+import io
+import os
+import shutil
+import subprocess
 import sys
+import tarfile
+import tempfile
 import time
-import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import distributions
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any
 
-import numpy as np
+from llvmlite import binding
 
-from clustergym.tests.support import face
-from clustergym.tests.support.settings import SETTINGS, SMALL, Setting
+from clustergym.tests.support.digest_plays import DRAWN, EPISODES, PARTS, POLICIES, STEPPED, Record, kept
+from clustergym.tests.support.paths import DATA, ROOT, SUPPORT
 
-PATH = Path(__file__).with_name("digests.json")
-PARTS = ("metrics", "decisions", "observations", "masks", "rewards")
-STEPS = 150  # of an episode
-ADVANCE, WRONG = 0.2, 0.02  # how often the player advances where it may act, and how often it does what it may not
-DIGITS = 16  # of sha256, hexadecimal
+KEPT = ROOT / "build" / "digests"
+PLAYER = "clustergym.tests.support.digest_plays"
+# What the plays of both come from beside their own files.
+ASKING = [SUPPORT / name for name in ("digest_plays.py", "face.py", "settings.py", "jobs.csv")] + [
+    DATA / "unit_speeds.csv"
+]
+UNPLAYED = (":!tests", ":!docs", ":!benchmarks", ":!*.md")  # of a checkout: the rest is
+# Two processes on two cores; and sums of several threads may be rounded otherwise.
+ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
+TOLD_S = 20.0  # between two lines about a part
+SHOWN = 8  # numbers of a value that differ
 
-Digests = dict[str, str]  # part -> digest
+
+@dataclass(frozen=True)
+class Side:
+    """A checkout.
+
+    Attributes:
+        name: for people.
+        folder: its root, called as the package that it is.
+        plays: where its plays are kept.
+    """
+
+    name: str
+    folder: Path
+    plays: Path
+
+    def start(self, part: str, out: Path, *options: str) -> subprocess.Popen[bytes]:
+        """Play a part into a file, with what is said beside it."""
+        out.parent.mkdir(parents=True, exist_ok=True)
+        above = self.folder.parent
+        # Before what is installed; processes of a process inherit it.
+        paths = os.pathsep.join(filter(None, (str(above), os.environ.get("PYTHONPATH"))))
+        environ = {**os.environ, **ONE_THREAD, "PYTHONPATH": paths}
+        words = [sys.executable, "-m", PLAYER, part, str(out), "--of", str(self.folder), *options]
+        with out.with_suffix(".log").open("wb") as log:
+            return subprocess.Popen(words, cwd=above, env=environ, stdout=log, stderr=log)
 
 
-def spelt(value: Any) -> str:
-    """A value as text, the same for the same bits, types and shapes; whatever the order of a dict."""
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key}: {spelt(value[key])}" for key in sorted(value)) + "}"
-    if isinstance(value, np.ndarray) and value.dtype != object:
-        if value.dtype.kind == "f":
-            value = np.where(np.isnan(value), np.array(np.nan, value.dtype), value)
-        digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()[:DIGITS]
-        return f"{value.dtype.str}{list(value.shape)} {digest}"
-    if isinstance(value, list | tuple | np.ndarray):
-        return "[" + ", ".join(spelt(one) for one in value) + "]"
-    if isinstance(value, bool | np.bool_):
-        return str(bool(value))
-    if isinstance(value, float | np.floating):
-        return float(value).hex()
-    return str(value)
+def git(*words: str) -> bytes:
+    """What git says in the repository; SystemExit with its last line where it refuses."""
+    outcome = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, check=False)
+    if outcome.returncode:
+        raise SystemExit(f"git {words[0]}: {outcome.stderr.decode().strip().splitlines()[-1]}")
+    return outcome.stdout
+
+
+def ours(*specs: str) -> list[Path]:
+    """The files of this checkout that git tracks or would, by pathspecs."""
+    names = git("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *specs).decode().split("\0")
+    return [ROOT / name for name in sorted(names) if (ROOT / name).is_file()]
+
+
+@contextmanager
+def sides(commit: str) -> Iterator[tuple[Side, Side]]:
+    """This checkout and that of a commit, both in a folder that goes with the context."""
+    sha = git("rev-parse", "--verify", f"{commit}^{{commit}}").decode().strip()
+    asking = identity(ASKING, sys.version, binding.get_host_cpu_name(), *versions())
+    played = ours(".", *UNPLAYED)
+    kept_here = KEPT / f"here-{identity(played)}-{asking}"
+    for other in KEPT.glob("here-*"):
+        if other != kept_here:  # of files that were edited since
+            shutil.rmtree(other)
+    with tempfile.TemporaryDirectory() as name:
+        here, there = (Path(name).resolve() / side / "clustergym" for side in ("here", "there"))
+        for path in (*played, *ours("tests/support", "tests/data")):
+            copy = here / path.relative_to(ROOT)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, copy)
+        with tarfile.open(fileobj=io.BytesIO(git("archive", sha, "--", ".", *UNPLAYED))) as archive:
+            archive.extractall(there, filter="data")
+        (there / "tests").symlink_to(here / "tests")
+        yield Side("here", here, kept_here), Side("there", there, KEPT / f"{sha[:12]}-{asking}")
+
+
+def identity(paths: Sequence[Path], *words: str) -> str:
+    """Of files, by name and content, and of words."""
+    made = hashlib.sha256("\0".join(words).encode())
+    for path in paths:
+        made.update(f"{path.relative_to(ROOT)}\0".encode() + path.read_bytes() + b"\0")
+    return made.hexdigest()[:12]
+
+
+def versions() -> list[str]:
+    """Of all that is installed."""
+    return sorted(f"{one.name} {one.version}" for one in distributions())
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where a play first differs in one kind of thing: at which step, or which metric; and what it is on both sides."""
+
+    kind: str
+    at: str
+    there: str
+    here: str
+
+    def __str__(self) -> str:
+        """As the list has it."""
+        if self.kind in STEPPED:
+            return f"{self.kind} at step {self.at}"
+        return f"{self.kind} {self.at}".rstrip() + f": {self.there or 'none'} there, {self.here or 'none'} here"
+
+
+def differences(here: Record, there: Record) -> list[Difference]:
+    """Where a play differs, in each kind first, in the order of steps; then metrics, then how it ended."""
+    found: list[tuple[int, Difference]] = []
+    for kind in STEPPED:
+        for step, (old, new) in enumerate(zip_longest(there[kind], here[kind], fillvalue="")):
+            if old != new:
+                found.append((step, Difference(kind, str(step), old, new)))
+                break
+    rest = [
+        Difference("metric", name, value, here["metric"].get(name, ""))
+        for name, value in there["metric"].items()
+        if here["metric"].get(name) != value
+    ]
+    if here["error"] != there["error"]:
+        rest.append(Difference("error", "", there["error"], here["error"]))
+    return [one for _, one in sorted(found, key=lambda pair: pair[0])] + rest
+
+
+def values(difference: Difference) -> str:
+    """The values of a play that was written whole: of two of one length the numbers that differ."""
+    old, new = difference.there.split(", "), difference.here.split(", ")
+    if len(old) != len(new):
+        return f"\n    there {difference.there[:400]}\n    here  {difference.here[:400]}"
+    apart = [f"\n    {i}: {a} there, {b} here" for i, (a, b) in enumerate(zip(old, new, strict=True)) if a != b]
+    return "".join(apart[:SHOWN]) + (f"\n    and {len(apart) - SHOWN} more" if len(apart) > SHOWN else "")
 
 
 @dataclass
-class Account:
-    """What is to be digested of a setting, in lines of text, part by part."""
+class Count:
+    """What a comparison has come to so far."""
 
-    lines: dict[str, list[str]] = field(default_factory=lambda: {part: [] for part in PARTS})
+    plays: int = 0
+    differ: int = 0
+    here_s: float = 0.0
+    there_s: float = 0.0
 
-    def add(self, part: str, what: str, value: Any) -> None:
-        """Modify self: one line more."""
-        self.lines[part].append(f"{what} {spelt(value)}")
+    def __iadd__(self, other: Count) -> Count:
+        """Modify self: of both."""
+        for name, value in vars(other).items():
+            setattr(self, name, getattr(self, name) + value)
+        return self
 
-    def digests(self) -> Digests:
-        """A digest a part."""
-        return {
-            part: hashlib.sha256("\n".join(lines).encode()).hexdigest()[:DIGITS] for part, lines in self.lines.items()
-        }
-
-
-class Drawn:
-    """A player that draws legal actions; now and then it advances though it could act, or does what it may not."""
-
-    def __init__(self, seed: int) -> None:
-        self.rng = np.random.default_rng([seed, 24])
-
-    def act(self, env: Any) -> np.ndarray:
-        """An action; of a vector environment one a row."""
-        parts = face.parts_of(env)
-        actions = np.array([self._one(row, parts) for row in face.masks_of(env)], np.int64)
-        if self.rng.random() < WRONG:
-            actions[self.rng.integers(len(actions))] = [parts[0] - 1, *(size + 2 for size in parts[1:])]
-        if not hasattr(env, "num_envs"):
-            actions = actions[0]
-        return actions if len(parts) > 1 else actions[..., 0]
-
-    def _one(self, mask: np.ndarray, parts: list[int]) -> list[int]:
-        legal = [np.flatnonzero(part) for part in np.split(mask, np.cumsum(parts)[:-1])]
-        if legal[0][0] == 0 and self.rng.random() < ADVANCE:
-            legal[0] = legal[0][:1]
-        return [int(self.rng.choice(values)) for values in legal]
+    def __str__(self) -> str:
+        """In words."""
+        cpu = f"{self.here_s:.0f} + {self.there_s:.0f} CPU s here and there"
+        return f"{self.plays:,} plays, {self.differ} differ ({cpu})"
 
 
-def shapes(space: Any) -> Any:
-    """The shapes of a space of observations, by key."""
-    within = getattr(space, "spaces", None)
-    return list(space.shape) if within is None else {key: shapes(one) for key, one in within.items()}
+def compared(here: Mapping[str, Record], there: Mapping[str, Record], whole: bool = False) -> Count:
+    """Print what differs, what is new, and what ends in the same error in both."""
+    count = Count(len(here.keys() & there.keys()))
+    count.here_s, count.there_s = (sum(one["seconds"] for one in side.values()) for side in (here, there))
+    new_metrics: set[str] = set()
+    for name, old in there.items():
+        if name not in here:
+            count.differ += 1
+            print(f"DIFFERS {name}: is not played here")
+            continue
+        found = differences(here[name], old)
+        if found:
+            count.differ += 1
+            print(f"DIFFERS {name}: " + "; ".join(f"{one}{values(one) if whole else ''}" for one in found), flush=True)
+        elif old["error"]:
+            print(f"ends so in both: {name}: {old['error']}")
+        new_metrics |= here[name]["metric"].keys() - old["metric"].keys()
+    for what, names in (("plays", here.keys() - there.keys()), ("metrics", new_metrics)):
+        if names:
+            print(f"new {what}, not compared: {', '.join(sorted(names))}")
+    return count
 
 
-def evaluation(setting: Setting, account: Account) -> None:
-    """Modify `account`: what `evaluate` says of the policy."""
-    named = {**SMALL[setting.env][0], **setting.words}
-    words = [setting.env, "--policies", setting.policy, "--seed", str(setting.seed)]
-    words += [word for key, value in named.items() for word in (f"--{key}", value)]
-    words += [word for key, value in {**setting.both, **setting.asked}.items() for word in ("--set", f"{key}={value}")]
-    metrics, rows = face.evaluated(words)
-    for name in sorted(metrics):
-        account.add("metrics", f"evaluate {name}", metrics[name])
-    for row in rows:
-        account.add("decisions", "evaluate", " | ".join(row))
-
-
-def episode(setting: Setting, player: Any, name: str, rows: int, account: Account) -> None:
-    """Modify `account`: an episode that `player` plays, called `name`, in so many environments at once (0: in one)."""
-    named, window = SMALL[setting.env]
-    options = {**named, **window, **setting.words, **setting.both, **setting.own, "max_decisions": STEPS}
-    env = face.environment(setting.env, options, rows)
-    space = getattr(env, "single_observation_space", env.observation_space)
-    account.add("observations", name, {"observation": shapes(space), "action": face.parts_of(env)})
-    observation, info = env.reset(seed=setting.seed)
-    for step in range(STEPS):
-        account.add("observations", f"{name} {step}", observation)
-        account.add("masks", f"{name} {step}", face.masks_of(env))
-        account.add("rewards", f"{name} {step} info", {key: info[key] for key in face.OF_INFO if key in info})
-        action = player.act(env)
-        account.add("decisions", f"{name} {step}", np.asarray(action, np.int64))
-        observation, reward, terminated, truncated, info = env.step(action)
-        account.add("rewards", f"{name} {step}", [reward, terminated, truncated])
-        if "metrics" in info:
-            account.add("metrics", f"{name} {step}", info["metrics"])
-        if not rows and (terminated or truncated):
-            break
-    account.add("observations", f"{name} end", observation)
-    env.close()
-
-
-def account_of(setting: Setting) -> Account:
-    """All that is digested of a setting."""
-    account = Account()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        evaluation(setting, account)
-        episode(setting, Drawn(setting.seed), "drawn", setting.rows, account)
-        if setting.plays:
-            episode(setting, face.player(setting.policy), "played", 0, account)
-    return account
-
-
-def differing(found: Digests, expected: Digests) -> list[str]:
-    """The parts whose digests differ."""
-    return [part for part in PARTS if found.get(part) != expected.get(part)]
-
-
-def kept() -> dict[str, Any]:
-    """What digests.json holds: `written_on` and, by setting, `digests`."""
-    found: dict[str, Any] = json.loads(PATH.read_text())
-    return found
-
-
-def here() -> dict[str, str]:
-    """What the last bits of numbers may depend on."""
-    return {"numpy": np.__version__, "machine": platform.machine(), "system": platform.system()}
-
-
-def compare(names: Iterable[str]) -> dict[str, list[str]]:
-    """Setting -> parts that differ from digests.json; settings that are equal are not in it."""
-    expected = kept()["digests"]
-    found = {name: differing(account_of(SETTINGS[name]).digests(), expected.get(name, {})) for name in names}
-    return {name: parts for name, parts in found.items() if parts}
-
-
-def write(found: Mapping[str, Digests]) -> None:
-    """Write digests.json; settings that were not digested now keep what they have, those that are no more go."""
-    before = kept()["digests"] if PATH.exists() else {}
-    digests = {name: found.get(name, before.get(name)) for name in SETTINGS}
-    lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(one)}" for name, one in digests.items() if one is not None)
-    PATH.write_text(f'{{\n "written_on": {json.dumps(here())},\n "digests": {{\n{lines}\n }}\n}}\n')
-
-
-def write_text(folder: Path, name: str, account: Account) -> None:
-    """Write what is digested of a setting: a file a part."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for part, lines in account.lines.items():
-        (folder / f"{name}.{part}.txt").write_text("\n".join(lines) + "\n")
-
-
-def look(name: str, expected: Mapping[str, Digests], text: Path | None) -> tuple[Digests | None, str]:
-    """The digests of a setting, None where it failed, and the line that is printed of it."""
-    began_s = time.process_time()
+def play(both: Sequence[Side], part: str, outs: Sequence[Path], *options: str) -> list[str]:
+    """Play a part on both sides; returns a sentence for each process that did not come to its end."""
+    running = [side.start(part, out, *options) for side, out in zip(both, outs, strict=True)]
+    told_s = began_s = time.monotonic()
     try:
-        account = account_of(SETTINGS[name])
-    except Exception as error:  # the others are still worth a look
-        return None, f"FAILED   {name}: {type(error).__name__}: {error}"
-    if text is not None:
-        write_text(text, name, account)
-    found = account.digests()
-    parts = differing(found, expected.get(name, {}))
-    new = "" if name in expected else "new: "
-    told = f"DIFFERS  {name}: {new}{', '.join(parts)}" if parts else f"equal    {name}"
-    return found, f"{told} ({time.process_time() - began_s:.1f} CPU s)"
+        while any(process.poll() is None for process in running):
+            time.sleep(0.2)
+            if time.monotonic() - told_s > TOLD_S:
+                told_s = time.monotonic()
+                say(part, both, outs, told_s - began_s)
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
+    say(part, both, outs, time.monotonic() - began_s)
+    failed = []
+    for side, out, process in zip(both, outs, running, strict=True):
+        if process.returncode:
+            last = out.with_suffix(".log").read_text(errors="replace").strip().splitlines()[-1:]
+            done = len(kept(out))
+            failed.append(f"FAILED {part} {side.name}: exit status {process.returncode} after {done} plays: {last}")
+    return failed
+
+
+def say(part: str, both: Sequence[Side], outs: Sequence[Path], seconds: float) -> None:
+    """Tell on stderr how far a part is."""
+    done = ", ".join(
+        f"{out.read_bytes().count(10) if out.exists() else 0} {side.name}" for side, out in zip(both, outs, strict=True)
+    )
+    print(f"{part}: plays {done}; {seconds:.0f} s", file=sys.stderr, flush=True)
+
+
+def one_play(both: Sequence[Side], name: str) -> int:
+    """Play one again on both sides, and print the values that differ."""
+    env, how, *_ = name.split()
+    part = f"{env}-{how if how == DRAWN else POLICIES}"
+    with tempfile.TemporaryDirectory() as folder:
+        outs = [Path(folder) / side.name / "play.jsonl" for side in both]
+        failed = play(both, part, outs, "--only", name)
+        here, there = map(kept, outs)
+    if not (here or there or failed):
+        raise SystemExit(f"no play {name!r}; the list of what differs has their names")
+    count = compared(here, there, whole=True)
+    print("\n".join([*failed, str(count)]))
+    return int(bool(failed) or count.differ > 0)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Compare or write; 1 if something differs or fails."""
-    parser = argparse.ArgumentParser(description="Digests of sixty settings, compared with digests.json.")
-    parser.add_argument("names", nargs="*", choices=[[], *SETTINGS], metavar="SETTING", help="these alone")
-    parser.add_argument("--write", action="store_true", help="write digests.json")
-    parser.add_argument("--text", type=Path, metavar="DIR", help="write what is digested as text")
+    """Compare; 1 if something differs."""
+    parser = argparse.ArgumentParser(description="Whether this checkout plays as another commit does.")
+    parser.add_argument("--against", required=True, metavar="COMMIT", help="the commit to compare with")
+    parser.add_argument("--part", action="append", choices=PARTS, help="this one; may be repeated (default: all)")
+    parser.add_argument("--episodes", type=int, default=EPISODES, help=f"drawn, an environment (default {EPISODES})")
+    parser.add_argument("--play", metavar="NAME", help="this one alone, with its values")
     given = parser.parse_args(arguments)
-    whole: dict[str, Any] = kept() if PATH.exists() else {"written_on": here(), "digests": {}}
-    if whole["written_on"] != here():
-        print(f"digests.json was written on {whole['written_on']}, this is {here()}: last bits may differ")
-    found: dict[str, Digests] = {}
-    bad, names = 0, given.names or list(SETTINGS)
-    for name in names:
-        digests, line = look(name, whole["digests"], given.text)
-        print(line, flush=True)
-        bad += not line.startswith("equal")
-        if digests is not None:
-            found[name] = digests
-    if given.write:
-        write(found)
-        bad = len(names) - len(found)
-    print(f"{len(names)} settings, {len(names) - bad} {'written' if given.write else 'equal'}")
-    return int(bad > 0)
+    began_s, total, broken = time.monotonic(), Count(), 0
+    with sides(given.against) as both:
+        if given.play is not None:
+            return one_play(both, given.play)
+        for part in given.part or PARTS:
+            outs = [side.plays / f"{part}-{given.episodes}.jsonl" for side in both]
+            failed = play(both, part, outs, "--episodes", str(given.episodes))
+            here, there = map(kept, outs)
+            if failed:  # the other side has what this one did not come to
+                there = {name: one for name, one in there.items() if name in here}
+            count = compared(here, there)
+            print("\n".join([*failed, f"{part}: {count}"]), flush=True)
+            total += count
+            broken += len(failed)
+    print(f"{total}, in {(time.monotonic() - began_s) / 60:.1f} min")
+    return int(total.differ > 0 or broken > 0)
 
 
 if __name__ == "__main__":

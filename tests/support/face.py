@@ -1,6 +1,7 @@
-"""All that the digests ask of the package: the names that outsiders call, and the only place that imports them.
+"""All that the digests ask of the package: the names that outsiders call, and the only place that calls them.
 
-Where a name moves, it moves here; nothing else in the digests knows modules of the package.
+These are the ids of Gymnasium, masks, policies by their words and the command line. Nothing here may lean on modules
+of the package: older and newer checkouts are asked by the same lines.
 """
 
 from __future__ import annotations
@@ -8,9 +9,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+import runpy
+import signal
+import sys
 import tempfile
-from collections.abc import Mapping
-from contextlib import redirect_stdout
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +23,9 @@ import gymnasium
 import numpy as np
 
 import clustergym
-from clustergym.experiments import cli
-from clustergym.policies import make as make_policy
 
-BASELINE = "reference"  # the environments' keyword for whom rewards are compared with
 OF_DECISIONS = ("time_s", "job_id", "decision", "gpus", "shift_s")  # not `why`: sentences may be put better
-OF_INFO = (
+OF_INFO = (  # beside the mask and the metrics, which are digested by themselves
     "elapsed_s",
     "invalid_action",
     "forced_action",
@@ -39,27 +41,55 @@ OF_INFO = (
 Table = list[tuple[str, ...]]
 
 
-def evaluated(words: list[str]) -> tuple[dict[str, float], Table]:
+def command(*words: str) -> Any:
+    """What `python -m clustergym WORDS --json` prints, by JSON.
+
+    Raises:
+        RuntimeError: with what it says in place of that.
+    """
+    told, said, before = io.StringIO(), io.StringIO(), sys.argv
+    sys.argv = ["clustergym", *words, "--json", "--quiet"]
+    # Where Ctrl-C is not Python's, the command leaves it alone: each would begin a thread that waits for it.
+    on_interrupt = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    status: Any = 0
+    try:
+        with redirect_stdout(told), redirect_stderr(said):
+            runpy.run_module("clustergym", run_name="__main__")
+    except SystemExit as end:
+        status = end.code
+    finally:
+        sys.argv = before
+        signal.signal(signal.SIGINT, on_interrupt)
+    if status:
+        raise RuntimeError(f"exit status {status}: {said.getvalue().strip()}")
+    return json.loads(told.getvalue())
+
+
+@cache
+def listed() -> dict[str, list[str]]:
+    """Short names of the environments -> words of all policies and shipped agents that play there."""
+    found: dict[str, list[str]] = {}
+    for row in command("policies"):
+        for env_id in row["environments"]:
+            found.setdefault(env_id.removeprefix("clustergym/").removesuffix("-v0"), []).append(row["name"])
+    return found
+
+
+def evaluated(words: Sequence[str]) -> tuple[dict[str, float], Table]:
     """What `clustergym evaluate` says of one policy on one seed: the metrics, and the rows of the decisions."""
-    told = io.StringIO()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "decisions.csv"
-        with redirect_stdout(told):
-            status = cli.run(["evaluate", *words, "--json", "--quiet", "--decisions", str(path)])
-        if status != 0:
-            raise RuntimeError(f"evaluate {' '.join(words)}: exit status {status}")
+        (run,) = command("evaluate", *words, "--decisions", str(path))
         with path.open(newline="") as lines:
             rows = [tuple(row.get(name) or "" for name in OF_DECISIONS) for row in csv.DictReader(lines)]
-    (run,) = json.loads(told.getvalue())
     return run["metrics"], rows
 
 
 def environment(name: str, options: Mapping[str, Any], rows: int = 0) -> Any:
     """An environment by its short name; with `rows` as many of them, stepped at once."""
-    named = {BASELINE if key == "baseline" else key: value for key, value in options.items()}
     if rows:
-        return clustergym.make_vec(f"clustergym/{name}-v0", rows, **named)
-    return gymnasium.make(f"clustergym/{name}-v0", **named)
+        return clustergym.make_vec(f"clustergym/{name}-v0", rows, **options)
+    return gymnasium.make(f"clustergym/{name}-v0", **options)
 
 
 def masks_of(env: Any) -> np.ndarray:
@@ -75,4 +105,4 @@ def parts_of(env: Any) -> list[int]:
 
 def player(word: str) -> Any:
     """A policy by its word; `player.act(env)` is the action that plays its next decision."""
-    return make_policy(word)
+    return clustergym.policies.make(word)

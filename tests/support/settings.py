@@ -1,8 +1,8 @@
-"""The sixty settings that are digested: policies x environments x networks, small ones.
+"""The settings in which checkouts are compared: policies x environments x networks, small ones.
 
-A setting is played three times: `evaluate` with its policy; an episode of its environment with legal actions drawn at
-random; and one that the policy plays there (`plays`), unless what it decides cannot be an action. Names are for
-people, and key the digests: a setting that changes gets another one.
+A setting is played by `evaluate` with its policy; in its environment by that policy (`plays`), unless what it decides
+cannot be an action; and there with legal actions drawn at random. Names are for people: a setting that changes gets
+another one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Setting:
     """What is played.
 
     Attributes:
-        name: of the digests.
+        name: of the list of what differs.
         env: short name of the environment.
         policy: its word.
         words: topology, workload and network, where they are not those of `SMALL`.
@@ -26,7 +26,7 @@ class Setting:
         own: options of the environment alone.
         asked: keys of `--set` alone.
         seed: of everything.
-        rows: so many environments are stepped at once; 0: one, by itself.
+        rows: so many environments are stepped at once where actions are drawn; 0: one, by itself.
         plays: whether the policy plays an episode in the environment too.
     """
 
@@ -78,7 +78,16 @@ SMALL: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     ),
 }
 
-TRACE = str(Path(__file__).with_name("jobs.csv"))
+# Policies that take minutes where others take a second have less to do.
+LESS: dict[tuple[str, str], str] = {
+    ("Sharing", "pollux"): "philly-sample:jobs=10,hours=1",
+    ("TimeShift", "best-rotations"): "cassini-poisson:jobs=6,load=1.5",
+    ("TimeShift", "lookahead"): "cassini-poisson:jobs=6,load=1.5",
+}
+
+HERE = Path(__file__).resolve().parent
+TRACE = str(HERE / "jobs.csv")
+SPEEDS = str(HERE.parent / "data" / "unit_speeds.csv")
 CHRONUS = {"network": "penalty:table=chronus"}
 DALLY_JOBS = {"workload": "dally-like:jobs=24"}
 FAILING = {"mtbf_s": 20000.0, "mttr_s": 1200.0, "checkpoint_s": 600.0}
@@ -87,7 +96,7 @@ GUESSED = {"estimates": "lognormal:sigma=1"}
 
 DELAY = (
     Setting("fifo-none", "Delay", "fifo:head=strict"),
-    Setting("sjf-chronus", "Delay", "sjf", CHRONUS, own={"order": "shortest", "baseline": "fifo"}, seed=1),
+    Setting("sjf-chronus", "Delay", "sjf", CHRONUS, own={"order": "shortest", "reference": "fifo"}, seed=1),
     Setting("dally-chronus", "Delay", "dally", CHRONUS, seed=2),
     Setting("dally-batched", "Delay", "dally", CHRONUS, seed=3, rows=4),
     Setting("dally-table1", "Delay", "dally-nowait", {**DALLY_JOBS, "network": "penalty:table=dally-table1"}, seed=4),
@@ -204,7 +213,7 @@ SHARING = (
         "Sharing",
         "sjf-bsbf",
         {"topology": "bsbf-simulation", "workload": "bsbf-tables:jobs=40"},
-        own={"reward": "jct", "baseline": "fifo"},
+        own={"reward": "jct", "reference": "fifo"},
         seed=7,
     ),
     Setting("fifo-no-network", "Sharing", "fifo", {"network": "none"}, FAILING, seed=8),
@@ -279,6 +288,15 @@ TIME_SHIFT = (
         seed=8,
     ),
     Setting("themis-batched", "TimeShift", "themis:lease=300", seed=9, rows=3),
+    Setting("crux", "TimeShift", "themis+crux", {"network": "contention:rates=crux"}, seed=10),
+    Setting("mltcp", "TimeShift", "themis+mltcp", {"network": "contention:rates=mltcp,offsets=random"}, seed=11),
+    Setting(
+        "links-fail",
+        "TimeShift",
+        "themis+cassini",
+        {"topology": "fat-tree:k=4", "network": "contention:routes=hash,link_mtbf_s=20000,link_mttr_s=600"},
+        seed=12,
+    ),
 )
 
 GEO = (
@@ -295,6 +313,14 @@ GEO = (
         seed=4,
     ),
     Setting("geo-batched", "Geo", "random", both=LOOKS, seed=5, rows=3),
+    Setting("geo-speeds", "Geo", "greedy:preempts=lower", both={**LOOKS, "speeds": SPEEDS}, seed=6),
+    Setting("geo-prices", "Geo", "cheapest", both={**LOOKS, "prices": "synthetic:seed=1"}, seed=7),
+    *(
+        Setting(
+            f"scope-{queue}-{allocation}", "Geo", f"scope:queue={queue},allocation={allocation}", both=LOOKS, seed=8
+        )
+        for queue, allocation in (("cluster", "cluster"), ("region", "cluster"), ("global", "cluster"))
+    ),
 )
 
 DATA_PLACEMENT = (
@@ -321,5 +347,3 @@ GROUPING = (
 )
 
 SETTINGS = {one.name: one for one in (*DELAY, *SHARING, *TIME_SHIFT, *GEO, *DATA_PLACEMENT, *GROUPING)}
-# One of every environment, and the quickest: what every run of the tests compares.
-FEW = ("dally-chronus", "bsbf-batched", "themis-cassini", "mast", "tetris-v1-batched", "harmony")
