@@ -359,7 +359,8 @@ def test_an_edit_of_interference_plays_what_a_fresh_folder_plays(tmp_path, monke
     setting = setting.copy_with(interference=FILE, memory_gb=None)
     found = []
     for xi in (1.1, 1.9):
-        Path(FILE).write_text(f"victim,with,xi\nbert,ncf,{xi}\nncf,bert,{xi}\n")
+        rows = (f"{one},{other},{xi}\n" for one in ("bert", "ncf") for other in ("bert", "ncf"))
+        Path(FILE).write_text(f"victim,with,xi\n{''.join(rows)}")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", StoredRunWarning)
             opened = store.open_store(Path("out"), setting, ["sjf-ffs"])
