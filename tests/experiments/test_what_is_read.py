@@ -12,6 +12,7 @@ import inspect
 import io
 import json
 import shutil
+import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import fields
@@ -347,3 +348,21 @@ def test_compare_of_two_traces_of_one_name_has_two_sections_and_no_ratio(tmp_pat
     said = capsys.readouterr().out
     assert "folder       a/out" in said and "folder       b/out" in said and "times as long" not in said
     assert '<h2 id="head-2">Delay-v0, b/out, setting 2</h2>' in Path("a/out/report.html").read_text()
+
+
+def test_an_edit_of_interference_plays_what_a_fresh_folder_plays(tmp_path, monkeypatch):
+    """Two jobs of 1,000 s on one GPU, side by side from 0 s on: 1.1 times as long, then 1.9 times."""
+    monkeypatch.chdir(tmp_path)
+    models = "1,0,1,1000,bert,32\n2,0,1,1000,ncf,32\n"
+    Path("t.csv").write_text(f"job_id,arrival_s,gpus,duration_s,model,batch_size\n{models}")
+    setting = Setting.of("clustergym/Sharing-v0", "flat:machines=1,gpus_per_machine=1", "t.csv", "none")
+    setting = setting.copy_with(interference=FILE, memory_gb=None)
+    found = []
+    for xi in (1.1, 1.9):
+        rows = (f"{one},{other},{xi}\n" for one in ("bert", "ncf") for other in ("bert", "ncf"))
+        Path(FILE).write_text(f"victim,with,xi\n{''.join(rows)}")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", StoredRunWarning)
+            opened = store.open_store(Path("out"), setting, ["sjf-ffs"])
+        found += evaluation.evaluate(setting, ["sjf-ffs"], [0], store=opened)
+    assert [run.metrics["jct_mean"] for run in found] == pytest.approx([1100.0, 1900.0])
