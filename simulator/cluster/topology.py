@@ -20,7 +20,7 @@ from ..base.errors import InputError
 from ..base.names import bind, choose, parse_name
 from ..base.tiers import TIER_NAMES
 from ..files.own_code import is_own, made_of, shown_word
-from .region_network import CPU_TYPE, Lands, check_cpu_machines, check_lands
+from .region_network import CPU_TYPE, Lands, check_lands, check_machines
 
 if TYPE_CHECKING:
     import networkx
@@ -225,10 +225,8 @@ class Topology:
             links=links,
             lands=lands,
             written=Written(tuple(tiers), lands is None and any(cluster_gpu_type)) if written is None else written,
-            about="",
         )
-        if CPU_TYPE in topology.cluster_gpu_type:
-            check_cpu_machines(topology)
+        check_machines(topology)
         if lands is not None:
             check_lands(topology, lands)
         return topology
