@@ -71,6 +71,8 @@ class Lands:
 
 def check_machines(topology: Any) -> None:
     """InputError where a machine of a `Topology` that is of type "CPU" has several units."""
+    if CPU_TYPE not in topology.cluster_gpu_type:
+        return
     is_cpu = np.array([kind == CPU_TYPE for kind in topology.cluster_gpu_type])
     several = is_cpu[topology.rack_cluster[topology.machine_rack]] & (topology.machine_gpus != 1)
     if several.any():
@@ -82,12 +84,14 @@ def check_machines(topology: Any) -> None:
         )
 
 
-def check_lands(topology: Any, lands: Lands) -> None:
-    """Whether regions so described can be those of a `Topology`.
+def check_lands(topology: Any, lands: Lands | None) -> None:
+    """Whether regions so described, if any, can be those of a `Topology`.
 
     Raises:
         InputError: another number of regions or more than 64, or a cluster without a type or of unequal machines.
     """
+    if lands is None:
+        return
     what, regions = f"topology {topology.name!r}", topology.num_regions
     shapes = lands.storage_bytes.shape, lands.wan_bytes_per_s.shape, lands.fault_group.shape
     if shapes != ((regions,), (regions, regions), (regions,)) or regions > MOST_REGIONS:

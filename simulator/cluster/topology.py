@@ -225,10 +225,10 @@ class Topology:
             links=links,
             lands=lands,
             written=Written(tuple(tiers), lands is None and any(cluster_gpu_type)) if written is None else written,
+            about="",
         )
         check_machines(topology)
-        if lands is not None:
-            check_lands(topology, lands)
+        check_lands(topology, lands)
         return topology
 
     @classmethod
