@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from ..base.errors import InputError
-
-if TYPE_CHECKING:
-    from .topology import Topology
 
 CPU_TYPE = "CPU"  # the "GPU type" of a cluster of CPU machines; each of them is one unit
 MOST_REGIONS = 64  # a table's copies are the bits of one word
@@ -72,8 +69,10 @@ class Lands:
         return hash(tuple(array.tobytes() for array in self._arrays()))
 
 
-def check_cpu_machines(topology: Topology) -> None:
-    """InputError where a machine of type "CPU" has several units."""
+def check_machines(topology: Any) -> None:
+    """InputError where a machine of a `Topology` that is of type "CPU" has several units."""
+    if CPU_TYPE not in topology.cluster_gpu_type:
+        return
     is_cpu = np.array([kind == CPU_TYPE for kind in topology.cluster_gpu_type])
     several = is_cpu[topology.rack_cluster[topology.machine_rack]] & (topology.machine_gpus != 1)
     if several.any():
@@ -85,12 +84,14 @@ def check_cpu_machines(topology: Topology) -> None:
         )
 
 
-def check_lands(topology: Topology, lands: Lands) -> None:
-    """Whether regions so described can be those of `topology`.
+def check_lands(topology: Any, lands: Lands | None) -> None:
+    """Whether regions so described, if any, can be those of a `Topology`.
 
     Raises:
         InputError: another number of regions or more than 64, or a cluster without a type or of unequal machines.
     """
+    if lands is None:
+        return
     what, regions = f"topology {topology.name!r}", topology.num_regions
     shapes = lands.storage_bytes.shape, lands.wan_bytes_per_s.shape, lands.fault_group.shape
     if shapes != ((regions,), (regions, regions), (regions,)) or regions > MOST_REGIONS:

@@ -21,7 +21,7 @@ from ..base.names import bind, choose, parse_name
 from ..base.tiers import TIER_NAMES
 from ..files.file_marks import path_unless
 from ..files.own_code import is_own, made_of, shown_word
-from .region_network import CPU_TYPE, Lands, check_cpu_machines, check_lands
+from .region_network import CPU_TYPE, Lands, check_lands, check_machines
 
 if TYPE_CHECKING:
     import networkx
@@ -229,10 +229,8 @@ class Topology:
             written=Written(tuple(tiers), lands is None and any(cluster_gpu_type)) if written is None else written,
             about="",
         )
-        if CPU_TYPE in topology.cluster_gpu_type:
-            check_cpu_machines(topology)
-        if lands is not None:
-            check_lands(topology, lands)
+        check_machines(topology)
+        check_lands(topology, lands)
         return topology
 
     @classmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -10,12 +10,11 @@ from ..base.errors import InputError
 from ..cluster.topology import Topology
 from ..cluster.unit_types import gpus_of
 from ..configuration.network_choice import Contention
+from ..jobs.workload import Workload
 from ..record.state import Capacity
+from ..rules.rule import Rule
 
-if TYPE_CHECKING:
-    from ..jobs.workload import Workload
-    from ..rules.rule import Rule
-    from .simulator import Simulator
+Simulator = Any  # simulator.py has it, and asks what is here
 
 
 def expect_kinds(simulator: Simulator) -> None:

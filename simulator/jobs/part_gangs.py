@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from .workload import Workload
+from ..warehouse.demands import Demands
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,10 +45,9 @@ class PartGangs:
     model_names: tuple[str, ...]
 
     @classmethod
-    def of(cls, workload: Workload) -> PartGangs:
-        """The gangs of a workload with demands."""
-        demands = workload.geo
-        assert demands is not None
+    def of(cls, workload: Any) -> PartGangs:
+        """The gangs of a `Workload` with demands."""
+        demands: Demands = workload.geo
         is_gang = (demands.part_units > 0) & (demands.part_type != len(demands.gpu_types) - 1)
         shown = is_gang.copy()
         shown[:, 0] |= ~is_gang.any(axis=1)
