@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ...policies import Handed, Policy, PolicyFailed, handed, make_for, playing, word_of
+from ...simulator.base.arguments import check_range
 from ...simulator.base.errors import InputError
 from ...simulator.configuration.cluster_config import SimulatedCluster
 from ...simulator.engine.simulator import Simulator
@@ -175,6 +176,7 @@ def evaluate(
     Raises:
         InputError: no policy, two of one name, or what one raised: at once, or with a store after all other runs.
     """
+    _expect_some(policies, seeds)
     players = players_of(policies)
     wanted = {word: frozenset(_seeds_of(setting, player, seeds)) for word, player in players.items()}
     recorded = frozenset(seeds if record == "all" else seeds[:1] if record == "first" else ())
@@ -205,6 +207,16 @@ def evaluate(
 def _seeds_of(setting: Setting, player: str | Handed, seeds: Sequence[int]) -> Sequence[int]:
     """The seeds that a policy must be played on: the first stands for all where nothing depends on it."""
     return seeds if depends_on_seed(setting, make_for(player, setting.environment)) else seeds[:1]
+
+
+def _expect_some(policies: Any, seeds: Any) -> None:
+    """InputError for what is no list of policies, or of seeds."""
+    if isinstance(policies, str) or not isinstance(policies, Sequence) or not policies:
+        raise InputError(f"policies = {policies!r:.80}: expected a list of at least one word or object that decides")
+    if isinstance(seeds, str) or not isinstance(seeds, Sequence | np.ndarray) or not len(seeds):
+        raise InputError(f"seeds = {seeds!r:.80}: expected a list of at least one whole number")
+    for seed in seeds:
+        check_range("seed", seed, 0, 2**63 - 1)
 
 
 def _expect_none(failed: Sequence[PolicyFailed], played: int, store: RunStore | None) -> None:

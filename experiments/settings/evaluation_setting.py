@@ -146,7 +146,7 @@ def stamps(setting: Setting) -> tuple[Stamp, ...]:
     words = [str(word) for _, word in named(setting) if isinstance(word, str | Path) and not is_own(word)]
     trace = setting.workload
     words += map(str, siblings(trace).values()) if isinstance(trace, str | Path) and is_trace(str(trace)) else ()
-    parts = [part for word in (*words, setting.format or "") for part in (word, *re.split("[:,=]", word)[1:])]
+    parts = [part for word in (*words, str(setting.format or "")) for part in (word, *re.split("[:,=]", word)[1:])]
     return tuple(stamp_of(path) for path in (*parts, *own_files(setting)))
 
 

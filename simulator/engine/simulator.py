@@ -175,6 +175,7 @@ class Simulator(Stops):
             seed: draws failures, random orders and estimates of run times.
             begin: False leaves the clock before the first arrival, for kernels that find the first decision themselves.
         """
+        self._expect_both(workload, seed)
         self.workload = workload.oversize(self.topology.num_gpus)
         self.runs += 1
         self._asked = NEVER
@@ -309,6 +310,8 @@ class Simulator(Stops):
         """Hand the cluster over to another rule, now and for the resets to come; nothing happens if it has it."""
         if rule is self.rule or rule == self.rule:
             return
+        if not isinstance(rule, Rule):
+            raise InputError(f"{rule!r:.80} cannot play jobs on GPUs; expected a Rule, or a policy that says its own")
         self._check_rule(rule)
         self.rule = rule
         self._asked = NEVER
@@ -439,9 +442,10 @@ class Simulator(Stops):
 
     def rehearse(self, kernel: Callable[..., Any], *arguments: int) -> list[Decision]:
         """The decisions that `kernel(records, row, *arguments)` would carry out now; nothing is carried out."""
+        present = self.plain
         if self._copy is None:
             self._copy = Plain(self.capacity.empty(), self.capacity)
-        self._copy.become(self.plain)
+        self._copy.become(present)
         records = self._copy.records
         s = records[0]
         s.log_on, s.log_count, s.log_gpus = 1, 0, 0
@@ -567,12 +571,14 @@ class Simulator(Stops):
 
     def snapshot(self) -> np.recarray:
         """A copy of the state record, for `restore`."""
+        present = self.plain
         copy = Plain(self.capacity.empty(), self.capacity)
-        copy.become(self.plain)
+        copy.become(present)
         return copy.records
 
     def restore(self, snapshot: np.recarray) -> None:
         """Go back to a snapshot of this run."""
+        self._expect_snapshot(snapshot)
         self.plain.become(Plain(snapshot, self.capacity))
         self.runs += 1
         self._asked = NEVER
