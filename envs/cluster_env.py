@@ -194,7 +194,8 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         if max_decisions is not None and max_decisions != math.inf:
             check_range("max_decisions", max_decisions, 1, NEVER)  # type: ignore[arg-type]
         self.max_decisions = max_decisions
-        self._reference = None if reference is None else Reference(reference, self.simulator)
+        env_id = f"{NAMESPACE}{self.part}"
+        self._reference = None if reference is None else Reference(reference, self.simulator, env_id)
         self.interface.window.reward_kind = JCT if self._own_reward else self.rewards[reward]  # type: ignore[index]
 
     @property

@@ -35,14 +35,17 @@ class Reference:
     Args:
         policy: a `Rule`, a policy, or a policy's name.
         simulator: of the environment.
+        env_id: id of the environment, where a policy of one name may be another.
 
     Raises:
         InputError: not something that schedules, or it needs run times, of which nothing is known.
     """
 
-    def __init__(self, policy: Any, simulator: Simulator) -> None:
-        found = policy_of(policy) if isinstance(policy, str) else policy
+    def __init__(self, policy: Any, simulator: Simulator, env_id: str) -> None:
+        found = policy_of(policy, env_id) if isinstance(policy, str) else policy
         host: Any = simulator
+        if hasattr(found, "playing_in"):
+            found = found.playing_in(env_id)
         if isinstance(host, GroupSimulator) and hasattr(found, "among_groups"):
             found = found.among_groups()
         self.rule: Rule | None
