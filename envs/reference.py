@@ -13,6 +13,7 @@ from ..simulator.engine.rule_loop import rule_loop
 from ..simulator.engine.simulator import Simulator
 from ..simulator.events.initialise import lay_rule
 from ..simulator.groups.group_simulator import GroupSimulator
+from ..simulator.numerics.random import draw_seed
 from ..simulator.profiles.skew import jobs_taken_for_skewed
 from ..simulator.record.plain import Plain
 from ..simulator.rules.rule import SKEW_PLACERS, Rule
@@ -102,6 +103,6 @@ class Reference:
         workload = simulator.workload
         if hasattr(self.policy, "workload_for"):
             workload = self.policy.workload_for(workload)
-        own.reset(workload, seed=int(simulator.state.seed))
+        own.reset(workload, seed=draw_seed(simulator.state))
         own.run(None if self.rule and workload.geo is None else self.policy)
         return own.state

@@ -19,7 +19,7 @@ from ...simulator.jobs.estimates import Estimates
 from ...simulator.profiles.skew import jobs_taken_for_skewed
 from ...simulator.rules.rule import SKEW_PLACERS
 from ...simulator.workloads import Workload
-from ..settings.evaluation_setting import Setting, depends_on_seed, workload_of
+from ..settings.evaluation_setting import Setting, may_draw, workload_of
 from .by_group import by_group
 from .copy_rows import CopyRows
 from .executors import Executor, elsewhere
@@ -94,7 +94,9 @@ def play(
     jct_s = simulator.jobs()["jct_s"][counted]
     knows = run_times_known(policy, simulator.estimates)
     moved = () if copies is None else copies.rows()
-    return Run(word_of(player), seed, metrics, int(counted.sum()), jct_s[np.isfinite(jct_s)], rows, seen, knows, moved)
+    drawn = simulator.is_drawn or may_draw(setting, player)
+    about = word_of(player), seed, metrics, int(counted.sum()), jct_s[np.isfinite(jct_s)]
+    return Run(*about, rows, seen, knows, moved, drawn)
 
 
 def _telling(copies: CopyRows, share: Callable[[int], None] | None) -> Callable[[int], None]:
@@ -178,19 +180,31 @@ def evaluate(
     """
     _expect_some(policies, seeds)
     players = players_of(policies)
-    wanted = {word: frozenset(_seeds_of(setting, player, seeds)) for word, player in players.items()}
     recorded = frozenset(seeds if record == "all" else seeds[:1] if record == "first" else ())
-    tasks = [(word, seed, seed in recorded) for seed in seeds for word in players if seed in wanted[word]]
-    played = {task[:2]: run for task in tasks if store is not None and (run := store.find(*task)) is not None}
-    missing = [(players[word], seed, kept) for word, seed, kept in tasks if (word, seed) not in played]
-    show = _shifted(progress, len(players) * len(seeds) / len(tasks), len(played))
+    every = [(word, seed, seed in recorded) for seed in seeds for word in players]
+    played: dict[tuple[str, int], Run] = {}
     failed: list[PolicyFailed] = []
-    for number, outcome in enumerate(_played(setting, missing, (executor, processes), store, show)):
-        if isinstance(outcome, Run):
-            played[outcome.policy, outcome.seed] = outcome
-        else:
-            failed.append(outcome)
-        show(number + 1)
+
+    def play_all(tasks: Sequence[tuple[str, int, bool]], done: int) -> None:
+        """Those of `tasks` that are not stored, after so many that are done."""
+        found = {task[:2]: run for task in tasks if store is not None and (run := store.find(*task)) is not None}
+        played.update(found)
+        missing = [(players[word], seed, kept) for word, seed, kept in tasks if (word, seed) not in found]
+        show = _shifted(progress, done + len(tasks) - len(missing))
+        for number, outcome in enumerate(_played(setting, missing, (executor, processes), store, show)):
+            if isinstance(outcome, Run):
+                played[outcome.policy, outcome.seed] = outcome
+            else:
+                failed.append(outcome)
+            show(number + 1)
+
+    # Who may draw unseen is played on all seeds at once; of the others the first run tells whether there are others.
+    sure = {word for word, player in players.items() if may_draw(setting, player)}
+    first = [task for task in every if task[0] in sure or task[1] == seeds[0]]
+    play_all(first, 0)
+    fixed = {word for word in players if (word, seeds[0]) in played and not played[word, seeds[0]].is_drawn}
+    others = [task for task in every if task not in first and task[0] not in fixed]
+    play_all(others, len(every) - len(others))
     _expect_none(failed, len(played), store)
     runs = [
         played[word, seed] if (word, seed) in played else replace(played[word, seeds[0]], seed=seed)
@@ -202,11 +216,6 @@ def evaluate(
             if (run.policy, run.seed) not in played and store.find(run.policy, run.seed, record == "all") is None:
                 store.keep(run if record == "all" else replace(run, timeline=None, decisions=(), copies=()))
     return runs
-
-
-def _seeds_of(setting: Setting, player: str | Handed, seeds: Sequence[int]) -> Sequence[int]:
-    """The seeds that a policy must be played on: the first stands for all where nothing depends on it."""
-    return seeds if depends_on_seed(setting, make_for(player, setting.environment)) else seeds[:1]
 
 
 def _expect_some(policies: Any, seeds: Any) -> None:
@@ -225,12 +234,12 @@ def _expect_none(failed: Sequence[PolicyFailed], played: int, store: RunStore | 
         raise PolicyFailed(f"{failed[0]}; {others}the runs that ended, {played}, are in {store.folder}") from failed[0]
 
 
-def _shifted(progress: Callable[[float], None] | None, weight: float, stored: int) -> Callable[[float], None]:
+def _shifted(progress: Callable[[float], None] | None, before: int) -> Callable[[float], None]:
     """Progress in the runs that are played, told as progress in all that were asked for."""
     if progress is None:
         return lambda done: None
-    progress(weight * stored)
-    return lambda done: progress(weight * (stored + done))
+    progress(before)
+    return lambda done: progress(before + done)
 
 
 def _played(

@@ -11,13 +11,14 @@ from typing import Any, Literal
 
 from ...envs.configured import config_class, config_of
 from ...envs.registration import ENVIRONMENTS, resolve
-from ...policies import Policy
+from ...policies.own import installed
+from ...policies.registry import OURS
 from ...simulator.base.names import choose, parse_name
 from ...simulator.cluster.topology import Topology
 from ...simulator.configuration.cluster_config import SimulatedCluster
 from ...simulator.configuration.network_choice import Network, load_network
 from ...simulator.engine.time_window import Window
-from ...simulator.files.own_code import is_own, own, shown_word
+from ...simulator.files.own_code import PREFIX, is_own, own, shown_word
 from ...simulator.files.own_code_files import files_of
 from ...simulator.files.regular_files import Stamp, stamp_of
 from ...simulator.jobs.region_columns import siblings
@@ -209,9 +210,23 @@ def _workload(
     return workload
 
 
-def depends_on_seed(setting: Setting, policy: Policy) -> bool:
-    """Whether two seeds can differ: a drawn workload, machines that fail, estimates, or a policy that draws."""
-    rule, config = policy.rule, setting.config
-    draws = rule is None or rule.order == "random" or rule.placer in ("random", "affinity")
-    guesses = policy.knows_run_times and config.estimates.kind == "lognormal"
-    return draws or guesses or setting.is_drawn or config.failures is not None
+def may_draw(setting: Setting, player: Any) -> bool:
+    """Whether seeds can differ that no record of a run tells apart: a drawn workload, or parts of a user's own.
+
+    Args:
+        player: a policy's word, or an object that decides, which may be anybody's.
+    """
+    if setting.is_drawn or not isinstance(player, str):
+        return True
+    theirs = {PREFIX.removesuffix(":"), *installed(OURS)}
+    if not theirs.isdisjoint(re.split("[:,=+]", player)):
+        return True
+    return any(is_own(value) or _is_foreign(value) for _, value in named(setting))
+
+
+def _is_foreign(value: Any) -> bool:
+    """Whether a value is a function, or of a class, that is not of this package."""
+    if isinstance(value, str | Path | Mapping):
+        return False
+    place = value if hasattr(value, "__qualname__") else type(value)
+    return place.__module__.partition(".")[0] != __name__.partition(".")[0]

@@ -193,13 +193,13 @@ class Simulator(Stops):
         s["seed"] = seed
         if self._speeds is not None and workload.geo is not None:
             lay_speeds(s, workload.geo, *self._speeds.rows(workload))
-        self.estimates.lay(s, workload, seed)
+        self.estimates.lay(s, workload)
         s["horizon_s"] = s["start_s"] + self.config.horizon_s
         if capacity.berths > 1:
             with about(f"the simulator for up to {capacity.words}"):
                 self._lay_sharing(s)
                 if capacity.links:
-                    lay_network(self, seed)
+                    lay_network(self)
         if capacity.regions > 0:
             lay_regions(s, self.topology, workload, *self.config.of_tables, self.config.tariff)
         lay_classes(s, self.rule, self._skewed())
@@ -450,6 +450,7 @@ class Simulator(Stops):
         s = records[0]
         s.log_on, s.log_count, s.log_gpus = 1, 0, 0
         kernel(records, 0, *arguments)
+        present.record["is_drawn"] |= s.is_drawn  # who carries out what was drawn there has drawn
         return [decision for _, decision in logged(s)]
 
     def schedule(self) -> int:

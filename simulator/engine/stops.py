@@ -39,6 +39,11 @@ class Stops:
         """Whether there is a run: a workload has been laid, or a run's record taken over."""
         return "plain" in vars(self) and bool(self.plain.record["n_jobs"] > 0)  # type: ignore[attr-defined]
 
+    @property
+    def is_drawn(self) -> bool:
+        """Whether the run so far depends on its seed: a number was drawn from it."""
+        return bool(self.plain.record["is_drawn"])  # type: ignore[attr-defined]
+
     def _expect_both(self, workload: Any, seed: Any) -> None:
         """InputError for what is no workload and no seed; for `reset`."""
         if not isinstance(workload, Workload):

@@ -109,7 +109,7 @@ class GroupSimulator(Stops):
         self.config.groups.lay(s)
         self.rule.lay(s)
         lay_group_jobs(s, self.workload, self.config.groups, seed)
-        self.estimates.lay(s, self.workload, seed)
+        self.estimates.lay(s, self.workload)
         s["horizon_s"] = s["start_s"] + self.config.horizon_s
         self._code = codes.DECIDE
         if self.config.failures is not None:

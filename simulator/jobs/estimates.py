@@ -21,7 +21,7 @@ import numpy as np
 from ..base.codes import TIMES_EXACT, TIMES_GUESSED, TIMES_HIDDEN
 from ..base.errors import InputError
 from ..base.names import bind, choose, parse_name
-from ..numerics.random import lay_uniform
+from ..numerics.random import draw_seed, lay_uniform
 from ..numerics.rounding import NEAR
 from .workload import Workload
 
@@ -94,7 +94,7 @@ class Estimates:
                 "seconds > 0 in the column estimate_s of every job"
             )
 
-    def lay(self, s: np.void, workload: Workload, seed: int) -> None:
+    def lay(self, s: np.void, workload: Workload) -> None:
         """Write them into a record whose jobs are laid.
 
         Raises:
@@ -104,7 +104,7 @@ class Estimates:
         s["known_times"] = self.code
         if self.kind == "lognormal":
             isolated_s = s["iterations"][:n] * s["base_iteration_s"][:n]
-            s["estimate_s"][:n] = isolated_s * np.exp(self.sigma * standard_normal(seed, n))
+            s["estimate_s"][:n] = isolated_s * np.exp(self.sigma * standard_normal(draw_seed(s), n))
         elif self.kind == "user":
             self.check(workload)
             s["estimate_s"][:n] = workload.estimate_s
