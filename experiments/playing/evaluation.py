@@ -181,30 +181,17 @@ def evaluate(
     _expect_some(policies, seeds)
     players = players_of(policies)
     recorded = frozenset(seeds if record == "all" else seeds[:1] if record == "first" else ())
-    every = [(word, seed, seed in recorded) for seed in seeds for word in players]
-    played: dict[tuple[str, int], Run] = {}
-    failed: list[PolicyFailed] = []
-
-    def play_all(tasks: Sequence[tuple[str, int, bool]], done: int) -> None:
-        """Those of `tasks` that are not stored, after so many that are done."""
-        found = {task[:2]: run for task in tasks if store is not None and (run := store.find(*task)) is not None}
-        played.update(found)
-        missing = [(players[word], seed, kept) for word, seed, kept in tasks if (word, seed) not in found]
-        show = _shifted(progress, done + len(tasks) - len(missing))
-        for number, outcome in enumerate(_played(setting, missing, (executor, processes), store, show)):
-            if isinstance(outcome, Run):
-                played[outcome.policy, outcome.seed] = outcome
-            else:
-                failed.append(outcome)
-            show(number + 1)
-
+    every = [(player, seed, seed in recorded) for seed in seeds for player in players.values()]
     # Who may draw unseen is played on all seeds at once; of the others the first run tells whether there are others.
     sure = {word for word, player in players.items() if may_draw(setting, player)}
-    first = [task for task in every if task[0] in sure or task[1] == seeds[0]]
-    play_all(first, 0)
-    fixed = {word for word in players if (word, seeds[0]) in played and not played[word, seeds[0]].is_drawn}
-    others = [task for task in every if task not in first and task[0] not in fixed]
-    play_all(others, len(every) - len(others))
+    first = [task for task in every if word_of(task[0]) in sure or task[1] == seeds[0]]
+    played, failed = _play_all(setting, first, (executor, processes), store, _shifted(progress, 0))
+    fixed = {run.policy for run in played.values() if not run.is_drawn}
+    others = [task for task in every if task not in first and word_of(task[0]) not in fixed]
+    more, failed_too = _play_all(
+        setting, others, (executor, processes), store, _shifted(progress, len(every) - len(others))
+    )
+    played, failed = played | more, failed + failed_too
     _expect_none(failed, len(played), store)
     runs = [
         played[word, seed] if (word, seed) in played else replace(played[word, seeds[0]], seed=seed)
@@ -216,6 +203,37 @@ def evaluate(
             if (run.policy, run.seed) not in played and store.find(run.policy, run.seed, record == "all") is None:
                 store.keep(run if record == "all" else replace(run, timeline=None, decisions=(), copies=()))
     return runs
+
+
+def _play_all(
+    setting: Setting,
+    tasks: Sequence[Task],
+    asked: tuple[Executor | None, int],
+    store: RunStore | None,
+    show: Callable[[float], None],
+) -> tuple[dict[tuple[str, int], Run], list[PolicyFailed]]:
+    """The runs of `tasks` by policy and seed, those that are stored as they are; and what stopped others.
+
+    `show` is told how many of them are done.
+    """
+    played: dict[tuple[str, int], Run] = {}
+    missing: list[Task] = []
+    for player, seed, kept in tasks:
+        run = None if store is None else store.find(word_of(player), seed, kept)
+        if run is None:
+            missing.append((player, seed, kept))
+        else:
+            played[run.policy, run.seed] = run
+    failed: list[PolicyFailed] = []
+    stored = len(played)
+    show(stored)
+    for number, outcome in enumerate(_played(setting, missing, asked, store, lambda done: show(stored + done))):
+        if isinstance(outcome, Run):
+            played[outcome.policy, outcome.seed] = outcome
+        else:
+            failed.append(outcome)
+        show(stored + number + 1)
+    return played, failed
 
 
 def _expect_some(policies: Any, seeds: Any) -> None:
@@ -235,11 +253,8 @@ def _expect_none(failed: Sequence[PolicyFailed], played: int, store: RunStore | 
 
 
 def _shifted(progress: Callable[[float], None] | None, before: int) -> Callable[[float], None]:
-    """Progress in the runs that are played, told as progress in all that were asked for."""
-    if progress is None:
-        return lambda done: None
-    progress(before)
-    return lambda done: progress(before + done)
+    """Progress in some runs, told as progress in all that were asked for, of which so many are done."""
+    return lambda done: None if progress is None else progress(before + done)
 
 
 def _played(
