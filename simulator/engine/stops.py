@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,11 +28,13 @@ class Stops:
 
     _code = codes.FINISHED
 
-    def __getattr__(self, name: str) -> Any:
-        """InputError for what only a run has, where there has been none; else as usual."""
-        if name in OF_A_RUN:
-            raise InputError("the simulator has no run yet; call reset(workload) first")
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    if not TYPE_CHECKING:  # who reads types knows which attributes there are
+
+        def __getattr__(self, name: str) -> Any:
+            """InputError for what only a run has, where there has been none; else as usual."""
+            if name in OF_A_RUN:
+                raise InputError("the simulator has no run yet; call reset(workload) first")
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property
     def has_run(self) -> bool:
