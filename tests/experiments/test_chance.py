@@ -25,6 +25,7 @@ TAKERS = ("seed_of", "draw_seed")
 SEEDS = range(6)
 JOBS = "job_id,arrival_s,gpus,duration_s,model,batch_size\n"
 FEW = JOBS + "a,0,4,100,half,32\nb,3,4,50,light,32\nc,5,2,60,half,32\n"
+CROWD = JOBS + "a,0,6,100,half,32\nb,0,6,100,half,32\nc,0,4,60,half,32\n"  # two share links
 MANY = JOBS + "".join(f"j{n},{7 * n},{1 + n % 4},{300 + 40 * (n % 5)},resnet50,32\n" for n in range(12))
 PHASES = {
     "models": {
@@ -40,7 +41,10 @@ GROUPS = "Grouping --topology flat:machines=32 --workload harmony-like:jobs=4,se
 # Where the seed is taken, by file -> commands that play there; what is none of `evaluate` has none.
 CASES: dict[str, tuple[str, ...]] = {
     "simulator/rules/orders.py": (DELAY + "random:placer=count",),
-    "simulator/running/placers.py": (DELAY + "fifo:placer=random", DELAY + "gandiva"),
+    "simulator/running/placers.py": (
+        DELAY + "fifo:placer=random",
+        "Delay --topology dally:racks=1,machines=2 --workload {many} --network allreduce --policies gandiva",
+    ),
     "simulator/jobs/estimates.py": (DELAY + "sjf --set estimates=lognormal:sigma=2",),
     "simulator/lifecycle/outages.py": (
         DELAY + "fifo --set mtbf_s=500",
@@ -51,8 +55,8 @@ CASES: dict[str, tuple[str, ...]] = {
     "simulator/flows/iterations.py": (LINKS + "jitter=0.3",),
     "simulator/contention/entering.py": (LINKS + "offsets=random",),
     "simulator/contention/averages.py": (
-        LINKS + "mode=averaged,offsets=random",
-        LINKS + "mode=averaged,jitter=0.3",
+        LINKS.replace("few", "crowd") + "mode=averaged,offsets=random",
+        LINKS.replace("few", "crowd") + "mode=averaged,jitter=0.3",
     ),
     "simulator/regions/copy_times.py": (REGIONS + "--policies mast --set copy_time=published",),
     "simulator/groups/kernels/group_clock.py": (GROUPS + "harmony --set mtbf_s=9000",),
@@ -121,9 +125,10 @@ def test_every_place_that_takes_the_seed_of_a_run_has_a_case():
 def files(tmp_path: Path) -> dict[str, str]:
     written = {
         "few": ("few.csv", FEW),
+        "crowd": ("crowd.csv", CROWD),
         "many": ("many.csv", MANY),
         "phases": ("phases.json", json.dumps(PHASES)),
-        "sets": ("sets.csv", "fault_group,machine\nleft,0\nright,1\n"),
+        "sets": ("sets.csv", "group,what,name\nleft,machine,0\nright,machine,1\n"),
     }
     for name, text in written.values():
         (tmp_path / name).write_text(text)
