@@ -112,7 +112,7 @@ _LAZY = {name: module for module, names in _FACE.items() for name in names.split
 
 
 _register()
-_install_policies(f"{__name__}.policies:make")
+_install_policies(f"{__name__}.policies:make_for")
 _install_loop(f"{__name__}.policies.loop.loop_calls")
 
 

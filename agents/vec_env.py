@@ -20,6 +20,7 @@ from ..envs.batch import Batch
 from ..envs.batch_state import restore, state_of
 from ..envs.outcome import ELAPSED_S, IS_ADJUSTED, IS_FORCED, IS_INVALID, REWARD, TERMINATED, TRUNCATED, counts_of
 from ..envs.registration import env_class, resolve
+from ..simulator.base.arguments import check_range
 
 
 def sb3_vec_env(
@@ -86,6 +87,7 @@ class ClusterVecEnv(VecEnv):
         """Seed the next reset: row i gets seed + i // replicas. Returns the seeds by row."""
         if seed is None:
             seed = int(np.random.default_rng().integers(2**31))
+        check_range("seed", seed, 0, 2**63 - 1)
         self._seeds = self.batch.seeds(seed)
         return self._seeds
 
@@ -103,6 +105,7 @@ class ClusterVecEnv(VecEnv):
 
     def present(self) -> Any:
         """The observations of the present by row, new arrays."""
+        self.batch.expect_begun()
         rows, form = self.batch.rows, self.batch.envs[0].form
         return form.observed(rows.features.copy(), rows.masks.copy() if form.keys else rows.masks)
 
@@ -181,6 +184,7 @@ class ClusterVecEnv(VecEnv):
 
     def action_masks(self, rows: np.ndarray | None = None) -> np.ndarray:
         """Legal actions of `rows`, int64 (k,), or of all, bool (k, M), a new array."""
+        self.batch.expect_begun(rows)
         masks = self.envs[0].form.mask(self.batch.rows.masks).view(np.bool_)
         return masks.copy() if rows is None else masks[rows]
 

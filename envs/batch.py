@@ -6,7 +6,7 @@ it is alone, a row of the batch's in a batch. So both run the same code.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -164,6 +164,13 @@ class Stepper:
         r.records, r.capacity = records, capacity
         self._codes = self._known.setdefault(capacity, {})
 
+    def expect_begun(self, chosen: Iterable[int]) -> None:
+        """ResetNeeded where one of the chosen rows has no run yet."""
+        for row in chosen:
+            if not self.simulators[row].has_run:
+                which = "the environment" if self.rows.capacity is None else f"row {row}"
+                raise gym.error.ResetNeeded(f"{which} has no state yet; call reset() first")
+
     def step(self, chosen: np.ndarray) -> int:
         """Play the actions that lie in the chosen rows, int64 (k,); returns how many need a look."""
         if not (self.led or self.payers):
@@ -204,8 +211,8 @@ class Stepper:
         """`kernel(*arguments)`, whose types are always the same but for the capacity of the records."""
         code = self._codes.get(kernel)
         if code is None:
-            assert self.rows.capacity is not None
-            with about(f"{self.part} for up to {self.rows.capacity.words}"):
+            room: Any = self.rows.capacity
+            with about(f"{self.part} for up to {room.words}"):
                 code = self._codes[kernel] = direct(kernel, *arguments)
                 return code(*arguments)
         return code(*arguments)
@@ -260,6 +267,7 @@ class Batch:
         for i, env in enumerate(self.envs):
             env.join(self.stepper, i)
         self.metrics: dict[int, dict[str, float]] = {}
+        self._begun = False  # whether every row has a run; known once it has been asked
         self._codes = self.rows.windows.view(np.ndarray)["code"]  # numpy looks fields of records up in Python
 
     def snapshot(self) -> list[Moment]:
@@ -333,11 +341,21 @@ class Batch:
                 leader = self.envs[i - i % self.replicas].np_random
                 env.np_random.bit_generator.state = leader.bit_generator.state
 
+    def expect_begun(self, chosen: np.ndarray | None = None) -> None:
+        """ResetNeeded where one of the chosen rows, int64 (k,), or of all, has no run yet."""
+        if not self._begun:
+            self.stepper.expect_begun((self.stepper.every_row if chosen is None else chosen).tolist())
+            self._begun = all(simulator.has_run for simulator in self.stepper.simulators)
+
     def step(self, actions: Any, chosen: np.ndarray | None = None) -> bool:
         """Play `actions`, of the action space, in the chosen rows or in all; True if an episode has ended.
 
         `metrics` then has those of the rows whose episode has ended.
+
+        Raises:
+            ResetNeeded: a row has no run yet.
         """
+        self.expect_begun(chosen)
         self.envs[0].form.read_all(actions, self.rows.actions)
         if chosen is None:
             chosen = self.stepper.every_row

@@ -37,6 +37,10 @@ def state_of(batch: Batch) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
 def restore(batch: Batch, arrays: Mapping[str, np.ndarray], data: Mapping[str, Any]) -> None:
     """Modify the rows of `batch`: go on where `state_of` of a batch that was made alike stood."""
     rows = batch.rows
+    missing = [name for name in ("capacity", "rows") if name not in data]
+    missing += [name for name in (*PLAIN, "windows", "records") if name not in arrays]
+    if missing:
+        raise InputError(f"state: it has no {missing[0]}; expected the arrays and data that get_state gave")
     if len(data["rows"]) != batch.num_envs:
         raise InputError(f"state: it has {len(data['rows'])} environments; expected {batch.num_envs}")
     batch.stepper.make_room(type(batch.envs[0].simulator.capacity)(*data["capacity"]))

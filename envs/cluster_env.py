@@ -194,12 +194,14 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         if max_decisions is not None and max_decisions != math.inf:
             check_range("max_decisions", max_decisions, 1, NEVER)  # type: ignore[arg-type]
         self.max_decisions = max_decisions
-        self._reference = None if reference is None else Reference(reference, self.simulator)
+        env_id = f"{NAMESPACE}{self.part}"
+        self._reference = None if reference is None else Reference(reference, self.simulator, env_id)
         self.interface.window.reward_kind = JCT if self._own_reward else self.rewards[reward]  # type: ignore[index]
 
     @property
     def decisions_at_most(self) -> float:
         """After so many steps the present episode is cut off; infinity: never."""
+        self._expect_reset()
         found = int(self.interface.plain["max_decisions"])
         return math.inf if found == NEVER else float(found)
 
@@ -237,6 +239,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
 
     def in_numbers(self) -> Snapshot:
         """The cluster in numbers, as the last step left it: what a reward that is a function is given."""
+        self._expect_reset()
         return Snapshot.of(self.simulator.plain.record, self.interface.plain, self._outcome.tolist())
 
     def metrics(self) -> dict[str, float]:
@@ -306,6 +309,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
 
     def state_dict(self) -> dict[str, Any]:
         """What, beside the row's arrays, it takes to go on with the episode; JSON can hold it."""
+        self._expect_reset()
         if self._drawn["given"]:
             raise InputError(f"state: row {self.row} plays a workload that was given to reset; give it to make instead")
         rule = self.simulator.rule
@@ -400,7 +404,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Play one action; see the class docstring."""
-        if self.stepper.rows.capacity is None:
+        if not self.simulator.runs:
             self._expect_reset()
         self.form.read(action, self._action)
         odd = self.stepper.step(self._chosen)
@@ -509,8 +513,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         return self.form.copied(self._features, self._mask)
 
     def _expect_reset(self) -> None:
-        if self.stepper.rows.capacity is None:
-            raise gym.error.ResetNeeded("the environment has no state yet; call reset() first")
+        self.stepper.expect_begun((self.row,))
 
     def render(self) -> Any:
         """A picture of the cluster by `render_mode`: text, an RGB array (H, W, 3) uint8, or a window (returns None)."""
@@ -531,12 +534,14 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
 
     def as_text(self) -> str:
         """The cluster now, as text."""
+        self._expect_reset()
         from .rendering.ansi import draw_ansi
 
         return draw_ansi(self.simulator)
 
     def as_picture(self) -> np.ndarray:
         """The cluster now, uint8 (H, W, 3)."""
+        self._expect_reset()
         from .rendering.pictures.picture import draw_rgb
 
         return draw_rgb(self.simulator, seen=self.seen())

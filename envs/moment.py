@@ -127,7 +127,7 @@ def _write_record(env: Any, moment: Moment) -> None:
 
 def parts_of(env: Any) -> tuple[dict[str, Any], Moment | None]:
     """What, beside what it was made from, makes a copy of an environment."""
-    return env.extras(), None if env.stepper.rows.capacity is None else moment_of(env)
+    return env.extras(), moment_of(env) if env.simulator.has_run else None
 
 
 def complete(env: Any, extras: Mapping[str, Any], moment: Moment | None) -> None:

@@ -279,6 +279,7 @@ class PythonStepEnv(ClusterEnv):
                 "expected another in an environment, or this one as its reference=, or in clustergym evaluate"
             )
         self._expect_reset()
+        self.simulator.expect_decider(policy)
         self.player = getattr(policy, "name", "")
         self._is_expert_played = True
         self.interface.follow(policy)

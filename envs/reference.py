@@ -13,6 +13,7 @@ from ..simulator.engine.rule_loop import rule_loop
 from ..simulator.engine.simulator import Simulator
 from ..simulator.events.initialise import lay_rule
 from ..simulator.groups.group_simulator import GroupSimulator
+from ..simulator.numerics.random import draw_seed
 from ..simulator.profiles.skew import jobs_taken_for_skewed
 from ..simulator.record.plain import Plain
 from ..simulator.rules.rule import SKEW_PLACERS, Rule
@@ -35,14 +36,17 @@ class Reference:
     Args:
         policy: a `Rule`, a policy, or a policy's name.
         simulator: of the environment.
+        env_id: id of the environment, where a policy of one name may be another.
 
     Raises:
         InputError: not something that schedules, or it needs run times, of which nothing is known.
     """
 
-    def __init__(self, policy: Any, simulator: Simulator) -> None:
-        found = policy_of(policy) if isinstance(policy, str) else policy
+    def __init__(self, policy: Any, simulator: Simulator, env_id: str) -> None:
+        found = policy_of(policy, env_id) if isinstance(policy, str) else policy
         host: Any = simulator
+        if hasattr(found, "playing_in"):
+            found = found.playing_in(env_id)
         if isinstance(host, GroupSimulator) and hasattr(found, "among_groups"):
             found = found.among_groups()
         self.rule: Rule | None
@@ -99,6 +103,6 @@ class Reference:
         workload = simulator.workload
         if hasattr(self.policy, "workload_for"):
             workload = self.policy.workload_for(workload)
-        own.reset(workload, seed=int(simulator.state.seed))
+        own.reset(workload, seed=draw_seed(simulator.state))
         own.run(None if self.rule and workload.geo is None else self.policy)
         return own.state

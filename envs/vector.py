@@ -75,6 +75,8 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
             seed: by row; or one: row i gets seed + i (all replicas of a group the same, groups the next one).
             options: of every environment, e.g. `{"workload": ...}`.
         """
+        if options is not None and not isinstance(options, Mapping):
+            raise InputError(f"reset options: {options!r:.80}: expected a dict, as {{'reset_mask': ...}}")
         options = dict(options or {})
         mask = _mask(options.pop("reset_mask", None), self.num_envs)
         seeds = self.batch.seeds(seed) if seed is None or isinstance(seed, int | np.integer) else list(seed)
@@ -231,6 +233,7 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
 
     def action_masks(self) -> np.ndarray:
         """Legal actions of every row, bool (N, M), a new array."""
+        self.batch.expect_begun()
         return self.form.mask(self.batch.rows.masks).view(np.bool_).copy()
 
     @property  # type: ignore[misc]

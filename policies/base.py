@@ -148,7 +148,7 @@ class Policy:
         `view` is a `ClusterView`, or a `GroupView` where jobs run in groups on parameter servers.
         Called again and again, each time on the cluster as the last decision left it.
         """
-        raise TypeError(f"{type(self).__name__} does not say what it decides: define decide(self, view)")
+        raise InputError(f"{type(self).__name__} does not say what it decides: define decide(self, view)")
 
     def act(self, env: Any) -> Any:
         """The action that plays the next decision in `env`: a Gymnasium environment, wrapped or not, or a vector.
@@ -160,7 +160,11 @@ class Policy:
             return env.get_wrapper_attr("act_of")(self)
         import numpy as np
 
-        call = env.env_method if hasattr(env, "env_method") else env.call
+        call = getattr(env, "env_method", None) or getattr(env, "call", None)
+        if call is None:
+            raise InputError(
+                f"act: {env!r:.80}: expected an environment, or a vector of them; a simulator is run(policy)"
+            )
         return np.stack(call("act_of", self))
 
 

@@ -302,7 +302,7 @@ def list(env_id: str | None = None) -> builtins.list[str]:
     others = installed(OURS)
     if env_id is None:
         return [*POLICIES, *others]
-    wanted = short_name(env_id)
+    wanted = short_name(str(env_id))
     known = {short_name(i) for e in POLICIES.values() for i in e.environments}
     choose(wanted, known, "environment")
     full = f"clustergym/{wanted}-v0"

@@ -13,7 +13,7 @@ from ..simulator.groups.group_simulator import GroupSimulator
 from ..simulator.groups.group_view import GroupView
 from ..simulator.rules.semantics import Semantics
 from .base import Policy, RulePolicy
-from .registry import GEO
+from .registry import DATA_PLACEMENT, GEO
 
 
 class Twofold(RulePolicy):
@@ -78,12 +78,12 @@ class Twofold(RulePolicy):
         return self._groups
 
     def playing_in(self, env_id: str) -> Policy:
-        """The one that plays in regions, in their environment.
+        """The one that plays in regions, in their environments.
 
         Raises:
             InputError: a parameter was given that it does not take.
         """
-        if self._make_regions is None or env_id != GEO:
+        if self._make_regions is None or env_id not in (GEO, DATA_PLACEMENT):
             return self
         self._expect_taken("in regions")
         found = self._make_regions()

@@ -23,6 +23,7 @@ from ...simulator.base.names import choose, short_name
 from ...simulator.engine.simulator import Simulator
 from ...simulator.engine.view import ClusterView, simulator_behind
 from ...simulator.jobs.estimates import Estimates
+from ...simulator.numerics.random import draw_seed
 from .windows import LOOKOUTS, Window
 
 if TYPE_CHECKING:
@@ -46,7 +47,10 @@ class PlayedAgent(Policy):
     Attributes:
         environments: the ids of the environments that it plays in.
         memory: what it keeps of the present run, for a subclass; None at its begin.
+        draws: whether it may draw random numbers.
     """
+
+    draws: bool = True
 
     def __init__(
         self,
@@ -121,7 +125,7 @@ class PlayedAgent(Policy):
         turn = 0  # some actions decide nothing and go on, as to the next table
         while not self._left and self._leaving is None:
             if window.look():
-                parts = self._parts(window, int(s.seed), int(s.instants), int(s.decisions), turn)
+                parts = self._parts(window, self._seed(s), int(s.instants), int(s.decisions), turn)
                 self._left = window.decisions(parts)
             else:
                 self._leaving = iter(interface.leaving())
@@ -146,7 +150,11 @@ class PlayedAgent(Policy):
             self._left, self.memory = left, memory
         else:
             self._left = []
-            self._begin(int(simulator.state.seed))
+            self._begin(self._seed(simulator.state))
+
+    def _seed(self, s: Any) -> int:
+        """That of a run whose record this is, for who draws; else 0."""
+        return draw_seed(s) if self.draws else 0
 
     def following(self, view: ClusterView) -> tuple[Decision, ...]:
         """The rest of an action that stands for several decisions."""
@@ -181,6 +189,7 @@ class AgentPolicy(PlayedAgent):
         described = agent.description
         self.agent = agent
         self.mode: Mode = choose(mode or described.mode, MODES, "mode of an agent")  # type: ignore[assignment]
+        self.draws = self.mode == "sampled"
         normalisation = described.normalisation
         if normalisation is not None:
             self._mean = np.array(normalisation.mean)

@@ -56,6 +56,7 @@ class Sb3Policy(PlayedAgent):
     ) -> None:
         self.algo, self.policy, self.normaliser = algo, policy, normaliser
         self.mode = choose(mode, MODES, "mode of an agent")
+        self.draws = self.mode == "sampled"
         if self.mode == "sampled" and algo in ONE_ANSWER:
             raise InputError(f"{name}: mode = 'sampled': {algo} has no probabilities to draw from; leave mode out")
         super().__init__(name, environment, env_kwargs, files, f"policy {name}")

@@ -13,6 +13,7 @@ from ...envs.configured import gang_room
 from ...envs.reference import job_ends_s
 from ...policies import Policy, make_for
 from ...simulator.engine.simulator import Simulator
+from ...simulator.numerics.random import draw_seed
 from ...simulator.workloads import Workload, open_workload
 from ..vec_env import sb3_vec_env
 from .config import Config, Scenario
@@ -122,7 +123,7 @@ def _simulate(own: Simulator, workload: Workload, policy: Policy) -> tuple[dict[
     """A heuristic alone, where an environment plays on `own`: metrics, and the mean JCT, seconds."""
     policy.expect_known(own.estimates)
     simulator: Simulator = own.config.for_policy(policy).build(policy.rule_under(own.semantics))
-    simulator.reset(policy.workload_for(workload), seed=int(own.state.seed))
+    simulator.reset(policy.workload_for(workload), seed=draw_seed(own.state))
     metrics = simulator.run(policy.decider(simulator))
     if metrics["jobs_finished"] == len(workload):
         return metrics, metrics["jct_mean"]

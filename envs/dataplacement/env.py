@@ -167,6 +167,7 @@ class DataPlacementEnv(PythonStepEnv):
     def demonstration(self, policy: Decider) -> tuple[Any, np.ndarray, bool]:
         """See `ClusterEnv`: what `policy` does about the offered table, whenever it would turn to it by itself."""
         self._expect_reset()
+        self.simulator.expect_decider(policy)
         self._is_expert_played = True
         return self._said(self.interface.demonstration(policy)), self._features.copy(), True
 

@@ -189,11 +189,16 @@ def print_groups(console: Console, runs: Sequence[Run], by: str) -> None:
 def _alone(runs: Sequence[Run]) -> list[str]:
     """Of which policies all seeds give one run."""
     by_word = grouped(runs)
-    fixed = [policy for policy, mine in by_word.items() if len(mine) > 1 and is_one(mine)]
-    if not fixed:
-        return []
-    who = "" if len(fixed) == len(by_word) else f" of {', '.join(fixed)}"
-    return [f"nothing{who} depends on the seed: one run stands for all seeds"]
+    alike = {policy: mine for policy, mine in by_word.items() if len(mine) > 1 and is_one(mine)}
+    fixed = [policy for policy, mine in alike.items() if not any(run.is_drawn for run in mine)]
+    told = []
+    if fixed:
+        who = "" if len(fixed) == len(by_word) else f" of {', '.join(fixed)}"
+        told.append(f"nothing{who} depends on the seed: one run stands for all seeds")
+    if len(fixed) < len(alike):
+        who = ", ".join(policy for policy in alike if policy not in fixed)
+        told.append(f"{who}: what is drawn changed nothing on these seeds; they count as one run")
+    return told
 
 
 def print_comparison(console: Console, runs: Sequence[Run], baseline: str) -> None:

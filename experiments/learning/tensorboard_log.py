@@ -11,7 +11,6 @@ TensorBoard shows groups of tags by their names and opens the first two: what ma
 from __future__ import annotations
 
 import math
-import re
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -87,17 +86,21 @@ TAGS: Mapping[str, str] = {
     **{name: f"more/{name}" for name in ("energy_kwh", "energy_cost", "carbon_kg")},
     **{name: f"more/{name}" for name in ("egress_cost", "storage_cost", "cost_total")},
 }
-# What the Custom Scalars page shows: chart -> metrics. A chart draws its tags for every run.
-CHARTS: Mapping[str, Sequence[str]] = {
-    "mean JCT [s]": ("jct_mean",),
-    "99th percentile of JCT [s]": ("jct_p99",),
-    "makespan [s]": ("makespan",),
-    "mean queueing delay [s]": ("queueing_delay_mean",),
-    "GPU utilisation": ("gpu_utilisation",),
-    "preemptions": ("preemptions",),
-    "CPU and network utilisation": ("cpu_utilisation", "network_utilisation"),
-    "jobs in groups, and groups": ("jobs_running_mean", "groups_mean"),
-    "moves": ("moves",),
+# The Custom Scalars page: category -> chart -> regular expressions of tags; a chart draws its tags for every run. Every
+# run has all of it: of a category that the first run by name lacks, TensorBoard 2.21 keeps only the charts of the first
+# run that has it. Charts that few environments fill stand in categories that are closed at first.
+CHARTS: Mapping[str, str] = {
+    "mean JCT [s]": "jct_mean",
+    "99th percentile of JCT [s]": "jct_p99",
+    "makespan [s]": "makespan",
+    "mean queueing delay [s]": "queueing_delay_mean",
+    "GPU utilisation": "gpu_utilisation",
+    "preemptions": "preemptions",
+}
+OF_GROUPS: Mapping[str, str] = {
+    "CPU and network utilisation": "(cpu|network)_utilisation",
+    "jobs in groups, and groups": "(jobs_running|groups)_mean",
+    "moves": "moves",
 }
 LEARNING: Mapping[str, str] = {
     "return of training episodes": "rollout/ep_rew_mean",
@@ -105,12 +108,11 @@ LEARNING: Mapping[str, str] = {
     "entropy loss": "train/entropy_loss",
 }
 CRITICS: Mapping[str, str] = {"explained variance": "train/explained_variance", "value loss": "train/value_loss"}
-COMPARED = "Agents and heuristics"  # the category of `CHARTS`
 # The metrics that are logged for every scenario of a training, and the columns of the HParams page.
 HEADLINES = ("jct_mean", "jct_p99", "makespan", "queueing_delay_mean", "gpu_utilisation")
 FINAL = "outcome/"
 VALIDATION = "validation workloads"
-AGAINST = r"against_(.+)/mean"  # ratios of mean JCT to a reference's, the mean over the scenarios of a training
+AGAINST = "against_.+/mean"  # ratios of mean JCT to a reference's, the mean over the scenarios of a training
 NOWHERE: Mapping[str, str] = {}  # nobody says what was played on
 TEST, BY_SEED = "test/", "by_seed/jct/mean_s"
 # A heuristic does not learn: its scalar is a level line, from the start to where agents' curves usually end.
@@ -157,9 +159,7 @@ class AgentLog:
         self._left_out = () if critic else tuple(CRITICS.values())
         self._shown = {name for name in TAGS if tag(name) in self._file.tags}
         if self._file.last_step < 0:
-            learning = {**LEARNING, **(CRITICS if critic else {})}
-            charts = {title: (name,) for title, name in learning.items()}
-            self._file.write(0, summary=_layout({COMPARED: _charts(HEADLINES), "Learning": charts}))
+            self._file.write(0, summary=_layout())
 
     def scalars(self, step: int, values: Mapping[str, float]) -> None:
         """Write {tag: value} at a training step; nan values are left out."""
@@ -235,9 +235,7 @@ def write_heuristics(
     for policy, row in estimates.items():
         levels = {tag(name): value.mean for name, value in row.items() if name in shown}
         levels |= (more or {}).get(policy, {})
-        about = _about(policy, _kind_of(policy), VALIDATION, places)
-        with _level_lines(logdir / names[policy], about) as file:
-            file.write(0, summary=_layout({COMPARED: {**_ratios(levels), **_charts(shown)}}))
+        with _level_lines(logdir / names[policy], _about(policy, _kind_of(policy), VALIDATION, places)) as file:
             for step in (0, max(last_step, 1)):
                 file.write(step, summary=_scalars(levels))
 
@@ -256,10 +254,8 @@ def write_evaluation(runs: Sequence[Run], logdir: Path, places: Mapping[str, str
         levels = {TEST + tag(name): value.mean for name, value in row.items() if name in shown}
         mine = sorted(of_policy[policy], key=lambda run: run.seed)
         played_on = f"seeds {ranges([run.seed for run in mine])}"
-        charts = {"mean JCT of each seed [s]": (BY_SEED,), **_charts(shown, TEST)}
         about = _about(policy, _kind_of(policy), played_on, places)
         with _level_lines(logdir / names[policy], about, TEST) as file:
-            file.write(0, summary=_layout({"Evaluation": charts}))
             for step in (seeds[0], max(seeds[-1], seeds[0] + 1)):
                 file.write(step, summary=_scalars(levels))
             for run in mine:
@@ -299,6 +295,7 @@ def _level_lines(folder: Path, config: Mapping[str, bool | float | str], prefix:
     if prefix:  # in a training the agent's row says what the columns are
         file.write(0, summary=_experiment(config, [prefix + tag(name) for name in HEADLINES]))
     file.write(0, summary=_session(config, folder))
+    file.write(0, summary=_layout())
     yield file
     file.close()
 
@@ -345,41 +342,35 @@ def _pictures(runs: Sequence[Run], beside: Sequence[Run]) -> list[tuple[str, byt
     return [(f"pictures/{name.replace('-', '_')}", png) for name, png in of_runs(runs, beside).items()]
 
 
-def _charts(metrics: Collection[str], prefix: str = "") -> dict[str, tuple[str, ...]]:
-    """Chart -> tags, of the charts whose metrics are among these."""
-    return {
-        title: tuple(prefix + tag(name) for name in names)
-        for title, names in CHARTS.items()
-        if set(names) <= set(metrics)
-    }
+def _charts(metrics: Mapping[str, str], prefix: str = "") -> dict[str, str]:
+    """Chart -> tags, of charts of metrics."""
+    return {title: prefix + tag(name) for title, name in metrics.items()}
 
 
-def _ratios(tags: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Chart -> tags, of the mean ratios to a reference."""
-    found = {name: match[1] for name in tags if (match := re.fullmatch(AGAINST, name))}
-    return {f"mean JCT over that of {reference}": (name,) for name, reference in found.items()}
-
-
-def _layout(shown: Mapping[str, Mapping[str, Sequence[str]]]) -> Summary:
-    """The layout of the Custom Scalars page, category -> chart -> tags; TensorBoard merges those of all runs."""
+def _layout() -> Summary:
+    """The layout of the Custom Scalars page, the same for every run; TensorBoard merges those of all runs."""
     from tensorboard.compat.proto.summary_pb2 import Summary
     from tensorboard.compat.proto.tensor_pb2 import TensorProto
     from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
     from tensorboard.compat.proto.types_pb2 import DT_STRING
     from tensorboard.plugins.custom_scalar import layout_pb2, metadata
 
+    shown = {
+        "Agents and heuristics": {"mean JCT over that of the reference": AGAINST, **_charts(CHARTS)},
+        "Learning": {**LEARNING, **CRITICS},
+        "Evaluation": {"mean JCT of each seed [s]": BY_SEED, **_charts(CHARTS, TEST)},
+    }
+    closed = {"Job groups": _charts(OF_GROUPS), "Job groups, evaluation": _charts(OF_GROUPS, TEST)}
     categories = [
         layout_pb2.Category(
             title=title,
             chart=[
-                layout_pb2.Chart(
-                    title=chart,
-                    multiline=layout_pb2.MultilineChartContent(tag=[f"^{re.escape(name)}$" for name in tags]),
-                )
+                layout_pb2.Chart(title=chart, multiline=layout_pb2.MultilineChartContent(tag=[f"^{tags}$"]))
                 for chart, tags in charts.items()
             ],
+            closed=title in closed,
         )
-        for title, charts in shown.items()
+        for title, charts in (shown | closed).items()
     ]
     content = layout_pb2.Layout(category=categories).SerializeToString()
     tensor = TensorProto(dtype=DT_STRING, string_val=[content], tensor_shape=TensorShapeProto())

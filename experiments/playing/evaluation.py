@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ...policies import Handed, Policy, PolicyFailed, handed, make_for, playing, word_of
+from ...simulator.base.arguments import check_range
 from ...simulator.base.errors import InputError
 from ...simulator.configuration.cluster_config import SimulatedCluster
 from ...simulator.engine.simulator import Simulator
@@ -18,7 +19,7 @@ from ...simulator.jobs.estimates import Estimates
 from ...simulator.profiles.skew import jobs_taken_for_skewed
 from ...simulator.rules.rule import SKEW_PLACERS
 from ...simulator.workloads import Workload
-from ..settings.evaluation_setting import Setting, depends_on_seed, workload_of
+from ..settings.evaluation_setting import Setting, may_draw, workload_of
 from .by_group import by_group
 from .copy_rows import CopyRows
 from .executors import Executor, elsewhere
@@ -93,7 +94,9 @@ def play(
     jct_s = simulator.jobs()["jct_s"][counted]
     knows = run_times_known(policy, simulator.estimates)
     moved = () if copies is None else copies.rows()
-    return Run(word_of(player), seed, metrics, int(counted.sum()), jct_s[np.isfinite(jct_s)], rows, seen, knows, moved)
+    drawn = simulator.is_drawn or may_draw(setting, player)
+    about = word_of(player), seed, metrics, int(counted.sum()), jct_s[np.isfinite(jct_s)]
+    return Run(*about, rows, seen, knows, moved, drawn)
 
 
 def _telling(copies: CopyRows, share: Callable[[int], None] | None) -> Callable[[int], None]:
@@ -175,20 +178,20 @@ def evaluate(
     Raises:
         InputError: no policy, two of one name, or what one raised: at once, or with a store after all other runs.
     """
+    _expect_some(policies, seeds)
     players = players_of(policies)
-    wanted = {word: frozenset(_seeds_of(setting, player, seeds)) for word, player in players.items()}
     recorded = frozenset(seeds if record == "all" else seeds[:1] if record == "first" else ())
-    tasks = [(word, seed, seed in recorded) for seed in seeds for word in players if seed in wanted[word]]
-    played = {task[:2]: run for task in tasks if store is not None and (run := store.find(*task)) is not None}
-    missing = [(players[word], seed, kept) for word, seed, kept in tasks if (word, seed) not in played]
-    show = _shifted(progress, len(players) * len(seeds) / len(tasks), len(played))
-    failed: list[PolicyFailed] = []
-    for number, outcome in enumerate(_played(setting, missing, (executor, processes), store, show)):
-        if isinstance(outcome, Run):
-            played[outcome.policy, outcome.seed] = outcome
-        else:
-            failed.append(outcome)
-        show(number + 1)
+    every = [(player, seed, seed in recorded) for seed in seeds for player in players.values()]
+    # Who may draw unseen is played on all seeds at once; of the others the first run tells whether there are others.
+    sure = {word for word, player in players.items() if may_draw(setting, player)}
+    first = [task for task in every if word_of(task[0]) in sure or task[1] == seeds[0]]
+    played, failed = _play_all(setting, first, (executor, processes), store, _shifted(progress, 0))
+    fixed = {run.policy for run in played.values() if not run.is_drawn}
+    others = [task for task in every if task not in first and word_of(task[0]) not in fixed]
+    more, failed_too = _play_all(
+        setting, others, (executor, processes), store, _shifted(progress, len(every) - len(others))
+    )
+    played, failed = played | more, failed + failed_too
     _expect_none(failed, len(played), store)
     runs = [
         played[word, seed] if (word, seed) in played else replace(played[word, seeds[0]], seed=seed)
@@ -202,9 +205,45 @@ def evaluate(
     return runs
 
 
-def _seeds_of(setting: Setting, player: str | Handed, seeds: Sequence[int]) -> Sequence[int]:
-    """The seeds that a policy must be played on: the first stands for all where nothing depends on it."""
-    return seeds if depends_on_seed(setting, make_for(player, setting.environment)) else seeds[:1]
+def _play_all(
+    setting: Setting,
+    tasks: Sequence[Task],
+    asked: tuple[Executor | None, int],
+    store: RunStore | None,
+    show: Callable[[float], None],
+) -> tuple[dict[tuple[str, int], Run], list[PolicyFailed]]:
+    """The runs of `tasks` by policy and seed, those that are stored as they are; and what stopped others.
+
+    `show` is told how many of them are done.
+    """
+    played: dict[tuple[str, int], Run] = {}
+    missing: list[Task] = []
+    for player, seed, kept in tasks:
+        run = None if store is None else store.find(word_of(player), seed, kept)
+        if run is None:
+            missing.append((player, seed, kept))
+        else:
+            played[run.policy, run.seed] = run
+    failed: list[PolicyFailed] = []
+    stored = len(played)
+    show(stored)
+    for number, outcome in enumerate(_played(setting, missing, asked, store, lambda done: show(stored + done))):
+        if isinstance(outcome, Run):
+            played[outcome.policy, outcome.seed] = outcome
+        else:
+            failed.append(outcome)
+        show(stored + number + 1)
+    return played, failed
+
+
+def _expect_some(policies: Any, seeds: Any) -> None:
+    """InputError for what is no list of policies, or of seeds."""
+    if isinstance(policies, str) or not isinstance(policies, Sequence) or not policies:
+        raise InputError(f"policies = {policies!r:.80}: expected a list of at least one word or object that decides")
+    if isinstance(seeds, str) or not isinstance(seeds, Sequence | np.ndarray) or not len(seeds):
+        raise InputError(f"seeds = {seeds!r:.80}: expected a list of at least one whole number")
+    for seed in seeds:
+        check_range("seed", seed, 0, 2**63 - 1)
 
 
 def _expect_none(failed: Sequence[PolicyFailed], played: int, store: RunStore | None) -> None:
@@ -213,12 +252,9 @@ def _expect_none(failed: Sequence[PolicyFailed], played: int, store: RunStore | 
         raise PolicyFailed(f"{failed[0]}; {others}the runs that ended, {played}, are in {store.folder}") from failed[0]
 
 
-def _shifted(progress: Callable[[float], None] | None, weight: float, stored: int) -> Callable[[float], None]:
-    """Progress in the runs that are played, told as progress in all that were asked for."""
-    if progress is None:
-        return lambda done: None
-    progress(weight * stored)
-    return lambda done: progress(weight * (stored + done))
+def _shifted(progress: Callable[[float], None] | None, before: int) -> Callable[[float], None]:
+    """Progress in some runs, told as progress in all that were asked for, of which so many are done."""
+    return lambda done: None if progress is None else progress(before + done)
 
 
 def _played(

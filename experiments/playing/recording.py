@@ -33,7 +33,7 @@ from ...simulator.base.decisions import Decision
 from ...simulator.base.errors import InputError
 from ...simulator.cluster.topology import Topology
 from ...simulator.engine.simulator import Decider, Simulator
-from ...simulator.events.journal import logged
+from ...simulator.events.journal import expect_logged, logged
 
 WORDS = {
     START: "start",
@@ -107,7 +107,7 @@ def decisions(
 def _logged(simulator: Simulator, why: Mapping[int, str] = MappingProxyType({})) -> list[Recorded]:
     """What has happened since the last decision point, this one included; `why`: by entry of the log."""
     s = simulator.state
-    assert not s.log_overflow, "more decisions at one instant than the log holds"
+    expect_logged(s)
     count = int(s.log_count)
     rows = zip(
         s.log_time_s[:count].tolist(),

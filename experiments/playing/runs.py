@@ -34,6 +34,7 @@ class Run:
         timeline: who held what when, if it was recorded.
         knows_run_times: whether the policy knew how long jobs run: `yes`, `no` or `estimates`; empty: nobody has said.
         copies: rows of `COPY_COLUMNS` (copy_rows.py), if they were recorded over regions.
+        is_drawn: whether it depends on its seed: a number was drawn, or may have been where nobody can tell.
     """
 
     policy: str
@@ -45,6 +46,7 @@ class Run:
     timeline: Timeline | None = None
     knows_run_times: str = ""
     copies: tuple[tuple[str, ...], ...] = ()
+    is_drawn: bool = True
 
 
 class RunStore(Protocol):
@@ -90,7 +92,7 @@ def is_same(one: Run, other: Run) -> bool:
 
 
 def is_one(runs: Sequence[Run]) -> bool:
-    """Whether the runs of a policy on several seeds are one: nothing in them depends on the seed."""
+    """Whether the runs of a policy on several seeds are one, as where nothing in them depends on the seed."""
     return all(is_same(runs[0], run) for run in runs[1:])
 
 

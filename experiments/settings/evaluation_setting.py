@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -10,13 +11,14 @@ from typing import Any, Literal
 
 from ...envs.configured import config_class, config_of, gang_room
 from ...envs.registration import ENVIRONMENTS, resolve
-from ...policies import Policy
+from ...policies.own import installed
+from ...policies.registry import OURS
 from ...simulator.base.names import choose, parse_name
 from ...simulator.configuration.cluster_config import SimulatedCluster
 from ...simulator.configuration.network_choice import Network, load_network
 from ...simulator.engine.time_window import Window
 from ...simulator.files.file_marks import MARK, MayBeFile, marked, read_by, without_files
-from ...simulator.files.own_code import is_own, shown_word
+from ...simulator.files.own_code import PREFIX, is_own, shown_word
 from ...simulator.files.own_code_files import files_of
 from ...simulator.files.regular_files import stamp_of
 from ...simulator.rules.semantics import Semantics
@@ -185,9 +187,23 @@ def _workload(
     return workload
 
 
-def depends_on_seed(setting: Setting, policy: Policy) -> bool:
-    """Whether two seeds can differ: a drawn workload, machines that fail, estimates, or a policy that draws."""
-    rule, config = policy.rule, setting.config
-    draws = rule is None or rule.order == "random" or rule.placer in ("random", "affinity")
-    guesses = policy.knows_run_times and config.estimates.kind == "lognormal"
-    return draws or guesses or setting.is_drawn or config.failures is not None
+def may_draw(setting: Setting, player: Any) -> bool:
+    """Whether seeds can differ that no record of a run tells apart: a drawn workload, or parts of a user's own.
+
+    Args:
+        player: a policy's word, or an object that decides, which may be anybody's.
+    """
+    if setting.is_drawn or not isinstance(player, str):
+        return True
+    theirs = {PREFIX.removesuffix(":"), *installed(OURS)}
+    if not theirs.isdisjoint(re.split("[:,=+]", player)):
+        return True
+    return any(is_own(value) or _is_foreign(value) for _, _, value in named(setting))
+
+
+def _is_foreign(value: Any) -> bool:
+    """Whether a value is a function, or of a class, that is not of this package."""
+    if isinstance(value, str | Path | Mapping):
+        return False
+    place = value if hasattr(value, "__qualname__") else type(value)
+    return place.__module__.partition(".")[0] != __name__.partition(".")[0]

@@ -9,10 +9,10 @@ A folder holds the runs of one setting, from any number of commands: policies an
 
 Columns of a run: `identity` (hash of all that its numbers depend on), `policy`, `seed`, `jobs` (how many there were),
 `metrics` (map of name, as in `simulator/engine/metrics.py`, to float64), `jct_s` (list of float64, of the finished
-jobs, in order of arrival), `knows_run_times` (`yes`, `no`, `estimates`). Of recorded runs also `timeline_*`, the fields
-of `recording.Timeline` (`timeline_gpus` lists the GPUs of all stretches on end, `timeline_gpu_count` says how many each
-has), and `decision_*`, lists of words, the last ones of `runs.DECISION_COLUMNS`. Recorded are, by default, the runs
-of the first seed of a command.
+jobs, in order of arrival), `knows_run_times` (`yes`, `no`, `estimates`), `is_drawn` (whether it depends on its seed).
+Of recorded runs also `timeline_*`, the fields of `recording.Timeline` (`timeline_gpus` lists the GPUs of all stretches
+on end, `timeline_gpu_count` says how many each has), and `decision_*`, lists of words, the last ones of
+`runs.DECISION_COLUMNS`. Recorded are, by default, the runs of the first seed of a command.
 
 What is never mixed: a setting of other words is refused. A file that the setting names (simulator/files/file_marks.py)
 with another content, other sources or versions, an agent or a user's policy whose files have changed: the run is
@@ -342,6 +342,7 @@ def _row_of(run: Run) -> dict[str, Any]:
         "metrics": run.metrics,
         "jct_s": run.jct_s,
         "knows_run_times": run.knows_run_times,
+        "is_drawn": run.is_drawn,
     }
     if run.timeline is not None:
         line = run.timeline
@@ -369,4 +370,5 @@ def _run_of(row: Mapping[str, Any]) -> Run:
         decisions = tuple(zip(*(row[f"decision_{name}"] for name in DECISION), strict=True))
         copies = tuple(zip(*(row.get(f"copy_{name}", ()) for name in COPY_COLUMNS), strict=True))  # nor these
     knows = row.get("knows_run_times", "")  # older runs do not say
-    return Run(row["policy"], row["seed"], row["metrics"], row["jobs"], row["jct_s"], decisions, line, knows, copies)
+    about = row["policy"], row["seed"], row["metrics"], row["jobs"], row["jct_s"]
+    return Run(*about, decisions, line, knows, copies, row.get("is_drawn", True))  # nor that

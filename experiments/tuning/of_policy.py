@@ -20,7 +20,7 @@ from ..comparing.intervals import FEWEST_TO_TELL, paired_ratio
 from ..playing.evaluation import evaluate
 from ..playing.executors import Executor
 from ..playing.runs import Run
-from ..settings.evaluation_setting import Setting, depends_on_seed
+from ..settings.evaluation_setting import Setting
 from ..storing import identity
 from .space import Kind
 from .trial_search import Direction, Going, Outcome, Refused
@@ -108,11 +108,13 @@ class PolicyParameters:
             if trial.outcome.word == word and not trial.refused:
                 going.report(len(trial.outcome.per_seed), trial.outcome.value)
                 return trial.outcome
-        seeds = self.seeds if depends_on_seed(self.setting, self._made(word)) else self.seeds[:1]
+        seeds = self.seeds
         defaults = None if going.values is None else going.finished[0].outcome
         runs: list[Run] = []
         while len(runs) < len(seeds):
             runs += self._runs(word, seeds, len(runs), going)
+            if not runs[0].is_drawn:
+                runs, seeds = runs[:1], seeds[:1]
             outcome = self._outcome(word, runs, defaults)
             going.report(len(runs), outcome.value)
             if self.prunes and len(runs) < len(seeds) and self._is_worse(outcome, going):

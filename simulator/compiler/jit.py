@@ -36,6 +36,7 @@ UNMARKED = ("codes.py", "group_codes.py", "ordering.py", "outcome.py", "tiers.py
 FITS = (0, 62), (0, 68)  # first and last version of numba that our way of compiling has been tried with
 KEPT_FOLDERS = 20  # those used last, whatever their age
 KEPT_S = 86_400.0  # and those used within a day
+NOWHERE = Path(os.devnull) / "clustergym-kernels"  # where nobody can make a folder: nothing is kept, and nothing found
 
 
 @cache
@@ -76,11 +77,11 @@ def cache_folder() -> Path:
 
 
 def _folder_of_this_process() -> Path:
-    """A folder that goes with the process; where there is no room even for that, one that is not there."""
+    """A folder that goes with the process; where there is no room even for that, NOWHERE."""
     try:
         folder = Path(tempfile.mkdtemp(prefix="clustergym-kernels-"))
     except OSError:
-        return Path(tempfile.gettempdir()) / f"clustergym-kernels-{os.getpid()}"
+        return NOWHERE
     atexit.register(_leave, folder, os.getpid())
     return folder
 
@@ -188,7 +189,7 @@ def _plain(function: F) -> F:
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(cache_folder())
     try:
-        compiled = numba.njit(nogil=True, error_model="numpy", cache=True)(function)
+        compiled = numba.njit(nogil=True, error_model="numpy", cache=cache_folder() != NOWHERE)(function)
         from .plain_cache import seal
 
         seal(compiled, _store())

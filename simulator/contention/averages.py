@@ -18,7 +18,7 @@ import numpy as np
 
 from ..cluster.routes import LinkUse
 from ..network.simulated import Simulated
-from ..numerics.random import uniform
+from ..numerics.random import draw_seed, uniform
 from ..profiles.phases import Phases
 from .crux import priorities
 from .link_network import Joined, LinkNetwork
@@ -76,7 +76,7 @@ class Averages:
             tuple(sorted(_crossings(simulator, joined, ordered))),
         )
         draws = self.network.offsets == "random" or self.network.jitter > 0.0
-        key = signature, int(simulator.state.net_seed) if draws else 0
+        key = signature, draw_seed(simulator.state) if draws else 0
         if key in self._known:
             self._known.move_to_end(key)
         else:

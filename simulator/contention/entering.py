@@ -12,7 +12,7 @@ from ..base.errors import InputError
 from ..cluster.routes import NO_LINKS, LinkUse
 from ..jobs.workload import name_of_job
 from ..network.simulated import Simulated
-from ..numerics.random import uniform
+from ..numerics.random import draw_seed, uniform
 from ..profiles.phases import Phases
 from . import network_calls
 from .averages import Averages
@@ -24,12 +24,8 @@ from .phase_run import lay_phases
 OFFSETS = 1 << 25  # stream of random numbers; flows/iterations.py has the one below
 
 
-def lay_network(simulator: Simulated, seed: int) -> None:
-    """Write the links and options of network contention into the record of a simulator whose jobs are laid.
-
-    Args:
-        seed: of jitter and start offsets.
-    """
+def lay_network(simulator: Simulated) -> None:
+    """Write the links and options of network contention into the record of a simulator whose jobs are laid."""
     network, s, links = simulator.network, simulator.plain.record, simulator.topology.links
     assert isinstance(network, LinkNetwork)
     assert links is not None
@@ -38,7 +34,7 @@ def lay_network(simulator: Simulated, seed: int) -> None:
     s["link_carried"][: links.num_links] = whole_capacity(whole_capacity(links.capacity) * network.carried)
     s["asked_shift_s"][: int(s["n_jobs"])] = -1.0
     s["phase_now_s"] = s["now_s"]
-    s["net_seed"], s["jitter"], s["pacing"] = seed, network.jitter, network.pacing
+    s["jitter"], s["pacing"] = network.jitter, network.pacing
     s["averages"] = network.mode == "averaged"
     is_anew = network.rates == "crux" or network.routes == "least"  # with everyone who comes or goes
     s["asks_changes"] = s["averages"] or (is_anew and network.mode == "exact")
@@ -158,7 +154,7 @@ class EnteringPace:
         if self.network.offsets == "none":
             return 0.0
         s = simulator.state
-        return float(uniform(int(s.net_seed), OFFSETS + job, int(s.starts[job]))) * iteration_s
+        return float(uniform(draw_seed(s), OFFSETS + job, int(s.starts[job]))) * iteration_s
 
 
 def _size_ratio(s: Any, job: int) -> float:

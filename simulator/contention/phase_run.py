@@ -18,7 +18,7 @@ from ..cluster.routes import LinkUse
 from ..numerics.rounding import GRAIN
 from ..profiles.phases import Phases
 from ..record.contention_fields import MOST_PHASES, contention_fields
-from ..record.field_axes import dtype_of
+from ..record.field_axes import CHANCE, dtype_of
 from . import network_calls as rows
 
 # (jobs, links, uses): every shape compiles once.
@@ -129,7 +129,7 @@ class PhaseRun:
             "pacing": pacing,
             "adjust": adjust,
             "jitter": jitter,
-            "net_seed": seed,
+            "seed": seed,
             "tracing": log,
         }.items():
             state[name] = value
@@ -307,7 +307,7 @@ def lay_phases(records: np.ndarray, row: int, job: int, phases: Phases) -> None:
 
 @cache
 def _dtype(size: tuple[int, int, int]) -> np.dtype:
-    return dtype_of(contention_fields(*size, trace=max(TRACE, 2 * size[0])))
+    return dtype_of([*CHANCE, *contention_fields(*size, trace=max(TRACE, 2 * size[0]))])
 
 
 def _fitting(jobs: int, links: int, uses: int) -> np.dtype:

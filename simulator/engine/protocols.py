@@ -84,12 +84,17 @@ _maker: list[str] = []
 
 
 def install_policies(place: str) -> None:
-    """From now on what lies at `place`, `module:name`, turns a policy's name into the policy."""
+    """From now on what lies at `place`, `module:name`, turns a policy's name, and where it plays, into the policy."""
     _maker[:] = [place]
 
 
-def policy_of(word: str) -> Any:
-    """The policy of a name (`sjf`, `dally:history=24`); InputError if there is none."""
+def policy_of(word: str, env_id: str | None = None) -> Any:
+    """The policy of a name (`sjf`, `dally:history=24`) in an environment; InputError if there is none.
+
+    Args:
+        word: the name, with its parameters.
+        env_id: id of the environment; None: whichever, so that parameters of any are taken.
+    """
     if not _maker:
         raise InputError(f"policy {word!r}: nothing that knows policies by name is installed; import clustergym")
-    return loaded(_maker[0])(word)
+    return loaded(_maker[0])(word, env_id)

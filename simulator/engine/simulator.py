@@ -160,6 +160,7 @@ class Simulator(Stops):
             seed: draws failures, random orders and estimates of run times.
             begin: False leaves the clock before the first arrival, for kernels that find the first decision themselves.
         """
+        self._expect_both(workload, seed)
         self._take(workload)
         if not begin:
             expect_no_spans(self)
@@ -179,13 +180,13 @@ class Simulator(Stops):
         s["seed"] = seed
         if self._speeds is not None and workload.geo is not None:
             lay_speeds(s, workload.geo, *self._speeds.rows(workload))
-        self.estimates.lay(s, workload, seed)
+        self.estimates.lay(s, workload)
         s["horizon_s"] = s["start_s"] + self.config.horizon_s
         if capacity.berths > 1:
             with about(f"the simulator for up to {capacity.words}"):
                 self._lay_sharing(s)
                 if capacity.links:
-                    lay_network(self, seed)
+                    lay_network(self)
         if capacity.regions > 0:
             lay_regions(s, self.topology, workload, *self.config.of_tables, self.config.tariff)
         lay_classes(s, self.rule, self._skewed())
@@ -285,6 +286,8 @@ class Simulator(Stops):
         """Hand the cluster over to another rule, now and for the resets to come; nothing happens if it has it."""
         if rule is self.rule or rule == self.rule:
             return
+        if not isinstance(rule, Rule):
+            raise InputError(f"{rule!r:.80} cannot play jobs on GPUs; expected a Rule, or a policy that says its own")
         expect_rule(self, rule)
         self.rule = rule
         self._asked = NEVER
@@ -415,13 +418,15 @@ class Simulator(Stops):
 
     def rehearse(self, kernel: Callable[..., Any], *arguments: int) -> list[Decision]:
         """The decisions that `kernel(records, row, *arguments)` would carry out now; nothing is carried out."""
+        present = self.plain
         if self._copy is None:
             self._copy = Plain(self.capacity.empty(), self.capacity)
-        self._copy.become(self.plain)
+        self._copy.become(present)
         records = self._copy.records
         s = records[0]
         s.log_on, s.log_count, s.log_gpus = 1, 0, 0
         kernel(records, 0, *arguments)
+        present.record["is_drawn"] |= s.is_drawn  # who carries out what was drawn there has drawn
         return [decision for _, decision in logged(s)]
 
     def schedule(self) -> int:
@@ -545,12 +550,14 @@ class Simulator(Stops):
 
     def snapshot(self) -> np.recarray:
         """A copy of the state record, for `restore`."""
+        present = self.plain
         copy = Plain(self.capacity.empty(), self.capacity)
-        copy.become(self.plain)
+        copy.become(present)
         return copy.records
 
     def restore(self, snapshot: np.recarray) -> None:
         """Go back to a snapshot of this run."""
+        self._expect_snapshot(snapshot)
         self.plain.become(Plain(snapshot, self.capacity))
         self.runs += 1
         self._asked = NEVER

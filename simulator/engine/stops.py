@@ -7,21 +7,58 @@ groups their terms. Nobody changes it while he decides.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ..base import codes
 from ..base.decisions import Advance, Decision
-from ..base.errors import Endless
+from ..base.errors import Endless, InputError, InvalidDecision
+from ..jobs.workload import Workload
 from ..running.patience import A_JOB, PATIENCE
 
 MOST_AT_ONCE, AND_A_JOB = 100_000, 20  # decisions at one instant, and so many more for every job of the workload
+OF_A_RUN = frozenset(("workload", "records", "state", "plain"))  # attributes of a simulator since its first `reset`
 
 
 class Stops:
     """Knows the code for which the clock stopped last (`base/codes.py`)."""
 
     _code = codes.FINISHED
+
+    if not TYPE_CHECKING:  # who reads types knows which attributes there are
+
+        def __getattr__(self, name: str) -> Any:
+            """InputError for what only a run has, where there has been none; else as usual."""
+            if name in OF_A_RUN:
+                raise InputError("the simulator has no run yet; call reset(workload) first")
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    @property
+    def has_run(self) -> bool:
+        """Whether there is a run: a workload has been laid, or a run's record taken over."""
+        return "plain" in vars(self) and bool(self.plain.record["n_jobs"] > 0)  # type: ignore[attr-defined]
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether the run so far depends on its seed: a number was drawn from it."""
+        return bool(self.plain.record["is_drawn"])  # type: ignore[attr-defined]
+
+    def _expect_both(self, workload: Any, seed: Any) -> None:
+        """InputError for what is no workload and no seed; for `reset`."""
+        if not isinstance(workload, Workload):
+            raise InputError(f"reset: workload {workload!r:.80}: expected a Workload, as open_workload(word) gives")
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not -(1 << 63) <= seed < 1 << 63:
+            raise InputError(f"reset: seed = {seed!r:.80}: expected a whole number of 64 bits")
+
+    def _expect_snapshot(self, snapshot: Any) -> None:
+        """InputError for what no `snapshot` of such a run gave; for `restore`."""
+        like = self.records  # type: ignore[attr-defined]
+        if not isinstance(snapshot, np.ndarray) or snapshot.shape != like.shape or snapshot.dtype != like.dtype:
+            kind = type(snapshot).__name__
+            raise InputError(f"restore: a {kind} given; expected what snapshot() of a run of this size gave")
 
     def twin(self, rule: Any = None, **instead: Any) -> Any:
         """A simulator of the same kind, on the same terms, that has not run yet.
@@ -58,8 +95,21 @@ class Stops:
             f"{2 * (PATIENCE + A_JOB * jobs):,} events none has finished and next to no work got done{why}"
         )
 
+    @staticmethod
+    def expect_decider(decider: Any) -> None:
+        """InputError for what decides nothing: it has no `decide`, or is a class."""
+        if inspect.isclass(decider) or not callable(getattr(decider, "decide", None)):
+            raise InputError(
+                f"{decider!r:.80} has no decide(view); expected an object that decides, as policies.make gives"
+            )
+
     def install(self, decider: Any) -> None:
-        """From now on what `decider` declares holds, his compiled rule or his clock; if none, what did before."""
+        """From now on what `decider` declares holds, his compiled rule or his clock; if none, what did before.
+
+        Raises:
+            InputError: it decides nothing.
+        """
+        self.expect_decider(decider)
         says = getattr(decider, "clock_for", None)
         clock = getattr(decider, "clock", None) if says is None else says(self.view)  # type: ignore[attr-defined]
         if clock is not None:
@@ -69,6 +119,8 @@ class Stops:
         """What `decider` decides next at this instant, under what he declares."""
         self.install(decider)
         found: Decision = decider.decide(self.view)  # type: ignore[attr-defined]
+        if not isinstance(found, Decision):
+            raise InvalidDecision(f"{found!r:.80}: expected a decision, as Start or Advance")
         return found
 
     def asked(self, decider: Any) -> Iterator[Decision]:

@@ -52,7 +52,7 @@ class Window:
         """
         try:
             begin_s, end_s = map(float, text.split("/"))
-        except ValueError:
+        except (AttributeError, ValueError):
             raise InputError(f"window {text!r}: {EXPECTED}, e.g. 3600/86400") from None
         return cls(begin_s, end_s)
 

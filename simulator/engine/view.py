@@ -19,6 +19,7 @@ from ..flows.sessions import NEVER_S
 from ..jobs.estimates import is_outlived, known_left
 from ..network.simulated import may_resize
 from ..numerics.bitset import members
+from ..numerics.random import draw_seed
 from ..record.record_view import sealed
 from ..regions.region_view import RegionView
 from ..rules.rule import PLACERS
@@ -114,11 +115,14 @@ class ClusterView(RegionView):
     def copied(self, into: Any = None) -> Any:
         """A simulator that has taken over the present, to try there what comes of decisions; this run stays as it is.
 
+        Numbers are drawn there as here, so from now on this run is one that depends on the seed.
+
         Args:
             into: what this gave before, of the same cluster, to be written over; None: a new one.
         """
         copy = self._simulator.twin() if into is None else into
         copy.mirror(self._simulator)
+        draw_seed(self._simulator.plain.record)
         return copy
 
     def pass_ahead(self) -> list[Decision]:

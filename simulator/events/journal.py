@@ -8,8 +8,18 @@ import numpy as np
 
 from ..base.codes import DROP, HOLD, MIGRATE, MOVE, PREEMPT, REPLICATE, RESIZE, SHIFT, START
 from ..base.decisions import Decision, Drop, Hold, Migrate, Move, Preempt, Replicate, Resize, Shift, Start
+from ..base.errors import InputError
 
 ABOUT_TABLES: dict[int, type[Move | Drop]] = {MOVE: Move, DROP: Drop}
+
+
+def expect_logged(s: np.record) -> None:
+    """InputError where there were more decisions at one instant than the log has room for."""
+    if s.log_overflow:
+        raise InputError(
+            f"more decisions at {s.now_s:g} s than are recorded, {len(s.log_job):,} of one instant (or GPUs of them); "
+            "play it without recording decisions"
+        )
 
 
 def logged(s: np.record) -> Iterator[tuple[tuple[int, ...], Decision]]:
@@ -19,7 +29,7 @@ def logged(s: np.record) -> Iterator[tuple[tuple[int, ...], Decision]]:
 
     Empty unless `s.log_on` was set when they were made.
     """
-    assert not s.log_overflow, "more decisions at one instant than the log holds"
+    expect_logged(s)
     for i in range(s.log_count):
         job, first = int(s.log_job[i]), int(s.log_first[i])
         gpus = tuple(s.log_gpu[first : first + s.log_size[i]].tolist())

@@ -8,7 +8,7 @@ import math
 
 from ..compiler.jit import kernel
 from ..numerics.heap import schedule_event
-from ..numerics.random import exponential
+from ..numerics.random import exponential, seed_of
 
 CABLES = -(1 << 25)  # random numbers: streams from here on down; those of regions lie above
 
@@ -21,18 +21,20 @@ def cable_event(s, link):
         schedule_event(s, item, math.inf)
     elif s.cable_down[link]:
         s.cable_down[link] = 0
-        schedule_event(s, item, s.now_s + exponential(s.seed, CABLES - link, 2 * s.cable_failures[link], s.link_mtbf_s))
+        schedule_event(
+            s, item, s.now_s + exponential(seed_of(s), CABLES - link, 2 * s.cable_failures[link], s.link_mtbf_s)
+        )
     else:
         count = s.cable_failures[link]
         s.cable_down[link] = 1
         s.cable_failures[link] = count + 1
         s.link_failures += 1
-        schedule_event(s, item, s.now_s + exponential(s.seed, CABLES - link, 2 * count + 1, s.link_mttr_s))
+        schedule_event(s, item, s.now_s + exponential(seed_of(s), CABLES - link, 2 * count + 1, s.link_mttr_s))
     s.links_changed = s.net_changed = 1
 
 
 @kernel
 def lay_cable(s, link):
     """Modify `s`: draw the first failure of the cable whose first link this is."""
-    first_s = s.start_s + exponential(s.seed, CABLES - link, 0, s.link_mtbf_s)
+    first_s = s.start_s + exponential(seed_of(s), CABLES - link, 0, s.link_mtbf_s)
     schedule_event(s, s.first_cable_event + link, first_s)

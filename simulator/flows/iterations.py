@@ -13,7 +13,7 @@ import math
 
 from ..compiler.jit import kernel
 from ..numerics.instructions import ceil, floor
-from ..numerics.random import uniform
+from ..numerics.random import seed_of, uniform
 from .max_min import trace
 
 SLACK = 1e-9  # of a period: so much after a slot is on time
@@ -52,8 +52,8 @@ def draw_factor(s, job):
     factor = s.stretch[job]
     if s.jitter > 0.0:
         variance = math.log(1.0 + s.jitter * s.jitter)
-        radius = math.sqrt(-2.0 * math.log(uniform(s.net_seed, STREAM + job, 2 * s.draws[job])))
-        normal = radius * math.cos(2.0 * math.pi * uniform(s.net_seed, STREAM + job, 2 * s.draws[job] + 1))
+        radius = math.sqrt(-2.0 * math.log(uniform(seed_of(s), STREAM + job, 2 * s.draws[job])))
+        normal = radius * math.cos(2.0 * math.pi * uniform(seed_of(s), STREAM + job, 2 * s.draws[job] + 1))
         factor *= math.exp(math.sqrt(variance) * normal - 0.5 * variance)
     s.draws[job] += 1
     s.down_factor[job] = factor

@@ -89,6 +89,7 @@ class GroupSimulator(Stops):
             seed: draws failures, the durations of subtasks, and errors of estimates and of metrics.
             begin: False leaves the clock before the first arrival, for kernels that find the first decision themselves.
         """
+        self._expect_both(workload, seed)
         if workload.ps is None:
             raise InputError(
                 f"workload {workload.name!r}: its jobs are no parameter-server jobs; expected harmony-like, or a file "
@@ -109,7 +110,7 @@ class GroupSimulator(Stops):
         self.config.groups.lay(s)
         self.rule.lay(s)
         lay_group_jobs(s, self.workload, self.config.groups, seed)
-        self.estimates.lay(s, self.workload, seed)
+        self.estimates.lay(s, self.workload)
         s["horizon_s"] = s["start_s"] + self.config.horizon_s
         self._code = codes.DECIDE
         if self.config.failures is not None:
@@ -318,6 +319,7 @@ class GroupSimulator(Stops):
 
     def restore(self, snapshot: np.recarray) -> None:
         """Go back to a snapshot of this run."""
+        self._expect_snapshot(snapshot)
         self.records[0] = snapshot[0]
         self.runs += 1
         self._code = codes.FINISHED if self.state.done == self.state.n_jobs else codes.DECIDE

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..events.initialise import lay_due, lay_window_order
 from ..jobs.workload import Workload
-from ..numerics.random import uniform
+from ..numerics.random import draw_seed, uniform
 from .group_codes import CLIMBS, NONE
 from .group_config import GroupConfig
 
@@ -45,7 +45,9 @@ def lay_group_jobs(s: np.void, workload: Workload, config: GroupConfig, seed: in
     for name in NOWHERE:
         s[name][:n] = NONE
     for name, draw in (("comp_error", COMP_DRAW), ("comm_error", COMM_DRAW)):
-        signs = [uniform(seed, ERRORS + job, draw) < 0.5 for job in range(n)] if config.model_error else [False] * n
+        signs = [False] * n
+        if config.model_error:
+            signs = [uniform(draw_seed(s), ERRORS + job, draw) < 0.5 for job in range(n)]
         s[name][:n] = np.where(signs, 1.0 - config.model_error, 1.0 + config.model_error)
     s["seen_comp"][:n] = ps.comp_machine_s * s["comp_error"][:n]
     s["seen_comm"][:n] = ps.comm_s * s["comm_error"][:n]

@@ -24,7 +24,7 @@ import numpy as np
 from ..base.codes import TIMES_EXACT, TIMES_GUESSED, TIMES_HIDDEN
 from ..base.errors import InputError
 from ..base.names import bind, choose, parse_name
-from ..numerics.random import lay_uniform
+from ..numerics.random import draw_seed, lay_uniform
 from ..numerics.rounding import NEAR
 from .workload import AGREEMENT, Workload
 
@@ -97,7 +97,7 @@ class Estimates:
                 "seconds > 0 in the column estimate_s of every job"
             )
 
-    def lay(self, s: np.void, workload: Workload, seed: int) -> None:
+    def lay(self, s: np.void, workload: Workload) -> None:
         """Write them into a record whose jobs are laid.
 
         Raises:
@@ -113,7 +113,7 @@ class Estimates:
             scale = isolated_s / workload.duration_s
             estimate_s = workload.estimate_s * np.where(_is_one(scale), 1.0, scale)
         else:
-            estimate_s = isolated_s * np.exp(self.sigma * standard_normal(seed, n))
+            estimate_s = isolated_s * np.exp(self.sigma * standard_normal(draw_seed(s), n))
         s["estimate_s"][:n] = estimate_s
         if _is_one(estimate_s / isolated_s).all():
             s["known_times"] = TIMES_EXACT

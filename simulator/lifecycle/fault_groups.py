@@ -12,7 +12,7 @@ import math
 from ..base.codes import BROKEN, MAINTAINED, NOTICE, NOTICED, OUTAGE, OVER_NOTICED
 from ..compiler.jit import kernel
 from ..numerics.heap import schedule_event
-from ..numerics.random import exponential
+from ..numerics.random import exponential, seed_of
 from ..record.feature_groups import has_regions
 from .outages import give_notice, mend, mend_region, take_down, take_down_region
 
@@ -34,11 +34,11 @@ def _group_event(s, group):
     item = s.first_group_event + group
     if s.group_down[group]:
         s.group_down[group] = 0
-        schedule_event(s, item, s.now_s + exponential(s.seed, GROUPS - group, 2 * count, s.group_mtbf_s))
+        schedule_event(s, item, s.now_s + exponential(seed_of(s), GROUPS - group, 2 * count, s.group_mtbf_s))
         return _end(s, group)
     s.group_down[group] = 1
     s.group_failures[group] = count + 1
-    schedule_event(s, item, s.now_s + exponential(s.seed, GROUPS - group, 2 * count + 1, s.group_mttr_s))
+    schedule_event(s, item, s.now_s + exponential(seed_of(s), GROUPS - group, 2 * count + 1, s.group_mttr_s))
     return _begin(s, group, False)
 
 
@@ -115,7 +115,7 @@ def _change_notice(s, machine, is_given):
 def lay_outages(s):
     """Modify `s`: draw the first failure of every group that fails at random; the first row of the list is to come."""
     for group in range(s.failing_groups):
-        first_s = s.start_s + exponential(s.seed, GROUPS - group, 0, s.group_mtbf_s)
+        first_s = s.start_s + exponential(seed_of(s), GROUPS - group, 0, s.group_mtbf_s)
         schedule_event(s, s.first_group_event + group, first_s)
     if s.n_outages > 0:
         schedule_event(s, s.outage_event, s.outage_s[0])

@@ -3,7 +3,7 @@
 from ..base.codes import DOWN, FAILED, FREE, NOTICE, REGION_FAILED
 from ..compiler.jit import kernel
 from ..numerics.heap import schedule_event
-from ..numerics.random import exponential
+from ..numerics.random import exponential, seed_of
 from ..record.feature_groups import has_regions
 from ..regions.region_starts import count_closed, note_data
 from ..regions.wan import resume_transfers, stop_transfers
@@ -20,11 +20,11 @@ def machine_event(s, machine):
     count = s.machine_failures[machine]
     item = s.first_machine_event + machine
     if s.machine_down[machine] & FAILED:
-        schedule_event(s, item, s.now_s + exponential(s.seed, -1 - machine, 2 * count, s.mtbf_s))
+        schedule_event(s, item, s.now_s + exponential(seed_of(s), -1 - machine, 2 * count, s.mtbf_s))
         return mend(s, machine, FAILED)
     s.machine_failures[machine] = count + 1
     s.failures += 1
-    schedule_event(s, item, s.now_s + exponential(s.seed, -1 - machine, 2 * count + 1, s.mttr_s))
+    schedule_event(s, item, s.now_s + exponential(seed_of(s), -1 - machine, 2 * count + 1, s.mttr_s))
     return take_down(s, machine, FAILED, False)
 
 
@@ -114,11 +114,11 @@ def region_event(s, region):
     item = s.first_region_event + region
     if s.region_down[region] & FAILED:
         changed = mend_region(s, region, FAILED)
-        schedule_event(s, item, s.now_s + exponential(s.seed, REGIONS - region, 2 * count, s.region_mtbf_s))
+        schedule_event(s, item, s.now_s + exponential(seed_of(s), REGIONS - region, 2 * count, s.region_mtbf_s))
         return changed
     s.region_failures[region] = count + 1
     freed = take_down_region(s, region, FAILED, False)
-    schedule_event(s, item, s.now_s + exponential(s.seed, REGIONS - region, 2 * count + 1, s.region_mttr_s))
+    schedule_event(s, item, s.now_s + exponential(seed_of(s), REGIONS - region, 2 * count + 1, s.region_mttr_s))
     return freed
 
 
@@ -161,9 +161,9 @@ def lay_failures(s):
     """Modify `s`: draw the first failure of every machine and region."""
     if s.mtbf_s > 0.0:
         for machine in range(s.n_machines):
-            first_s = s.start_s + exponential(s.seed, -1 - machine, 0, s.mtbf_s)
+            first_s = s.start_s + exponential(seed_of(s), -1 - machine, 0, s.mtbf_s)
             schedule_event(s, s.first_machine_event + machine, first_s)
     if has_regions(s) and s.region_mtbf_s > 0.0:
         for region in range(s.n_regions):
-            first_s = s.start_s + exponential(s.seed, REGIONS - region, 0, s.region_mtbf_s)
+            first_s = s.start_s + exponential(seed_of(s), REGIONS - region, 0, s.region_mtbf_s)
             schedule_event(s, s.first_region_event + region, first_s)

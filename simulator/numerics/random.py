@@ -1,10 +1,28 @@
-"""Counter-based random numbers: a pure function of (seed, stream, counter), so that order of calls never matters."""
+"""Counter-based random numbers: a pure function of (seed, stream, counter), so that order of calls never matters.
+
+Whoever draws for a run takes the seed from its record by `seed_of`, in Python by `draw_seed`, and nobody reads it
+otherwise. So a record whose `is_drawn` is 0 is that of a run in which nothing depends on the seed.
+"""
 
 import math
+from typing import Any
 
-from ..compiler.jit import entry
+from ..compiler.jit import entry, kernel
 
 MASK32 = 0xFFFFFFFF
+
+
+@kernel
+def seed_of(s):
+    """Modify `s`, the record of a run: a number is drawn for it. Returns its seed."""
+    s.is_drawn = 1
+    return s.seed
+
+
+def draw_seed(s: Any) -> int:
+    """`seed_of` in Python."""
+    s["is_drawn"] = 1
+    return int(s["seed"])
 
 
 @entry

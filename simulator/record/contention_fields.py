@@ -1,8 +1,8 @@
 """Fields of a record where jobs share links: what they use, the part of their iteration that they are in, the rates.
 
 They have their size where the record has links; elsewhere each is one entry that nobody reads. A record may also have
-these fields alone (contention/phase_run.py), so link_use, bottlenecks, max_min, max_min_dense, max_min_sparse,
-iterations and phase_clock of flows/ touch no others.
+these fields and CHANCE alone (contention/phase_run.py), so link_use, bottlenecks, max_min, max_min_dense,
+max_min_sparse, iterations and phase_clock of flows/ touch no others.
 """
 
 from __future__ import annotations
@@ -49,7 +49,6 @@ def _scalars() -> list[Field]:
         ("free_use", "i8"),  # and head of the list of those of them that are free; -1 = none is
         ("phase_now_s", "f8"),  # the clock of the network
         ("jitter", "f8"),  # coefficient of variation of Down times
-        ("net_seed", "i8"),  # of the jitter
         ("pacing", "i8"),  # a job with a shift begins every iteration at a slot; 0: the first one only
         ("adjust", "f8"),  # how late, in iterations, it may begin before it waits for its next slot; inf = any
         ("adjustments", "i8"),  # how often it did that

@@ -57,6 +57,9 @@ class Axis(NamedTuple):
 Shape = tuple[Axis | int, ...]  # a number: its room is always in use
 Field = tuple[str, str] | tuple[str, str, Shape] | tuple[str, str, Shape, str]  # name, type, shape, how long it holds
 
+# The seed of a run, and whether a number has been drawn from it (numerics/random.py).
+CHANCE: list[Field] = [("seed", "i8"), ("is_drawn", "i8")]
+
 
 def shape_of(field: Field) -> Shape:
     """Its axes; none for a number."""

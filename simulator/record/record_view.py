@@ -7,6 +7,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..numerics.random import draw_seed
+
 
 class Fields(Protocol):
     """A record by field (plain.py)."""
@@ -60,8 +62,8 @@ class RecordView:
 
     @property
     def seed(self) -> int:
-        """The seed of the run."""
-        return int(self._simulator.plain.record["seed"])
+        """The seed of the run, for who draws from it: from now on the run is one that depends on it."""
+        return draw_seed(self._simulator.plain.record)
 
     @property
     def now_s(self) -> float:

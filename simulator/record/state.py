@@ -16,7 +16,7 @@ from ..base.errors import InputError
 from ..base.tiers import TIERS
 from ..numerics.bitset import words
 from .contention_fields import cable_events, contention_fields, stay_fields
-from .field_axes import COUNTED, GPU, JOB, LAID, LOGGED, MEMO, SEAT, Axis, Field, dtype_of
+from .field_axes import CHANCE, COUNTED, GPU, JOB, LAID, LOGGED, MEMO, SEAT, Axis, Field, dtype_of
 from .region_fields import MOST_HOURS, MOST_REGIONS, clusters_in, events_in, region_fields
 from .rule_fields import backfill_fields, delay_fields, foresight_fields, room_fields, rule_fields, semantics_fields
 from .sharing_fields import sharing_fields
@@ -180,10 +180,10 @@ def _class_of(wanted: int, sizes: tuple[int, ...], noun: str) -> int:
 def clock_fields() -> list[Field]:
     """Time, progress of the run and its totals (scalars)."""
     return [
+        *CHANCE,
         ("now_s", "f8"),
         ("start_s", "f8"),  # first arrival
         ("horizon_s", "f8"),  # absolute; inf = none
-        ("seed", "i8"),
         ("next_arrival", "i8"),  # index of the first job that has not arrived
         ("waiting", "i8"),  # jobs in the queue, held ones not counted
         ("held", "i8"),

@@ -14,7 +14,7 @@ they are "costly and time-consuming" (Sec. 1) and that soft deadlines can be set
 
 from ..compiler.jit import entry, kernel
 from ..numerics.instructions import bits_of
-from ..numerics.random import uniform
+from ..numerics.random import seed_of, uniform
 
 ON_DEMAND, HIGH, BULK = range(3)  # for workloads that wait for data; for jobs of high priority; the others
 KINDS = ("on demand", "high priority", "bulk")
@@ -41,7 +41,7 @@ def time_at(share):
 @kernel
 def drawn_s(s, table, region, kind):
     """Seconds that a copy gets: a function of the seed, the table, the target and the number of the decision."""
-    time_s = time_at(uniform(s.seed, COPIES - table, s.decisions * MOST_TARGETS + region))
+    time_s = time_at(uniform(seed_of(s), COPIES - table, s.decisions * MOST_TARGETS + region))
     return time_s * ON_DEMAND_SHARE if kind == ON_DEMAND else time_s
 
 

@@ -33,7 +33,7 @@ from ..base.codes import (
 )
 from ..compiler.jit import kernel
 from ..jobs.remaining_time import isolated_left_s, isolated_whole_s, left_now
-from ..numerics.random import uniform
+from ..numerics.random import seed_of, uniform
 from ..numerics.rounding import NEAR, rounded
 
 
@@ -62,7 +62,7 @@ def plain_key(s, job):
     if order == WEIGHTED:
         return rounded(isolated_left_s(s, job) * s.weight[job])
     if order == RANDOM:
-        return uniform(s.seed, job, 0)
+        return uniform(seed_of(s), job, 0)
     if order == LAS:  # without thresholds: the attained GPU-seconds themselves
         return s.service_gpu_s[job] if s.auctions else rounded(attained_now_s(s, job) * s.gpus[job])
     if order == NW_SENS:

@@ -8,7 +8,7 @@ from ..base.codes import AFFINITY, CONSOLIDATED, COUNT, FIRST, FIRST_SKEW, SCATT
 from ..base.tiers import MACHINE, NETWORK, RACK
 from ..compiler.jit import kernel
 from ..numerics.bitset import next_member
-from ..numerics.random import random_word
+from ..numerics.random import random_word, seed_of
 from ..record.feature_groups import gpu_of
 
 
@@ -242,7 +242,7 @@ def _take_random(s, job, first, end, free):
         gpu = next_member(s.free_low, s.free_mid, s.free_top, gpu + 1)
         s.gang[i] = gpu
     for i in range(need):
-        other = i + random_word(s.seed, (job << 8) + s.starts[job] + 1, i) % (free - i)
+        other = i + random_word(seed_of(s), (job << 8) + s.starts[job] + 1, i) % (free - i)
         swap = s.gang[i]
         s.gang[i] = s.gang[other]
         s.gang[other] = swap

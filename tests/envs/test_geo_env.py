@@ -427,3 +427,19 @@ def test_how_much_was_in_use_when_adds_up():
     assert shares.tolist() == pytest.approx(
         [info["metrics"]["allocation_rate"], info["metrics"]["cpu_allocation_rate"]]
     )
+
+
+@pytest.mark.parametrize("env_id", ["clustergym/Geo-v0", "clustergym/DataPlacement-v0"])
+def test_a_reference_by_its_word_is_who_plays_under_that_word_there(env_id):
+    """`slow` is a parameter of `greedy` in regions alone: the word was opened as if jobs were on GPUs."""
+    word, workload = "greedy:slow=static", "mast-like:regions=2,gpus=64,jobs=30,longest_h=4,tables=10"
+    env = gymnasium.make(env_id, workload=workload, topology="mast:regions=2,gpus=64", reference=word).unwrapped
+    env.reset(seed=3)
+    own = env.simulator
+    alone = own.twin()
+    alone.reset(own.workload, seed=int(own.state.seed))
+    alone.run(policies.make_for(word, env_id))
+    n = len(own.workload)
+    assert np.array_equal(env.stepper.rows.references[0, :n], np.sort(alone.state.finish_s[:n]))
+    with pytest.raises(InputError, match=r"slow is a parameter in regions; on GPUs expected"):
+        gymnasium.make("clustergym/Delay-v0", reference=word)

@@ -123,14 +123,52 @@ def test_curves_of_agents_and_level_lines_of_heuristics(board, runs):
 
 def test_one_chart_shows_both(board):
     layout = board("plugin/custom_scalars/layout")
-    charts = {chart["title"]: chart["multiline"]["tag"] for group in layout["category"] for chart in group["chart"]}
-    titles = [chart["title"] for group in layout["category"] for chart in group["chart"]]
-    assert [group["title"] for group in layout["category"]] == ["Agents and heuristics", "Learning"]
-    assert len(set(titles)) == len(titles), "merged from three runs, each chart once"
-    assert {"mean JCT [s]", "preemptions", "loss"} <= set(titles) and "moves" not in titles
+    charts = {chart["title"]: chart["multiline"]["tag"] for chart in layout["category"][0]["chart"]}
+    assert [group["title"] for group in layout["category"]][:2] == ["Agents and heuristics", "Learning"]
+    for group in layout["category"]:
+        titles = [chart["title"] for chart in group["chart"]]
+        assert len(set(titles)) == len(titles), "merged from three runs, each chart once"
     for run in ("agent", "fifo"):
         answer = board("plugin/custom_scalars/scalars", run=run, tag=charts["mean JCT [s]"][0])
         assert list(answer["tag_to_events"]) == ["jct/mean_s"]
+
+
+def merged_layout(logdir) -> dict[str, dict[str, str]]:
+    """Category -> chart -> tags, as TensorBoard's own plugin merges the layouts of all runs of a folder."""
+    from tensorboard import context
+    from tensorboard.backend.event_processing.data_provider import MultiplexerDataProvider
+    from tensorboard.backend.event_processing.plugin_event_multiplexer import EventMultiplexer
+    from tensorboard.plugins.base_plugin import TBContext
+    from tensorboard.plugins.custom_scalar.custom_scalars_plugin import CustomScalarsPlugin
+
+    read = EventMultiplexer().AddRunsFromDirectory(str(logdir))
+    read.Reload()
+    plugin = CustomScalarsPlugin(TBContext(data_provider=MultiplexerDataProvider(read, str(logdir))))
+    layout = json.loads(plugin.layout_impl(context.RequestContext(), ""))
+    return {
+        group["title"]: {chart["title"]: chart["multiline"]["tag"][0] for chart in group["chart"]}
+        for group in layout["category"]
+    }
+
+
+def test_every_tag_of_a_chart_is_found_whichever_run_comes_first(runs, tmp_path):
+    """README's folders: `runs/evaluation` before `runs/first`, in which `agent` without a critic comes before the rest.
+
+    The evaluation has no training's charts, the first agent none of a critic and none of a reference: TensorBoard 2.21
+    keeps of a category that the first run lacks only what the first run that has it shows.
+    """
+    write_evaluation(runs, tmp_path / "evaluation")
+    AgentLog(tmp_path / "first" / "agent", critic=False).close()
+    write_heuristics(runs, tmp_path / "first", LAST, {"las": {"against_greedy/mean": 1.5}})
+    AgentLog(tmp_path / "second" / "agent").close()
+    groups = [dataclasses.replace(run, metrics=run.metrics | {"moves": 3.0}) for run in runs]
+    write_heuristics(groups, tmp_path / "third")
+    found = merged_layout(tmp_path)
+    charts = [(title, tags) for group in found.values() for title, tags in group.items()]
+    for tag in ("against_greedy/mean", "train/value_loss", "by_seed/jct/mean_s", "test/more/preemptions", "moves"):
+        assert sum(re.match(tags, tag) is not None for _, tags in charts) == 1, tag
+    alone = [merged_layout(folder) for folder in sorted(tmp_path.iterdir())]
+    assert all(one == found for one in alone), "whichever runs there are"
 
 
 def test_the_page_of_parameters_has_agents_and_heuristics(board, runs):
@@ -262,8 +300,6 @@ def test_without_a_critic_there_is_nothing_of_one(tmp_path):
     for critic in (True, False):
         log = AgentLog(tmp_path / str(critic), critic=critic)
         log.scalars(1, figures)
-        written = "".join(str(event) for event in events(files(tmp_path / str(critic))[0]))
-        assert ("explained variance" in written) is critic
     assert set(scalars_of(tmp_path / "True")) == set(figures)
     assert set(scalars_of(tmp_path / "False")) == {"train/loss"}
 

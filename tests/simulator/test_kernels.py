@@ -9,6 +9,7 @@ import random
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import uuid
 from functools import cache
@@ -347,6 +348,25 @@ def test_a_cache_that_cannot_be_written_is_replaced_by_a_temporary_one(monkeypat
     folder = jit_of(ROOT)["cache_folder"]()
     assert folder.is_dir() and blocked not in folder.parents
     shutil.rmtree(folder)
+
+
+def test_where_no_folder_can_be_made_nothing_is_kept(monkeypatch, tmp_path):
+    """A name in the system's temporary folder could be made by others first, with code of theirs in it."""
+    blocked = tmp_path / "a file, not a folder"
+    blocked.write_text("")
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 0)
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(blocked))
+    monkeypatch.setattr(tempfile, "tempdir", str(blocked))
+    for compiler in ("own", "plain"):
+        monkeypatch.setenv("CLUSTERGYM_COMPILER", compiler)
+        jit = jit_of(ROOT)
+        folder = jit["cache_folder"]()
+        with pytest.raises(OSError):
+            folder.mkdir(parents=True)
+        assert tmp_path not in folder.parents and not folder.is_relative_to("/tmp")
+        assert jit["entry"](doubled)(21) == 42
+    assert list(tmp_path.iterdir()) == [blocked]
+    assert not list(Path(__file__).parent.rglob("*doubled*.nb*"))
 
 
 @kernel

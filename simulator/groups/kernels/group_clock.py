@@ -5,7 +5,7 @@ import math
 from ...base.codes import DECIDE, DOWN, ENDLESS, FINISHED, HORIZON, STALLED, WAITING
 from ...compiler.jit import kernel
 from ...numerics.heap import schedule_event
-from ...numerics.random import exponential
+from ...numerics.random import exponential, seed_of
 from ...running.patience import is_endless, renew
 from ..group_codes import CPU_QUEUE, LOADING, NAIVE, NET_QUEUE, NONE
 from .group_life import (
@@ -201,11 +201,11 @@ def _machine_event(s, machine):
         s.machine_group[machine] = NONE
         s.down_machines -= 1
         s.free_machines += 1
-        schedule_event(s, item, s.now_s + exponential(s.seed, -1 - machine, 2 * count, s.mtbf_s))
+        schedule_event(s, item, s.now_s + exponential(seed_of(s), -1 - machine, 2 * count, s.mtbf_s))
         return
     s.machine_failures[machine] = count + 1
     s.failures += 1
-    schedule_event(s, item, s.now_s + exponential(s.seed, -1 - machine, 2 * count + 1, s.mttr_s))
+    schedule_event(s, item, s.now_s + exponential(seed_of(s), -1 - machine, 2 * count + 1, s.mttr_s))
     machine_fails(s, machine)
 
 
@@ -214,7 +214,7 @@ def lay_failures(s):
     """Modify `s`: the first failure of every machine, if machines fail."""
     if s.mtbf_s > 0.0:
         for machine in range(s.n_machines):
-            first_s = s.start_s + exponential(s.seed, -1 - machine, 0, s.mtbf_s)
+            first_s = s.start_s + exponential(seed_of(s), -1 - machine, 0, s.mtbf_s)
             schedule_event(s, s.first_machine_event + machine, first_s)
 
 

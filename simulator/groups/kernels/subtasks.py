@@ -12,7 +12,7 @@ the paper's text.
 import math
 
 from ...compiler.jit import kernel
-from ...numerics.random import uniform
+from ...numerics.random import seed_of, uniform
 from ..group_codes import COMM, COMP, CPU_QUEUE, MERGED, NET_QUEUE, NONE, ON_CPU, ON_NET, PULL, PUSH
 from .linked_lists import append, take_first
 
@@ -39,7 +39,7 @@ def noise(s, job):
         return 1.0
     variance = math.log(1.0 + s.jitter * s.jitter)
     counter = DRAWS * int(s.iterations[job] - s.iterations_left[job]) + 2 * s.part[job]
-    first, second = uniform(s.seed, NOISE + job, counter), uniform(s.seed, NOISE + job, counter + 1)
+    first, second = uniform(seed_of(s), NOISE + job, counter), uniform(seed_of(s), NOISE + job, counter + 1)
     normal = math.sqrt(-2.0 * math.log(first)) * math.cos(2.0 * math.pi * second)
     return math.exp(math.sqrt(variance) * normal - 0.5 * variance)
 
