@@ -1,10 +1,11 @@
-"""Which links of a network can bind at all: the others need not be looked at when rates are computed.
+"""Which links of a network can bind at all: the others, slack ones, need not be looked at when rates are computed.
 
 A link that is whole never decides a rate if it has one job only, whose highest rate it is part of (`own_rate`). Nor
 does any link if another one with no more capacity carries all its jobs with at least as many flows each, since that one
 is full first; and since it is hot whenever the other is, this holds too where only a part of a hot link's capacity
-arrives. So the two directions of a cable, and all links on the way of the same jobs, count as one. Which jobs send does
-not matter, so it is looked at only when a job comes or goes, or the capacity of a link changes.
+arrives. So the two directions of a cable, and all links on the way of the same jobs, count as one: that with the lowest
+number binds. Which jobs send does not matter, so it is looked at only when a job comes or goes, or the capacity of a
+link changes. Which links are slack follows from who is on them now, whatever was before.
 """
 
 from ..compiler.jit import kernel
@@ -12,21 +13,47 @@ from ..compiler.jit import kernel
 
 @kernel
 def sieve(s, job):
-    """Modify `s`: a job has come or gone, its uses are still laid: which of its links can bind, for all their jobs."""
+    """Modify `s`: a job has come or gone, its uses are still laid: which links can bind, for all their jobs."""
     s.is_laid = 0
     use = s.first_use[job]
     while use >= 0:
-        link = s.use_link[use]
-        slack = _is_slack(s, link)
-        if slack != s.is_slack[link]:
-            s.is_slack[link] = slack
-            s.n_binding += 1 - 2 * slack
-            other = s.link_first[link]
-            while other >= 0:
-                chain_binding(s, s.use_job[other])
-                other = s.use_next[other]
+        _judge(s, s.use_link[use])
+        _judge_twins(s, s.use_link[use], job)
         use = s.use_after[use]
     chain_binding(s, job)
+
+
+@kernel
+def _judge_twins(s, link, job):
+    """Modify `s`: links that had a link's jobs before `job` came to it, or have them now that it is gone, and no more.
+
+    `job` is not on all of these, and the link has begun to stand for them, or ceases to: of equal ones one binds.
+    """
+    use = s.link_first[link]
+    if use >= 0 and s.use_job[use] == job:
+        use = s.use_next[use]
+    if use < 0:
+        return
+    use = s.first_use[s.use_job[use]]  # a twin has all the others
+    while use >= 0:
+        other = s.use_link[use]
+        fewer = s.link_users[link] - s.link_users[other]
+        if other != link and s.link_capacity[other] == s.link_capacity[link] and 0 <= fewer <= 1:
+            _judge(s, other)
+        use = s.use_after[use]
+
+
+@kernel
+def _judge(s, link):
+    """Modify `s`: whether a link is slack, for it and for all its jobs."""
+    slack = _is_slack(s, link)
+    if slack != s.is_slack[link]:
+        s.is_slack[link] = slack
+        s.n_binding += 1 - 2 * slack
+        use = s.link_first[link]
+        while use >= 0:
+            chain_binding(s, s.use_job[use])
+            use = s.use_next[use]
 
 
 @kernel

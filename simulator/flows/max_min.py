@@ -48,8 +48,10 @@ def fill(s):
     s.filled += jobs
     for i in range(jobs):
         job = s.fill_job[i]
-        if s.fill_rate[job] != s.send_rate[job] or s.weight_steps > 0:
-            _set_rate(s, job, s.fill_rate[job])
+        rate = s.fill_rate[job]
+        is_held_elsewhere = s.stop_link[job] != s.held_at[job] and rate < s.send_top[job]
+        if rate != s.send_rate[job] or is_held_elsewhere or s.weight_steps > 0:
+            _set_rate(s, job, rate)
 
 
 @kernel
@@ -68,7 +70,10 @@ def _fill_equal(s):
 
 @kernel
 def _set_rate(s, job, rate):
-    """Modify `s`: a sending job goes on at another rate; the end of its phase moves, or the next step of its weight."""
+    """Modify `s`: a sending job goes on at another rate, or at one that another link allows.
+
+    The end of its phase moves, or the next step of its weight.
+    """
     book_waiting(s, job)
     s.held_at[job] = s.stop_link[job]
     s.held_flows[job] = s.stop_flows[job]

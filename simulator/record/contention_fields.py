@@ -133,7 +133,7 @@ def _job_fields(jobs: Axis, phases: int) -> list[Field]:
         "first_use",  # -1 = not in the network
         "first_binding",
         "cut_off",  # no way is left on which it could send: it is on no link, and waits where it would
-        "held_at",  # the link that held it back when it got its present rate; -1 = none
+        "held_at",  # the link that holds it back; -1 = none
         "n_phases",
         "phase",  # the Up phase that it is in or before; n_phases: in the tail; -1: before the iteration
         "is_sending",

@@ -72,6 +72,31 @@ def test_rates_are_fair_when_links_carry_less_for_a_while(seed, times, pick):
         times = [max(each, until_s + 0.05) for each in times]
 
 
+@calm(150)
+@given(SEEDS, st.integers(0, 1000))
+def test_which_links_can_bind_follows_from_who_is_on_them(seed, pick):
+    """Jobs leave, come back and change their ways, links carry less and are whole again."""
+    run = random_run(seed)
+    whole, rng = run.capacity, random.Random(pick)
+    run.play(1.0)
+    for _ in range(12):
+        job, link = rng.randrange(len(run.jobs)), rng.randrange(len(whole))
+        use = run.jobs[job].use
+        if rng.random() < 0.3:
+            now = rng.choice([math.floor(whole[link] / 2), whole[link]])
+            run.capacity = np.where(np.arange(len(whole)) == link, now, run.capacity)
+            rows.set_capacity(run.records, 0, link, now, max(1.0, math.floor(now * run.carried)))
+        elif run.state.first_use[job] >= 0:
+            rows.leave_links(run.records, 0, job)
+        else:
+            assert rows.enter_links(run.records, 0, job, use.links, use.flows)
+            run.state["rounds_left"][job] = math.inf
+            rows.begin(run.records, 0, job, run.now_s, 0.0)
+        check_lists(run)
+        run.play(run.now_s + rng.choice([0.0, 0.1]))
+        check_rates(run)
+
+
 @calm(80)
 @given(SEEDS, TIMES, st.integers(0, 1000))
 def test_what_was_sent_on_one_way_is_sent_on_another(seed, times, pick):
@@ -181,16 +206,18 @@ def check_lists(run):
 
 
 def check_slack(run, link, found):
-    """A link that is left out has one job or none, or a stricter one stands for it."""
+    """A link is left out if it has one job or none and is whole, or if a stricter one has all its jobs.
+
+    Of equal ones that with the lowest number is the strictest. Nothing that was before is in it.
+    """
     state, flows = run.state, flows_of(run)
-    stands = [
-        other
-        for other in range(len(run.capacity))
-        if not state.is_slack[other]
-        and run.capacity[other] <= run.capacity[link]
-        and all(flows[other, job] >= flow for job, flow in found.items())
-    ]
-    assert (state.is_slack[link] == 1) == (len(found) < 2 or [other for other in stands if other != link] != [])
+    is_left_out = len(found) < 2 and (not found or run.capacity[link] == state.link_whole[link])
+    for other in range(len(run.capacity)):
+        capacity, users = run.capacity[other], {job: flows[other, job] for job in np.flatnonzero(flows[other])}
+        has_all = found and all(users.get(job, 0.0) >= flow for job, flow in found.items())
+        if other != link and capacity <= run.capacity[link] and has_all:
+            is_left_out |= (capacity, users) != (run.capacity[link], found) or other < link
+    assert state.is_slack[link] == is_left_out
     for job in found:
         binding, use = set(), int(state.first_binding[job])
         while use >= 0:

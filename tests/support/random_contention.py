@@ -24,8 +24,12 @@ def use(flows: dict[int, float]) -> LinkUse:
 
 
 def random_jobs(rng: random.Random, links: int, most: int = 8) -> list[Contender]:
-    """1 to `most` jobs on up to 4 of the links each; some with shifts, ends or late beginnings."""
+    """1 to `most` jobs on up to 4 of the links each; some with shifts, ends or late beginnings.
+
+    In half of the cases each has one flow on its links, so that links with the same jobs are equal.
+    """
     jobs = []
+    streams = rng.choice([FLOWS, [1]])
     for _ in range(rng.randint(1, most)):
         parts = [
             (rng.choice([0.0, 0.01, 0.05, 0.1, rng.random() / 5]), 0.0)
@@ -33,7 +37,7 @@ def random_jobs(rng: random.Random, links: int, most: int = 8) -> list[Contender
             else (rng.choice([0.02, 0.1, rng.random() / 4]) + 1e-3, rng.choice([45, 50, 25, 50 * rng.random()]) * GBPS)
             for i in range(rng.randint(2, 8))
         ]
-        flows = {link: rng.choice(FLOWS) for link in rng.sample(range(links), rng.randint(1, min(4, links)))}
+        flows = {link: rng.choice(streams) for link in rng.sample(range(links), rng.randint(1, min(4, links)))}
         jobs.append(
             Contender(
                 in_order(parts, sum(seconds for seconds, _ in parts) + rng.choice([0.0, 0.02])),
@@ -48,10 +52,11 @@ def random_jobs(rng: random.Random, links: int, most: int = 8) -> list[Contender
 
 
 def random_run(seed: int, log: bool = False) -> PhaseRun:
-    """Not played yet."""
+    """Not played yet; in half of the cases all links have the same capacity."""
     rng = random.Random(seed)
     links = rng.randint(1, 6)
-    capacity = [rng.choice([50, 50, 45, 25, 10 + 90 * rng.random()]) * GBPS for _ in range(links)]
+    gbps = rng.choice([[50], [50, 50, 45, 25, 10 + 90 * rng.random()]])
+    capacity = [rng.choice(gbps) * GBPS for _ in range(links)]
     return PhaseRun(
         capacity,
         random_jobs(rng, links),
