@@ -113,7 +113,7 @@ class _Present:
 def max_min(
     demand: np.ndarray, flows: np.ndarray, capacity: np.ndarray, weight: np.ndarray, priority: np.ndarray
 ) -> np.ndarray:
-    """Weighted max-min fair rates in whole bytes per second, of those with the highest priority first.
+    """Weighted max-min fair rates in whole bytes per second, at least 1, of those with the highest priority first.
 
     The rates of all flows grow in proportion to their weights until a job has what it wants or a link of its is full.
 
@@ -129,9 +129,14 @@ def max_min(
         while growing.any():
             load = (weight * growing) @ flows
             fills = np.divide(np.maximum(room, 0.0), load, out=np.full(len(room), math.inf), where=load > 0)
-            has_all = growing & (demand <= weight * fills.min(initial=math.inf))
-            stopping = has_all if has_all.any() else growing & (flows[:, fills.argmin()] > 0)
-            rate[stopping] = np.minimum(demand, np.floor(weight * fills.min(initial=math.inf)))[stopping]
+            fills = np.floor(fills)
+            level = fills.min(initial=math.inf)
+            has_all = growing & (np.floor(demand / weight) <= level)
+            if has_all.any():
+                stopping, rate = has_all, np.where(has_all, demand, rate)
+            else:
+                stopping = growing & (flows[:, fills.argmin()] > 0)
+                rate = np.where(stopping, np.maximum(1.0, np.floor(weight * level)), rate)
             room = room - (rate * stopping) @ flows
             growing &= ~stopping
     return rate

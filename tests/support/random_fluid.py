@@ -35,7 +35,7 @@ class Case:
         terms = self.terms | terms
         if "growth" in terms:
             terms["growth"] = Growth(*terms["growth"])
-        run = Ours(self.capacity, [contender(job.alone(self.capacity)) for job in self.jobs], log=True, **terms)
+        run = Ours(self.capacity, [contender(job) for job in self.jobs], log=True, **terms)
         return self._play(run, until_s)
 
     def by_reference(self, until_s: float, **terms: Any) -> Played:
