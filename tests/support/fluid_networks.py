@@ -19,11 +19,11 @@ from clustergym.tests.support.fluid_reference import FluidJob
 from clustergym.tests.support.random_fluid import GBPS, Case, Change, draw_ups
 
 SHAPES = ("tree", "clos", "ring", "path")
-PLAYED_S = 4.0
+CHANGED_S, PLAYED_S = 4.0, 5.0123  # changes come before; a play ends where nothing does
 
 
 def draw_case(seed: int, shape: str = "") -> Case:
-    """2 to 8 jobs on 2 to 4 hosts each of a network of that shape, or any; they play `PLAYED_S` and a little more."""
+    """2 to 8 jobs on 2 to 4 hosts each of a network of that shape, or any; they play `PLAYED_S`."""
     rng = np.random.default_rng([seed, 5])
     graph = draw_graph(rng, shape or str(rng.choice(SHAPES)))
     number = rng.permutation(graph.number_of_edges())  # in no order that means something
@@ -128,7 +128,7 @@ def shifted(rng: np.random.Generator, job: FluidJob, capacity: np.ndarray, grid:
 
 def instants(rng: np.random.Generator, grid: bool) -> Iterator[float]:
     """1 to 6 of them within the play."""
-    for at_s in rng.uniform(0, PLAYED_S, rng.integers(1, 7)).tolist():
+    for at_s in rng.uniform(0, CHANGED_S, rng.integers(1, 7)).tolist():
         yield round(20 * at_s) / 20 if grid else at_s
 
 

@@ -13,10 +13,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
+NEAR_S = 1e-6
 PARTS = 32  # of an iteration's bytes, in which a weight that grows is taken as constant
 
 
@@ -78,6 +81,7 @@ class Played:
         waited: bytes of each job that had to wait: offered above what it got, at the one link that held it back, (J,).
         carried: bytes that crossed each link, (L,).
         stalled_s: seconds in which jobs would have sent and had no way, of all together.
+        edges: when a job began or ended to send, and which, in order.
     """
 
     begins: list[list[float]]
@@ -85,6 +89,11 @@ class Played:
     waited: np.ndarray
     carried: np.ndarray
     stalled_s: float = 0.0
+    edges: list[tuple[float, int]] = field(default_factory=list)
+
+    def near_misses(self) -> int:
+        """How often two jobs began or ended to send within `NEAR_S`, but not at once."""
+        return sum(1e-12 < b[0] - a[0] < NEAR_S and a[1] != b[1] for a, b in pairwise(self.edges))
 
     def durations(self, job: int) -> np.ndarray:
         """Seconds from the beginning of an iteration to that of the next: a wait for a slot is of the one before."""
@@ -111,7 +120,7 @@ class _Present:
 
 
 def max_min(
-    demand: np.ndarray, flows: np.ndarray, capacity: np.ndarray, weight: np.ndarray, priority: np.ndarray
+    demand: np.ndarray, flows: np.ndarray, capacity: np.ndarray, weight: Any = 1.0, priority: Any = 0
 ) -> np.ndarray:
     """Weighted max-min fair rates in whole bytes per second, at least 1, of those with the highest priority first.
 
@@ -121,8 +130,9 @@ def max_min(
         demand: bytes per second that a flow of each job would send, (J,).
         flows: how many of them cross each link, (J, L).
         capacity: bytes per second, (L,).
-        weight, priority: of each job, (J,).
+        weight, priority: of each job, (J,), or of all.
     """
+    weight, priority = np.broadcast_to(weight, demand.shape), np.broadcast_to(priority, demand.shape)
     rate, room = np.zeros(len(demand)), capacity.astype(float)
     for each in np.unique(priority)[::-1]:
         growing = (priority == each) & (demand > 0)
@@ -284,6 +294,8 @@ class FluidPlay:
     def _enter(self, number: int) -> None:
         """A job is through with its step, and takes up the next, if it need not wait."""
         at, begins = self.at[number], self.played.begins[number]
+        if at.step >= 0 and at.steps[at.step][1]:
+            self.played.edges.append((self.now, number))
         at.step, at.left, at.until = at.step + 1, 0.0, math.inf
         if at.step == len(at.steps):
             at.step = -1
@@ -299,6 +311,8 @@ class FluidPlay:
             at.part, at.of_part = 0, self._part_bytes(number)
         size, rate = at.steps[at.step]
         at.until, at.left = (math.inf, size) if rate else (self.now + size, 0.0)
+        if rate:
+            self.played.edges.append((self.now, number))
 
     def _slot(self, number: int, ready: float) -> float:
         """When an iteration begins that could begin at `ready`.

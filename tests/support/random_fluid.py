@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,7 +16,6 @@ from clustergym.simulator.profiles.phases import Phases
 from clustergym.tests.support.fluid_reference import FluidJob, FluidPlay, Played
 
 GBPS = 1e9 / 8  # bytes per second
-PARTED = 1e-4  # two plays have parted where an iteration differs by more than this part of itself
 
 Change = tuple[float, str, int, tuple[Any, ...]]  # at, what: a method of FluidPlay, of which job or link, with what
 
@@ -161,60 +160,39 @@ class Apart:
     """How far two plays of a case are apart.
 
     Attributes:
-        iterations: how many were compared: those that both began before the plays parted.
-        worst: the largest relative difference of one of them.
-        mean: relative difference of the mean iteration of all jobs, to the end of the play.
+        iterations: how many there were. near_misses: see `Played`.
+        worst: the largest relative difference of one of them; inf: one play has more of them.
         carried, waited: bytes that crossed a link, and those of a job that had to wait: the largest difference as a
             part of what the largest link could carry.
+        stalled_s: by how much the seconds differ in which jobs had no way.
         adjustments: how often jobs waited for the slot after theirs: ours, and by the reference.
-        parted_s: when they parted; inf: they did not.
     """
 
     iterations: int
+    near_misses: int
     worst: float
-    mean: float
     carried: float
     waited: float
+    stalled_s: float
     adjustments: tuple[int, int]
-    parted_s: float
 
 
 def compare(case: Case, until_s: float, **terms: Any) -> Apart:
     """Our play of a case against that of the reference."""
     run, played = case.by_us(until_s, **terms), case.by_reference(until_s, **terms)
-    ours = [np.asarray(seconds) for seconds in run.durations]
-    theirs = [played.durations(job) for job in range(len(case.jobs))]
+    pairs = [(ours, played.durations(job)) for job, ours in enumerate(run.durations)]
     could = until_s * case.capacity.max()
     return Apart(
-        *apart(ours, theirs, played.begins),
-        relative(np.concatenate(ours).mean(), np.concatenate(theirs).mean()),
+        sum(len(theirs) for _, theirs in pairs),
+        played.near_misses(),
+        max(relative(ours, theirs) for ours, theirs in pairs),
         float(np.abs(run.link_bytes - played.carried).max() / could),
         float(np.abs(run.job_congestion - played.waited).max() / could),
+        float(abs(run.state.stalled_s - played.stalled_s)),
         (int(run.adjustments), sum(played.adjustments)),
-        parting_s(ours, theirs, played.begins),
     )
 
 
-def relative(ours: Any, theirs: Any) -> Any:
-    """By what part of it one differs from the other."""
-    return abs(ours / theirs - 1)
-
-
-def each(ours: list[np.ndarray], theirs: list[np.ndarray], begins: list[list[float]]) -> Iterator[Any]:
-    """Of each job, the differences of iterations that both have, and when these ended."""
-    for a, b, began in zip(ours, theirs, begins, strict=True):
-        both = min(len(a), len(b))
-        yield relative(a[:both], b[:both]), np.array(began[1 : both + 1])
-
-
-def parting_s(ours: list[np.ndarray], theirs: list[np.ndarray], begins: list[list[float]]) -> float:
-    """The end of the first iteration that differs by more than `PARTED`."""
-    ends = [end[off > PARTED] for off, end in each(ours, theirs, begins)]
-    return min((float(end[0]) for end in ends if len(end)), default=math.inf)
-
-
-def apart(ours: list[np.ndarray], theirs: list[np.ndarray], begins: list[list[float]]) -> tuple[int, float]:
-    """How many iterations there were before the plays parted, and the largest difference of one."""
-    parted_s = parting_s(ours, theirs, begins)
-    before = [off[end < parted_s] for off, end in each(ours, theirs, begins)]
-    return sum(map(len, before)), max((float(off.max()) for off in before if len(off)), default=0.0)
+def relative(ours: np.ndarray, theirs: np.ndarray) -> float:
+    """By what part of it one of them differs at most."""
+    return float(np.abs(ours / theirs - 1).max(initial=0.0)) if len(ours) == len(theirs) else math.inf
