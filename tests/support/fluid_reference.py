@@ -168,7 +168,7 @@ def held_back(
     full = rate @ flows >= capacity * (1 - 1e-8)
     found = np.zeros(len(rate))
     for job in np.flatnonzero(demand > rate * (1 + 1e-8)):
-        behind = (priority < priority[job]) & (rate > 1)
+        behind = (priority < priority[job]) & (rate > 1e-6 * demand)  # others have what rounding leaves
         faster = (priority == priority[job]) & (rate / weight > rate[job] / weight[job] * (1 + 1e-8) + 1)
         holds = (flows[job] > 0) & full & ~(flows[behind | faster] > 0).any(axis=0)
         found[job] = flows[job][holds.argmax()] if holds.any() else 0.0
