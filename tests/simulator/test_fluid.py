@@ -126,8 +126,7 @@ def test_runs_of_the_whole_simulator(gpus_per_machine, options, terms, often, tm
         assert simulator.metrics()["congestion_bytes"] == pytest.approx(played.waited.sum(), rel=1e-6, abs=1.0)
 
 
-
-SMALL = 60  # of the cases, those that every change is tested on
+SMALL = 40  # of the cases, those that every change is tested on
 
 
 @pytest.mark.parametrize("block", [range(SMALL), pytest.param(range(SMALL, 5_000), marks=pytest.mark.slow)])
@@ -135,7 +134,8 @@ def test_networks_as_clusters_have_them(block, capsys):
     """Trees, Clos, rings and parallel cables, jobs that come and go, ways and capacities that change, rates that differ.
 
     Iterations are equal to the last digits. Only where several links fill at once, and are not alike, a rate may be some
-    bytes per second apart, for the order in which what is left of them is rounded: then all is within 1e-6.
+    bytes per second apart, for the order in which what is left of them is rounded, and where a job goes first on all
+    links another may wait 1e-7 s for the last part of a byte: then all is within 1e-6.
     """
     found = [compare(draw_case(seed), PLAYED_S) for seed in block]
     worst = np.array([each.worst for each in found])
@@ -151,7 +151,7 @@ def test_networks_as_clusters_have_them(block, capsys):
     assert all(ours == theirs for ours, theirs in (each.adjustments for each in found))
 
 
-@pytest.mark.parametrize("block", [range(10), pytest.param(range(10, 500), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("block", [range(10), pytest.param(range(10, 300), marks=pytest.mark.slow)])
 def test_the_order_of_rows_changes_nothing(block):
     """The same cases with the jobs in other rows: the same iterations."""
     for seed in block:
