@@ -131,19 +131,19 @@ SMALL = 40  # of the cases, those that every change is tested on
 
 @pytest.mark.parametrize("block", [range(SMALL), pytest.param(range(SMALL, 5_000), marks=pytest.mark.slow)])
 def test_networks_as_clusters_have_them(block, capsys):
-    """Trees, Clos, rings and parallel cables, jobs that come and go, ways and capacities that change, rates that differ.
+    """Trees, Clos, rings and parallel cables, jobs that come and go, ways and capacities that change, any rates.
 
-    Iterations are equal to the last digits. Only where several links fill at once, and are not alike, a rate may be some
-    bytes per second apart, for the order in which what is left of them is rounded, and where a job goes first on all
-    links another may wait 1e-7 s for the last part of a byte: then all is within 1e-6.
+    Iterations are equal to the last digits. Only where several links that are not alike fill at once, a rate may be
+    some bytes per second apart, for the order in which what is left of them is rounded; and behind a job that goes
+    first another may wait 1e-7 s for the last part of a byte. Then all is within 1e-6.
     """
     found = [compare(draw_case(seed), PLAYED_S) for seed in block]
     worst = np.array([each.worst for each in found])
     with capsys.disabled():
         print(
             f"\n{len(found):,} cases, {sum(each.iterations for each in found):,} iterations, "
-            f"{sum(each.near_misses for each in found):,} near misses in {sum(each.near_misses > 0 for each in found):,} "
-            f"cases: worst of a case {np.median(worst):.0e} (median), {(worst > 1e-9).sum()} above 1e-9, "
+            f"{sum(each.near_misses for each in found):,} near misses "
+            f"in {sum(each.near_misses > 0 for each in found):,} cases: worst of a case {np.median(worst):.0e} (median), {(worst > 1e-9).sum()} above 1e-9, "
             f"at most {worst.max():.0e}"
         )
     assert worst.max() < 1e-6 and (worst > 1e-9).mean() < 0.02

@@ -94,7 +94,7 @@ def draw_graph(rng: np.random.Generator, shape: str) -> nx.MultiDiGraph:
 
 
 def draw_flows(rng: np.random.Generator, graph: nx.MultiDiGraph, links: int) -> tuple[float, ...]:
-    """A ring over 2 to 4 hosts in any order, each way of it one of the shortest; a fifth of them not of whole streams."""
+    """A ring over 2 to 4 hosts in any order, on any of the shortest ways; a fifth of them not of whole streams."""
     hosts = [node for node, is_host in graph.nodes(data="host") if is_host]
     ring = rng.choice(hosts, min(len(hosts), int(rng.integers(2, 5))), replace=False).tolist()
     streams, each = np.zeros(links), float(rng.choice([2.0, 0.5, 1365 / 4096])) if rng.random() < 0.2 else 1.0

@@ -1,8 +1,8 @@
 """Reference of link contention: jobs that iterate on links, as docs/concepts/network.md says, in plain numpy.
 
 Written from that page by somebody who has not read the kernels, and it shares no code with them; what the page left
-open was asked of the simulator, and is on the page now. Rates are whole bytes per second, as the page says, rounded down
-where a link fills; of links that fill at once the first is rounded first.
+open was asked of the simulator, and is on the page now. Rates are whole bytes per second, rounded down where a link
+fills; of links that fill at once the first is rounded first.
 
 It plays shifts, links that carry less for a while, jobs whose ways change or are gone, weights (given, or growing as
 MLTCP's do) and priorities (given, as those of Crux are). Where ways lead is routes.py's, which priorities Crux gives is

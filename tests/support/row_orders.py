@@ -1,4 +1,4 @@
-"""The same jobs in other rows, and plays whose decisions are bound to ids, which must not change what becomes of one."""
+"""The same jobs in other rows, and decisions that are bound to ids: what becomes of a job stays the same."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def others(seed: int, folder: Path) -> World:
     kind = np.random.default_rng([seed, 13]).choice([kind for kind, often in kinds.items() for _ in range(often)])
     if kind != "groups":
         return make_world(str(kind), seed)
-    # Jitter and errors are drawn by row; after a failure all of a group begin at once, and the row decides who goes first.
+    # Jitter and errors are drawn by row; after a failure all of a group begin at once, and the row decides who is first.
     return Groups(random_groups(seed, jitter=0.0, model_error=0.0, failures=None))
 
 
