@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from clustergym.tests.support.fluid_cluster import FluidCluster
-from clustergym.tests.support.fluid_reference import FluidJob, FluidPlay, max_min
-from clustergym.tests.support.random_fluid import GBPS, Case, apart, compare, draw, with_decisions, with_departures
+from clustergym.tests.support.fluid_networks import PLAYED_S, draw_case
+from clustergym.tests.support.fluid_reference import FluidJob, max_min
+from clustergym.tests.support.random_fluid import GBPS, Case, compare, draw, with_decisions, with_departures
 
 
 def equal_jobs(shifts: list[float | None]) -> Case:
@@ -20,10 +21,13 @@ def equal_jobs(shifts: list[float | None]) -> Case:
 
 
 def test_what_one_flow_leaves_goes_to_the_others():
-    """60 for three: 10 is all that the first wants, so 25 and 25; two flows of one job count twice: 10, 50/3, 50/3."""
+    """60 for three: 10 is all that the first wants, so 25 and 25; two flows of one job count twice: 10, 50/3, 50/3.
+
+    Rates are whole: 16 and 16.
+    """
     demand, capacity = np.array([10.0, 100.0, 100.0]), np.array([60.0])
-    assert max_min(demand, np.array([[1], [1], [1]]), capacity) == pytest.approx([10, 25, 25])
-    assert max_min(demand, np.array([[1], [1], [2]]), capacity) == pytest.approx([10, 50 / 3, 50 / 3])
+    assert max_min(demand, np.array([[1], [1], [1]]), capacity).tolist() == [10, 25, 25]
+    assert max_min(demand, np.array([[1], [1], [2]]), capacity).tolist() == [10, 16, 16]
 
 
 def test_a_flow_is_as_fast_as_its_fullest_link_lets_it():
@@ -58,11 +62,10 @@ def test_slots_that_a_job_misses_by_a_period_or_more_are_lost():
 
 @pytest.mark.parametrize("seed", range(20))
 def test_random_cases(seed):
-    """8 s of play, too short to part: every iteration within 1e-5, the mean within 1e-6, bytes within 1e-7."""
+    """8 s of play: every iteration within 1e-9, bytes within 1e-9 of what could be sent."""
     found = compare(draw(seed), until_s=8.0)
     assert found.iterations > 0
-    assert found.worst < 1e-5
-    assert max(found.mean, found.carried, found.waited) < 1e-6
+    assert max(found.worst, found.carried, found.waited) < 1e-9
 
 
 def test_links_that_are_offered_more_than_fits_may_carry_less():
@@ -80,14 +83,14 @@ def test_links_that_are_offered_more_than_fits_may_carry_less():
 @pytest.mark.parametrize("carried", [0.88, 0.5])
 def test_random_cases_of_links_that_carry_less(carried):
     found = [compare(draw(seed), until_s=3.0, carried=carried) for seed in range(100, 112)]
-    assert max(max(each.worst, each.mean, each.carried, each.waited) for each in found) < 1e-5
+    assert max(max(each.worst, each.carried, each.waited) for each in found) < 1e-9
 
 
 @pytest.mark.parametrize("terms", [{"pacing": False}, {"adjust": 0.05}, {"adjust": 0.5}])
 def test_pacing_and_adjustments(terms):
     cases = [draw(seed) for seed in range(200, 230) if draw(seed).jobs[0].shift_s is not None]
     found = [compare(case, until_s=5.0, **terms) for case in cases]
-    assert max(each.worst for each in found) < 1e-5
+    assert max(each.worst for each in found) < 1e-9
     assert all(ours == theirs for ours, theirs in (each.adjustments for each in found))
     assert ("adjust" in terms) == any(each.adjustments[0] for each in found)
 
@@ -95,7 +98,7 @@ def test_pacing_and_adjustments(terms):
 @pytest.mark.parametrize("changed", [with_departures, with_decisions])
 def test_jobs_that_come_and_go_and_shifts_that_are_decided_on_the_way(changed):
     for seed in range(300, 308):
-        assert compare(changed(draw(seed), seed), until_s=6.0).worst < 1e-5
+        assert compare(changed(draw(seed), seed), until_s=6.0).worst < 1e-9
 
 
 @pytest.mark.parametrize("gpus_per_machine", [1, 3, 6])
@@ -123,27 +126,37 @@ def test_runs_of_the_whole_simulator(gpus_per_machine, options, terms, often, tm
         assert simulator.metrics()["congestion_bytes"] == pytest.approx(played.waited.sum(), rel=1e-6, abs=1.0)
 
 
-@pytest.mark.slow
-def test_two_hundred_cases():
-    """15 s of play: iterations before the plays part within 1e-6 (median of the worst), all means within 1 %.
+SMALL = 40  # of the cases, those that every change is tested on
 
-    And they part no sooner than two plays by the reference itself, on links that differ by 1e-9 of their capacity.
+
+@pytest.mark.parametrize("block", [range(SMALL), pytest.param(range(SMALL, 5_000), marks=pytest.mark.slow)])
+def test_networks_as_clusters_have_them(block, capsys):
+    """Trees, Clos, rings and parallel cables, jobs that come and go, ways and capacities that change, any rates.
+
+    Iterations are equal to the last digits. Only where several links that are not alike fill at once, a rate may be
+    some bytes per second apart, for the order in which what is left of them is rounded; and behind a job that goes
+    first another may wait 1e-7 s for the last part of a byte. Then all is within 1e-6.
     """
-    found, self_apart = [], []
-    for seed in range(200):
-        case = draw(seed)
-        found.append(compare(case, until_s=15.0))
-        played = case.by_reference(15.0)
-        beside = FluidPlay(case.capacity * (1 + 1e-9), case.jobs).play(15.0)
-        durations = [[each.durations(job) for job in range(len(case.jobs))] for each in (beside, played)]
-        self_apart.append(apart(*durations, played.begins))
+    found = [compare(draw_case(seed), PLAYED_S) for seed in block]
     worst = np.array([each.worst for each in found])
-    print(
-        f"{sum(each.iterations for each in found)} iterations; worst of a case: median {np.median(worst):.1e}, "
-        f"{(worst > 1e-6).sum()} above 1e-6; parted: {sum(each.parted_s < 15.0 for each in found)}; "
-        f"mean iteration: at most {max(each.mean for each in found):.1e}; "
-        f"the reference and itself: median {np.median([worst for _, worst in self_apart]):.1e}"
-    )
-    assert np.median(worst) <= min(1e-6, float(np.median([worst for _, worst in self_apart])))
-    assert max(each.mean for each in found) <= 0.01
-    assert sum(each.iterations for each in found) >= sum(count for count, _ in self_apart)
+    with capsys.disabled():
+        print(
+            f"\n{len(found):,} cases, {sum(each.iterations for each in found):,} iterations, "
+            f"{sum(each.near_misses for each in found):,} near misses "
+            f"in {sum(each.near_misses > 0 for each in found):,} cases: worst of a case {np.median(worst):.0e} (median), {(worst > 1e-9).sum()} above 1e-9, "
+            f"at most {worst.max():.0e}"
+        )
+    assert worst.max() < 1e-6 and (worst > 1e-9).mean() < 0.02
+    assert max(max(each.carried, each.waited, each.stalled_s) for each in found) < 1e-6
+    assert all(ours == theirs for ours, theirs in (each.adjustments for each in found))
+
+
+@pytest.mark.parametrize("block", [range(10), pytest.param(range(10, 300), marks=pytest.mark.slow)])
+def test_the_order_of_rows_changes_nothing(block):
+    """The same cases with the jobs in other rows: the same iterations."""
+    for seed in block:
+        case = draw_case(seed)
+        order = np.random.default_rng(seed).permutation(len(case.jobs)).tolist()
+        one, other = case.by_us(PLAYED_S), case.in_order(order).by_us(PLAYED_S)
+        for row, job in enumerate(order):
+            assert other.durations[row] == pytest.approx(one.durations[job], rel=1e-9), (seed, job)

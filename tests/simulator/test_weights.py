@@ -16,6 +16,7 @@ from clustergym.simulator.cluster.links import GBPS
 from clustergym.simulator.contention.phase_run import Contender, Growth, PhaseRun, steady_state
 from clustergym.simulator.profiles.phases import Phases, in_order
 from clustergym.tests.support.drawn import calm
+from clustergym.tests.support.fluid_reference import max_min
 from clustergym.tests.support.random_contention import PLAYED_S, outcome, random_run, use
 
 C = 48 * GBPS
@@ -81,28 +82,7 @@ def test_iterations_of_two_jobs_by_weight_and_priority():
     assert run.durations[1][0] == pytest.approx(1.0 + 4 / 3 + 2 / 3)
 
 
-# Against a plain filling
-
-
-def filled(capacity, flows, top, weight, priority) -> np.ndarray:
-    """Weighted max-min rates, priority by priority, by numpy alone: real numbers, (jobs,).
-
-    Args:
-        capacity: (links,). flows: (links, jobs). top, weight, priority: (jobs,).
-    """
-    rate, room = np.zeros(len(top)), np.array(capacity, float)
-    for each in sorted(set(priority), reverse=True):
-        rising = np.array(priority) == each
-        while rising.any():
-            slope = flows @ (rising * weight)
-            height = np.where(slope > 0, np.maximum(room, 0.0) / np.where(slope > 0, slope, 1.0), np.inf)
-            level = min(height.min(), (top / weight)[rising].min())
-            full = height <= level * (1 + 1e-12)
-            stopping = rising & ((top / weight <= level * (1 + 1e-12)) | (flows[full] > 0).any(axis=0))
-            rate[stopping] = np.minimum(top, weight * level)[stopping]
-            room -= flows @ (rate * stopping)
-            rising &= ~stopping
-    return rate
+# Against the reference's filling
 
 
 @calm(150)
@@ -126,8 +106,8 @@ def test_rates_are_those_of_a_plain_filling(seed, strict):
     run = PhaseRun(capacity, senders)
     run.play(1e-6)
     own = np.array([min(capacity[link] // count for link, count in each.items()) for each in uses])
-    expected = filled(capacity, flows, np.minimum(asked, own), weight, priority)
-    assert np.array(run.state.send_rate[:jobs]) == pytest.approx(expected, rel=1e-6, abs=1000.0)  # whole bytes a second
+    expected = max_min(np.minimum(asked, own), flows.T, capacity, weight, np.array(priority))
+    assert np.array(run.state.send_rate[:jobs]) == pytest.approx(expected, rel=1e-7, abs=100.0)
 
 
 # What must not matter

@@ -3,59 +3,98 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from clustergym.simulator.cluster.routes import LinkUse
-from clustergym.simulator.contention.phase_run import Contender, PhaseRun
+from clustergym.simulator.contention import network_calls as rows
+from clustergym.simulator.contention.phase_run import Contender, Growth, PhaseRun
 from clustergym.simulator.profiles.phases import Phases
 from clustergym.tests.support.fluid_reference import FluidJob, FluidPlay, Played
 
 GBPS = 1e9 / 8  # bytes per second
-PARTED = 1e-4  # two plays have parted where an iteration differs by more than this part of itself
 
-Given = tuple[float, int, float, float]  # a shift that is decided in the middle: at, job, seconds, period
+Change = tuple[float, str, int, tuple[Any, ...]]  # at, what: a method of FluidPlay, of which job or link, with what
 
 
 @dataclass
 class Case:
-    """Jobs on links of so many bytes per second, and shifts that are decided on the way."""
+    """Jobs on links of so many bytes per second, what changes on the way, and the terms of the play."""
 
     capacity: np.ndarray
     jobs: list[FluidJob]
-    given: tuple[Given, ...] = ()
+    changes: tuple[Change, ...] = ()
+    terms: dict[str, Any] = field(default_factory=dict)
 
     def by_us(self, until_s: float, **terms: Any) -> PhaseRun:
         """Play it by our simulator."""
-        run = PhaseRun(self.capacity, [contender(job.alone(self.capacity)) for job in self.jobs], log=True, **terms)
+        terms = self.terms | terms
+        if "growth" in terms:
+            terms["growth"] = Growth(*terms["growth"])
+        run = Ours(self.capacity, [contender(job) for job in self.jobs], log=True, **terms)
         return self._play(run, until_s)
 
     def by_reference(self, until_s: float, **terms: Any) -> Played:
         """Play it by the reference."""
-        return self._play(FluidPlay(self.capacity, self.jobs, **terms), until_s).played
+        return self._play(FluidPlay(self.capacity, self.jobs, **(self.terms | terms)), until_s).played
 
     def _play(self, play: Any, until_s: float) -> Any:
-        for at_s, job, seconds, period_s in self.given:
+        for at_s, what, number, given in self.changes:
             play.play(at_s)
-            play.shift(job, seconds, period_s)
+            getattr(play, what)(number, *given)
         play.play(until_s)
         return play
+
+    def in_order(self, order: Sequence[int]) -> Case:
+        """The same jobs in other rows: first that which is `order[0]` here."""
+        row = {job: place for place, job in enumerate(order)}
+        changes = tuple(
+            (at_s, what, number if what == "scale" else row[number], given)
+            for at_s, what, number, given in self.changes
+        )
+        return replace(self, jobs=[self.jobs[job] for job in order], changes=changes)
+
+
+class Ours(PhaseRun):
+    """Our simulator, with the changes of a case by the names that the reference has for them."""
+
+    def scale(self, link: int, part: float) -> None:
+        """See FluidPlay."""
+        now = max(1.0, float(np.floor(self.capacity[link] * part)))
+        rows.set_capacity(self.records, 0, link, now, max(1.0, float(np.floor(now * self.carried))))
+
+    def lead(self, job: int, flows: tuple[float, ...]) -> None:
+        """See FluidPlay."""
+        if self.state.first_use[job] >= 0 or self.state.cut_off[job]:
+            used = use_of(flows)
+            assert rows.reroute(self.records, 0, job, used.links, used.flows)
+
+    def rank(self, job: int, weight: float, priority: int) -> None:
+        """See FluidPlay."""
+        rows.set_importance(self.records, 0, job, weight, priority)
+
+
+def use_of(flows: tuple[float, ...]) -> LinkUse:
+    """Streams on all links as our simulator takes them."""
+    streams = np.array(flows, float)
+    return LinkUse(np.flatnonzero(streams), streams[streams > 0])
 
 
 def contender(job: FluidJob) -> Contender:
     """A job as our simulator takes it."""
     starts, durations, rates = zip(*job.ups, strict=True)
-    flows = np.array(job.flows)
     return Contender(
         Phases(job.iteration_s, starts, durations, rates),
-        LinkUse(np.flatnonzero(flows), flows[flows > 0]),
+        use_of(job.flows),
         job.shift_s,
         job.period_s,
         job.begin_s,
         job.rounds,
+        job.weight,
+        job.priority,
     )
 
 
@@ -112,8 +151,8 @@ def with_decisions(case: Case, seed: int) -> Case:
     for at_s in np.arange(0.5, 6.0, 0.5):
         job = int(rng.integers(len(case.jobs)))
         period_s = case.jobs[job].alone(case.capacity).iteration_s * float(rng.uniform(0.5, 1.5))
-        given.append((float(at_s), job, float(rng.uniform(0, 2 * period_s)), period_s))
-    return replace(case, given=tuple(given))
+        given.append((float(at_s), "shift", job, (float(rng.uniform(0, 2 * period_s)), period_s)))
+    return replace(case, changes=tuple(given))
 
 
 @dataclass
@@ -121,60 +160,39 @@ class Apart:
     """How far two plays of a case are apart.
 
     Attributes:
-        iterations: how many were compared: those that both began before the plays parted.
-        worst: the largest relative difference of one of them.
-        mean: relative difference of the mean iteration of all jobs, to the end of the play.
+        iterations: how many there were. near_misses: see `Played`.
+        worst: the largest relative difference of one of them; inf: one play has more of them.
         carried, waited: bytes that crossed a link, and those of a job that had to wait: the largest difference as a
             part of what the largest link could carry.
+        stalled_s: by how much the seconds differ in which jobs had no way.
         adjustments: how often jobs waited for the slot after theirs: ours, and by the reference.
-        parted_s: when they parted; inf: they did not.
     """
 
     iterations: int
+    near_misses: int
     worst: float
-    mean: float
     carried: float
     waited: float
+    stalled_s: float
     adjustments: tuple[int, int]
-    parted_s: float
 
 
 def compare(case: Case, until_s: float, **terms: Any) -> Apart:
     """Our play of a case against that of the reference."""
     run, played = case.by_us(until_s, **terms), case.by_reference(until_s, **terms)
-    ours = [np.asarray(seconds) for seconds in run.durations]
-    theirs = [played.durations(job) for job in range(len(case.jobs))]
+    pairs = [(ours, played.durations(job)) for job, ours in enumerate(run.durations)]
     could = until_s * case.capacity.max()
     return Apart(
-        *apart(ours, theirs, played.begins),
-        relative(np.concatenate(ours).mean(), np.concatenate(theirs).mean()),
+        sum(len(theirs) for _, theirs in pairs),
+        played.near_misses(),
+        max(relative(ours, theirs) for ours, theirs in pairs),
         float(np.abs(run.link_bytes - played.carried).max() / could),
         float(np.abs(run.job_congestion - played.waited).max() / could),
+        float(abs(run.state.stalled_s - played.stalled_s)),
         (int(run.adjustments), sum(played.adjustments)),
-        parting_s(ours, theirs, played.begins),
     )
 
 
-def relative(ours: Any, theirs: Any) -> Any:
-    """By what part of it one differs from the other."""
-    return abs(ours / theirs - 1)
-
-
-def each(ours: list[np.ndarray], theirs: list[np.ndarray], begins: list[list[float]]) -> Iterator[Any]:
-    """Of each job, the differences of iterations that both have, and when these ended."""
-    for a, b, began in zip(ours, theirs, begins, strict=True):
-        both = min(len(a), len(b))
-        yield relative(a[:both], b[:both]), np.array(began[1 : both + 1])
-
-
-def parting_s(ours: list[np.ndarray], theirs: list[np.ndarray], begins: list[list[float]]) -> float:
-    """The end of the first iteration that differs by more than `PARTED`."""
-    ends = [end[off > PARTED] for off, end in each(ours, theirs, begins)]
-    return min((float(end[0]) for end in ends if len(end)), default=math.inf)
-
-
-def apart(ours: list[np.ndarray], theirs: list[np.ndarray], begins: list[list[float]]) -> tuple[int, float]:
-    """How many iterations there were before the plays parted, and the largest difference of one."""
-    parted_s = parting_s(ours, theirs, begins)
-    before = [off[end < parted_s] for off, end in each(ours, theirs, begins)]
-    return sum(map(len, before)), max((float(off.max()) for off in before if len(off)), default=0.0)
+def relative(ours: np.ndarray, theirs: np.ndarray) -> float:
+    """By what part of it one of them differs at most."""
+    return float(np.abs(ours / theirs - 1).max(initial=0.0)) if len(ours) == len(theirs) else math.inf

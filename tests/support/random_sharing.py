@@ -47,7 +47,9 @@ class Phases:
     def rate(self, simulator: Simulator, job: int) -> tuple[float, float]:
         left, whole = float(simulator.state.iterations_left[job]), float(simulator.workload.iterations[job])
         ends = [part * whole for part in (2 / 3, 1 / 3) if part * whole < left * (1 - 1e-9)]
-        solo_s = (1.0 + job % 3) * (0.5 + left / whole) / math.sqrt(simulator.view.gpus(job))
+        solo_s = (
+            (1.0 + int(simulator.workload.job_id[job]) % 3) * (0.5 + left / whole) / math.sqrt(simulator.view.gpus(job))
+        )
         return solo_s, ends[0] if ends else 0.0
 
 
