@@ -42,7 +42,7 @@ class LeftOut:
         self._first = (lost[0][0], f"line {lost[0][0]}: {lost[0][1]}") if lost else None
 
     def drop(self, rows: np.ndarray, why: str) -> None:
-        """Leave out the rows of a mask that are still there; `why` ends "3 jobs ...": "without a GPU"."""
+        """Leave out the rows of a mask; `why` goes on after how many there are: "without a GPU"."""
         new = rows & ~self.gone
         if new.any():
             self._reasons[why] = self._reasons.get(why, 0) + int(new.sum())
@@ -109,7 +109,7 @@ def whole_gpus(shares: np.ndarray) -> np.ndarray:
 
 
 def tell_unread(path: str, columns: Iterable[str], known: Collection[str], harmless: Collection[str] = ()) -> None:
-    """Say in one warning which columns of a file are neither known nor harmless: nothing depends on what they hold."""
+    """Say in one warning which columns of a file are not read, because they are not known, but for harmless ones."""
     unread = [name for name in dict.fromkeys(columns) if name not in known and name not in harmless]
     if unread:
         which = f"column {clip(unread[0])} is" if len(unread) == 1 else f"columns {clip(', '.join(unread), 200)} are"

@@ -386,7 +386,8 @@ class Table:
         ids = self.text(job_id) if isinstance(job_id, str) else job_id
         if isinstance(job_id, str):
             self._check_ids(job_id, ids)
-        columns = {"duration_s": duration_s, **optional} | ({} if from_start else {"arrival_s": arrival_s})
+        columns = {"gpus": gpus, "duration_s": duration_s, **optional}
+        columns |= {} if from_start else {"arrival_s": arrival_s}
         for name, bad, expected in bad_values({key: values for key, values in columns.items() if key in RANGES}):
             self.odd(bad, name, expected, columns[name])
         kept = np.arange(len(self)) if self.left_out is None else self.left_out.tell()

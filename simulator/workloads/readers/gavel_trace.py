@@ -11,7 +11,7 @@ another gang takes the largest measured one below it times the ratio of GPUs (id
 duration). The deadline is arrival + SLO x duration.
 
 By these rates the Recommendation jobs of traces/msr, 19 % of all, run 535 s in the median, those of the other models
-10,636 to 20,413 s: their steps were drawn for other rates. A warning says so; `without=Recommendation` leaves them out.
+10,636 to 20,413 s. A warning says so; `without=Recommendation` leaves them out.
 """
 
 from __future__ import annotations
