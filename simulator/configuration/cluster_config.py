@@ -227,7 +227,8 @@ class ClusterConfig(SimulatedCluster):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._keep(
-            sharing=None if self.sharing is None else Sharing.load(self.sharing),
+            # A copy, which opens its tables anew: whoever plays a setting again has the files as they are then.
+            sharing=None if self.sharing is None else replace(Sharing.load(self.sharing)),
             tables_every_s=seconds("tables_every_s", self.tables_every_s),
             replica_lag_s=seconds("replica_lag_s", self.replica_lag_s),
         )

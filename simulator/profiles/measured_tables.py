@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..base.errors import InputError
+from ..files.file_marks import A_FILE, read_by
+from ..files.regular_files import Stamp
 from ..jobs.trace_columns import Table, read_csv
 from ..numerics.float_sums import sum_in_order
 from .goodput import gain, steps_at
@@ -214,9 +216,8 @@ def _times(table: Table) -> np.ndarray:
     return times
 
 
-@lru_cache(maxsize=64)
 def read_tables(folder: str | Path, application: str) -> MeasuredTables:
-    """The tables of an application, FOLDER/APPLICATION/; read once.
+    """The tables of an application, FOLDER/APPLICATION/; read again where a file has changed.
 
     Raises:
         InputError: there are none, or they are malformed.
@@ -225,4 +226,9 @@ def read_tables(folder: str | Path, application: str) -> MeasuredTables:
     if not application or not path.is_dir():
         there = sorted(entry.name for entry in _listed(Path(folder)) if entry.is_dir())
         raise InputError(f"{folder}: no tables of {application!r}; there are: {', '.join(there) or 'none'}")
+    return _read(path, read_by(path, A_FILE, "tables").stamps)
+
+
+@lru_cache(maxsize=64)
+def _read(path: Path, _stamps: tuple[tuple[str, Stamp], ...]) -> MeasuredTables:
     return MeasuredTables(path)

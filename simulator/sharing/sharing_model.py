@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,8 @@ import numpy as np
 from ..base.arguments import expect_single
 from ..base.errors import InputError
 from ..base.names import bind, choose, parse_name
-from ..files.file_marks import A_FILE, MARK
+from ..files.file_marks import A_FILE, MARK, read_by
+from ..files.regular_files import Stamp
 from ..jobs.job_kinds import Slowdowns, lay_kinds
 from ..jobs.workload import Workload, name_of_job
 from ..network.network_model import Network
@@ -82,7 +83,9 @@ class Sharing:
             InputError: there is no such, or it cuts GPUs in slices that are not as many as jobs_per_gpu.
         """
         word = self.interference
-        found = Interference(word) if isinstance(word, str) else word
+        found = (
+            word if not isinstance(word, str) else _opened(word, read_by(word, AN_INTERFERENCE, "interference").stamps)
+        )
         slice_ = getattr(found, "slice", None)
         if slice_ is not None and slice_.count != self.jobs_per_gpu:
             raise InputError(
@@ -122,6 +125,11 @@ class Sharing:
         if name != "on":
             raise InputError(f"sharing {source!r}: expected on, or on:key=value,...")
         return bind(cls, params, "sharing")
+
+
+@lru_cache(maxsize=16)
+def _opened(word: str, _stamps: tuple[tuple[str, Stamp], ...]) -> Interference:
+    return Interference(word)
 
 
 def _tells_slowdowns(given: object) -> bool:

@@ -38,7 +38,9 @@ from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.cluster.topology import PRESETS, Topology
 from clustergym.simulator.configuration.network_choice import NETWORKS, load_network
 from clustergym.simulator.files.file_marks import HERE, marks_of, without_files
+from clustergym.simulator.profiles.measured_tables import read_tables
 from clustergym.simulator.workloads import FORMATS, GENERATORS, open_workload, read_trace
+from clustergym.tests.support.training_tables import write_tables
 
 DELAY, FILE = "clustergym/Delay-v0", "mine.csv"
 TRACE = "job_id,arrival_s,gpus,duration_s\n1,0,4,{}\n2,5,8,{}\n"
@@ -366,3 +368,17 @@ def test_an_edit_of_interference_plays_what_a_fresh_folder_plays(tmp_path, monke
             opened = store.open_store(Path("out"), setting, ["sjf-ffs"])
         found += evaluation.evaluate(setting, ["sjf-ffs"], [0], store=opened)
     assert [run.metrics["jct_mean"] for run in found] == pytest.approx([1100.0, 1900.0])
+
+
+def test_measured_tables_are_read_again_where_one_has_changed(tmp_path):
+    """In one process, where each has half the progress in its first row after the edit."""
+    folder = write_tables(tmp_path)
+    before = read_tables(folder, "toy").progress
+    assert read_tables(folder, "toy").progress is before
+    for path in (Path(folder) / "toy").glob("validation-*.csv"):
+        header, first, *rest = path.read_text().splitlines()
+        place = header.split(",").index("progress")
+        cells = first.split(",")
+        cells[place] = str(float(cells[place]) / 2)
+        path.write_text("\n".join([header, ",".join(cells), *rest]) + "\n")
+    assert read_tables(folder, "toy").progress[0] == before[0] / 2
