@@ -18,17 +18,8 @@ import yaml
 from clustergym.tests.support.paths import ROOT
 
 CITATION = ROOT / "CITATION.cff"
-FOLDERS = (
-    "agents",
-    "benchmarks",
-    "docs",
-    "envs",
-    "experiments",
-    "policies",
-    "simulator",
-    "tests/support",
-    "tests/papers",
-)
+FOLDERS = ("agents", "benchmarks", "docs", "envs", "experiments", "policies", "simulator", "tests")
+OWN_TESTS = ROOT / "tests" / "project" / "test_references.py"  # has wrong ones
 KINDS = {".py", ".md", ".csv", ".json", ".yaml"}
 # Of the field, before a year of two or four digits; others are seen before two, as in X'24.
 VENUES = (
@@ -46,7 +37,7 @@ class Reference:
 
     Attributes:
         names: what we call what it describes: a system, or two.
-        title: as printed. authors: family names in order, the first few; `more`: whether there are others.
+        title: as printed. authors: family names in order, all or the first few; more: whether there are others.
         venue: its short name. year: 2021. doi, arxiv: numbers; empty: none, or none that we know.
         note: what is not sure, or not read; empty: nothing.
     """
@@ -140,13 +131,15 @@ def numbers(text: str) -> list[str]:
 
 def told() -> Iterator[tuple[str, str]]:
     """The files that may name venues, relative to the project, with their texts."""
-    for path in (ROOT / "README.md", ROOT / "CHANGELOG.md", *_files(FOLDERS)):
+    for path in (*sorted(ROOT.glob("*.md")), *_files(FOLDERS)):
         yield path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
 
 
 def _files(folders: Sequence[str]) -> Iterator[Path]:
     for folder in folders:
-        yield from (path for path in sorted((ROOT / folder).rglob("*")) if path.suffix in KINDS)
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in KINDS and path != OWN_TESTS:
+                yield path
 
 
 @cache

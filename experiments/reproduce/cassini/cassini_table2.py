@@ -172,8 +172,8 @@ def _rows_of(snapshot: Snapshot, how: str, phases: Sequence[Phases], compared: s
             (WITH, job.with_s, 1e3 * with_s),
             (WITHOUT, job.without_s, estimate((1e3 * without_s).tolist())),
         ):
-            name_ = f"{what}, communication with shifts" if kind == WITH else f"{what}, without"
-            found = table(name_, 1e3 * paper_s, ours, "ms", TOLERANCE)
+            time = "communication with shifts" if kind == WITH else "without"
+            found = table(f"{what}, {time}", 1e3 * paper_s, ours, "ms", TOLERANCE)
             rows.append(found if kind == compared and job.model != FREE else replace(found, within=None))
         rows.append(printed(f"{what}, without: least", 1e3 * float(without_s.min()), "ms"))
         rows.append(printed(f"{what}, without: most", 1e3 * float(without_s.max()), "ms"))

@@ -187,11 +187,14 @@ def _slo_evidence(options: Options) -> list[Row]:
 def _without_regard_to_data(options: Options) -> list[Row]:
     """Federated bound to any region with the hardware, where copies take what links allow and where they take hours."""
     rows: list[Row] = []
-    for copies, where in (("bandwidth", ""), ("published", ", copies of tables that take hours")):
-        traces = _Traces(f"mast-slo, bind=any{where}", options, (MAST, FEDERATED, BLIND), TRACE_H, copies=copies)
-        for policy, name in ((MAST, "mast"), (FEDERATED, "federated"), (BLIND, "federated without regard to data")):
-            if policy != BLIND and not where:
-                continue  # as above
+    names = {MAST: "mast", FEDERATED: "federated", BLIND: "federated without regard to data"}
+    for copies, where, policies in (
+        ("bandwidth", "", (BLIND,)),
+        ("published", ", copies of tables that take hours", tuple(names)),
+    ):
+        traces = _Traces(f"mast-slo, bind=any{where}", options, policies, TRACE_H, copies=copies)
+        for policy in policies:
+            name = names[policy]
             late, worst = (
                 traces.mean(policy, partial(how, levels=range(HIGH_LEVELS), hours=traces.busy))
                 for how in (late_share, _worst_hour)
