@@ -96,10 +96,6 @@ def sides(commit: str) -> Iterator[tuple[Side, Side]]:
     sha = git("rev-parse", "--verify", f"{commit}^{{commit}}").decode().strip()
     asking = identity(ASKING, sys.version, binding.get_host_cpu_name(), *versions())
     played = ours(".", *UNPLAYED)
-    kept_here = KEPT / f"here-{identity(played)}-{asking}"
-    for other in KEPT.glob("here-*"):
-        if other != kept_here:  # of files that were edited since
-            shutil.rmtree(other)
     with tempfile.TemporaryDirectory() as name:
         here, there = (Path(name).resolve() / side / "clustergym" for side in ("here", "there"))
         for path in (*played, *ours("tests/support", "tests/data")):
@@ -109,7 +105,10 @@ def sides(commit: str) -> Iterator[tuple[Side, Side]]:
         with tarfile.open(fileobj=io.BytesIO(git("archive", sha, "--", ".", *UNPLAYED))) as archive:
             archive.extractall(there, filter="data")
         (there / "tests").symlink_to(here / "tests")
-        yield Side("here", here, kept_here), Side("there", there, KEPT / f"{sha[:12]}-{asking}")
+        yield (
+            Side("here", here, KEPT / f"here-{identity(played)}-{asking}"),
+            Side("there", there, KEPT / f"{sha[:12]}-{asking}"),
+        )
 
 
 def identity(paths: Sequence[Path], *words: str) -> str:
@@ -230,9 +229,9 @@ def play(both: Sequence[Side], part: str, outs: Sequence[Path], *options: str) -
     failed = []
     for side, out, process in zip(both, outs, running, strict=True):
         if process.returncode:
-            last = out.with_suffix(".log").read_text(errors="replace").strip().splitlines()[-1:]
+            said = out.with_suffix(".log").read_text(errors="replace").strip().rpartition("\n")[2]
             done = len(kept(out))
-            failed.append(f"FAILED {part} {side.name}: exit status {process.returncode} after {done} plays: {last}")
+            failed.append(f"FAILED {part} {side.name}: exit status {process.returncode} after {done} plays: {said}")
     return failed
 
 
