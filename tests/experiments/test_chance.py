@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from clustergym.experiments import cli
-from clustergym.experiments.playing.evaluation import evaluate
-from clustergym.experiments.settings.evaluation_setting import Setting, may_draw
+from clustergym.experiments.playing.evaluation import evaluate, simulator_of
+from clustergym.experiments.settings.evaluation_setting import Setting, may_draw, workload_of
 from clustergym.experiments.tuning.of_policy import PolicyParameters
 from clustergym.experiments.tuning.trial_search import Going
+from clustergym.policies import make
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("simulator", "policies", "envs", "agents")
@@ -68,10 +69,10 @@ CASES: dict[str, tuple[str, ...]] = {
         REGIONS + "--policies random",
         REGIONS + "--policies random-start",
         GROUPS + "random",
-        "Sharing --topology flat:machines=2 --workload {many} --network none --policies pollux",
+        "Sharing --topology flat:machines=2 --workload {shared} --network none --policies pollux",
     ),
     "simulator/engine/view.py": (),  # a copy of a run; what is drawn there is drawn by the places above
-    "agents/playing/player.py": (DELAY + "zoo:Delay,mode=sampled",),
+    "agents/playing/player.py": (),  # of agents whose mode is `sampled`, see below
     "agents/training/validation.py": (),
     "envs/reference.py": (),
 }
@@ -79,7 +80,6 @@ NOT_DRAWN = (
     DELAY + "fifo",
     DELAY + "zoo:Delay",
     LINKS + "jitter=0",
-    SHIFTS + "themis+cassini",
     REGIONS + "--policies mast",
     GROUPS + "harmony",
 )
@@ -126,6 +126,7 @@ def files(tmp_path: Path) -> dict[str, str]:
     written = {
         "few": ("few.csv", FEW),
         "crowd": ("crowd.csv", CROWD),
+        "shared": ("shared.csv", MANY.replace("resnet50", "cifar10")),
         "many": ("many.csv", MANY),
         "phases": ("phases.json", json.dumps(PHASES)),
         "sets": ("sets.csv", "group,what,name\nleft,machine,0\nright,machine,1\n"),
@@ -187,6 +188,18 @@ def test_tuning_plays_every_seed_of_what_is_drawn(files):
     )
     assert [round(value, 1) for value in drawn.per_seed] == [71.2, 69.8, 69.4, 69.2]
     assert len(fixed.per_seed) == 1
+
+
+def test_an_agent_draws_where_its_decisions_are_sampled(files):
+    """The likeliest decisions hang on no seed."""
+    pytest.importorskip("torch")
+    told = Setting.of("Delay", "flat:machines=2", files["many"], "none")
+    for mode, draws in (("argmax", False), ("sampled", True)):
+        agent = make("zoo:Delay", mode=mode)
+        simulator = simulator_of(told.config, agent)
+        simulator.reset(workload_of(told, 0), seed=1)
+        simulator.run(agent.decider(simulator))
+        assert simulator.is_drawn is draws
 
 
 @pytest.mark.parametrize(
