@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from clustergym.envs.delay.env import DelayEnv
+from clustergym.experiments.cli import app
 from clustergym.policies import make
 from clustergym.simulator.base.decisions import Start
 from clustergym.simulator.base.errors import InputError, InvalidDecision
@@ -238,6 +241,20 @@ def test_load_is_drawn_and_told_over_the_gpus():
     assert offered_load(with_cpus.simulator.workload, Topology.load("mast:regions=1,gpus=64")) == pytest.approx(
         found[0]
     )
+
+
+def test_the_table_of_stretches_names_the_gpus_that_plain_jobs_held(tmp_path):
+    """Clusters of GPUs and of CPU machines take turns in the topology; jobs are on GPUs alone, 64 of three types."""
+    table = tmp_path / "jobs.csv"
+    where = ["--topology", "mast:regions=1,gpus=64", "--network", "none", "--workload", "poisson:jobs=20,gpus=16"]
+    found = CliRunner().invoke(
+        app, ["evaluate", "Delay", *where, "--policies", "fifo", "--seeds", "0", "--jobs-table", str(table)]
+    )
+    assert found.exit_code == 0, found.output
+    with open(table, encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["gpu_type"] for row in rows} == {"V100", "A100", "H100"}
+    assert sum(int(row["gpus"]) for row in rows) == 20 * 16
 
 
 def test_a_workload_for_regions_may_ask_more_units_than_there_are_gpus():
