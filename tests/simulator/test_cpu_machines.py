@@ -27,7 +27,8 @@ from clustergym.tests.support.geo_player import FirstCome
 from clustergym.tests.support.geo_small import A100, CPU, V100, small_topology, small_world
 
 PENALTY = "penalty:default=1/1.5/2"
-NETWORKS = ("none", PENALTY, f"{PENALTY},duration=compute", "allreduce:default=VGG", "allreduce:default=BERT")
+RINGS = pytest.param("allreduce:default=VGG", marks=pytest.mark.slow)  # a class of records that nothing else compiles
+NETWORKS = ("none", PENALTY, f"{PENALTY},duration=compute", RINGS)
 PARTS = {
     "GPUs": [(A100, 8)],
     "GPUs and CPU machines": [(A100, 8), (CPU, 4)],
@@ -84,7 +85,7 @@ def test_a_part_on_two_machines_pays_for_them_and_its_cpu_machines_pay_nothing()
     assert simulator.run(FirstCome())["makespan"] == 1500.0
 
 
-@pytest.mark.parametrize("network", [PENALTY, "allreduce:default=VGG"])
+@pytest.mark.parametrize("network", [PENALTY, RINGS])
 def test_a_workload_takes_as_long_as_its_slowest_part(network):
     """A trainer of 8 on two machines beside an evaluator of 4 on one: as long as the trainer alone takes there."""
     topology = small_topology()
@@ -171,7 +172,7 @@ def test_for_plain_jobs_cpu_machines_change_nothing(policy):
 
 
 @pytest.mark.parametrize("policy", ["mast:slow=none", "greedy:slow=none", "federated:slow=none"])
-@pytest.mark.parametrize("network", [PENALTY, "allreduce:default=VGG"])
+@pytest.mark.parametrize("network", [PENALTY, RINGS])
 def test_for_workloads_without_cpu_parts_cpu_machines_change_nothing(policy, network):
     """All metrics but those of CPU machines: no cluster has any, or each has some that nobody asks."""
     world = small_world()
