@@ -49,7 +49,7 @@ class Scripted:
 
 @dataclass
 class FluidCluster:
-    """Machines on 2 or 3 leaf switches, which hang on a core or on each other, each cable of 25 to 100 Gbps each way.
+    """Machines on 2 or 3 leaf switches, which hang on each other; cables of 25 to 100 Gbps each way, or all of 50.
 
     Jobs lie anywhere, 2 to 4 GPUs each; each has phases of its own, whose iterations the workload makes longer or
     shorter. There is one way from machine to machine.
@@ -62,6 +62,7 @@ class FluidCluster:
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.seed)
         leaves = int(self.rng.integers(2, 4))
+        self.equal = bool(self.seed % 2)
         self.machines = [f"{leaf}.{number}" for leaf in range(leaves) for number in range(3)]
         self.graph.add_nodes_from(f"leaf {leaf}" for leaf in range(leaves))
         self.graph.add_nodes_from(self.machines, gpus=self.gpus_per_machine)
@@ -85,7 +86,7 @@ class FluidCluster:
     def cable(self, a: str, b: str) -> None:
         """Link two nodes, each way."""
         for edge in ((a, b), (b, a)):
-            self.graph.add_edge(*edge, capacity_gbps=float(self.rng.uniform(25, 100)))
+            self.graph.add_edge(*edge, capacity_gbps=50.0 if self.equal else float(self.rng.uniform(25, 100)))
 
     def best_s(self, job: int) -> float:
         """An iteration placed best, before it is stretched: on one machine where one is large enough."""

@@ -76,7 +76,7 @@ def others(seed: int, folder: Path) -> World:
     kind = np.random.default_rng([seed, 13]).choice([kind for kind, often in kinds.items() for _ in range(often)])
     if kind != "groups":
         return make_world(str(kind), seed)
-    # Jitter and errors are drawn by row; after a failure all of a group begin at once, and the row decides who is first.
+    # Jitter and errors are drawn by row; after a failure all of a group begin at once, and the row says who is first.
     return Groups(random_groups(seed, jitter=0.0, model_error=0.0, failures=None))
 
 
