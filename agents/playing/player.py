@@ -22,6 +22,7 @@ from ...simulator.base.errors import InputError
 from ...simulator.base.names import choose, short_name
 from ...simulator.engine.simulator import Simulator
 from ...simulator.engine.view import ClusterView, simulator_behind
+from ...simulator.files.own_code import is_own
 from ...simulator.jobs.estimates import Estimates
 from ...simulator.numerics.random import draw_seed
 from .windows import LOOKOUTS, Window
@@ -189,7 +190,7 @@ class AgentPolicy(PlayedAgent):
         described = agent.description
         self.agent = agent
         self.mode: Mode = choose(mode or described.mode, MODES, "mode of an agent")  # type: ignore[assignment]
-        self.draws = self.mode == "sampled"
+        self.draws = self.mode == "sampled" or is_own(described.network)
         normalisation = described.normalisation
         if normalisation is not None:
             self._mean = np.array(normalisation.mean)

@@ -184,10 +184,12 @@ def evaluate(
     every = [(player, seed, seed in recorded) for seed in seeds for player in players.values()]
     # Who may draw unseen is played on all seeds at once; of the others the first run tells whether there are others.
     sure = {word for word, player in players.items() if may_draw(setting, player)}
-    first = [task for task in every if word_of(task[0]) in sure or task[1] == seeds[0]]
+    at_once = [word_of(player) in sure or seed == seeds[0] for player, seed, _ in every]
+    first = [task for task, is_first in zip(every, at_once, strict=True) if is_first]
     played, failed = _play_all(setting, first, (executor, processes), store, _shifted(progress, 0))
     fixed = {run.policy for run in played.values() if not run.is_drawn}
-    others = [task for task in every if task not in first and word_of(task[0]) not in fixed]
+    later = (task for task, is_first in zip(every, at_once, strict=True) if not is_first)
+    others = [task for task in later if word_of(task[0]) not in fixed]
     more, failed_too = _play_all(
         setting, others, (executor, processes), store, _shifted(progress, len(every) - len(others))
     )

@@ -206,4 +206,4 @@ def _is_foreign(value: Any) -> bool:
     if isinstance(value, str | Path | Mapping):
         return False
     place = value if hasattr(value, "__qualname__") else type(value)
-    return place.__module__.partition(".")[0] != __name__.partition(".")[0]
+    return place.__module__.partition(".")[0] not in ("builtins", __name__.partition(".")[0])
