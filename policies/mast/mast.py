@@ -95,11 +95,8 @@ class Binding:
         self.to_cluster, self.daily, self.blind = to_cluster, daily, blind
         self._run: Hashable = None
 
-    def bind(self, view: ClusterView, queue: Queue, pending: int) -> dict[int, int]:
-        """Leave in the queue's sets of regions the one that each workload is bound to, if it can run there now.
-
-        Returns the regions of those that are bound.
-        """
+    def bind(self, view: ClusterView, queue: Queue, pending: int) -> None:
+        """Leave in the queue's sets of regions the one that each workload is bound to, if it can run there now."""
         if self._run != view.run:
             self._run = view.run
             self._begin(view)
@@ -116,7 +113,11 @@ class Binding:
         queue.bits[jobs] = np.where(bound == NOWHERE, 0, can_run & 1 << np.maximum(bound, 0))
         if self.to_cluster:
             queue.only[jobs] = self._cluster[jobs]
-        return {job: region for job, region in zip(jobs.tolist(), bound.tolist(), strict=True) if region != NOWHERE}
+
+    def regions(self, jobs: np.ndarray) -> dict[int, int]:
+        """The region of each of these workloads that is bound."""
+        found = zip(jobs.tolist(), self._region[jobs].tolist(), strict=True)
+        return {job: region for job, region in found if region != NOWHERE}
 
     def memory(self, simulator: Any) -> dict[str, Any] | None:
         """Where the workloads of the present run are bound; None: nobody was asked yet."""
@@ -420,8 +421,9 @@ class Passes(PlanningPolicy):
         queue, bound = self._arrays.queue, None
         jobs = queue.job[: self._pending]
         if self._binding is not None and self._binding.blind:
-            bound = self._binding.bind(view, queue, self._pending)
-            lacking = np.count_nonzero(queue.bits[jobs] == 0)
+            self._binding.bind(view, queue, self._pending)
+            bound = self._binding.regions(jobs)
+            lacking = int((queue.bits[jobs] == 0).sum())
         if lacking and self._rounds < MOST_ROUNDS:
             decisions += on_demand(view, np.sort(jobs[queue.bits[jobs] == 0]).tolist(), bound)
         self._again = bool(decisions)

@@ -15,7 +15,7 @@ from clustergym.tests.support.drawn import calm
 from clustergym.tests.support.geo_player import DRAWN, Anything, check_regions, random_run
 from clustergym.tests.support.mast_reference import ranking
 
-SCHEDULERS = ("mast", "federated", "global:joint=4", "bring", "srtf", "mast:slow=static")
+SCHEDULERS = ("mast", "federated", "federated:bind=any", "global:joint=4", "bring", "srtf", "mast:slow=static")
 
 
 @calm(15)
