@@ -15,7 +15,7 @@ from ..base.names import bind, choose, parse_name
 from ..base.tiers import TIERS
 from ..cluster.topology import Topology
 from ..contention.contention import Contention
-from ..files.file_marks import A_FILE, path_unless
+from ..files.file_marks import A_FILE, A_FOLDER, path_unless
 from ..files.own_code import is_own, made_of, shown_word
 from ..network.allreduce import AllReduce
 from ..network.allreduce import allreduce as rings
@@ -57,7 +57,7 @@ def allreduce(
     default: str | None = None,
     gpu: str | None = None,
     profiles: Annotated[str | None, A_FILE] = None,
-    tables: Annotated[str | None, A_FILE] = None,
+    tables: Annotated[str | None, A_FOLDER] = None,
     duration: Duration = ISOLATED,
 ) -> AllReduce | Measured | LookedUp:
     """Exposed communication of each placement: ring all-reduces per layer on every tier that the gang spans.

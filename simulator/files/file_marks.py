@@ -33,6 +33,12 @@ def alone(_path: str) -> Iterable[str]:
     return ()
 
 
+def within(path: str) -> Iterable[str]:
+    """Those in a folder, and in the folders there; no deeper, as a path may be the root of a disk."""
+    found = (one for depth in ("*", "*/*") for one in Path(path).glob(depth))
+    return map(str, sorted(one for one in found if os.path.isfile(one)))
+
+
 @dataclass(frozen=True, eq=False)
 class MayBeFile:
     """The mark.
@@ -75,6 +81,7 @@ def path_unless(known: Collection[str], beside: Beside = alone, last: str = "") 
 
 
 A_FILE = path_mark()
+A_FOLDER = path_mark(within)
 
 
 @functools.cache
@@ -117,7 +124,8 @@ class Read:
 
     Attributes:
         text: the word with `HERE` in place of the paths.
-        files: in the order in which the word names them; of a folder those in it, each with its name in there.
+        files: in the order in which the word names them; of a folder those in it, each with its name in there, where
+            the option may be one.
     """
 
     text: str
@@ -151,8 +159,7 @@ def read_by(word: str | os.PathLike[str], mark: MayBeFile, what: str) -> Read:
     files: list[tuple[str, Path]] = []
 
     def see(place: str, beside: Beside) -> str:
-        for one in (place, *_found_beside(place, beside)):
-            files.extend(_below(Path(one)))
+        files.extend(_files_of(Path(place), beside))
         return HERE
 
     if not own_code.is_own(word):
@@ -161,22 +168,19 @@ def read_by(word: str | os.PathLike[str], mark: MayBeFile, what: str) -> Read:
     found = own_code.own(word, what)
     for file in found.files:
         see(str(file), alone)
-    params = {key: see(text, alone) if os.path.exists(text) else text for key, text in found.params.items()}
+    params = {key: see(text, within) if os.path.exists(text) else text for key, text in found.params.items()}
     return Read(f"{own_code.parsed(word, what)[1]},{params}", tuple(files))
 
 
-def _found_beside(place: str, beside: Beside) -> Iterable[str]:
+def _files_of(place: Path, beside: Beside) -> list[tuple[str, Path]]:
+    """A file, or what is not there, and those beside it; of a folder those in it, each with its name in there."""
     try:
-        return beside(place) if os.path.isfile(place) else ()
+        found = [Path(one) for one in beside(str(place))] if os.path.exists(place) else []
     except InputError:  # who opens the file says what is wrong with it
-        return ()
-
-
-def _below(place: Path) -> list[tuple[str, Path]]:
-    """A file, or those in a folder, each with its name in there; what is not there is itself."""
-    if not place.is_dir():
-        return [("", place)]
-    return [(one.relative_to(place).as_posix(), one) for one in sorted(place.rglob("*")) if one.is_file()]
+        found = []
+    if os.path.isdir(place):
+        return [(one.relative_to(place).as_posix(), one) for one in found]
+    return [("", one) for one in (place, *found)]
 
 
 def _hash(file: Path) -> str:

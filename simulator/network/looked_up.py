@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.errors import InputError
-from ..files.file_marks import A_FILE, MARK
+from ..files.file_marks import A_FOLDER, MARK
 from ..profiles.measured_tables import MeasuredTables, read_tables
 from .isolated import COMPUTE, Duration
 from .measured import Measured, batch_of, factors_by_batch, relative
@@ -37,7 +37,7 @@ class LookedUp:
     """
 
     fits: Measured
-    folder: str = field(metadata={MARK: A_FILE})
+    folder: str = field(metadata={MARK: A_FOLDER})
     name: str = "allreduce"
     elastic: bool = False
     restores_first: bool = False

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..base.errors import InputError
-from ..files.file_marks import A_FILE, read_by
+from ..files.file_marks import A_FOLDER, read_by
 from ..files.regular_files import Stamp
 from ..jobs.trace_columns import Table, read_csv
 from ..numerics.float_sums import sum_in_order
@@ -226,7 +226,7 @@ def read_tables(folder: str | Path, application: str) -> MeasuredTables:
     if not application or not path.is_dir():
         there = sorted(entry.name for entry in _listed(Path(folder)) if entry.is_dir())
         raise InputError(f"{folder}: no tables of {application!r}; there are: {', '.join(there) or 'none'}")
-    return _read(path, read_by(path, A_FILE, "tables").stamps)
+    return _read(path, read_by(path, A_FOLDER, "tables").stamps)
 
 
 @lru_cache(maxsize=64)

@@ -144,8 +144,8 @@ def charged_late(env, at_once):
 
 
 def test_what_was_due_before_the_first_decision_is_charged_in_the_first_step():
-    """Due at 5 and at 10, there from 10 on; a file may say so."""
-    env = delay([(10, 1, 1, 5), (10, 1, 1, 10), (10, 1, 1, 99)])
+    """Two are due at 10, when they come; a file may say so."""
+    env = delay([(10, 1, 1, 10), (10, 1, 1, 10), (10, 1, 1, 99)])
     assert env.step(start(0))[1] == pytest.approx(-2 / 3)
     assert played(env, np.random.default_rng(0))[0] == 0.0
 

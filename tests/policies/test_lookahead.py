@@ -11,6 +11,7 @@ from clustergym.policies import make
 from clustergym.simulator.base.decisions import Advance, Start
 from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.jobs.workload import Workload
+from clustergym.simulator.numerics.random import draw_seed
 from clustergym.simulator.workloads import open_workload
 
 WHOLE = "workers=fixed,equal=locality"
@@ -63,9 +64,10 @@ def test_it_does_not_know_who_will_come(crowd):
 
 
 def test_the_run_is_as_before_once_it_has_looked_ahead(crowd):
-    """Every byte of the record, whenever it is asked."""
+    """Every byte of the record, whenever it is asked; that it draws is marked before."""
     simulator = Simulator("cassini-testbed", "contention")
     simulator.reset(crowd, 0)
+    draw_seed(simulator.plain.record)
     policy = make(f"lookahead:candidates=3,{WHOLE}")
     for _ in range(12):
         simulator.install(policy)

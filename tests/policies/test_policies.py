@@ -380,7 +380,7 @@ def test_an_unknown_environment_is_one_sentence():
 def test_a_policy_without_decide_says_so():
     simulator = Simulator(DALLY)
     simulator.reset(crowded(1))
-    with pytest.raises(TypeError, match="define decide"):
+    with pytest.raises(InputError, match="define decide"):
         simulator.run(policies.Policy())
 
 

@@ -124,7 +124,7 @@ def test_a_comm_is_on_the_machines_that_its_group_has_at_the_time(terms):
         (None, {"comm": "split", "move_s": 7.0}, None),
         (None, {"busy": 0.7, "jitter": 0.2, "profile_iterations": 2}, None),
         (NAIVE, {"loss": 0.1}, None),
-        (None, {"move_s": 3.0}, Failures(400.0, 20.0, 0.0)),
+        (None, {"move_s": 3.0}, Failures(400.0, 20.0)),
     ],
 )
 def test_the_areas_are_the_metrics(terms, config, failures):
