@@ -28,9 +28,9 @@ def test_a_horizon_is_seconds_above_0(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_times_of_failures_are_numbers(name):
-    for value in ("often", [3600.0]):
-        assert "expected numbers in a tuple" in refused(name, mtbf_s=value)
-    assert "expected one value, found a ndarray" in refused(name, mtbf_s=np.array([1, 2]))
+    assert "expected numbers in a tuple" in refused(name, mtbf_s="often")
+    for value in (np.array([1, 2]), [3600.0]):
+        assert f"expected one value, found a {type(value).__name__}" in refused(name, mtbf_s=value)
 
 
 @pytest.mark.parametrize("name", ["Delay", "Sharing", "Geo"])
@@ -43,7 +43,7 @@ def test_interference_is_a_word_or_has_a_matrix():
     for value in (3, None):
         assert f"interference = {value!r}: expected a word" in refused("Sharing", interference=value)
     assert refused("Sharing", interference=(1.0, 2.0)).endswith("expected one value, found a tuple")
-    for value in ("x", [1], -1):
+    for value in ("x", -1):
         assert f"memory_gb = {value!r}: expected GiB > 0" in refused("Sharing", memory_gb=value)
 
 
