@@ -117,7 +117,7 @@ def test_choosing_regions_well_is_better_than_mast():
 
 
 def test_placing_well_is_better_than_chance_where_cassini_shifts():
-    """0.64 over 20 seeds."""
+    """0.63 over 20 seeds."""
     defaults = ENVIRONMENTS["clustergym/TimeShift-v0"].defaults
     setting = Setting.of("clustergym/TimeShift-v0", *(defaults[key] for key in ("topology", "workload", "network")))
     means = {
