@@ -144,7 +144,9 @@ def test_networks_as_clusters_have_them(block, capsys):
     with capsys.disabled():
         print(f"\n{len(found):,} cases, {sum(each.iterations for each in found):,} iterations")
         print(f"{near.sum():,} near misses in {(near > 0).sum():,} cases")
-        print(f"worst of a case: median {np.median(worst):.0e}, {(worst > 1e-9).sum()} > 1e-9, at most {worst.max():.0e}")
+        print(
+            f"worst of a case: median {np.median(worst):.0e}, {(worst > 1e-9).sum()} > 1e-9, at most {worst.max():.0e}"
+        )
     assert worst.max() < 1e-6 and (worst > 1e-9).mean() < 0.02
     assert max(max(each.carried, each.waited, each.stalled_s) for each in found) < 1e-6
     assert all(ours == theirs for ours, theirs in (each.adjustments for each in found))
