@@ -78,7 +78,8 @@ class Played:
     Attributes:
         begins: of each job, when its iterations began; of one that left, its end is the last.
         adjustments: how often each job was too late for its slot and waited for the next.
-        waited: bytes of each job that had to wait: offered above what it got, at the one link that held it back, (J,).
+        waited: bytes of each job that had to wait: offered above what it got, at the one link that held it back, (J,);
+            where several do at once that of the fewest flows. waited_most: that of the most.
         carried: bytes that crossed each link, (L,).
         stalled_s: seconds in which jobs would have sent and had no way, of all together.
         edges: when a job began or ended to send, and which, in order.
@@ -87,6 +88,7 @@ class Played:
     begins: list[list[float]]
     adjustments: list[int]
     waited: np.ndarray
+    waited_most: np.ndarray
     carried: np.ndarray
     stalled_s: float = 0.0
     edges: list[tuple[float, int]] = field(default_factory=list)
@@ -159,20 +161,20 @@ def held_back(
     capacity: np.ndarray,
     weight: np.ndarray,
     priority: np.ndarray,
-) -> np.ndarray:
-    """How many flows of each job cross the link that holds it back, (J,); 0: none does.
+) -> tuple[np.ndarray, np.ndarray]:
+    """How many flows of each job cross the link that holds it back, (J,) at least and at most; 0: none does.
 
-    That link is full, and nobody sends there who is behind it, or whose flows are faster for their weight; of several
-    the first.
+    That link is full, and nobody sends there who is behind it, or whose flows are faster for their weight.
     """
-    full = rate @ flows >= capacity * (1 - 1e-8)
-    found = np.zeros(len(rate))
+    full = rate @ flows >= capacity * (1 - 1e-7)
+    least, most = np.zeros(len(rate)), np.zeros(len(rate))
     for job in np.flatnonzero(demand > rate * (1 + 1e-8)):
         behind = (priority < priority[job]) & (rate > 1e-6 * demand)  # others have what rounding leaves
-        faster = (priority == priority[job]) & (rate / weight > rate[job] / weight[job] * (1 + 1e-8) + 1)
+        faster = (priority == priority[job]) & (rate / weight > rate[job] / weight[job] * (1 + 1e-8) + 8)
         holds = (flows[job] > 0) & full & ~(flows[behind | faster] > 0).any(axis=0)
-        found[job] = flows[job][holds.argmax()] if holds.any() else 0.0
-    return found
+        least[job] = flows[job][holds].min() if holds.any() else 0.0
+        most[job] = flows[job][holds].max() if holds.any() else 0.0
+    return least, most
 
 
 class FluidPlay:
@@ -204,8 +206,9 @@ class FluidPlay:
         self.flows = np.array([job.flows for job in jobs], float)
         self.own = np.array([job.weight for job in jobs])
         self.priority = np.array([job.priority for job in jobs])
-        self.waiting = np.zeros(len(jobs))
-        self.played = Played([[] for _ in jobs], [0] * len(jobs), np.zeros(len(jobs)), np.zeros(len(self.capacity)))
+        self.waiting = np.zeros((2, len(jobs)))
+        waited, carried = np.zeros((2, len(jobs))), np.zeros(len(self.capacity))
+        self.played = Played([[] for _ in jobs], [0] * len(jobs), *waited, carried)
         self.at = [_Present(job.steps(), job.shift_s, job.period_s, job.begin_s) for job in self.jobs]
         for number, job in enumerate(self.jobs):
             self.shift(number, job.shift_s, job.period_s)
@@ -270,13 +273,14 @@ class FluidPlay:
         capacity = np.where(crowded, less, self.capacity)
         weight = self._weights()
         rate = max_min(demand, self.flows, capacity, weight, self.priority)
-        self.waiting = (demand - rate) * held_back(demand, rate, self.flows, capacity, weight, self.priority)
+        self.waiting = (demand - rate) * np.array(held_back(demand, rate, self.flows, capacity, weight, self.priority))
         return rate, [self.now + at.left / r if r else at.until for at, r in zip(self.at, rate, strict=True)]
 
     def _send(self, rate: np.ndarray, then: float) -> None:
         """Send at these rates until then."""
         seconds = then - self.now
-        self.played.waited += self.waiting * seconds
+        self.played.waited += self.waiting[0] * seconds
+        self.played.waited_most += self.waiting[1] * seconds
         self.played.carried += rate @ self.flows * seconds
         self.played.stalled_s += seconds * sum(at.left > 0 and not at.has_way for at in self.at)
         for at, r in zip(self.at, rate, strict=True):

@@ -162,8 +162,8 @@ class Apart:
     Attributes:
         iterations: how many there were. near_misses: see `Played`.
         worst: the largest relative difference of one of them; inf: one play has more of them.
-        carried, waited: bytes that crossed a link, and those of a job that had to wait: the largest difference as a
-            part of what the largest link could carry.
+        carried, waited: bytes that crossed a link, and those of a job that had to wait, between the least and the most
+            that they can be: the largest difference as a part of what the largest link could carry.
         stalled_s: by how much the seconds differ in which jobs had no way.
         adjustments: how often jobs waited for the slot after theirs: ours, and by the reference.
     """
@@ -187,7 +187,7 @@ def compare(case: Case, until_s: float, **terms: Any) -> Apart:
         played.near_misses(),
         max(relative(ours, theirs) for ours, theirs in pairs),
         float(np.abs(run.link_bytes - played.carried).max() / could),
-        float(np.abs(run.job_congestion - played.waited).max() / could),
+        float(np.maximum(played.waited - run.job_congestion, run.job_congestion - played.waited_most).max() / could),
         float(abs(run.state.stalled_s - played.stalled_s)),
         (int(run.adjustments), sum(played.adjustments)),
     )
