@@ -103,6 +103,8 @@ class SimulatedCluster:
             estimates=Estimates.load(self.estimates),
             semantics=load_semantics(self.semantics),
         )
+        if not isinstance(self.failures, Failures | None):
+            raise InputError(f"failures = {self.failures!r:.100}: expected Failures(...) or None")
 
     def _keep(self, **values: Any) -> None:
         for name, value in values.items():

@@ -34,6 +34,7 @@ from .laying import lay_columns, lay_demands, lay_gpus
 from .outage_list import OutageList
 
 MEANS = ("mtbf_s", "region_mtbf_s", "group_mtbf_s")
+REPAIRS = ("mttr_s", "region_mttr_s", "group_mttr_s")
 WORDS = ("outages", "fault_groups")
 TOGETHER: dict[str, Any] = {"feature": "outages"}
 
@@ -86,10 +87,13 @@ class Failures:
         for name in WORDS:
             if not isinstance(getattr(self, name), str | None):
                 raise InputError(f"{name} = {getattr(self, name)!r}: expected the path of a csv")
+        for name in (*MEANS, *REPAIRS, "checkpoint_s"):
+            if not isinstance(getattr(self, name), int | float | np.number):
+                raise InputError(f"failures: {name} = {getattr(self, name)!r}: expected a number of seconds")
         for name in MEANS:
             if not getattr(self, name) > 0.0:
                 raise InputError(f"failures: {name} = {getattr(self, name):g}: expected a number > 0")
-        for name in ("mttr_s", "region_mttr_s", "group_mttr_s"):
+        for name in REPAIRS:
             if not 0.0 < getattr(self, name) < math.inf:
                 raise InputError(f"failures: {name} = {getattr(self, name):g}: expected a finite number > 0")
         if not 0.0 <= self.checkpoint_s < math.inf:

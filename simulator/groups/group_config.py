@@ -104,6 +104,8 @@ class GroupConfig:
         if isinstance(source, str):
             pairs = [pair.partition("=") for pair in source.split(",") if pair]
             source = {key.strip(): value.strip() for key, _, value in pairs}
+        if not isinstance(source, dict | None):
+            raise InputError(f"groups = {source!r:.100}: expected GroupConfig(...), its arguments by name, or None")
         unknown = set(source or {}) - {field.name for field in fields(cls)}
         if unknown:
             choose(min(unknown), [field.name for field in fields(cls)], "setting of job groups")

@@ -73,6 +73,8 @@ class Sharing:
                 f"sharing: interference = {self.interference!r:.100}: expected a word such as 'measured', the path of "
                 "a csv file, or an object that has `matrix` or `load_matrix`"
             )
+        if not isinstance(self.profiles, str):
+            raise InputError(f"sharing: profiles = {self.profiles!r:.100}: expected the path of a file of profiles")
         choose(self.memory, MEMORY, "sharing: memory")
 
     @cached_property
@@ -97,8 +99,8 @@ class Sharing:
     def check(self) -> None:
         """InputError for a word or a path that cannot be opened; both are when they are asked for."""
         _ = self.slowdowns
-        if self.profiles:
-            load_profiles(self.profiles)
+        known = load_profiles(self.profiles).models.values()
+        choose(self.gpu, sorted({gpu for profile in known for gpu in profile.fits}), "sharing: gpu")
 
     @property
     def slice(self) -> Slice | None:

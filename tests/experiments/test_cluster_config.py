@@ -116,6 +116,19 @@ def test_what_is_made_apart_refuses_arrays_too():
         gymnasium.make("clustergym/TimeShift-v0", jobs_per_gpu=np.array([1, 2]))
 
 
+def test_what_is_made_apart_refuses_what_is_no_number_and_what_is_no_such_object():
+    for field_ in dataclasses.fields(Failures):
+        if isinstance(field_.default, float):
+            for value in ("5", None):
+                with pytest.raises(InputError, match=rf"failures: {field_.name} = {value!r}: expected a number"):
+                    Failures(**{field_.name: value})
+    for made in (ClusterConfig, GroupClusterConfig):
+        with pytest.raises(InputError, match=r"failures = 'outages': expected Failures\(...\) or None"):
+            made("flat", failures="outages")
+    with pytest.raises(InputError, match=r"groups = 3: expected GroupConfig\(...\)"):
+        GroupClusterConfig("flat", groups=3)
+
+
 def test_words_bring_a_setting_back():
     setting = Setting.of(
         "Sharing", estimates="lognormal:sigma=1", horizon_s=500.0, mtbf_s=1e6, memory_gb=None, window="0/100"

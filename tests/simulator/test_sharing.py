@@ -222,11 +222,14 @@ def test_without_sharing_a_sub_batch_is_refused():
         ({"jobs_per_gpu": 0}, "jobs_per_gpu = 0: expected a whole number from 1 to 8"),
         ({"memory_gb": -1.0}, "memory_gb = -1.0: expected GiB > 0"),
         ({"interference": "mesured"}, "measured"),
+        ({"profiles": 3}, "profiles = 3: expected the path of a file of profiles"),
+        ({"gpu": "2080"}, "unknown sharing: gpu '2080'; did you mean '2080ti'"),
+        ({"gpu": 3}, "sharing: gpu 3: expected text"),
     ],
 )
 def test_bad_sharing_is_named(options, said):
     with pytest.raises(InputError, match=said):
-        Sharing(**options).slowdowns  # noqa: B018 - opened when it is asked for
+        Sharing(**options).check()
 
 
 def bert_pair():

@@ -5,6 +5,9 @@ A shift matters where the rotations of the job differ: the excess on its links, 
 that `themis+cassini` plays with whole gangs, as the scheduler of the environment has them. `ideal`, where nobody meets,
 bounds them all; `best-rotations` does at each instant what is best for the jobs that are there, and bounds what
 rotations can give nearer (policies/cassini/best_rotations.py).
+
+Decisions are counted in episodes of `env.reset(seed)`, which draws the run's seed from the one that it is given: they
+are of other workloads of the same generator than the mean JCTs, which are those of `evaluate --seeds`.
 """
 
 from __future__ import annotations
@@ -91,7 +94,8 @@ def room(options: Options) -> Findings:
         rows.append(printed(f"mean JCT, {policy} / {plain}", over, "x"))
     notes = [
         f"{ENVIRONMENT} as it is by default, {playing.setting.workload}, seeds {seeds[0]} to {seeds[-1]}; a shift "
-        f"matters where the job's rotations differ by more than {100 * MATTERS:g} % of a link, {CASSINI} deciding",
+        f"matters where the job's rotations differ by more than {100 * MATTERS:g} % of a link, {CASSINI} deciding, in "
+        "episodes of env.reset(seed), which are of other workloads of the generator than evaluate's of that seed",
         "with workers=fixed gangs are whole, as in the environment; else Themis tunes them. best-rotations is best at "
         "each instant for the jobs that are there, no bound of a whole episode in the strict sense",
     ]
