@@ -18,17 +18,18 @@ import numpy as np
 import pytest
 
 from clustergym.experiments.storing.identity import fingerprint
-from clustergym.simulator.base.decisions import Advance, Start
 from clustergym.simulator.cluster.topology import Topology
 from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.workloads import Workload, read_trace
 from clustergym.tests.support.invariance import Player, pairs
 from clustergym.tests.support.row_orders import (
+    InPlace,
     at_once,
     in_rows,
     on_fabric,
     others,
     permuted,
+    random_places,
     replayed,
     scripted,
     told_apart,
@@ -50,9 +51,32 @@ def differences(make, seed: int, folder: Path, orders: int) -> list[str]:
     return found
 
 
+def started_in_rows(seed: int, folder: Path) -> list[str]:
+    """What differs where each job has GPUs of its own and jobs start in the order of their rows, of three."""
+    rng, plays = np.random.default_rng([seed, 14]), []
+    jobs = on_fabric(seed, folder).simulator.workload
+    places = random_places(jobs, on_fabric(seed, folder).simulator.topology.num_gpus, rng)
+    workload = at_once(jobs.take(range(len(places))), rng)
+    for rows in (np.arange(len(workload)), *(permuted(workload, rng) for _ in range(2))):
+        simulator = on_fabric(seed, folder).simulator
+        simulator.reset(in_rows(workload, rows), seed)
+        simulator.run(InPlace(places))
+        plays.append((simulator, rows))
+    found = [told_apart(plays[0][0], other, rows) for other, rows in plays[1:]]
+    return [f"seed {seed}: {how}" for how in found if how]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("block", [range(20), pytest.param(range(20, 500), marks=pytest.mark.slow)])
+def test_jobs_that_start_on_links_in_three_orders(block, tmp_path):
+    """Of plays on shipped topologies, as below, on GPUs that are drawn for a job's id."""
+    found = [how for seed in block for how in started_in_rows(seed, tmp_path)]
+    assert not found, "\n".join(found)
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("block", [range(10), pytest.param(range(10, 500), marks=pytest.mark.slow)])
-def test_jobs_on_links_in_three_orders(block, tmp_path):
+def test_decisions_on_links_in_three_orders(block, tmp_path):
     """Of plays on shipped topologies, with any rates, what is carried, least congested paths and failing cables."""
     found = [how for seed in block for how in differences(on_fabric, seed, tmp_path, 3)]
     assert not found, "\n".join(found)
@@ -60,7 +84,7 @@ def test_jobs_on_links_in_three_orders(block, tmp_path):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("block", [range(12), pytest.param(range(12, 300), marks=pytest.mark.slow)])
-def test_jobs_on_everything_else_in_two_orders(block, tmp_path):
+def test_decisions_on_everything_else_in_two_orders(block, tmp_path):
     """Of gangs under any rule and network, of shared GPUs, elastic jobs, regions and job groups."""
     found = [how for seed in block for how in differences(others, seed, tmp_path, 2)]
     assert not found, "\n".join(found)
@@ -104,15 +128,6 @@ DOWN_UP_GBPS = {"a": (0.1, 0.1, 20.0), "b": (0.1, 0.1, 40.0), "c": (0.1, 0.2, 40
 PLACES = {"a": (0, 4), "b": (2, 6), "c": (3, 7)}
 
 
-class InPlace:
-    """Starts every job on its GPUs."""
-
-    def decide(self, view):
-        for job in view.queue.tolist():
-            return Start(job, PLACES[view.workload.job_id[job]])
-        return Advance()
-
-
 @pytest.mark.parametrize(
     ("words", "ends_s"),
     [
@@ -145,6 +160,6 @@ def test_three_jobs_on_a_tree_of_equal_cables(order, words, ends_s, tmp_path):
     )
     simulator = Simulator(Topology.from_graph(graph), f"contention:models={path}{words}")
     simulator.reset(jobs, 0)
-    simulator.run(InPlace())
+    simulator.run(InPlace(PLACES))
     found = dict(zip(order, simulator.jobs()["finish_s"].tolist(), strict=True))
     assert {name: found[name] for name in ends_s} == pytest.approx(ends_s, abs=5e-4)

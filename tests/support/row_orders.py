@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -81,8 +81,9 @@ def others(seed: int, folder: Path) -> World:
 
 
 def at_once(workload: Workload, rng: np.random.Generator) -> Workload:
-    """The same jobs, arriving at up to four instants only."""
-    instants = np.sort(rng.choice(workload.arrival_s, min(4, len(workload)), replace=False))
+    """The same jobs, arriving at one to four instants only."""
+    count = min(int(rng.integers(1, 5)), len(workload))
+    instants = np.sort(rng.choice(workload.arrival_s, count, replace=False))
     instants[0] = workload.arrival_s[0]
     arrival_s = instants[np.searchsorted(instants, workload.arrival_s, side="right") - 1]
     return replace(workload, arrival_s=arrival_s)
@@ -161,6 +162,28 @@ def bound(decision: Decision, row: np.ndarray) -> Decision:
         return decision
     found = copy.copy(decision)
     object.__setattr__(found, "job", int(row[decision.job]))
+    return found
+
+
+class InPlace:
+    """Starts every job on its own GPUs, by id, in the order of the queue."""
+
+    def __init__(self, places: Mapping[str, Sequence[int]]) -> None:
+        self.places = places
+
+    def decide(self, view: Any) -> Decision:
+        for job in view.queue.tolist():
+            return Start(job, self.places[view.workload.job_id[job]])
+        return Advance()
+
+
+def random_places(workload: Workload, gpus: int, rng: np.random.Generator) -> dict[str, list[int]]:
+    """GPUs of their own for the first jobs, as many as there is room for."""
+    free, found = rng.permutation(gpus).tolist(), {}
+    for job, size in zip(workload.job_id.tolist(), workload.gpus.tolist(), strict=True):
+        if size > len(free):
+            break
+        found[job], free = free[:size], free[size:]
     return found
 
 
