@@ -385,5 +385,9 @@ def _stay(s, table):
     is_whole = s.table_complete[table] >> target & 1
     if not is_whole and (not is_replica or s.table_copies[table] >> target & 1):
         _break_off(s, transfer_to(s, table, target))
+    elif not is_whole and s.transfer_from[transfer_to(s, table, target)] < 0:
+        # It waits for a whole copy; a replica has less to wait for.
+        _break_off(s, transfer_to(s, table, target))
+        _begin(s, table, target, s.replica_size[table])
     if not is_replica and s.table_copies[table] >> target & 1:
         doom(s, table, target, True)

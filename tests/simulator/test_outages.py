@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 
 from clustergym.policies import make
 from clustergym.simulator.base.codes import NOTICE
-from clustergym.simulator.base.decisions import Advance, Migrate, Preempt, Start
+from clustergym.simulator.base.decisions import Advance, Migrate, Move, Preempt, Replicate, Start
 from clustergym.simulator.base.errors import InputError, InvalidDecision
 from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.events.initialise import Failures
+from clustergym.simulator.warehouse.warehouse import Tables
 from clustergym.simulator.workloads import Workload
 from clustergym.tests.support import geo_small, outage_player
 from clustergym.tests.support.geo_player import Anything, FirstCome, check_regions, find_units
@@ -28,6 +29,7 @@ from clustergym.tests.support.outage_player import HEADER, random_rows, written
 from clustergym.tests.support.paths import ROOT, SUPPORT
 
 EAST, WEST, SOUTH = range(3)
+CLICKS = 0
 ONE = [([(A100, 8)], [0], 6, 0, 10.0)]
 LATER = [*ONE, ([(CPU, 1)], [], 6, 0, 0.0)]  # with somebody who waits, every event is a decision point
 
@@ -106,9 +108,10 @@ def test_fault_groups_fail_as_often_as_is_said():
     assert simulator.state.down_integral / (80 * 50_000) == pytest.approx(0.2, rel=0.08)
 
 
-def laid(tmp_path, rows, outages, duration_s=1000.0, **groups):
+def laid(tmp_path, rows, outages, duration_s=1000.0, read_share=1.0, **groups):
     """A simulator of the small regions at its first decision point."""
-    geo = geo_small.demands(rows)
+    tables = Tables.at(geo_small.SIZE_BYTES, geo_small.HOME, len(geo_small.REGIONS), read_share)
+    geo = geo_small.demands(rows, tables=tables)
     workload = Workload.from_arrays("rows", np.zeros(len(rows)), geo.units, np.full(len(rows), duration_s))
     failures = Failures(outages=written(tmp_path, outages), checkpoint_s=300.0, **groups)
     simulator = Simulator(geo_small.small_topology(), failures=failures)
@@ -345,3 +348,21 @@ def test_a_policy_that_waits_finds_the_end_of_an_outage(tmp_path):
             simulator.apply(decision)
         simulator.advance()
     assert simulator.state.first_start_s[0] == 400.0
+
+
+def test_a_copy_that_waits_to_be_whole_and_need_not_be_any_more_comes_from_a_replica(tmp_path):
+    """East, where all 100 GB of the table are, fails at 500 s; its replica of 30 GB in the south serves one in the west.
+
+    West was to become its home, for which all of the table is needed; then the home is to move south instead.
+    """
+    simulator = laid(tmp_path, LATER, ["500,5000,region,east,"], read_share=0.3)
+    view = simulator.view
+    simulator.apply(Replicate(CLICKS, SOUTH))
+    while view.now_s < 500.0:
+        simulator.advance()
+    simulator.apply(Move(CLICKS, WEST))
+    simulator.apply(Replicate(CLICKS, WEST))
+    assert (CLICKS, None, WEST, 100e9) in view.transfers
+    simulator.apply(Move(CLICKS, SOUTH))
+    assert (CLICKS, SOUTH, WEST, 30e9) in view.transfers
+    check_regions(simulator)

@@ -190,7 +190,8 @@ def random_gangs(seed: int, large: bool = False) -> World:
     """2 to 60 jobs on up to 16 racks of unequal machines; `large`: up to 136."""
     rng = np.random.default_rng(seed)
     rule, semantics = random_rule(rng), random_semantics(rng)
-    if rule.preempt or rule.lease or rule.round or rule.slicing or rule.backfills:
+    is_set_aside = any(getattr(rule, name) != getattr(Rule, name) for name in semantics.in_place)
+    if rule.preempt or rule.lease or rule.round or rule.slicing or rule.backfills or is_set_aside:
         semantics = events()
     topology, network = random_topology(rng), str(rng.choice(NETWORKS))
     failures = None
