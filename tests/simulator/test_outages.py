@@ -351,7 +351,7 @@ def test_a_policy_that_waits_finds_the_end_of_an_outage(tmp_path):
 
 
 def test_a_copy_that_waits_to_be_whole_and_need_not_be_any_more_comes_from_a_replica(tmp_path):
-    """East, where all 100 GB of the table are, fails at 500 s; its replica of 30 GB in the south serves one in the west.
+    """East, which has all 100 GB of a table, fails at 500 s; the replica of 30 GB in the south serves one in the west.
 
     West was to become its home, for which all of the table is needed; then the home is to move south instead.
     """
