@@ -11,6 +11,7 @@ import errno
 import hashlib
 import os
 import stat
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -24,6 +25,7 @@ except ImportError:  # not a POSIX system: two processes may then compile the sa
 SEAL = 32  # bytes of the checksum, which come first
 # No directory and no file at all: nobody is to be told.
 ABSENT = (errno.ENOENT, errno.ENOTDIR)
+DAY_S = 86_400.0
 
 
 def key_of(*words: str) -> str:
@@ -151,4 +153,34 @@ def _content_of(path: Path) -> bytes:
         OSError: it is not there, or cannot be read.
     """
     with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb") as file:
-        return file.read() if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
+        found = os.fstat(file.fileno())
+        if time.time() - found.st_mtime > DAY_S:
+            with suppress(OSError):
+                os.utime(path)  # for `sweep_daily`: it is in use
+        return file.read() if stat.S_ISREG(found.st_mode) else b""
+
+
+def sweep_daily(home: Path, most_bytes: int) -> None:
+    """Once a day, remove the files in the folders of code in `home` that were used longest ago, down to `most_bytes`.
+
+    Who still uses one loses nothing but time: its code is in memory, and what is missing is made anew.
+    """
+    stamp = home / "swept"
+    with suppress(OSError):
+        if stamp.exists() and time.time() - stamp.stat().st_mtime < DAY_S:
+            return
+        stamp.touch()
+    used = []
+    for path in home.glob("[0-9a-f]" * 16 + "*/**/*"):
+        with suppress(OSError):  # another process was faster
+            found = path.lstat()
+            if not stat.S_ISDIR(found.st_mode):
+                used.append((found.st_mtime, found.st_size, path))
+    left = most_bytes
+    for _, size, path in sorted(used, reverse=True):
+        left -= size
+        if left < 0:
+            with suppress(OSError):
+                path.unlink()
+                path.parent.rmdir()  # if it was the last
+                path.parent.parent.rmdir()

@@ -9,7 +9,6 @@ from contextlib import contextmanager, nullcontext
 from copy import copy
 from importlib import import_module
 from operator import attrgetter
-from pathlib import Path
 from typing import Any
 
 import numba
@@ -40,15 +39,15 @@ from numba.core.untyped_passes import (
 
 from .code_files import Store, key_of
 from .compile_messages import told
-from .extensions.bundle import Bundle, bundled
+from .extensions.bundle import Bundle, bundled, name_of
 from .extensions.haste import hastened
 from .extensions.linking import PARTS, Library, Part
 from .extensions.lowering import LowerKernel
 from .extensions.record_outline import Outline, constants_of, outline_of
 from .extensions.type_inference import InferTypes
 from .extensions.type_queries import AnswerQuestions, questions_of
+from .function_keys import made_from
 
-PACKAGE = Path(__file__).resolve().parents[2]
 OPTIONS = {"nopython": True, "nogil": True, "error_model": "numpy", "_nrt": False, "boundscheck": None}
 
 
@@ -169,11 +168,8 @@ class _Compiled(CPUDispatcher):
         return result
 
     def _key(self, arguments: tuple[types.Type, ...]) -> str:
-        function = self.py_func
-        text = "" if _is_ours(function) else _text_of(function)
         magic = map(str, self.targetctx.codegen().magic_tuple())
-        named = f"{function.__module__}.{function.__qualname__}:{function.__code__.co_firstlineno}"
-        return key_of(named, "entry" if self.runs else "kernel", text, *magic, *map(str, arguments))
+        return key_of(made_from(self.py_func), "entry" if self.runs else "kernel", *magic, *map(name_of, arguments))
 
     def _compile(self, key: str, arguments: tuple[types.Type, ...]) -> CompileResult:
         flags = Flags()
@@ -319,19 +315,6 @@ def _constants_for(arguments: tuple[types.Type, ...]) -> dict[str, int]:
         if isinstance(record, types.Record):
             constants |= constants_of(record)
     return constants
-
-
-def _is_ours(function: Any) -> bool:
-    """Whether its source is one of those that name the folder (jit.py)."""
-    source = Path(function.__code__.co_filename)
-    return any(PACKAGE / room in source.parents for room in ("simulator", "envs", "policies"))
-
-
-def _text_of(function: Any) -> str:
-    """What tells a function of somebody else from others: the file that it is from, its code, and what it encloses."""
-    code, source = function.__code__, Path(function.__code__.co_filename)
-    enclosed = [cell.cell_contents for cell in function.__closure__ or ()]
-    return f"{source.read_text() if source.is_file() else ''}\0{code.co_code!r}\0{code.co_consts}\0{enclosed}"
 
 
 @contextmanager

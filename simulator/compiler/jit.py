@@ -1,9 +1,8 @@
 """`kernel` and `entry`: the decorators of compiled code, and the cache that it is kept in.
 
 Numba's file cache notices an edit to the file of a function, but not to a file that it calls into, and it does not
-distinguish bounds-checked code: it would silently run old or unchecked machine code. So the cache folder's name
-carries a hash of every kernel source and of the flags. Every edit makes another folder, so old ones go when a new one
-is made.
+distinguish bounds-checked code: it would silently run old or unchecked machine code. Ours keeps every function by all
+that it is made from (function_keys.py), in a folder whose name says what made the code: versions, flags, our compiler.
 """
 
 from __future__ import annotations
@@ -14,10 +13,8 @@ import os
 import shutil
 import sys
 import tempfile
-import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -26,53 +23,41 @@ import llvmlite
 import numba
 
 from . import compile_messages
-from .code_files import Store
+from .code_files import Store, sweep_daily
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).resolve().parents[2]
 COMPILED_ROOMS = ("simulator", "envs", "policies")
-UNMARKED = ("codes.py", "group_codes.py", "ordering.py", "outcome.py", "tiers.py")  # constants
 FITS = (0, 62), (0, 68)  # first and last version of numba that our way of compiling has been tried with
-KEPT_FOLDERS = 20  # those used last, whatever their age
-KEPT_S = 86_400.0  # and those used within a day
+MOST_BYTES = 500_000_000  # of compiled code in the user's cache; what was used last stays
 NOWHERE = Path(os.devnull) / "clustergym-kernels"  # where nobody can make a folder: nothing is kept, and nothing found
 
 
 @cache
 def source_key() -> str:
-    """Hash of all sources that compiled code is made of, of the versions that compile it and of the flags."""
-    flags = sys.version_info[:3], numba.config.BOUNDSCHECK, compiler()
+    """Hash of what decides how a function is compiled: versions, flags, our compiler; for numba's, all our sources."""
+    flags = sys.version_info[:2], numba.config.BOUNDSCHECK, compiler()
     digest = hashlib.sha256(f"{numba.__version__} {llvmlite.__version__} {flags}".encode())
-    for path, text in sources():
-        digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + text)
+    rooms = ("simulator/compiler",) if compiler() == OWN else COMPILED_ROOMS
+    for path in sorted(path for room in rooms for path in (PACKAGE / room).rglob("*.py")):
+        digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:16]
-
-
-def sources() -> Iterator[tuple[Path, bytes]]:
-    """Files that compiled code is made of, and what is in them: kernels, their constants, what compiles them."""
-    for room in COMPILED_ROOMS:
-        for path in sorted((PACKAGE / room).rglob("*.py")):
-            text, how = path.read_bytes(), PACKAGE / "simulator" / "compiler" in path.parents
-            if how or b"@kernel" in text or b"@entry" in text or path.name in UNMARKED:
-                yield path, text
 
 
 @cache
 def cache_folder() -> Path:
     """Where compiled kernels are kept; a temporary folder if the user's cache cannot be written."""
     own = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "clustergym"
-    home = Path(numba.config.CACHE_DIR or own)
-    folder = home / source_key()
+    folder = Path(numba.config.CACHE_DIR or own) / source_key()
     try:
-        is_new = not folder.exists()
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
-            os.utime(folder)  # when it was last used
+            pass
     except OSError:
         return _folder_of_this_process()
-    if is_new and home == own:
-        _remove_old(home)
+    if folder.parent == own:
+        sweep_daily(own, MOST_BYTES)
     return folder
 
 
@@ -89,22 +74,6 @@ def _folder_of_this_process() -> Path:
 def _leave(folder: Path, process: int) -> None:
     if os.getpid() == process:  # those that it has forked use it too
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _remove_old(home: Path) -> None:
-    """Remove the folders of kernels that were not used lately.
-
-    Who still has one in use loses nothing but time: its code is in memory, and what it compiles next is kept anew.
-    """
-    used = []
-    for folder in home.glob("[0-9a-f]" * 16 + "*"):  # with what was about to be removed when a process was killed
-        with suppress(OSError):  # another process was faster
-            used.append((folder.stat().st_mtime, folder))
-    for used_s, folder in sorted(used, reverse=True)[KEPT_FOLDERS:]:
-        if used_s < time.time() - KEPT_S:
-            with suppress(OSError):
-                # All at once, so that nobody finds it half empty.
-                shutil.rmtree(folder.rename(f"{folder}.{os.getpid()}"), ignore_errors=True)
 
 
 OWN, PLAIN = "own", "plain"

@@ -22,6 +22,7 @@ import numpy as np
 import pytest
 
 from clustergym.envs.delay.delay_window import window_dtype
+from clustergym.simulator.compiler.code_files import Store, sealed
 from clustergym.simulator.compiler.jit import entry, kernel
 from clustergym.simulator.groups.group_fields import GroupCapacity, group_dtype
 from clustergym.simulator.numerics import bitset, heap
@@ -199,39 +200,26 @@ def jit_of(package: Path) -> dict[str, Any]:
     return vars(importlib.import_module(f"{room.__name__}.jit"))
 
 
+@pytest.mark.parametrize("compiler", ["own", "plain"])
 @pytest.mark.parametrize(
-    ("edited", "changes"),
+    "edited",
     [
-        ("simulator/lifecycle/lifecycle.py", True),
-        ("simulator/rules/orders.py", True),
-        ("simulator/base/codes.py", True),
-        ("simulator/compiler/extensions/type_queries.py", True),
-        ("simulator/compiler/extensions/linking.py", True),
-        ("simulator/compiler/extensions/record_outline.py", True),
-        ("simulator/compiler/extensions/lowering.py", True),
-        ("simulator/base/tiers.py", True),
-        ("simulator/groups/kernels/group_life.py", True),
-        ("simulator/groups/group_calls.py", True),
-        ("simulator/groups/group_codes.py", True),
-        ("simulator/events/clock_calls.py", True),
-        ("envs/delay/delay_transition.py", True),
-        ("simulator/engine/simulator.py", False),
-        ("simulator/groups/group_simulator.py", False),
-        ("envs/registration.py", False),
+        "simulator/compiler/extensions/type_queries.py",
+        "simulator/compiler/extensions/linking.py",
+        "simulator/compiler/jit.py",
+        "simulator/lifecycle/lifecycle.py",
+        "simulator/base/codes.py",
+        "envs/delay/delay_transition.py",
     ],
 )
-def test_editing_a_kernel_source_gives_another_cache(package_copy, edited, changes):
-    """And editing what is never compiled keeps the cache."""
+def test_editing_the_compiler_gives_another_folder(package_copy, edited, compiler, monkeypatch):
+    """For numba's own way editing any source does: it looks at the file of a function only."""
+    monkeypatch.setenv("CLUSTERGYM_COMPILER", compiler)
     before = jit_of(package_copy)["source_key"]()
     with (package_copy / edited).open("a") as file:
         file.write("\n# edited\n")
+    changes = compiler == "plain" or "compiler" in edited
     assert (jit_of(package_copy)["source_key"]() != before) == changes
-
-
-def test_a_new_kernel_file_gives_another_cache(package_copy):
-    before = jit_of(package_copy)["source_key"]()
-    (package_copy / "simulator" / "numerics" / "more.py").write_text("@kernel\ndef more(s): pass\n")
-    assert jit_of(package_copy)["source_key"]() != before
 
 
 def test_bounds_checked_code_has_a_cache_of_its_own(monkeypatch):
@@ -244,6 +232,7 @@ def test_bounds_checked_code_has_a_cache_of_its_own(monkeypatch):
 
 KERNELS = """
 import numba
+from clustergym.simulator.compiler.code_files import Store, sealed
 from clustergym.simulator.compiler.jit import entry, kernel
 
 @kernel
@@ -308,26 +297,34 @@ def test_the_users_own_cache_folder_is_used_and_put_back(monkeypatch, tmp_path):
     assert tmp_path.as_posix() == numba.config.CACHE_DIR
 
 
-def test_folders_of_kernels_that_were_not_used_lately_go_when_a_new_one_is_made(monkeypatch, tmp_path):
-    """The 20 used last stay, and those of a day; so does whatever else lies there."""
+def test_code_that_was_used_longest_ago_goes_once_a_day(monkeypatch, tmp_path):
+    """Down to so many bytes, whatever folder it is in; so does what a killed process left. Nothing else is touched."""
     monkeypatch.setattr(numba.config, "CACHE_DIR", "")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     home, now = tmp_path / "clustergym", time.time()
-    others = [home / "reproduce", home / "0123456789abcdef.4711"]
-    kept_runs, half_removed = others
-    folders = [home / f"{number:016x}" for number in range(40)]
-    for days, folder in [*enumerate(folders), (100, kept_runs), (100, half_removed)]:
-        folder.mkdir(parents=True)
-        (folder / "kernel.code").write_text("")
-        hours = days if days < 24 else 24.0 * days
-        os.utime(folder, (now - 3600.0 * hours - 60.0,) * 2)
-    ours = jit_of(ROOT)["cache_folder"]()
-    assert set(home.iterdir()) == {ours, kept_runs, *folders[:24]}
-    os.utime(ours, (now - 1e6,) * 2)
-    os.utime(folders[0], (now - 1e6,) * 2)
-    assert jit_of(ROOT)["cache_folder"]() == ours
-    assert ours.stat().st_mtime > now - 60.0  # it is in use
-    assert folders[0].exists()  # no folder is new: nobody looks
+    runs, *files = [home / "reproduce" / "run", *(home / f"{n % 3:016x}" / f"{n:02}" / "some.code" for n in range(12))]
+    for days, path in [(100, runs), *enumerate(files)]:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(bytes(100))
+        os.utime(path, (now - 86_400.0 * days - 60.0,) * 2)
+
+    def used(most_bytes: int) -> set[Path]:
+        jit = jit_of(ROOT)
+        jit["MOST_BYTES"] = most_bytes
+        ours = jit["cache_folder"]()
+        assert ours.is_dir() and (home / "swept").exists() and runs.exists()
+        return {path for path in files if path.exists()}
+
+    assert used(700) == set(files[:7])
+    assert not files[9].parent.exists() and files[0].parent.exists()
+    assert used(300) == set(files[:7])  # today somebody has looked already
+    os.utime(home / "swept", (now - 1e5,) * 2)
+    assert Store(lambda: files[6].parents[1]).content(files[6], "some") is None  # no seal: it goes
+    found = files[5]
+    found.write_bytes(sealed("some", b"code"))
+    os.utime(found, (now - 1e6,) * 2)
+    assert Store(lambda: found.parents[1]).content(found, "some") == b"code"  # now it was used
+    assert used(300) == {found, *files[:2]}
 
 
 def test_a_process_whose_folder_of_kernels_is_gone_goes_on(monkeypatch, tmp_path):

@@ -37,7 +37,7 @@ class Bundle(Fields):
         for name, (_, axes) in self.fields.items():
             self.place[name] = self.words
             self.words += 1 + axes
-        digest = hashlib.sha256(str(whole).encode()).hexdigest()[:12]
+        digest = hashlib.sha256(name_of(whole).encode()).hexdigest()[:12]
         super().__init__(f"Bundle_{whole.instance_class.__name__}_{digest}")
 
     def typeof(self, field: str) -> types.Type | None:
@@ -68,6 +68,13 @@ def bundled(kind: types.Type) -> types.Type:
     if not isinstance(kind, types.NamedTuple) or not all(_can_go(member) for _, member in _members(kind)):
         return kind
     return Bundle(kind)
+
+
+def name_of(kind: types.Type) -> str:
+    """What tells a type from others; numba's own name of a named tuple leaves out the names of its fields."""
+    if not isinstance(kind, types.BaseTuple):
+        return str(kind)
+    return f"{kind} {getattr(kind, 'fields', '')} {[name_of(member) for member in kind]}"
 
 
 def _members(whole: types.NamedTuple) -> list[tuple[str, Any]]:

@@ -7,7 +7,6 @@ kernel below has been compiled: a quarter of the time that the first use takes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -17,6 +16,7 @@ from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.dispatcher import Dispatcher
 from numba.core.ir_utils import build_definitions, get_definition, guard
 
+from ..function_keys import named_by
 from .record_outline import Outline, outline_of
 
 ANSWER = "answer_by_type"  # attribute of a compiled question: the Python function
@@ -32,19 +32,10 @@ def questions_of(kernel: Any) -> dict[str, Callable[[Any], bool]]:
         question = getattr(kernel, ANSWER, None)
         if question is not None:
             known[function.__name__] = question
-        for called in _called(function):
-            known.update(questions_of(called))
+        for called in named_by(function).values():
+            if isinstance(called, Dispatcher):
+                known.update(questions_of(called))
     return known
-
-
-def _called(function: Any) -> list[Any]:
-    """Kernels that a function may call: its names, and those of the modules that it names."""
-    names = function.__code__.co_names
-    values = [function.__globals__.get(name) for name in names]
-    values += [cell.cell_contents for cell in function.__closure__ or ()]
-    for module in [value for value in values if isinstance(value, ModuleType)]:
-        values += [getattr(module, name, None) for name in names]
-    return [value for value in values if isinstance(value, Dispatcher)]
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)
