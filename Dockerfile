@@ -4,8 +4,10 @@
 FROM python:3.11-slim
 ARG EXTRAS=""
 ARG PIP_FLAGS=""
+# First what it needs, then itself with its kernels compiled: in the image nobody waits for them.
 RUN --mount=type=bind,target=/source,rw \
-    pip install --no-cache-dir $PIP_FLAGS -c /source/constraints.txt "/source${EXTRAS:+[$EXTRAS]}"
+    pip install --no-cache-dir $PIP_FLAGS -c /source/constraints.txt "/source${EXTRAS:+[$EXTRAS]}" "setuptools>=77" && \
+    CLUSTERGYM_PREBUILT=1 pip install --no-cache-dir --no-build-isolation --no-deps --force-reinstall /source
 RUN useradd --create-home clustergym && mkdir /work && chown clustergym /work
 USER clustergym
 WORKDIR /work

@@ -28,7 +28,7 @@ FREE_tianshou := filelock
 FREE_rllib := gymnasium
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-clients test-gpu test-lowest hunt lint docs clean
+.PHONY: help demo wheel test test-slow test-clients test-gpu test-lowest hunt lint docs clean
 .PHONY: hunt-flips hunt-readers hunt-words hunt-store hunt-events hunt-kills hunt-soak
 
 help: ## this list
@@ -89,6 +89,12 @@ lint: $(READY) ## ruff, mypy, import-linter
 	@$(RUN) -m ruff format --check .
 	@$(RUN) -m mypy -p clustergym
 	@$(VENV)/bin/lint-imports
+
+wheel: $(READY) ## a wheel for this platform and Python in dist/, with all kernels compiled (some minutes)
+	@$(RUN) -m pip install -qq $(PIP_FLAGS) -c constraints.txt setuptools wheel
+	@echo "compiling all kernels (some minutes) ..."
+	@CLUSTERGYM_PREBUILT=1 $(RUN) -m pip wheel -q --disable-pip-version-check --no-build-isolation --no-deps -w dist .
+	@ls -l dist/*.whl
 
 docs: $(READY) ## the documentation as web pages, in site/
 	@$(RUN) -m pip install -qq $(PIP_FLAGS) -c constraints.txt -e ".[docs]"

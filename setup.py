@@ -1,13 +1,68 @@
-"""What pyproject.toml cannot say: the text for a package index, and a build that takes nothing from an earlier one."""
+"""What pyproject.toml cannot say: the text for a package index, and what is built.
+
+A build takes nothing from an earlier one. With CLUSTERGYM_PREBUILT=1 in the environment it compiles the kernels of all
+environments and their policies, for some minutes; the wheel is then one for this platform and Python. That needs the
+package's own dependencies beside setuptools: `pip wheel --no-build-isolation`.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import Distribution, setup
 from setuptools.command.build_py import build_py
+
+PREBUILT = os.environ.get("CLUSTERGYM_PREBUILT") == "1"
+# What the package that is built is asked, in a process of its own.
+PROCESSORS = "print(*(name for _, name, _ in prebuilt.fitting(codegen.magic_tuple())))"
+ASK = """
+import json
+from numba.core.registry import cpu_target
+from clustergym.simulator.compiler import prebuilt
+codegen = cpu_target.target_context.codegen()
+"""
+FINISH = "prebuilt.MADE_BY.write_text(json.dumps(prebuilt.maker()))"
+
+
+class Platform(Distribution):
+    """What is built fits this platform only, if it holds compiled kernels."""
+
+    def has_ext_modules(self) -> bool:
+        """Setuptools' hook."""
+        return PREBUILT or bool(super().has_ext_modules())
+
+
+def compile_kernels(package: Path) -> None:
+    """Put the entries of all environments and policies into the package that lies in `package`, for each processor.
+
+    Raises:
+        subprocess.CalledProcessError: something could not be compiled; no wheel is made.
+    """
+    ready = package / "clustergym" / "simulator" / "compiler" / "ready"
+    path = os.pathsep.join([str(package), os.environ.get("PYTHONPATH", "")])
+
+    def python(*words: str, **environ: str) -> str:
+        known = {key: value for key, value in os.environ.items() if not key.startswith(("NUMBA_", "CLUSTERGYM_"))}
+        with tempfile.TemporaryDirectory() as folder:  # the source tree would be imported from its own
+            made = [sys.executable, *words]
+            env = {**known, "PYTHONPATH": path, **environ}
+            return subprocess.run(made, check=True, stdout=subprocess.PIPE, text=True, cwd=folder, env=env).stdout
+
+    for processor in python("-c", ASK + PROCESSORS).split():
+        with tempfile.TemporaryDirectory() as cache:
+            as_one = {"NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": "", "NUMBA_CACHE_DIR": cache}
+            python("-m", "clustergym", "warm", "--large", "--quiet", "--jobs", str(os.cpu_count() or 1), **as_one)
+            for code in Path(cache).glob("*/*/*_entry.code"):
+                place = ready / code.relative_to(cache)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(code, place)
+    python("-c", ASK + FINISH)
 
 
 class FreshBuild(build_py):
@@ -18,6 +73,8 @@ class FreshBuild(build_py):
         if not self.editable_mode:
             shutil.rmtree(self.build_lib, ignore_errors=True)
         super().run()
+        if PREBUILT and not self.editable_mode:
+            compile_kernels(Path(self.build_lib).resolve())
 
     def find_package_modules(self, package: str, package_dir: str) -> list[tuple[str, str, str]]:
         """As ever, less this file, which lies in the folder of the root package."""
@@ -35,4 +92,5 @@ setup(
     long_description=for_an_index((Path(__file__).parent / "README.md").read_text(encoding="utf-8")),
     long_description_content_type="text/markdown",
     cmdclass={"build_py": FreshBuild},
+    distclass=Platform,
 )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ..console.terminal import arguments, out, plain_table, print_json, progress, warnings_on_one_line
+from .evaluate import Jobs
 from .options import Json, Quiet
 
 
@@ -18,34 +18,36 @@ def warm(
     large: Annotated[
         bool, typer.Option("--large", help="Also for workloads of up to 16,392 jobs on up to 8,200 GPUs.")
     ] = False,
+    jobs: Jobs = 1,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Compile what environments and their policies need, so that nobody waits for it later."""
     from ...envs.registration import ENVIRONMENTS, resolve
-    from ..playing.warming import cache_bytes, parts_of
-    from ..playing.warming import warm as play
+    from ..playing.executors import elsewhere
+    from ..playing.warming import cache_bytes, parts_of, warm_environment
 
     with arguments():
         chosen = [resolve(name) for name in environments] if environments else list(ENVIRONMENTS)
-    rows: list[dict[str, object]] = []
-    parts = parts_of(chosen)
-    sizes = (False, True) if large else (False,)
-    with warnings_on_one_line(quiet), progress("warming", len(sizes) * len(parts), quiet) as show:
-        for env_id in chosen:
-            began = time.monotonic()
-            own = [part for part in parts if part.environment == env_id]
-            for number, (is_large, part) in enumerate((size, part) for size in sizes for part in own):
-                play(part, is_large)
-                show(len(rows) and sum(int(str(row["parts"])) for row in rows) + number + 1)
-            rows.append({"environment": env_id, "parts": len(sizes) * len(own), "seconds": time.monotonic() - began})
-    found = {"environments": rows, "cache_bytes": cache_bytes()}
+    # What has most policies comes first, so that no process is left with it at the end.
+    order = sorted(chosen, key=lambda env_id: -len(parts_of([env_id])))
+    items = [(env_id, size) for env_id in order for size in ((False, True) if large else (False,))]
+    executor = elsewhere(None, jobs, len(items))
+    rows: dict[str, dict[str, Any]] = {name: {"environment": name, "parts": 0, "seconds": 0.0} for name in chosen}
+    with warnings_on_one_line(quiet), progress("warming", sum(len(parts_of([e])) for e, _ in items), quiet) as show:
+        for env_id, parts, seconds in (
+            executor.each(warm_environment, items) if executor else map(warm_environment, items)
+        ):
+            rows[env_id]["parts"] += parts
+            rows[env_id]["seconds"] += seconds
+            show(sum(row["parts"] for row in rows.values()))
+    found = {"environments": list(rows.values()), "cache_bytes": cache_bytes()}
     if json:
         print_json(found)
         return
     table = plain_table(caption=f"compiled code: {cache_bytes() / 1e6:.0f} MB", caption_justify="left")
     for column in ("environment", "with its policies, s"):
         table.add_column(column, justify="left" if column == "environment" else "right")
-    for row in rows:
-        table.add_row(str(row["environment"]), f"{row['seconds']:.1f}")
+    for row in rows.values():
+        table.add_row(row["environment"], f"{row['seconds']:.1f}")
     out().print(table)

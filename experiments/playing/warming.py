@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +37,19 @@ class Part:
 def parts_of(environments: list[str]) -> list[Part]:
     """What there is to be made ready for these environments, by id; nobody waits for those that take minutes."""
     return [Part(env_id, policy) for env_id in environments for policy in (None, *policies_of(env_id))]
+
+
+def warm_environment(item: tuple[str, bool]) -> tuple[str, int, float]:
+    """Make an environment and its policies ready; its id, how many parts there were, and the seconds.
+
+    Args:
+        item: id, and whether for large records, see `warm`.
+    """
+    (env_id, large), began = item, time.monotonic()
+    parts = parts_of([env_id])
+    for part in parts:
+        warm(part, large)
+    return env_id, len(parts), time.monotonic() - began
 
 
 def warm(part: Part, large: bool) -> None:

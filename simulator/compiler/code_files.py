@@ -54,10 +54,13 @@ class Store:
     Args:
         folder: says where it is.
         tell: called with one sentence where something in the folder is not as it should be, once for each kind.
+        is_ours: what is damaged is removed.
     """
 
-    def __init__(self, folder: Callable[[], Path], tell: Callable[[str], None] = lambda sentence: None) -> None:
-        self.folder, self._tell = folder, tell
+    def __init__(
+        self, folder: Callable[[], Path], tell: Callable[[str], None] = lambda sentence: None, is_ours: bool = True
+    ) -> None:
+        self.folder, self._tell, self._is_ours = folder, tell, is_ours
         self._told: set[str] = set()
 
     def read(self, key: str) -> bytes | None:
@@ -82,6 +85,9 @@ class Store:
         self._remove(self._path(key))
 
     def _remove(self, path: Path) -> None:
+        if not self._is_ours:
+            self._say("damaged", f"a file of compiled kernels in {self.folder()} is damaged; it is compiled anew")
+            return
         try:
             path.unlink(missing_ok=True)
             self._say("damaged", f"removed a damaged file of compiled kernels in {self.folder()}; it is compiled anew")

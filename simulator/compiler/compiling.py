@@ -37,6 +37,7 @@ from numba.core.untyped_passes import (
     TranslateByteCode,
 )
 
+from . import prebuilt
 from .code_files import Store, key_of
 from .compile_messages import told
 from .extensions.bundle import Bundle, bundled, name_of
@@ -48,6 +49,7 @@ from .extensions.type_inference import InferTypes
 from .extensions.type_queries import AnswerQuestions, questions_of
 from .function_keys import made_from
 
+ENTRY = "_entry"  # ends the keys of what runs by itself
 OPTIONS = {"nopython": True, "nogil": True, "error_model": "numpy", "_nrt": False, "boundscheck": None}
 
 
@@ -150,11 +152,14 @@ class _Compiled(CPUDispatcher):
         if known is not None:
             return known.entry_point
         with global_compiler_lock:
-            key = self._key(arguments)
-            result = self._read(key, arguments)
+            host = self.targetctx.codegen().magic_tuple()
+            result, key = self._ready(host, arguments), self._key(host, arguments)
+            if result is None:
+                result = self._read(key, arguments, self._store)
             if result is None and self.runs:
+                prebuilt.say_if_unfit(host)
                 with self._store.alone(key, told("waiting for another process that is compiling")):
-                    result = self._read(key, arguments) or self._made(key, arguments)
+                    result = self._read(key, arguments, self._store) or self._made(key, arguments)
             elif result is None:
                 result = self._made(key, arguments)
             self.add_overload(result)
@@ -167,9 +172,16 @@ class _Compiled(CPUDispatcher):
         self._keep(key, result)
         return result
 
-    def _key(self, arguments: tuple[types.Type, ...]) -> str:
-        magic = map(str, self.targetctx.codegen().magic_tuple())
-        return key_of(made_from(self.py_func), "entry" if self.runs else "kernel", *magic, *map(name_of, arguments))
+    def _ready(self, host: tuple[str, str, str], arguments: tuple[types.Type, ...]) -> CompileResult | None:
+        """What came with the package, for the best processor that this one is."""
+        for processor in prebuilt.fitting(host) if self.runs and prebuilt.came() else ():
+            result = self._read(self._key(processor, arguments), arguments, prebuilt.STORE)
+            if result is not None:
+                return result
+        return None
+
+    def _key(self, processor: tuple[str, str, str], arguments: tuple[types.Type, ...]) -> str:
+        return key_of(made_from(self.py_func), *processor, *map(name_of, arguments)) + (ENTRY if self.runs else "")
 
     def _compile(self, key: str, arguments: tuple[types.Type, ...]) -> CompileResult:
         flags = Flags()
@@ -195,14 +207,14 @@ class _Compiled(CPUDispatcher):
                 self._store.write(other, pickle.dumps(((PARTS[other].bitcode, ()), None)))
         self._store.write(key, pickle.dumps((code, kept)))
 
-    def _read(self, key: str, arguments: tuple[types.Type, ...]) -> CompileResult | None:
-        data = self._store.read(key)
+    def _read(self, key: str, arguments: tuple[types.Type, ...], store: Store) -> CompileResult | None:
+        data = store.read(key)
         if data is None:
             return None
         try:
             return self._taken(key, arguments, data)
         except Exception:  # it is what was written, but that cannot be used: whatever it is, it can be made anew
-            self._store.discard(key)
+            store.discard(key)
             return None
 
     def _taken(self, key: str, arguments: tuple[types.Type, ...], data: bytes) -> CompileResult | None:

@@ -179,7 +179,7 @@ def _files_of(place: Path, beside: Beside) -> list[tuple[str, Path]]:
     except InputError:  # who opens the file says what is wrong with it
         found = []
     if os.path.isdir(place):
-        return [(one.relative_to(place).as_posix(), one) for one in found]
+        return [(one.relative_to(place).as_posix() if one.is_relative_to(place) else "", one) for one in found]
     return [("", one) for one in (place, *found)]
 
 

@@ -177,6 +177,17 @@ def test_the_files_of_a_folder_count_one_by_one(tmp_path):
     assert identity.content(setting) != before[0] and stamps(setting) != before[1]
 
 
+@pytest.mark.parametrize("folder", [".", "..", "traces", "traces/"])
+def test_a_folder_where_a_file_is_expected_is_refused_whatever_its_name(folder, tmp_path, monkeypatch, capsys):
+    """Files beside it have names that begin with its own: `...tables.csv` is not in `..`."""
+    (tmp_path / "here" / "traces").mkdir(parents=True)
+    for name in ("traces.tables.csv", ".tables.csv"):
+        (tmp_path / "here" / name).write_text("table_id\n")
+    monkeypatch.chdir(tmp_path / "here")
+    assert run(["evaluate", "Delay", "--policies", "fifo", "--workload", folder, "--seeds", "0", "--quiet"]) == 1
+    assert "Traceback" not in (said := capsys.readouterr().err) and "folder" in said
+
+
 def test_a_network_that_is_handed_over_is_known_by_the_content_of_its_file(tmp_path):
     setting = Setting.of("clustergym/TimeShift-v0", None, "cassini-poisson:jobs=4")
     phases = [{"iteration_s": 0.2, "phases": [{"start_s": 0.1, "duration_s": 0.09, "gbps": 40}]}]
