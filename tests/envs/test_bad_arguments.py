@@ -47,6 +47,23 @@ def test_interference_is_a_word_or_has_a_matrix():
         assert f"memory_gb = {value!r}: expected GiB > 0" in refused("Sharing", memory_gb=value)
 
 
+def test_what_means_nothing_is_not_taken():
+    said = "expected gpu=t4 in the word of the network, or a network without a type of GPU"
+    assert refused("Sharing", gpu="t4").endswith(said)
+    assert refused("TimeShift", memory_gb=11.0) == "memory_gb: it means nothing without jobs_per_gpu"
+    assert refused("Delay", mttr_s=60.0) == "mttr_s: it means nothing without mtbf_s"
+    assert "pull_share = 0.3: it means nothing with comm=merged" in refused("Grouping", pull_share=0.3)
+    for words, usual, needed in (
+        ("levels=4", "fair", "crux"),
+        ("base=1", "fair", "mltcp"),
+        ("slope=2", "fair", "mltcp"),
+    ):
+        said = f"it means nothing with rates={usual}; expected rates={needed}"
+        assert refused("TimeShift", network=f"contention:{words}").endswith(said)
+    said = refused("TimeShift", network="contention:link_mttr_s=60")
+    assert said.endswith("link_mttr_s = 60.0: it means nothing without link_mtbf_s")
+
+
 def test_what_is_known_is_listed_once_each():
     with pytest.raises(InputError) as refusal:
         gymnasium.make("clustergym/Geo-v0", prize="synthetic")
