@@ -44,4 +44,10 @@ def check_flag(name: str, value: Any) -> None:
 def check_range(name: str, value: int, low: int, high: int) -> None:
     """InputError unless `value` is a whole number from `low` to `high`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not low <= value <= high:
-        raise InputError(f"{name} = {value!r}: expected a whole number from {low} to {high}")
+        raise InputError(f"{name} = {value!r:.100}: expected a whole number from {low} to {high}")
+
+
+def checked_seed(value: Any) -> int:
+    """A seed, which is a whole number from 0 to 2**63 - 1; InputError for anything else."""
+    check_range("seed", value, 0, 2**63 - 1)
+    return int(value)

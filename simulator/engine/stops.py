@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base import codes
+from ..base.arguments import checked_seed
 from ..base.decisions import Advance, Decision
 from ..base.errors import Endless, InputError, InvalidDecision
 from ..jobs.workload import Workload
@@ -50,8 +51,7 @@ class Stops:
         """InputError for what is no workload and no seed; for `reset`."""
         if not isinstance(workload, Workload):
             raise InputError(f"reset: workload {workload!r:.80}: expected a Workload, as open_workload(word) gives")
-        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not -(1 << 63) <= seed < 1 << 63:
-            raise InputError(f"reset: seed = {seed!r:.80}: expected a whole number of 64 bits")
+        checked_seed(seed)
 
     def _expect_snapshot(self, snapshot: Any) -> None:
         """InputError for what no `snapshot` of such a run gave; for `restore`."""

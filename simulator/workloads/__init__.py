@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..base.arguments import checked_seed
 from ..base.errors import InputError
 from ..base.names import arguments_of, choose, parse_name
 from ..files.file_marks import path_unless
@@ -64,7 +65,7 @@ def open_workload(
     Raises:
         InputError: one sentence that names the place, the value and what was expected.
     """
-    return workload_source(source, format=format, oversize=oversize, cluster_gpus=cluster_gpus)(seed)
+    return workload_source(source, format=format, oversize=oversize, cluster_gpus=cluster_gpus)(checked_seed(seed))
 
 
 def workload_source(
