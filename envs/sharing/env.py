@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...simulator.base.errors import InputError
+from ...simulator.base.names import called
 from ...simulator.cluster.topology import Topology
 from ...simulator.configuration.network_choice import Network
 from ...simulator.network.simulated import Pace
@@ -140,7 +141,7 @@ def _pace_of(elastic: bool | Pace, gpu: str) -> Pace | None:
 
         return TrainingPace(fitted_applications(gpu))
     if not getattr(elastic, "elastic", False):
-        raise InputError(f"elastic = {elastic!r}: expected True, False, or a pace whose jobs are elastic")
+        raise InputError(f"elastic = {called(elastic)}: expected True, False, or a pace whose jobs are elastic")
     return elastic
 
 

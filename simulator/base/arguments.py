@@ -19,9 +19,17 @@ def numbers(name: str, value: Any) -> tuple[float, ...]:
         raise InputError(f"{name} = {value!r}: expected numbers in a tuple") from None
 
 
+def number(name: str, value: Any, expected: str = "a number") -> float:
+    """A number, as a float."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} = {value!r:.100}: expected {expected}") from None
+
+
 def seconds(name: str, value: Any) -> float:
     """Seconds > 0, as a float; infinity for None."""
-    (given,) = numbers(name, (math.inf if value is None else value,))
+    given = number(name, math.inf if value is None else value, "seconds > 0")
     if not given > 0.0:
         raise InputError(f"{name} = {value!r}: expected seconds > 0")
     return given
