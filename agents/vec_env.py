@@ -20,7 +20,6 @@ from ..envs.batch import Batch
 from ..envs.batch_state import restore, state_of
 from ..envs.outcome import ELAPSED_S, IS_ADJUSTED, IS_FORCED, IS_INVALID, REWARD, TERMINATED, TRUNCATED, counts_of
 from ..envs.registration import env_class, resolve
-from ..simulator.base.arguments import check_range
 
 
 def sb3_vec_env(
@@ -87,7 +86,6 @@ class ClusterVecEnv(VecEnv):
         """Seed the next reset: row i gets seed + i // replicas. Returns the seeds by row."""
         if seed is None:
             seed = int(np.random.default_rng().integers(2**31))
-        check_range("seed", seed, 0, 2**63 - 1)
         self._seeds = self.batch.seeds(seed)
         return self._seeds
 

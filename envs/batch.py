@@ -15,6 +15,7 @@ import gymnasium as gym
 import numpy as np
 
 from ..simulator.base import codes
+from ..simulator.base.arguments import checked_seed
 from ..simulator.base.errors import InputError
 from ..simulator.compiler.compile_messages import about
 from ..simulator.compiler.jit import direct
@@ -306,7 +307,7 @@ class Batch:
 
     def seeds(self, seed: int | None) -> list[int | None]:
         """Seeds by row, from that of the first group of replicas on."""
-        return [None if seed is None else seed + i // self.replicas for i in range(self.num_envs)]
+        return [None if seed is None else checked_seed(seed) + i // self.replicas for i in range(self.num_envs)]
 
     def reset(
         self,

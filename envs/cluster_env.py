@@ -17,7 +17,7 @@ import gymnasium as gym
 import numpy as np
 
 from ..simulator.base import codes
-from ..simulator.base.arguments import check_range
+from ..simulator.base.arguments import check_range, checked_seed
 from ..simulator.base.errors import InputError, InvalidDecision, Stalled
 from ..simulator.base.names import choose
 from ..simulator.configuration.cluster_config import SimulatedCluster
@@ -269,7 +269,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
 
     def draw(self, seed: int | None, options: dict[str, Any] | None) -> None:
         """Lay a new episode, which the first step begins, whatever the action; for `reset` and batches."""
-        super().reset(seed=seed)
+        super().reset(seed=None if seed is None else checked_seed(seed))
         if options and (unknown := set(options) - {"workload"}):
             raise InputError(f"reset options: unknown key {min(unknown)!r}; expected workload")
         drawn = int(self.np_random.integers(2**31))
@@ -280,7 +280,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
 
     def draw_as(self, other: ClusterEnv, seed: int | None) -> None:
         """As `draw` with the same result as in `other`, an environment of the same kind that has just drawn."""
-        super().reset(seed=seed)
+        super().reset(seed=None if seed is None else checked_seed(seed))
         self.np_random.bit_generator.state = other.np_random.bit_generator.state
         self._drawn = dict(other._drawn)
         self.simulator.use(self.rule)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ..simulator.base.errors import InputError
@@ -27,7 +28,7 @@ def config_of(name: str, topology: Any = None, network: Any = None, **options: A
         options: of the cluster; None: as if there were no such.
 
     Raises:
-        InputError: one that its cluster does not have, or a value that does not fit.
+        InputError: one that its cluster does not have or that means nothing there, or a value that does not fit.
     """
     env_id = resolve(name)
     entry, kind = ENVIRONMENTS[env_id], config_class(env_id)
@@ -36,7 +37,13 @@ def config_of(name: str, topology: Any = None, network: Any = None, **options: A
     if network is None:
         network = load_semantics(options.get("semantics", "events")).network or entry.defaults["network"]
     place = entry.defaults["topology"] if topology is None else topology
-    return kind.of(place, network, **{**entry.options, **options})
+    config = kind.of(place, network, **{**entry.options, **options})
+    values = config.values()
+    for key, value in options.items():
+        needs = kind.options()[key].needs
+        if needs and value is not None and all(values[other] in (None, math.inf) for other in needs):
+            raise InputError(f"{key}: it means nothing without {' or '.join(needs)}")
+    return config
 
 
 def gang_room(name: str, topology: Any) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..simulator.base import codes
 from ..simulator.base.errors import Endless, InputError
+from ..simulator.base.names import called
 from ..simulator.engine.protocols import policy_of
 from ..simulator.engine.rule_loop import rule_loop
 from ..simulator.engine.simulator import Simulator
@@ -55,9 +56,9 @@ class Reference:
         elif hasattr(found, "rule_under") and hasattr(found, "decide"):
             self.rule = found.rule_under(simulator.semantics)
         else:
-            raise InputError(f"reference = {policy!r}: expected the name of a policy, a policy, a Rule or None")
+            raise InputError(f"reference = {called(policy)}: expected the name of a policy, a policy, a Rule or None")
         self.policy = found
-        self.name = policy if isinstance(policy, str) else getattr(policy, "name", repr(policy))
+        self.name = policy if isinstance(policy, str) else called(policy)
         if getattr(found, "needs_run_times", False) or getattr(found, "knows_run_times", False):
             simulator.estimates.expect_known(f"reference {self.name}")
         self._copy: np.recarray | None = None

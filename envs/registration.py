@@ -66,7 +66,7 @@ ENVIRONMENTS: dict[str, Entry] = {
             "workload": "philly-sample:jobs=64,hours=2",
             "network": "allreduce:calibration=measured,gpu=2080ti",
         },
-        options={"jobs_per_gpu": 2, "memory_gb": 11.0, "gpu": "2080ti"},
+        options={"jobs_per_gpu": 2, "memory_gb": 11.0},
         features=frozenset({"run times", "leases", "outages", "sharing"}),
     ),
     # Paper cassini, section 5: its testbed of 24 servers with one GPU each and links of 50 Gbps, at an oversubscription

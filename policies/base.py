@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..simulator.base.decisions import Decision, Start
 from ..simulator.base.errors import InputError
+from ..simulator.base.names import called
 from ..simulator.rules.rule import Rule
 from ..simulator.rules.semantics import Semantics
 
@@ -163,7 +164,7 @@ class Policy:
         call = getattr(env, "env_method", None) or getattr(env, "call", None)
         if call is None:
             raise InputError(
-                f"act: {env!r:.80}: expected an environment, or a vector of them; a simulator is run(policy)"
+                f"act: {called(env)}: expected an environment, or a vector of them; a simulator is run(policy)"
             )
         return np.stack(call("act_of", self))
 

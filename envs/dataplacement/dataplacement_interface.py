@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ...simulator.base.arguments import check_range, numbers
+from ...simulator.base.arguments import check_range, number
 from ...simulator.base.decisions import TABLE_DECISIONS, Decision
 from ...simulator.base.errors import InputError, InvalidDecision
+from ...simulator.base.names import called
 from ...simulator.checks.table_decisions import check_table
 from ...simulator.engine.protocols import policy_of
 from ...simulator.engine.simulator import Decider, Simulator
@@ -54,7 +55,7 @@ class DataPlacementInterface(PythonStepInterface):
         **window: Any,
     ) -> None:
         check_range("region_slots", region_slots, 1, MOST_REGIONS)
-        (self.quota,) = numbers("quota", (quota,))
+        self.quota = number("quota", quota)
         if not self.quota >= 0.0:
             raise InputError(f"quota = {quota!r}; expected a share of all bytes, 0 or more")
         super().__init__(
@@ -276,5 +277,5 @@ def scheduler_of(scheduler: str | Decider) -> Decider:
     found = policy_of(scheduler) if isinstance(scheduler, str) else scheduler
     found = getattr(found, "fast", found)
     if not callable(getattr(found, "decide", None)) or getattr(found, "rule", None) is not None:
-        raise InputError(f"scheduler = {scheduler!r}: expected a policy that places workloads, as 'mast'")
+        raise InputError(f"scheduler = {called(scheduler)}: expected a policy that places workloads, as 'mast'")
     return found

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...simulator.base.errors import InputError
+from ...simulator.base.names import called
 from ...simulator.cluster.topology import Topology
 from ...simulator.configuration.network_choice import Network
 from ...simulator.network.simulated import Pace
@@ -54,7 +55,7 @@ class SharingEnv(ClusterEnv):
         memory_gb: memory of a GPU in GiB, which limits sub-batches; None: no limit.
         memory: what a sample takes where nobody measured it: `assumed`, `middle` or `measured`
             (simulator/sharing/sharing_model.py).
-        gpu: type whose measurements say what gradient accumulation costs; where the network is measured, its own.
+        gpu: type whose measurements say what gradient accumulation costs; None: the network's, or 2080ti.
         placer: which free GPUs: `tier`, `count`, `first`, `random` and others of running/placers.py.
         elastic: True: running jobs can be resized, take the batch that suits their GPUs, and run as fast as the fits of
             the profiles say (simulator/elastic/elastic.py); or a `Pace` whose jobs are elastic, e.g. over measured
@@ -125,7 +126,7 @@ class SharingEnv(ClusterEnv):
             horizon_s=config.horizon_s,
         )
         rule = Rule("fifo", placer=placer, preemption_cost=preemption_cost, round=round)  # type: ignore[arg-type]
-        simulator = config.copy_with(pace=_pace_of(elastic, config.sharing.gpu)).build(rule)
+        simulator = config.copy_with(pace=_pace_of(elastic, config.gpu_type)).build(rule)
         simulator.list_partners()
         super().__init__(simulator, interface, workload, manner)
 
@@ -140,7 +141,7 @@ def _pace_of(elastic: bool | Pace, gpu: str) -> Pace | None:
 
         return TrainingPace(fitted_applications(gpu))
     if not getattr(elastic, "elastic", False):
-        raise InputError(f"elastic = {elastic!r}: expected True, False, or a pace whose jobs are elastic")
+        raise InputError(f"elastic = {called(elastic)}: expected True, False, or a pace whose jobs are elastic")
     return elastic
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...simulator.base.errors import InputError
+from ...simulator.base.names import called
 from ...simulator.cluster.topology import Topology
 from ...simulator.configuration.network_choice import Network, load_network, resizing_for
 from ...simulator.contention.contention import Contention
@@ -131,13 +132,13 @@ class TimeShiftEnv(PythonStepEnv):
             InvalidDecision: a time-shift that is none of the 72 rotations of a period.
         """
         if getattr(policy, "dedicated", False) and getattr(self.simulator.network, "mode", "") != "dedicated":
-            raise InputError(f"policy {policy!r}: expected an environment with network='contention:mode=dedicated'")
+            raise InputError(f"policy {called(policy)}: expected network='contention:mode=dedicated'")
         for name, value in getattr(policy, "on_links", {}).items():
             if getattr(self.simulator.network, name, None) != value:
-                raise InputError(f"policy {policy!r}: expected an environment with network='contention:{name}={value}'")
+                raise InputError(f"policy {called(policy)}: expected network='contention:{name}={value}'")
         if getattr(policy, "tunes_workers", False) and not getattr(self.simulator.pace, "elastic", False):
             expected = "expected an environment with the default scheduler, or one that tunes workers, such as 'themis'"
-            raise InputError(f"policy {policy!r} tunes the number of workers: {expected}")
+            raise InputError(f"policy {called(policy)} tunes the number of workers: {expected}")
         return super().act_of(policy)
 
 

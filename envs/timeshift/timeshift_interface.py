@@ -21,7 +21,7 @@ from ...policies.cassini.compatibility import BUCKETS, bucket_s, nearest_bucket
 from ...simulator.base.arguments import check_range
 from ...simulator.base.decisions import Decision, Shift, Start
 from ...simulator.base.errors import InputError, InvalidDecision
-from ...simulator.base.names import choose
+from ...simulator.base.names import called, choose
 from ...simulator.engine.plans import decisions_of
 from ...simulator.engine.protocols import CandidateSource, policy_of
 from ...simulator.engine.simulator import Decider, Simulator
@@ -359,5 +359,5 @@ def source_of(scheduler: str | CandidateSource) -> CandidateSource:
     """
     found = policy_of(scheduler) if isinstance(scheduler, str) else scheduler
     if not callable(getattr(found, "candidates", None)):
-        raise InputError(f"scheduler = {scheduler!r}: expected a policy that proposes placements, such as 'themis'")
+        raise InputError(f"scheduler = {called(scheduler)}: expected a policy that proposes placements, as 'themis'")
     return found

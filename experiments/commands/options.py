@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import shlex
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ...simulator.base.errors import InputError
 from ...simulator.base.names import short_name
 from ..console.terminal import BadArgument, arguments, word_or_file
 
@@ -180,7 +178,6 @@ def described_setting(
             by=words.get("by"),
             **options,
         )
-        _expect_used(setting, options)
     if not assume or workload is None:
         return setting
     from ..settings.plain_traces import assumed
@@ -222,16 +219,6 @@ def _options(env_id: str, words: Mapping[str, str]) -> dict[str, Any]:
     for key in words:
         expect_option(env_id, key, *OF_METRICS)
     return config_class(env_id).from_words(words, "--set")
-
-
-def _expect_used(setting: Setting, given: Mapping[str, Any]) -> None:
-    """InputError for an option that means nothing, since what it goes with is not there."""
-    config = setting.config
-    values, known = config.values(), config.options()
-    for key in given:
-        needs = known[key].needs
-        if needs and all(values[other] in (None, math.inf) for other in needs):
-            raise InputError(f"--set {key}: it means nothing without {' or '.join(needs)}")
 
 
 def _format(workload: str | None, format: str | None, semantics: str) -> str | None:

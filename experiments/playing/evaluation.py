@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ...policies import Handed, Policy, PolicyFailed, handed, make_for, playing, word_of
-from ...simulator.base.arguments import check_range
+from ...simulator.base.arguments import checked_seed
 from ...simulator.base.errors import InputError
 from ...simulator.configuration.cluster_config import SimulatedCluster
 from ...simulator.engine.simulator import Simulator
@@ -245,7 +245,7 @@ def _expect_some(policies: Any, seeds: Any) -> None:
     if isinstance(seeds, str) or not isinstance(seeds, Sequence | np.ndarray) or not len(seeds):
         raise InputError(f"seeds = {seeds!r:.80}: expected a list of at least one whole number")
     for seed in seeds:
-        check_range("seed", seed, 0, 2**63 - 1)
+        checked_seed(seed)
 
 
 def _expect_none(failed: Sequence[PolicyFailed], played: int, store: RunStore | None) -> None:

@@ -16,9 +16,9 @@ on end, `timeline_gpu_count` says how many each has), and `decision_*`, lists of
 
 What is never mixed: a setting of other words is refused. A file that the setting names (simulator/files/file_marks.py)
 with another content, other sources or versions, an agent or a user's policy whose files have changed: the run is
-another, and is played anew in its place, and what shows the old ones (the table, charts, event files, pages) leaves
-with them; of what is in the folder, `read` gives only runs that belong together. It imports nothing that a word in
-there names.
+another, and is played anew in its place; the files of the old ones leave, and what shows them (the table, charts, event
+files, pages) with them; of what is in the folder, `read` gives only runs that belong together. It imports nothing that
+a word in there names.
 """
 
 from __future__ import annotations
@@ -246,10 +246,11 @@ def open_store(folder: Path, setting: Setting, policies: Sequence[Any], fresh: b
             StoredRunWarning,
             stacklevel=2,
         )
-    if changes:
-        _forget_shown(folder)
     remove_orphans(folder / RUNS)
     evaluation_file.declare(folder, common, identities)
+    if changes:
+        _forget_shown(folder)
+        _forget_left(folder)
     return Store(folder, identities, common["content"], own, common["sources"])
 
 
@@ -320,6 +321,16 @@ def _forget(folder: Path) -> None:
     if (folder / SUMMARY).exists():
         _forget_shown(folder)
     (folder / SUMMARY).unlink(missing_ok=True)
+
+
+def _forget_left(folder: Path) -> None:
+    """Delete the files of runs that are no longer of the evaluation; none that cannot be read."""
+    about = evaluation_file.read(folder)
+    assert about is not None
+    for path in (folder / RUNS).glob("*.parquet"):
+        row = load(path, RECORDED, seals=False) if RUN_NAME.fullmatch(path.name) else None
+        if row is not None and about["policies"].get(row.get("policy")) != row["identity"]:
+            path.unlink(missing_ok=True)
 
 
 def _forget_shown(folder: Path) -> None:

@@ -19,9 +19,17 @@ def numbers(name: str, value: Any) -> tuple[float, ...]:
         raise InputError(f"{name} = {value!r}: expected numbers in a tuple") from None
 
 
+def number(name: str, value: Any, expected: str = "a number") -> float:
+    """A number, as a float."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} = {value!r:.100}: expected {expected}") from None
+
+
 def seconds(name: str, value: Any) -> float:
     """Seconds > 0, as a float; infinity for None."""
-    (given,) = numbers(name, (math.inf if value is None else value,))
+    given = number(name, math.inf if value is None else value, "seconds > 0")
     if not given > 0.0:
         raise InputError(f"{name} = {value!r}: expected seconds > 0")
     return given
@@ -44,4 +52,10 @@ def check_flag(name: str, value: Any) -> None:
 def check_range(name: str, value: int, low: int, high: int) -> None:
     """InputError unless `value` is a whole number from `low` to `high`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not low <= value <= high:
-        raise InputError(f"{name} = {value!r}: expected a whole number from {low} to {high}")
+        raise InputError(f"{name} = {value!r:.100}: expected a whole number from {low} to {high}")
+
+
+def checked_seed(value: Any) -> int:
+    """A seed, which is a whole number from 0 to 2**63 - 1; InputError for anything else."""
+    check_range("seed", value, 0, 2**63 - 1)
+    return int(value)

@@ -186,6 +186,13 @@ def text_of(value: Any) -> str:
     return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def called(thing: Any) -> str:
+    """What a sentence calls a thing: plain values as they are, an object by its name, or else by that of its class."""
+    if isinstance(thing, str | int | float | tuple | list | dict | None):
+        return f"{thing!r:.80}"
+    return str(getattr(thing, "name", None) or getattr(thing, "__qualname__", type(thing).__qualname__))
+
+
 def short_name(env_id: str) -> str:
     """What people call an environment: `Delay` of `clustergym/Delay-v0`; a short name is itself."""
     return env_id.removeprefix("clustergym/").removesuffix("-v0")

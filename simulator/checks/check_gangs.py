@@ -12,7 +12,7 @@ from ..base.errors import InvalidDecision
 from ..events.initialise import gpus_of
 from ..network.simulated import Simulated, may_resize
 from ..regions.region_calls import takes_units
-from .check_regions import check_parts, expect_one_region
+from .check_regions import INSTEAD, check_parts, expect_one_region
 
 VERBS = {Start: "start", Migrate: "migrate", Resize: "resize"}
 STATUS_WORDS = {
@@ -69,7 +69,7 @@ def check_gang(simulator: Simulated, decision: Start | Migrate | Resize) -> tupl
         if simulator.capacity.regions > 0:
             check_parts(simulator, what, job, units)
     if s.n_apart > 1:
-        expect_one_region(simulator, f"{what}: its GPUs lie", units)
+        expect_one_region(simulator, f"{what}: its GPUs lie", units, f"GPUs of one, {INSTEAD}")
     if isinstance(decision, Migrate) and set(gpus) == set(own):
         raise InvalidDecision(f"{what}: it runs on these GPUs already")
     batch = _batch(simulator, decision, what)

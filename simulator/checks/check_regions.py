@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from ..warehouse.demands import Demands
 
 
+INSTEAD = "a workload for regions, as mast-like, or a topology of one region"  # of gangs that may not span regions
+
+
 def check_parts(simulator: Simulated, what: str, job: int, units: np.ndarray) -> None:
     """Whether units that are there, part after part, are those of a job's parts, in a region with its tables.
 
@@ -45,8 +48,8 @@ def check_parts(simulator: Simulated, what: str, job: int, units: np.ndarray) ->
         raise InvalidDecision(f"{what}: {why_not(simulator, job, region)}")
 
 
-def expect_one_region(simulator: Simulated, what: str, units: np.ndarray) -> int:
-    """The region of units that are there; `what` lies in it.
+def expect_one_region(simulator: Simulated, what: str, units: np.ndarray, expected: str = "one") -> int:
+    """The region of units that are there; `what` lies in it, else something else is `expected`.
 
     Raises:
         InvalidDecision: they lie in several.
@@ -56,7 +59,7 @@ def expect_one_region(simulator: Simulated, what: str, units: np.ndarray) -> int
     region = int(regions[0])
     if (regions != region).any():
         other = topology.region_names[int(regions[regions != region][0])]
-        raise InvalidDecision(f"{what} in regions {topology.region_names[region]} and {other}; expected one")
+        raise InvalidDecision(f"{what} in regions {topology.region_names[region]} and {other}; expected {expected}")
     return region
 
 

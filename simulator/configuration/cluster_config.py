@@ -30,7 +30,7 @@ from ..files.own_code import shown_word
 from ..jobs.estimates import Estimates
 from ..network.simulated import Pace
 from ..rules.semantics import Semantics, events, load_semantics
-from ..sharing.sharing_model import Sharing
+from ..sharing.sharing_model import Sharing, gpu_type
 from .network_choice import A_NETWORK, Contention, load_network, network_for
 from .unit_speeds import UnitSpeeds, no_types
 
@@ -252,10 +252,16 @@ class ClusterConfig(SimulatedCluster):
         super().check()
         if self.sharing is not None:
             self.sharing.check()
+            _ = self.gpu_type
         if self.tariff is not None:
             self.tariff.electricity(Topology.load(self.topology))
         self.outages()
         self.unit_speeds()
+
+    @property
+    def gpu_type(self) -> str:
+        """The type of GPU whose fits say how fast elastic jobs are; see `sharing_model.gpu_type`."""
+        return gpu_type(load_network(self.network, self.semantics.duration), self.sharing)
 
     def unit_speeds(self, topology: Topology | None = None) -> UnitSpeeds | None:
         """How fast models are on unit types; None: on all alike. A topology is opened only where there are speeds."""
@@ -298,7 +304,7 @@ class ClusterConfig(SimulatedCluster):
         there = self.on_network_for(policy)
         if self.pace is not None or isinstance(there.network, Contention):
             return there
-        return replace(there, pace=policy.pace(Sharing.gpu if self.sharing is None else self.sharing.gpu))
+        return replace(there, pace=policy.pace(there.gpu_type))
 
 
 @cache

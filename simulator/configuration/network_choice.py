@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from ..base.errors import InputError
-from ..base.names import bind, choose, parse_name
+from ..base.names import bind, called, choose, parse_name
 from ..base.tiers import TIERS
 from ..cluster.topology import Topology
 from ..contention.contention import Contention
@@ -136,7 +136,8 @@ def load_network(source: str | Network | Callable[..., Network], duration: Durat
         factory = NETWORKS[choose(name, NETWORKS, "network")]
         return bind(factory, {"duration": duration} | params, f"network {name}")
     if not isinstance(source, Network):
-        raise InputError(f"network {source!r}: expected a name, or an object with name, describe and tier_factors")
+        expected = "expected a name, or an object with name, describe and tier_factors"
+        raise InputError(f"network {called(source)}: {expected}")
     return source
 
 

@@ -59,6 +59,10 @@ _LATER = ("routes", "route_seed", "channels", "link_mtbf_s", "link_mttr_s", "deg
 SAID_IF_SET = ("models", "default", "workers", *_LATER)
 MOST_ALONE = 1 << 14  # jobs of a kind on some machines, a kB each
 OUTAGES = 64  # remembered
+ONLY_WITH = (  # a parameter, and the value of another without which it means nothing
+    *(("route_seed", "routes", "hash"), ("channels", "routes", "hash"), ("levels", "rates", "crux")),
+    *(("base", "rates", "mltcp"), ("slope", "rates", "mltcp")),
+)
 CHOICES = 256  # of paths for all jobs at once, remembered
 _Own = tuple[Phases, LinkUse]
 
@@ -210,10 +214,14 @@ class LinkNetwork:
             raise InputError(f"network contention: route_seed = {self.route_seed!r}: expected 0 to 2**63 - 1")
         if not 1 <= self.channels <= MOST_CHANNELS:
             raise InputError(f"network contention: channels = {self.channels!r}: expected 1 to {MOST_CHANNELS}")
-        for key, usual in ("route_seed", 0), ("channels", 1):
-            if self.routes != "hash" and (value := getattr(self, key)) != usual:
-                message = f"{key} = {value!r}: routes={self.routes} draws no paths, use routes=hash"
+        for key, option, expected in ONLY_WITH:
+            value, given = getattr(self, key), getattr(self, option)
+            if given != expected and value != getattr(LinkNetwork, key):
+                message = f"{key} = {value!r}: it means nothing with {option}={given}; expected {option}={expected}"
                 raise InputError(f"network contention: {message}")
+        if self.link_mtbf_s == math.inf and self.link_mttr_s != LinkNetwork.link_mttr_s:
+            given = f"link_mttr_s = {self.link_mttr_s!r}"
+            raise InputError(f"network contention: {given}: it means nothing without link_mtbf_s")
 
     def describe(self) -> str:
         """Its text with every parameter, for `load_network`."""

@@ -13,6 +13,7 @@ from functools import cache
 
 import numpy as np
 
+from ..base.arguments import checked_seed
 from ..base.errors import InputError
 from ..cluster.routes import LinkUse
 from ..numerics.rounding import GRAIN
@@ -109,6 +110,7 @@ class PhaseRun:
         Raises:
             InputError: numbers that are not so, a link that is not there, or more than the largest record holds.
         """
+        checked_seed(seed)
         self.jobs = tuple(jobs)
         self.capacity = np.floor(np.asarray(capacity, np.float64))
         self.carried = carried

@@ -13,6 +13,7 @@ import numpy as np
 from ..base import codes
 from ..base.decisions import TABLE_DECISIONS, Advance, Decision, Hold, Migrate, Preempt, Resize, Shift, Start
 from ..base.errors import InputError, InvalidDecision, Stalled
+from ..base.names import called
 from ..base.tiers import MACHINE, NETWORK, RACK
 from ..checks.check_gangs import STATUS_WORDS, VERBS, check_passes, keeps_place, lay_gang
 from ..checks.table_decisions import apply_table
@@ -287,7 +288,7 @@ class Simulator(Stops):
         if rule is self.rule or rule == self.rule:
             return
         if not isinstance(rule, Rule):
-            raise InputError(f"{rule!r:.80} cannot play jobs on GPUs; expected a Rule, or a policy that says its own")
+            raise InputError(f"{called(rule)} cannot play jobs on GPUs; expected a Rule, or a policy that says its own")
         expect_rule(self, rule)
         self.rule = rule
         self._asked = NEVER

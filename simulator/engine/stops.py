@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base import codes
+from ..base.arguments import checked_seed
 from ..base.decisions import Advance, Decision
 from ..base.errors import Endless, InputError, InvalidDecision
+from ..base.names import called
 from ..jobs.workload import Workload
 from ..running.patience import A_JOB, PATIENCE
 
@@ -49,9 +51,8 @@ class Stops:
     def _expect_both(self, workload: Any, seed: Any) -> None:
         """InputError for what is no workload and no seed; for `reset`."""
         if not isinstance(workload, Workload):
-            raise InputError(f"reset: workload {workload!r:.80}: expected a Workload, as open_workload(word) gives")
-        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not -(1 << 63) <= seed < 1 << 63:
-            raise InputError(f"reset: seed = {seed!r:.80}: expected a whole number of 64 bits")
+            raise InputError(f"reset: workload {called(workload)}: expected a Workload, as open_workload(word) gives")
+        checked_seed(seed)
 
     def _expect_snapshot(self, snapshot: Any) -> None:
         """InputError for what no `snapshot` of such a run gave; for `restore`."""
@@ -100,7 +101,7 @@ class Stops:
         """InputError for what decides nothing: it has no `decide`, or is a class."""
         if inspect.isclass(decider) or not callable(getattr(decider, "decide", None)):
             raise InputError(
-                f"{decider!r:.80} has no decide(view); expected an object that decides, as policies.make gives"
+                f"{called(decider)} has no decide(view); expected an object that decides, as policies.make gives"
             )
 
     def install(self, decider: Any) -> None:
@@ -120,7 +121,7 @@ class Stops:
         self.install(decider)
         found: Decision = decider.decide(self.view)  # type: ignore[attr-defined]
         if not isinstance(found, Decision):
-            raise InvalidDecision(f"{found!r:.80}: expected a decision, as Start or Advance")
+            raise InvalidDecision(f"{called(found)}: expected a decision, as Start or Advance")
         return found
 
     def asked(self, decider: Any) -> Iterator[Decision]:

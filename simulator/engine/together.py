@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import InputError
+from ..checks.check_regions import INSTEAD
 from ..cluster.topology import Topology
 from ..cluster.unit_types import gpus_of
 from ..configuration.network_choice import Contention
@@ -123,5 +124,5 @@ def _spans(simulator: Simulator, why: str) -> InputError:
     topology = simulator.topology
     return InputError(
         f"workload {simulator.workload.name!r} asks nothing of regions, of which topology {topology.name!r} has "
-        f"{topology.num_regions}: {why}; expected a workload for regions, as mast-like, or a topology of one region"
+        f"{topology.num_regions}: {why}; expected {INSTEAD}"
     )

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.arguments import expect_single, numbers
+from ..base.arguments import expect_single, number
 from ..base.codes import BEST_BENEFIT, FIRST_FIT, FREE, LANES, NOT_SHARED, RUNNING, WAITING, WORD
 from ..base.errors import InputError
 from ..base.tiers import TIERS, UNPLACED
@@ -77,8 +77,7 @@ class Failures:
     def of(cls, **given: float | str | None) -> Failures | None:
         """Failures where a mean time between them is given and not 0, or a list of outages; None where none is."""
         words = {key: given[key] for key in WORDS if given.get(key) not in (None, "", "none")}
-        told = {key: value for key, value in given.items() if value is not None and key not in WORDS}
-        values = dict(zip(told, numbers(", ".join(told), tuple(told.values())), strict=True))
+        values = {key: number(key, value) for key, value in given.items() if value is not None and key not in WORDS}
         failures = cls(**words, **{key: value for key, value in values.items() if value or "mtbf_s" not in key})  # type: ignore[arg-type]
         return failures if failures.outages or min(getattr(failures, name) for name in MEANS) < math.inf else None
 

@@ -89,6 +89,8 @@ class GroupConfig:
             value = getattr(self, name)
             if not (isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high):
                 raise InputError(f"{name} = {value!r}: expected {expected}")
+        if self.comm == "merged" and self.pull_share != GroupConfig.pull_share:
+            raise InputError(f"pull_share = {self.pull_share!r}: it means nothing with comm=merged; give comm=split")
         if self.profile_iterations != int(self.profile_iterations):
             raise InputError(f"profile_iterations = {self.profile_iterations!r}: expected a whole number >= 0")
 

@@ -49,6 +49,11 @@ class LookedUp:
         return self.fits.duration
 
     @property
+    def gpu(self) -> str:
+        """The type of GPU that was measured."""
+        return self.fits.gpu
+
+    @property
     def pace(self) -> LookedUp:
         """Who says how fast jobs run."""
         return self

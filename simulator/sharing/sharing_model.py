@@ -42,7 +42,8 @@ class Sharing:
             (sharing/interference.py), or an object that has `matrix` or `load_matrix` (job_kinds.py).
         memory_gb: memory of a GPU in GiB, of which every job takes what its model's profile says; None: without limit.
             Where GPUs are cut in slices, each job has its slice's share of it for itself.
-        gpu: GPU type whose fits say what gradient accumulation costs; where the network is measured, its type holds.
+        gpu: GPU type whose fits say what gradient accumulation costs and how fast elastic jobs are; None: that of the
+            network, which must not be another, or 2080ti where it has none.
         profiles: path of profiles beside the shipped ones (profiles/models.py).
         memory: what a sample takes where nobody measured it (`sample_assumed` of a profile): `assumed`, as the profile
             says, which is the most that the measured batches allow; `middle`, half of that; `measured`, nothing.
@@ -55,9 +56,9 @@ class Sharing:
     jobs_per_gpu: int = 2
     interference: str | Slowdowns = field(default="measured", metadata=NEEDED | {MARK: AN_INTERFERENCE})
     memory_gb: float | None = field(default=None, metadata=NEEDED)
-    gpu: str = field(default="2080ti", metadata=NEEDED)
+    gpu: str | None = field(default=None, metadata=NEEDED)
     profiles: str = field(default="", metadata=NEEDED | {MARK: A_FILE})
-    memory: str = field(default="assumed", metadata=NEEDED)
+    memory: str = field(default="assumed", metadata={"needs": ("memory_gb",)})
 
     def __post_init__(self) -> None:
         expect_single(vars(self))
@@ -100,7 +101,8 @@ class Sharing:
         """InputError for a word or a path that cannot be opened; both are when they are asked for."""
         _ = self.slowdowns
         known = load_profiles(self.profiles).models.values()
-        choose(self.gpu, sorted({gpu for profile in known for gpu in profile.fits}), "sharing: gpu")
+        if self.gpu is not None:
+            choose(self.gpu, sorted({gpu for profile in known for gpu in profile.fits}), "sharing: gpu")
 
     @property
     def slice(self) -> Slice | None:
@@ -127,6 +129,21 @@ class Sharing:
         if name != "on":
             raise InputError(f"sharing {source!r}: expected on, or on:key=value,...")
         return bind(cls, params, "sharing")
+
+
+def gpu_type(network: Network, sharing: Sharing | None) -> str:
+    """The type of GPU whose fits hold: that of the network, that of the sharing, or else 2080ti.
+
+    Raises:
+        InputError: the two have one each, and not the same.
+    """
+    own, asked = getattr(network, "gpu", None), sharing and sharing.gpu
+    if own and asked and asked != own:
+        raise InputError(
+            f"gpu = {asked!r}: network {network.describe()!r} has measurements of {own}; expected gpu={asked} in the "
+            "word of the network, or a network without a type of GPU"
+        )
+    return own or asked or "2080ti"
 
 
 @lru_cache(maxsize=16)
@@ -192,12 +209,12 @@ def _fit_rows(models: list[str], network: Network, sharing: Sharing | None) -> n
     if hasattr(network, "fit_rows"):
         return network.fit_rows(models)
     assert sharing is not None
-    known = load_profiles(sharing.profiles)
+    known, gpu = load_profiles(sharing.profiles), gpu_type(network, sharing)
     rows = np.zeros((len(models), FIT_TERMS))
     for i, model in enumerate(models):
         profile = known.get(model)
-        if profile is not None and sharing.gpu in profile.fits:
-            rows[i] = profile.fits[sharing.gpu].row()
+        if profile is not None and gpu in profile.fits:
+            rows[i] = profile.fits[gpu].row()
     rows[np.isnan(rows).any(axis=1)] = 0.0
     return rows
 

@@ -10,8 +10,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..base.arguments import checked_seed
 from ..base.errors import InputError
-from ..base.names import arguments_of, choose, parse_name
+from ..base.names import arguments_of, called, choose, parse_name
 from ..files.file_marks import path_unless
 from ..files.own_code import function_of, is_own, shown_word
 from ..jobs.region_columns import siblings
@@ -64,7 +65,7 @@ def open_workload(
     Raises:
         InputError: one sentence that names the place, the value and what was expected.
     """
-    return workload_source(source, format=format, oversize=oversize, cluster_gpus=cluster_gpus)(seed)
+    return workload_source(source, format=format, oversize=oversize, cluster_gpus=cluster_gpus)(checked_seed(seed))
 
 
 def workload_source(
@@ -90,7 +91,7 @@ def workload_source(
     elif isinstance(source, str | Path):
         workload = read_trace(source, format)
     else:
-        raise InputError(f"workload {source!r}: expected a path, a generator such as poisson:jobs=100, or a Workload")
+        raise InputError(f"workload {called(source)}: expected a path, a generator as poisson:jobs=100, or a Workload")
     if cluster_gpus is not None:
         workload = workload.oversize(cluster_gpus, oversize)
     return lambda _seed: workload

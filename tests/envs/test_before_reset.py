@@ -9,12 +9,14 @@ import gymnasium
 import numpy as np
 import pytest
 
-from clustergym import policies
+from clustergym import make_vec, policies
+from clustergym.agents import sb3_vec_env
 from clustergym.envs.registration import ENVIRONMENTS
 from clustergym.experiments.playing.evaluation import evaluate, play
 from clustergym.experiments.settings.evaluation_setting import Setting
 from clustergym.simulator.base.decisions import Advance, Preempt, Start
 from clustergym.simulator.base.errors import ClustergymError, InputError
+from clustergym.simulator.contention.phase_run import PhaseRun
 from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.groups.group_simulator import GroupSimulator
 from clustergym.simulator.workloads import open_workload
@@ -167,7 +169,8 @@ def test_a_simulator_without_a_run_says_so(kind, ask):
         (lambda simulator, jobs: simulator.reset("poisson"), "workload 'poisson': expected a Workload"),
         (lambda simulator, jobs: simulator.reset(jobs, seed="a"), "seed = 'a': expected a whole number"),
         (lambda simulator, jobs: simulator.reset(jobs, seed=1.5), "seed = 1.5: expected a whole number"),
-        (lambda simulator, jobs: simulator.reset(jobs, seed=2**70), "expected a whole number of 64 bits"),
+        (lambda simulator, jobs: simulator.reset(jobs, seed=2**70), "expected a whole number from 0 to"),
+        (lambda simulator, jobs: simulator.reset(jobs, seed=-1), "seed = -1: expected a whole number from 0 to"),
         (lambda simulator, jobs: simulator.restore(np.zeros(1)), "restore: a ndarray given; expected what snapshot"),
         (lambda simulator, jobs: simulator.run(Nothing()), r"has no decide\(view\); expected an object that decides"),
         (lambda simulator, jobs: simulator.run(Vague), r"has no decide\(view\)"),
@@ -188,12 +191,31 @@ def test_what_a_simulator_cannot_use_is_refused_in_a_sentence(kind, ask, sentenc
         ask(simulator, jobs)
 
 
+def test_a_seed_is_a_whole_number_of_at_least_0_wherever_it_is_taken():
+    env = single("clustergym/Delay-v0", **SMALL)
+    vector = make_vec("Delay", 2, **SMALL)
+    for seed in (-1, True, 1.5, 2**63):
+        for ask in (
+            lambda seed: env.reset(seed=seed),
+            lambda seed: vector.reset(seed=[0, seed]),
+            vector.batch.seeds,
+            lambda seed: sb3_vec_env("Delay", 2, seed=seed, **SMALL),
+            lambda seed: open_workload(SMALL["workload"], seed=seed),
+            lambda seed: PhaseRun([1e9], [], seed=seed),
+        ):
+            with pytest.raises(InputError, match=f"^seed = {seed}: expected a whole number from 0 to "):
+                ask(seed)
+    first, second = (env.reset(seed=seed)[0] for seed in (np.int64(3), 3))
+    assert all((first[key] == second[key]).all() for key in first)
+
+
 @pytest.mark.parametrize("env_id", ENVIRONMENTS)
 @pytest.mark.parametrize("who", [Nothing(), Vague, None, "fifo"])
 def test_an_environment_refuses_who_decides_nothing(env_id, who):
     env = single(env_id)
     env.reset(seed=0)
-    with pytest.raises(InputError, match=r"has no decide\(view\)"):
+    called = repr(who) if who in (None, "fifo") else getattr(who, "__name__", type(who).__name__)
+    with pytest.raises(InputError, match=rf"^{called} has no decide\(view\)"):
         env.act_of(who)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 
 import gymnasium
@@ -98,8 +99,11 @@ def test_policies_that_tune_workers_play_under_the_default_and_under_those_that_
         assert not env.step(env.act_of(policies.make("themis")))[4]["invalid_action"]
     env = timeshift(scheduler="dally+cassini")
     env.reset(seed=0)
-    with pytest.raises(InputError, match="tunes the number of workers: expected an environment with the default sched"):
+    with pytest.raises(InputError, match=r"^policy themis tunes the number of workers: expected an environment with"):
         env.act_of(policies.make("themis"))
+    for word, needed in (("ideal", "mode=dedicated"), ("themis+crux:workers=fixed", "rates=crux")):
+        with pytest.raises(InputError, match=rf"^policy {re.escape(word)}: expected network='contention:{needed}'$"):
+            env.act_of(policies.make(word))
 
 
 def test_in_lockstep_both_jobs_send_at_the_same_time():

@@ -57,6 +57,9 @@ BAD: list[tuple[tuple[str, ...], int, str]] = [
     (("evaluate", "Delay", "--policies"), 2, "--policies"),
     (("evaluate", "Delay", "--policies", "fifo", "sjf"), 2, "one quoted value"),
     (("policies", "--env", "Dely"), 2, "did you mean 'Delay'"),
+    (("evaluate", "Sharing", "--set", "gpu=t4"), 2, "expected gpu=t4 in the word of the network, or a network without"),
+    (("evaluate", "Sharing", "--set", "memory_gb=inf memory=middle"), 2, "memory: it means nothing without memory_gb"),
+    ((*ONE, "--set", "mttr_s=60"), 2, "mttr_s: it means nothing without mtbf_s"),
     # environments and policies
     (("evaluate", "Dely"), 2, "did you mean 'Delay'"),
     (("evaluate", ""), 2, "unknown environment ''"),

@@ -281,6 +281,23 @@ def test_an_edited_trace_is_another_trace(tmp_path, played):
     assert played == [("fifo", 0), ("sjf", 0), ("fifo", 0)]
     assert after[0].metrics["makespan"] == before[0].metrics["makespan"] + 20
     assert numbers(store.read(tmp_path / "logs").runs) == numbers(after)  # sjf was played on other jobs
+    assert [path.name for path in stored(tmp_path / "logs")] == [store.file_name("fifo", 0)]
+
+
+def test_of_a_policy_that_changed_the_old_runs_leave_and_no_others(tmp_path, monkeypatch):
+    """Another seed of it too; what is damaged, or no run, stays."""
+    monkeypatch.chdir(tmp_path)
+    own, logs = "py:mine.py:make", tmp_path / "logs"
+    text = "from clustergym import policies\n\n\ndef make():\n    return policies.make('{}')\n"
+    (tmp_path / "mine.py").write_text(text.format("sjf"))
+    evaluated(logs, [own, "fifo"], [0, 1])
+    odd = [logs / "runs" / name for name in (f"{'0' * 20}.parquet", "notes.parquet")]
+    for path in odd:
+        path.write_text("no run")
+    (tmp_path / "mine.py").write_text(text.format("las"))
+    with pytest.warns(StoredRunWarning, match="has changed|no run can be read"):
+        store.open_store(logs, SETTING, [own])
+    assert set(stored(logs)) == {*odd, *(logs / "runs" / store.file_name("fifo", seed) for seed in (0, 1))}
 
 
 def test_the_file_beside_a_named_one_counts_too(tmp_path):

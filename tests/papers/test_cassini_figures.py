@@ -36,6 +36,8 @@ def missed(findings: Findings) -> list[str]:
 
 
 def claimed(findings: Findings) -> list[str]:
+    """Of rows that all have names of their own."""
+    assert len({row.quantity for row in findings.rows}) == len(findings.rows)
     return [row.quantity for row in findings.rows if row.ok is not None]
 
 
@@ -77,6 +79,13 @@ def test_one_iteration_time_satisfies_a_snapshot_of_table_2(number, low, high):
     assert chosen == min(range(low, high + 1, 10), key=lambda time: abs(time - longest_ms(number)))
     assert misses(snapshot, play(at_iteration(snapshot, chosen / 1e3))) == 0
     assert misses(snapshot, play(at_iteration(snapshot, 0.2))) > 0
+
+
+def test_jobs_of_a_snapshot_have_names_of_their_own():
+    names = [snapshot.names for snapshot in published.SNAPSHOTS]
+    assert names[0] == ["WideResNet101 (800)", "VGG16 (1400)"]
+    assert names[3] == ["RoBERTa (12), job 1", "RoBERTa (12), job 2"]
+    assert all(len(set(own)) == len(own) for own in names)
 
 
 def test_the_rule_alone_satisfies_the_first_snapshot_only():

@@ -31,7 +31,9 @@ def options(tmp_path_factory):
 
 def rows_of(name: str, options: Options):
     found = reproductions()[f"harmony-{name}"].run(options)
-    return {row.quantity: row for row in found.rows}
+    named = {row.quantity: row for row in found.rows}
+    assert len(named) == len(found.rows)
+    return named
 
 
 def group(*jobs: tuple[float, float], machines: int = 8) -> Group:

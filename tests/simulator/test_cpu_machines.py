@@ -193,8 +193,10 @@ def test_a_gang_that_would_span_regions_is_refused():
     """40 GPUs of 64 in three regions lie in two at least: said of a compiled rule, of a decision, of an environment."""
     simulator = Simulator("mast:regions=3,gpus=64")
     simulator.reset(Workload.from_arrays("wide", [0.0], [40], [100.0]))
-    with pytest.raises(InvalidDecision, match="its GPUs lie in regions region0 and region1; expected one"):
+    with pytest.raises(InvalidDecision, match="its GPUs lie in regions region0 and region1; expected GPUs of one, "):
         simulator.apply(Start(0, tuple(range(40))))
+    with pytest.raises(InvalidDecision, match="expected GPUs of one, a workload for regions, as mast-like, or a"):
+        simulator.run(make("fifo:placer=random"))
     with pytest.raises(InputError, match="job 0 got GPUs in several, which no gang may span; expected a workload for"):
         simulator.run()
     env = DelayEnv(topology="mast:regions=3,gpus=64", network="none", workload="poisson:jobs=5,gpus=1/2")

@@ -215,8 +215,8 @@ def test_descriptions_name_routes_that_are_drawn():
         ("routes=hash,channels=65", "channels = 65: expected 1 to 64"),
         ("routes=hash,route_seed=0.5", "route_seed"),
         ("routes=ecmp", "routes"),
-        ("route_seed=3", "route_seed = 3: routes=table draws no paths, use routes=hash"),
-        ("channels=2", "channels = 2: routes=table draws no paths"),
+        ("route_seed=3", "route_seed = 3: it means nothing with routes=table; expected routes=hash"),
+        ("channels=2", "channels = 2: it means nothing with routes=table"),
     ],
 )
 def test_words_that_are_none(words, said):

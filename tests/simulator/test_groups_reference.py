@@ -81,7 +81,7 @@ def test_the_executor_is_the_references_event_by_event(part):
         until_s = float(starts[-1] + ROUNDS * cycle_s)
         workload = ps_workload(jobs, FOREVER, gpus=machines, arrivals=starts)
         terms = GroupTerms("naive", False) if naive else GroupTerms()
-        words = {"comm": comm, "busy": busy, "loss": loss, "pull_share": pull}
+        words = {"comm": comm, "busy": busy, "loss": loss} | ({"pull_share": pull} if comm == "split" else {})
         ours, _ = run_traced(workload, machines, until_s, terms=terms, **words)
         theirs = harmony_reference.run_group(
             jobs,

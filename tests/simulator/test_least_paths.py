@@ -330,8 +330,8 @@ def test_words_of_networks_and_policies():
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("routes=least,route_seed=3", "route_seed = 3: routes=least draws no paths, use routes=hash"),
-        ("routes=least,channels=2", "channels = 2: routes=least draws no paths"),
+        ("routes=least,route_seed=3", "route_seed = 3: it means nothing with routes=least; expected routes=hash"),
+        ("routes=least,channels=2", "channels = 2: it means nothing with routes=least"),
         ("routes=lest", "routes"),
     ],
 )

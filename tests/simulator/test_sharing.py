@@ -8,6 +8,7 @@ import pytest
 from clustergym.simulator.base.decisions import Advance, Migrate, Preempt, Resize, Start
 from clustergym.simulator.base.errors import InputError, InvalidDecision
 from clustergym.simulator.base.tiers import NETWORK
+from clustergym.simulator.configuration.cluster_config import ClusterConfig
 from clustergym.simulator.engine.metrics import gpu_seconds
 from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.events.initialise import Failures
@@ -268,6 +269,21 @@ def test_accumulation_on_the_measured_network_is_equation_7(gpus, sub_batch):
     expected = float(fit.iteration_s(4, nodes, 12, sub_batch) / fit.iteration_s(4, 1, 12))
     assert simulator.state.iteration_s[0] == pytest.approx(expected, rel=1e-12)
     assert simulator.view.solo_s(0, gpus, sub_batch) == simulator.state.iteration_s[0]
+
+
+FITTED = "allreduce:calibration=measured,gpu=t4"
+
+
+def test_there_is_one_type_of_gpu():
+    """That of the network; without one what is asked for holds, in predictions and for elastic jobs."""
+    for asked, network, holds in ((None, FITTED, "t4"), ("t4", FITTED, "t4"), ("a100", "none", "a100")):
+        simulator = Simulator("flat:machines=1,gpus_per_machine=4", network, sharing=Sharing(gpu=asked))
+        simulator.reset(bert_pair())
+        assert simulator.config.gpu_type == holds
+        assert tuple(simulator.state.fit[0]) == pytest.approx(profile_of("bert").fit(holds).row(), nan_ok=True)
+    assert ClusterConfig(TWO).gpu_type == ClusterConfig(TWO, "contention").gpu_type == "2080ti"
+    with pytest.raises(InputError, match=r"gpu = 'a100': network 'allreduce:.*' has measurements of t4; expect"):
+        Simulator(TWO, FITTED, sharing=Sharing(gpu="a100"))
 
 
 def test_the_measured_network_needs_batches():

@@ -237,6 +237,20 @@ def test_bad_format_words(word, said):
         open_workload(WORKLOADS / "synthetic_simple.csv", format=word)
 
 
+@pytest.mark.parametrize(
+    ("file", "format", "reads"),
+    [
+        ("synthetic_philly_cluster_job_log.json", "philly:odd=error", "philly-json"),
+        ("synthetic_philly_cluster_job_log.json", "csv", "philly-json"),
+        ("synthetic_simple.csv", "philly-json", "simple"),
+        ("synthetic_simple.csv", "parquet", "simple"),
+    ],
+)
+def test_a_format_that_does_not_fit_is_told_with_the_one_that_does(file, format, reads):
+    with pytest.raises(InputError, match=f"{file}.*; the file looks as --format {reads} reads it$"):
+        open_workload(WORKLOADS / file, format=format)
+
+
 def test_bad_sources():
     for source in (None, 3, b"x.csv"):
         with pytest.raises(InputError, match="expected a path, a generator"):

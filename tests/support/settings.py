@@ -234,7 +234,7 @@ SHARING = (
         {"workload": "philly-sample:jobs=10,hours=1"},
         seed=12,
     ),
-    Setting("gandiva-packs", "Sharing", "gandiva:packing=on", both={"memory_gb": 16.0, "gpu": "t4"}, seed=13),
+    Setting("gandiva-packs", "Sharing", "gandiva:packing=on", both={"memory_gb": 16.0}, seed=13),
 )
 
 TIME_SHIFT = (

@@ -44,8 +44,8 @@ def congestion(options: Options) -> Findings:
         off = []
         for snapshot in SNAPSHOTS:
             spent_s = without_shifts_s(snapshot, step_ms, seeds, part)
-            for job, ours_s in zip(snapshot.jobs, spent_s.tolist(), strict=True):
-                what = f"carried {part:g}: snapshot {snapshot.number}, {job.model} ({job.batch}), without shifts"
+            for job, name, ours_s in zip(snapshot.jobs, snapshot.names, spent_s.tolist(), strict=True):
+                what = f"carried {part:g}: snapshot {snapshot.number}, {name}, without shifts"
                 rows.append(Row(what, 1e3 * job.without_s, 1e3 * ours_s, unit="ms"))
                 if job.model != FREE:
                     off.append(ours_s / job.without_s - 1.0)

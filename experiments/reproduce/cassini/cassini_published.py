@@ -24,6 +24,12 @@ class Snapshot:
     score: float
     shifts_s: tuple[float, ...]
 
+    @property
+    def names(self) -> list[str]:
+        """What to call its jobs: by model and batch, and where several have the same by their place, too."""
+        names = [f"{job.model} ({job.batch})" for job in self.jobs]
+        return [name if names.count(name) == 1 else f"{name}, job {i}" for i, name in enumerate(names, 1)]
+
 
 SNAPSHOTS = (
     Snapshot(

@@ -135,8 +135,8 @@ def table2(options: Options) -> Findings:
             rows.append(printed(f"{name}, longest that satisfies" + _more(high, step_ms), high, "ms"))
             rows += _rows_of(snapshot, f"chosen {chosen} ms", at_iteration(snapshot, chosen / 1e3), WITH, seeds)
         fewer, name = at_published_times(snapshot), f"snapshot {snapshot.number}, two workers"
-        for job, one in zip(snapshot.jobs, fewer, strict=True):
-            rows.append(printed(f"{name}: {job.model} ({job.batch}), rate", one.rate[-1] / GBPS, "Gbps"))
+        for job, one in zip(snapshot.names, fewer, strict=True):
+            rows.append(printed(f"{name}: {job}, rate", one.rate[-1] / GBPS, "Gbps"))
         rows += _rows_of(snapshot, "two workers", fewer, WITHOUT if claimed else GAIN, seeds)
     notes = [
         f"rule: {WORKERS} workers a job, computing from the batch, anchored at VGG16 in Figure 3; periods on the "
@@ -165,7 +165,7 @@ def _rows_of(snapshot: Snapshot, how: str, phases: Sequence[Phases], compared: s
         Row(f"{name}: score on a link of 45 Gbps", snapshot.score, measured),
     ]
     for place, job in enumerate(snapshot.jobs):
-        what = f"{name}: {job.model} ({job.batch})"
+        what = f"{name}: {snapshot.names[place]}"
         with_s, without_s = played.communication_s[place], free[:, place]
         rows.append(Row(f"{what}, time-shift", 1e3 * snapshot.shifts_s[place], 1e3 * played.shifts_s[place], unit="ms"))
         for kind, paper_s, ours in (

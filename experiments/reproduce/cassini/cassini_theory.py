@@ -154,6 +154,7 @@ def discretisation(options: Options) -> Findings:
         rows += [
             printed(f"{degrees:g} degrees, {periods} periods: accurate time-shifts", shares[periods, degrees], "%")
             for periods in PERIODS
+            if (periods, degrees) != ("equal", published.DEGREES)
         ]
         rows.append(printed(f"{degrees:g} degrees: time of a search of three jobs", taken_s[degrees], "ms"))
     notes = [

@@ -71,8 +71,8 @@ def _small_rows(way: str, spread: float, problems: Sequence[Problem], best: Sequ
     rows = [printed(f"{words}: score over the optimum", estimate(shares.tolist()), "x")]
     if way == "all prefixes":
         rows += [
-            printed("the worst of them", float(shares.min()), "x"),
-            printed("those within 2 %", _share(shares >= NEAR), "%"),
+            printed(f"{words}: the worst of them", float(shares.min()), "x"),
+            printed(f"{words}: those within 2 %", _share(shares >= NEAR), "%"),
         ]
     return rows
 

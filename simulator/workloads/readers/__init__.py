@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ...base.errors import InputError
-from ...base.names import bind, choose, parse_name
+from ...base.names import arguments_of, choose, parse_name
 from ...jobs.trace_head import Head, read_head
 from ...jobs.workload import Workload, clip
 from ..own_schema import own_format
@@ -105,7 +105,22 @@ def read_trace(path: str | Path, format: str | None = None) -> Workload:
     """
     name, options = parse_name(format if format is not None else recognise(path), "format")
     choose(name, FORMATS, "format")
-    return bind(_with_options_only(FORMATS[name].read, path), options, f"format {name}")
+    reader = _with_options_only(FORMATS[name].read, path)
+    arguments = arguments_of(reader, options, f"format {name}")
+    try:
+        return reader(**arguments)
+    except InputError as error:
+        if format is None or (other := _likely(path)) in ("", name):
+            raise
+        raise InputError(f"{error}; the file looks as --format {other} reads it") from None
+
+
+def _likely(path: str | Path) -> str:
+    """The name of a trace file's format; "" where nothing is recognised."""
+    try:
+        return recognise(path)
+    except InputError:
+        return ""
 
 
 def _with_options_only(read: Callable[..., Workload], path: str | Path) -> Callable[..., Workload]:
