@@ -1,4 +1,4 @@
-"""What the first use costs: CPU seconds, memory and cache of each environment in turn, with nothing compiled before."""
+"""What the first use costs: CPU seconds, memory and cache of each environment, with nothing compiled before."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -17,32 +18,43 @@ from _measure import arguments_of, print_document, print_table
 from clustergym.envs.registration import ENVIRONMENTS
 from clustergym.experiments.console.terminal import progress
 from clustergym.experiments.playing.warming import Part, cache_bytes, warm
+from clustergym.simulator.compiler import prebuilt
 
-LARGE = "large"
+# Each environment with a cache of its own; all with one, in the order of the list; the large class after them; again.
+ALONE, TOGETHER, LARGE, READY = KINDS = ("alone", "together", "large", "ready")
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Measure, and print the table or the JSON document."""
+    """Measure, and print the tables or the JSON document."""
     options = arguments_of(__doc__.splitlines()[0], argv, _own_arguments)
     if options.only:
         print(json.dumps(used(*options.only.partition(" ")[::2])))
         return 0
     names = list(ENVIRONMENTS)[-1:] if options.quick else list(ENVIRONMENTS)
-    # In the order of the list; the large class comes after all of them, and a last round finds everything ready.
-    rounds = [("", "cold"), (LARGE, "large"), ("", "warm")]
     found: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory() as folder, progress("bench cold-start", 3 * len(names), options.quiet) as show:
-        for size, kind in rounds:
-            for name in names:
-                found.append({"environment": name, "kind": kind, **_in_folder(folder, name, size)})
-                show(len(found))
-    document = {"runs": found, "cpu_s": sum(row["cpu_s"] for row in found if row["kind"] == "cold")}
-    (print_document if options.json else _print_table)(document)
+    with tempfile.TemporaryDirectory() as folder:
+        packages = {"wheel" if prebuilt.came() else "clone": ""}
+        if options.wheel:
+            packages["wheel"] = str(Path(folder) / "package")
+            zipfile.ZipFile(options.wheel).extractall(packages["wheel"])
+        with progress("bench cold-start", len(packages) * len(KINDS) * len(names), options.quiet) as show:
+            for case, package in packages.items():
+                for kind in KINDS:
+                    for name in names:
+                        cache = f"{folder}/{case}{name.replace('/', '-') if kind == ALONE else ''}"
+                        row = _in_folder(cache, package, name, LARGE if kind == LARGE else "")
+                        found.append({"case": case, "environment": name, "kind": kind, **row})
+                        show(len(found))
+    document = {"runs": found, "cpu_s": sum(row["cpu_s"] for row in found if row["kind"] == ALONE)}
+    (print_document if options.json else _print_tables)(document)
     return 0
 
 
 def _own_arguments(parser: Any) -> None:
     parser.add_argument("--only", metavar="ENV", help="use one environment in this process, as JSON")
+    parser.add_argument(
+        "--wheel", metavar="FILE", help="a wheel to measure beside this installation, as of `make wheel`"
+    )
 
 
 def used(name: str, size: str) -> dict[str, Any]:
@@ -58,32 +70,42 @@ def used(name: str, size: str) -> dict[str, Any]:
     }
 
 
-def _in_folder(folder: str, name: str, size: str) -> dict[str, Any]:
-    environ = {**os.environ, "XDG_CACHE_HOME": folder, "NUMBA_CACHE_DIR": ""}
+def _in_folder(cache: str, package: str, name: str, size: str) -> dict[str, Any]:
+    environ = {**os.environ, "XDG_CACHE_HOME": cache, "NUMBA_CACHE_DIR": ""}
     command = [sys.executable, "-P", __file__, f"--only={name} {size}"]
-    path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join(filter(None, [package, str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]))
     outcome = subprocess.run(command, check=True, stdout=subprocess.PIPE, env={**environ, "PYTHONPATH": path})
     found: dict[str, Any] = json.loads(outcome.stdout)
     return found
 
 
-def _print_table(document: dict[str, Any]) -> None:
-    names = list(dict.fromkeys(row["environment"] for row in document["runs"]))
-    by_kind = {(row["environment"], row["kind"]): row for row in document["runs"]}
-    print_table(
-        "first use, one environment after the other with one cache: CPU seconds of the process",
-        ("environment", "nothing ready", "then the large class", "all ready", "peak MiB", "cache MB after all"),
-        [
+def _print_tables(document: dict[str, Any]) -> None:
+    for case in dict.fromkeys(row["case"] for row in document["runs"]):
+        rows = {(row["environment"], row["kind"]): row for row in document["runs"] if row["case"] == case}
+        names = list(dict.fromkeys(name for name, _ in rows))
+        sums = [sum(rows[name, kind]["cpu_s"] for name in names) for kind in KINDS]
+        print_table(
+            f"first use, {case}: CPU seconds of the process",
             (
-                name,
-                *(f"{by_kind[name, kind]['cpu_s']:.1f}" for kind in ("cold", "large", "warm")),
-                f"{by_kind[name, 'cold']['peak_bytes'] / 2**20:.0f}",
-                f"{by_kind[name, 'large']['cache_bytes'] / 1e6:.0f}",
-            )
-            for name in names
-        ],
-    )
-    print(f"together, nothing ready: {document['cpu_s']:.1f} CPU seconds")
+                "environment",
+                "alone",
+                "one after the other",
+                "then the large class",
+                "all ready",
+                "peak MiB",
+                "cache MB",
+            ),
+            [
+                (
+                    name,
+                    *(f"{rows[name, kind]['cpu_s']:.1f}" for kind in KINDS),
+                    f"{rows[name, ALONE]['peak_bytes'] / 2**20:.0f}",
+                    f"{rows[name, ALONE]['cache_bytes'] / 1e6:.0f}",
+                )
+                for name in names
+            ]
+            + [("together", *(f"{sum_s:.1f}" for sum_s in sums), "", "")],
+        )
 
 
 if __name__ == "__main__":

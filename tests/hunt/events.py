@@ -21,7 +21,7 @@ from clustergym.tests.support.invariants import look, look_back
 from clustergym.tests.support.worlds import make_world
 
 # Of the events, each kind's part; elastic jobs fit parameters as they run, which takes long.
-PARTS = {"gangs": 0.18, "shared": 0.15, "contended": 0.22, "groups": 0.22, "regions": 0.22, "elastic": 0.01}
+PARTS = {"gangs": 0.18, "shared": 0.15, "contended": 0.22, "groups": 0.22, "regions": 0.228, "elastic": 0.002}
 SAID_EVERY_S = 60.0
 
 
