@@ -9,6 +9,7 @@ import os
 import re
 import runpy
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -20,6 +21,7 @@ from pathlib import Path
 import pytest
 
 import clustergym
+from clustergym.envs.registration import ENVIRONMENTS
 from clustergym.tests.support.paths import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -167,3 +169,45 @@ def test_an_installed_wheel_lists_and_evaluates(built, tmp_path):
         "import importlib.util as u; print([n for n in ('torch', 'matplotlib', 'stable_baselines3') if u.find_spec(n)])"
     )
     assert run(python, "-c", lacking, cwd=tmp_path).strip() == "[]"
+
+
+COUNTED = """
+import sys
+import gymnasium
+from clustergym.experiments.cli import run
+from clustergym.experiments.playing.warming import Part, warm
+from clustergym.simulator.compiler.compiling import _Compiled
+made = []
+_Compiled._made = lambda self, key, arguments, before=_Compiled._made: made.append(self) or before(self, key, arguments)
+if sys.argv[1] == "step":
+    warm(Part(sys.argv[2], None), False)
+else:
+    assert run(sys.argv[1:]) == 0
+print([one.py_func.__qualname__ for one in made])
+"""
+
+
+@pytest.mark.slow
+def test_a_prebuilt_wheel_compiles_nothing_and_a_killed_build_leaves_none(built, tmp_path):
+    """The six environments, and an evaluation, each with an empty cache; at most 15 MB. Ten minutes on two cores."""
+    source, dist = tmp_path / "source", tmp_path / "dist"
+    with tarfile.open(built[1]) as archive:
+        archive.extractall(source, filter="data")
+    words = ["-m", "pip", "wheel", "-q", "--no-build-isolation", "--no-deps", "-w", dist, *source.iterdir()]
+    environ = os.environ | {"CLUSTERGYM_PREBUILT": "1"}
+    building = subprocess.Popen([sys.executable, *words], env=environ, start_new_session=True)
+    with pytest.raises(subprocess.TimeoutExpired):
+        building.wait(30)
+    os.killpg(building.pid, signal.SIGKILL)
+    building.wait()
+    assert not list(dist.glob("*"))
+    subprocess.run([sys.executable, *words], env=environ, check=True)
+    (wheel,) = dist.iterdir()
+    assert not wheel.name.endswith("-any.whl") and wheel.stat().st_size < 15e6
+    zipfile.ZipFile(wheel).extractall(tmp_path / "package")
+    lines = [("step", name) for name in ENVIRONMENTS]
+    lines.append(("evaluate", "Delay", "--policies", "fifo srtf tiresias greedy dally", "--seeds", "0-1", "--quiet"))
+    for number, line in enumerate(lines):
+        own = {"PYTHONPATH": str(tmp_path / "package"), "NUMBA_CACHE_DIR": str(tmp_path / f"cache{number}")}
+        said = run(sys.executable, "-c", COUNTED, *line, cwd=tmp_path, env=os.environ | own)
+        assert said.splitlines()[-1] == "[]", line
