@@ -36,7 +36,8 @@ def named_by(function: Any) -> dict[str, Any]:
         inside = {
             f"{path}.{name}": vars(module)[name]
             for path, module in modules.items()
-            for name in names & vars(module).keys()
+            for name in names
+            if name in vars(module)
         }
         modules = {path: value for path, value in inside.items() if isinstance(value, ModuleType) and path not in found}
         found |= inside
@@ -52,7 +53,7 @@ def made_from(function: Any) -> str:
         if one not in texts:
             texts[one], called = _own(one)
             left += called
-    return key_of(*texts.values())
+    return key_of(texts[function], *sorted(texts.values()))
 
 
 def _own(function: Any) -> tuple[str, tuple[Any, ...]]:

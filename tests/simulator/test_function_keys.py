@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 import random
+import subprocess
 import sys
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -95,6 +97,32 @@ def test_who_is_compiled_anew_is_who_reaches_the_edit(monkeypatch):
             reached, grown = reached | more, bool(more)
         with monkeypatch.context() as inside:
             assert compiled_anew(inside, edited(name)) == reached
+
+
+SAID = """
+import numpy as np
+from clustergym.envs.delay.delay_transition import step_rows
+from clustergym.envs.geo.geo_transition import step_row
+from clustergym.simulator.compiler.function_keys import made_from
+print(made_from(step_rows.py_func), made_from(step_row.py_func))
+"""
+
+
+@compiled
+def test_every_process_has_the_same_keys():
+    """Whatever order Python gives to the members of a set."""
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", SAID],
+            check=True,
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+            env=os.environ | {"PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in "123"
+    }
+    assert len(said) == 1
 
 
 # Random programs, edited at random
