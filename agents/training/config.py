@@ -71,7 +71,8 @@ class Config(_Checked):
         algo: `maskable-ppo` or `ppo`.
         net: `candidates`, `mlp`, or a class of your own, `py:FILE.py:NAME` (networks.py says what it needs);
             `net_options`: its width and so on.
-        holds: whether the agent may hold single jobs; else it only starts them or advances.
+        holds: whether the agent may hold single jobs, where the environment has candidates that do; else it only starts
+            them or advances.
         env: keyword arguments of the environment; `reward` may be a function or `py:FILE.py:NAME`.
         training: what it trains on.
         validation: what checkpoint and mode are chosen on; workloads of other seeds than any that it trains on.
@@ -233,7 +234,8 @@ def expect_fitting(config: Config) -> None:
     own = [key for key in signature(factory).parameters if key not in OF_TRAINING]
     for key in config.env:
         choose(key, own, "key of env:")
-    factory(**config.env)
+    if factory(**config.env).tables.hold_column is None and config.holds:
+        raise InputError(f"holds = true: in {config.environment} no action holds a job; leave it out")
     network, _ = network_class(config.net)
     options = [key for key in signature(network).parameters if key not in ("tables", "critic")]
     if config.imitate is not None and config.soften != 1.0 and not hasattr(network, "soften"):

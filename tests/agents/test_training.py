@@ -380,6 +380,7 @@ def test_values_are_assigned_by_dotted_names():
         (["train", "Delay", "--logdir", "{dir}/a", "--set", "env.observation=dict"], 2, ["observation"]),
         (["train", "Delay", "--logdir", "{dir}/a", "--set", "net_options.width=0"], 2, ["width = 0"]),
         (["train", "Delay", "--logdir", "{dir}/a", "--set", "net_options.wide=9"], 2, ["wide", "width"]),
+        (["train", "Grouping", "--logdir", "{dir}/a", "--set", "holds=true"], 2, ["holds", "Grouping"]),
         (["train", "Delay", "--logdir", "{dir}/a", "--set", "reference=nobody"], 2, ["nobody"]),
         (["train", "Delay", "--logdir", "{dir}/a", "--config", "{dir}/none.yaml"], 1, ["none.yaml"]),
         (["train", "Delay", "--logdir", "{dir}/none", "--resume"], 1, ["none"]),
