@@ -244,7 +244,7 @@ def _train(config: Config, logdir: Path, resume: bool, quiet: bool) -> dict[str,
         with leaving(f"interrupted; what is learnt so far is kept. Go on with: {again}", training.keep):
             best = training.run(resume)
         log.finished(best)
-    return {**best, "trained": training.step}
+    return {**best, "trained": training.step, "imitation": training.standing.imitation}
 
 
 def _expect_fitting(seeds: str | None, ray: str | None, jobs: int, seed: int | None, resume: bool) -> None:
