@@ -83,7 +83,7 @@ class Config(_Checked):
             Unless given, `reference` is `greedy`; where the environment lets jobs be stopped, the greedy that does so
             at the same cost (under `semantics=artist-sim` none does).
         imitate: a policy to clone before PPO: `imitation_steps` of its decisions, gone through `imitation_epochs`
-            times; then logits are divided by `soften`, so that there is something left to explore.
+            times; then logits are divided by `soften`, so that there is something left to explore. Or `none`.
         timesteps: decisions to train for, all rows together; no more are taken, unless the first rollout is longer.
         num_envs, n_steps, batch_size, n_epochs, learning_rate (falls linearly to 0), gamma, gae_lambda, clip_range,
         ent_coef, vf_coef, max_grad_norm, normalise: of PPO, as in stable-baselines3; `normalise` scales rewards by the
@@ -129,6 +129,11 @@ class Config(_Checked):
     @classmethod
     def _is_network(cls, net: str) -> str:
         return net if is_own(net) else choose(net, NETS, "network")
+
+    @field_validator("imitate")
+    @classmethod
+    def _is_somebody(cls, imitate: str | None) -> str | None:
+        return None if imitate == "none" else imitate
 
     @field_serializer("env")
     def _named(self, env: dict[str, Any]) -> dict[str, Any]:

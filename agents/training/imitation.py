@@ -18,7 +18,8 @@ from .config import Config
 from .learners import make_env
 
 BATCH = 1024
-RATE = 1e-3
+RATE = 1e-3  # at the beginning; it falls linearly to 0
+SCALED = 10_000  # lessons, the first: features are scaled as they are spread there; by all, a clone plays worse
 IMPOSSIBLE = 0.5 * LOWEST  # a log-probability below this is that of an action that is never taken
 PATIENCE = 5_000  # decisions in a row that teach nothing new; then the model has no more to tell
 FATES = {
@@ -50,7 +51,7 @@ class Imitated:
 
 
 def clone(policy: Any, config: Config) -> Imitated:
-    """Modify `policy`: imitate `config.imitate` where it is to be trained, then divide logits by `soften`.
+    """Modify `policy`, a new one: imitate `config.imitate` where it is to be trained, then divide logits by `soften`.
 
     All lessons differ. A decision that no action says, that the agent may not take (`holds`), or that was a lesson
     already is none; nothing is done where no action says it, else it is played. There are fewer lessons than
@@ -73,7 +74,11 @@ def clone(policy: Any, config: Config) -> Imitated:
         decisions[fate] = Counter(_kinds(env, observations[chosen].numpy(), actions[chosen].numpy()))
     _expect_some(config, decisions)
     observations, actions = observations[possible], actions[possible]
+    if hasattr(policy.network, "calibrate"):
+        policy.network.calibrate(observations[:SCALED])
     optimizer = torch.optim.Adam(policy.parameters(), lr=RATE)
+    steps = config.imitation_epochs * len(_batches(len(actions)))
+    rate = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, steps)
     for _ in range(config.imitation_epochs):
         for pick in torch.randperm(len(actions)).split(BATCH):
             log_prob = policy.evaluate_actions(observations[pick], actions[pick])[1]
@@ -81,6 +86,7 @@ def clone(policy: Any, config: Config) -> Imitated:
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
+            rate.step()
     with torch.no_grad():
         agreed = [
             (_candidates(policy._predict(observations[pick], deterministic=True)) == _candidates(actions[pick])).float()

@@ -86,7 +86,7 @@ class _Standing:
     next_evaluation: int = 0
     evaluated: int = -1  # the step of the last one
     best: dict[str, Any] = field(default_factory=dict)
-    imitation: dict[str, Any] = field(default_factory=dict)  # `Imitated`; empty: there was none
+    imitation: dict[str, Any] = field(default_factory=dict)  # `Imitated`, and the clone's score; empty: none
 
 
 class Training:
@@ -159,9 +159,9 @@ class Training:
         """
         if resume:
             self._restore(read_checkpoint(self.folder / CHECKPOINT))
-        else:
+        elif self.config.imitate is None:
             self._calibrate()
-        if not resume and self.config.imitate is not None:
+        else:
             imitated = clone(self.learner.policy, self.config)
             self.standing.imitation = asdict(imitated)
             self.listener.imitated(imitated)
@@ -194,6 +194,8 @@ class Training:
         mode = min(MODES, key=lambda one: scores[one])
         is_best = scores[mode] < self.standing.best.get("score", np.inf)
         evaluated = Evaluated(self.step, played, by_mode, mode, scores[mode], is_best)
+        if self.step == 0 and self.standing.imitation:
+            self.standing.imitation["score"] = scores[mode]
         if is_best:
             self.standing.best = {
                 "score": scores[mode],

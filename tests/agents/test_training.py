@@ -353,6 +353,12 @@ def test_a_bad_configuration_is_refused_in_one_sentence(key, value, words):
     assert "\n" not in text and all(word in text for word in words)
 
 
+def test_nobody_is_imitated_where_a_configuration_would():
+    values = default_config("Delay-preemptive")
+    assert make_config(values, "test").imitate == values["imitate"]
+    assert make_config(values | {"imitate": "none"}, "test").imitate is None
+
+
 def test_values_are_assigned_by_dotted_names():
     values = default_config("Delay")
     assign(values, "env.slots", "8")
