@@ -26,7 +26,7 @@ ENVIRONMENT = "Delay"
 SEEDS = "0-9"
 BASELINE = "greedy"
 TIMESTEPS = 80_000
-# 24,000 decisions of the baseline are cloned, and PPO goes on from there, gently: a minute and a half on a core.
+# 24,000 decisions of the baseline are cloned, and PPO goes on from there, gently: some 90 s of a core.
 BRIEFLY = "evaluations=3 validation_seeds=5 imitation_steps=24000 imitation_epochs=10 soften=1 learning_rate=0.0005"
 DEFAULT_FOLDER = Path("demo-results")
 TRAINING, EVALUATION, PAGE = "training", "evaluation", "report.html"
