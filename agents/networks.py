@@ -30,7 +30,7 @@ from ..simulator.base.names import arguments_of, choose
 from ..simulator.files.own_code import is_own, own
 
 LOWEST = -1e9  # logit of what is not legal: its probability is exactly 0 in float32
-LEGAL, HOLD = 0, 3  # columns of the candidates' features
+LEGAL = 0  # column of the candidates' features, in every environment
 VALUE_SCALE = 0.1  # of sums over some ten rows
 LEAST_SPREAD = 0.01  # a feature that hardly varies is not blown up,
 CONSTANT, IGNORED = 1e-6, 1e9  # and one that never does, such as slack without deadlines, is not looked at
@@ -170,7 +170,9 @@ class CandidateNetwork(nn.Module):
         hidden = self.candidate(self.standard_candidate(features)) + self.of_row(own * (row >= 0).unsqueeze(1))
         hidden = hidden + self.of_context(context).index_select(0, which)
         hidden = functional.relu(self.hidden(functional.relu(hidden)))
-        scores = self.score(hidden).squeeze(1) + self.hold_logit * features[:, HOLD]
+        scores = self.score(hidden).squeeze(1)
+        if self.tables.hold_column is not None:
+            scores = scores + self.hold_logit * features[:, self.tables.hold_column]
         logits = scores.new_full(legal.shape, LOWEST).index_put((which, what), scores)
         parts = self._part_scores(observation, context)
         return logits, parts, self._value(cluster, tables, taken)

@@ -14,7 +14,7 @@ from stable_baselines3.common.type_aliases import Schedule
 
 from ..envs.observation_layout import Tables
 from ..simulator.base.names import choose
-from .networks import HOLD, LEGAL, LOWEST, make_network
+from .networks import LEGAL, LOWEST, make_network
 
 ADAM_EPSILON = 1e-5
 ALGORITHMS = ("maskable-ppo", "ppo")
@@ -71,8 +71,8 @@ class _Scored:
         candidates = observation[:, -tables.candidates * tables.candidate_columns :]
         candidates = candidates.view(-1, tables.candidates, tables.candidate_columns)
         legal = candidates[:, :, LEGAL] > 0.0
-        if not self.holds:
-            legal = legal & (candidates[:, :, HOLD] == 0.0)
+        if not self.holds and tables.hold_column is not None:
+            legal = legal & (candidates[:, :, tables.hold_column] == 0.0)
         if masks is not None:
             masks = torch.as_tensor(masks, dtype=torch.bool, device=observation.device).view(len(observation), -1)
             legal = legal & masks[:, : tables.candidates]

@@ -19,7 +19,7 @@ from ..simulator.engine.simulator import Decider, Simulator
 from ..simulator.events.initialise import lay_window_order
 from ..simulator.jobs.estimates import known_whole_s
 from ..simulator.rules.rule import PLACERS, Rule
-from .observation_layout import Part, Table, Tables, places_of
+from .observation_layout import HOLD, Part, Table, Tables, places_of
 from .window import KINDS, MAX_SLOTS
 
 ORDERS = ("arrival", "shortest", "smallest", "classes")
@@ -86,7 +86,9 @@ class AgentInterface:
         w.log_horizon = math.log1p(TIME_SCALE_S if told_s == math.inf else told_s)
         cluster, queue, running, candidates = (len(names) for names in self.columns)
         waiting_table, running_table = Table(slots, queue, kinds[0]), Table(running_slots, running, kinds[1])
-        self.tables = Tables(cluster, (waiting_table, running_table, *more.values()), candidates, others, plans)
+        names = self.columns[-1]
+        holds = names.index(HOLD) if HOLD in names else None
+        self.tables = Tables(cluster, (waiting_table, running_table, *more.values()), candidates, others, plans, holds)
         self.candidates = self.tables.candidates
         w.candidates, (w.per_waiting, w.per_running) = self.candidates, kinds
         self.parts = (self.candidates, *(part.size for part in others))

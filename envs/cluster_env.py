@@ -498,6 +498,9 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         Returns:
             The action; the features, float32 (F,); and whether an agent would see the same and could do the same. If
             not, there is nothing to learn, but the action goes on.
+
+        Raises:
+            InvalidDecision: no action plays the decision.
         """
         self._expect_reset()
         features = self._features.copy()

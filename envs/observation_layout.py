@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass
 from itertools import accumulate
 from typing import Any
 
+HOLD = "1: hold"  # name of the column of candidates that hold a job, wherever there are some
+
 
 def places_of(sizes: Mapping[str, int]) -> dict[str, slice]:
     """Where each of several parts of an array is that follow each other, by their sizes."""
@@ -49,7 +51,9 @@ class Tables:
     """A flat observation: the cluster's features, the tables, features of the parts' values, then a row a candidate.
 
     Candidate 0 advances; `plans` that belong to no row follow, then those of the first table's rows, those of the
-    second's, and so on. The first column of a candidate is 1 where it is legal.
+    second's, and so on. The first column of a candidate is 1 where it is legal; `hold_column` is the one that is 1
+    where it holds a job, None where no candidate does. Of an agent that was saved it is the one that the agent was
+    trained to take for that.
     """
 
     cluster: int
@@ -57,6 +61,7 @@ class Tables:
     candidate_columns: int
     parts: tuple[Part, ...]
     plans: int = 0
+    hold_column: int | None = None
 
     @property
     def candidates(self) -> int:
@@ -79,4 +84,4 @@ class Tables:
         """What `to_json` gave."""
         tables = tuple(Table(**table) for table in data["tables"])
         parts = tuple(Part(**part) for part in data["parts"])
-        return cls(data["cluster"], tables, data["candidate_columns"], parts, data.get("plans", 0))
+        return cls(**{**data, "tables": tables, "parts": parts, "hold_column": data["hold_column"]})

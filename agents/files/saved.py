@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import platform
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -40,6 +40,7 @@ MOST_DESCRIPTION_BYTES = 2**24
 MOST_FEATURES = 2**16  # of an observation; 256 waiting and 256 running jobs have 24,000
 MOST_WIDTH = 4096  # of a layer, and of any other whole number that shapes a network
 POLICY_KWARGS = ("tables", "holds", "critic", "options")
+LAYOUT = f"a mapping of {', '.join(field.name for field in fields(Tables))}"
 PACKAGES = ("stable-baselines3", "sb3-contrib", "torch", "numpy", "gymnasium")
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -204,7 +205,7 @@ def build_policy(description: AgentDescription, source: str = "agent") -> BasePo
         tables = Tables.from_json(kwargs["tables"])
         size, candidates, parts = tables.size, tables.candidates, [part.size for part in tables.parts]
     except (KeyError, TypeError, AttributeError):
-        raise InputError(f"{source}: policy_kwargs.tables: expected the layout of an observation") from None
+        raise InputError(f"{source}: policy_kwargs.tables: expected the layout of an observation, {LAYOUT}") from None
     if not (0 < size <= MOST_FEATURES and 0 < candidates <= MOST_FEATURES and all(part > 0 for part in parts)):
         raise InputError(f"{source}: policy_kwargs.tables: {size:,} features, {candidates:,} candidates: not sane")
     normalisation = description.normalisation

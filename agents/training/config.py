@@ -71,7 +71,8 @@ class Config(_Checked):
         algo: `maskable-ppo` or `ppo`.
         net: `candidates`, `mlp`, or a class of your own, `py:FILE.py:NAME` (networks.py says what it needs);
             `net_options`: its width and so on.
-        holds: whether the agent may hold single jobs; else it only starts them or advances.
+        holds: whether the agent may hold single jobs, where the environment has candidates that do; else it only starts
+            them or advances.
         env: keyword arguments of the environment; `reward` may be a function or `py:FILE.py:NAME`.
         training: what it trains on.
         validation: what checkpoint and mode are chosen on; workloads of other seeds than any that it trains on.
@@ -82,7 +83,7 @@ class Config(_Checked):
             Unless given, `reference` is `greedy`; where the environment lets jobs be stopped, the greedy that does so
             at the same cost (under `semantics=artist-sim` none does).
         imitate: a policy to clone before PPO: `imitation_steps` of its decisions, gone through `imitation_epochs`
-            times; then logits are divided by `soften`, so that there is something left to explore.
+            times; then logits are divided by `soften`, so that there is something left to explore. Or `none`.
         timesteps: decisions to train for, all rows together; no more are taken, unless the first rollout is longer.
         num_envs, n_steps, batch_size, n_epochs, learning_rate (falls linearly to 0), gamma, gae_lambda, clip_range,
         ent_coef, vf_coef, max_grad_norm, normalise: of PPO, as in stable-baselines3; `normalise` scales rewards by the
@@ -128,6 +129,11 @@ class Config(_Checked):
     @classmethod
     def _is_network(cls, net: str) -> str:
         return net if is_own(net) else choose(net, NETS, "network")
+
+    @field_validator("imitate")
+    @classmethod
+    def _is_somebody(cls, imitate: str | None) -> str | None:
+        return None if imitate == "none" else imitate
 
     @field_serializer("env")
     def _named(self, env: dict[str, Any]) -> dict[str, Any]:
@@ -233,7 +239,8 @@ def expect_fitting(config: Config) -> None:
     own = [key for key in signature(factory).parameters if key not in OF_TRAINING]
     for key in config.env:
         choose(key, own, "key of env:")
-    factory(**config.env)
+    if factory(**config.env).tables.hold_column is None and config.holds:
+        raise InputError(f"holds = true: in {config.environment} no action holds a job; leave it out")
     network, _ = network_class(config.net)
     options = [key for key in signature(network).parameters if key not in ("tables", "critic")]
     if config.imitate is not None and config.soften != 1.0 and not hasattr(network, "soften"):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -32,7 +32,7 @@ from ..files.checkpoint import (
 from ..files.saved import AgentDescription, save_agent
 from .config import Config
 from .groups import rows_of_rollout
-from .imitation import clone
+from .imitation import Imitated, clone
 from .learners import decisions_expected, make_env, make_learner, policy_kwargs
 from .validation import MODES, Mode, Played, Validation, ratios
 from .what_is_read import expect_same, read_in
@@ -69,6 +69,9 @@ class Listener(Protocol):
     def scalars(self, step: int, values: dict[str, float]) -> None:
         """Figures of an update, by tag."""
 
+    def imitated(self, imitated: Imitated) -> None:
+        """The warm start is over."""
+
     def evaluated(self, evaluated: Evaluated, agent: Path) -> None:
         """A periodic evaluation; the best agent so far is saved in `agent`."""
 
@@ -83,6 +86,7 @@ class _Standing:
     next_evaluation: int = 0
     evaluated: int = -1  # the step of the last one
     best: dict[str, Any] = field(default_factory=dict)
+    imitation: dict[str, Any] = field(default_factory=dict)  # `Imitated`, and the clone's score; empty: none
 
 
 class Training:
@@ -155,11 +159,12 @@ class Training:
         """
         if resume:
             self._restore(read_checkpoint(self.folder / CHECKPOINT))
-        else:
+        elif self.config.imitate is None:
             self._calibrate()
-        if not resume and self.config.imitate is not None:
-            share = clone(self.learner.policy, make_env(self.config), self.config)
-            self.listener.scalars(0, {"imitation/agreement": share})
+        else:
+            imitated = clone(self.learner.policy, self.config)
+            self.standing.imitation = asdict(imitated)
+            self.listener.imitated(imitated)
         left = self._asked - self.step
         if left > 0:
             self.learner.learn(left, callback=_Loop(self), reset_num_timesteps=False)
@@ -189,6 +194,8 @@ class Training:
         mode = min(MODES, key=lambda one: scores[one])
         is_best = scores[mode] < self.standing.best.get("score", np.inf)
         evaluated = Evaluated(self.step, played, by_mode, mode, scores[mode], is_best)
+        if self.step == 0 and self.standing.imitation:
+            self.standing.imitation["score"] = scores[mode]
         if is_best:
             self.standing.best = {
                 "score": scores[mode],
@@ -216,7 +223,7 @@ class Training:
             config=self.config.model_dump(mode="json"),
             seed=self.config.seed,
             steps=self.step,
-            evaluation={"validation": best},
+            evaluation={"validation": best, "imitation": self.standing.imitation},
         )
 
     def checkpoint(self) -> None:
@@ -251,6 +258,7 @@ class Training:
             "next_evaluation": standing.next_evaluation,
             "evaluated": standing.evaluated,
             "best": standing.best,
+            "imitation": standing.imitation,
             "read": self.read,
             "each": float(getattr(learner, "each", 0.0)),
         }
@@ -284,6 +292,7 @@ class Training:
         learner.num_timesteps, learner._n_updates = saved.step, data["updates"]
         self.standing.next_evaluation, self.standing.best = data["next_evaluation"], data["best"]
         self.standing.evaluated = data.get("evaluated", -1)
+        self.standing.imitation = data.get("imitation", {})
         learner._current_progress_remaining = 1.0 - saved.step / self.config.timesteps
         restore_random_states(saved.arrays, data["random"])
 

@@ -48,7 +48,10 @@ Net = Annotated[
     typer.Option("--net", metavar="candidates|mlp|py:FILE.py:NAME", help="The network; your own by py:."),
 ]
 
-Imitated = Annotated[str | None, typer.Option("--imitate", metavar="POLICY", help="Clone this policy before learning.")]
+Imitated = Annotated[
+    str | None,
+    typer.Option("--imitate", metavar="POLICY|none", help="Clone this policy before learning, or none."),
+]
 Seeds = Annotated[
     str | None,
     typer.Option(
@@ -244,7 +247,7 @@ def _train(config: Config, logdir: Path, resume: bool, quiet: bool) -> dict[str,
         with leaving(f"interrupted; what is learnt so far is kept. Go on with: {again}", training.keep):
             best = training.run(resume)
         log.finished(best)
-    return {**best, "trained": training.step}
+    return {**best, "trained": training.step, "imitation": training.standing.imitation}
 
 
 def _expect_fitting(seeds: str | None, ray: str | None, jobs: int, seed: int | None, resume: bool) -> None:
@@ -316,6 +319,9 @@ def _print(config: Config, logdir: Path, best: dict[str, Any], json: bool) -> No
     table.add_column(f"mean JCT / {best['reference']}'s", justify="right", no_wrap=True)
     for name, ratio in best["ratios"].items():
         table.add_row(name, f"{ratio:.3f}")
+    if best["imitation"]:
+        table.add_row("mean", f"{best['score']:.3f}")
+        table.add_row(f"mean, the clone of {best['imitation']['model']} alone", f"{best['imitation']['score']:.3f}")
     console = out()
     console.print(table)
     agent = f"{config.algo}:{logdir / 'best'}"

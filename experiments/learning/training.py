@@ -22,6 +22,7 @@ from .tensorboard_log import HEADLINES, AgentLog, applying, extend_heuristics, t
 
 if TYPE_CHECKING:
     from ...agents.training.config import Config, Scenario
+    from ...agents.training.imitation import Imitated
     from ...agents.training.trainer import Evaluated
     from ...agents.training.validation import Played, Validation
 
@@ -60,6 +61,13 @@ class TrainingLog:
     def scalars(self, step: int, values: dict[str, float]) -> None:
         """Figures of an update."""
         self.log.scalars(step, values)
+
+    def imitated(self, imitated: Imitated) -> None:
+        """Figures of the warm start, and a line on stderr."""
+        counts = {f"imitation/{fate}": float(sum(kinds.values())) for fate, kinds in imitated.decisions.items()}
+        self.log.scalars(0, {"imitation/agreement": imitated.agreement, **counts})
+        if not self.quiet:
+            say(str(imitated))
 
     def evaluated(self, evaluated: Evaluated, agent: Path) -> None:
         """Curves, pictures and a line on stderr."""

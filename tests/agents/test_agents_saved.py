@@ -167,7 +167,7 @@ def test_weights_that_do_not_fit(folder, change, word):
         ({"policy_kwargs": {"features_extractor_class": "os.system"}}, ["features_extractor_class"]),
         ({"policy_kwargs": {"optimizer_class": "torch.optim.Adam"}}, ["optimizer_class"]),
         ({"policy_kwargs": {}}, ["tables"]),
-        ({"policy_kwargs": {"tables": {"cluster": 1}}}, ["tables"]),
+        ({"policy_kwargs": {"tables": {"cluster": 1}}}, ["tables", "hold_column"]),
         ({"policy_kwargs": []}, ["policy_kwargs"]),
     ],
 )

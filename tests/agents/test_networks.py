@@ -1,5 +1,7 @@
 """The candidate network: equivariant, blind to the number of slots, deaf to what is not legal."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,13 +10,15 @@ pytest.importorskip("sb3_contrib", reason="needs the extra agents")
 
 from gymnasium import spaces  # noqa: E402
 
-from clustergym.agents.networks import HOLD, LEGAL, CandidateNetwork, DenseNetwork  # noqa: E402
+from clustergym.agents.networks import LEGAL, CandidateNetwork, DenseNetwork  # noqa: E402
 from clustergym.agents.policies import MaskableScoredPolicy, ScoredPolicy  # noqa: E402
 from clustergym.envs.observation_layout import Part, Table, Tables  # noqa: E402
 
+HOLD = 3  # column of the candidates
+
 
 def layout(slots: int, running: int) -> Tables:
-    return Tables(12, (Table(slots, 12, 4), Table(running, 9, 2)), 12, (Part(5, HOLD),))
+    return Tables(12, (Table(slots, 12, 4), Table(running, 9, 2)), 12, (Part(5, HOLD),), 0, HOLD)
 
 
 def observation(slots: int, running: int, seed: int, batch: int = 3) -> np.ndarray:
@@ -153,6 +157,23 @@ def test_an_agent_that_may_not_hold_never_does():
     actions = policy(MaskableScoredPolicy, "candidates", holds=False)(torch.as_tensor(flat))[0][:, 0]
     features = torch.as_tensor(parts_of(flat, 3, 2)[2])
     assert (features[torch.arange(300), actions, HOLD] == 0).all()
+
+
+def test_where_nothing_is_a_hold_the_same_column_costs_a_candidate_nothing():
+    """Two legal candidates that differ in it alone are drawn alike."""
+    flat = torch.as_tensor(observation(2, 1, 9, batch=1))
+    candidates = parts_of(flat, 2, 1)[2]
+    candidates[:, 1:, LEGAL] = 0.0
+    candidates[:, 3:5] = candidates[:, 4:5].clone()
+    candidates[:, 3:5, LEGAL], candidates[:, 3, HOLD] = 1.0, 0.0
+    for hold_column, ratio in ((HOLD, 3.0), (None, 0.0)):
+        tables = replace(layout(2, 1), hold_column=hold_column)
+        torch.manual_seed(0)
+        network = CandidateNetwork(tables)
+        with torch.no_grad():
+            network.candidate.weight[:, HOLD] = 0.0
+            scored = network(flat, candidates[:, :, LEGAL] > 0)[0][0]
+        assert float(scored[3] - scored[4]) == pytest.approx(ratio, abs=1e-5)
 
 
 def test_the_mlp_sees_every_table_and_which_candidates_are_legal():

@@ -57,6 +57,9 @@ class Quiet:
     def scalars(self, step, values):
         pass
 
+    def imitated(self, imitated):
+        pass
+
     def evaluated(self, evaluated, agent):
         self.evaluations.append(evaluated)
 
@@ -331,14 +334,6 @@ def test_replicas_of_a_group_play_the_same_workload():
     assert not np.array_equal(arrivals[0], arrivals[4])
 
 
-def test_a_clone_decides_as_its_model(tmp_path):
-    from clustergym.agents.training.imitation import clone
-
-    config = small(imitate="greedy", imitation_steps=3000, imitation_epochs=60)
-    learner = make_learner(config, make_env(config))
-    assert clone(learner.policy, make_env(config), config) > 0.8
-
-
 @pytest.mark.parametrize(
     ("key", "value", "words"),
     [
@@ -356,6 +351,12 @@ def test_a_bad_configuration_is_refused_in_one_sentence(key, value, words):
     text = str(caught.value)
     assert text.startswith("my.yaml") or "my.yaml" in text
     assert "\n" not in text and all(word in text for word in words)
+
+
+def test_nobody_is_imitated_where_a_configuration_would():
+    values = default_config("Delay-preemptive")
+    assert make_config(values, "test").imitate == values["imitate"]
+    assert make_config(values | {"imitate": "none"}, "test").imitate is None
 
 
 def test_values_are_assigned_by_dotted_names():
@@ -380,6 +381,7 @@ def test_values_are_assigned_by_dotted_names():
         (["train", "Delay", "--logdir", "{dir}/a", "--set", "env.observation=dict"], 2, ["observation"]),
         (["train", "Delay", "--logdir", "{dir}/a", "--set", "net_options.width=0"], 2, ["width = 0"]),
         (["train", "Delay", "--logdir", "{dir}/a", "--set", "net_options.wide=9"], 2, ["wide", "width"]),
+        (["train", "Grouping", "--logdir", "{dir}/a", "--set", "holds=true"], 2, ["holds", "Grouping"]),
         (["train", "Delay", "--logdir", "{dir}/a", "--set", "reference=nobody"], 2, ["nobody"]),
         (["train", "Delay", "--logdir", "{dir}/a", "--config", "{dir}/none.yaml"], 1, ["none.yaml"]),
         (["train", "Delay", "--logdir", "{dir}/none", "--resume"], 1, ["none"]),

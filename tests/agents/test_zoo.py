@@ -154,6 +154,6 @@ def test_it_reaches_what_the_docs_say_on_fifty_workloads_that_it_never_saw(name,
 
 
 def test_grouping_well_is_better_than_machines_of_ones_own():
-    """0.72 of `isolated` over 20 seeds; 0.95 of `harmony`, which is too near to tell on few."""
+    """0.63 of `isolated` and 0.83 of `harmony` over 20 seeds."""
     setting = Setting.of("clustergym/Grouping-v0")
-    assert ratio("zoo:Grouping", "isolated", setting, range(4)) < 0.9
+    assert ratio("zoo:Grouping", "isolated", setting, range(4)) < 0.8

@@ -19,7 +19,7 @@ HOLD = 3  # column of the candidates
 def tables_of(slots: int = 32, running_slots: int = 16, delays: int = 11, **others: Any) -> dict[str, Any]:
     """The layout of Delay-v0's flat observation with such a window, as agents record it."""
     rows = (Table(slots, len(QUEUE), 5), Table(running_slots, len(RUNNING), 3))
-    return Tables(len(CLUSTER), rows, len(CANDIDATES), (Part(delays, HOLD), Part(2, HOLD))).to_json()
+    return Tables(len(CLUSTER), rows, len(CANDIDATES), (Part(delays, HOLD), Part(2, HOLD)), 0, HOLD).to_json()
 
 
 def description(algo: str = "maskable-ppo", network: str = "candidates", **changes: Any) -> AgentDescription:

@@ -1,0 +1,52 @@
+"""Whatever an environment allows can be learned: every kind of candidate that is legal there has a chance."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs the extra agents")
+pytest.importorskip("sb3_contrib", reason="needs the extra agents")
+
+from clustergym.agents.networks import LEGAL  # noqa: E402
+from clustergym.agents.training.config import default_config, make_config  # noqa: E402
+from clustergym.agents.training.learners import make_env, make_learner  # noqa: E402
+from clustergym.envs.observation_layout import HOLD  # noqa: E402
+from clustergym.tests.support.small_envs import random_actions  # noqa: E402
+
+# Kinds that an episode shows for sure, so that it has been seen that they have a chance.
+SHOWN = {
+    "Delay": {"1: advance", "1: start"},
+    "Delay-preemptive": {"1: advance", "1: start", "1: preempt", "1: make room, and start there"},
+    "Sharing": {"1: advance", "1: start", "1: beside one partner"},
+    "TimeShift": {"1: place", "1: leave its shift as it is", "1: shift", "1: run free"},
+    "Geo": {"1: advance", "1: start", "1: others leave for it"},
+    "DataPlacement": {"1: drop the replica", "1: replica to the region", "1: home to the region"},
+    "Grouping": {"1: open a group", "1: join a group", "1: pause", "1: make room for a waiting job"},
+}
+STEPS = 200
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_every_kind_of_candidate_that_is_legal_has_a_chance(name):
+    """But for holds where an agent takes none (`holds: false`). Actions are drawn at random."""
+    config = make_config(default_config(name) | {"num_envs": 2, "variance": "none", "batch_size": 2}, name)
+    env = make_env(config)
+    policy = make_learner(config, env).policy
+    names = np.array(env.envs[0].interface.columns[-1])
+    kinds = np.flatnonzero([column.startswith("1: ") for column in names])
+    tables = env.envs[0].tables
+    assert (tables.hold_column is not None) == (HOLD in names)
+    rng = np.random.default_rng(0)
+    seen = env.reset()
+    legal_kinds, chances = np.zeros(len(kinds), bool), np.zeros(len(kinds))
+    for _ in range(STEPS):
+        candidates = seen[:, -tables.candidates * tables.candidate_columns :].reshape(-1, tables.candidate_columns)
+        is_legal = candidates[:, LEGAL] > 0.0
+        with torch.no_grad():
+            chance = policy.action_logits(torch.as_tensor(seen))[:, : tables.candidates].exp().numpy().ravel()
+        is_kind = candidates[:, kinds] > 0.0
+        legal_kinds |= is_kind[is_legal].any(0)
+        chances = np.maximum(chances, (is_kind * chance[:, None]).max(0))
+        seen = env.step(random_actions(rng, env.action_masks(), env.action_space))[0]
+    never = {str(column) for column in names[kinds][legal_kinds & (chances == 0.0)]}
+    assert SHOWN[name] <= set(names[kinds][legal_kinds])
+    assert never == ({HOLD} if HOLD in names and not config.holds else set())
