@@ -22,11 +22,9 @@ from .jit import source_key
 FOLDER = Path(__file__).with_name("ready")
 MADE_BY = FOLDER / "made_by.json"
 # By machine: the processors that code is made for, best first, and what one must have to run it, by LLVM's names.
+# Code for x86-64-v3 was no faster (Delay-v0's steps, the event loop), and would double a wheel.
 PROCESSORS = {
-    "x86_64": {
-        "x86-64-v3": "avx avx2 bmi bmi2 cx16 f16c fma lzcnt movbe popcnt sahf sse3 sse4.1 sse4.2 ssse3 xsave",
-        "x86-64-v2": "cx16 popcnt sahf sse3 sse4.1 sse4.2 ssse3",
-    },
+    "x86_64": {"x86-64-v2": "cx16 popcnt sahf sse3 sse4.1 sse4.2 ssse3"},
     "aarch64": {"generic": ""},
 }
 STORE = Store(lambda: FOLDER / source_key(), compile_messages.remark, is_ours=False)
