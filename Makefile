@@ -28,7 +28,7 @@ FREE_tianshou := filelock
 FREE_rllib := gymnasium
 
 .DEFAULT_GOAL := help
-.PHONY: help demo wheel test test-slow test-clients test-gpu test-lowest hunt lint docs clean
+.PHONY: help demo test test-slow test-clients test-gpu test-lowest hunt lint wheel docs clean
 .PHONY: hunt-flips hunt-readers hunt-words hunt-store hunt-events hunt-kills hunt-soak
 
 help: ## this list

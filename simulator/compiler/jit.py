@@ -8,41 +8,24 @@ that it is made from (function_keys.py), in a folder whose name says what made t
 from __future__ import annotations
 
 import atexit
-import hashlib
 import os
 import shutil
-import sys
 import tempfile
-import warnings
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-import llvmlite
 import numba
 
 from . import compile_messages
 from .code_files import Store, sweep_daily
+from .toolchain import OWN, PLAIN, compiler, source_key
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-PACKAGE = Path(__file__).resolve().parents[2]
-COMPILED_ROOMS = ("simulator", "envs", "policies")
-FITS = (0, 62), (0, 68)  # first and last version of numba that our way of compiling has been tried with
 MOST_BYTES = 500_000_000  # of compiled code in the user's cache; what was used last stays
 NOWHERE = Path(os.devnull) / "clustergym-kernels"  # where nobody can make a folder: nothing is kept, and nothing found
-
-
-@cache
-def source_key() -> str:
-    """Hash of what decides how a function is compiled: versions, flags, our compiler; for numba's, all our sources."""
-    flags = sys.version_info[:2], numba.config.BOUNDSCHECK, compiler()
-    digest = hashlib.sha256(f"{numba.__version__} {llvmlite.__version__} {flags}".encode())
-    rooms = ("simulator/compiler",) if compiler() == OWN else COMPILED_ROOMS
-    for path in sorted(path for room in rooms for path in (PACKAGE / room).rglob("*.py")):
-        digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()[:16]
 
 
 @cache
@@ -74,32 +57,6 @@ def _folder_of_this_process() -> Path:
 def _leave(folder: Path, process: int) -> None:
     if os.getpid() == process:  # those that it has forked use it too
         shutil.rmtree(folder, ignore_errors=True)
-
-
-OWN, PLAIN = "own", "plain"
-
-
-@cache
-def compiler() -> str:
-    """How kernels are compiled: OWN, or PLAIN, as numba does by itself, which takes ten times as long.
-
-    Ours leans on the inside of numba, so it is for the versions that it has been tried with; with others nothing of it
-    is even imported. `CLUSTERGYM_COMPILER` (`own`, `plain`) decides otherwise.
-    """
-    wanted = os.environ.get("CLUSTERGYM_COMPILER", "")
-    if wanted in (OWN, PLAIN):
-        return wanted
-    first, last = FITS
-    if first <= tuple(map(int, numba.__version__.split(".")[:2])) <= last:
-        return OWN
-    warnings.warn(
-        f"numba {numba.__version__} is none of those that clustergym's compiler is known to work with "
-        f"({first[0]}.{first[1]} to {last[0]}.{last[1]}): numba compiles the kernels by itself, which gives the same "
-        "results and takes minutes where ours takes seconds",
-        RuntimeWarning,
-        stacklevel=2,
-    )
-    return PLAIN
 
 
 def kernel(function: F) -> F:

@@ -17,7 +17,7 @@ import numba
 
 from . import compile_messages
 from .code_files import Store
-from .jit import source_key
+from .toolchain import source_key
 
 FOLDER = Path(__file__).with_name("ready")
 MADE_BY = FOLDER / "made_by.json"

@@ -247,6 +247,7 @@ def test_random_legal_play_of_the_environment_comes_to_its_end(seed):
     rng = np.random.default_rng(seed)
     topology, semantics = random_topology(rng), random_semantics(rng)
     workload = random_workload(rng, topology.num_gpus)
+    fails = topology.num_racks <= 3 and semantics.chunk <= 1.0 and rng.random() < 0.5
     env = gymnasium.make(
         "clustergym/Delay-v0",
         topology=topology,
@@ -258,9 +259,8 @@ def test_random_legal_play_of_the_environment_comes_to_its_end(seed):
         slots=int(rng.choice([1, 3, 32])),
         running_slots=int(rng.choice([0, 2, 16])),
         skip_idle=bool(rng.random() < 0.5),
-        mtbf_s=float(rng.choice([0.0, 5000.0])) if topology.num_racks <= 3 and semantics.chunk <= 1.0 else 0.0,
-        mttr_s=100.0,
         checkpoint_s=60.0,
+        **({"mtbf_s": 5000.0, "mttr_s": 100.0} if fails else {}),
     ).unwrapped
     env.reset(seed=seed)
     terminated, total, info = env.simulator.done, 0.0, {}

@@ -15,7 +15,7 @@ import numba
 import pytest
 
 import clustergym
-from clustergym.simulator.compiler import function_keys, jit
+from clustergym.simulator.compiler import function_keys, jit, toolchain
 from clustergym.simulator.compiler.code_files import Store
 from clustergym.simulator.compiler.function_keys import made_from
 from clustergym.tests.support.paths import ROOT
@@ -31,7 +31,7 @@ compiled = pytest.mark.skipif(
 def kernels() -> dict[str, FunctionType]:
     """The functions of all kernels, by module and name."""
     found = {}
-    for room in jit.COMPILED_ROOMS:
+    for room in toolchain.COMPILED_ROOMS:
         for info in pkgutil.walk_packages([str(ROOT / room)], f"clustergym.{room}."):
             for value in vars(importlib.import_module(info.name)).values():
                 function = getattr(value, "py_func", None)

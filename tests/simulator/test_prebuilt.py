@@ -12,7 +12,7 @@ from pathlib import Path
 import numba
 import pytest
 
-from clustergym.simulator.compiler import jit, prebuilt
+from clustergym.simulator.compiler import jit, prebuilt, toolchain
 from clustergym.simulator.compiler.code_files import SEAL
 from clustergym.tests.support.paths import ROOT
 
@@ -27,7 +27,7 @@ import sys
 from pathlib import Path
 import numba
 {before}
-from clustergym.simulator.compiler import jit, prebuilt
+from clustergym.simulator.compiler import jit, prebuilt, toolchain
 prebuilt.FOLDER = Path(sys.argv[1])
 prebuilt.MADE_BY = prebuilt.FOLDER / "made_by.json"
 
@@ -118,6 +118,6 @@ def test_what_a_processor_must_have():
 def test_another_patch_release_of_python_uses_the_same_code(monkeypatch):
     keys = set()
     for version in (sys.version_info[:3], (*sys.version_info[:2], 99), (3, 99, 0)):
-        monkeypatch.setattr(jit.sys, "version_info", version)
+        monkeypatch.setattr(toolchain.sys, "version_info", version)
         keys.add(jit.source_key.__wrapped__())
     assert len(keys) == 2
