@@ -37,8 +37,7 @@ def episodes(draw):
         preemption=draw(st.booleans()),
         preemption_cost=draw(st.sampled_from([0.0, 20.0])),
         skip_idle=draw(st.booleans()),
-        checkpoint_s=60.0,
-        **draw(st.sampled_from([{}, {}, {"mtbf_s": 2000.0, "mttr_s": 100.0}])),
+        **draw(st.sampled_from([{}, {}, {"mtbf_s": 2000.0, "mttr_s": 100.0, "checkpoint_s": 60.0}])),
     ).unwrapped
     env.reset(seed=int(rng.integers(1000)))
     return env, rng, draw(st.sampled_from([0.0, 0.3]))

@@ -259,8 +259,7 @@ def test_random_legal_play_of_the_environment_comes_to_its_end(seed):
         slots=int(rng.choice([1, 3, 32])),
         running_slots=int(rng.choice([0, 2, 16])),
         skip_idle=bool(rng.random() < 0.5),
-        checkpoint_s=60.0,
-        **({"mtbf_s": 5000.0, "mttr_s": 100.0} if fails else {}),
+        **({"mtbf_s": 5000.0, "mttr_s": 100.0, "checkpoint_s": 60.0} if fails else {}),
     ).unwrapped
     env.reset(seed=seed)
     terminated, total, info = env.simulator.done, 0.0, {}
