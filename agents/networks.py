@@ -43,13 +43,16 @@ class Standard(nn.Module):
 
     Args:
         columns: how many features a row has.
+        squash: whether what lies far out counts by its logarithm. Run times have long tails: hundreds of spreads out,
+            where few samples lie, linear layers say whatever they happen to.
     """
 
     mean: torch.Tensor
     spread: torch.Tensor
 
-    def __init__(self, columns: int) -> None:
+    def __init__(self, columns: int, squash: bool = False) -> None:
         super().__init__()
+        self.squash = squash
         self.register_buffer("mean", torch.zeros(columns))
         self.register_buffer("spread", torch.ones(columns))
 
@@ -63,7 +66,8 @@ class Standard(nn.Module):
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
         """Rows (..., columns), scaled."""
-        return (rows - self.mean) / self.spread
+        scaled = (rows - self.mean) / self.spread
+        return torch.copysign(scaled.abs().log1p(), scaled) if self.squash else scaled
 
 
 class ValueScorer(nn.Module):
@@ -75,11 +79,12 @@ class ValueScorer(nn.Module):
     Args:
         features: of a value.
         width: of the embeddings.
+        squash: as of `Standard`.
     """
 
-    def __init__(self, features: int, width: int) -> None:
+    def __init__(self, features: int, width: int, squash: bool = False) -> None:
         super().__init__()
-        self.standard = Standard(3 * features)
+        self.standard = Standard(3 * features, squash)
         self.value = nn.Linear(3 * features, width)
         self.of_context = nn.Linear(width, width, bias=False)
         self.score = nn.Linear(width, 1)
@@ -106,19 +111,27 @@ class CandidateNetwork(nn.Module):
         heads: of the attention; each has its own question about the jobs.
         hold_logit: what a hold starts with, beside a start's 0: holds are for walking the window and for explicit
             delays, and cost learning where they are as likely as a start.
+        squash: as of `Standard`; agents of before have none.
         critic: False: no values are learned, and 0 comes out for them.
     """
 
     row_of: torch.Tensor
 
     def __init__(
-        self, tables: Tables, width: int = 32, heads: int = 4, hold_logit: float = -3.0, *, critic: bool = True
+        self,
+        tables: Tables,
+        width: int = 32,
+        heads: int = 4,
+        hold_logit: float = -3.0,
+        squash: bool = False,
+        *,
+        critic: bool = True,
     ) -> None:
         super().__init__()
         self.tables, self.heads, self.width = tables, heads, width
-        self.standard_rows: Any = nn.ModuleList(Standard(table.columns) for table in tables.tables)
-        self.standard_cluster = Standard(tables.cluster)
-        self.standard_candidate = Standard(tables.candidate_columns)
+        self.standard_rows: Any = nn.ModuleList(Standard(table.columns, squash) for table in tables.tables)
+        self.standard_cluster = Standard(tables.cluster, squash)
+        self.standard_candidate = Standard(tables.candidate_columns, squash)
         self.rows = nn.ModuleList(nn.Linear(table.columns, width) for table in tables.tables)
         self.cluster = nn.Linear(tables.cluster, width)
         self.question = nn.Linear(width, heads * width)
@@ -130,7 +143,7 @@ class CandidateNetwork(nn.Module):
         self.score = nn.Linear(width, 1)
         self.parts: Any = nn.ModuleList(nn.Linear(width, part.size) for part in tables.parts)
         self.valued: Any = nn.ModuleList(
-            ValueScorer(part.features, width) if part.features else nn.Identity() for part in tables.parts
+            ValueScorer(part.features, width, squash) if part.features else nn.Identity() for part in tables.parts
         )
         self.critic = critic
         if critic:
@@ -272,13 +285,13 @@ class DenseNetwork(nn.Module):
     Args:
         tables: layout of the observation.
         width: of both layers of both networks, that of the policy and that of the value.
-        critic: as of `CandidateNetwork`.
+        squash, critic: as of `CandidateNetwork`.
     """
 
     OWN = (LEGAL,)
     places: torch.Tensor
 
-    def __init__(self, tables: Tables, width: int = 64, *, critic: bool = True) -> None:
+    def __init__(self, tables: Tables, width: int = 64, squash: bool = False, *, critic: bool = True) -> None:
         super().__init__()
         self.tables = tables
         places = list(range(tables.size - tables.candidates * tables.candidate_columns))
@@ -286,7 +299,7 @@ class DenseNetwork(nn.Module):
         for candidate in range(tables.candidates):
             places += [first + candidate * tables.candidate_columns + column for column in self.OWN]
         self.register_buffer("places", torch.tensor(places), persistent=False)
-        self.standard = Standard(len(places))
+        self.standard = Standard(len(places), squash)
         self.actor = _dense(len(places), width)
         self.score = nn.Linear(width, tables.candidates + sum(part.size for part in tables.parts))
         nn.init.orthogonal_(self.score.weight, 0.01)

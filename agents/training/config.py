@@ -71,6 +71,7 @@ class Config(_Checked):
         algo: `maskable-ppo` or `ppo`.
         net: `candidates`, `mlp`, or a class of your own, `py:FILE.py:NAME` (networks.py says what it needs);
             `net_options`: its width and so on.
+        squash: whether features that lie far out count by their logarithm (a network of your own need not know).
         holds: whether the agent may hold single jobs, where the environment has candidates that do; else it only starts
             them or advances.
         env: keyword arguments of the environment; `reward` may be a function or `py:FILE.py:NAME`.
@@ -97,6 +98,7 @@ class Config(_Checked):
     algo: Literal["maskable-ppo", "ppo"] = "maskable-ppo"
     net: str = "candidates"
     net_options: dict[str, float | int] = Field(default_factory=dict)
+    squash: bool = True
     holds: bool = False
     env: dict[str, Any] = Field(default_factory=dict)
     training: Annotated[tuple[Scenario, ...], Field(min_length=1)]
@@ -242,7 +244,7 @@ def expect_fitting(config: Config) -> None:
     if factory(**config.env).tables.hold_column is None and config.holds:
         raise InputError(f"holds = true: in {config.environment} no action holds a job; leave it out")
     network, _ = network_class(config.net)
-    options = [key for key in signature(network).parameters if key not in ("tables", "critic")]
+    options = [key for key in signature(network).parameters if key not in ("tables", "critic", "squash")]
     if config.imitate is not None and config.soften != 1.0 and not hasattr(network, "soften"):
         raise InputError(f"soften = {config.soften:g}: {config.net} has no soften(factor); set soften=1")
     for key, value in config.net_options.items():

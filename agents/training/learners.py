@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any
 
 from sb3_contrib import MaskablePPO
@@ -11,6 +12,7 @@ from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
 from ...envs.configured import gang_room
 from ...simulator.workloads import Workload, open_workload
+from ..networks import network_class
 from ..policies import policy_class
 from ..vec_env import ClusterVecEnv, sb3_vec_env
 from .config import Config, Scenario
@@ -85,10 +87,11 @@ def first_workload(config: Config, scenario: Scenario) -> Workload:
 def policy_kwargs(config: Config, env: ClusterVecEnv) -> dict[str, Any]:
     """What builds the policy anew, beside its spaces: plain values."""
     tables = env.get_attr("tables")[0]
+    squash = {"squash": config.squash} if "squash" in signature(network_class(config.net)[0]).parameters else {}
     return {
         "network": config.net,
         "tables": tables.to_json(),
         "holds": config.holds,
         "critic": config.variance != "group",
-        "options": config.net_options,
+        "options": {**squash, **config.net_options},
     }

@@ -10,7 +10,7 @@ pytest.importorskip("sb3_contrib", reason="needs the extra agents")
 
 from gymnasium import spaces  # noqa: E402
 
-from clustergym.agents.networks import LEGAL, CandidateNetwork, DenseNetwork  # noqa: E402
+from clustergym.agents.networks import LEGAL, CandidateNetwork, DenseNetwork, Standard  # noqa: E402
 from clustergym.agents.policies import MaskableScoredPolicy, ScoredPolicy  # noqa: E402
 from clustergym.envs.observation_layout import Part, Table, Tables  # noqa: E402
 
@@ -191,6 +191,16 @@ def test_without_a_critic_the_same_actor_is_left(kind):
     assert not actor(flat, legal)[2].any()
     assert not actor.values(flat).any()
     assert whole.values(flat).any()
+
+
+def test_what_lies_far_out_counts_by_its_logarithm():
+    """Spread 2 about 1: 1 + 2 (e^3 - 1) is e^3 - 1 spreads out, so 3; as far below it is -3; the mean is 0."""
+    far = 2.0 * (np.exp(3.0) - 1.0)
+    rows = torch.tensor([[1.0 + far], [1.0 - far], [1.0]], dtype=torch.float32)
+    for squash, seen in ((True, [3.0, -3.0, 0.0]), (False, [far / 2.0, -far / 2.0, 0.0])):
+        standard = Standard(1, squash)
+        standard.calibrate(torch.tensor([[-1.0], [3.0]]))
+        assert standard(rows).flatten().tolist() == pytest.approx(seen, rel=1e-5)
 
 
 def test_softening_divides_logits():
