@@ -84,7 +84,9 @@ class Config(_Checked):
             Unless given, `reference` is `greedy`; where the environment lets jobs be stopped, the greedy that does so
             at the same cost (under `semantics=artist-sim` none does).
         imitate: a policy to clone before PPO: `imitation_steps` of its decisions, gone through `imitation_epochs`
-            times; then logits are divided by `soften`, so that there is something left to explore. Or `none`.
+            times, of which a share `imitation_own` is taken where a clone of the others gets by itself (Delay-v0,
+            Sharing-v0); then logits are divided by `soften`, so that there is something left to explore. Unless given
+            it is the reference; `none`: begin from nothing.
         timesteps: decisions to train for, all rows together; no more are taken, unless the first rollout is longer.
         num_envs, n_steps, batch_size, n_epochs, learning_rate (falls linearly to 0), gamma, gae_lambda, clip_range,
         ent_coef, vf_coef, max_grad_norm, normalise: of PPO, as in stable-baselines3; `normalise` scales rewards by the
@@ -107,10 +109,11 @@ class Config(_Checked):
     variance: Literal["reference", "group", "none"] = "group"
     reference: str = ""
     replicas: Annotated[int, Field(ge=2)] = 16
-    imitate: str | None = None
+    imitate: str | None = ""
     imitation_steps: Positive = 30_000
     imitation_epochs: Positive = 10
-    soften: Annotated[float, Field(ge=1.0)] = 4.0
+    imitation_own: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
+    soften: Annotated[float, Field(ge=1.0)] = 1.0
     timesteps: Positive = 4_000_000
     num_envs: Positive = 128
     n_steps: Positive = 256
@@ -147,6 +150,8 @@ class Config(_Checked):
             raise ValueError("variance = 'reference' compares mean JCTs; with another reward give 'group' or 'none'")
         if not self.reference:
             object.__setattr__(self, "reference", _better_greedy(self.environment, self.env))
+        if self.imitate == "":
+            object.__setattr__(self, "imitate", self.reference)
         if self.variance == "group" and self.num_envs % self.replicas:
             raise ValueError(f"num_envs = {self.num_envs}: expected a multiple of replicas = {self.replicas}")
         if self.batch_size > self.num_envs * self.n_steps:
@@ -234,10 +239,16 @@ def expect_fitting(config: Config) -> None:
     Raises:
         InputError: a key that is unknown or set by training itself, or a value that the environment refuses.
     """
+    from ...envs.cluster_env import ClusterEnv
     from ...envs.registration import env_class
     from ..networks import network_class
 
     factory = env_class(config.environment)
+    if config.imitation_own and factory.demonstration is not ClusterEnv.demonstration:  # that follows who is asked
+        raise InputError(
+            f"imitation_own = {config.imitation_own:g}: who is asked in {config.environment} has to be followed; leave "
+            "it out"
+        )
     own = [key for key in signature(factory).parameters if key not in OF_TRAINING]
     for key in config.env:
         choose(key, own, "key of env:")

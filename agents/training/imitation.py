@@ -55,7 +55,8 @@ def clone(policy: Any, config: Config) -> Imitated:
 
     All lessons differ. A decision that no action says, that the agent may not take (`holds`), or that was a lesson
     already is none; nothing is done where no action says it, else it is played. There are fewer lessons than
-    `imitation_steps` where the model has no more to tell.
+    `imitation_steps` where the model has no more to tell. The last of them, a share of `imitation_own`, are of states
+    that the clone reaches by itself: who never errs does not show what to do after an error.
 
     Args:
         policy: of `policies.py`.
@@ -66,27 +67,17 @@ def clone(policy: Any, config: Config) -> Imitated:
     """
     # Replicas would all tell the same.
     env = make_env(config.model_copy(update={"variance": "none"}))
-    observations, actions, decisions = _lessons(env, config)
-    with torch.no_grad():
-        likely = [policy.evaluate_actions(observations[pick], actions[pick])[1] for pick in _batches(len(actions))]
-    possible = torch.cat(likely) > IMPOSSIBLE
-    for fate, chosen in ("lessons", possible), ("untaken", ~possible):
-        decisions[fate] = Counter(_kinds(env, observations[chosen].numpy(), actions[chosen].numpy()))
-    _expect_some(config, decisions)
-    observations, actions = observations[possible], actions[possible]
+    lessons = _Lessons(env, config)
+    own = int(config.imitation_own * config.imitation_steps)
+    lessons.record(config.imitation_steps - own)
+    observations, actions = lessons.possible(policy)
     if hasattr(policy.network, "calibrate"):
         policy.network.calibrate(observations[:SCALED])
-    optimizer = torch.optim.Adam(policy.parameters(), lr=RATE)
-    steps = config.imitation_epochs * len(_batches(len(actions)))
-    rate = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, steps)
-    for _ in range(config.imitation_epochs):
-        for pick in torch.randperm(len(actions)).split(BATCH):
-            log_prob = policy.evaluate_actions(observations[pick], actions[pick])[1]
-            loss = -log_prob.mean()
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            rate.step()
+    _fit(policy, observations, actions, config.imitation_epochs)
+    if own:
+        lessons.record(config.imitation_steps, policy)
+        observations, actions = lessons.possible(policy)
+        _fit(policy, observations, actions, config.imitation_epochs)
     with torch.no_grad():
         agreed = [
             (_candidates(policy._predict(observations[pick], deterministic=True)) == _candidates(actions[pick])).float()
@@ -94,7 +85,7 @@ def clone(policy: Any, config: Config) -> Imitated:
         ]
     if hasattr(policy.network, "soften"):
         policy.network.soften(config.soften)
-    counts = {fate: dict(kinds.most_common()) for fate, kinds in decisions.items()}
+    counts = {fate: dict(kinds.most_common()) for fate, kinds in lessons.decisions.items()}
     return Imitated(str(config.imitate), float(torch.cat(agreed).mean()), counts)
 
 
@@ -108,41 +99,86 @@ def _batches(count: int) -> tuple[torch.Tensor, ...]:
     return torch.arange(count).split(BATCH)
 
 
-def _lessons(env: ClusterVecEnv, config: Config) -> tuple[torch.Tensor, torch.Tensor, dict[str, Counter[str]]]:
-    """Observations (n, F), the actions (n, ...) that the model takes there, and its other decisions by fate and kind.
+def _fit(policy: Any, observations: torch.Tensor, actions: torch.Tensor, epochs: int) -> None:
+    """Make the actions likelier, at a rate that falls to 0."""
+    optimizer = torch.optim.Adam(policy.parameters(), lr=RATE)
+    rate = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, epochs * len(_batches(len(actions))))
+    for _ in range(epochs):
+        for pick in torch.randperm(len(actions)).split(BATCH):
+            loss = -policy.evaluate_actions(observations[pick], actions[pick])[1].mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            rate.step()
 
-    Every row has a model of its own: many keep what they know of a run.
+
+class _Lessons:
+    """What the model of an imitation decides, and where.
+
+    Attributes:
+        decisions: its decisions by fate and kind.
+        found: features and actions by the bytes of both.
     """
-    models = [make_for(str(config.imitate), config.environment) for _ in range(env.num_envs)]
-    nothing = env.envs[0].form.said(np.zeros(1 + len(env.envs[0].tables.parts), np.int64))
-    decisions: dict[str, Counter[str]] = {fate: Counter() for fate in FATES}
-    lessons: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
-    last = asked = 0
-    env.reset()
-    while len(lessons) < config.imitation_steps and asked - last < PATIENCE:
-        played = []
-        for one, model in zip(env.envs, models, strict=True):
-            asked += 1
-            try:
-                action, seen, is_known = one.demonstration(model)
-            except InvalidDecision as error:
-                decisions["unsaid"][str(error).partition("(")[0]] += 1  # it begins with the decision
-                played.append(nothing)
-                continue
-            played.append(action)
-            lesson = seen.tobytes() + np.asarray(action).tobytes()
-            if not is_known or lesson in lessons:
-                # Where it is not known, the window has turned to what it is about.
-                fate, shown = ("repeated", seen) if is_known else ("unsaid", one.observe())
-                decisions[fate].update(_kinds(env, shown[None], np.asarray(action)[None]))
-                continue
-            lessons[lesson], last = (seen, action), asked
-        env.step(np.stack(played))
-    if not lessons:
-        _expect_some(config, decisions)
-    observations, actions = (np.stack(column) for column in zip(*lessons.values(), strict=True))
-    count = config.imitation_steps
-    return torch.as_tensor(observations[:count]), torch.as_tensor(actions[:count]), decisions
+
+    def __init__(self, env: ClusterVecEnv, config: Config) -> None:
+        self.env, self.config = env, config
+        self.decisions: dict[str, Counter[str]] = {fate: Counter() for fate in FATES}
+        self.found: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
+
+    def record(self, count: int, player: Any = None) -> None:
+        """Play until there are `count` lessons, or the model has no more to tell.
+
+        Every row has a model of its own: many keep what they know of a run.
+
+        Args:
+            count: how many.
+            player: whose actions are played, for lessons at the states that it reaches; None: the model's.
+        """
+        env, config = self.env, self.config
+        models = [make_for(str(config.imitate), config.environment) for _ in range(env.num_envs)]
+        nothing = env.envs[0].form.said(np.zeros(1 + len(env.envs[0].tables.parts), np.int64))
+        last = asked = 0
+        seen = env.reset()
+        while len(self.found) < count and asked - last < PATIENCE:
+            told = [self._ask(one, model, count) for one, model in zip(env.envs, models, strict=True)]
+            asked += len(told)
+            last = asked if any(is_new for _, is_new in told) else last
+            played = np.stack([nothing if action is None else action for action, _ in told])
+            if player is not None:
+                with torch.no_grad():
+                    played = player._predict(torch.as_tensor(seen)).numpy()
+            seen = env.step(played)[0]
+        if not self.found:
+            _expect_some(config, self.decisions)
+
+    def _ask(self, one: Any, model: Any, count: int) -> tuple[Any, bool]:
+        """The action that plays what a model decides in an environment, None if there is none; is it a new lesson."""
+        try:
+            action, seen, is_known = one.demonstration(model)
+        except InvalidDecision as error:
+            self.decisions["unsaid"][str(error).partition("(")[0]] += 1  # it begins with the decision
+            return None, False
+        lesson = seen.tobytes() + np.asarray(action).tobytes()
+        if is_known and lesson not in self.found:
+            if len(self.found) < count:
+                self.found[lesson] = seen, action
+            return action, True
+        # Where it is not known, the window has turned to what it is about.
+        fate, shown = ("repeated", seen) if is_known else ("unsaid", one.observe())
+        self.decisions[fate].update(_kinds(self.env, shown[None], np.asarray(action)[None]))
+        return action, False
+
+    def possible(self, policy: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        """Observations (n, F) and actions (n, ...) of the lessons that `policy` can follow; InputError: of none."""
+        observations, actions = (torch.as_tensor(np.stack(column)) for column in zip(*self.found.values(), strict=True))
+        with torch.no_grad():
+            likely = [policy.evaluate_actions(observations[pick], actions[pick])[1] for pick in _batches(len(actions))]
+        possible = torch.cat(likely) > IMPOSSIBLE
+        for fate, chosen in ("lessons", possible), ("untaken", ~possible):
+            kinds = _kinds(self.env, observations[chosen].numpy(), actions[chosen].numpy())
+            self.decisions[fate] = Counter(kinds)
+        _expect_some(self.config, self.decisions)
+        return observations[possible], actions[possible]
 
 
 def _kinds(env: ClusterVecEnv, observations: np.ndarray, actions: np.ndarray) -> list[str]:
@@ -158,7 +194,9 @@ def _kinds(env: ClusterVecEnv, observations: np.ndarray, actions: np.ndarray) ->
 def _expect_some(config: Config, decisions: Mapping[str, Counter[str]]) -> None:
     """InputError where there is no lesson."""
     if not decisions["lessons"]:
-        raise InputError(f"imitate: no lesson for an agent; {_told(str(config.imitate), decisions)}")
+        raise InputError(
+            f"imitate: no lesson for an agent (none: begin from nothing); {_told(str(config.imitate), decisions)}"
+        )
 
 
 def _told(model: str, decisions: Mapping[str, Mapping[str, int]]) -> str:

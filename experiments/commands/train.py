@@ -33,6 +33,12 @@ if TYPE_CHECKING:
     from ...agents.training.config import Config
 
 CHECKPOINT = "checkpoint"
+OF_CLONES = (
+    "imitation_steps",
+    "imitation_epochs",
+    "imitation_own",
+    "soften",
+)  # keys that mean nothing where nobody is imitated
 
 Variance = Annotated[
     str | None,
@@ -50,7 +56,9 @@ Net = Annotated[
 
 Imitated = Annotated[
     str | None,
-    typer.Option("--imitate", metavar="POLICY|none", help="Clone this policy before learning, or none."),
+    typer.Option(
+        "--imitate", metavar="POLICY|none", help="Clone this policy before learning; by default a good rule; or none."
+    ),
 ]
 Seeds = Annotated[
     str | None,
@@ -193,11 +201,18 @@ def configured(
         make_config(values, str(file))
     with arguments():
         values |= given
-        for key, text in pairs(assignments).items():
+        changes = pairs(assignments)
+        for key, text in changes.items():
+            if key in given:
+                raise BadArgument(f"--set {key}={text}: --{key} says {given[key]}; give one of them")
             assign(values, key, text)
         if words:
             _replace_scenarios(values, words)
-        return make_config(values, "configuration")
+        config = make_config(values, "configuration")
+        idle = [key for key in OF_CLONES if key in changes]
+        if idle and config.imitate is None:
+            raise BadArgument(f"--set {idle[0]}={changes[idle[0]]}: nobody is imitated (--imitate none); leave it out")
+        return config
 
 
 def open_all(config: Config) -> None:

@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch", reason="needs the extra agents")
 pytest.importorskip("sb3_contrib", reason="needs the extra agents")
 
 from clustergym.agents.training.config import default_config, make_config  # noqa: E402
-from clustergym.agents.training.imitation import Imitated, clone  # noqa: E402
+from clustergym.agents.training.imitation import Imitated, _Lessons, clone  # noqa: E402
 from clustergym.agents.training.learners import make_env, make_learner  # noqa: E402
 from clustergym.experiments import cli  # noqa: E402
 from clustergym.simulator.base.errors import InputError  # noqa: E402
@@ -61,6 +61,44 @@ def test_a_clone_decides_as_its_model():
     assert cloned("Delay", "greedy", **OWN, imitation_steps=1000, imitation_epochs=100).agreement > 0.8
 
 
+class Waits:
+    """A player that starts nothing by itself."""
+
+    def _predict(self, seen):
+        return torch.zeros((len(seen), 3), dtype=torch.int64)
+
+
+def test_lessons_are_of_the_states_that_a_player_reaches():
+    """Who only waits has more jobs in the queue than `greedy`, which says there what it would start."""
+    config = make_config(default_config("Delay") | OWN | {"num_envs": 16}, "test")
+    env = make_env(config.model_copy(update={"variance": "none"}))
+    policy = make_learner(config, make_env(config)).policy
+    tables = env.envs[0].tables
+    queued = tables.tables[0]
+    waiting = []
+    for player in (None, Waits()):
+        lessons = _Lessons(env, config)
+        lessons.record(300, player)
+        observations, _ = lessons.possible(policy)
+        assert len(observations) == 300
+        rows = observations[:, tables.cluster : tables.cluster + queued.rows * queued.columns]
+        waiting.append(float(rows.reshape(300, queued.rows, queued.columns)[:, :, 0].sum(1).mean()))
+    assert waiting[1] > 1.2 * waiting[0]
+
+
+def test_a_share_of_the_lessons_is_of_the_clone_s_own_states(monkeypatch):
+    """Half of 400 are the model's; the others are asked for where the clone of these plays."""
+    record, asked = _Lessons.record, []
+
+    def recorded(self, count, player=None):
+        asked.append((count, player is None))
+        record(self, count, player)
+
+    monkeypatch.setattr(_Lessons, "record", recorded)
+    imitated = cloned("Delay", "greedy", **OWN, imitation_own=0.5)
+    assert asked == [(200, True), (400, False)] and count(imitated, "lessons") == 400
+
+
 HOLDS = """
 from clustergym.policies import Policy
 from clustergym.simulator.base.decisions import Advance, Hold, Start
@@ -97,7 +135,9 @@ def test_a_model_that_no_action_follows_is_one_sentence(tmp_path):
         "from clustergym.policies import Policy\nfrom clustergym.simulator.base.decisions import Shift\n\n\n"
         "class Turns(Policy):\n    def decide(self, view):\n        return Shift(0, 0.5)\n"
     )
-    with pytest.raises(InputError, match=r"^imitate: no lesson for an agent; .*cannot see or say \(Shift [\d,]+\)$"):
+    with pytest.raises(
+        InputError, match=r"^imitate: no lesson for an agent \(.*\); .*cannot see or say \(Shift [\d,]+\)$"
+    ):
         cloned("Delay", f"py:{path}:Turns", **OWN)
 
 

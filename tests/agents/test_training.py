@@ -353,10 +353,42 @@ def test_a_bad_configuration_is_refused_in_one_sentence(key, value, words):
     assert "\n" not in text and all(word in text for word in words)
 
 
-def test_nobody_is_imitated_where_a_configuration_would():
-    values = default_config("Delay-preemptive")
-    assert make_config(values, "test").imitate == values["imitate"]
+IMITATED = {
+    "Delay": "greedy",
+    "Delay-preemptive": "greedy:preempt=on,preemption_cost=30",
+    "Sharing": "sjf-bsbf",
+    "TimeShift": "themis+cassini:workers=fixed,equal=locality",
+    "Geo": "bring:slow=none",
+    "DataPlacement": "static",
+    "Grouping": None,
+}
+
+
+@pytest.mark.parametrize("name", IMITATED)
+def test_a_good_rule_is_imitated_where_actions_say_what_it_does_unless_nobody_shall_be(name):
+    values = default_config(name)
+    assert make_config(values, "test").imitate == IMITATED[name]
     assert make_config(values | {"imitate": "none"}, "test").imitate is None
+
+
+def test_who_changes_the_game_imitates_the_rule_that_plays_it():
+    """The reference stops jobs at the environment's cost, and so does who is imitated."""
+    values = default_config("Delay-preemptive")
+    config = make_config(values | {"env": values["env"] | {"preemption_cost": 60}}, "test")
+    assert config.imitate == config.reference == "greedy:preempt=on,preemption_cost=60"
+
+
+def test_a_training_that_goes_on_imitates_nobody_again(tmp_path):
+    """Its weights come from the checkpoint; a second clone would undo what PPO has learnt."""
+    changes = {"imitate": "greedy", "imitation_steps": 200, "imitation_epochs": 2, "timesteps": 256}
+    told, weights = [], []
+    for resume in (False, True):
+        training = Training(small(**changes), tmp_path, Quiet())
+        training.listener.imitated = told.append
+        training.run(resume=resume)
+        weights.append(weights_of(training))
+    before, after = weights
+    assert len(told) == 1 and all(torch.equal(before[name], after[name]) for name in after)
 
 
 def test_values_are_assigned_by_dotted_names():
@@ -375,6 +407,10 @@ def test_values_are_assigned_by_dotted_names():
         (["train", "Dealy", "--logdir", "{dir}/a"], 2, ["Dealy", "Delay"]),
         (["train", "Delay", "--logdir", "{dir}/a", "--algo", "dqn"], 2, ["algo", "dqn"]),
         (["train", "Delay", "--logdir", "{dir}/a", "--imitate", "nobody"], 2, ["nobody"]),
+        (["train", "Delay", "--logdir", "{dir}/a", "--imitate", "none", "--set", "soften=2"], 2, ["soften=2", "none"]),
+        (["train", "Geo", "--logdir", "{dir}/a", "--set", "imitation_own=0.5"], 2, ["imitation_own = 0.5", "Geo"]),
+        (["train", "Delay", "--logdir", "{dir}/a", "--imitate", "fifo", "--set", "imitate=sjf"], 2, ["fifo", "sjf"]),
+        (["train", "Delay", "--logdir", "{dir}/none", "--resume", "--imitate", "none"], 2, ["--resume", "--imitate"]),
         (["train", "Delay", "--logdir", "{dir}/a", "--workload", "poison"], 2, ["poison"]),
         (["train", "Delay", "--logdir", "{dir}/a", "--set", "env.slots=0"], 2, ["slots"]),
         (["train", "Delay", "--logdir", "{dir}/a", "--set", "env.slot=8"], 2, ["slot", "slots"]),

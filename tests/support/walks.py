@@ -54,6 +54,7 @@ SMALL_TRAINING = {
         "batch_size": 64,
         "n_epochs": 2,
         "evaluations": 2,
+        "imitate": None,
     },
 }
 
@@ -225,9 +226,9 @@ def evaluate() -> Trace:
 
 
 def train() -> Trace:
-    """`clustergym train Delay`, 2,048 steps."""
+    """`clustergym train Delay`, 2,048 steps of PPO alone."""
     with tempfile.TemporaryDirectory() as folder:
-        return command("train", "Delay", "--timesteps", "2048", "--logdir", folder)
+        return command("train", "Delay", "--timesteps", "2048", "--imitate", "none", "--logdir", folder)
 
 
 def train_short() -> Trace:
