@@ -10,9 +10,9 @@ WHOLE = os.environ.get("CLUSTERGYM_EXAMPLES") == "all"
 SHARE, LEAST = 5, 10
 
 
-def some(examples: int) -> int:
-    """So many examples or their fifth, but at least ten."""
-    return examples if WHOLE else min(examples, max(LEAST, examples // SHARE))
+def some(examples: int, least: int = LEAST) -> int:
+    """So many examples or their fifth, but at least ten, or as many as told."""
+    return examples if WHOLE else min(examples, max(least, examples // SHARE))
 
 
 def calm(examples: int) -> settings:
