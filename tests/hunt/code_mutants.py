@@ -150,7 +150,7 @@ def drawn(trees: list[Path], count: int, seed: int) -> list[Mutant]:
     rng, chosen = random.Random(seed), []
     kernels = count * IN_KERNELS // COUNT
     rooms = ["kernels"] * kernels + [ROOMS[turn % len(ROOMS)] for turn in range(count - kernels)]
-    for room in rooms:
+    for room in [room for room in rooms if any(where == room for where, _ in found)]:
         kind = rng.choice(sorted(kind for where, kind in found if where == room))
         chosen.append(rng.choice(sorted(found[room, kind], key=lambda mutant: mutant.name)))
     return list(dict.fromkeys(chosen))
