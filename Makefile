@@ -40,9 +40,9 @@ demo: $(READY) ## train a small agent, compare it with every scheduler: table, T
 test: $(READY) ## the tests, without the slow ones
 	@$(RUN) -m pytest -n 2 --dist worksteal -q
 
-test-slow: $(READY) ## the slow tests, and the properties on all their examples
+test-slow: $(READY) ## the slow tests, and what is tried on examples on all of them
 	@$(RUN) -m pytest -m slow -q
-	@CLUSTERGYM_EXAMPLES=all $(RUN) -m pytest -q tests/properties
+	@CLUSTERGYM_EXAMPLES=all $(RUN) -m pytest -q $$(grep -lr --include='test_*.py' 'support.drawn import' tests)
 
 test-clients: $(CLIENTS:%=$(CLIENT_VENVS)/%/.ready) ## learners of other libraries, in virtual environments of their own
 	@for client in $(CLIENTS); do \

@@ -12,6 +12,11 @@ from hypothesis import HealthCheck, settings
 
 from clustergym.tests.support.paths import TRACES
 
+# Before scipy and torch are imported: on matrices of a few rows, as here, a second thread only waits, at full speed.
+# L-BFGS-B takes 25 times the seconds with two, and tests run one on each core as it is.
+for _library in ("OMP", "OPENBLAS", "MKL"):
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
+
 # A shell that runs the tests in its background has its programs ignore Ctrl-C, which some tests send to their own.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

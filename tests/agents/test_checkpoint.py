@@ -90,32 +90,51 @@ def test_the_new_one_takes_the_place_of_the_old(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["c"]
 
 
-@pytest.mark.parametrize("moment", range(1, 9))
-def test_a_kill_between_any_two_calls_to_the_system_leaves_a_whole_one(tmp_path, moment):
-    """The process dies, without any clean-up, just before its n-th rename or flush; the next write clears up."""
-    write_checkpoint(tmp_path / "c", example(1))
-    code = f"""
-        import os, sys
-        sys.path.insert(0, {os.fspath(tmp_path)!r})
+MOMENTS = range(1, 9)
+DYING = """
+    import os, sys
+    from clustergym.agents.files.checkpoint import Checkpoint, write_checkpoint
+    for moment in map(int, sys.argv[2:]):
+        child = os.fork()
+        if child:
+            print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+            continue
         calls = 0
         def dying(call):
             def maybe(*arguments):
                 global calls
                 calls += 1
-                if calls == {moment}:
+                if calls == moment:
                     os._exit(9)
                 return call(*arguments)
             return maybe
         os.rename, os.fsync, os.mkdir = dying(os.rename), dying(os.fsync), dying(os.mkdir)
-        from clustergym.agents.files.checkpoint import Checkpoint, write_checkpoint
-        write_checkpoint({os.fspath(tmp_path / "c")!r}, Checkpoint(2))
-    """
-    done = subprocess.run([sys.executable, "-P", "-c", textwrap.dedent(code)], check=False)
-    assert done.returncode in ((9, 0) if moment == 8 else (9,))
-    assert read_checkpoint(tmp_path / "c").step in (1, 2)
-    write_checkpoint(tmp_path / "c", example(3))
-    assert read_checkpoint(tmp_path / "c").step == 3
-    assert [path.name for path in tmp_path.iterdir()] == ["c"]
+        write_checkpoint(f"{sys.argv[1]}/{moment}/c", Checkpoint(2))
+        os._exit(0)
+"""
+
+
+@pytest.fixture(scope="module")
+def deaths(tmp_path_factory):
+    """A folder of checkpoints that were written over by processes that died, and how each of these ended, by moment."""
+    folder = tmp_path_factory.mktemp("deaths")
+    for moment in MOMENTS:
+        (folder / str(moment)).mkdir()
+        write_checkpoint(folder / str(moment) / "c", example(1))
+    words = [sys.executable, "-P", "-c", textwrap.dedent(DYING), os.fspath(folder), *map(str, MOMENTS)]
+    ends = subprocess.run(words, check=True, capture_output=True, text=True).stdout.split()
+    return folder, dict(zip(MOMENTS, map(int, ends), strict=True))
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_kill_between_any_two_calls_to_the_system_leaves_a_whole_one(deaths, moment):
+    """The process dies, without any clean-up, just before its n-th rename or flush; the next write clears up."""
+    folder, status = deaths[0] / str(moment), deaths[1][moment]
+    assert status in ((9, 0) if moment == 8 else (9,))
+    assert read_checkpoint(folder / "c").step in (1, 2)
+    write_checkpoint(folder / "c", example(3))
+    assert read_checkpoint(folder / "c").step == 3
+    assert [path.name for path in folder.iterdir()] == ["c"]
 
 
 @pytest.mark.slow

@@ -16,13 +16,18 @@ from clustergym.tests.support.env_terms import TERMS, differences, made
 SHORT = {env_id: env_id.removeprefix("clustergym/").removesuffix("-v0") for env_id in ENVIRONMENTS}
 VARIANTS = [(env_id, name) for env_id, terms in TERMS.items() for name in terms.variants]
 SLOW = {word for word, entry in policies.registry.POLICIES.items() if entry.is_slow}
+LESS = {
+    "oracle": "oracle:steps=400",
+    "pollux": "pollux:individuals=10,generations=5",
+}  # by default they look for a plan for a second
 # Delay-v0's, in more settings and with more of what is told: test_delay_policies.py
 PLAYED = [
     pytest.param(env_id, setting, word, marks=[pytest.mark.slow] if word in SLOW else [])
     for env_id, terms in TERMS.items()
     if terms.folder != "delay"
     for setting, options in terms.settings.items()
-    for word in (*policies.list(SHORT[env_id]), *terms.words)
+    for name in (*policies.list(SHORT[env_id]), *terms.words)
+    for word in [LESS.get(name, name)]
     if not terms.left_out(policies.make(word), options)
 ]
 

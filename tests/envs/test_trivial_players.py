@@ -105,7 +105,7 @@ def test_nothing_is_gained_by_doing_nothing(env_id):
 def test_nothing_is_gained_by_doing_nothing_on_small_workloads(env_id):
     """But in Sharing-v0: of few jobs each may as well run alone, and tiny sub-batches cost more than that."""
     options = {} if env_id == "clustergym/Sharing-v0" else SMALL[env_id]
-    expect_nothing_gained(env_id, seeds=4, **options)
+    expect_nothing_gained(env_id, seeds=2, **options)
 
 
 @pytest.mark.parametrize("env_id", IDS)

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from clustergym.experiments.cli import run
+from clustergym.tests.support.drawn import some
 
 OWN = "job_id,arrival_s,gpus,duration_s"
 EVALUATE = ("evaluate", "Delay", "--seeds", "0", "--workload", "batch:jobs=4")
@@ -304,7 +305,7 @@ ARGUMENTS = st.lists(st.one_of(WORDS, WORDS, WORDS, TEXT, NAMES), max_size=7)
 
 
 @settings(
-    max_examples=300,
+    max_examples=some(300),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
@@ -324,7 +325,7 @@ def test_no_arguments_give_a_traceback(capsys, monkeypatch, folder, arguments):
         assert len(mistakes) == 1
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=some(100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(option=st.sampled_from(["--policies", "--seeds", "--set", "--topology", "--network", "--oversize"]), value=TEXT)
 def test_no_value_of_an_option_gives_a_traceback(capsys, monkeypatch, folder, option, value):
     monkeypatch.chdir(folder)

@@ -10,7 +10,7 @@ import pytest
 
 from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.workloads import open_workload, read_trace
-from clustergym.tests.hunt import events, flips, kills, readers, soak, store_faults
+from clustergym.tests.hunt import code_mutants, events, flips, kills, readers, soak, store_faults
 
 HUNT = Path(__file__).parent
 
@@ -86,3 +86,51 @@ def test_a_page_that_is_damaged_is_refused_in_a_parquet_file_of_others(tmp_path)
     path.write_bytes(data)
     with pytest.raises(InputError, match="not a readable parquet file"):
         read_trace(path)
+
+
+MODULE = """
+@kernel
+def taken(free, wanted):
+    if free < wanted:
+        return -1
+    return free - wanted
+
+
+def name(of):
+    return "a" + of
+"""
+
+
+def test_changes_of_code_are_of_four_kinds_and_no_text_is_subtracted(tmp_path):
+    """Both sides have `taken`; `name` has a text, and of what reads otherwise on a side nothing is changed."""
+    sides = [tmp_path / side / "clustergym" for side in "ab"]
+    for side in sides:
+        (side / "simulator").mkdir(parents=True)
+        (side / "simulator" / "own.py").write_text(MODULE)
+    lines = MODULE.encode().split(b"\n")
+    (kernel, node), (text, other) = code_mutants.functions(MODULE).items()
+    found = {(m.kind, m.old, m.new) for m in code_mutants.mutants_of("own.py", lines, kernel, node)}
+    assert found == {
+        ("comparison", "free < wanted", "free <= wanted"),
+        ("branch", "free < wanted", "False"),
+        ("sign", "-1", "1"),
+        ("constant", "1", "2"),
+        ("sign", "free - wanted", "free + wanted"),
+    }
+    assert list(code_mutants.mutants_of("own.py", lines, text, other)) == []
+    (mutant,) = code_mutants.drawn(sides, 3, 0)[:1]
+    assert mutant.compiled and mutant.text(MODULE).count(mutant.new) >= 1 and mutant.text(MODULE) != MODULE
+
+
+def test_of_a_changed_module_those_tests_are_run_that_import_it_or_its_importers(tmp_path):
+    for path, text in {
+        "simulator/low.py": "",
+        "simulator/high.py": "from .low import x",
+        "tests/test_high.py": "from clustergym.simulator import high",
+        "tests/test_both.py": "from clustergym.simulator.high import x\nimport clustergym.simulator.low",
+    }.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+    graph = code_mutants.imports(tmp_path)
+    assert code_mutants.tests_of("simulator/high.py", graph) == ["tests/test_high.py", "tests/test_both.py"]
+    assert code_mutants.tests_of("simulator/low.py", graph) == ["tests/test_both.py"]

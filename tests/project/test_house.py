@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -30,12 +31,23 @@ def run(*arguments: str, timeout_s: float = 120) -> subprocess.CompletedProcess[
 
 
 @functools.cache
+def nodes() -> list[tuple[Path, ast.AST]]:
+    """All of the package, each with its module."""
+    return [(path, node) for path in MODULES for node in ast.walk(ast.parse(path.read_text()))]
+
+
+@functools.cache
+def the_house() -> house.House:
+    """The package."""
+    return house.House()
+
+
+@functools.cache
 def functions() -> list[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
     """(path:line name, node) of every function of the package."""
     return [
         (f"{path.relative_to(ROOT)}:{node.lineno} {node.name}", node)
-        for path in MODULES
-        for node in ast.walk(ast.parse(path.read_text()))
+        for path, node in nodes()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
 
@@ -49,7 +61,7 @@ def test_rooms_import_one_way():
 @pytest.mark.parametrize("room", ["simulator", "policies", "agents"])
 def test_no_modules_and_no_folders_of_a_room_import_each_other(room):
     """By whatever import: at the top, in a function, or for types; of `simulator` the contract has the folders."""
-    found = house.House()
+    found = the_house()
     assert [cycle for cycle in found.cycles() if cycle[0].startswith(room)] == []
     assert room == "simulator" or found.both_ways(room) == []
 
@@ -91,12 +103,7 @@ def test_no_module_and_no_class_has_a_retired_name():
     table = (ROOT / "docs" / "glossary.md").read_text().partition("## Retired")[2]
     rows = re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)
     retired = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
-    classes = {
-        node.name
-        for path in MODULES
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.ClassDef)
-    }
+    classes = {node.name for _, node in nodes() if isinstance(node, ast.ClassDef)}
     assert {"lookout", "Mirror", "agenda"} <= retired
     assert retired & ({path.stem for path in MODULES} | classes) == set()
 
@@ -109,8 +116,7 @@ def test_the_face_says_what_it_takes_and_gives():
 def test_nothing_raises_not_implemented():
     raising = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
-        for path in MODULES
-        for node in ast.walk(ast.parse(path.read_text()))
+        for path, node in nodes()
         if isinstance(node, ast.Raise) and "NotImplementedError" in ast.dump(node)
     ]
     assert raising == []

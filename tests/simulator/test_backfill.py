@@ -22,12 +22,13 @@ from clustergym.simulator.events.initialise import Failures
 from clustergym.simulator.rules.rule import Rule, Tuner
 from clustergym.simulator.workloads import Workload
 from clustergym.tests.support import backfill_reference, random_backfill
-from clustergym.tests.support.drawn import calm
+from clustergym.tests.support.drawn import calm, some
 from clustergym.tests.support.invariants import check_gangs as check_record
 from clustergym.tests.support.paths import SUPPORT
 from clustergym.tests.support.random_backfill import RULES, hard, random_case
 
 CASES = 100
+PLAINLY = some(20, 6)  # as Python functions too
 FOUR = "flat:machines=1,gpus_per_machine=4"
 needs_estimates = pytest.mark.skipif(
     "estimates" not in inspect.signature(Simulator).parameters, reason="a simulator whose run times are estimates"
@@ -134,7 +135,7 @@ def test_starts_are_those_of_the_reference_with_wrong_estimates(order, head):
 def interpreted():
     """What random_backfill.py prints when Python starts with NUMBA_DISABLE_JIT."""
     environ = {key: value for key, value in os.environ.items() if not key.startswith("NUMBA_") or key.endswith("_DIR")}
-    command = [sys.executable, "-P", str(SUPPORT / "random_backfill.py"), "20"]
+    command = [sys.executable, "-P", str(SUPPORT / "random_backfill.py"), str(PLAINLY)]
     outcome = subprocess.run(
         command, check=False, capture_output=True, text=True, env=environ | {"NUMBA_DISABLE_JIT": "1"}, timeout=300
     )
@@ -144,7 +145,7 @@ def interpreted():
 
 def test_interpreted_kernels_give_the_same_bit_for_bit():
     """Every placer, slow gangs, costs, rounds and failures too."""
-    assert interpreted() == [random_backfill.play(seed) for seed in range(20)]
+    assert interpreted() == [random_backfill.play(seed) for seed in range(PLAINLY)]
 
 
 @pytest.mark.parametrize(("order", "head"), RULES)

@@ -20,6 +20,7 @@ from clustergym.simulator.contention import network_calls as rows
 from clustergym.simulator.contention.phase_run import Contender, PhaseRun, lay_phases, steady_state
 from clustergym.simulator.profiles.phases import Phases, in_order
 from clustergym.tests.support import random_contention
+from clustergym.tests.support.drawn import some
 from clustergym.tests.support.paths import ROOT, SUPPORT
 from clustergym.tests.support.random_contention import PLAYED_S, outcome, random_run, use
 
@@ -522,12 +523,13 @@ def test_the_log_changes_nothing():
 )
 def test_the_bits_are_those_of_interpreted_of_checked_and_of_plainly_compiled_code(flags):
     quiet = {key: value for key, value in os.environ.items() if not key.startswith("NUMBA_") or key.endswith("_DIR")}
-    command = [sys.executable, "-P", str(SUPPORT / "random_contention.py"), "25"]
+    count = some(25, 8)
+    command = [sys.executable, "-P", str(SUPPORT / "random_contention.py"), str(count)]
     said = subprocess.run(
         command, check=False, capture_output=True, text=True, env=quiet | flags, cwd=ROOT, timeout=600
     )
     assert said.returncode == 0, said.stderr[-2000:]
-    assert json.loads(said.stdout) == [random_contention.played(seed) for seed in range(25)]
+    assert json.loads(said.stdout) == [random_contention.played(seed) for seed in range(count)]
 
 
 # Averages, and mistakes

@@ -25,7 +25,7 @@ from clustergym.simulator.rules.rule import PLACERS, Rule, Tuner
 from clustergym.simulator.sharing.sharing_model import Sharing
 from clustergym.simulator.workloads import Workload
 from clustergym.tests.support import invariants, random_holds
-from clustergym.tests.support.drawn import calm
+from clustergym.tests.support.drawn import calm, some
 from clustergym.tests.support.paths import SUPPORT
 
 LONG = 1e6
@@ -453,8 +453,8 @@ class AlgorithmOne:
 @pytest.mark.parametrize("order", ["fifo", "nw-sens", "srsf"])
 @pytest.mark.parametrize("timers", [(0.0, 0.0), (math.inf, math.inf), (200.0, 900.0), (900.0, 200.0), (0.0, 300.0)])
 def test_algorithm_one_with_fixed_timers_is_a_policy_of_holds(timers, order):
-    """No-wait, consolidated and three manual ones: all starts, ends and tiers, on 12 workloads without ties."""
-    for seed in range(12):
+    """No-wait, consolidated and three manual ones: all starts, ends and tiers, on up to 12 workloads without ties."""
+    for seed in range(some(12, 4)):
         rule = Rule(order, placer=("tier", "first")[seed % 2], timers=timers)
         _, bound = outcome(rule, pressed(seed))
         _, free = outcome(replace(rule, advisory=True), pressed(seed), AlgorithmOne())

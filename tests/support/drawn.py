@@ -1,4 +1,4 @@
-"""How many examples a property is tried on: a third where every change is tested, all with `make test-slow`."""
+"""On how many examples a claim is tried: a fifth where every change is tested, all with `make test-slow`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import os
 from hypothesis import settings
 
 WHOLE = os.environ.get("CLUSTERGYM_EXAMPLES") == "all"
-SHARE, LEAST = 3, 10
+SHARE, LEAST = 5, 10
+
+
+def some(examples: int, least: int = LEAST) -> int:
+    """So many examples or their fifth, but at least ten, or as many as told."""
+    return examples if WHOLE else min(examples, max(least, examples // SHARE))
 
 
 def calm(examples: int) -> settings:
-    """So many examples or their third, but at least ten; the same ones in every run, however long they take."""
-    return settings(
-        max_examples=examples if WHOLE else min(examples, max(LEAST, examples // SHARE)),
-        deadline=None,
-        derandomize=True,
-    )
+    """`some` examples of a property; the same ones in every run, however long they take."""
+    return settings(max_examples=some(examples), deadline=None, derandomize=True)

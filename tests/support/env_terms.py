@@ -174,7 +174,7 @@ TERMS: dict[str, Terms] = {
             "turned by CASSINI": {"shifts": "cassini"},
             "least congested paths": {"topology": EQUAL_PATHS, "network": "contention:routes=least,rates=crux"},
         },
-        unmasked=({"mtbf_s": 100_000.0}, 600),
+        unmasked=({"mtbf_s": 100_000.0}, 250),
         settings={
             "default": {},
             "few candidates": {

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from clustergym import policies
-from clustergym.tests.support import house, walks
+from clustergym.tests.support import cpu_times, house, walks
 
 
 @pytest.fixture
@@ -72,3 +72,13 @@ def test_a_trace_sees_functions_of_the_project_alone():
 def test_turns_are_counted_between_neighbours():
     assert walks.turns(["a", "a", "b", "a"]) == 2
     assert walks.turns([]) == 0
+
+
+def test_cpu_seconds_are_added_up_by_folder_and_by_what_was_compiled():
+    lines = [
+        {"test": "tests/envs/test_a.py::test_x[1]", "own": 1.0, "children": 0.5},
+        {"test": "tests/envs/test_a.py::test_x[2]", "own": 2.0, "children": 0.0},
+        {"test": "tests/envs/test_a.py::test_x[1]", "kernel": "m.run", "entry": True, "own": 0.75, "children": 0.0},
+    ]
+    told = [line.split() for line in cpu_times.tables(lines)]
+    assert ["2", "3.0", "0.5", "tests/envs"] in told and ["1", "0.8", "0.0", "m.run"] in told
