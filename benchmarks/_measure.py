@@ -18,6 +18,7 @@ from typing import Any
 
 from clustergym.experiments.console.terminal import out, plain_table, print_json
 from clustergym.policies.loop import loop_calls
+from clustergym.simulator.compiler.interpreting import compile_at_once
 from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.workloads import Workload, open_workload
 
@@ -130,8 +131,16 @@ def _peak_by_getrusage() -> int:
     return peak if sys.platform == "darwin" else 1024 * peak
 
 
-def arguments_of(summary: str, argv: list[str] | None, extra: Callable[[Any], None] | None = None) -> Any:
-    """The parsed arguments: those that all benchmarks take, and what `extra` adds to the parser."""
+def arguments_of(
+    summary: str, argv: list[str] | None, extra: Callable[[Any], None] | None = None, at_once: bool = True
+) -> Any:
+    """The parsed arguments: those that all benchmarks take, and what `extra` adds to the parser.
+
+    Args:
+        at_once: whether code is compiled when it is first called, so that Python's runs are not measured.
+    """
+    if at_once:
+        compile_at_once()
     parser = argparse.ArgumentParser(description=summary, allow_abbrev=False)
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
     parser.add_argument("--quick", action="store_true", help="tiny sizes: does it run at all; the numbers mean little")

@@ -17,18 +17,19 @@ from _measure import arguments_of, print_document, print_table
 
 from clustergym.envs.registration import ENVIRONMENTS
 from clustergym.experiments.console.terminal import progress
-from clustergym.experiments.playing.warming import Part, cache_bytes, warm
+from clustergym.experiments.playing.warming import Part, cache_bytes, use, warm
 from clustergym.simulator.compiler import prebuilt
 
-# Each environment with a cache of its own; all with one, in the order of the list; the large class after them; again.
-ALONE, TOGETHER, LARGE, READY = KINDS = ("alone", "together", "large", "ready")
+# As whoever tries it has it; compiled at once, each environment with a cache of its own; all with one, in the order of
+# the list; the large class after them; again.
+FIRST, ALONE, TOGETHER, LARGE, READY = KINDS = ("first", "alone", "together", "large", "ready")
 
 
 def main(argv: list[str] | None = None) -> int:
     """Measure, and print the tables or the JSON document."""
-    options = arguments_of(__doc__.splitlines()[0], argv, _own_arguments)
+    options = arguments_of(__doc__.splitlines()[0], argv, _own_arguments, at_once=False)
     if options.only:
-        print(json.dumps(used(*options.only.partition(" ")[::2])))
+        print(json.dumps(used(*options.only.split())))
         return 0
     names = list(ENVIRONMENTS)[-1:] if options.quick else list(ENVIRONMENTS)
     found: list[dict[str, Any]] = []
@@ -41,8 +42,8 @@ def main(argv: list[str] | None = None) -> int:
             for case, package in packages.items():
                 for kind in KINDS:
                     for name in names:
-                        cache = f"{folder}/{case}{name.replace('/', '-') if kind == ALONE else ''}"
-                        row = _in_folder(cache, package, name, LARGE if kind == LARGE else "")
+                        own = name.replace("/", "-") if kind in (FIRST, ALONE) else ""
+                        row = _in_folder(f"{folder}/{case}{kind if own else ''}{own}", package, name, kind)
                         found.append({"case": case, "environment": name, "kind": kind, **row})
                         show(len(found))
     document = {"runs": found, "cpu_s": sum(row["cpu_s"] for row in found if row["kind"] == ALONE)}
@@ -57,10 +58,10 @@ def _own_arguments(parser: Any) -> None:
     )
 
 
-def used(name: str, size: str) -> dict[str, Any]:
+def used(name: str, kind: str) -> dict[str, Any]:
     """Make it, reset it, and play 60 legal steps."""
     began = time.monotonic()
-    warm(Part(name, None), size == LARGE)
+    (use if kind == FIRST else warm)(Part(name, None), kind == LARGE)
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return {
         "cpu_s": usage.ru_utime + usage.ru_stime,
@@ -70,9 +71,9 @@ def used(name: str, size: str) -> dict[str, Any]:
     }
 
 
-def _in_folder(cache: str, package: str, name: str, size: str) -> dict[str, Any]:
+def _in_folder(cache: str, package: str, name: str, kind: str) -> dict[str, Any]:
     environ = {**os.environ, "XDG_CACHE_HOME": cache, "NUMBA_CACHE_DIR": ""}
-    command = [sys.executable, "-P", __file__, f"--only={name} {size}"]
+    command = [sys.executable, "-P", __file__, f"--only={name} {kind}"]
     path = os.pathsep.join(filter(None, [package, str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]))
     outcome = subprocess.run(command, check=True, stdout=subprocess.PIPE, env={**environ, "PYTHONPATH": path})
     found: dict[str, Any] = json.loads(outcome.stdout)
@@ -88,7 +89,8 @@ def _print_tables(document: dict[str, Any]) -> None:
             f"first use, {case}: CPU seconds of the process",
             (
                 "environment",
-                "alone",
+                "first look",
+                "compiled alone",
                 "one after the other",
                 "then the large class",
                 "all ready",

@@ -10,7 +10,7 @@ from ..simulator.base import codes
 from ..simulator.base.errors import Endless, InputError
 from ..simulator.base.names import called
 from ..simulator.engine.protocols import policy_of
-from ..simulator.engine.rule_loop import rule_loop
+from ..simulator.engine.rule_loop import parts_of_a_run, rule_loop
 from ..simulator.engine.simulator import Simulator
 from ..simulator.events.initialise import lay_rule
 from ..simulator.groups.group_simulator import GroupSimulator
@@ -18,8 +18,6 @@ from ..simulator.numerics.random import draw_seed
 from ..simulator.profiles.skew import jobs_taken_for_skewed
 from ..simulator.record.plain import Plain
 from ..simulator.rules.rule import SKEW_PLACERS, Rule
-
-ALL_EVENTS = 1 << 62
 
 
 def job_ends_s(s: Any) -> np.ndarray:
@@ -89,7 +87,11 @@ class Reference:
         self._plain.become(simulator.plain)
         skewed = jobs_taken_for_skewed(simulator.workload) if rule.placer in SKEW_PLACERS else None
         lay_rule(self._plain.record, rule, skewed, simulator.semantics)
-        code = rule_loop().run(self._copy, 0, ALL_EVENTS)
+        for events in parts_of_a_run():
+            code = rule_loop().run(self._copy, 0, events)
+            if code != codes.DECIDE:
+                break
+            rule_loop().schedule(self._copy, 0)
         if code == codes.ENDLESS:
             raise Endless(f"reference {self.name}: its run of workload {simulator.workload.name!r} has no end")
         if code == codes.STALLED:

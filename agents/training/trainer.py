@@ -20,6 +20,7 @@ from stable_baselines3.common.vec_env import VecNormalize
 
 from ...policies import make_for
 from ...simulator.base.errors import InputError, InvalidDecision
+from ...simulator.compiler.interpreting import compile_at_once
 from ..files.checkpoint import (
     Checkpoint,
     optimizer_tensors,
@@ -101,6 +102,7 @@ class Training:
 
     def __init__(self, config: Config, folder: Path, listener: Listener, command: str = "") -> None:
         torch.set_num_threads(1)
+        compile_at_once()
         self.config, self.folder, self.listener, self.command = config, folder, listener, command
         self.read = read_in(config)
         self.env = make_env(config)

@@ -68,10 +68,12 @@ def reproduce(
         _list(list(known.values()), json)
         return
     from ...simulator.base.names import choose
+    from ...simulator.compiler.interpreting import compile_at_once
     from ..reproduce.dally.dally_jobs import default_cache, traces_folder
 
     with arguments():
         entry = known[choose(name, known, "reproduction")]
+    compile_at_once()  # these last
     if generated and traces is not None:
         raise BadArgument("--traces and --generated: expected one of the two")
     if out_ is not None:

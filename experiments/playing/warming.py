@@ -12,6 +12,7 @@ import numpy as np
 from ...policies import able as policies_of
 from ...policies import make_for
 from ...simulator.compiler.compile_messages import about
+from ...simulator.compiler.interpreting import compile_at_once
 from ...simulator.compiler.jit import cache_folder
 from ..settings.evaluation_setting import Setting, workload_of
 from .evaluation import simulator_of
@@ -43,7 +44,7 @@ def warm_environment(item: tuple[str, bool]) -> tuple[str, int, float]:
     """Make an environment and its policies ready; its id, how many parts there were, and the seconds.
 
     Args:
-        item: id, and whether for large records, see `warm`.
+        item: id, and whether for large records, see `use`.
     """
     (env_id, large), began = item, time.monotonic()
     parts = parts_of([env_id])
@@ -53,6 +54,12 @@ def warm_environment(item: tuple[str, bool]) -> tuple[str, int, float]:
 
 
 def warm(part: Part, large: bool) -> None:
+    """Compile what `use` needs."""
+    compile_at_once()
+    use(part, large)
+
+
+def use(part: Part, large: bool) -> None:
     """Play a little, on the default workload and cluster.
 
     Args:

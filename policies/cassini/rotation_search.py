@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...simulator.compiler.jit import entry, kernel
+from ...simulator.compiler.jit import entry, kernel, search
 from ...simulator.numerics.random import random_word
 from .overlap import best_step, clear, excess, lay_costs, least_excess, least_with, put, settled, turn
 
@@ -229,7 +229,7 @@ NEAR = 2  # angles of a link's capacity: what rounding to the grid may well cost
 BEGINNINGS = 29  # stream of the random numbers
 
 
-@entry
+@search
 def search_all(laid, rotation, best):
     """Modify `best`, int64 (n,): the best of all rotations; `rotation`, int64 (n,), is scratch. Returns its cost.
 
@@ -276,7 +276,7 @@ def _next(laid, rotation, last):
     return False
 
 
-@entry
+@search
 def search_by_descent(laid, lines, restarts, seed, work, ends, costs, scratch):
     """Modify `ends`, int64 (E, n), `costs`, int64 (E,): the best different ends of the descents, the best one first.
 

@@ -7,7 +7,7 @@ drift.
 
 import math
 
-from ...simulator.compiler.jit import entry, kernel
+from ...simulator.compiler.jit import kernel, search
 from ...simulator.numerics.random import uniform
 
 # Columns of `jobs`, float64 (n, 6).
@@ -303,7 +303,7 @@ def _settle(groups, lists, touched, worth, counts):
             counts[N_SPARE] += 1
 
 
-@entry
+@search
 def climb(seed, steps, heat, jobs, links, groups, lists, touched, worth, counts, terms):
     """Modify the grouping: so many random moves; returns the worth of what it ends with.
 

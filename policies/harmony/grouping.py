@@ -13,7 +13,7 @@ machines.
 
 import math
 
-from ...simulator.compiler.jit import entry, kernel
+from ...simulator.compiler.jit import kernel, search
 from ...simulator.numerics.heap import change, push
 
 RUN = 12  # sorted by insertion
@@ -324,7 +324,7 @@ def _group_prefix(comp, comm, n, machines, balance, ints, floats):
     return groups, swaps
 
 
-@entry
+@search
 def schedule(comp, comm, model, machines, beta, ram, printed, balance, ints, floats, group_of, kept_machines, counts):
     """Modify `group_of`, `kept_machines`, `counts` and the scratch: Algorithm 1; returns how many groups were kept.
 
@@ -403,7 +403,7 @@ def _lay_best(jobs, machines, everyone, alone, best, group, given):
     best[jobs, machines] = value
 
 
-@entry
+@search
 def group_exactly(comp, comm, model, gains, ram, everyone, alone, best, group, given):
     """Modify the tables, all (2**jobs, machines + 1): float64 `alone`, `best`; int64 `group`, `given`, zero before.
 

@@ -48,6 +48,7 @@ from .extensions.record_outline import Outline, constants_of, outline_of
 from .extensions.type_inference import InferTypes
 from .extensions.type_queries import AnswerQuestions, questions_of
 from .function_keys import made_from
+from .interpreting import Interpreted
 
 ENTRY = "_entry"  # ends the keys of what runs by itself
 OPTIONS = {"nopython": True, "nogil": True, "error_model": "numpy", "_nrt": False, "boundscheck": None}
@@ -133,9 +134,13 @@ class _Compiled(CPUDispatcher):
 
     Attributes:
         runs: whether Python can call it.
+        waits: whether Python may run it before there is code of it.
+        python: what does so, once there was none.
     """
 
     runs: bool
+    waits = False
+    python: Interpreted | None = None
 
     def __init__(self, function: Any, store: Store, options: dict[str, Any]) -> None:
         super().__init__(py_func=function, locals={}, targetoptions=OPTIONS | options)
@@ -157,6 +162,10 @@ class _Compiled(CPUDispatcher):
             if result is None:
                 result = self._read(key, arguments, self._store)
             if result is None and self.runs:
+                if self.waits:
+                    self.python = self.python or Interpreted(self.py_func)
+                    if self.python.may_wait:
+                        return self.python.until(lambda: self.compile(arguments))
                 prebuilt.say_if_unfit(host)
                 with self._store.alone(key, told("waiting for another process that is compiling")):
                     result = self._read(key, arguments, self._store) or self._made(key, arguments)
@@ -281,12 +290,18 @@ class Entry(_Compiled):
         kernel: what compiled code calls.
     """
 
-    runs = True
+    runs = waits = True
 
     def __init__(self, function: Any, store: Store) -> None:
         super().__init__(function, store, {"no_cfunc_wrapper": True})
         self.kernel = Kernel(function, store)
         self.kernel._cache_hits = self._cache_hits
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """What it returns; numba's look at the types of arguments takes longer than Python's run of most."""
+        if self.python is not None and self.python.may_wait:
+            return self.python(*arguments, **named)
+        return super().__call__(*arguments, **named)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """Numba's hook."""
@@ -299,6 +314,12 @@ class Entry(_Compiled):
     def for_types_of(self, *examples: Any) -> Any:
         """Its machine code for arguments of exactly the types of `examples`."""
         return self.compile(tuple(numba.typeof(example) for example in examples))
+
+
+class Search(Entry):
+    """An entry that is compiled when it is first called."""
+
+    waits = False
 
 
 def _named(module: str, name: str) -> Any:

@@ -46,14 +46,18 @@ def named_by(function: Any) -> dict[str, Any]:
 
 def made_from(function: Any) -> str:
     """Hash of all that the code of a function is made from."""
-    texts: dict[Any, str] = {}
-    left = [function]
+    return key_of(_own(function)[0], *sorted(_own(one)[0] for one in reached_by(function)))
+
+
+def reached_by(function: Any) -> set[Any]:
+    """The function and all that it may call."""
+    found, left = set(), [function]
     while left:
         one = left.pop()
-        if one not in texts:
-            texts[one], called = _own(one)
-            left += called
-    return key_of(texts[function], *sorted(texts.values()))
+        if one not in found:
+            found.add(one)
+            left += _own(one)[1]
+    return found
 
 
 def _own(function: Any) -> tuple[str, tuple[Any, ...]]:

@@ -1,4 +1,4 @@
-"""`kernel` and `entry`: the decorators of compiled code, and the cache that it is kept in.
+"""`kernel`, `entry` and `search`: the decorators of compiled code, and the cache that it is kept in.
 
 Numba's file cache notices an edit to the file of a function, but not to a file that it calls into, and it does not
 distinguish bounds-checked code: it would silently run old or unchecked machine code. Ours keeps every function by all
@@ -73,6 +73,11 @@ def kernel(function: F) -> F:
 def entry(function: F) -> F:
     """A `kernel` that Python calls too."""
     return _compiled(function, "Entry")
+
+
+def search(function: F) -> F:
+    """An `entry` of which one call may last: other than these it is never run by Python first, see interpreting.py."""
+    return _compiled(function, "Search")
 
 
 def _compiled(function: F, kind: str) -> F:

@@ -6,7 +6,7 @@ policies/loop/loop_calls.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
@@ -42,6 +42,7 @@ class Loop(Protocol):
     timer_left_s: Callable[[np.recarray, int, int, int], float]
 
 
+FEWEST_EVENTS, MOST_EVENTS = 500, 200_000
 _place: list[str] = []
 
 
@@ -56,6 +57,14 @@ def rule_loop() -> Loop:
     if not _place:
         raise InputError("nothing that plays a simulator is installed; import clustergym")
     return cast(Loop, import_module(_place[0]))
+
+
+def parts_of_a_run() -> Iterator[int]:
+    """How many events `run` is asked for at a time: few at first, so that no call lasts before the loop is compiled."""
+    events = FEWEST_EVENTS
+    while True:
+        yield events
+        events = min(2 * events, MOST_EVENTS)
 
 
 def hand_over(states: np.recarray, s: np.void, rule: Rule, skewed: np.ndarray | None, semantics: Semantics) -> None:

@@ -50,7 +50,7 @@ from ..sharing.sharing_model import lay_sharing
 from ..table_placement.placement_metrics import table_metrics
 from .last_asked import NEVER, Happened, LastAsked
 from .metrics import job_table, totals
-from .rule_loop import hand_over, rule_loop
+from .rule_loop import hand_over, parts_of_a_run, rule_loop
 from .stops import Stops
 from .together import (
     capacity_for,
@@ -358,10 +358,11 @@ class Simulator(Stops):
         """
         if policy is None:
             self._expect_no_regions()
+        parts = parts_of_a_run()
         while not self.ended:
             if policy is None:
                 rule_loop().schedule(self.records, 0)
-                self._go(rule_loop().run, PROGRESS_EVENTS)
+                self._go(rule_loop().run, next(parts))
             else:
                 self._play(policy)
             if progress is not None:
@@ -574,7 +575,6 @@ class Simulator(Stops):
         return job_table(self.plain, self.workload)
 
 
-PROGRESS_EVENTS = 200_000
 HOLD_TIERS = (MACHINE, RACK, NETWORK)
 KINDS: dict[type, int] = {
     Start: codes.START,
