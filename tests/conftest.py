@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from clustergym.simulator.compiler.interpreting import compile_at_once
 from clustergym.tests.support.paths import TRACES
 
 # Before scipy and torch are imported: on matrices of a few rows, as here, a second thread only waits, at full speed.
@@ -18,7 +17,13 @@ from clustergym.tests.support.paths import TRACES
 for _library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
-compile_at_once()  # what is tested is the code that lasts; see test_interpreting.py for what comes before
+
+def pytest_configure() -> None:
+    """What is tested is the code that lasts; what comes before has tests of its own, test_interpreting.py."""
+    from clustergym.simulator.compiler.interpreting import compile_at_once
+
+    compile_at_once()
+
 
 # A shell that runs the tests in its background has its programs ignore Ctrl-C, which some tests send to their own.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
