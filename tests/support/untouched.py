@@ -99,7 +99,10 @@ def theirs() -> list[str]:
 
 def kernels() -> Any:
     """Compile an entry, its kernel and a function of somebody else that it calls; then try one that cannot be."""
+    from clustergym.simulator.compiler.interpreting import compile_at_once
     from clustergym.simulator.compiler.jit import entry, kernel
+
+    compile_at_once()
 
     @numba.njit
     def half(x: Any) -> Any:
