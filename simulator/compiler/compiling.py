@@ -41,7 +41,6 @@ from . import prebuilt
 from .code_files import Store, key_of
 from .compile_messages import told
 from .extensions.bundle import Bundle, bundled, name_of
-from .extensions.haste import hastened
 from .extensions.linking import PARTS, Library, Part
 from .extensions.lowering import LowerKernel
 from .extensions.record_outline import Outline, constants_of, outline_of
@@ -176,7 +175,7 @@ class _Compiled(CPUDispatcher):
 
     def _made(self, key: str, arguments: tuple[types.Type, ...]) -> CompileResult:
         self._cache_misses[arguments] += 1
-        with told() if self.runs else nullcontext(), _patient(), hastened():
+        with told() if self.runs else nullcontext(), _patient():
             result = self._compile(key, arguments)
         self._keep(key, result)
         return result

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from types import CellType, FunctionType, ModuleType, SimpleNamespace
+from types import CellType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -86,14 +86,21 @@ def _for_python(value: Any) -> Any:
     if isinstance(value, Dispatcher):
         return in_python(value.py_func)
     if isinstance(value, ModuleType) and any(isinstance(member, Dispatcher) for member in vars(value).values()):
-        return SimpleNamespace(**_space_of(vars(value)))
+        return _Names(_space_of(vars(value)))
     return value
+
+
+class _Names:
+    """The names of a module as attributes."""
+
+    def __init__(self, names: dict[str, Any]) -> None:
+        self.__dict__ = names
 
 
 @contextmanager
 def _in_one_go() -> Iterator[None]:
     """Keep Ctrl-C until the end, as machine code does: in the midst a record is neither as before nor as after."""
-    if threading.current_thread() is not threading.main_thread():
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is None:
         yield
         return
     heard: list[Any] = []

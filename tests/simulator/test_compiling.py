@@ -18,14 +18,12 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 import pytest
-from numba.core import event
 
 from clustergym.experiments.cli import run as cli
 from clustergym.policies import list as policies_of
 from clustergym.simulator.compiler import compile_messages, jit
 from clustergym.simulator.compiler.code_files import Store
 from clustergym.simulator.compiler.extensions.bundle import Bundle
-from clustergym.simulator.compiler.extensions.haste import SHORTER, hastened
 from clustergym.simulator.compiler.jit import entry, kernel, known
 from clustergym.simulator.numerics import bitset
 from clustergym.tests.support.paths import ROOT
@@ -192,26 +190,6 @@ def test_functions_of_others_come_out_as_they_do_without_us():
     """Results, signatures, events and the text of an error: before the import, after it, after kernels."""
     alone, beside = account("alone")["theirs"], account()["theirs"]
     assert alone == beside and beside.count(beside[0]) == 4
-
-
-@pytest.mark.parametrize("error", [TypeError, KeyboardInterrupt])
-def test_numba_is_as_it_was_where_compiling_is_cut_short(error):
-    before = [getattr(place, name) for place, name, _ in SHORTER]
-    with pytest.raises(error), hastened():
-        assert all(getattr(place, name) is way for place, name, way in SHORTER)
-        with pytest.raises(error), hastened():
-            raise error
-        raise error
-    assert [getattr(place, name) for place, name, _ in SHORTER] == before
-
-
-def test_who_listens_hears_while_a_kernel_is_compiled():
-    """Of whatever kind the events are; nothing is built for those to which nobody listens."""
-    with hastened(), event.install_recorder("clustergym:test") as heard:
-        event.start_event("clustergym:test", {"number": 1})
-        event.end_event("clustergym:test")
-        event.start_event("clustergym:other")
-    assert [(one.is_start, one.data) for _, one in heard.buffer] == [(True, {"number": 1}), (False, None)]
 
 
 # Numba's own way
