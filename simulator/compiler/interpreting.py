@@ -123,7 +123,8 @@ def _quick(argument: Any) -> Any:
 @cache
 def _row_type(dtype: np.dtype) -> type:
     """A record whose fields are attributes of the class; np.record looks each up in Python."""
-    return type("Row", (np.void,), {name: _field(name, *place[:2]) for name, place in dtype.fields.items()})
+    fields: Any = dtype.fields
+    return type("Row", (np.void,), {name: _field(name, *place[:2]) for name, place in fields.items()})
 
 
 def _field(name: str, kind: np.dtype, offset: int) -> Any:
