@@ -40,7 +40,7 @@ COUNT, IN_KERNELS = 60, 20
 FILES = 6
 PATIENCE_S = 180  # CPU seconds of a test file
 SPARE_S = 30  # that a change may cost beside what its tests take
-COMPILED = ("kernel", "entry", "known")
+COMPILED = ("kernel", "entry", "search", "known")
 ORDERS = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "=="}
 SIGNS = {ast.Add: "-", ast.Sub: "+"}
 PASSED = re.compile(r"^(tests/\S+\.py::.*) PASSED +\[", re.MULTILINE)
