@@ -17,13 +17,8 @@ from clustergym.tests.support.paths import TRACES
 for _library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
-
-def pytest_configure() -> None:
-    """What is tested is the code that lasts; what comes before has tests of its own, test_interpreting.py."""
-    from clustergym.simulator.compiler.interpreting import compile_at_once
-
-    compile_at_once()
-
+# What is tested is the code that lasts, in processes that tests start too; what comes before: test_interpreting.py.
+os.environ.setdefault("CLUSTERGYM_COMPILER", "own")
 
 # A shell that runs the tests in its background has its programs ignore Ctrl-C, which some tests send to their own.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

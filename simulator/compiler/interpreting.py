@@ -2,11 +2,13 @@
 
 Kernels give the same bits either way (`NUMBA_DISABLE_JIT=1` runs all of them so). What no cache holds is compiled when
 Python has spent a third of the time on it that compiling takes. So a look at an environment costs a second, and work
-that lasts loses no more than that third. Whoever knows that theirs lasts says `compile_at_once`.
+that lasts loses no more than that third. Whoever knows that theirs lasts says `compile_at_once`, or sets
+`CLUSTERGYM_COMPILER=own`.
 """
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -21,9 +23,10 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 from .function_keys import reached_by
+from .toolchain import OWN
 
 PATIENCE_S = 33e-6  # CPU seconds for a byte of bytecode, of which some 100 us go into compiling it
-_patience_s = [PATIENCE_S]
+_patience_s = [0.0 if os.environ.get("CLUSTERGYM_COMPILER") == OWN else PATIENCE_S]
 _SPACES: dict[int, dict[str, Any]] = {}  # by what they are copies of
 
 
