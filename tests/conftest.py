@@ -37,6 +37,20 @@ def shared_traces() -> Path:
     return TRACES
 
 
+@pytest.fixture(scope="module")
+def run_by_python() -> Iterator[None]:
+    """Python runs what no cache holds, for a file about records of a size that no other has.
+
+    Their kernels are those of all records; only putting them together for that size takes longer than the tests.
+    """
+    from clustergym.simulator.compiler import interpreting
+
+    before = interpreting._patience_s[0]
+    interpreting._patience_s[0] = float("inf")
+    yield
+    interpreting._patience_s[0] = before
+
+
 @pytest.fixture(autouse=True)
 def environment_variables() -> Iterator[None]:
     """A command that a test runs in this process tells its workers by them what is trusted: not the next test too."""

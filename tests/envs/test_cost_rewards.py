@@ -9,6 +9,8 @@ import pytest
 import clustergym
 from clustergym.simulator.base.errors import InputError
 
+pytestmark = pytest.mark.usefixtures("run_by_python")
+
 SMALL = {
     "topology": "mast:regions=2,gpus=48",
     "workload": "mast-like:regions=2,gpus=48,jobs=12,longest_h=2,tables=6",

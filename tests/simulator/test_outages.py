@@ -28,6 +28,8 @@ from clustergym.tests.support.invariants import check_gangs, check_gpu_seconds
 from clustergym.tests.support.outage_player import HEADER, random_rows, written
 from clustergym.tests.support.paths import ROOT, SUPPORT
 
+pytestmark = pytest.mark.usefixtures("run_by_python")
+
 EAST, WEST, SOUTH = range(3)
 CLICKS = 0
 ONE = [([(A100, 8)], [0], 6, 0, 10.0)]
