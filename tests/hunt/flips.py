@@ -1,4 +1,4 @@
-"""Flips single bits of stored runs and of saved workloads: none may be read as other numbers, nor end in a traceback.
+"""Flips single bits of stored runs, saved workloads and compiled code: none is read as another, none is a traceback.
 
 `python tests/hunt/flips.py 4000` prints what became of so many flips of each kind; `make hunt` runs it.
 """
@@ -22,6 +22,7 @@ from clustergym.experiments.playing import evaluation
 from clustergym.experiments.settings.evaluation_setting import Setting
 from clustergym.experiments.storing import store
 from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.compiler.code_files import Store, key_of
 from clustergym.simulator.jobs.workload import COLUMNS, Workload
 from clustergym.simulator.workloads import open_workload, read_trace
 
@@ -110,6 +111,26 @@ def workloads(count: int, seed: int = 0) -> Counter[str]:
         return found
 
 
+def compiled_code(count: int, seed: int = 0) -> Counter[str]:
+    """What became of `count` flips in a package's object code, of the size that an environment's step has.
+
+    Raises:
+        AssertionError: a damaged file was used, not told of, or removed from the package.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        folder, told = Path(name), list[str]()
+        key, code = key_of("a step"), random.Random(seed).randbytes(300_000)
+        Store(lambda: folder).write(key, code)
+        (path,) = folder.rglob("*.code")
+
+        def look() -> str:
+            found = Store(lambda: folder, told.append, is_ours=False).read(key)
+            assert found is None and path.exists() and told.pop().endswith("is damaged; it is compiled anew")
+            return "refused"
+
+        return _flipped([path], count, seed, look)
+
+
 def _content(workload: Workload) -> str:
     geo = workload.geo
     columns: list[Any] = [workload.name, *(getattr(workload, name).tolist() for name in COLUMNS)]
@@ -140,5 +161,5 @@ def _flipped(paths: list[Path], count: int, seed: int, look: Callable[[], str]) 
 
 if __name__ == "__main__":
     flips = int(sys.argv[1])
-    for what in (stored_runs, commands, workloads):
+    for what in (stored_runs, commands, workloads, compiled_code):
         print(f"{flips} flipped bits in {what.__name__}: {dict(what(flips))}; 0 other numbers, 0 tracebacks")
