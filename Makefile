@@ -10,6 +10,10 @@ GPU_VENV := .venv-gpu
 # As pip does it: an extra index of PIP_FLAGS may hold the new versions only of what PyPI holds too.
 AS_PIP := --index-strategy unsafe-best-match
 
+INSTALL = $(RUN) -m pip install -qq --disable-pip-version-check $(PIP_FLAGS) -c constraints.txt
+# What the demo needs is compiled while pip fetches torch. If that fails, the demo compiles it, and says why.
+COMPILE = $(RUN) -m clustergym warm Delay --large --jobs 2 --quiet > /dev/null 2>&1 || true
+
 # A virtual environment that was copied or moved here still imports the old tree: make it anew.
 ifneq ($(file < $(READY)),$(CURDIR))
 .PHONY: $(READY)
@@ -109,8 +113,8 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "clustergym needs Python 3.11 or newer; try: make PYTHON=python3.12")'
 	@echo "installing clustergym[$(EXTRAS)] into $(VENV) (once; a few minutes) ..."
 	@$(PYTHON) -m venv --clear $(VENV) || { echo "python3 -m venv failed; on Debian and Ubuntu: apt install python3-venv"; exit 1; }
-	@$(RUN) -m pip install -qq --disable-pip-version-check $(PIP_FLAGS) -c constraints.txt -e ".[$(EXTRAS)]"
 	@mkdir -p $(VENV)/src && ln -sfn ../.. $(VENV)/src/clustergym
+	@$(if $(filter demo,$(MAKECMDGOALS)),$(INSTALL) -e . && { $(COMPILE) & } &&,) $(INSTALL) -e ".[$(EXTRAS)]" && wait
 	@printf '%s' "$(CURDIR)" > $@
 
 $(CLIENT_VENVS)/%/.ready: pyproject.toml constraints.txt

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from ...policies import able as policies_of
 from ...policies import make_for
+from ...simulator.base.errors import InvalidDecision
 from ...simulator.compiler.compile_messages import about
 from ...simulator.compiler.interpreting import compile_at_once
 from ...simulator.compiler.jit import cache_folder
@@ -87,6 +89,9 @@ def _step(env_id: str, large: bool) -> None:
         _, _, terminated, truncated, _ = env.step(_legal(own, rng))
         if terminated or truncated:
             env.reset()
+    env.reset(seed=0)
+    with suppress(InvalidDecision):  # not every decision of a policy is an action
+        env.step(own.act_of(make_for("greedy", env_id)))  # imitation does so
     env.close()
 
 
