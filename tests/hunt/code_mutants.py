@@ -38,7 +38,7 @@ ROOMS = ("simulator", "policies", "envs", "agents", "experiments")
 UNTOUCHED = ("simulator/compiler/", "experiments/reproduce/")  # the other: hours of published figures
 COUNT, IN_KERNELS = 60, 20
 FILES = 3
-PATIENCE_S = 60  # CPU seconds of a test file
+PATIENCE_S = 30  # CPU seconds of a test file
 SPARE_S = 30  # that a change may cost beside what its tests take
 COMPILED = ("kernel", "entry", "search", "known")
 ORDERS = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "=="}
