@@ -175,7 +175,7 @@ class AllReduce:
             tiers = self.calibration.fabric.measured_on
             say_once(
                 f"network {self.name}: slowdowns of {shown} are extrapolated: compute of the GPU in brackets, "
-                f"bandwidths of a cluster of {tiers}; docs/concepts/network.md says what to believe"
+                f"bandwidths of a cluster of {tiers}; docs/concepts/communication.md says what to believe"
             )
 
     def _layers_of_job(self, workload: Any, job: int) -> ModelLayers:

@@ -34,8 +34,8 @@ def folder(tmp_path, monkeypatch) -> Path:
     """A working folder with the files that the pages name, each as its page shows it."""
     (tmp_path / "my-trace.csv").write_text(OWN_TRACE)
     (tmp_path / "my-cluster.yaml").write_text(block("concepts/topologies.md", "yaml", "name: my-cluster"))
-    (tmp_path / "tiers.yaml").write_text(block("concepts/network.md", "yaml", "tiers:"))
-    (tmp_path / "layers.csv").write_text(block("concepts/network.md", "csv", "model,layer"))
+    (tmp_path / "tiers.yaml").write_text(block("concepts/communication.md", "yaml", "tiers:"))
+    (tmp_path / "layers.csv").write_text(block("concepts/communication.md", "csv", "model,layer"))
     (tmp_path / "mysched.py").write_text(block("tutorials/write-a-policy.md", "python", "class SmallestGangFirst"))
     (tmp_path / "mine.py").write_text(block("concepts/workloads.md", "python", "def bursts"))
     artist = (ROOT / "tests" / "data" / "workloads" / "synthetic_artist_sim.csv").read_text()
