@@ -202,18 +202,6 @@ POLICIES: dict[str, Entry] = {
         (GEO,),
         ("scope",),
     ),
-    "cheapest": Entry(
-        ".mast.cheapest:priced_scheduler",
-        "MAST where electricity is cheapest; holds a workload for a cheaper hour while its start SLO allows",
-        (GEO,),
-        ("cheapest",),
-    ),
-    "greenest": Entry(
-        ".mast.cheapest:priced_scheduler",
-        "MAST where electricity has the least carbon; holds a workload for a greener hour while its start SLO allows",
-        (GEO,),
-        ("greenest",),
-    ),
     "bring": Entry(
         ".mast.bringing:bringing",
         "a scheduler whose waiting workloads have their tables brought to regions with units free for them",
