@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.codes import GONE, HELD, RUNNING, TIMES_EXACT
+from ..base.codes import GONE, HELD, RUNNING
 from ..base.errors import InputError
 from ..base.names import choose
 from ..base.tiers import MACHINE, NETWORK, RACK
@@ -16,7 +16,6 @@ from ..contention.link_network import LinkNetwork
 from ..contention.link_states import Outage
 from ..events.initialise import gpus_of
 from ..flows.sessions import NEVER_S
-from ..jobs.estimates import is_outlived, known_left
 from ..network.simulated import may_resize
 from ..numerics.bitset import members
 from ..numerics.random import draw_seed
@@ -31,9 +30,6 @@ from .viewed import Viewed
 if TYPE_CHECKING:
     from ..base.decisions import Decision
     from ..cluster.routes import LinkUse
-    from ..cluster.topology import Topology
-    from ..jobs.estimates import Estimates
-    from ..jobs.workload import Workload
     from ..network.network_model import Network
     from ..network.simulated import Pace
     from ..profiles.phases import Phases
@@ -61,23 +57,6 @@ class ClusterView(RegionView):
 
     _simulator: Viewed
 
-    def __init__(self, simulator: Viewed) -> None:
-        super().__init__(simulator)
-
-    @property
-    def topology(self) -> Topology:
-        """The cluster."""
-        return self._simulator.topology
-
-    @property
-    def workload(self) -> Workload:
-        """All jobs, those still to come included, with their true run times.
-
-        A policy that looks ahead, or that reads run times here rather than from the methods below, is clairvoyant,
-        whatever the simulator's `estimates`.
-        """
-        return self._simulator.workload
-
     @property
     def network(self) -> Network:
         """How placement slows jobs down."""
@@ -87,11 +66,6 @@ class ClusterView(RegionView):
     def pace(self) -> Pace | None:
         """Who says how fast a job runs on its GPUs, if not the workload and the network."""
         return self._simulator.pace
-
-    @property
-    def estimates(self) -> Estimates:
-        """What is known of run times."""
-        return self._simulator.estimates
 
     @property
     def semantics(self) -> Semantics:
@@ -203,29 +177,6 @@ class ClusterView(RegionView):
         """Seconds since a waiting job arrived or lost its GPUs."""
         return float(self._simulator.state.now_s - self._simulator.state.waiting_since_s[job])
 
-    def isolated_s(self, job: int) -> float:
-        """Isolated run time of the whole job: alone on the best placement of the empty cluster, seconds.
-
-        It and `remaining_s` are estimates where the simulator has `estimates` that are not exact: this one says what is
-        done and left. A job that has outlived its estimate is taken to need as long again as it has run.
-
-        Raises:
-            InputError: nothing is known of run times (`estimates=none`).
-        """
-        s = self._simulator.state
-        if s.known_times == TIMES_EXACT:
-            return float(s.iterations[job] * s.base_iteration_s[job])
-        self._expect_known()
-        done_s = float((s.iterations[job] - self._left(job)) * s.base_iteration_s[job])
-        return 2.0 * done_s if is_outlived(done_s, s.estimate_s[job]) else float(s.estimate_s[job])
-
-    def remaining_s(self, job: int) -> float:
-        """Isolated run time that is left, seconds; see `isolated_s`."""
-        self._expect_known()
-        s = self._simulator.plain.record
-        left = np.array([max(0.0, self._left(job))])  # its last chunk may go on past its work
-        return float(known_left(s, np.array([job]), left)[0] * s["base_iteration_s"][job])
-
     def _left(self, job: int) -> float:
         """Iterations left in truth."""
         s = self._simulator.state
@@ -233,9 +184,6 @@ class ClusterView(RegionView):
         if s.status[job] == RUNNING:
             left = left - max(0.0, s.now_s - s.since_s[job]) / s.iteration_s[job]
         return float(left)
-
-    def _expect_known(self) -> None:
-        self._simulator.estimates.expect_known("a policy that asks for isolated_s or remaining_s")
 
     def attained_gpu_s(self, job: int) -> float:
         """GPU-seconds held so far."""

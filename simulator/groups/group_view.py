@@ -6,22 +6,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..base.codes import DONE, PENDING, RUNNING, TIMES_EXACT, WAITING
-from ..jobs.estimates import is_outlived, known_left
-from ..record.record_view import RecordView, sealed
+from ..base.codes import DONE, PENDING, RUNNING, WAITING
+from ..jobs.run_view import RunView
+from ..record.record_view import sealed
 from .group_calls import available_machines
 from .group_codes import LOADING, OUT
 from .simulated_groups import SimulatedGroups
 
 if TYPE_CHECKING:
-    from ..cluster.topology import Topology
-    from ..jobs.estimates import Estimates
-    from ..jobs.workload import Workload
     from ..rules.semantics import Semantics
     from .group_config import GroupConfig, GroupTerms
 
 
-class GroupView(RecordView):
+class GroupView(RunView):
     """Groups, jobs and machines at a decision point, as the decisions made so far at this instant leave them.
 
     Attributes:
@@ -41,28 +38,10 @@ class GroupView(RecordView):
 
     _simulator: SimulatedGroups
 
-    def __init__(self, simulator: SimulatedGroups) -> None:
-        super().__init__(simulator)
-
-    @property
-    def topology(self) -> Topology:
-        """The cluster."""
-        return self._simulator.topology
-
-    @property
-    def workload(self) -> Workload:
-        """All jobs, those still to come included, with their true run times: for clairvoyants."""
-        return self._simulator.workload
-
     @property
     def config(self) -> GroupConfig:
         """Machines, memory and moves."""
         return self._simulator.config.groups
-
-    @property
-    def estimates(self) -> Estimates:
-        """What is known of run times."""
-        return self._simulator.estimates
 
     @property
     def semantics(self) -> Semantics:
@@ -183,28 +162,6 @@ class GroupView(RecordView):
         comm = s["seen_comm"][jobs]
         return float(max(comp.sum(), comm.sum(), (comp + comm).max()))
 
-    def isolated_s(self, job: int) -> float:
-        """Run time of the whole job alone on `workload.gpus` machines, seconds, as far as it is known.
-
-        Raises:
-            InputError: nothing is known of run times (`estimates=none`).
-        """
-        s = self._s
-        if s["known_times"] == TIMES_EXACT:
-            return float(s["iterations"][job] * s["base_iteration_s"][job])
-        self._expect_known()
-        done_s = float((s["iterations"][job] - self._left(job)) * s["base_iteration_s"][job])
-        return 2.0 * done_s if is_outlived(done_s, s["estimate_s"][job]) else float(s["estimate_s"][job])
-
-    def remaining_iterations(self, job: int) -> float:
-        """Iterations left, as far as they are known; see `isolated_s`."""
-        self._expect_known()
-        return float(known_left(self._s, np.array([job]), np.array([self._left(job)]))[0])
-
-    def remaining_s(self, job: int) -> float:
-        """The same alone on `workload.gpus` machines, seconds."""
-        return self.remaining_iterations(job) * float(self._s["base_iteration_s"][job])
-
     def attained_iterations(self, job: int) -> float:
         """Iterations that a job has done."""
         return float(self._s["iterations"][job]) - self._left(job)
@@ -219,9 +176,3 @@ class GroupView(RecordView):
     @property
     def _s(self) -> np.void:
         return self._simulator.plain.record
-
-    def _left(self, job: int) -> float:
-        return float(self._s["iterations_left"][job])
-
-    def _expect_known(self) -> None:
-        self._simulator.estimates.expect_known("a policy that asks for isolated_s or remaining_s")
