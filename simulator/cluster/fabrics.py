@@ -1,12 +1,9 @@
 """Topologies with links, by name: the testbed of paper cassini, fat trees, leaves and spines. Presets of `presets.py`.
 
-Every cable is full duplex, so it is two links of `LinkGraph`, and has 50 Gbps where its capacity is not given (none).
-Racks are the leaf (edge) switches.
-
-Fat trees and leaves and spines may have machines of several network cards (NICs), a cable each, and links inside that
-are as fast as one needs; GPU i of a machine is on NIC i mod N. All NICs go to one leaf, or with rails NIC k to the k-th
-leaf of as many: NVIDIA's rail-optimised design, in which GPUs of one number meet at one leaf. Both have the same
-switches and cables, and the same number of machines. With rails the machines that share leaves are a rack.
+Every cable is full duplex, two links of `LinkGraph`, of 50 Gbps by default. Racks are the leaf (edge) switches.
+Machines may have several network cards (NICs), a cable each; GPU i is on NIC i mod N. All NICs go to one leaf, or with
+rails NIC k to the k-th leaf of as many (NVIDIA's rail-optimised design); the machines that share leaves are a rack
+then.
 """
 
 from __future__ import annotations

@@ -1,17 +1,7 @@
 """A topology from a graph of machines, switches and links: any networkx graph, or its node-link form in JSON or YAML.
 
-What `networkx.node_link_data` writes, with these attributes (others are ignored):
-
-    {"directed": false, "multigraph": true,          # optional; false. Undirected: every edge is full duplex
-     "graph": {"name": "mine", "gpu_type": "A100"},  # optional
-     "nodes": [{"id": "server0", "gpus": 1,          # gpus makes a node a machine; without it, it is a switch
-                "rack": "a",                         # optional; else the first switch that the machine is linked to
-                "forwards": false},                  # optional; a machine that forwards may be passed through
-               {"id": "leaf0"},
-               {"id": "nic1", "nic_of": "server0"}], # optional: another network card of a machine; all have as many
-     "edges": [{"source": "server0", "target": "leaf0", "capacity_gbps": 50}]}      # or "links", as networkx < 3.4
-
-Machines are numbered rack by rack: racks in the order in which their first machine is listed, machines as listed.
+docs/concepts/topologies.md has the attributes; others are ignored. Machines are numbered rack by rack: racks in the
+order in which their first machine is listed, machines as listed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Published and measured statistics of real traces, as numbers: what the generators are fitted to.
 
-Quantile tables are pairs (probability, seconds); between two points a duration is interpolated in log
-seconds.
+Quantile tables are pairs (probability, seconds); between two points a duration is interpolated in log seconds.
 
 PHILLY    MEASURED on the 5-column csv of github petuum/adaptdl (branch osdi21-artifact,
           simulator/traces/philly.csv, 82,247 jobs, 2017-09-04 to 12-22), derived from

@@ -1,8 +1,7 @@
 """Gavel traces (OSDI'20): tab separated, no header; a job is a model, a batch, a number of steps and GPUs.
 
 Source: github stanford-futuredata/gavel, scheduler/traces (MIT). 7 columns: job type, command, num_steps_arg,
-needs_data_dir,
-total steps, arrival (s), GPUs. 9 or 10 columns: job type, command, [working directory,] num_steps_arg,
+needs_data_dir, total steps, arrival (s), GPUs. 9 or 10 columns: job type, command, [working directory,] num_steps_arg,
 needs_data_dir, total steps, GPUs, priority weight, SLO (multiple of the run time, -1: none), arrival (s).
 
 Steps are iterations. The duration is steps / isolated V100 steps per second (consolidated),

@@ -1,10 +1,9 @@
 """Helios csv (SC'21): cluster_log.csv, Lucid's cluster_full_log.csv, and the re-based slice with `num_chips`.
 
-Schema published at github S-Lab-System-Group/HeliosData (README): job_id, user, vc, gpu_num, cpu_num,
-node_num, state, submit_time, start_time, end_time (dates), duration (s), queue (s); Lucid's files add jobname
-and the like. The slice (felivalencia3/mini-compute-simulator, helios_venus_2vc_sept.csv, CC-BY-4.0) has
-job_id, user, tenant, submit_time in MICROSECONDS from the slice's first day, num_chips (GPUs), duration_s,
-and "#" lines before its header.
+Schema published at github S-Lab-System-Group/HeliosData (README): job_id, user, vc, gpu_num, cpu_num, node_num, state,
+submit_time, start_time, end_time (dates), duration (s), queue (s); Lucid's files add jobname and the like. The slice
+(felivalencia3/mini-compute-simulator, helios_venus_2vc_sept.csv, CC-BY-4.0) has job_id, user, tenant, submit_time in
+MICROSECONDS from the slice's first day, num_chips (GPUs), duration_s, and "#" lines before its header.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Muri csv (SIGCOMM'22): as Tiresias, with batch, stage times and priority; all times in MILLISECONDS.
 
 Source: github Rivendile/Muri, simulator/trace-data and cluster_exp/trace-data (Apache-2.0): job_id, num_gpu,
-submit_time (ms),
-iterations, model_name, batch_size, duration (ms), interval (ms), iteration_time (ms), resource_time_0..2 (ms:
-load and preprocess, GPU, network), priority. Stage times are not part of a workload; priority is kept as it
-is; 0 iterations are not known.
+submit_time (ms), iterations, model_name, batch_size, duration (ms), interval (ms), iteration_time (ms),
+resource_time_0..2 (ms: load and preprocess, GPU, network), priority. Stage times are not part of a workload; priority
+is kept as it is; 0 iterations are not known.
 """
 
 from __future__ import annotations

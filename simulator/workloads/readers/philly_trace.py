@@ -1,9 +1,8 @@
 """Philly, the 5-column csv: one row a job with its GPUs and run time.
 
 Source: github petuum/adaptdl, branch osdi21-artifact, simulator/traces/philly.csv, derived from
-msr-fiddle/philly-traces
-(CC-BY-4.0): timestamp (local date of submission), duration (s), num_gpus, gpu_time (GPU-s, not needed),
-cluster (hash of the virtual cluster). It has no ids: the job id is the row's number from 0.
+msr-fiddle/philly-traces (CC-BY-4.0): timestamp (local date of submission), duration (s), num_gpus, gpu_time (GPU-s, not
+needed), cluster (hash of the virtual cluster). It has no ids: the job id is the row's number from 0.
 """
 
 from __future__ import annotations
