@@ -226,7 +226,7 @@ POLICIES: dict[str, Entry] = {
         ".tetris.tetris:milp", "the best homes by mixed-integer programming, replicas as tetris-v2", (DATA_PLACEMENT,)
     ),
     "everywhere": Entry(
-        ".everywhere:Everywhere",
+        ".two_paths:Everywhere",
         "in regions: a scheduler with every table in every region, free, from time 0; it bounds the value of data only",
         (GEO, DATA_PLACEMENT),
     ),

@@ -15,9 +15,8 @@ from ..base.decisions import TABLE_DECISIONS, Advance, Decision, Hold, Migrate, 
 from ..base.errors import InputError, InvalidDecision, Stalled
 from ..base.names import called
 from ..base.tiers import MACHINE, NETWORK, RACK
-from ..checks.check_gangs import STATUS_WORDS, VERBS, check_passes, keeps_place, lay_gang
+from ..checks.check_gangs import STATUS_WORDS, VERBS, apply_shift, check_passes, check_time_shift, keeps_place, lay_gang
 from ..checks.table_decisions import apply_table
-from ..checks.time_shifts import apply_shift, check_time_shift
 from ..cluster.topology import Topology
 from ..compiler.compile_messages import about
 from ..configuration.cluster_config import ClusterConfig
