@@ -171,9 +171,7 @@ def interleave(
         grid: the angles; None: 5 degrees of each job's own circle.
         exact_jobs: up to how many jobs on a link every rotation is tried.
         tolerance: how much longer than its iteration a job's period may be before a larger circle is looked for.
-            Small ones keep every job fast and give 8 : 7 where 1 : 1 would interleave at the cost of one job's wait.
-        if_worth: leave out shifts that cost more than they save, `is_worth`; links then have the score that is expected
-            without.
+        if_worth: leave out shifts that cost more than they save, `is_worth`; links then have the score without them.
 
     Paper: cassini, Sec. 4.2.
     """

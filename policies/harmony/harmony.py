@@ -183,8 +183,6 @@ def problem_of(
     """The grouping problem of these jobs, as measured, in this order.
 
     Args:
-        view: the present.
-        jobs: which.
         machines: to share among them.
         beta: worth of the network's utilisation beside the CPU's.
         counts_disk: a cycle is at least as long as the disks need for what is above the collector's threshold.

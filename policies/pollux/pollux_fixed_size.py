@@ -37,7 +37,6 @@ def allocations(
     """Up to n plans of the same, best fitness found; see the module.
 
     Args:
-        view: the cluster now.
         n: how many.
         exponent, cost_s: of the power mean, and of a start, see `Pollux`.
         counts_first: a job that never ran counts for less, too, for its first start, which in Pollux's simulator costs.

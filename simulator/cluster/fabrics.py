@@ -26,12 +26,10 @@ CABLE_GBPS = 50.0  # of every cable whose capacity is not given: those of paper 
 
 @preset("cassini-testbed")
 def cassini_testbed(link_gbps: float | None = None) -> Topology:
-    """24 servers of one A100, 13 switches, 48 cables of 50 Gbps, 2:1: the testbed of paper cassini (Figure 10).
+    """24 servers of one A100, 13 switches, 48 cables of 50 Gbps, 2:1: paper cassini's testbed (Figure 10, Sec. 5.1).
 
-    Sec. 5.1. The wiring is only in a picture. Assumed, and consistent with every count of the text: 6 leaves of 4
-    servers with 2 uplinks each (2:1), 6 aggregation switches with 2 cables down and 2 up, 1 core: 24 + 12 + 12 cables.
-    Leaves and aggregation switches are wired two by two, as in the pods of a fat tree; the two cables of an aggregation
-    switch to the core are parallel.
+    The wiring is only in a picture. Assumed: 6 leaves of 4 servers with 2 uplinks each, 6 aggregation switches with 2
+    cables down and 2 parallel ones up, 1 core; leaves and aggregation switches are wired two by two.
 
     Raises:
         InputError: a capacity that is not more than 0.

@@ -235,11 +235,9 @@ class LinkNetwork:
     def growth(self) -> Growth | None:
         """How the weights of jobs grow while they send; None: they do not.
 
-        Source: MLTCP (Rajasekaran et al., arXiv 2402.09589; HotNets'24): flows scale their window, or rate, by the
-        bytes that they have sent of this iteration, so that jobs which meet part from one iteration to the next. That
-        is all that we had of it; that a flow's part of a full link is in proportion to base + slope x the part that is
-        sent, with 0.25 and 1.75, and at once, is our reading. Nothing breaks a tie: equal jobs that begin together
-        stay together.
+        Source: MLTCP (Rajasekaran et al., arXiv 2402.09589; HotNets'24), known by a summary only: flows scale their
+        rate by the bytes that they have sent of this iteration. That a flow's part of a full link is in proportion to
+        base + slope x that part, at once, is our reading. Nothing breaks a tie of equal jobs that begin together.
 
         Paper: mltcp, the weight of a flow.
         """

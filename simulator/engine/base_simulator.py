@@ -19,7 +19,9 @@ from ..base.decisions import Advance, Decision
 from ..base.errors import Endless, InputError, InvalidDecision
 from ..base.names import called
 from ..cluster.topology import Topology
+from ..jobs.estimates import Estimates
 from ..jobs.workload import Workload
+from ..rules.semantics import Semantics
 from ..running.patience import A_JOB, PATIENCE
 
 MOST_AT_ONCE, AND_A_JOB = 100_000, 20  # decisions at one instant, and so many more for every job of the workload
@@ -51,6 +53,8 @@ class BaseSimulator:
     topology: Topology
     workload: Workload
     rule: Any
+    estimates: Estimates
+    semantics: Semantics
     view: Any
     capacity: Any
     room: Callable[[Any], None] | None = None

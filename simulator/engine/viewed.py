@@ -15,21 +15,10 @@ from ..sharing.sharing_model import Sharing
 class Viewed(Simulated, Protocol):
     """`Simulator` (simulator.py) is one; what its attributes and methods mean is said there."""
 
-    @property
-    def rule(self) -> Rule:
-        """The compiled scheduler that it plays."""
-
-    @property
-    def semantics(self) -> Semantics:
-        """How leases end and when passes are made."""
-
-    @property
-    def sharing(self) -> Sharing | None:
-        """Several jobs a GPU; None: a job has its GPUs to itself."""
-
-    @property
-    def estimates(self) -> Estimates:
-        """What is known of run times."""
+    rule: Rule
+    semantics: Semantics
+    sharing: Sharing | None
+    estimates: Estimates
 
     @property
     def coming(self) -> tuple[Decision, ...]:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..base.codes import DONE, PENDING, RUNNING, WAITING
+from ..engine.base_simulator import BaseSimulator
 from ..jobs.run_view import RunView
 from ..record.record_view import sealed
 from .group_calls import available_machines
 from .group_codes import LOADING, OUT
-from .simulated_groups import SimulatedGroups
 
 if TYPE_CHECKING:
     from ..rules.semantics import Semantics
@@ -36,12 +36,13 @@ class GroupView(RunView):
         rule: the terms that the runner has installed: how groups execute, and whether data is spilled.
     """
 
-    _simulator: SimulatedGroups
+    _simulator: BaseSimulator
 
     @property
     def config(self) -> GroupConfig:
         """Machines, memory and moves."""
-        return self._simulator.config.groups
+        found: GroupConfig = self._simulator.config.groups
+        return found
 
     @property
     def semantics(self) -> Semantics:
@@ -51,7 +52,8 @@ class GroupView(RunView):
     @property
     def rule(self) -> GroupTerms:
         """How groups execute, and whether data is spilled."""
-        return self._simulator.rule
+        found: GroupTerms = self._simulator.rule
+        return found
 
     @property
     def machines(self) -> int:
@@ -175,4 +177,5 @@ class GroupView(RunView):
 
     @property
     def _s(self) -> np.void:
-        return self._simulator.plain.record
+        found: np.void = self._simulator.plain.record
+        return found

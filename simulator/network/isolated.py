@@ -69,8 +69,6 @@ def iteration_times_s(
 
     Args:
         network: `duration` says what the workload's times are; a network without one takes them as isolated.
-        workload: the jobs.
-        topology: the cluster.
         profile, factors: what `gang_factors` gave for them.
     """
     given_s = workload.iteration_s

@@ -69,6 +69,5 @@ class ShapedNetwork(Network, Protocol):
 
         Args:
             s: a record (simulator/record/state.py).
-            workload: the jobs.
             profile_of_job: what `tier_factors` gave for them.
         """

@@ -57,7 +57,6 @@ def read_measurements(
     """The rows of the files, grouped by model and GPU type in order of appearance.
 
     Args:
-        paths: csv files.
         model, gpu: for files without these columns.
 
     Raises:

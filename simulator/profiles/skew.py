@@ -78,16 +78,12 @@ def skew_of(model: str) -> float:
 
 
 def is_skewed(models: np.ndarray, threshold: float = DEFAULT_THRESHOLD, unknown: bool = True) -> np.ndarray:
-    """Which jobs Tiresias consolidates: those of models whose skew is above `threshold`.
+    """Which jobs Tiresias consolidates, bool (n,): those of models whose skew is above `threshold`.
 
     Args:
         models: model names, any spelling, shape (n,).
         threshold: in [0, 1].
-        unknown: the answer for models without a profile; True, because consolidation is what Tiresias does
-            unless it has learnt that a model does not need it.
-
-    Returns:
-        bool array, shape (n,).
+        unknown: the answer for models without a profile; True, as Tiresias consolidates unless it has learnt more.
 
     Raises:
         InputError: a threshold outside [0, 1].

@@ -89,7 +89,6 @@ class Semantics:
         """See that what a rule asks is played.
 
         Args:
-            rule: the rule.
             who: asks it.
             given: fields that were asked for; None: all that are not as usual.
             instead: what is played in its place but for what they set aside; None: itself.

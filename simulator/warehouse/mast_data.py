@@ -55,7 +55,6 @@ def mast_like(
         regions: 3 to 64.
         reads: tables that a family of training jobs reads, in the mean, 1 to 100. With 1 all train at home.
         size_reads: how GPU-hours go with the number of tables, 0 to 1. Of both: job_families.py.
-        seed: of everything that is drawn.
 
     Raises:
         InputError: a parameter out of range.

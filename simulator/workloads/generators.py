@@ -62,10 +62,6 @@ def poisson(
         gpus, gpu_shares: gang sizes and their weights (none: equal).
         median_s, sigma: of the duration; its mean is median_s x exp(sigma^2 / 2). Durations are at least 1 s.
         models: drawn with equal weights; the default are the five of the default network table.
-        seed: same parameters and seed, same workload.
-
-    Raises:
-        InputError: a parameter out of range.
     """
     check_parameters("poisson", jobs=jobs, load=load, cluster_gpus=cluster_gpus, median_s=median_s)
     if not 0 <= backlog <= jobs:
@@ -92,11 +88,7 @@ def batch(
     models: tuple[str, ...] = trace_statistics.CHRONUS_MODELS,
     seed: int = 0,
 ) -> Workload:
-    """The jobs of `poisson` with the same parameters and seed, all there at time 0.
-
-    Raises:
-        InputError: a parameter out of range.
-    """
+    """The jobs of `poisson` with the same parameters and seed, all there at time 0."""
     check_parameters("batch", jobs=jobs, median_s=median_s)
     rng = np.random.default_rng(seed)
     sizes, duration_s, code = _lognormal_jobs("batch", rng, jobs, gpus, gpu_shares, median_s, sigma, models)
@@ -120,16 +112,11 @@ def dally_like(
     isolated run times; the authors' simulator takes them for computing alone (`duration=compute`).
 
     Args:
-        jobs: how many.
         arrivals: all at time 0, or Poisson.
         jobs_per_day: mean of the Poisson arrivals (the paper's sets go from 10 to 100).
         models: only these of the six, in the proportions that they have to each other (equal ones where the set
             has none of them among gangs of a size).
         scale: `gang` divides every duration by the job's GPUs, as the authors' simulator does.
-        seed: same parameters and seed, same workload.
-
-    Raises:
-        InputError: a parameter out of range.
 
     Setting: dally, Sec. V-A.
     """
@@ -177,13 +164,8 @@ def philly_like(
     assumption). Time 0 is a Monday, 0 h.
 
     Args:
-        jobs: how many.
         jobs_per_day: mean over a long time; burstiness stays.
         models: drawn with equal weights.
-        seed: same parameters and seed, same workload.
-
-    Raises:
-        InputError: a parameter out of range.
     """
     check_parameters("philly-like", jobs=jobs, jobs_per_day=jobs_per_day)
     rng = np.random.default_rng(seed)
@@ -222,14 +204,9 @@ def helios_like(
     equal weights (an assumption). Time 0 is a Monday, 0 h.
 
     Args:
-        jobs: how many.
         jobs_per_day: mean over a long time; burstiness stays.
         mean_gpus: the mean gang that the damping aims at, 1.5 to 45.
         models: drawn with equal weights.
-        seed: same parameters and seed, same workload.
-
-    Raises:
-        InputError: a parameter out of range.
     """
     check_parameters("helios-like", jobs=jobs, jobs_per_day=jobs_per_day)
     if not 1.5 <= mean_gpus <= 45:

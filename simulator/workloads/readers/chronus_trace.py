@@ -52,13 +52,8 @@ def read(
     """Read a Chronus csv; jobs without GPUs or run time are dropped.
 
     Args:
-        path: the csv.
         slot_s: seconds of one slot, > 0.
         deadline: which of several deadlines counts.
-        odd: whether odd rows are left out, or the first is refused.
-
-    Raises:
-        InputError: naming file, line, column, value and what was expected.
     """
     if not 0 < slot_s <= 1e6:
         raise InputError(f"format chronus: slot_s={slot_s:g}; expected seconds above 0, up to 1e6")

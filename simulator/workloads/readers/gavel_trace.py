@@ -89,13 +89,8 @@ def read(path: str | Path, *, steps_per_s: float = 0.0, without: tuple[str, ...]
     """Read a Gavel trace.
 
     Args:
-        path: the trace.
         steps_per_s: one rate for all jobs on their GPUs; 0 takes the table of V100 rates.
         without: models whose jobs are left out.
-        odd: whether odd rows are left out, or the first is refused.
-
-    Raises:
-        InputError: naming file, line, column, value and what was expected.
     """
     if not 0 <= steps_per_s <= 1e9:
         raise InputError(f"format gavel: steps_per_s={steps_per_s:g}; expected a number from 0 to 1e9")

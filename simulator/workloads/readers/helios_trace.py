@@ -36,15 +36,7 @@ def recognises(head: Head) -> bool:
 
 
 def read(path: str | Path, *, odd: Odd = "drop") -> Workload:
-    """Read a Helios log; CPU jobs and jobs without run time are dropped.
-
-    Args:
-        path: the csv.
-        odd: whether odd rows are left out, or the first is refused.
-
-    Raises:
-        InputError: naming file, line, column, value and what was expected.
-    """
+    """Read a Helios log; CPU jobs and jobs without run time are dropped."""
     table = read_csv(path, keep=_READ, harmless=_HARMLESS, odd=odd)
     slice_ = "num_chips" in table
     gpus = table.number("num_chips" if slice_ else "gpu_num", low=0, high=LARGEST_GANG, whole=True)

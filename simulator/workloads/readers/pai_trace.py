@@ -68,15 +68,7 @@ def _headerless(columns: tuple[str, ...]) -> bool:
 
 
 def read(path: str | Path, *, odd: Odd = "drop") -> Workload:
-    """Read a PAI trace in either form; what is no GPU job is dropped.
-
-    Args:
-        path: the csv.
-        odd: whether odd rows are left out, or the first is refused.
-
-    Raises:
-        InputError: naming file, line, column, value and what was expected.
-    """
+    """Read a PAI trace in either form; what is no GPU job is dropped."""
     columns = read_head(path).columns
     if _headerless(columns) or "plan_gpu" in columns or ("job_name" in columns and "job_id" not in columns):
         header = TASK_COLUMNS if _headerless(columns) else None
