@@ -321,7 +321,8 @@ class LinkNetwork:
             gangs_apart = {job: known[job] for job in jobs}
             key = tuple(gangs_apart.items()), outage.key if outage else None
             spread = partial(self._spread, topology, gangs_apart, found, outage)
-            found.update(remembered(self.memo.choices, key, MOST_CHOICES, spread))
+            chosen: dict[int, Own] = remembered(self.memo.choices, key, MOST_CHOICES, spread)
+            found.update(chosen)
         return found
 
     def running(self, simulator: Simulated) -> dict[int, Own]:

@@ -10,7 +10,7 @@ from clustergym.simulator.engine.finished_jobs import FinishedJobs
 from clustergym.simulator.engine.metrics import NAMES
 from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.jobs.workload import Workload
-from clustergym.simulator.network.penalty import MOST_GPUS, number_pairs
+from clustergym.simulator.network.pairs import MOST_GPUS, number_pairs
 from clustergym.simulator.rules.rule import Rule
 from clustergym.simulator.workloads import open_workload
 
