@@ -112,14 +112,16 @@ POLICIES: dict[str, Entry] = {
         BOTH,
     ),
     "sjf-ffs": Entry(
-        ".bsbf:sjf_ffs",
+        ".bsbf:shared",
         "shortest job first; what finds too few free GPUs shares the first that hold one job",
         (SHARING,),
+        ("sjf-ffs", "first-fit"),
     ),
     "sjf-bsbf": Entry(
-        ".bsbf:sjf_bsbf",
+        ".bsbf:shared",
         "SJF-BSBF (IWQoS'24): shortest job first; shares GPUs where the pair ends sooner so",
         (SHARING,),
+        ("sjf-bsbf", "best-benefit"),
     ),
     "pollux": Entry(
         ".pollux.pollux:Pollux",

@@ -19,7 +19,9 @@ Free = Literal["last", "first", "never"]
 Restore = Literal["on", "off"]
 
 
-def sjf_ffs(
+def shared(
+    name: str,
+    sharing: Literal["first-fit", "best-benefit"],
     head: Head = "skip",
     placer: Placer = "tier",
     free: Free = "last",
@@ -27,34 +29,9 @@ def sjf_ffs(
     round: float = 0.0,
     restore: Restore = "off",
 ) -> RulePolicy:
-    """Shortest job first, first-fit sharing; `preemption_cost` is what a job pays that lost its GPUs to a failure."""
-    return _shared("sjf-ffs", "first-fit", head, placer, free, preemption_cost, round, restore)
-
-
-def sjf_bsbf(
-    head: Head = "skip",
-    placer: Placer = "tier",
-    free: Free = "last",
-    preemption_cost: tuple[float, ...] = (0.0,),
-    round: float = 0.0,
-    restore: Restore = "off",
-) -> RulePolicy:
-    """Shortest job first, best sharing benefit first.
+    """Shortest job first, sharing first-fit or best benefit; a job that lost its GPUs pays `preemption_cost`.
 
     Paper: sjf-bsbf, Algorithm 1.
     """
-    return _shared("sjf-bsbf", "best-benefit", head, placer, free, preemption_cost, round, restore)
-
-
-def _shared(
-    name: str,
-    sharing: str,
-    head: str,
-    placer: str,
-    free: str,
-    preemption_cost: tuple[float, ...],
-    round: float,
-    restore: str,
-) -> RulePolicy:
     rule = Rule("srtf", head, placer, preemption_cost, round=round, sharing=sharing, free=free, restore=restore == "on")
     return RulePolicy(name, rule)
