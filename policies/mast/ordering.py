@@ -27,7 +27,6 @@ from ...simulator.warehouse.demands import Demands
 ORDERS = ("credit", "sjf", "srtf", "srsf", "greedy")
 BY_CREDIT, BY_WHOLE, BY_LEFT = 0, 1, 2
 PREEMPTS = ("off", "lower", "any")
-BY_PRIORITY = 1  # of PREEMPTS
 MOST_EXPONENT = 8.0
 
 

@@ -158,8 +158,9 @@ class BaseSimulator:
 
     def snapshot(self) -> np.recarray:
         """A copy of the state record, for `restore`."""
+        present = self.plain  # where there is no run, this says so
         copy = self.PLAIN(self.capacity.empty(), self.capacity)
-        copy.become(self.plain)
+        copy.become(present)
         found: np.recarray = copy.records
         return found
 
@@ -192,14 +193,14 @@ class BaseSimulator:
         Returns:
             The metrics (see `metrics`).
         """
-        play = self._rule_player() if policy is None else partial(self._play_instant, policy)
+        play = self._rule_player() if policy is None else partial(self._play, policy)
         while not self.ended:
             play()
             if progress is not None:
                 progress(int(self.state.done))
         return self.metrics()
 
-    def _play_instant(self, policy: Decider) -> None:
+    def _play(self, policy: Decider) -> None:
         for decision in self.asked(policy):
             self.apply(decision)
         self.advance()

@@ -38,6 +38,9 @@ class Plan:
 def plan_now(view: ClusterView) -> Plan:
     """The plan that changes nothing.
 
+    Args:
+        view: the cluster now.
+
     Returns:
         A plan with the GPUs, and the shifts if they have any, of all running jobs.
     """

@@ -80,7 +80,6 @@ PHILLY_TENANTS = {
 
 VENUS_GPU_JOBS_PER_DAY = 691.7  # 28.82 an hour
 VENUS_MEAN_GPUS = 6.733
-VENUS_DISPERSION_10MIN = 15.42  # variance / mean of the counts per 10 minutes
 VENUS_HOURS = (
     0.897,
     0.658,
