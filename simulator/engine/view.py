@@ -38,22 +38,7 @@ if TYPE_CHECKING:
 
 
 class ClusterView(RegionView):
-    """The cluster at a decision point.
-
-    Attributes:
-        run, seed: which run this is, for those who remember something of it; its seed.
-        now_s: the clock, seconds.
-        instant: number of the decision point; it changes when the clock has moved on.
-        decisions: how many were carried out in this run so far.
-        record: the record, read-only, for those who read many of its fields (simulator/record).
-        queue: int64, waiting jobs in order of arrival (held ones are not in it).
-        held: int64, jobs that are held.
-        running: int64, running jobs in order of arrival.
-        free_gpus: int64, free GPUs in index order.
-        free_by_machine, free_by_rack: int64 (machines,), (racks,): how many are free.
-        topology, workload, network, estimates: what is simulated, and what is known of run times.
-        rule, semantics: what holds whoever decides: the compiled rule, or clock, that the runner has installed.
-    """
+    """The cluster at a decision point."""
 
     _simulator: Viewed
 
@@ -117,7 +102,7 @@ class ClusterView(RegionView):
 
     @property
     def queue(self) -> np.ndarray:
-        """Waiting jobs in order of arrival, int64."""
+        """Waiting jobs in order of arrival, held ones left out, int64."""
         s = self._simulator.state
         ranks = members(s.window_low, s.window_mid, s.window_top, int(s.waiting))
         return sealed(np.sort(s.job_at_rank[ranks].astype(np.int64)))

@@ -19,22 +19,7 @@ if TYPE_CHECKING:
 
 
 class GroupView(RunView):
-    """Groups, jobs and machines at a decision point, as the decisions made so far at this instant leave them.
-
-    Attributes:
-        run, seed: which run this is, for those who remember something of it; its seed.
-        now_s: the clock, seconds.
-        instant: number of the decision point; it changes when the clock has moved on.
-        machines, free_machines: how many there are, and how many a group can be given: free ones, and those of groups
-            that nobody is to be in.
-        queue: int64, waiting and paused jobs in order of arrival.
-        running: int64, jobs that are to be in a group, in order of arrival.
-        groups: int64, groups that somebody is to be in, ascending.
-        decisions: how many were carried out in this run so far.
-        record: the record, read-only, for those who read many of its fields (group_fields.py).
-        topology, workload, config, estimates: what is simulated, and what is known of run times.
-        rule: the terms that the runner has installed: how groups execute, and whether data is spilled.
-    """
+    """Groups, jobs and machines at a decision point, as the decisions made so far at this instant leave them."""
 
     _simulator: BaseSimulator
 
@@ -62,7 +47,7 @@ class GroupView(RunView):
 
     @property
     def free_machines(self) -> int:
-        """Machines that a group can be given."""
+        """Machines that a group can be given: free ones, and those of groups that nobody is to be in."""
         return int(available_machines(self._simulator.records, 0))
 
     @property
