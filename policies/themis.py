@@ -8,25 +8,20 @@ there:
     rho = T_shared / T_ideal = (age + isolated run time left) / time alone on a 1 / N share of the GPUs
 
 N is the mean number of jobs since it came, itself among them; a share that is smaller than its gang slows it down in
-proportion. Whoever has the largest rho is farthest from fair. Choices, where the papers leave some:
+proportion. Choices, where the papers leave some:
 * The number of workers is "automatically tuned" (Sec. 5.1) at every auction: `fair_counts` says how many a job gets,
-  `Exchange` which. Data-parallel jobs have 1 to `most` of them, or up to what they ask if that is more: the paper
-  draws what a job asks at first from 1 to 12, and we take the same range later on. A model that is split over its
-  workers (DLRM, and GPTs under pipeline, tensor or hybrid parallelism) has what it asks or nothing. How fast a job is
-  on other numbers says network contention (`workers=elastic` there), and only that.
-* A lease is for a place, not for a number: at an auction everybody bids, but a job whose lease runs is there with at
-  least one worker, and those that it keeps stay where they are. "Placement changes are triggered by job arrivals, job
-  departures, and when the lease time of any of the servers expires" (Sec. 5.2).
-* `workers=fixed`: gangs are whole. A job bids for all the workers that it asks and gets all or none. Fairness improves
-  most then where the largest rho is served first: jobs win in this order as long as their gangs fit, and whoever does
-  not fit is passed. To offer GPUs to the worst part of the jobs first, and what they leave to the others, would come to
-  the same order. At an auction are all free GPUs and those whose lease has ended; bidders are the jobs that wait or
-  whose lease has ended, and a job whose lease runs keeps its GPUs. Winners are placed as close together as the GPUs at
-  the auction lie, in order of rho; one that has GPUs and would not get closer ones elsewhere keeps them.
+  `Exchange` which. Data-parallel jobs have 1 to `most` of them, or up to what they ask if that is more. A model that is
+  split over its workers (DLRM, and GPTs under pipeline, tensor or hybrid parallelism) has what it asks or nothing. How
+  fast a job is on other numbers network contention says (`workers=elastic` there).
+* A lease is for a place, not for a number: at an auction everybody bids, but a job whose lease runs has at least one
+  worker there, and those that it keeps stay where they are (Sec. 5.2).
+* `workers=fixed`: gangs are whole. Bidders are the jobs that wait or whose lease has ended, for all free GPUs and those
+  whose lease has ended; they win in order of rho as long as their gangs fit, and one that does not fit is passed.
+  Winners are placed as close together as those GPUs lie, in order of rho; one that would not get closer ones keeps its
+  own.
 * Candidates (paper cassini, Sec. 4.2: "achieve the same finish-time fairness, but their worker placements are
-  different"): `equal=fairness`: everybody has as many workers, on other GPUs of the auction, however they span racks
-  and machines; other workers of those who lose some are given up. `equal=locality`: each gang also spans as many racks
-  and machines as in Themis' own placement (equivalent_placements.py).
+  different"): `equal=fairness`: every job has as many workers, on other GPUs of the auction; `equal=locality`: each
+  gang also spans as many racks and machines as in Themis' own placement (equivalent_placements.py).
 """
 
 from __future__ import annotations

@@ -1,17 +1,13 @@
 """Network contention: jobs on several machines share links, phase by phase (paper cassini, Sec. 2 and 3).
 
 A job's iteration has Up and Down phases (patterns.py). In an Up phase it sends over the links of its collectives
-(cluster/traffic.py, routes.py), at max-min fair rates beside all others that send then (flows/max_min.py), so an
-iteration takes as long as the others let it. A job on one machine sends nothing over the network.
+(cluster/traffic.py, routes.py), at max-min fair rates beside all others that send then (flows/max_min.py). A job on one
+machine sends nothing over the network. Of a job with several collectives a link has the mean, weighted by their bytes,
+in all phases: a job has one set of links and flows.
 
-Of a job with several collectives (embeddings all-to-all, then gradients in a ring) a link has the mean, weighted by
-their bytes, in all phases: a job has one set of links and flows, which whatever looks at rotations goes by, too.
-
-How long an iteration is alone. The phases say how its time is divided between computing and sending; the workload's
-iteration time, which is that of the job placed best, says how long it is. Phases are stretched, Down times and bytes
-alike, until the iteration alone, placed best, takes that: inside one machine where one is large enough for the gang,
-else between machines. Generators that take their iteration times from the phases themselves are stretched by 1.
-With `duration=compute` the workload says how long it is inside one machine, for every gang.
+Phases are stretched, Down times and bytes alike, until the iteration alone, placed best, takes the workload's iteration
+time: inside one machine where one is large enough for the gang, else between machines. With `duration=compute` the
+workload says how long it is inside one machine, for every gang.
 
 Setting: cassini, Sec. 2 and 3.
 """
