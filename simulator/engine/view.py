@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from ..contention.link_network import LinkNetwork
 from ..contention.link_states import Outage
 from ..events.initialise import gpus_of
 from ..flows.sessions import NEVER_S
-from ..network.simulated import may_resize
+from ..network.simulated import Simulated, may_resize
 from ..numerics.bitset import members
 from ..numerics.random import draw_seed
 from ..record.record_view import sealed
@@ -25,16 +25,39 @@ from ..rules.rule import PLACERS
 from ..rules.rule_calls import find_gang, find_within, solo_gang_s
 from ..sharing.sharing_calls import largest_sub_batch, slowdown_beside
 from .rule_loop import rule_loop
-from .viewed import Viewed
 
 if TYPE_CHECKING:
     from ..base.decisions import Decision
     from ..cluster.routes import LinkUse
+    from ..jobs.estimates import Estimates
     from ..network.network_model import Network
     from ..network.simulated import Pace
     from ..profiles.phases import Phases
     from ..rules.rule import Rule
     from ..rules.semantics import Semantics
+    from ..sharing.sharing_model import Sharing
+
+
+class Viewed(Simulated, Protocol):
+    """`Simulator` (simulator.py) is one; what its attributes and methods mean is said there."""
+
+    rule: Rule
+    semantics: Semantics
+    sharing: Sharing | None
+    estimates: Estimates
+
+    @property
+    def coming(self) -> tuple[Decision, ...]:
+        """The decisions of its rule at this instant that have not been handed out."""
+
+    def twin(self) -> Any:
+        """A simulator on the same terms that has not run yet."""
+
+    def pass_ahead(self) -> list[Decision]:
+        """The decisions that its rule would take now; nothing happens."""
+
+    def next_decision(self) -> Decision:
+        """The next decision of its rule."""
 
 
 class ClusterView(RegionView):
