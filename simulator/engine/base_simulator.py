@@ -169,7 +169,6 @@ class BaseSimulator:
         self._expect_snapshot(snapshot)
         self.plain.become(self.PLAIN(snapshot, self.capacity))
         self.runs += 1
-        self._forget()
         self._code = codes.FINISHED if self.state.done == self.state.n_jobs else codes.DECIDE
 
     def advance(self) -> None:

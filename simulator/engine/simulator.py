@@ -242,6 +242,11 @@ class Simulator(BaseSimulator):
         plan, self._handed_out, self._asked = aside[3:]
         self._plan = list(plan)
 
+    def restore(self, snapshot: np.recarray) -> None:
+        """See `BaseSimulator`."""
+        super().restore(snapshot)
+        self._forget()
+
     def use(self, rule: Rule) -> None:
         """Hand the cluster over to another rule, now and for the resets to come; nothing happens if it has it."""
         if rule is self.rule or rule == self.rule:
