@@ -15,7 +15,8 @@ from ..simulator.base.codes import DECIDE
 from ..simulator.base.decisions import Decision
 from ..simulator.base.errors import InputError, InvalidDecision
 from ..simulator.base.names import choose
-from ..simulator.engine.simulator import Decider, Simulator
+from ..simulator.engine.base_simulator import Decider
+from ..simulator.engine.simulator import Simulator
 from ..simulator.events.initialise import lay_window_order
 from ..simulator.jobs.estimates import known_whole_s
 from ..simulator.rules.rule import PLACERS, Rule

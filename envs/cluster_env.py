@@ -21,8 +21,8 @@ from ..simulator.base.arguments import check_range, checked_seed
 from ..simulator.base.errors import InputError, InvalidDecision, Stalled
 from ..simulator.base.names import choose
 from ..simulator.configuration.cluster_config import SimulatedCluster
+from ..simulator.engine.base_simulator import Decider
 from ..simulator.engine.protocols import Remembers
-from ..simulator.engine.simulator import Decider
 from ..simulator.engine.view import ClusterView
 from ..simulator.rules.rule import PLACERS, Rule, rule_from
 from ..simulator.workloads import Workload, workload_source

@@ -17,8 +17,8 @@ from ..simulator.base.codes import ASK, DECIDE, ENDLESS, FINISHED, HORIZON, STAL
 from ..simulator.base.decisions import Decision
 from ..simulator.base.errors import InputError
 from ..simulator.compiler.jit import entry
+from ..simulator.engine.base_simulator import Decider
 from ..simulator.engine.last_asked import NEVER, Happened, LastAsked
-from ..simulator.engine.simulator import Decider
 from . import step
 from .agent_interface import AgentInterface
 from .batch import Rows, Stepper

@@ -241,7 +241,7 @@ def weigh(
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
             raise InputError(f"{name} = {value!r}: expected a finite number")
         if value and tariff is None:
-            raise InputError(f"{name} = {value:g}: nothing is said of costs; expected prices, as prices='synthetic'")
+            raise InputError(f"{name} = {value:g}: nothing is said of costs; expected prices, as prices='prices.csv'")
         if value and not (isinstance(reward, str) and reward in REGION_REWARDS):
             raise InputError(f"{name} = {value:g}: expected a reward of {', '.join(REGION_REWARDS)}")
     window.cost_weight, window.carbon_weight = cost_weight, carbon_weight

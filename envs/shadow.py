@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ..simulator.base.decisions import Decision
 from ..simulator.base.errors import InputError
-from ..simulator.engine.simulator import Decider, Simulator
+from ..simulator.engine.base_simulator import Decider
+from ..simulator.engine.simulator import Simulator
 from ..simulator.engine.view import ClusterView
 from ..simulator.rules.rule import Rule
 

@@ -2,44 +2,28 @@
 
 Source: paper dally, Sec. IV-B: priority Nw_sens (IV-B1; simulator/rules/orders.py), placement by Algorithm 1 (on
 resource offer) and timers by Algorithm 2 (get tuned timers; IV-B2, -B3), variants of Sec. V-C. The offers are made in
-loop/offer_pass.py.
-* `dally`: timers tuned from the waits of other jobs.
-* `dally-manual`: 12 hours for a machine, then 24 hours in all for a rack (Sec. IV-B2).
-* `dally-nowait`: both timers 0: the best tier that has room now.
-* `dally-consolidated`: waits as long as needed for the most consolidated placement that its size admits.
+loop/offer_pass.py. docs/policies/dally.md describes the policies and their parameters.
 
 Choices where the paper is silent:
-* Leases. The paper names no lease and no moment of preemption. Ours: a lease is 3,600 s from the start. At every offer
-  round (an arrival, an end, the end of a lease, a timer) while a job waits, one that refused by its timers included,
-  every running job whose lease has ended joins the bids, its GPUs counted as free and its starvation 0, in the order of
-  Nw_sens in millionths; ties: fewer GPUs, earlier last assignment (for those whose lease has ended: now), lower index.
-  Who gets the same GPUs back has not stopped and begins a new lease; who gets others pays `preemption_cost`; who gets
-  none waits, its starvation counted from now. While nobody waits, a lease that has ended changes nothing.
-  What is accepted at the end of a lease is a placement by Algorithm 1, so a gang that lies across machines although one
-  could hold it starves for a machine anew; who only moves has not waited, and is not recorded. `lease=0`: nobody is
-  stopped, and whoever can move to a better tier does. In the authors' simulator (`semantics=artist-sim`) every lease
-  ends in the loss of the GPUs, whoever waits, and only waiting jobs bid, at auctions.
-* Offers. A job is offered GPUs whenever something happens in the cluster and when one of its own timers runs out,
-  which is the limit of "periodically generates resource offers"; `round` makes them periodic. (A timer that shrinks
-  because a wait is forgotten is noticed at the next offer.)
+* Leases: 3,600 s from the start. At every offer round while a job waits, every running job whose lease has ended joins
+  the bids, its GPUs counted as free and its starvation 0, in the order of Nw_sens in millionths; ties: fewer GPUs,
+  earlier last assignment (for those whose lease has ended: now), lower index. A job that gets the same GPUs back begins
+  a new lease; on others it pays `preemption_cost`; without any it waits, its starvation counted from now. What it
+  accepts is a placement by Algorithm 1; a job that only moves has not waited, and no wait is recorded. `lease=0`:
+  nobody is stopped, and jobs move to a better tier with room.
+* Offers are made at every event and when a job's own timer runs out; `round` makes them periodic.
 * T_starvation counts from the arrival or the last loss of the GPUs.
-* Which of several machines or racks with room: the one with fewest free GPUs that suffice (`placer=tier`), or the first
-  (`first`), which is what `semantics=artist-sim` takes.
+* Of several machines or racks with room: that with fewest free GPUs that suffice (`placer=tier`), or the first
+  (`first`), as in the authors' simulator.
 
-Timers. One list of
-waits per GPU demand and tier (machine, rack): the starvation of every job that accepted that tier, with the time of
-its acceptance. Entries older than the history are forgotten, and the timer is their mean plus two deviations. A gang
-that does not fit a machine has no machine timer, one that does not fit a rack has neither.
-
-Where the paper is silent: one entry gives itself (it has no deviation), an empty list gives `initial`.
-
-Timers may be there to look at only (`s.timing`, while `s.delays` is 0): waits are recorded all the same, but nobody
-refuses by them, and nothing happens when they run out.
+Timers: one list of waits per GPU demand and tier (machine, rack): the starvation of every job that accepted that tier,
+with the time of its acceptance. Entries older than the history are forgotten; the timer is their mean plus two
+deviations; one entry gives itself, an empty list `initial`. A gang that does not fit a machine has no machine timer,
+one that does not fit a rack has neither. Timers may be there to look at only (`s.timing`, while `s.delays` is 0).
 
 `s.tuner_whole` is the tuner of the authors' simulator: only waits of a lease or more are recorded; timers are whole
-leases between a floor and a cap; a rack timer that is shorter than the machine timer opens the network before the rack;
-and old entries are forgotten only when another is added to their list, every one that is dropped sparing the one after
-it, because the list shrinks while it is walked.
+leases between a floor and a cap; a rack timer shorter than the machine timer opens the network before the rack; old
+entries are forgotten only when another is added to their list, every one that is dropped sparing the one after it.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
 """Schedulers that are an order plus a placement: random, FIFO, SJF, EDF, SRTF, SRSF and least attained service.
 
-One trace and the one word "FIFO" give mean JCTs that differ by a factor of two, so their semantics are parameters:
-`head`, `placer`, `preemption_cost`, `round`, `lease`; simulator/rules/rule.py defines them. The defaults are those of
-the common counting simulators: GPUs are only counted, and every job in order that fits starts.
-
-FIFO and SJF also backfill: `head=reserve` is EASY backfilling (Lifka 1995), `head=conservative` promises every waiting
-job GPUs (Mu'alem and Feitelson 2001); policies/passes/backfill.py has the definitions and what the papers leave open.
-Both look at how long jobs are expected to run, which FIFO does not otherwise.
+Their semantics are parameters (`head`, `placer`, `preemption_cost`, `round`, `lease`; simulator/rules/rule.py), by the
+defaults of the common counting simulators: GPUs are only counted, and every job in order that fits starts. FIFO and SJF
+also backfill: `head=reserve`, `head=conservative` (policies/passes/backfill.py).
 """
 
 from __future__ import annotations

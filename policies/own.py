@@ -135,7 +135,6 @@ def by_word(found: Own, name: str, params: Mapping[str, Any]) -> Policy:
 
     Args:
         found: what the word names.
-        name: how tables call it.
         params: beside those of the word.
 
     Raises:
@@ -165,9 +164,7 @@ def policy_from(thing: Any, said: str, files: Sequence[Path], name: str) -> Poli
 
     Args:
         thing: with `decide(view)`, or, of an agent, `act(observation, mask)`.
-        said: how to call it in an error.
         files: those that it is written in; those that it names itself are added.
-        name: how tables call it.
 
     Raises:
         InputError: it has neither, or its `decide` does not take a view.

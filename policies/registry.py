@@ -112,14 +112,16 @@ POLICIES: dict[str, Entry] = {
         BOTH,
     ),
     "sjf-ffs": Entry(
-        ".bsbf:sjf_ffs",
+        ".bsbf:shared",
         "shortest job first; what finds too few free GPUs shares the first that hold one job",
         (SHARING,),
+        ("sjf-ffs", "first-fit"),
     ),
     "sjf-bsbf": Entry(
-        ".bsbf:sjf_bsbf",
+        ".bsbf:shared",
         "SJF-BSBF (IWQoS'24): shortest job first; shares GPUs where the pair ends sooner so",
         (SHARING,),
+        ("sjf-bsbf", "best-benefit"),
     ),
     "pollux": Entry(
         ".pollux.pollux:Pollux",
@@ -202,18 +204,6 @@ POLICIES: dict[str, Entry] = {
         (GEO,),
         ("scope",),
     ),
-    "cheapest": Entry(
-        ".mast.cheapest:priced_scheduler",
-        "MAST where electricity is cheapest; holds a workload for a cheaper hour while its start SLO allows",
-        (GEO,),
-        ("cheapest",),
-    ),
-    "greenest": Entry(
-        ".mast.cheapest:priced_scheduler",
-        "MAST where electricity has the least carbon; holds a workload for a greener hour while its start SLO allows",
-        (GEO,),
-        ("greenest",),
-    ),
     "bring": Entry(
         ".mast.bringing:bringing",
         "a scheduler whose waiting workloads have their tables brought to regions with units free for them",
@@ -238,7 +228,7 @@ POLICIES: dict[str, Entry] = {
         ".tetris.tetris:milp", "the best homes by mixed-integer programming, replicas as tetris-v2", (DATA_PLACEMENT,)
     ),
     "everywhere": Entry(
-        ".everywhere:Everywhere",
+        ".two_paths:Everywhere",
         "in regions: a scheduler with every table in every region, free, from time 0; it bounds the value of data only",
         (GEO, DATA_PLACEMENT),
     ),

@@ -8,29 +8,27 @@ there:
     rho = T_shared / T_ideal = (age + isolated run time left) / time alone on a 1 / N share of the GPUs
 
 N is the mean number of jobs since it came, itself among them; a share that is smaller than its gang slows it down in
-proportion. Whoever has the largest rho is farthest from fair. Choices, where the papers leave some:
-* The number of workers is "automatically tuned" (Sec. 5.1) at every auction: worker_counts.py says how many a job gets,
-  worker_moves.py which. Data-parallel jobs have 1 to `most` of them, or up to what they ask if that is more: the paper
-  draws what a job asks at first from 1 to 12, and we take the same range later on. A model that is split over its
-  workers (DLRM, and GPTs under pipeline, tensor or hybrid parallelism) has what it asks or nothing. How fast a job is
-  on other numbers says network contention (`workers=elastic` there), and only that.
-* A lease is for a place, not for a number: at an auction everybody bids, but a job whose lease runs is there with at
-  least one worker, and those that it keeps stay where they are. "Placement changes are triggered by job arrivals, job
-  departures, and when the lease time of any of the servers expires" (Sec. 5.2).
-* `workers=fixed`: gangs are whole. A job bids for all the workers that it asks and gets all or none. Fairness improves
-  most then where the largest rho is served first: jobs win in this order as long as their gangs fit, and whoever does
-  not fit is passed. To offer GPUs to the worst part of the jobs first, and what they leave to the others, would come to
-  the same order. At an auction are all free GPUs and those whose lease has ended; bidders are the jobs that wait or
-  whose lease has ended, and a job whose lease runs keeps its GPUs. Winners are placed as close together as the GPUs at
-  the auction lie, in order of rho; one that has GPUs and would not get closer ones elsewhere keeps them.
+proportion. Choices, where the papers leave some:
+* The number of workers is "automatically tuned" (Sec. 5.1) at every auction: `fair_counts` says how many a job gets,
+  `Exchange` which. Data-parallel jobs have 1 to `most` of them, or up to what they ask if that is more. A model that is
+  split over its workers (DLRM, and GPTs under pipeline, tensor or hybrid parallelism) has what it asks or nothing. How
+  fast a job is on other numbers network contention says (`workers=elastic` there).
+* A lease is for a place, not for a number: at an auction everybody bids, but a job whose lease runs has at least one
+  worker there, and those that it keeps stay where they are (Sec. 5.2).
+* `workers=fixed`: gangs are whole. Bidders are the jobs that wait or whose lease has ended, for all free GPUs and those
+  whose lease has ended; they win in order of rho as long as their gangs fit, and one that does not fit is passed.
+  Winners are placed as close together as those GPUs lie, in order of rho; one that would not get closer ones keeps its
+  own.
 * Candidates (paper cassini, Sec. 4.2: "achieve the same finish-time fairness, but their worker placements are
-  different"): `equal=fairness`: everybody has as many workers, on other GPUs of the auction, however they span racks
-  and machines; other workers of those who lose some are given up. `equal=locality`: each gang also spans as many racks
-  and machines as in Themis' own placement (equivalent_placements.py).
+  different"): `equal=fairness`: every job has as many workers, on other GPUs of the auction; `equal=locality`: each
+  gang also spans as many racks and machines as in Themis' own placement (equivalent_placements.py).
 """
 
 from __future__ import annotations
 
+import heapq
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -40,16 +38,15 @@ from ..simulator.base.decisions import Decision, Migrate, Preempt, Resize, Start
 from ..simulator.base.errors import InputError
 from ..simulator.base.names import choose
 from ..simulator.cluster.routes import sharing
+from ..simulator.cluster.topology import Topology
 from ..simulator.engine.plans import Plan
 from ..simulator.engine.view import ClusterView
 from ..simulator.rules.rule import Rule
-from .equivalent_placements import equivalent_placements, locality, place
+from .equivalent_placements import TRIES, equivalent_placements, locality, place
 from .gang_links import uses
 from .joined_parameters import takes
 from .planning import PlacementPolicy, rng_of
 from .reasons.mid_instant import Moment
-from .worker_counts import Bid, fair_counts
-from .worker_moves import Exchange
 
 Workers = Literal["elastic", "fixed"]
 Equal = Literal["fairness", "locality"]
@@ -250,3 +247,159 @@ def checked_count(policy: str, candidates: Any) -> int:
     if candidates < 1:
         raise InputError(f"policy {policy}: candidates = {candidates}: expected a whole number of at least 1")
     return int(candidates)
+
+
+@dataclass(frozen=True)
+class Bid:
+    """What a job may have.
+
+    Attributes:
+        asked: workers that it asks, >= 1. least, most: it has none, or `least` to `most`; 1 <= least <= most.
+        leased: workers that it holds under a lease that runs; 0: it waits, or its lease is over.
+    """
+
+    asked: int
+    least: int
+    most: int
+    leased: int = 0
+
+
+def fair_counts(bids: Sequence[Bid], gpus: int) -> list[int]:
+    """Workers of each job: nobody could have one more but from somebody whose share then is as small, or smaller.
+
+    First jobs get their `least`: those under a lease, then in order; one that does not fit gets nothing. Then one
+    worker after the other goes to the smallest count / request, the share that finish-time fairness compares; ties go
+    to the job that holds the worker under a lease, then to the one farther from fair. The papers give no rule.
+
+    Args:
+        bids: the farthest from fair first.
+        gpus: how many there are, those that the jobs hold among them; enough for the `least` of all under a lease.
+
+    Returns:
+        Workers of each, in the order of the bids.
+
+    Paper: themis, number of workers, as in paper cassini, Sec. 4.2 and 5.1.
+    """
+    counts = [0] * len(bids)
+    for i in sorted(range(len(bids)), key=lambda i: bids[i].leased == 0):
+        if bids[i].least <= gpus:
+            counts[i] = bids[i].least
+            gpus -= bids[i].least
+    heap = [_turn(bids[i], i, count) for i, count in enumerate(counts) if count]
+    heapq.heapify(heap)
+    while gpus > 0 and heap:
+        _, _, i = heapq.heappop(heap)
+        if counts[i] < bids[i].most:
+            counts[i] += 1
+            gpus -= 1
+            heapq.heappush(heap, _turn(bids[i], i, counts[i]))
+    return counts
+
+
+def _turn(bid: Bid, i: int, count: int) -> tuple[float, bool, int]:
+    """When a job that has `count` workers is next; the smallest first."""
+    return count / bid.asked, count >= bid.leased, i
+
+
+Gang = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """Which workers change hands; others stay, so gangs fragment (paper cassini, Sec. 4.1).
+
+    A job that gives some up keeps those in the racks, then on the machines, of which it holds most; one that gets more
+    takes free ones on its machines, then in its racks, then as close together as others lie; one that starts is placed
+    as any gang.
+
+    Attributes:
+        counts: job -> GPUs, > 0, in the order in which jobs choose; there must be as many. Who runs and is not here
+            stops.
+        held: the GPUs of every running job. leased: those whose lease runs, who keep all that they are to have.
+        free: GPUs that nobody holds.
+    """
+
+    counts: Mapping[int, int]
+    held: Mapping[int, Gang]
+    leased: Collection[int]
+    free: Collection[int]
+
+    def plan(self, topology: Topology) -> Plan:
+        """The placement in which as few workers change as can be."""
+        return self._plan(topology, None)
+
+    def plans(self, topology: Topology, n: int, rng: np.random.Generator, same_span: bool) -> list[Plan]:
+        """Up to n placements with these counts, all distinct: that one, then others.
+
+        In the others any workers are given up, jobs choose in any order, and those whose lease is over are anywhere.
+
+        Args:
+            n: at least 1.
+            rng: draws them.
+            same_span: only those in which every gang spans as many racks and machines as in the first.
+        """
+        first = self.plan(topology)
+        spans = {job: locality(topology, gpus) for job, gpus in first.gangs.items()}
+        found = {first.placement: first}
+        for _ in range(TRIES * (n - 1) if self._has_choice else 0):
+            if len(found) == n:
+                break
+            other = self._plan(topology, rng)
+            if not same_span or all(locality(topology, gpus) == spans[job] for job, gpus in other.gangs.items()):
+                found.setdefault(other.placement, other)
+        return list(found.values())
+
+    @property
+    def _has_choice(self) -> bool:
+        """Whether any job has other GPUs than now, or could have."""
+        return any(job not in self.leased or count != len(self.held[job]) for job, count in self.counts.items())
+
+    def _plan(self, topology: Topology, rng: np.random.Generator | None) -> Plan:
+        gangs: dict[int, Gang] = {}
+        for job, own in self.held.items():
+            count = min(self.counts.get(job, 0), len(own))
+            gangs[job] = () if rng is not None and job not in self.leased else kept(topology, own, count, rng)
+        free = set(self.free).union(*self.held.values()).difference(*gangs.values())
+        order: Sequence[int] = list(self.counts)
+        for job in order if rng is None else [order[index] for index in rng.permutation(len(order))]:
+            own = gangs.get(job, ())
+            gangs[job] = tuple(sorted((*own, *taken(topology, own, free, self.counts[job] - len(own), rng))))
+            free.difference_update(gangs[job])
+        starts = [job for job in self.counts if job not in self.held]
+        return Plan({job: gangs[job] for job in (*self.held, *starts) if job in self.counts})
+
+
+def kept(topology: Topology, own: Gang, count: int, rng: np.random.Generator | None = None) -> Gang:
+    """`count` of a job's GPUs, ascending: those that lie closest together; any of them, as `rng` draws."""
+    if count == len(own):
+        return tuple(sorted(own))
+    if rng is not None:
+        return tuple(sorted(rng.choice(own, count, replace=False).tolist()))
+    machine = topology.gpu_machine[list(own)].tolist()
+    rack = topology.machine_rack[machine].tolist()
+    in_rack, on_machine = Counter(rack), Counter(machine)
+    places = zip(rack, machine, own, strict=True)
+    order = sorted(places, key=lambda at: (-in_rack[at[0]], at[0], -on_machine[at[1]], at))
+    return tuple(sorted(gpu for _, _, gpu in order[:count]))
+
+
+def taken(
+    topology: Topology, own: Gang, free: Collection[int], count: int, rng: np.random.Generator | None = None
+) -> Gang:
+    """`count` of the free GPUs for a job that has `own`: the nearest; of those that are as near any, as `rng` draws."""
+    if count == 0:
+        return ()
+    if not own:
+        return place(topology, free, count, rng)
+    machine = topology.gpu_machine[list(own)].tolist()
+    on_machine, in_rack = Counter(machine), Counter(topology.machine_rack[machine].tolist())
+    near = []
+    gpus = sorted(free)
+    for gpu in gpus if rng is None else rng.permutation(gpus).tolist():
+        there = int(topology.gpu_machine[gpu])
+        rack = int(topology.machine_rack[there])
+        if rack in in_rack:
+            near.append(((-on_machine[there], -in_rack[rack]), gpu))
+    first = [gpu for _, gpu in sorted(near, key=lambda at: at[0])[:count]]
+    rest = count - len(first)
+    return (*first, *(place(topology, set(free).difference(first), rest, rng) if rest else ()))

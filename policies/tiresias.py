@@ -1,21 +1,17 @@
 """Tiresias: discretised two-dimensional least attained service, and placement by the skew of the model.
 
-Source: Gu et al., "Tiresias: A GPU Cluster Manager for Distributed Deep Learning", NSDI'19, as paper dally and
-other simulators describe it. Discretised 2D-LAS: a job of W GPUs that has held them for t seconds has attained W x t;
-queues by thresholds, first come first served inside a queue. Placement: "Tiresias consolidates jobs with high skew,
-while other jobs accept any resource offer they receive" (paper dally, Sec. III-B); skew is the largest tensor over all
-gradients.
-Choices: thresholds are fixed at 3250 and 7200 GPU-seconds, those of the published code; a job is never promoted; the
-skew above which a model is consolidated is not published as a number, `simulator/profiles/skew.py` says what we take. A
-model whose skew is not known counts as skewed; where none is known, so that it is `las:placer=consolidated`, a warning
-says so.
+Source: Gu et al., "Tiresias: A GPU Cluster Manager for Distributed Deep Learning", NSDI'19, as paper dally and other
+simulators describe it. Discretised 2D-LAS: a job of W GPUs that has held them for t seconds has attained W x t; queues
+by thresholds (3250 and 7200 GPU-seconds, those of the published code), first come first served inside a queue, and no
+promotion. Placement: "Tiresias consolidates jobs with high skew, while other jobs accept any resource offer they
+receive" (paper dally, Sec. III-B; simulator/profiles/skew.py). A model whose skew is not known counts as skewed; where
+none is known a warning says so.
 
 `tiresias-rounds` is Tiresias as Pollux's simulator plays it (OSDI'21 artifact): two queues in order of entry, looked at
-every round. Jobs enter the first queue in order of arrival, at the first round at or past it. One whose rounds on GPUs
-x GPUs reach the threshold goes to the end of the second. Through both queues, every job that still fits by number of
-GPUs runs; the others lose theirs. A job that goes on keeps its GPUs; one that starts takes them from the machine with
-the most free ones (lowest index), then from the next. Seconds in which a job restarts count as service. In contrast to
-`tiresias`, a waiting job passes running ones that stand behind it in its own queue.
+every round. Jobs enter the first queue in order of arrival; one whose rounds on GPUs x GPUs reach the threshold goes to
+the end of the second. Through both queues, every job that still fits by number of GPUs runs; the others lose theirs. A
+job that goes on keeps its GPUs; one that starts takes them from the machine with the most free ones (lowest index),
+then from the next. Seconds in which a job restarts count as service.
 
 Paper: tiresias, as in paper dally, Sec. III-B.
 """

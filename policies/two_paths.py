@@ -62,3 +62,16 @@ def fast_half(name: str, scheduler: str) -> Policy:
     if not isinstance(fast, Policy):
         raise InputError(f"policy {name}: scheduler={scheduler}: expected one for regions, such as mast")
     return fast
+
+
+class Everywhere(Paths):
+    """A bound on the value of data: a scheduler plays with every table in every region, free and fresh, from time 0.
+
+    Args:
+        scheduler: the policy whose fast half it is.
+    """
+
+    tables_everywhere = True
+
+    def __init__(self, scheduler: str = SCHEDULER) -> None:
+        super().__init__("everywhere", fast_half("everywhere", scheduler), None)

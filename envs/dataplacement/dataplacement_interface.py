@@ -16,8 +16,9 @@ from ...simulator.base.decisions import TABLE_DECISIONS, Decision
 from ...simulator.base.errors import InputError, InvalidDecision
 from ...simulator.base.names import called
 from ...simulator.checks.table_decisions import check_table
+from ...simulator.engine.base_simulator import Decider
 from ...simulator.engine.protocols import policy_of
-from ...simulator.engine.simulator import Decider, Simulator
+from ...simulator.engine.simulator import Simulator
 from ...simulator.rules.rule import Rule
 from ...simulator.table_placement.placement import Objective, Placement
 from ..observation_layout import Table

@@ -11,7 +11,7 @@ from ...policies.mast.mast import Passes
 from ...simulator.base.codes import ASK
 from ...simulator.cluster.topology import Topology
 from ...simulator.configuration.network_choice import Network
-from ...simulator.engine.simulator import Decider
+from ...simulator.engine.base_simulator import Decider
 from ...simulator.workloads import Workload
 from ..outcome import REWARD
 from ..python_step import PythonStepEnv

@@ -28,7 +28,8 @@ from ...simulator.base.errors import InputError, InvalidDecision
 from ...simulator.base.names import choose
 from ...simulator.base.tiers import MACHINE, RACK
 from ...simulator.checks.check_gangs import check_gang
-from ...simulator.engine.simulator import Decider, Simulator
+from ...simulator.engine.base_simulator import Decider
+from ...simulator.engine.simulator import Simulator
 from ...simulator.rules.rule import Rule
 from ...simulator.running.gpu_allocation import tier_of_gang
 from ..agent_interface import AgentInterface, slot_of

@@ -10,7 +10,7 @@ import numpy as np
 from ...simulator.base.codes import ASK
 from ...simulator.cluster.topology import Topology
 from ...simulator.configuration.network_choice import Network
-from ...simulator.engine.simulator import Decider
+from ...simulator.engine.base_simulator import Decider
 from ...simulator.workloads import Workload
 from ..batch import Stepper
 from ..outcome import GOES_ON

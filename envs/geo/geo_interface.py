@@ -16,8 +16,9 @@ from ...simulator.base.decisions import Decision, Hold, Preempt, Replicate, Star
 from ...simulator.base.errors import InputError
 from ...simulator.base.names import choose
 from ...simulator.compiler.jit import direct
+from ...simulator.engine.base_simulator import Decider
 from ...simulator.engine.protocols import policy_of
-from ...simulator.engine.simulator import Decider, Simulator
+from ...simulator.engine.simulator import Simulator
 from ...simulator.rules.rule import Rule
 from ..agent_interface import ORDERS
 from ..observation_layout import Table

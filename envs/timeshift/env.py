@@ -11,8 +11,8 @@ from ...simulator.base.names import called
 from ...simulator.cluster.topology import Topology
 from ...simulator.configuration.network_choice import Network, load_network, resizing_for
 from ...simulator.contention.contention import Contention
+from ...simulator.engine.base_simulator import Decider
 from ...simulator.engine.protocols import CandidateSource
-from ...simulator.engine.simulator import Decider
 from ...simulator.workloads import Workload
 from ..python_step import PythonStepEnv
 from ..vector import ClusterVectorEnv

@@ -22,9 +22,10 @@ from ...simulator.base.arguments import check_range
 from ...simulator.base.decisions import Decision, Shift, Start
 from ...simulator.base.errors import InputError, InvalidDecision
 from ...simulator.base.names import called, choose
+from ...simulator.engine.base_simulator import Decider
 from ...simulator.engine.plans import decisions_of
 from ...simulator.engine.protocols import CandidateSource, policy_of
-from ...simulator.engine.simulator import Decider, Simulator
+from ...simulator.engine.simulator import Simulator
 from ...simulator.rules.rule import Rule
 from ..observation_layout import Part
 from ..python_step import ActionOutcome, PythonStepInterface, show

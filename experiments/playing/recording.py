@@ -32,7 +32,8 @@ from ...simulator.base.codes import (
 from ...simulator.base.decisions import Decision
 from ...simulator.base.errors import InputError
 from ...simulator.cluster.topology import Topology
-from ...simulator.engine.simulator import Decider, Simulator
+from ...simulator.engine.base_simulator import Decider
+from ...simulator.engine.simulator import Simulator
 from ...simulator.events.journal import expect_logged, logged
 
 WORDS = {

@@ -1,13 +1,8 @@
-"""Larger passes for jobs whose partners have left: `restore=on` of the rules that share GPUs.
+"""Larger passes for jobs whose partners have left: `restore=on` of the rules that share GPUs. Ours, off by default.
 
-Our own reading, and off unless asked for: paper sjf-bsbf never gives a job that has once started in small passes larger
-ones, not even when it is alone on its GPUs. A job accumulates gradients anew in every iteration, so a larger sub-batch
-costs nothing but the memory that a partner has left.
-
-After a pass, when the jobs that wait have had what they want of the memory, every job that a partner has left since the
-last one, and that runs in smaller passes than an empty GPU admits, gets the largest sub-batch that fits its GPUs beside
-those who are there then; in order of the index. Where interference depends on the sub-batch, it does so only if its
-iterations get shorter. Nobody else is looked at: who has lost no partner has no more room.
+After a pass every job that a partner has left since the last one, and that runs in smaller passes than an empty GPU
+admits, gets the largest sub-batch that fits its GPUs beside its present partners, in order of the index. Where
+interference depends on the sub-batch, it does so only if its iterations get shorter.
 """
 
 from ...simulator.compiler.jit import kernel

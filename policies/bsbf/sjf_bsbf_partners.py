@@ -1,37 +1,27 @@
-"""Who shares GPUs with a waiting job under SJF-BSBF: Theorem 1, for a pair, and the search for partners.
+"""Partners on whose GPUs a waiting job runs under SJF-BSBF: Theorem 1 for a pair, and the search for partners.
 
 Source: paper sjf-bsbf, Sec. V-A, Eq. 16-25 and Theorem 1; Algorithm 2 and lines 10 to 17 of Algorithm 1.
 
 **The pair.** A running job B has `running_s` of work left, a new job A brings `new_s`, both as seconds alone on these
-GPUs. If A starts now, each is xi times slower until one of them ends.
-
-Theorem 1 as we read it. Let A start after kappa, 0 <= kappa <= running_s. While A would end before B, every second
-of kappa costs A a second and gains nothing; later, the sum changes with kappa at the constant rate 2 - 2 xi_B +
-xi_B / xi_A. So the sum rises first and may fall at the end: it is least at kappa = 0 or when B has ended, never
-between. Which one is decided by comparing the two sums (the paper: "the same as directly comparing the fully
-overlapped time and the fully non-overlapped time").
-
-The printed condition differs. Eq. 25 shares where 2 xi_B + xi_A - 2 xi_A xi_B > 0, which is our rate with A and B
-exchanged: there kappa is a stretch that A runs alone, its range ends at t_A i_A, and B is the one that is inserted. It
-also speaks of Case 2 only, ignores how long the jobs are, and calls both branches increasing. By comparison:
+GPUs. While both run each is xi times slower. If A starts after kappa, 0 <= kappa <= running_s, the sum of their
+completion times rises with kappa while A would end before B, then changes at the rate 2 - 2 xi_B + xi_B / xi_A: it is
+least at kappa = 0 or when B has ended. So the two sums are compared:
 * B ends first (Case 1): they share where xi_B (2 - 1 / xi_A) <= 2, however long they are.
 * A ends first (Case 2): they share where new_s (xi_A (2 - 1 / xi_B) - 1) <= running_s: a short job joins a long one.
-The first implies the second, so a pair either shares at any length, or only if the running job is long enough
-(`least_ratio`). Equal jobs break even at xi = 1.5. A tie shares: nobody loses, and the new job is served at once.
+The first implies the second, so a pair shares at any length, or only if the running job is long enough
+(`least_ratio`). Equal jobs break even at xi = 1.5; a tie shares. Departure: Eq. 25 as printed (2 xi_B + xi_A - 2 xi_A
+xi_B > 0) is our rate with A and B exchanged, speaks of Case 2 only and ignores lengths.
 
 **The partners.** Only GPUs that a running job holds alone are offered. Our reading:
-* Work is counted as seconds alone, as far as it is known (remaining_time.py): of the new job at its best tier, since
-  its GPUs are not known yet; of the running one what is left, on its GPUs with its sub-batch. Beside the running job
-  the new one pays for the accumulation that its sub-batch costs; if it waits for that job's end it does not need any,
-  and runs as it would on an empty GPU. So accumulation can turn sharing into a loss at any xi.
-* Algorithm 2 tries b = B, B/2, ..., 1, leaves out what does not fit the memory beside the running job, and keeps the b
-  with the least JCT of the pair. (As printed it stores `t` where `t_share` is meant, returns inside its loop, and never
-  tries 1.) A smaller b never makes an iteration shorter (Eq. 7), so that is the largest b that fits; on ties the larger
-  one is kept, where the printed `<=` would keep the smaller. Only where a smaller b also changes the
-  interference (`kinds_by_pass`) are all of them looked at.
+* Work is counted as seconds alone, as far as it is known (remaining_time.py): of the new job at its best tier, of the
+  running one on its GPUs with its sub-batch. Beside a partner the new job pays for the accumulation that its sub-batch
+  costs, so accumulation can turn sharing into a loss at any xi.
+* Of the sub-batches B, B/2, ..., 1 that fit the memory the one with the least JCT of the pair is kept, the larger on
+  ties (Algorithm 2 prints `t` for `t_share`, `<=`, and a return in its loop). A smaller one never shortens an iteration
+  (Eq. 7), so that is the largest that fits, unless interference depends on it (`kinds_by_pass`).
 * Partners are taken in order of the JCT of the pair, ties by job, until they hold as many GPUs as the job wants.
-* The job runs at the smallest b among its partners. Every pair is checked again at it; who refuses then is left out,
-  and the choice is made anew.
+* The job runs at the smallest sub-batch among its partners. Every pair is checked again at it; a partner that refuses
+  then is left out, and the choice is made anew.
 """
 
 from ...simulator.base.codes import BEST_BENEFIT

@@ -3,18 +3,15 @@
 Source: paper sjf-bsbf, Algorithms 1 and 2; sjf_bsbf_partners.py finds the partners of one job. A pass walks the waiting
 jobs by their remaining isolated run time L_k, shortest first. Free GPUs are taken if there are enough. Else `first-fit`
 takes GPUs that hold one job in index order, at the largest sub-batch that fits beside all of them, and `best-benefit`
-those of the partners with the least JCT of the pair; what shared GPUs leave open is filled with the lowest free ones
-(`free=last`), or the job takes all free GPUs and so many fewer shared ones (`free=first`, as a co-author's public code
-does), or it waits (`free=never`; there a job that starts on free GPUs may be the partner that one before it was
-missing, so that the walk begins anew). A GPU that holds two jobs is not offered, however many it may hold.
+those of the partners with the least JCT of the pair; the lowest free ones complete the gang (`free=last`), or the job
+takes all free ones and fewer shared ones (`free=first`, as a co-author's public code does), or it waits (`free=never`;
+a job that starts on free GPUs may then be the partner that one before it lacked, so the walk begins anew). A GPU that
+holds two jobs is not offered, however many it may hold.
 
-What makes it fast: who was refused stays refused until something is gained. Jobs of one class (same gang, model and
-batch) differ in the work left only, and a partner that accepts a job accepts every shorter one of its class. As time
-goes on partners have less left, and accept less. So of a class only the first job is asked, and after a refusal the
-class remembers how many GPUs its partners had for it; later only what was gained since is looked at (`_may_start`). A
-gain is a GPU that a running job holds alone and did not before; all of them are kept in a ring, `gain_job`. Where run
-times are but estimated a partner that outlives its estimate has more left as time goes on: best-benefit remembers
-nothing then, nor where interference depends on the sub-batch, for a partner that gets another one may accept more.
+Speed: a job that was refused stays refused until something is gained. Of a class (gang, model and batch) only the first
+job is asked; after a refusal the class remembers how many GPUs its partners had, and only gains since are looked at
+(`_may_start`): GPUs that a running job holds alone and did not before, in the ring `gain_job`. Nothing is remembered
+where run times are estimates or interference depends on the sub-batch: partners may accept more later.
 """
 
 from ...simulator.base.codes import BEST_BENEFIT, TIMES_EXACT

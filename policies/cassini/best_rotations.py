@@ -1,18 +1,13 @@
-"""Best rotations: the time-shifts that are best when they are played, by trying them: a bound nearer than `ideal`.
+"""Best rotations: CASSINI with the simulator in place of the score: shifts are tried by playing them.
 
-`ideal` lets nobody meet. What shifts can do for jobs that do meet is less: `best-rotations` says how much. It is
-CASSINI with the simulator in place of the score: of the scheduler's placements, and of the rotations of the jobs of a
-component, it takes those with which jobs are slowed down least when their phases are played. So it knows how long Up
-phases last on full links, which the score of Eq. 2 does not.
+Of the scheduler's placements, and of the rotations of the jobs of a component, it takes those with which jobs are
+slowed down least (sum of iteration / iteration alone) when their phases are played. A bound nearer than `ideal`, where
+nobody meets. Up to three jobs: all rotations by 15 degrees, then those 5 and 10 degrees beside the best; of larger
+components one job after the other, until nothing helps, from the rotations with the best score. Jobs run free where
+that is less, over offsets that are spread evenly.
 
-A component of up to three jobs: all rotations by 15 degrees, the first job's aside, are played, then those 5 and 10
-degrees beside the best, job by job. Of larger ones all rotations of one job after the other, until nothing helps, from
-the rotations with the best score. What is least is the sum over jobs of iteration / iteration alone. Jobs run free
-where that is less, over offsets that are spread evenly.
-
-For jobs that are there from the beginning to the end, up to three on a link, nothing is better, up to the grid. It is
-no bound in the strict sense for an episode in which jobs come and go: at each instant it does what is best if nobody
-did any more. Pacing is taken to be on, and jitter to be none.
+It is optimal up to the grid for up to three jobs a link that are there throughout; no bound where jobs come and go.
+Pacing is taken to be on, jitter to be none.
 """
 
 from __future__ import annotations

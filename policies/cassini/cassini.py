@@ -1,27 +1,22 @@
 """CASSINI: it picks among the placements of a scheduler, and shifts jobs that share links: paper cassini, Sec. 4.2.
 
 At every instant: the scheduler's candidates, up to 10 of them; the best by Algorithm 2 (`best_candidate`); the
-decisions that lead there. Then, at the same instant, a time-shift for every job that shares a link. Hyper-parameters
-and the number of workers stay the scheduler's.
-
-Shifts are computed anew at every instant, and decided where they or the period have changed. They are whole 72nds of
-the job's period, as the environment's are (`compatibility.bucket_s`). A job loses its shift where that costs more than
-it saves, and where it would make it wait for jobs that it no longer meets.
+decisions that lead there; then a time-shift for every job that shares a link, in whole 72nds of its period
+(`compatibility.bucket_s`). Hyper-parameters and the number of workers stay the scheduler's. Shifts are computed anew at
+every instant, and decided where they or the period have changed. A job loses its shift where that costs more than it
+saves.
 
 A candidate whose affinity graph has a loop is discarded; if all have one, none is, and the shifts of a component with
-a loop are looked for together (descent over all its links at once), which the paper leaves open. Periods are rounded
-per component, not per link, so that a job has one period on all its links, which Theorem 1 needs.
+a loop are looked for together, which the paper leaves open. Periods are rounded per component, not per link, as
+Theorem 1 needs.
 
-Whether shifts are worth what they cost: jobs that keep a shift wait out the padding of their period. The paper takes
-iteration times that have a small common multiple for granted. Free ones have none: the period at which jobs stay
-interleaved is longer than an iteration, by much where one job's iterations are many times as long as the other's.
-"Respecting the time-shift is only required for compatible jobs. All other jobs in the cluster can send packets at any
-time" (Sec. 5.7). So a component's jobs are shifted if what that saves them is at least what it costs:
+Jobs that keep a shift wait out the padding of their period, and "respecting the time-shift is only required for
+compatible jobs" (Sec. 5.7). So a component's jobs are shifted if
 
     sum over jobs of the excess saved on the link that gains most  >=  sum over jobs of period / iteration - 1
 
-Excess is a fraction of the link's capacity, as in Eq. 2; it is a fraction of time too, as what exceeds the capacity is
-sent later. Without shifts all offsets are equally likely, so the excess is the expectation over independent jobs.
+Excess is a fraction of the link's capacity, as in Eq. 2, so of time too. Without shifts it is the expectation over
+independent, equally likely offsets.
 """
 
 from __future__ import annotations
@@ -176,9 +171,7 @@ def interleave(
         grid: the angles; None: 5 degrees of each job's own circle.
         exact_jobs: up to how many jobs on a link every rotation is tried.
         tolerance: how much longer than its iteration a job's period may be before a larger circle is looked for.
-            Small ones keep every job fast and give 8 : 7 where 1 : 1 would interleave at the cost of one job's wait.
-        if_worth: leave out shifts that cost more than they save, `is_worth`; links then have the score that is expected
-            without.
+        if_worth: leave out shifts that cost more than they save, `is_worth`; links then have the score without them.
 
     Paper: cassini, Sec. 4.2.
     """

@@ -16,7 +16,7 @@ from ...simulator.engine.plans import Plan, plan_now
 from ...simulator.engine.view import ClusterView
 from ...simulator.rules.rule import Rule
 from ...simulator.rules.semantics import LEASE_S as DALLY_LEASE_S
-from ..bsbf import sjf_bsbf
+from ..bsbf import shared
 from ..dally import dally
 from ..equivalent_placements import equivalent_placements
 from ..joined_parameters import takes
@@ -133,5 +133,5 @@ def bsbf_cassini(
     preemption_cost: tuple[float, ...] = (0.0,),
 ) -> Cassini:
     """SJF-BSBF augmented."""
-    rule = sjf_bsbf(preemption_cost=preemption_cost).rule
+    rule = shared("sjf-bsbf", "best-benefit", preemption_cost=preemption_cost).rule
     return Cassini("sjf-bsbf+cassini", RuleSource(rule), rule, candidates, ranking, degrees, shifts)

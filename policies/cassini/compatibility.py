@@ -1,22 +1,14 @@
 """Which jobs share which links, and how well they get along there: paper cassini, Sec. 3 and 4.1.
 
-The affinity graph (Sec. 4.1) says which jobs meet on which links, and gives one time-shift for each job. Vertices are
-("job", j) and ("link", l), edges carry `flows` and, once rotations are found, `shift_s` (t_j^l, Eq. 5). Links that
-carry the same set of jobs are one vertex: as separate vertices they would be a loop, which a ring over two racks makes
-at every turn. The vertex stands for the one of them that is loaded most: the largest sum of the jobs' peak demands as a
-fraction of its capacity, the lowest number on a tie.
+The affinity graph (Sec. 4.1) gives one time-shift for each job. Vertices are ("job", j) and ("link", l), edges carry
+`flows` and, once rotations are found, `shift_s` (t_j^l, Eq. 5). Links that carry the same jobs are one vertex, that
+with the largest sum of peak demands over capacity, the lowest number on a tie: else a ring over two racks is a loop.
 
-The compatibility score (Table 1, Eq. 1 to 3) is of an `Overlay`: the unified circles of some jobs laid over each other,
-and the links on which they meet: one link for the paper's formulation, several where the shifts of a whole component
-are looked for at once.
+The compatibility score (Table 1, Eq. 1 to 3) is of an `Overlay`: the unified circles of jobs laid over each other, and
+the links on which they meet: one for the paper's formulation, several for a whole component.
 
-The rotations with the best score are found exactly for a few jobs, by coordinate descent with restarts beyond. Both
-look for the rotations with the least total excess over the overlay's links; with one link that is Eq. 2 of paper
-cassini. Only relative rotations matter (turning all circles together changes nothing), so the first job stays at 0.
-Ties go to the smallest rotations, first job first. The searches are compiled: rotation_search.py.
-
-Time-shifts are decided in whole steps of a job's period (`bucket_s`), so that policies and environments name the same
-ones, bit for bit.
+Rotations with the least total excess are found exactly for a few jobs, by coordinate descent with restarts beyond
+(rotation_search.py). The first job stays at 0; ties go to the smallest rotations, first job first.
 """
 
 from __future__ import annotations
@@ -332,8 +324,7 @@ def descent(overlay: Overlay, restarts: int = RESTARTS, seed: int = 0, work: int
 
     The first beginning is no rotation at all, so the result is never worse than that; the others are random (`seed`).
     Where turning all jobs but the first by an iteration of that one changes little, from a good end, descents begin
-    there, too: on an endless grid it would change nothing. With five jobs and free periods that
-    is the optimum in 94 of 100 cases, with equal or harmonic ones in nearly all.
+    there, too.
 
     Args:
         restarts: random beginnings at most, >= 0.

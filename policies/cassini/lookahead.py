@@ -1,13 +1,8 @@
-"""Lookahead: the placement with which the jobs that are there are through soonest, tried by playing each one on.
+"""Lookahead: the placement with which the present jobs are through soonest, tried by playing each one on.
 
-CASSINI and `best-rotations` take what is best at this instant. `lookahead` takes what is best until all jobs that are
-there have ended: on a copy of the run it carries out each of the scheduler's placements, and nothing at all, and has
-CASSINI play on from there (a rollout policy: one step of policy improvement). It takes the one with the fewest
-job-seconds, CASSINI's own choice on a tie. So it may let jobs wait that would slow down those that run, or leave its
-GPUs to a job that is nearly through, which no score of one instant tells.
-
-It knows as much as its scheduler does: run times, of the jobs that are there. Nobody arrives in its copy of the run.
-Machines fail there as they will in the run itself. Shifts are CASSINI's.
+On a copy of the run each of the scheduler's placements, and nothing at all, is carried out, and CASSINI plays on from
+there until all present jobs have ended (a rollout policy). That with the fewest job-seconds is taken, CASSINI's own
+choice on a tie. Nobody arrives in the copy; machines fail there as in the run itself. Run times are known to it.
 """
 
 from __future__ import annotations

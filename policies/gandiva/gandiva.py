@@ -2,33 +2,21 @@
 
 Source: Gandiva (Xiao et al., OSDI'18) as the simulator of paper dally's authors has it (paper dally, Sec. V-C: "it
 addresses this limitation by migrating jobs to more favorable GPU consolidation whenever resources become available");
-its code is not public. This reading has no time slicing, which is the core of Gandiva itself: a job that starts keeps
-running, and who waits waits. `slicing` adds it. simulator/running/placers.py has the placement (`affinity`) and the
-moves (`find_better`).
+simulator/running/placers.py has the placement (`affinity`) and the moves (`find_better`).
 * A gang that fits a machine goes to a machine dedicated to its size; a larger one takes random free GPUs at once.
 * A running job that lies on several machines moves as soon as a machine (or, for a larger gang that crosses racks, a
-  rack) has room beside it.
-* GPUs are offered in decreasing order of the job's first start; who never started comes last, by arrival.
-Under `semantics=artist-sim` a job that moves holds both gangs until its present chunk is done, as there; otherwise it
-moves at once.
-* `slicing=SECONDS` (Gandiva: "GPU time-slicing", paper sjf-bsbf, Sec. I; suspend and resume, in rounds of about a
-  minute): while jobs wait, running jobs make way for them in turns at the end of each slice, round robin over the
-  whole cluster (time_slicing.py); who is stopped pays `preemption_cost` when it starts again. GPUs are
-  offered to who has waited longest then. Gandiva itself slices machine by machine; that slices end together in the
-  whole cluster, so that large gangs find room, is our choice.
-* `packing=on`, where GPUs may hold several jobs: jobs of one GPU that find none free are packed on GPUs that hold
-  such jobs, or take turns there (`pack`). Larger gangs never share.
-
-Packing is as paper sjf-bsbf describes it (Sec. I and II: time-slicing and packing, "limiting GPU sharing to single-GPU
-jobs"); the rest is our choice:
-* A waiting job of one GPU that finds none free shares one that holds such jobs only, and has the memory for it as it
-  runs alone: Gandiva accumulates no gradients. It takes the GPU whose jobs then get most done in all, in units of a job
-  alone: the sum of 1 / slowdown, with the new job less without it; the lowest index on ties. Jobs come in the order of
-  the rule.
-* Two jobs that get more done together than one alone are packed: they run side by side, slowed down by each other.
-  Others take turns on the GPU, each at half its speed (`sharing.berths.excess`), which costs nothing else.
-* While nobody waits and a GPU is free, the most slowed down of the sharing jobs moves there, ties to the lowest index;
-  a move costs a restore.
+  rack) has room beside it; under `semantics=artist-sim` at the end of its present chunk.
+* GPUs are offered in decreasing order of the job's first start; jobs that never started come last, by arrival.
+* `slicing=SECONDS`, Gandiva's time slicing, which that reading leaves out: time_slicing.py.
+* `packing=on`, where GPUs may hold several jobs: `pack`. As paper sjf-bsbf describes it (Sec. I, II: time-slicing and
+  packing, "limiting GPU sharing to single-GPU jobs"); the rest is our choice:
+  - A waiting job of one GPU that finds none free shares one that holds such jobs only and has memory for it without
+    accumulation: that whose jobs then get most done in all, the sum of 1 / slowdown, the new job counting less its
+    work without it; the lowest index on ties. Jobs come in the order of the rule.
+  - Two jobs that get more done together than one alone run side by side; others take turns, each at half its speed
+    (`sharing.berths.excess`).
+  - While nobody waits and a GPU is free, the most slowed down of the sharing jobs moves there, ties to the lowest
+    index; a move costs a restore.
 """
 
 from __future__ import annotations

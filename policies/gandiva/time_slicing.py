@@ -1,14 +1,10 @@
-"""Time slicing: while jobs wait, running ones make way for them in turns (round robin).
+"""Time slicing: while jobs wait, running ones make way for them in turns (round robin over the whole cluster).
 
-Slices end together: `slicing_s` seconds after a job began to wait while others ran, and every `slicing_s` from then on
-as long as somebody waits. At such an end the jobs that wait are offered GPUs in the order in which they began to wait
-(order TURNS), and those that find too few stop running ones: who has been on its GPUs longest goes first, best first
-those that are not needed after all keep theirs (eviction.py). Who is stopped waits behind all others.
-
-So whoever waits longest has a whole cluster to choose from at the end of each slice, whatever the size of its gang, and
-the n-th to wait runs within n slices. (If each job had slices of its own, the GPUs of a large gang would never be free
-at the same time.) A gang that finds no place even so, as while machines are down, is passed over. While nobody waits no
-slice is counted, and nothing is different from a rule without slices.
+Slices end together, which is ours: `slicing_s` seconds after a job began to wait while others ran, and every
+`slicing_s` from then on while somebody waits. The waiting jobs are then offered GPUs in the order in which they began
+to wait (order TURNS), and those that find too few stop running ones, the longest on its GPUs first; those that are not
+needed after all keep theirs (eviction.py). A stopped job waits behind all others and pays `preemption_cost`. So the
+n-th to wait runs within n slices, whatever its gang; a gang that finds no place even so is passed over.
 """
 
 import math

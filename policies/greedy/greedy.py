@@ -1,40 +1,30 @@
 """Greedy: shortest job first, and every job weighs taking what is free now against waiting for a better tier.
 
 Waiting jobs are asked in the order of their isolated run time left, shortest first. A job starts at the best tier that
-has room now, if its predicted end is at most `margin` of the one after waiting for a better tier; else it waits, and
-the next one is asked. It is the best of many that were tuned on Delay-v0 and stop nobody.
+has room now, if its predicted end is at most `margin` of the one after waiting for a better tier (greedy_wait.py); else
+it waits, and the next one is asked. A rule of our own, tuned on Delay-v0.
 
 Choices:
-* Ends are counted from now: the time waited so far is the same either way.
-* Now: isolated run time left x slowdown of the tier that has room. Waiting: until the earliest instant at which one
-  machine (or one rack) has enough free GPUs, then the same at that tier. Running jobs are taken to end as planned;
-  nobody else, waiting or still to come, is taken to want these GPUs. greedy_wait.py has the formula.
-* Slowdowns are those of the network's best gang at a tier. A tier is better only if the job runs faster there.
-* Of two better tiers, the job waits if either is worth it.
-* Which of several machines or racks: the one with fewest free GPUs that suffice (`placer=tier`), or the first.
-* Nobody is stopped or moved; a job that fails (machine failures) waits in the place that the rest of its work gives it.
-* It looks again at every event (or every `round`): between events a job that waits has no reason to change its mind.
+* Running jobs are taken to end as planned; nobody else, waiting or to come, is taken to want these GPUs.
+* Slowdowns are those of the network's best gang at a tier. A tier is better only if the job runs faster there; of two
+  better tiers, the job waits if either is worth it.
+* Of several machines or racks: that with fewest free GPUs that suffice (`placer=tier`), or the first.
+* Nobody is stopped or moved; it looks again at every event (or every `round`).
 * Under `semantics=artist-sim` a running job is taken to hold its GPUs until its grant ends.
+`margin=inf` never waits; `margin=0` consolidates or waits, as long as running jobs will make room.
 
-`margin=inf` never waits (shortest first at the best tier that has room); `margin=0` consolidates or waits, as long as
-running jobs will make room.
-
-`preempt=on`: a job that finds no GPUs, or would rather wait, may stop and move running jobs so that it can start. It is
-a rule of our own, of an independent review of this project, in whose words: "a job that finds no room, or would rather
-wait, looks for victims in each machine (each rack, if it needs more than a machine)"; who fits another machine's free
+`preempt=on`: a job that finds no GPUs, or would rather wait, may stop and move running jobs so that it can start:
+"looks for victims in each machine (each rack, if it needs more than a machine)"; a job that fits another machine's free
 GPUs is moved, else stopped if its time left x GPUs^a is more than theta times that of the job plus the cost of a
 restart; "cheapest per GPU first until j fits, then prune those not needed; take the machine with the least sum".
-
-Choices where the words leave some, room.py has them in full:
+room.py has the choices in full, and:
 * The order is isolated run time left x GPUs^`exponent`, and the same weights say who may be stopped.
-* Costs are seconds: a new start of the victim (`preemption_cost`), and for a stop also the time of the job at the tier
-  of the area, with its own new start if it ran before. Per GPU: of those that the victim holds in the area.
 * Costs are those of the present: as movers claim room, what is left to others may be a stop, but the order stays.
 * GPUs that a victim frees outside the area count for nobody in the search. A gang larger than any rack looks in the
   whole cluster, where nobody can be moved.
-* First all stops, then all moves, then the job starts in that tier; then the pass begins anew, as GPUs may be left.
-* At one instant nobody who started, moved or stopped is a victim, and who lost its GPUs takes nobody's; it may start.
-* It goes with nothing that makes speeds depend on others: no auctions, GPU sharing, regions, or links.
+* First all stops, then all moves, then the job starts in that tier; then the pass begins anew.
+* At one instant a job that started, moved or stopped is no victim, and one that lost its GPUs takes nobody's.
+* Not with auctions, GPU sharing, regions, or links: speeds would depend on others.
 
 Where jobs run in groups on parameter servers it is another rule, harmony/oracle.py, with parameters of its own.
 """

@@ -1,19 +1,14 @@
 """Waiting for a better place: whether a job would end sooner if it waited than if it took the GPUs that are free now.
 
-A job takes a gang, found now, if its predicted end is at most `margin` of the one after waiting for any better tier
-(both counted from now):
-
     left x slowdown(gang)  <=  margin x (wait + left x slowdown(better tier))
 
 `left` is the isolated run time left, as far as it is known (remaining_time.py), slowdown(gang) that of these very GPUs,
 slowdown(tier) that of the best gang at a tier. The tiers to wait for are one machine and one rack, if the job would run
 faster there. `wait` ends at the earliest instant at which some machine, or rack, has enough free GPUs, if every running
 job ends as expected (under auctions: loses its GPUs when its grant ends) and nobody else takes them. Where the shape of
-a gang matters (network allreduce), a rack has room only if enough machines are wholly free, as for the best gang; so a
-gang that would lie badly in a rack may wait for a better place in one.
+a gang matters (network allreduce), a rack has room only if enough machines are wholly free.
 
-A wait that no running job will end, as where machines have failed, is no choice, and nobody waits where nothing runs.
-As time goes on and nothing happens, `wait` gets shorter and the left side stays, so who refuses goes on to refuse:
+A wait that no running job will end is no choice. While nothing happens `wait` gets shorter and the left side stays, so
 looking again at events is enough.
 """
 

@@ -1,22 +1,20 @@
 """Making room: whom a waiting job may stop or move so that it can start at the best tier that holds it.
 
-It looks in every area of that tier: the machines, if one is large enough; else the racks; else the whole cluster. An
-area that cannot free enough GPUs is none. If one has room already, the job needs nobody's GPUs: it takes the free ones,
-or it would rather wait. A job that lost its GPUs at this instant takes nobody's either.
-
-A running job there that neither started, moved nor stopped at this instant, and whose lease does not run,
+It looks in every area of that tier: the machines, if one is large enough; else the racks; else the whole cluster. A job
+that finds an area with room takes the free GPUs or waits; one that lost its GPUs at this instant takes nobody's. A
+running job there that neither started, moved nor stopped at this instant, and whose lease does not run,
 
 * can be moved, if one machine outside the area has free GPUs for all of it; that costs what its new start costs;
 * else can be stopped, if the time it has left, weighed, is more than `theta` times that of the waiting job, weighed,
-  plus the cost of its new start; that costs the time of the waiting job too, which is how long it waits.
+  plus the cost of its new start; that costs the time of the waiting job too.
 
 Times left count in isolated seconds, for the waiting job at the tier of the area (plus its own new start, if it ran
 before); weights are GPUs to the power of `exponent`. Cheapest per GPU freed in the area first, ties by job index, until
-there are enough. A mover claims the fullest machine outside that has room after the claims before it; who finds none
-any more is stopped, if it may be, else left alone. Then, from the last to the first, who is not needed is spared. The
-area with the least sum of costs wins, ties by index. What is equal but for rounding is equal.
+there are enough. A mover claims the fullest machine outside that has room after the claims before it; without any it is
+stopped, if it may be, else left alone. Then, from the last to the first, those that are not needed are spared. The area
+with the least sum of costs wins, ties by index. What is equal but for rounding is equal.
 
-Who may be asked, and where they are, is surveyed once a state and tier, so that many waiting jobs can ask in turn.
+Who may be asked, and where they are, is surveyed once a state and tier.
 """
 
 import math

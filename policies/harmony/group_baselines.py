@@ -1,32 +1,22 @@
 """Policies among groups beside Harmony: one job a group, jobs as they come, and chance.
 
-`isolated`: every job has machines of its own, as the paper's first baseline (Sec. V-A), first come, first served.
-
-The paper maximises the CPU's utilisation by a low degree of parallelism, and does not say which: here a job has
-max(`dop`, what its memory needs) machines. 5 was calibrated on the
-utilisation that the paper's numbers imply (.583) for `harmony-like` (`reproduce harmony-calibration`).
-
+`isolated`: every job has machines of its own (paper harmony, Sec. V-A), first come, first served: max(`dop`, what its
+memory needs); the paper gives no degree of parallelism, 5 was calibrated (`reproduce harmony-calibration`).
 * `memory=gc`: memory is filled up to the threshold of the garbage collector; `limit`: as long as it does not run out.
   A job that needs more than there are has all machines. Nothing is spilled.
-* `head=strict`: nobody overtakes; `skip`: whoever fits starts.
+* `head=strict`: nobody overtakes; `skip`: jobs behind one that does not fit may start.
 * A job that has lost machines to failures gets as many back as are free.
 
-`naive-colocation`: jobs share machines and nobody looks how, as the paper's second baseline (Sec. V-A).
+`naive-colocation`: jobs share machines and nobody looks how (Sec. V-A). The machines are cut into equal partitions, as
+in the authors' code; those left over stay idle. Each holds up to so many jobs, first come, first served, in the
+emptiest one; subtasks meet as they come (`execution=subtasks`: one COMP and one COMM at a time). Nothing is spilled:
+jobs that together need more memory than their partition fail, wait again, and are never put together again. A job that
+needs more memory than a partition is refused (`never_runs`). `partitions=None`: as many as leave every job alone below
+the collector's threshold.
 
-The machines are cut into equal partitions, as the authors' code has it; those that are left over stay idle. Each holds
-up to so many jobs, first come, first served, in the emptiest one. Their subtasks meet as they come
-(`execution=subtasks`: one COMP and one COMM at a time, but the same placement). Nothing is spilled: jobs that together
-need more memory than their partition has fail and wait again, and are never put together again, with or without others;
-one whom only such company is left to waits, and those behind it may pass.
-
-A job that needs more memory than a partition has could never run: `never_runs` names those, and the policy refuses.
-`partitions=None`: as many as leave every job alone below the collector's threshold.
-
-`random` where jobs run in groups: legal decisions drawn from the seed.
-
-Every job that waits, in a random order, joins one of the groups or opens one, each with the same chance. A new group
-has any number of the free machines with the same chance, or, where none is free, of those of a group drawn at random,
-which keeps at least one. What is left then goes to any group. Nobody pauses or moves.
+`random`: every waiting job, in a random order, joins a group or opens one, each with the same chance; a new group has
+any number of the free machines, or, where none is free, of those of a group drawn at random, which keeps at least one.
+What is left then goes to any group. Nobody pauses or moves.
 """
 
 from __future__ import annotations

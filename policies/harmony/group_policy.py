@@ -1,17 +1,10 @@
 """The base of policies among groups: they say which groups they want, and the decisions that lead there follow.
 
 `steps_to` leads from the groups that there are to those that are wanted, in as few decisions as that takes, each legal
-in its turn.
-
-Wanted groups go on with present ones so that as little as possible is loaded anew: a job that stays in its group loads
-the share of its partitions that changes machines, one that comes loads all (simulator/groups). So the pairs are those
-of an assignment of the greatest weight, the jobs in common, each counted for the share that it keeps.
-
-First whoever is to wait pauses and groups give machines back, then jobs join groups that there are. Now the groups that
-go on with nothing are empty, for whoever was in them and is wanted has nobody's old group to go on in but others': so
-new ones can open on their machines, and at last groups grow. Where nothing changes nothing is decided.
-
-Machines that fail: a group goes on with what it has left. A plan is made for the machines that are up.
+in its turn. Wanted groups are paired with present ones by an assignment of the greatest weight, the jobs in common,
+each counted for the share of its partitions that stays: a job that stays loads what changes machines, one that comes
+loads all. First jobs pause and groups give machines back, then jobs join present groups, then new groups open on the
+machines of those that have become empty, and at last groups grow. Plans are made for the machines that are up.
 """
 
 from __future__ import annotations

@@ -1,55 +1,43 @@
 """`harmony`: the paper's scheduler: Algorithm 1, and its rules for when to regroup whom (Sec. IV-B4).
 
-Algorithm 1 (Sec. IV-B3) grows the set of jobs, groups each prefix and keeps what uses the cluster best; it is compiled
-in grouping.py. Departures and readings, where the paper is silent or contradicts itself:
+Algorithm 1 (Sec. IV-B3) grows the set of jobs, groups each prefix and keeps what uses the cluster best (grouping.py).
+Departures and readings:
 
 * As printed the loop never takes the last job, and returns the grouping that failed the test: `stop="printed"`. The
-  default tries all prefixes, from a single job to all, and keeps the best; beyond 200 jobs each prefix is 5 % longer
-  than the last.
-* "Utilisation" of line 10 is a vector; compared is u_cpu + beta u_net.
+  default tries all prefixes and keeps the best; beyond 200 jobs each prefix is 5 % longer than the last.
+* "Utilisation" of line 10 is a vector; compared is u_cpu + beta u_net, over all machines that are up, Eqs. (3), (4).
 * Line 6 balances each job by itself; `balance="group"` balances their sums, in closed form.
 * Jobs are sorted by iteration time where all groups have equal shares of the machines. A group takes the longest left,
-  then, up to its size, whoever of the next few (as many as its size) balances it most.
+  then, up to its size, of the next few (as many as its size) the one that balances it most.
 * Swaps are between the most imbalanced group and the one most opposite to it, until none of theirs helps.
 * The machine goes to the group whose COMP is longest beside its COMM.
 * A grouping in which a group's models exceed its memory is not taken.
 
-What all policies that know subtasks' times have in common (`ProfiledPolicy`): new jobs are profiled first (Sec. IV-B1).
-A new job is executed in a group until its metrics are known; it rides along, and is not counted when groups are
-planned. It is sent to a group that profiles another one already, else to that with the fewest machines (`profile`). The
-paper does not say what happens while there is no group. Here groups of 16 machines are opened for new
-jobs (of all, if there are fewer), as many as fit and are needed, and the jobs are dealt out evenly. The first plan then
-waits until all are profiled that came before the first was. Where nothing is spilled, only jobs that fit are sent
-anywhere. Where metrics are known on arrival (`profile_iterations=0`) none of this happens.
+New jobs are profiled first (`ProfiledPolicy`, Sec. IV-B1): a new job rides along in a group, not counted in plans, till
+its metrics are known: in a group that profiles another one already, else in that with the fewest machines
+(`profile=smallest`) or the most (`largest`). While there is no group, groups of 16 machines are opened for new jobs (of
+all, if there are fewer), jobs dealt out evenly, and the first plan waits for those that came before the first was
+profiled. Where nothing is spilled, only jobs that fit are sent anywhere.
 
 The rules:
 
-* A job that has been profiled is looked at only if no other one waits: it joins the group where the cluster is used
-  best, if it is used better than without it; else it waits.
-* When a job ends, the most similar one that waits takes its place: iteration time and COMP:COMM ratio within 5 % of
-  its; failing that, two or three that together are as similar. Failing that, Algorithm 1 plans for the jobs of its
-  group and of the group with the fewest jobs, and for all that wait; then for one more group at a time, up to all. A
-  larger set is preferred only if the cluster is used 5 % better, and nothing is done for less than 5 %.
-* Where nobody runs Algorithm 1 plans for everybody.
-
-Choices where the paper leaves some in these:
-
-* How well the cluster is used: u_cpu + beta u_net over all machines that are up, Eqs. (3) and (4).
-* Those who are profiled at one instant are looked at one after another; from the first that does not help on all wait.
-* `Similar` is measured on the machines of the ended job's group; of several the most similar one is taken, by the
-  larger of its two differences. Bunches are of the first 60 that wait, of two if any suffice.
-* Machines of a group whose last job has ended, or that have been repaired, are free: replacements open a group on the
-  first, and whoever is regrouped shares them. Where some are left at an instant at which nobody has ended, Algorithm 1
-  plans for everybody if that is worth 5 %; else they stay free.
-* Memory: Algorithm 1 does not know of it, and left to itself it runs twice as many jobs as the paper had, whose input
-  the disks cannot deliver. So a grouping is legal where the memory of its groups, below the collector's threshold,
-  holds all models and the inputs but for a share `alpha`. .34 is the paper's mean share (Sec. V-G); with 1 only models
-  count.
-* Where no grouping is legal one job has all machines, and as much of it is on disk as must be.
-* `regroup=always` plans for everybody at every event instead.
-* `order`: of jobs in Algorithm 1: running, paused and profiled ones, each by arrival (`stages`); all by arrival
+* A profiled job is looked at only if no other one waits: it joins the group where the cluster is used best, if it is
+  used better than without it; else it waits. Those profiled at one instant are looked at one after another; from the
+  first that does not help on all wait.
+* When a job ends, the most similar waiting one takes its place: iteration time and COMP:COMM ratio, on the machines of
+  its group, within 5 % (the larger of the two differences counts); failing that, two or three of the first 60 that
+  together are as similar. Failing that, Algorithm 1 plans for the jobs of its group and of the group with the fewest
+  jobs, and for all that wait; then for one more group at a time. A larger set is preferred only if the cluster is used
+  5 % better, and nothing is done for less than 5 %.
+* Where nobody runs Algorithm 1 plans for everybody; `regroup=always` does at every event.
+* Machines of a group whose last job has ended, or that were repaired, are free: replacements open a group on the first,
+  and regrouped jobs share them. Where some are left at an instant without an end, Algorithm 1 plans for everybody if
+  that is worth 5 %; else they stay free.
+* Memory, of which Algorithm 1 does not know: a grouping is legal where the memory of its groups, below the collector's
+  threshold, holds all models and the inputs but for a share `alpha` (.34: the paper's mean, Sec. V-G; 1: only models
+  count). Where none is legal one job has all machines, and as much of it is on disk as must be.
+* `order` of jobs in Algorithm 1: running, paused and profiled ones, each by arrival (`stages`); all by arrival
   (`arrival`); by their iteration time on 16 machines, shortest first (`short`).
-* `profile`: new jobs are profiled in the group with the fewest machines (`smallest`), or with the most (`largest`).
 """
 
 from __future__ import annotations
@@ -195,8 +183,6 @@ def problem_of(
     """The grouping problem of these jobs, as measured, in this order.
 
     Args:
-        view: the present.
-        jobs: which.
         machines: to share among them.
         beta: worth of the network's utilisation beside the CPU's.
         counts_disk: a cycle is at least as long as the disks need for what is above the collector's threshold.

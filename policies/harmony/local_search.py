@@ -4,17 +4,15 @@ Each objective is a sum over the groups of (what one iteration of each of its jo
 
 * `utilisation`: of the CPU, plus beta times that of the network: Eq. (4), the paper's objective.
 * `rates`: each job's speed over its speed alone on 16 machines. It needs no lengths of jobs.
-* `known`: the same, each job's rate over (its remaining hours alone on 16 machines)**power: jobs that soon end count
-  for more. In iterations left it is the sum of 1 / (T_g left_j) (remaining hours)**(1 - power).
+* `known`: the same, each job's rate over (its remaining hours alone on 16 machines)**power. In iterations left it is
+  the sum of 1 / (T_g left_j) (remaining hours)**(1 - power).
 
 What a group's jobs have in memory beyond what costs nothing there must come from disk in every iteration, which may be
 what its cycle waits for (`Problem.comfort_bytes`, `spill_s`).
 
-A move costs time. Where a plan holds for some seconds and a job stands still in the first few, that share of what it is
-worth is lost (`worth_of_moves`); so in all objectives a job that is in another group than at the start, or whose group
-has another number of machines, counts for that share less; a job that is to start loses it too, one that is paused only
-what it was worth. The search then moves whom it pays to move. Where moves are not priced, only `heat=0` stays close to
-the grouping it starts with: it makes no move that does not gain.
+A move costs time: a job that changes group, whose group changes machines, or that is to start counts for less by the
+share of the plan's time in which it stands still (`worth_of_moves`); a paused one loses what it was worth. Where moves
+are not priced, only `heat=0` stays close to the first grouping: it makes no move that does not gain.
 """
 
 from __future__ import annotations

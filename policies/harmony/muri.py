@@ -1,22 +1,17 @@
 """Muri (Zhao et al., SIGCOMM'22): jobs whose stages interleave are put together by matchings of pairs, round by round.
 
-Its stages are those of deep learning (storage, CPU, GPU, network) and its resources GPUs; here a parameter-server job
-loads, computes and communicates on the machines of its group: an analogy, not its workload.
+Its stages are those of deep learning and its resources GPUs; here a parameter-server job loads, computes and
+communicates on the machines of its group: an analogy, no reproduction.
 
-Jobs of a group go through the stages in turn, each one stage behind the one before: with k stages, a round takes the
-sum over the k steps of the longest stage in each. The efficiency of a group is the sum of its stage times over k times
-its round, for the best order of its jobs. As in the published code, groups are of at most k jobs, all have the same
-machines, and they are merged only while there are more than fit: first the pairs that are best, of a matching of the
-greatest total efficiency.
+Jobs of a group go through the k stages in turn, each one stage behind the one before: a round takes the sum over the k
+steps of the longest stage in each. The efficiency of a group is the sum of its stage times over k times its round, for
+the best order of its jobs. As in the published code, groups are of at most k jobs, all have the same machines, and they
+are merged only while there are more than fit, first the pairs of a matching of the greatest total efficiency.
 
-The policy `muri`: groups by matchings, on equal shares of machines, by loading, COMP and COMM of an iteration; no
-reproduction. Every group has `dop` machines (all, if there are fewer), machines that are left over stay idle. At every
-event the jobs with the least attained service come in, as many as three for each group that fits (`remaining=hidden`;
-Muri-L), or those with the least service left (`known`; Muri-S); service is seconds alone on 16 machines. Groups are
-formed anew, and whoever finds itself in another one moves.
-
-`load=input`: an iteration reads all of its input from disk, as Muri's storage stage does; `none`: nothing. What it
-really reads depends on the group's memory, which Muri does not know of.
+Every group has `dop` machines (all, if there are fewer); machines left over stay idle. At every event the jobs with the
+least attained service come in, three for each group that fits (`remaining=hidden`; Muri-L), or those with the least
+service left (`known`; Muri-S); service is seconds alone on 16 machines. Groups are formed anew, and jobs move.
+`load=input`: an iteration reads all of its input from disk; `none`: nothing.
 """
 
 from __future__ import annotations

@@ -1,18 +1,13 @@
 """`oracle` and `greedy` among groups: policies that search for the best groups at every event.
 
-The best grouping there is (`exact`): found for few jobs, above them the best that a long local search finds, and named
-so.
-
-The paper calls its own oracle exhaustive, but its times (80 jobs in 13.8 minutes, 4,000 in 10 hours) grow about as the
-number of jobs does: it was not.
-
 Both plan for all jobs whose metrics are known. `oracle` maximises what the paper maximises, u_cpu + beta u_net: exactly
-up to 10 jobs, above them by a long local search, with no regard to what moves cost, as the paper's; it changes nothing
-unless that is better. Its paper calls it exhaustive, which it cannot have been.
+up to 10 jobs (`exact`), above them by a long local search, with no regard to what moves cost; it changes nothing unless
+that is better. (The paper calls its own exhaustive, but its times, 80 jobs in 13.8 minutes and 4,000 in 10 hours, grow
+about as the number of jobs does.)
 
 `greedy` searches for the largest sum of what each job's speed is worth, from the groups as they are:
 
-* `remaining=hidden`: its speed over that alone on 16 machines: no lengths needed, as the paper has them unknown.
+* `remaining=hidden`: its speed over that alone on 16 machines.
 * `remaining=known`: the same over (hours left alone on 16 machines)**power: short ones first, as far as that pays.
 
 A job that moves stands still for `move_s`, so it counts for less: by move_s over the seconds that the plan is expected

@@ -1,14 +1,11 @@
 """The loop of a run: the next instant, the pass that the rule makes at it, and what comes of the instant; over again.
 
-The simulator knows what happens at an instant (simulator/events/clock.py), and how one job starts, moves and ends
-(simulator/lifecycle); no rule is known there. Here these are put together with the passes of all rules, and with what
-rules hear of in between: jobs that take their places in the order, holds that are served, timers that run out.
+The simulator knows what happens at an instant (simulator/events/clock.py) and how one job starts, moves and ends
+(simulator/lifecycle); here these are put together with the passes of all rules and with holds, orders and timers.
 
 Rules are named here by import, and not handed to the loop as arguments: numba's type of a function that is an argument
-is its address in this process, so what is compiled for it is never found on disk again (tried with 0.68: a miss, and a
-file more, in every process). A field of the record says which pass is made, and one machine code serves all rules, so
-that a cluster can change hands in the middle of a run. `Simulator`, which lies below, gets the loop from the root
-package (engine/rule_loop.py).
+is its address in this process, so its code is never found on disk again. A field of the record says which pass is made,
+so a cluster can change hands in the middle of a run. `Simulator` gets the loop by engine/rule_loop.py.
 """
 
 import math

@@ -13,49 +13,41 @@ from . import decision_loop
 
 @entry
 def advance(states, row):
-    """`decision_loop.advance`."""
     return decision_loop.advance(states[row])
 
 
 @entry
 def run(states, row, max_events):
-    """`decision_loop.run`."""
     return decision_loop.run(states[row], max_events)
 
 
 @entry
 def schedule(states, row):
-    """`decision_loop.schedule`."""
     return decision_loop.schedule(states[row])
 
 
 @entry
 def start(states, row, job):
-    """`starts.start`."""
     starts.start(states[row], job)
 
 
 @entry
 def adopt(states, row):
-    """`switch_rule.adopt`."""
     adoption.adopt(states[row])
 
 
 @entry
 def hold_for_tier(states, row, job, until_s, tier):
-    """`tier_holds.hold_for_tier`."""
     tier_holds.hold_for_tier(states[row], job, until_s, tier)
 
 
 @entry
 def serve_holds(states, row):
-    """`tier_holds.serve_holds`."""
     tier_holds.serve_holds(states[row])
 
 
 @entry
 def find_room(states, row, job):
-    """`room.find_room`."""
     return room.find_room(states[row], job)
 
 
@@ -68,11 +60,9 @@ def make_room(states, row, job):
 
 @entry
 def timer_end_s(states, row, job, tier):
-    """`dally.timer_end_s`."""
     return dally.timer_end_s(states[row], job, tier)
 
 
 @entry
 def timer_left_s(states, row, job, tier):
-    """`dally.timer_left_s`."""
     return dally.timer_left_s(states[row], job, tier)

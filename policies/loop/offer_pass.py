@@ -1,15 +1,14 @@
 """One auction: free GPUs are offered to every waiting job in turn, and each takes or refuses them.
 
 Where `order_pass.py` may look at one job of a demand class for all, here every job decides for itself: one has waited
-for longer than its like (Dally's timers), has more left to do and so less to gain by waiting (greedy: there every job
-is asked, and may stop or move others instead), or GPUs are offered to running jobs too, so that they move (Gandiva).
-Under delay timers the jobs of a class take GPUs inside a machine alike: a class is represented by its first job until
-that one refuses. From there on only jobs that have waited longer, so that they take more, are asked. Nobody is missed:
-refusing changes nothing, whom a later job may stop an earlier one might have stopped, and what a move leaves is offered
-in another pass.
+longer than its like (Dally's timers), has more left to do (greedy: it may stop or move others), or GPUs are offered
+to running jobs too, so that they move (Gandiva). Under delay timers the jobs of a class take GPUs inside a machine
+alike, so its first job stands for it until that one refuses; from there on only jobs that have waited longer are asked.
+What a move leaves is offered in another pass.
 
 Under delay timers a lease that has ended is over as soon as somebody waits: the job gives its GPUs back and is offered
-GPUs like those that wait, its starvation at 0. Who gets the same GPUs has not stopped: `commit` begins another lease.
+GPUs like those that wait, its starvation at 0. If it gets the same GPUs it has not stopped: `commit` begins another
+lease.
 """
 
 from ...simulator.base.codes import RUNNING, WAITING

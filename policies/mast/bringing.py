@@ -20,7 +20,6 @@ from ...simulator.engine.view import ClusterView
 from ..base import Policy
 from ..planning import PlanningPolicy, is_round
 from ..two_paths import SCAN_S, SLOW, Paths, fast_half
-from .cheapest import take_free
 from .mast import paths
 
 
@@ -139,6 +138,23 @@ class Bringing(Policy):
         self._copies.forget_plan()
         if hasattr(self.fast, "recall"):
             self.fast.recall(simulator, memory)
+
+
+def take_free(view: ClusterView, free: np.ndarray, parts: list[tuple[str, int]], region: int) -> bool:
+    """Modify `free`, int64 (clusters,): parts take the first clusters of a region with room; False: none have.
+
+    `parts`: types, of several `A100|H100`, and units of each.
+    """
+    topology, left = view.topology, free.copy()
+    here = np.flatnonzero(np.asarray(topology.cluster_region) == region).tolist()
+    for words, units in sorted(parts, key=lambda part: -part[1]):
+        kinds = words.split("|")
+        found = [one for one in here if topology.cluster_gpu_type[one] in kinds and left[one] >= units]
+        if not found:
+            return False
+        left[found[0]] -= units
+    free[:] = left
+    return True
 
 
 def bringing(scheduler: str = "greedy", slow: str = SLOW) -> Paths:

@@ -1,16 +1,14 @@
 """Copies for workloads that no region can run: "MAST will start data replication" (paper mast, Sec. 4.3).
 
-The paper does not say where to. Here: of the regions that could hold the workload and are up, the one that lacks the
-fewest bytes of its tables that are not on the way yet; among equals the one where units of the first part's type are
-least loaded, then the lowest number. If it has no room for them, the next one; if none has, one makes room: replicas
-that nobody there reads are dropped, then homes of other tables move to
-where the fewest bytes of them are missing, the largest first. So nothing more is asked while copies are on the way.
+Where to is ours: of the regions that could hold the workload and are up, the one that lacks the fewest bytes of its
+tables that are not on the way yet; then the one where units of the first part's type are least loaded, then the lowest
+number. If it has no room, the next one; if none has, one makes room: replicas that nobody there reads are dropped, then
+homes of other tables move to where the fewest bytes of them are missing, the largest first. A workload that is bound to
+a region (`Binding`, `bind=any`) gets copies, or homes, there only.
 
-A workload that is bound to one region (`Binding`, `bind=any`) gets copies there, or its homes, and nowhere else.
-
-For a workload that needs fresh data homes move, to where the fewest bytes are missing and there is room; if there is
-nowhere, to the first region that can make room in the same way. A home stays where a workload that waits for GPUs needs
-it, and one that moves is not asked to move on.
+For a workload that needs fresh data homes move, to where the fewest bytes are missing and there is room, else to the
+first region that can make room. A home stays where a workload that waits for GPUs needs it, and one that moves is not
+asked to move on.
 """
 
 from __future__ import annotations

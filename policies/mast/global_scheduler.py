@@ -1,27 +1,17 @@
 """GMS: which pending workload is served next, by <priority, credit>, and whose quota is used up (paper mast, Sec. 4.2).
 
-What the paper leaves open:
-
-* The weights of Expressions 10 and 11, its cap of the age and its window are not given. Here a workload gains one
-  credit while it waits for a day, at most that, and loses up to one as its tenant's share of all that was used in the
-  last day grows: both count alike.
-* A tenant's resources are its GPUs and its CPU machines: the larger of the two shares counts.
-* In the paper a tenant has one priority level. Here a workload has one, and a tenant's quota is over all its levels: a
-  team that works at several is named as a tenant of its own at each.
-* The age counts from the last preemption, as Sec. 5.5 counts latency.
-* Whether a workload that runs beyond its tenant's quota counts within it later is not said: a tenant's running
-  workloads are within quota in the order in which they started, as far as it goes. So a level is a function of who
-  runs now.
-
-A GMS-scan pass ranks every pending workload, from the record alone:
+A GMS-scan pass ranks every pending workload, from the record alone, by
 
     credit = w_age x min(age, C_age_cap)                                                            (Expression 10)
            + w_fair x (1 - window average of the tenant's resources / that of all tenants)          (Expression 11)
 
-The age is how long a workload has been waiting: since it arrived or was preempted last, as Sec. 5.5 counts it.
-Pending workloads are looked at in the order of their credit; one that would take its tenant beyond its quota gets the
-lowest priority. A tenant's running workloads count as within its quota in the order in which they started, as far as
-it goes; the others may be preempted like over-quota ones.
+The age is how long a workload has been waiting: since it arrived or was preempted last (Sec. 5.5). One that would take
+its tenant beyond its quota gets the lowest priority. A tenant's running workloads are within its quota in the order in
+which they started, as far as it goes; the others may be preempted like over-quota ones.
+
+What the paper leaves open: a workload gains one credit while it waits for a day, at most that, and loses up to one as
+its tenant's share of all that was used in the last day grows. A tenant's resources are the larger of its shares of GPUs
+and CPU machines. A workload has one priority level, and a tenant's quota is over all its levels.
 """
 
 from __future__ import annotations

@@ -1,32 +1,23 @@
 """MAST, the fast path of paper mast: one pass over the queue after the other; and the other cells of its Table 1.
 
-At every pass GMS ranks the pending workloads; in this order each is offered to the regions that have its
-tables and could hold it, and gets the best plan of RMS (place_search.py), or is passed. Where workloads were preempted,
-the pass is made again at the same instant, with them in the queue. Workloads that no region can run have their tables
-copied (copies_on_demand.py).
-
-A pass is made at most six times at one instant, and so are rounds of copies before them. Sec. 5.4 gives the duration
-of a pass, 34 s, not its period; it says that 5 minutes suffice. RMS places only in a pass, where the paper's
-"constantly checks the job-queue database": `scan_s=0` comes nearest to that.
+At every pass GMS ranks the pending workloads; in this order each is offered to the regions that have its tables and
+could hold it, and gets the best plan of RMS (place_search.py), or is passed. Where workloads were preempted, the pass
+is made again at the same instant, with them in the queue; at most six times, and so are rounds of copies before them
+(copies_on_demand.py). Sec. 5.4 gives the duration of a pass, 34 s, not its period. RMS places only in a pass, where the
+paper's "constantly checks the job-queue database": `scan_s=0` comes nearest to that.
 
 At the beginning of an instant `decide` depends on the record alone, but for regions to which workloads are bound early;
 within one the rest of the pass is kept.
 
-Early binding (`Binding`): a workload goes to a region, or to a cluster, when it arrives (paper mast, Sec. 4.1 and 5.6).
+Early binding (`Binding`): a workload goes to a region, or to a cluster, when it arrives (Sec. 4.1, 5.6): "to the region
+with the lowest demand over supply rate of the required GPU type", that of the first part. Which demand is ours: `now`
+is what the workloads bound there ask that have not finished, `day` what the slow path knows (Expression 2). Candidates
+are those that have the tables and could hold the workload; one whose tables are nowhere together is bound when they
+are; one whose region has lost them for good, or is down, is bound anew. With `bind=any` candidates are all that could
+hold the workload and its tables, and it waits there for copies. A cluster's demand is that of the first parts bound to
+it.
 
-Sec. 5.6: "dispatches a workload to the region with the lowest demand over supply rate of the required GPU type". The
-type is that of the first part. Which demand is not said: `now` is what the workloads bound there ask that have not
-finished, `day` what the slow path knows (Expression 2: hours a day of the workloads that recur, at the homes of their
-tables), the same for a whole run. Regions, or clusters, are those that have the tables and could hold the workload. One
-whose tables are nowhere together is bound when they are; one whose region has lost them for good, or is down, is bound
-anew as soon as another one can run it. Sec. 5.6 does not name data, either: with `bind=any` regions, or clusters, are
-all that could hold the workload and its tables; it is bound when it arrives, and waits there for copies of what it
-lacks. A cluster's demand is that of the first parts that are bound to it: the others go where RMS puts them.
-
-With `now` what a workload was bound to depends on who arrived, or had its tables, and finished before it, not on when
-it is asked for.
-
-The schedulers of paper mast by their names: `mast`, `federated`, `global`, and `scope`, any valid cell of Table 1.
+The schedulers by their names: `mast`, `federated`, `global`, and `scope`, any valid cell of Table 1:
 
 | queue | allocation: cluster | region | global |
 | --- | --- | --- | --- |
@@ -34,11 +25,10 @@ The schedulers of paper mast by their names: `mast`, `federated`, `global`, and 
 | region | (2) | (5), `federated` | - |
 | global | (3) | (6), `mast` | (9), `global` |
 
-A queue of a region, or of a cluster, is one that workloads are bound to when they arrive; a global one
-binds late. Priorities, credits and quotas are those of GMS everywhere, so that cells differ in nothing else.
-Allocation in a cluster: each cluster says for itself whether it can run a workload, and the least loaded one is asked
-first. Load counts what workloads of the same or a higher priority hold. In a region, RMS takes the best cluster. Global
-allocation places several workloads jointly. The other parts of a workload go where RMS puts them in the same region.
+Priorities, credits and quotas are those of GMS everywhere. Allocation in a cluster: each cluster says for itself
+whether it can run a workload, the least loaded (by workloads of the same or a higher priority) is asked first. In a
+region, RMS takes the best cluster. Global allocation places several workloads jointly. The other parts of a workload go
+where RMS puts them in the same region.
 """
 
 from __future__ import annotations

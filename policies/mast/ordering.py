@@ -1,17 +1,15 @@
 """In which order a queue of regions is served, and who may be stopped for whom: MAST's, or by run times.
 
-MAST serves by <priority, credit> and stops lower priorities (global_scheduler.py, regional_scheduler.py). The others
-order the same one global queue by how long workloads run, as far as that is known, and RMS places them:
+MAST serves by <priority, credit> and stops lower priorities (global_scheduler.py, regional_scheduler.py). The others,
+baselines of our own, order the same global queue by run times as far as they are known, and RMS places them:
 
 * `sjf`: isolated run time; `srtf`: what is left of it; `srsf`: what is left x GPUs; `greedy`: what is left x
   GPUs^exponent. A workload without GPUs counts as one with one.
 * `levels=on`: so within priority classes, the priority falling where a quota is used up, as in MAST; `off`: priorities
   and quotas count for nothing.
-* `preempts`: `off`, nobody is stopped; `lower`, who has a lower priority; `any`, who has more than `theta` times as
-  much time left x GPUs as the newcomer needs, the exponent being that of the order where it has one; with
-  `levels=on` of the same priority, and anybody of a lower one (victims.py).
-
-They are baselines of our own: paper mast compares with no scheduler that knows run times.
+* `preempts`: `off`, nobody is stopped; `lower`, those of a lower priority; `any`, those with more than `theta` times as
+  much time left x GPUs as the newcomer needs, the exponent being that of the order where it has one; with `levels=on`
+  of the same priority, and anybody of a lower one (victims.py).
 """
 
 from __future__ import annotations
@@ -29,7 +27,6 @@ from ...simulator.warehouse.demands import Demands
 ORDERS = ("credit", "sjf", "srtf", "srsf", "greedy")
 BY_CREDIT, BY_WHOLE, BY_LEFT = 0, 1, 2
 PREEMPTS = ("off", "lower", "any")
-BY_PRIORITY = 1  # of PREEMPTS
 MOST_EXPONENT = 8.0
 
 

@@ -3,19 +3,18 @@
 In a region every part of a workload is tried in every cluster of its type; a plan has a placement score, and the
 highest wins, the lowest number among equals. A workload's score is the sum over its parts, each planned on the state
 that those before it left; the region with the highest wins the auction, among equals the one where units of the first
-part's type are least loaded (the paper is silent), then the lowest number.
+part's type are least loaded (ours), then the lowest number.
 
 * Without preemption: units on as few neighbouring racks as suffice, there on the machines with the most free ones. The
-  score is the higher, the fewer racks; the paper's packing prefers them, its score does not mention them.
+  score is the higher, the fewer racks, which is the paper's packing, not its score.
 * With preemption, only of workloads with a lower priority: the score falls with the priority of the most important one
-  that leaves, then with their number, then with how short the youngest has run. The paper names these three in this
-  order, without weights. Its scan, by priority and running time, then by size, is a heuristic for the same: here the
-  best plan is found. Its example comes out the same: for 10 GPUs from jobs with 4, 5 and 12, only the third leaves.
+  that leaves, then with their number, then with how short the youngest has run, the paper's order without its weights.
+  Where the paper scans by a heuristic, the best plan is found here.
 
-The search is exhaustive part by part: over all clusters that leave the later parts of the type room, all neighbouring
-racks there, all sets that may leave; not over all combinations of parts. Of more than 900 that leave a cluster, the
-score counts 900. The negative cache keeps what single parts were refused, never combinations; after a start that
-preempts it forgets what lower priorities were refused in that region, after a joint move everything.
+The search is over all clusters that leave the later parts of the type room, all neighbouring racks there, all sets that
+may leave; not over all combinations of parts. Of more than 900 that leave a cluster, the score counts 900. The negative
+cache keeps what single parts were refused; after a start that preempts it forgets what lower priorities were refused in
+that region, after a joint move everything.
 
 A plan that does not preempt beats all that do. A workload that leaves takes all its parts with it. Departures: GPUs and
 CPU machines are the only resources, and a part takes them from any machines of its cluster in whatever pieces.

@@ -1,4 +1,4 @@
-"""Backfilling: who stands behind a job that does not fit may start, if that job starts no later for it, as expected.
+"""Backfilling: a job behind one that does not fit may start, if that one starts no later for it, as expected.
 
 Sources: Lifka, "The ANL/IBM SP Scheduling System", JSSPP 1995 (EASY); Mu'alem and Feitelson, "Utilization,
 Predictability, Workloads, and User Runtime Estimates in Scheduling the IBM SP2 with Backfilling", IEEE TPDS 12(6),
@@ -9,29 +9,24 @@ enough GPUs will be free if running jobs end as expected. A job behind it starts
 to be gone by then or takes only GPUs that are to spare then.
 
 `head=conservative`: every job in order is promised the earliest instant from which on enough GPUs will be free for as
-long as it is expected to run, beside all that were promised some before it. Whose instant is now starts.
+long as it is expected to run, beside all promises before it. Those whose instant is now start.
 
 What the papers leave open:
 
 * Ends are as expected (remaining_time.py): of a running job at its present speed; of a job that could start now on the
-  gang that it would get; of one that is promised GPUs, whose gang nobody knows, as if it had the best one. Who starts
-  anew restores first.
-* The order in which jobs are promised GPUs is made anew at each end of a job (with rounds: at the first from then on):
-  then it is the order of the rule. Until the next end it stands, and who comes meanwhile, or loses its GPUs to a
-  failure, stands behind all others, first come first served: else, under `sjf`, a stream of short newcomers would put
-  off a job that is promised GPUs although nothing has ended. Under `fifo` it makes no difference.
-* The instants follow from that order and from the running jobs, and are worked out at each pass: as long as jobs end
-  as expected they do not change between two ends; if a job outlives its estimate, everybody knows at once.
-* Promises count GPUs; a start needs a gang of the placer as well. `consolidated` (and `skew`, for skewed models) may
-  find none although GPUs enough are free. Then the promise is for the next expected end of a running job, or as soon
-  after it as there are enough. And nobody knows which GPUs such a job will need, so that none are to spare: behind the
-  first job that waits for a gang of this kind only those start that are expected to be gone by its instant. So at the
-  latest when all that run now have ended it has the cluster to itself, and does not starve.
+  gang that it would get; of one that is promised GPUs as if it had the best gang. A job that starts anew restores.
+* The order of promises is made anew, as that of the rule, at each end of a job (with rounds: at the first from then
+  on). Until the next end it stands, and newcomers and jobs that lose their GPUs to a failure stand behind all others,
+  first come first served: else, under `sjf`, short newcomers would put off a promised job.
+* The instants follow from that order and from the running jobs, and are worked out at each pass.
+* Promises count GPUs; a start needs a gang of the placer as well. Where `consolidated` (and `skew`, for skewed models)
+  finds none although GPUs enough are free, the promise is for the next expected end of a running job, or as soon after
+  it as there are enough; none are to spare then, so behind such a job only those start that are expected to be gone by
+  its instant.
 * A job that asks more GPUs than are up, or finds no gang although nothing runs, is promised none while machines are
   down; those behind it are treated as if it were not there.
 * Of running jobs that share a GPU nobody says when it will be free.
-* A pass is a function of the state: asked anew in the middle of an instant it goes on the same way. So a job that was
-  just started from behind another is not one whose end that one waits for.
+* A pass is a function of the state: asked anew in the middle of an instant it goes on the same way.
 """
 
 import math

@@ -1,13 +1,11 @@
 """Holds that wait for a tier: delay scheduling as a decision about one job.
 
 Within its time a job that is held for a tier (MACHINE, RACK, NETWORK) starts by itself as soon as that tier, or a
-better one, has room: Algorithm 1 of paper dally, with a timer that whoever holds the job sets. This is looked at when
-the events of an instant have happened, before anybody is asked for a decision, and when the instant is over; where
-offers are made at rounds or auctions only, then only. One after the other is served, in the order of the rule, each at
-the best tier that has room, by the placer of the rule; until nobody finds any.
-
-When its time is over the job is tried a last time with the others, unless that is between rounds; then it is back in
-the queue. So is a job that is held until GPUs are freed, at the first instant (round, auction) at which they are.
+better one, has room: Algorithm 1 of paper dally, with a timer that the decision sets. Holds are served when the events
+of an instant have happened, before anybody is asked, and when the instant is over (with rounds or auctions only then):
+one after the other in the order of the rule, each at the best tier that has room, by the placer of the rule, until
+nobody finds any. When its time is over the job is tried a last time with the others, unless that is between rounds;
+then it is back in the queue.
 """
 
 from ...simulator.base.codes import FIRST, TIER

@@ -1,19 +1,16 @@
-"""Pollux's search for jobs that are not elastic: each has as many GPUs as it asks, or none.
+"""Pollux's search for jobs that are not elastic (`adapt=off`): each has as many GPUs as it asks, or none.
 
-So `adapt=off` asks; and for the models of paper cassini nobody has published the gradient noise that Pollux tunes sizes
-and batches by. Goodput is throughput then: iterations per second alone at the placement, over those at the job's best
-placement. The rest is the search of pollux_search.py, with three differences:
+Goodput is throughput then: iterations per second alone at the placement, over those at the job's best placement. The
+search is that of pollux_search.py, with three differences:
 
 * Repair goes through the jobs in order of attained service and gives each the GPUs that it asks: of machines on which
-  it has some first, then of any others, in random order; or none, if there are too few. As there, a machine keeps one
-  job that spans machines.
-* Each round's search begins at the present allocation and is drawn from the seed and the instant: candidates depend on
-  the present alone (simulator/engine/protocols.py).
+  it has some first, then of any others, in random order; or none, if there are too few.
+* Each round's search begins at the present allocation and is drawn from the seed and the instant, so candidates depend
+  on the present alone.
 * A change that gains nothing is not made: a job whose GPUs change counts for less, if only by a millionth.
 
-There are decision points at rounds in which a job waits; while nobody does, running jobs stay where they are.
-Throughput tells gangs that span machines from those that do not; it knows no racks and no links. So on servers of one
-GPU any placement of a job is as good as any other, and the population is full of candidates.
+There are decision points at rounds in which a job waits. Throughput tells gangs that span machines from those that do
+not; it knows no racks and no links.
 """
 
 from __future__ import annotations
@@ -37,7 +34,6 @@ def allocations(
     """Up to n plans of the same, best fitness found; see the module.
 
     Args:
-        view: the cluster now.
         n: how many.
         exponent, cost_s: of the power mean, and of a start, see `Pollux`.
         counts_first: a job that never ran counts for less, too, for its first start, which in Pollux's simulator costs.

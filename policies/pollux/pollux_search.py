@@ -1,18 +1,16 @@
 """The genetic search of Pollux (OSDI'21, Sec. 4.2): which GPUs of which machines each job should hold next.
 
 An individual is a matrix (jobs, machines) of GPU counts; a population is an int8 array (jobs, machines, individuals).
-The paper names crossover, mutation, repair and tournaments; what they do in detail was chosen as follows, close to the
-published code:
+The details are close to the published code:
 
 * Parents are picked in tournaments of two. A child takes the jobs before a random point from one of them, the others
   from the other.
 * Mutation: one job in ten goes back to the GPUs that it holds now; one in ten loses each of its entries with
   probability 1/10; on every machine with free GPUs one job of all, and one of those that are there, get a random count
   between their present one and the whole machine.
-* Repair, in the order of the jobs, so that those with the least service come first: a machine keeps one job that spans
-  machines, and no more than its GPUs; a job keeps no more GPUs than it may have, on machines in random order.
-* The best of parents and children survive; the same individual does not survive twice. (The published code also keeps
-  individuals for the efficiency of their GPUs, but takes the one with the best fitness in the end.)
+* Repair, jobs with the least service first: a machine keeps one job that spans machines, and no more than its GPUs; a
+  job keeps no more GPUs than it may have, on machines in random order.
+* The best of parents and children survive; the same individual does not survive twice.
 * The search ends after `generations`, or when the best has not improved for `patience` of them.
 """
 

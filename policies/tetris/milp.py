@@ -1,16 +1,12 @@
 """`milp`: the best homes of a small instance, by HiGHS (paper mast, Sec. 3.3; its production does not use it).
 
-The problem is not linear: R(job) follows from the homes, and Expression 2 is a square times a sigmoid over a sum. What
-makes it exact: for each GPU type one column for every way in which its jobs can be seated, with its cost; for each
-analytics job one for every way in which its tables can lie; for Expression 9 one for every pair of tables in a region.
-Such columns need not be whole numbers: where the homes are, only one column of each set can be above 0.
+The problem is not linear: R(job) follows from the homes, and Expression 2 is a square times a sigmoid over a sum. So
+there is, for each GPU type, one column for every way in which its jobs can be seated, with its cost; for each analytics
+job one for every way in which its tables can lie; for Expression 9 one for every pair of tables in a region. Such
+columns need not be whole numbers: where the homes are, only one column of each set can be above 0.
 
-Some tables can be held where they are, so that a larger instance can be gone through block by block (`best_homes`).
-
-As a search of a day's moves it is the optimum where that is not too much, else blocks of tables in turn. The columns of
-the program grow with the power of the jobs. Where they are too many, a climb with kicks comes
-first; then blocks of tables that share readers are placed best in turn, all others staying where they are, until no
-block gains: never worse than the climb, but no optimum.
+As a search of a day's moves it is the optimum where that is not too much. Else a climb with kicks comes first; then
+blocks of tables that share readers are placed best in turn, all others held (`best_homes`), until no block gains.
 """
 
 from __future__ import annotations

@@ -2,38 +2,30 @@
 
 A day (`Tetris.plan`): hill climbing with a move queue under a quota, then further replicas (Sec. 3.4, 3.5).
 
-The versions (Sec. 5.6): V0, `static`: users chose the regions by hand, and no table moves; copies for disasters and for
-jobs that could run nowhere there are, as the paper does not say that there were none; a scheduler that copies on demand
-may still move a home to make room. V1 places data as Section 3 says, but for three things: overload costs no more than
-underload (no Expression 8); storage is a hard quota only (no Expressions 3 and 9); and collocation counts every
-workload alike, whatever its size and priority. V2 has all of it, and counts collocation in GPU-hours of high-priority
-workloads. The paper gives the last as a definition of a rate; here it is what Expression 6 sums, and the order in which
-stranded jobs get replicas.
+The versions (Sec. 5.6): V0, `static`: users chose the regions by hand, and no table moves; there are copies for
+disasters and for jobs that could run nowhere. V1 places data as Section 3 says, but overload costs no more than
+underload (no Expression 8), storage is a hard quota only (no Expressions 3 and 9), and collocation counts every
+workload alike. V2 has all of it, and counts collocation in GPU-hours of high-priority workloads: that is what
+Expression 6 sums here, and the order in which stranded jobs get replicas.
 
-Replicas outside the home (Sec. 3.5) are for disasters, for jobs that could run nowhere, and of hot tables.
+The quota of a day goes first to what high-priority jobs lack that could run nowhere, then to disasters, then to the
+other jobs that could run nowhere, last to hot tables (Sec. 3.5). Where the paper is silent:
+* Copies for disasters are made of the tables of high-priority jobs first, by the GPU-hours of such readers, then by
+  size: outside the home's fault group, or, where that cannot be, in another region of it; to where all of the table
+  lies, else to a region that gets a copy anyway, else where the GPUs that most of the table's demand is for are least
+  asked for, or, for a table without such demand, where most storage is free. They hold all of the table; other replicas
+  hold the partitions that jobs read.
+* What a job asks is shared evenly by its tables.
+* Jobs that run nowhere are served in the order in which the version counts collocation: by falling GPU-hours with high
+  priority first, or those with the least to read first; each gets the region with the highest supply of its GPUs,
+  wherever copies lie already.
+* Hot tables: a region's quota is split over GPU types by their supply there, and counts the copies that are made for
+  it; hotness is the number of jobs of that type that read the table. Copies that lie already cost no traffic.
 
-The quota of a day goes first to what high-priority jobs lack that could run nowhere ("first replicating data needed by
-high-priority jobs"), then to disasters, then to the other jobs that could run nowhere, last to hot tables. Copies for
-disasters are made of the tables of high-priority jobs before all others: by the GPU-hours of such readers, then by
-size. Where the paper is silent: its policy for disasters weighs correlated failures and "the availability of hardware";
-here the copy goes outside the home's fault group, or, where that cannot be, to another region of it: to one where all
-of the table lies, else to one that gets a copy for another reason, else where the GPUs that most of the table's demand
-is for are least asked for, or, for a table without such demand, where most storage is free. It holds all of the table,
-as it stands in for the home; other replicas hold the partitions that jobs read. What a job asks is shared evenly by the
-tables that it reads. Jobs that run nowhere are served in the order in which the version counts collocation: by falling
-GPU-hours with high priority first, or, where every job counts alike, those with the least to read first; each gets the
-region with the highest supply of its GPUs (Sec. 3.5), wherever copies lie already. Hot tables: a region's quota is
-split over GPU types by their supply there, and counts the copies that are made for it, not what lies in the region for
-another reason; hotness is the number of jobs of that type that read the table. Copies that lie already cost no traffic.
-
-In a simulation (`DataPolicy`) what is planned at an instant at which tables may be looked at becomes decisions about
-tables. In order: replicas that the plan does not want any more are dropped, homes move by falling gain, and replicas
-are made. All begin at once and share the links equally, so the order decides only who gets room, or the last of the
-copies that can be under way. The day's plan is made once, on the tables as they will be when everything that is on the
-way has arrived. What cannot be done now, as a region is full or down, is left to the next day. A replica is dropped
-only while as many others of the plan are complete as the table should have, two at most, and no waiting job needs it.
-
-The policies of DataPlacement-v0 are such a data policy beside a scheduler of workloads.
+In a simulation (`DataPolicy`) the day's plan, made once on the tables as they will be when all that is on the way has
+arrived, becomes decisions: unwanted replicas are dropped, homes move by falling gain, replicas are made. All begin at
+once and share the links equally. What cannot be done now is left to the next day. A replica is dropped only while as
+many others of the plan are complete as the table should have, two at most, and no waiting job needs it.
 """
 
 from __future__ import annotations

@@ -85,7 +85,6 @@ def arguments_of(factory: Callable[..., Any], params: Mapping[str, Any], what: s
     Args:
         factory: a plain function or class with annotated keyword parameters.
         params: values by name; only text is converted, anything else is passed on.
-        what: how to call it in an error, e.g. "policy sjf".
 
     Raises:
         InputError: unknown parameter, missing parameter, a value that the annotation does not admit, or a

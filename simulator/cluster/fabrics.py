@@ -1,12 +1,9 @@
 """Topologies with links, by name: the testbed of paper cassini, fat trees, leaves and spines. Presets of `presets.py`.
 
-Every cable is full duplex, so it is two links of `LinkGraph`, and has 50 Gbps where its capacity is not given (none).
-Racks are the leaf (edge) switches.
-
-Fat trees and leaves and spines may have machines of several network cards (NICs), a cable each, and links inside that
-are as fast as one needs; GPU i of a machine is on NIC i mod N. All NICs go to one leaf, or with rails NIC k to the k-th
-leaf of as many: NVIDIA's rail-optimised design, in which GPUs of one number meet at one leaf. Both have the same
-switches and cables, and the same number of machines. With rails the machines that share leaves are a rack.
+Every cable is full duplex, two links of `LinkGraph`, of 50 Gbps by default. Racks are the leaf (edge) switches.
+Machines may have several network cards (NICs), a cable each; GPU i is on NIC i mod N. All NICs go to one leaf, or with
+rails NIC k to the k-th leaf of as many (NVIDIA's rail-optimised design); the machines that share leaves are a rack
+then.
 """
 
 from __future__ import annotations
@@ -29,12 +26,10 @@ CABLE_GBPS = 50.0  # of every cable whose capacity is not given: those of paper 
 
 @preset("cassini-testbed")
 def cassini_testbed(link_gbps: float | None = None) -> Topology:
-    """24 servers of one A100, 13 switches, 48 cables of 50 Gbps, 2:1: the testbed of paper cassini (Figure 10).
+    """24 servers of one A100, 13 switches, 48 cables of 50 Gbps, 2:1: paper cassini's testbed (Figure 10, Sec. 5.1).
 
-    Sec. 5.1. The wiring is only in a picture. Assumed, and consistent with every count of the text: 6 leaves of 4
-    servers with 2 uplinks each (2:1), 6 aggregation switches with 2 cables down and 2 up, 1 core: 24 + 12 + 12 cables.
-    Leaves and aggregation switches are wired two by two, as in the pods of a fat tree; the two cables of an aggregation
-    switch to the core are parallel.
+    The wiring is only in a picture. Assumed: 6 leaves of 4 servers with 2 uplinks each, 6 aggregation switches with 2
+    cables down and 2 parallel ones up, 1 core; leaves and aggregation switches are wired two by two.
 
     Raises:
         InputError: a capacity that is not more than 0.

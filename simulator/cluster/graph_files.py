@@ -1,17 +1,7 @@
 """A topology from a graph of machines, switches and links: any networkx graph, or its node-link form in JSON or YAML.
 
-What `networkx.node_link_data` writes, with these attributes (others are ignored):
-
-    {"directed": false, "multigraph": true,          # optional; false. Undirected: every edge is full duplex
-     "graph": {"name": "mine", "gpu_type": "A100"},  # optional
-     "nodes": [{"id": "server0", "gpus": 1,          # gpus makes a node a machine; without it, it is a switch
-                "rack": "a",                         # optional; else the first switch that the machine is linked to
-                "forwards": false},                  # optional; a machine that forwards may be passed through
-               {"id": "leaf0"},
-               {"id": "nic1", "nic_of": "server0"}], # optional: another network card of a machine; all have as many
-     "edges": [{"source": "server0", "target": "leaf0", "capacity_gbps": 50}]}      # or "links", as networkx < 3.4
-
-Machines are numbered rack by rack: racks in the order in which their first machine is listed, machines as listed.
+docs/concepts/topologies.md has the attributes; others are ignored. Machines are numbered rack by rack: racks in the
+order in which their first machine is listed, machines as listed.
 """
 
 from __future__ import annotations
@@ -26,12 +16,15 @@ import numpy as np
 
 from ..base.errors import InputError
 from ..files.yaml_files import validated
-from .link_tiers import tiers_of_links
 from .links import LinkGraph
 from .topology import MAX_GPUS, NOTHING_WRITTEN, Topology, Written, builder, check_gpu_count
 
 if TYPE_CHECKING:
     import networkx
+import math
+
+from .links import GBPS
+from .topology import Tier
 
 OWN = "capacity_gbps"  # of an edge in a graph that the user wrote
 
@@ -173,3 +166,47 @@ def _models() -> SimpleNamespace:
         links: list[Edge] | None = None
 
     return SimpleNamespace(NodeLink=NodeLink, Node=Node, Edge=Edge)
+
+
+SWITCH = -1
+
+
+def tiers_of_links(links: LinkGraph, machine_rack: np.ndarray) -> tuple[Tier, ...]:
+    """Slot, machine, rack and network, as far as links tell; latencies are unknown.
+
+    A rack has the slowest link between a machine and a switch or another machine of its rack; the network the slowest
+    of all others, or, where there are none, of these. The oversubscription of the network is what machines can send
+    into a switch over what it can send on to other switches, at the switch where that is largest.
+
+    Args:
+        links: of the topology.
+        machine_rack: int64 (M,), the rack of each machine.
+    """
+    rack = np.full(links.num_nodes, SWITCH)
+    rack[links.nic_node] = machine_rack[:, None]
+    start, end = rack[links.source], rack[links.target]
+    gbps = links.capacity / GBPS
+    is_inside = (start == SWITCH) != (end == SWITCH)
+    is_inside |= (start != SWITCH) & (start == end)
+    inside, beyond = gbps[is_inside], gbps[~is_inside]
+    return (
+        Tier("slot"),
+        Tier("machine"),
+        Tier("rack", bandwidth_gbps=_least(inside, beyond)),
+        Tier("network", bandwidth_gbps=_least(beyond, inside), oversubscription=_oversubscription(links, start, end)),
+    )
+
+
+def _least(gbps: np.ndarray, otherwise: np.ndarray) -> float:
+    chosen = gbps if len(gbps) else otherwise
+    return float(chosen.min()) if len(chosen) else math.nan
+
+
+def _oversubscription(links: LinkGraph, start: np.ndarray, end: np.ndarray) -> float:
+    gbps = links.capacity / GBPS
+    is_up = (start == SWITCH) & (end == SWITCH)
+    enters = (start != SWITCH) & (end == SWITCH)
+    into = np.bincount(links.target[enters], gbps[enters], links.num_nodes)
+    onwards = np.bincount(links.source[is_up], gbps[is_up], links.num_nodes)
+    both = (into > 0) & (onwards > 0)
+    return float(max(1.0, (into[both] / onwards[both]).max())) if both.any() else math.nan

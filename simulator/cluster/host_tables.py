@@ -1,14 +1,9 @@
 """A topology from a table of hosts and their switches, as operators publish them: Alibaba's Lingjun is one.
 
-A csv file, UTF-8: the first column names the host, each further one the switch of one layer above it, outermost first:
-
-    ip,DSW,PSW,ASW
-    0c9d9de1b19e,G6,P10,S14
-
-What such a table does not say is given by options, and printed (`Topology.about`): GPUs and network cards of a host,
-the capacity of their cables, and what a switch has above it in proportion to what it has below. A switch of the table
-may stand for several that its operator calls so (Lingjun has three PSW for 847 hosts). It is one here, never full by
-itself, and `uplinks` says in how many cables its capacity comes, which matters where flows collide on one of them.
+A csv: the first column names the host, each further one its switch in a layer, outermost first. What such a table does
+not say is given by options, and printed (`Topology.about`). A switch of the table may stand for several (Lingjun has
+three PSW for 847 hosts): it is one here, never full by itself, and `uplinks` says in how many cables its capacity
+comes.
 """
 
 from __future__ import annotations

@@ -56,7 +56,6 @@ class LinkGraph:
                 a node may have `forwards`. One with `nic_of` is another NIC of that machine, whose own node is its
                 first: a way begins and ends at a NIC.
             machines: the nodes that are machines, in the order in which the topology numbers them.
-            what: how errors call it.
 
         Raises:
             InputError: no machine, an edge without a capacity or with a bad one, a link from a node to itself, a
@@ -268,11 +267,9 @@ def _frozen(values: Any, kind: Any) -> np.ndarray:
 def forwarding_table(links: LinkGraph) -> np.ndarray:
     """The link on which each node sends what goes to each NIC of a machine: int32 (N, M C), -1 at the NIC itself.
 
-    By destination, as the flow rules of the CASSINI testbed ("match on <input port, destination MAC>", paper cassini,
-    Sec. 5.1) and as InfiniBand's linear forwarding tables. Shortest ways only; of several equal links a node takes the
-    one that carries the routes of the fewest NICs so far, the first on a tie, going through the NICs in
-    ascending order. That is the rule of OpenSM's Min Hop routing; the paper does not say how its testbed spreads
-    destinations over the two uplinks.
+    By destination, as the flow rules of the CASSINI testbed (paper cassini, Sec. 5.1). Shortest ways only; of several
+    equal links a node takes the one that carries the routes of the fewest NICs so far, the first on a tie, going
+    through the NICs in ascending order: OpenSM's Min Hop rule, where the paper is silent.
     """
     table = np.full((links.num_nodes, links.nic_node.size), -1, np.int32)
     nodes, first = np.unique(links.source, return_index=True)

@@ -93,14 +93,13 @@ def dally(
 ) -> Topology:
     """Racks of 8 machines of 8 GPUs in 2 slots of 4: the three-tier data centre of paper dally, Sec. V-B.
 
-    The paper evaluates 2, 4, 8 and 16 racks; `machines` is per rack. That a machine is two slots of four
-    GPUs is from the authors' simulator, the paper only has 8 GPUs on one NVSwitch. `machine_order`: natural, or
-    the seed of a random order of all machines; the authors' simulator scans a hash map, so its order is as good
-    as random, and it alone moves the makespan at 2 racks by tens of percent.
+    The paper evaluates 2, 4, 8 and 16 racks; `machines` is per rack. The slots are those of the authors' simulator.
+    `machine_order`: natural, or the seed of a random order of all machines; the authors' simulator scans a hash map,
+    which alone moves the makespan at 2 racks by tens of percent.
 
     Raises:
-        InputError: a count below 1, slots that do not divide a machine's GPUs, more than a million GPUs, or no
-            such machine order; numbers of tiers that are not four, or out of range.
+        InputError: a count below 1, slots that do not divide a machine's GPUs, more than a million GPUs, or no such
+            machine order; numbers of tiers that are not four, or out of range.
     """
     given = _written("dally", bandwidth_gbps, latency_us, oversubscription)
     return _uniform("dally", racks, machines, gpus_per_machine, slots, machine_order, given, DALLY_TIERS)

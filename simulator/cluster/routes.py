@@ -174,9 +174,8 @@ def _before(link: int, load: int, loads: list[int], path: list[int]) -> tuple[li
 def drawn_path(paths: EqualPaths, seed: int, job: int, start: int, end: int, channel: int = 0) -> list[int]:
     """The one of the equal paths that a flow of a job takes, each as likely: a hash of all arguments but the first.
 
-    So it depends neither on what was drawn before nor on who else is there. Hardware hashes the addresses and ports of
-    a flow at every switch (RFC 2992); one hash for the whole path makes all paths as likely, which that is in fat trees
-    and between leaves and spines, too. The channel is a queue pair with ports of its own.
+    Hardware hashes addresses and ports at every switch (RFC 2992); one hash for the whole path makes all paths as
+    likely. The channel is a queue pair with ports of its own.
 
     Raises:
         InputError: no path is up.

@@ -69,8 +69,7 @@ class Tier:
     """What connects the members of one level. Every number is nan where it is not known.
 
     Attributes:
-        name: slot (inside a slot), machine (between slots), rack (between machines) or network (between
-            racks).
+        name: slot (inside a slot), machine (between slots), rack (between machines) or network (between racks).
         bandwidth_gbps: gigabits per second of one link, > 0.
         latency_s: seconds from one member to another, >= 0.
         oversubscription: bandwidth offered below divided by bandwidth above, >= 1.
@@ -125,8 +124,7 @@ NOTHING_WRITTEN = Written()
 class Topology:
     """A cluster of clusters, fixed for a whole simulation. Index arrays are int64 and read-only.
 
-    Shapes: G GPUs, S slots, M machines, R racks, C clusters. Build one with `load`, `from_spec` or
-    `from_counts`.
+    Shapes: G GPUs, S slots, M machines, R racks, C clusters. Build one with `load`, `from_spec` or `from_counts`.
 
     Attributes:
         name: how tables call it.
@@ -249,8 +247,7 @@ class Topology:
 
         Or from a function that gives one, or the word of one, `py:FILE.py:NAME[,key=value...]` (own_code.py).
 
-        A word whose part before ":" is a preset's name is that preset; write `./dally` for a file of that
-        name.
+        A word whose part before ":" is a preset's name is that preset; write `./dally` for a file of that name.
 
         Raises:
             InputError: no such preset or file, a bad parameter, or a bad specification.

@@ -1,28 +1,7 @@
 """What a user writes about a cluster, in YAML or JSON: read safely, checked, and built into a Topology.
 
-The schema, full form (every `count` is 1 where it is left out, names are numbered):
-
-    name: my-cluster                      # optional
-    machine_order: natural                # optional; or a whole number, the seed of a random order
-    regions:
-      - name: east                        # letters, digits, "_" and "-"; unique
-        count: 1                          # several equal ones: east-0, east-1, ...
-        clusters:
-          - name: a                       # unique in its region
-            count: 1
-            gpu_type: V100                # optional, any text
-            racks:
-              - count: 4                  # four equal racks
-                machines:
-                  - {count: 8, slots: 2, gpus_per_slot: 4}      # slots: 1 by default
-    tiers:                                # optional; what is left out is unknown; network/written.py
-      - {name: rack, bandwidth_gbps: 400, latency_us: 5, oversubscription: 2}
-
-The short form, one cluster of equal machines: `{racks: 2, machines: 8, slots: 2, gpus_per_slot: 4}`; machines
-is per rack, racks and slots are 1 by default; name, machine_order, gpu_type and tiers as above.
-Tier names: slot (inside a slot), machine (between slots), rack (between machines), network (between racks).
-A mapping with `nodes` is a graph of machines, switches and links instead: graph_files.py. Regions with `storage_tb` and
-links between them have clusters of GPU and CPU machines: warehouse/warehouse_files.py.
+docs/concepts/topologies.md has the schema, short and full form. A mapping with `nodes` is a graph of machines, switches
+and links instead: graph_files.py. Regions with `storage_tb` and links between them: warehouse/warehouse_files.py.
 """
 
 from __future__ import annotations

@@ -41,7 +41,6 @@ def offered_load(
 
     Args:
         workload: the jobs; their isolated times are those on this topology and network.
-        topology: the cluster.
         network: text or an object; what `duration_s` means is up to it (network/isolated.py).
         speeds: in regions, how fast models are on types of units; None: on all as `duration_s` has it.
         slowest: all jobs are on the slowest types that they accept, not on the fastest: what a cluster is offered by

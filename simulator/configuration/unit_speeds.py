@@ -2,14 +2,11 @@
 
 The csv has the columns `model`, `type` and `speed` (> 0; 2: an iteration takes half as long): a row for each model on
 each type. A model `*` stands for all that have no row of their own for that type, jobs without a model too; what no row
-says has speed 1. Names of models are compared without case and separators. Communication is sped up with the rest.
+says has speed 1. Names are compared without case and separators. Communication is sped up with the rest.
 
-`gavel`: steps per second on one K80, P100 and V100, over those on the V100, medians over the batch sizes measured
-(github stanford-futuredata/gavel, MIT: the measurements of Gavel, OSDI'20); V100 has speed 1. Of A100 and H100 it says
-nothing. They are of scheduler/simulation_throughputs.json, but for Recommendation: its rows there are of unconsolidated
-jobs, in which a K80 would be 1.4 and a P100 2.2 times as fast as a V100. The same repository's
-physical_cluster_throughputs.json has both tables, and Recommendation is of its consolidated one; other models differ
-little between the two files (all: tests/data/gavel_steps.csv).
+`gavel`: steps per second on one K80, P100 and V100 over those on the V100, medians over the batch sizes measured
+(github stanford-futuredata/gavel, MIT: Gavel, OSDI'20, scheduler/simulation_throughputs.json; Recommendation, whose
+rows there are of unconsolidated jobs, from physical_cluster_throughputs.json). It has no A100 and H100.
 """
 
 from __future__ import annotations

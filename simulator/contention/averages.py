@@ -1,10 +1,9 @@
 """Network contention:mode=averaged: jobs that share links run at the average rates of their steady state.
 
-A component of jobs that share links is played by itself until it is steady (phase_run.steady_state), and only when its
-jobs, their places or their shifts change. What comes out is remembered by what the jobs do: phases, links, shifts,
-periods, never by who they are, and by the seed of the run where the network draws offsets or jitter. It forgets how the
-iterations of jobs without shifts lie to each other at first, which matters where their iteration times are equal or
-harmonic: all begin at once, or with offsets=random anywhere in theirs.
+A component of jobs that share links is played by itself until it is steady (phase_run.steady_state), when its jobs,
+their places or their shifts change. The result is remembered by phases, links, shifts and periods, and by the seed of
+the run where the network draws offsets or jitter. How the iterations of jobs without shifts lie to each other at first
+is forgotten: all begin at once, or with offsets=random anywhere in theirs.
 """
 
 from __future__ import annotations

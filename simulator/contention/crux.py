@@ -1,20 +1,20 @@
 """Crux: which of the jobs that share links goes first, by how much computing waits for its bytes.
 
-Source: Crux (Cao et al., SIGCOMM'24), as far as a summary of it tells; we have not had the paper itself. From it are:
+Source: Crux (Cao et al., SIGCOMM'24), known by a summary only. From it are few priority levels, made anew when jobs
+come and go, and
 
     I_j = W_j / t_j        intensity: the computing of an iteration on all GPUs of the job, over the longest time that
                            its bytes take on any of its links, max over e of M_je / B_e (Eq. 2)
     P_j = k_j x I_j        strict priorities; k_j corrects for the length of iterations and for overlap (Eq. 3)
 
-few priority levels, to which jobs are compressed so that little is lost between jobs that meet, and priorities that
-are made anew when jobs come and go. Ours are:
+Ours are:
 
 * W_j is GPUs x Down seconds: the floating point operations of our models are not known.
 * k_j: the two strict orders of the job and of a reference, that with the most bytes on a link, are played on one link.
-  What the job's computing per second gains by going first, over what the reference's does, is P_j / P_reference, so
-  that the higher priority is where more computing is saved. k is kept between 1 / MOST and MOST.
+  What the job's computing per second gains by going first, over what the reference's does, is P_j / P_reference. k is
+  kept between 1 / MOST and MOST.
 * Compression: the order by P is cut into levels where that keeps most apart, of the pairs that share a link each worth
-  the intensity of its higher job (the source looks at several orders of the jobs, by chance; this is one of them).
+  the intensity of its higher job.
 * Path selection is an option of the network (`routes=least`, least_paths.py), with or without these priorities.
 """
 

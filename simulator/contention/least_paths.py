@@ -1,17 +1,16 @@
 """Least congested paths: the jobs that run are spread over equal paths, those with the highest intensity first.
 
-Source: Crux (Cao et al., SIGCOMM'24), as far as a summary of it tells; we have not had the paper itself. From it is the
-rule: "from the highest intensity down, each job takes the least congested of its equal-cost paths". Ours are:
+Source: Crux (Cao et al., SIGCOMM'24), known by a summary only: "from the highest intensity down, each job takes the
+least congested of its equal-cost paths". Ours are:
 
 * Equal-cost paths are all shortest ones (cluster/routes.py), and each flow, from one NIC of a job to another, takes one
   of them: the flows of a job one after the other, in the order of its workers.
-* The intensity is that on the paths of the network's table, since a job has no others before it is placed; of equal
-  ones the job that arrived first comes first.
-* The load of a link is the part of its capacity, as it was built, that those who are on it already would take on
-  average if all ran as fast as alone. A path is as congested as its fullest link; of equal ones the next fullest
-  decides, and so on, then the order of the paths, which is that of the links.
-* All jobs that run are placed anew when one comes or goes, or a link fails: paths follow from who runs where and what
-  is down, not from what was before. Who gets another path in the middle of a phase goes on with what it has sent.
+* The intensity is that on the paths of the network's table; of equal ones the job that arrived first comes first.
+* The load of a link is the part of its capacity, as built, that the flows on it already would take on average if all
+  ran as fast as alone. A path is as congested as its fullest link; of equal ones the next fullest decides, and so on,
+  then the order of the paths, which is that of the links.
+* All running jobs are placed anew when one comes or goes, or a link fails. A job on another path in the middle of a
+  phase goes on with what it has sent.
 """
 
 from __future__ import annotations

@@ -1,17 +1,13 @@
 """Network contention: jobs on several machines share links, phase by phase (paper cassini, Sec. 2 and 3).
 
 A job's iteration has Up and Down phases (patterns.py). In an Up phase it sends over the links of its collectives
-(cluster/traffic.py, routes.py), at max-min fair rates beside all others that send then (flows/max_min.py), so an
-iteration takes as long as the others let it. A job on one machine sends nothing over the network.
+(cluster/traffic.py, routes.py), at max-min fair rates beside all others that send then (flows/max_min.py). A job on one
+machine sends nothing over the network. Of a job with several collectives a link has the mean, weighted by their bytes,
+in all phases: a job has one set of links and flows.
 
-Of a job with several collectives (embeddings all-to-all, then gradients in a ring) a link has the mean, weighted by
-their bytes, in all phases: a job has one set of links and flows, which whatever looks at rotations goes by, too.
-
-How long an iteration is alone. The phases say how its time is divided between computing and sending; the workload's
-iteration time, which is that of the job placed best, says how long it is. Phases are stretched, Down times and bytes
-alike, until the iteration alone, placed best, takes that: inside one machine where one is large enough for the gang,
-else between machines. Generators that take their iteration times from the phases themselves are stretched by 1.
-With `duration=compute` the workload says how long it is inside one machine, for every gang.
+Phases are stretched, Down times and bytes alike, until the iteration alone, placed best, takes the workload's iteration
+time: inside one machine where one is large enough for the gang, else between machines. With `duration=compute` the
+workload says how long it is inside one machine, for every gang.
 
 Setting: cassini, Sec. 2 and 3.
 """
@@ -21,10 +17,9 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import math
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -43,8 +38,9 @@ from ..profiles.phases import Phases
 from ..record.state import PROFILES
 from .circle import TOLERANCE, unify
 from .least_paths import Flow, Sender, flows_of, least_congested
+from .link_memo import MOST_CHOICES, MOST_JOINED, MOST_OUTAGES, LinkMemo, Own, remembered
 from .link_states import Degraded, LinkChanges, Outage
-from .own_patterns import NO_PATTERNS, OwnPatterns, read_patterns
+from .own_patterns import OwnPatterns, read_patterns
 from .patterns import Pattern, has_pattern, is_data_parallel, pattern_of, scaled, throttled
 from .phase_run import Growth
 
@@ -53,18 +49,13 @@ if TYPE_CHECKING:
     from ..jobs.workload import Workload
 
 SAME = 1e-6  # relative: iteration times that are nearer are the same (jobs/workload.py: AGREEMENT)
-REMEMBERED = 64  # placements of all jobs at once
 MOST_CHANNELS = 64
 _LATER = ("routes", "route_seed", "channels", "link_mtbf_s", "link_mttr_s", "degraded")
 SAID_IF_SET = ("models", "default", "workers", *_LATER)
-MOST_ALONE = 1 << 14  # jobs of a kind on some machines, a kB each
-OUTAGES = 64  # remembered
 ONLY_WITH = (  # a parameter, and the value of another without which it means nothing
     *(("route_seed", "routes", "hash"), ("channels", "routes", "hash"), ("levels", "rates", "crux")),
     *(("base", "rates", "mltcp"), ("slope", "rates", "mltcp")),
 )
-CHOICES = 256  # of paths for all jobs at once, remembered
-_Own = tuple[Phases, LinkUse]
 
 
 class _Gang(NamedTuple):
@@ -176,16 +167,7 @@ class LinkNetwork:
     duration: Duration = ISOLATED
     workers: Literal["fixed", "elastic"] = "fixed"
     name: str = field(default="contention", init=False)
-    _own_models: OwnPatterns = field(default=NO_PATTERNS, init=False, repr=False)
-    _degraded: Degraded | None = field(default=None, init=False, repr=False)
-    _alone: dict[tuple[Any, ...], _Own] = field(default_factory=dict, init=False, repr=False)
-    _routes: dict[tuple[Any, ...], LinkUse] = field(default_factory=dict, init=False, repr=False)
-    _choices: OrderedDict[tuple[Any, ...], dict[int, _Own]] = field(default_factory=OrderedDict, init=False, repr=False)
-    _joined: OrderedDict[tuple[Any, ...], Joined] = field(default_factory=OrderedDict, init=False, repr=False)
-    _topology: list[Topology] = field(default_factory=list, init=False, repr=False)
-    _outages: OrderedDict[bytes, Outage] = field(default_factory=OrderedDict, init=False, repr=False)
-    _changes: list[LinkChanges] = field(default_factory=list, init=False, repr=False)
-    _paths: list[EqualPaths] = field(default_factory=list, init=False, repr=False)
+    memo: LinkMemo = field(default_factory=LinkMemo, init=False, repr=False)
 
     def __post_init__(self) -> None:
         limits = {"gbps": (0.0, False), "jitter": (0.0, True), "padding": (0.0, True)}
@@ -199,7 +181,7 @@ class LinkNetwork:
                 raise InputError(f"network contention: {key} = {value!r}: expected a finite number {bound} {least:g}")
         if not 0.0 < self.carried <= 1.0:
             raise InputError(f"network contention: carried = {self.carried!r}: expected a part above 0, at most 1")
-        object.__setattr__(self, "_own_models", read_patterns(self.models))
+        _ = self._own_models
         if not self.link_mtbf_s > 0.0:
             raise InputError(f"network contention: link_mtbf_s = {self.link_mtbf_s!r}: expected a number above 0")
         if self.mode == "averaged" and (self.link_mtbf_s < math.inf or self.degraded):
@@ -208,8 +190,7 @@ class LinkNetwork:
                 f"network contention: {given} is given with mode=averaged, whose steady states know no time at which "
                 "links change; expected mode=exact"
             )
-        if self.degraded:
-            object.__setattr__(self, "_degraded", Degraded.read(self.degraded))
+        _ = self._degraded
         if not 0 <= self.route_seed < 1 << 63:
             raise InputError(f"network contention: route_seed = {self.route_seed!r}: expected 0 to 2**63 - 1")
         if not 1 <= self.channels <= MOST_CHANNELS:
@@ -222,6 +203,14 @@ class LinkNetwork:
         if self.link_mtbf_s == math.inf and self.link_mttr_s != LinkNetwork.link_mttr_s:
             given = f"link_mttr_s = {self.link_mttr_s!r}"
             raise InputError(f"network contention: {given}: it means nothing without link_mtbf_s")
+
+    @cached_property
+    def _own_models(self) -> OwnPatterns:
+        return read_patterns(self.models)
+
+    @cached_property
+    def _degraded(self) -> Degraded | None:
+        return Degraded.read(self.degraded) if self.degraded else None
 
     def describe(self) -> str:
         """Its text with every parameter, for `load_network`."""
@@ -242,11 +231,9 @@ class LinkNetwork:
     def growth(self) -> Growth | None:
         """How the weights of jobs grow while they send; None: they do not.
 
-        Source: MLTCP (Rajasekaran et al., arXiv 2402.09589; HotNets'24): flows scale their window, or rate, by the
-        bytes that they have sent of this iteration, so that jobs which meet part from one iteration to the next. That
-        is all that we had of it; that a flow's part of a full link is in proportion to base + slope x the part that is
-        sent, with 0.25 and 1.75, and at once, is our reading. Nothing breaks a tie: equal jobs that begin together
-        stay together.
+        Source: MLTCP (Rajasekaran et al., arXiv 2402.09589; HotNets'24), known by a summary only: flows scale their
+        rate by the bytes that they have sent of this iteration. That a flow's part of a full link is in proportion to
+        base + slope x that part, at once, is our reading. Nothing breaks a tie of equal jobs that begin together.
 
         Paper: mltcp, the weight of a flow.
         """
@@ -295,7 +282,7 @@ class LinkNetwork:
             return np.full(TIERS, between)
         return np.array([between if tier >= RACK else 1.0 for tier in range(TIERS)])
 
-    def alone(self, topology: Topology, workload: Workload, job: int, gpus: Any, outage: Outage | None = None) -> _Own:
+    def alone(self, topology: Topology, workload: Workload, job: int, gpus: Any, outage: Outage | None = None) -> Own:
         """The phases of a job on these GPUs with nobody else on their links, and how often it crosses which link.
 
         A link that the job crosses several times may be slower than its flows are together: Up phases take longer
@@ -312,7 +299,7 @@ class LinkNetwork:
 
     def together(
         self, topology: Topology, workload: Workload, gangs: Mapping[int, Any], outage: Outage | None = None
-    ) -> dict[int, _Own]:
+    ) -> dict[int, Own]:
         """As `alone`, of jobs that run at once on these GPUs and nobody else does; in the order of `gangs`.
 
         Who else runs matters where paths are chosen by what others leave free (`routes=least`), and only there.
@@ -320,21 +307,25 @@ class LinkNetwork:
         Raises:
             InputError: see `tier_factors`.
         """
-        self._expect(topology)
+        self.memo.expect(topology)
         known = {job: self._gang(topology, workload, job, gpus) for job, gpus in gangs.items()}
         found = {job: self._by_itself(topology, workload, job, gang, outage) for job, gang in known.items()}
         if self.routes != "least":
             return found
         apart = [[job] for job in known] if self.mode == "dedicated" else [sorted(known)]
         for jobs in apart:
-            found.update(self._spread(topology, {job: known[job] for job in jobs}, found, outage))
+            gangs_apart = {job: known[job] for job in jobs}
+            key = tuple(gangs_apart.items()), outage.key if outage else None
+            spread = partial(self._spread, topology, gangs_apart, found, outage)
+            chosen: dict[int, Own] = remembered(self.memo.choices, key, MOST_CHOICES, spread)
+            found.update(chosen)
         return found
 
-    def running(self, simulator: Simulated) -> dict[int, _Own]:
+    def running(self, simulator: Simulated) -> dict[int, Own]:
         """As `together`, of the jobs that run now, on their GPUs."""
         return self.together(simulator.topology, simulator.workload, _running_gangs(simulator), self.outage(simulator))
 
-    def own(self, simulator: Simulated, job: int, gpus: Any = None) -> _Own:
+    def own(self, simulator: Simulated, job: int, gpus: Any = None) -> Own:
         """As `alone`, of a job beside those that run now: on the GPUs that it holds, or on others.
 
         Raises:
@@ -352,35 +343,30 @@ class LinkNetwork:
         drawn = job if self.routes == "hash" and _are_apart(topology, workers) else None
         return _Gang(model, asked, batch, float(workload.iteration_s[job]), workers, drawn)
 
-    def _by_itself(self, topology: Topology, workload: Workload, job: int, gang: _Gang, outage: Outage | None) -> _Own:
+    def _by_itself(self, topology: Topology, workload: Workload, job: int, gang: _Gang, outage: Outage | None) -> Own:
         """Phases and links of a job on the paths of the table or the hash."""
         workers = gang.workers if _are_apart(topology, gang.workers) else ()
         key = (*gang._replace(workers=workers), len(gang.workers))
-        if key not in self._alone:
-            if len(self._alone) >= MOST_ALONE:  # a training goes on for days
-                self._alone.clear()
-                self._routes.clear()
+        alone = self.memo.alone
+        if key not in alone:
+            self.memo.make_room()
             try:
-                self._alone[key] = self._own(topology, gang)
+                alone[key] = self._own(topology, gang)
             except InputError as error:
                 raise InputError(f"{name_of_job(workload, job)}: {error}") from None
-        whole = self._alone[key]
+        whole = alone[key]
         if outage is None or outage.up[whole[1].links].all():
             return whole
         now = (*key, outage.key)
-        if now not in self._alone:
+        if now not in alone:
             around = self._own(topology, gang, outage)
-            self._alone[now] = around if len(around[1].links) else (whole[0], NO_LINKS)
-        return self._alone[now]
+            alone[now] = around if len(around[1].links) else (whole[0], NO_LINKS)
+        return alone[now]
 
     def _spread(
-        self, topology: Topology, gangs: Mapping[int, _Gang], table: Mapping[int, _Own], outage: Outage | None
-    ) -> dict[int, _Own]:
+        self, topology: Topology, gangs: Mapping[int, _Gang], table: Mapping[int, Own], outage: Outage | None
+    ) -> dict[int, Own]:
         """Phases and links, on the least congested paths, of those jobs that send; `table`: by the table."""
-        key = tuple(gangs.items()), outage.key if outage else None
-        if key in self._choices:
-            self._choices.move_to_end(key)
-            return self._choices[key]
         senders: dict[int, Sender] = {}
         flows: dict[int, dict[Flow, float]] = {}
         links = topology.links
@@ -392,28 +378,22 @@ class LinkNetwork:
                 pattern = self._pattern(gang, len(gang.workers))
                 rings = rings_of(dict(pattern.traffic), gang.workers, links.nics)
                 flows[job] = flows_of(pattern.traffic, gang.workers, links.nics, rings)
-        found: dict[int, _Own] = {}
+        found: dict[int, Own] = {}
         if links is not None:
-            equal = outage.paths if outage else self._paths[0]
+            equal = outage.paths if outage else self._equal_paths
             for job, paths in least_congested(links, equal, senders, flows).items():
                 own = self._own(topology, gangs[job], outage, paths)
                 found[job] = own if len(own[1].links) else (table[job][0], NO_LINKS)
-        self._choices[key] = found
-        if len(self._choices) > CHOICES:
-            self._choices.popitem(last=False)
         return found
 
     def _pattern(self, gang: _Gang, workers: int) -> Pattern:
         assert gang.model is not None
         return pattern_of(gang.model, workers, gang.batch, self.gbps, self.collective, self._own_models)
 
-    def _expect(self, topology: Topology) -> None:
-        """Forget what is remembered of another topology."""
-        if not self._topology or self._topology[0] is not topology:
-            self._topology[:] = [topology]
-            self._paths[:] = [] if topology.links is None else [EqualPaths(topology.links)]
-            for remembered in (self._alone, self._routes, self._choices, self._outages, self._changes):
-                remembered.clear()
+    @property
+    def _equal_paths(self) -> EqualPaths:
+        assert self.memo.paths is not None
+        return self.memo.paths
 
     @property
     def fails(self) -> bool:
@@ -428,11 +408,11 @@ class LinkNetwork:
         """
         if not self.fails or self._degraded is None:
             return None
-        self._expect(topology)
-        if not self._changes:
+        self.memo.expect(topology)
+        if self.memo.changes is None:
             assert topology.links is not None
-            self._changes.append(self._degraded.on(topology.links, f"topology {topology.name!r}"))
-        return self._changes[0]
+            self.memo.changes = self._degraded.on(topology.links, f"topology {topology.name!r}")
+        return self.memo.changes
 
     def scales(self, simulator: Simulated) -> np.ndarray:
         """What part of its capacity each link has now, float64 (L,), 0 of one that is down."""
@@ -456,13 +436,10 @@ class LinkNetwork:
         up = self.scales(simulator) > 0.0
         if up.all():
             return None
-        self._expect(simulator.topology)
+        self.memo.expect(simulator.topology)
         assert simulator.topology.links is not None
         outage = Outage(simulator.topology.links, up)
-        outage = self._outages.setdefault(outage.key, outage)
-        if len(self._outages) > OUTAGES:
-            self._outages.popitem(last=False)
-        return outage
+        return remembered(self.memo.outages, outage.key, MOST_OUTAGES, lambda: outage)
 
     def _own(
         self,
@@ -470,7 +447,7 @@ class LinkNetwork:
         gang: _Gang,
         outage: Outage | None = None,
         chosen: Mapping[Flow, Sequence[int]] | None = None,
-    ) -> _Own:
+    ) -> Own:
         """Phases and links of a job; `chosen`: the path of each of its flows, none: by the table or the hash."""
         workers, drawn = gang.workers, gang.drawn
         if gang.model is None:
@@ -488,11 +465,12 @@ class LinkNetwork:
         if chosen is not None:
             use = link_use(links, workers, traffic, rings, partial(_chosen, chosen))
         else:
-            if on not in self._routes:
+            routes = self.memo.routes
+            if on not in routes:
                 paths: Paths | None = None if drawn is None else partial(self._drawn, drawn, outage)
                 table = outage.table if outage and drawn is None else None
-                self._routes[on] = link_use(links, workers, traffic, rings, paths, table)
-            use = self._routes[on]
+                routes[on] = link_use(links, workers, traffic, rings, paths, table)
+            use = routes[on]
         if not len(use.links):
             return pattern.phases, NO_LINKS
         most = float(np.min(whole_capacity(links.capacity[use.links]) // use.flows))
@@ -505,7 +483,7 @@ class LinkNetwork:
         """
         found = []
         for channel in range(self.channels):
-            path = drawn_path(self._paths[0], self.route_seed, job, start, end, channel)
+            path = drawn_path(self._equal_paths, self.route_seed, job, start, end, channel)
             if outage is not None and not outage.up[path].all():
                 if not outage.paths.count(start, end):
                     return []
@@ -521,12 +499,7 @@ class LinkNetwork:
         holders = hashlib.blake2b(here.tobytes(), digest_size=16).digest()
         outage = self.outage(simulator)
         key = (id(workload), id(simulator.topology), holders, outage.key if outage else None)
-        found = self._joined.get(key)
-        if found is None:
-            found = self._join(simulator)
-            self._joined[key] = found
-            if len(self._joined) > REMEMBERED:
-                self._joined.popitem(last=False)
+        found: Joined = remembered(self.memo.joined, key, MOST_JOINED, lambda: self._join(simulator))
         return found
 
     def _join(self, simulator: Simulated) -> Joined:

@@ -9,7 +9,6 @@ from ..numerics.heap import schedule_event
 
 @entry
 def clear_links(states, row, n_links, n_jobs):
-    """`link_use.clear_links`."""
     link_use.clear_links(states[row], n_links, n_jobs)
 
 
@@ -30,13 +29,11 @@ def enter_links(states, row, job, used, flows):
 
 @entry
 def is_on(states, row, job, used, flows):
-    """`phase_clock.is_on`."""
     return phase_clock.is_on(states[row], job, used, flows)
 
 
 @entry
 def reroute(states, row, job, used, flows):
-    """`phase_clock.reroute`."""
     return phase_clock.reroute(states[row], job, used, flows)
 
 
@@ -56,7 +53,6 @@ def schedule_change(states, row, time_s):
 
 @entry
 def set_capacity(states, row, link, capacity, carried):
-    """`link_use.set_capacity`."""
     link_use.set_capacity(states[row], link, capacity, carried)
 
 
@@ -69,43 +65,36 @@ def leave_links(states, row, job):
 
 @entry
 def begin(states, row, job, begin_s, at):
-    """`phase_clock.begin`."""
     phase_clock.begin(states[row], job, begin_s, at)
 
 
 @entry
 def set_shift(states, row, job, seconds, period_s):
-    """`phase_clock.set_shift`."""
     phase_clock.set_shift(states[row], job, seconds, period_s)
 
 
 @entry
 def set_importance(states, row, job, weight, priority):
-    """`max_min_weighted.set_importance`."""
     max_min_weighted.set_importance(states[row], job, weight, priority)
 
 
 @entry
 def play(states, row, until_s):
-    """`phase_clock.play`."""
     return phase_clock.play(states[row], until_s)
 
 
 @entry
 def position(states, row, job):
-    """`phase_clock.position`."""
     return phase_clock.position(states[row], job)
 
 
 @entry
 def congestion_now(states, row):
-    """`link_use.congestion_now`."""
     return link_use.congestion_now(states[row])
 
 
 @entry
 def job_congestion_now(states, row, job):
-    """`link_use.job_congestion_now`."""
     return link_use.job_congestion_now(states[row], job)
 
 
@@ -119,5 +108,4 @@ def link_totals(states, row, sent, congestion):
 
 @entry
 def enter_stay(states, row, job, offset_s):
-    """`sessions.enter_stay`."""
     sessions.enter_stay(states[row], job, offset_s)

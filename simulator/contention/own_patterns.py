@@ -1,16 +1,4 @@
-"""A user's own Up and Down phases, from a file: network contention:models=PATH.
-
-YAML or JSON:
-
-    {"models": {
-      "mine": [{"workers": 4, "batch": 32,        # optional: left out, the row holds for any
-                "iteration_s": 0.2,               # alone, on several machines
-                "local_s": 0.11,                  # optional: on one machine; else what is left without the phases
-                "phases": [{"start_s": 0.1, "duration_s": 0.09, "gbps": 40}]}]}}
-
-or a csv whose columns are model, workers, batch, iteration_s, local_s, start_s, duration_s, gbps: a row for every
-phase, and empty cells for what is optional there.
-"""
+"""A user's own Up and Down phases, from a file: network contention:models=PATH; see docs/concepts/network.md."""
 
 from __future__ import annotations
 

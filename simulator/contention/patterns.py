@@ -48,9 +48,8 @@ def pattern_of(
         model: NAME[/STRATEGY[/HIDDEN]].
         workers: GPUs. batch: samples per GPU.
         gbps: top rate of a flow, gigabits per second; a user's own phases have their own rates.
-        collective: `tree`: the all-reduce of data parallel training, and a user's own phases, go over a tree. That
-            sends the gradients once over each link, not 2 (n - 1) / n times as a ring does; a user's own phases, and
-            other strategies, send the same.
+        collective: `tree`: the all-reduce of data parallel training, and a user's own phases, go over a tree, which
+            sends the gradients once over each link, not 2 (n - 1) / n times as a ring does.
         models: the user's own patterns.
 
     Raises:

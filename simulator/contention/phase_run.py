@@ -349,11 +349,8 @@ def steady_state(
 ) -> SteadyState:
     """The averages over `averaged` iterations of the job with the longest ones, after `warm_up` of them.
 
-    Few components become exactly periodic, so nobody waits for that; 200 iterations give the mean iteration times of
-    jobs that run free to 0.3 % (those of far longer runs, nine times in ten), of harmonic ones to 1.2 %.
-
-    Args:
-        jobs: `rounds` and `begin_s` count as for PhaseRun, but they must go on for ever.
+    200 iterations give the mean iteration times of jobs that run free to 0.3 %, of harmonic ones to 1.2 %. `rounds` and
+    `begin_s` of jobs count as for PhaseRun, but they must go on for ever.
     """
     run = PhaseRun(
         capacity, jobs, pacing=pacing, adjust=adjust, jitter=jitter, carried=carried, growth=growth, seed=seed

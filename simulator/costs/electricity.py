@@ -1,4 +1,4 @@
-"""Price and carbon intensity of electricity by region and hour: from a csv, or a synthetic year.
+"""Price and carbon intensity of electricity by region and hour, from a csv.
 
 The csv has the columns `region`, `hour`, `price_per_mwh` ($/MWh, below 0 too: such hours exist) and
 `carbon_g_per_kwh` (gCO2/kWh, >= 0), one row for each hour of each region; regions that the topology has not are
@@ -15,13 +15,10 @@ from functools import lru_cache
 import numpy as np
 
 from ..base.errors import InputError
-from ..base.names import bind, parse_name
 from ..files.regular_files import Stamp, stamp_of
 from ..jobs.trace_columns import Table, read_csv
 from ..record.region_fields import MOST_HOURS
 
-YEAR_H = 8760
-DAY_H = 24
 MOST_PER_MWH, MOST_G_PER_KWH = 1e6, 1e5
 COLUMNS = ("region", "hour", "price_per_mwh", "carbon_g_per_kwh")
 
@@ -49,64 +46,18 @@ class Electricity:
 
     @classmethod
     def load(cls, word: str, regions: Sequence[str]) -> Electricity:
-        """The table for these regions: `synthetic`, `synthetic:seed=N,hours=N`, or the path of a csv.
+        """The table for these regions, from the csv whose path `word` is.
 
         Raises:
-            InputError: an unknown parameter; no such file, or one that has not each hour of each region once: one
-                sentence with the file, the line, the value and what was expected.
+            InputError: no such file, or one that has not each hour of each region once: one sentence with the file, the
+                line, the value and what was expected.
         """
-        name, _, _ = word.partition(":")
-        if name == "synthetic":
-            return _synthetic(word, tuple(regions))
         return _read(word, tuple(regions), stamp_of(word))
 
 
 @lru_cache(maxsize=8)
-def _synthetic(word: str, regions: tuple[str, ...]) -> Electricity:
-    _, params = parse_name(word, "prices")
-
-    def made(seed: int = 0, hours: int = YEAR_H) -> Electricity:
-        return synthetic(len(regions), seed, hours)
-
-    return bind(made, params, f"prices {word!r}")
-
-
-def synthetic(regions: int, seed: int = 0, hours: int = YEAR_H) -> Electricity:
-    """A year that nobody measured, with the shape of real ones: for trying things out, not for conclusions.
-
-    All numbers are assumed. A region has a mean price of 30 to 90 $/MWh and a mean intensity of 50 to 650 g/kWh, drawn
-    by the seed; both rise and fall by up to a third over the day, lowest when the sun is highest there (its longitude
-    is drawn too), and by up to a quarter over the year, highest in winter; single hours differ by some 10 %, and one
-    price in fifty is that of an hour with too much wind: between -20 and 0 $/MWh.
-
-    Args:
-        regions: how many there are.
-        seed: the same table for the same seed, whatever the workload.
-        hours: 1 to 8,784.
-
-    Raises:
-        InputError: hours out of range.
-    """
-    if not 1 <= hours <= MOST_HOURS:
-        raise InputError(f"prices: hours = {hours}: expected a whole number from 1 to {MOST_HOURS:,}")
-    rng = np.random.default_rng(seed)
-    hour = np.arange(hours)
-    found = []
-    noon, winter = rng.integers(0, DAY_H, (regions, 1)), rng.uniform(-20, 20, (regions, 1))
-    for low, high in ((30.0, 90.0), (50.0, 650.0)):
-        mean = rng.uniform(low, high, (regions, 1))
-        by_day = rng.uniform(0.1, 0.33, (regions, 1)) * np.cos(2 * np.pi * (hour - noon) / DAY_H)
-        by_year = rng.uniform(0.05, 0.25, (regions, 1)) * np.cos(2 * np.pi * (hour / DAY_H - winter) / 365.0)
-        found.append(mean * (1.0 - by_day + by_year) * np.exp(0.1 * rng.standard_normal((regions, hours))))
-    price, carbon = found
-    price = np.where(rng.random((regions, hours)) < 0.02, rng.uniform(-20.0, 0.0, (regions, hours)), price)
-    return Electricity(np.round(price, 2), np.round(carbon, 1))
-
-
-@lru_cache(maxsize=8)
 def _read(path: str, regions: tuple[str, ...], _stamp: Stamp) -> Electricity:
-    expected = "synthetic, synthetic:seed=N, or a csv of price and carbon by region and hour"
-    table = read_csv(path, keep=COLUMNS, expected=expected)
+    table = read_csv(path, keep=COLUMNS, expected="a csv of price and carbon by region and hour")
     place = {name: number for number, name in enumerate(regions)}
     names = table.text("region")
     told = table.numbers(

@@ -34,8 +34,8 @@ class Tariff:
     """Prices of electricity, traffic and storage, in regions, and the power that is drawn there.
 
     Args:
-        prices: price and carbon intensity of electricity by region and hour: `synthetic:seed=N`, a made-up year, or a
-            csv (costs/electricity.py); none: nothing is said of costs.
+        prices: price and carbon intensity of electricity by region and hour: the path of a csv
+            (costs/electricity.py); none: nothing is said of costs.
         watts: of a unit that is free and of one that is held, by type: `A100:55/400,CPU:100/350`; types that are not
             named have the values of costs/tariff.py.
         egress_per_gb: $ for 1e9 bytes that leave a region for another, >= 0.
@@ -45,7 +45,7 @@ class Tariff:
         InputError: a value that does not fit.
     """
 
-    prices: str = field(default="synthetic", metadata={MARK: path_unless(("synthetic", "none"))})
+    prices: str = field(metadata={MARK: path_unless(("none",))})
     watts: str = field(default="", metadata=NEEDED)
     egress_per_gb: float = field(default=0.02, metadata=NEEDED)  # as public clouds list it between their regions
     storage_per_tb_month: float = field(default=23.0, metadata=NEEDED)  # as public clouds list it, $0.023 for a GB

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +15,8 @@ from ..base.decisions import TABLE_DECISIONS, Advance, Decision, Hold, Migrate, 
 from ..base.errors import InputError, InvalidDecision, Stalled
 from ..base.names import called
 from ..base.tiers import MACHINE, NETWORK, RACK
-from ..checks.check_gangs import STATUS_WORDS, VERBS, check_passes, keeps_place, lay_gang
+from ..checks.check_gangs import STATUS_WORDS, VERBS, apply_shift, check_passes, check_time_shift, keeps_place, lay_gang
 from ..checks.table_decisions import apply_table
-from ..checks.time_shifts import apply_shift, check_time_shift
 from ..cluster.topology import Topology
 from ..compiler.compile_messages import about
 from ..configuration.cluster_config import ClusterConfig
@@ -48,10 +47,10 @@ from ..regions.initialise_regions import lay_regions, lay_speeds
 from ..rules.rule import SKEW_PLACERS, Rule
 from ..sharing.sharing_model import lay_sharing
 from ..table_placement.placement_metrics import table_metrics
+from .base_simulator import BaseSimulator
 from .last_asked import NEVER, Happened, LastAsked
 from .metrics import job_table, totals
 from .rule_loop import hand_over, parts_of_a_run, rule_loop
-from .stops import Stops
 from .together import (
     capacity_for,
     expect_kinds,
@@ -66,14 +65,7 @@ from .view import ClusterView
 FIRST_COME = Rule(order="fifo")
 
 
-class Decider(Protocol):
-    """Anything that decides: called at a decision point until it returns `Advance`."""
-
-    def decide(self, view: ClusterView) -> Decision:
-        """The next decision at this instant."""
-
-
-class Simulator(Stops):
+class Simulator(BaseSimulator):
     """A GPU cluster, simulated by events.
 
     Args:
@@ -119,19 +111,19 @@ class Simulator(Stops):
         expect_rule(self, self.rule)
         self.outages, self._speeds = config.outages(self.topology), config.unit_speeds(self.topology)
         self.view = ClusterView(self)
-        self.workload: Workload
         self.capacity = Capacity(0, 0)
-        self.room: Callable[[Capacity], None] | None = None
         self._lists_partners = False
-        self.records: np.recarray
         self._cluster: Cluster | None = None
         self._terms: tuple[Rule, Capacity, np.ndarray] | None = None  # the head of a record to lay jobs into
-        self.plain: Plain
         self._copy: Plain | None = None
         self._plan: list[Decision] = []
         self._handed_out: Decision | None = None
         self._asked = NEVER
-        self.runs = 0
+
+    config: ClusterConfig
+    PLAIN = Plain
+    _copy_record = staticmethod(copy_state)
+    plain: Plain
 
     @cached_property
     def berths(self) -> int:
@@ -170,10 +162,7 @@ class Simulator(Stops):
         capacity = capacity_for(self)
         if self.outages is not None:
             capacity = capacity.with_outages(self.outages.size(self.topology, capacity.regions > 0))
-        if self.room is not None:
-            self.room(capacity)
-        elif self.capacity != capacity:
-            self.move_to(capacity.empty(), capacity, keep=False)
+        self._make_room(capacity)
         self.plain.clear(len(workload), self.topology.num_gpus)
         s = self.plain.record
         self._lay_terms()
@@ -235,53 +224,28 @@ class Simulator(Stops):
         s["restores_first"] = getattr(self.pace, "restores_first", False)
         s["lists_always"] = self._lists_partners and s["jobs_per_gpu"] > 1
 
-    def reset_as(self, other: Simulator) -> None:
-        """As if reset like `other`, which has just been with `begin=False`, and differs in nothing but its run."""
-        self._stand_on(other.topology)
-        self.workload = other.workload
-        self.runs += 1
+    def _forget(self) -> None:
         self._asked = NEVER
-        self._code = codes.DECIDE
-        if self.room is not None:
-            self.room(other.capacity)
-        elif self.capacity != other.capacity:
-            self.move_to(other.capacity.empty(), other.capacity, keep=False)
-        self.plain.take_over(other.plain)
-
-    def mirror(self, other: Simulator) -> None:
-        """Take over the present of `other`, which differs in nothing but its run; runs count as there."""
-        self._stand_on(other.topology)
-        self.workload, self.rule, self.runs, self._code = other.workload, other.rule, other.runs, other._code
-        self._asked = NEVER
-        if self.capacity != other.capacity:
-            self.move_to(other.capacity.empty(), other.capacity, keep=False)
-        self.plain.become(other.plain)
 
     def move_to(self, records: np.recarray, capacity: Capacity, keep: bool = True) -> None:
-        """Go on in another array of one zeroed record; what runs is kept (it must fit), or `reset` comes next."""
-        if keep and self.capacity.jobs > 0:
-            copy_state(self.records[0], records[0])
-        self.records, self.capacity, self.state = records, capacity, records[0]
-        self.plain = Plain(records, capacity)
+        """See `BaseSimulator`."""
+        super().move_to(records, capacity, keep)
         self._copy = None
 
-    def resume(self, workload: Workload, rule: Rule, code: int) -> None:
-        """Go on with a run of `workload` under `rule` whose record has just been written; it stopped for `code`."""
-        self._take(workload)
-        self.rule, self.state = rule, self.records[0]
-        self._asked = NEVER
-        self._code = code
-
     def aside(self) -> tuple[Any, ...]:
-        """What of the present is not in the record, for `take_aside`."""
-        return self.workload, self.rule, self._code, tuple(self._plan), self._handed_out, self._asked
+        """See `BaseSimulator`."""
+        return *super().aside(), tuple(self._plan), self._handed_out, self._asked
 
     def take_aside(self, aside: tuple[Any, ...]) -> None:
-        """Go on with a run whose record has just been written, and of which `aside` said the rest."""
-        workload, self.rule, self._code, plan, self._handed_out, self._asked = aside
-        self._take(workload)
+        """See `BaseSimulator`."""
+        super().take_aside(aside)
+        plan, self._handed_out, self._asked = aside[3:]
         self._plan = list(plan)
-        self.runs += 1
+
+    def restore(self, snapshot: np.recarray) -> None:
+        """See `BaseSimulator`."""
+        super().restore(snapshot)
+        self._forget()
 
     def use(self, rule: Rule) -> None:
         """Hand the cluster over to another rule, now and for the resets to come; nothing happens if it has it."""
@@ -308,15 +272,7 @@ class Simulator(Stops):
     def _skewed(self) -> np.ndarray | None:
         return jobs_taken_for_skewed(self.workload) if self.rule.placer in SKEW_PLACERS else None
 
-    def advance(self) -> None:
-        """Close this instant and run to the next decision point.
-
-        Raises:
-            Stalled: jobs wait, nothing runs and nothing is to come. The state is as before: start something.
-            Endless: time passes, but nothing gets done and nothing will.
-        """
-        if self.ended:
-            raise InvalidDecision("advance: the run has ended; call reset() first")
+    def _close_instant(self) -> None:
         self._go(rule_loop().advance)
 
     def _go(self, kernel: Callable[..., int], *arguments: int) -> None:
@@ -346,33 +302,15 @@ class Simulator(Stops):
             for job, solo_s in pace.settle(self):
                 job_calls.change_rate(self.records, 0, job, solo_s)
 
-    def run(self, policy: Decider | None = None, progress: Callable[[int], None] | None = None) -> dict[str, float]:
-        """Play to the end: the compiled rule, or `policy.decide` until it returns `Advance` at every decision point.
-
-        Args:
-            policy: whoever decides; None for the compiled rule.
-            progress: called now and then with the number of finished jobs.
-
-        Returns:
-            The metrics (see `metrics`).
-        """
-        if policy is None:
-            self._expect_no_regions()
+    def _rule_player(self) -> Callable[[], None]:
+        self._expect_no_regions()
         parts = parts_of_a_run()
-        while not self.ended:
-            if policy is None:
-                rule_loop().schedule(self.records, 0)
-                self._go(rule_loop().run, next(parts))
-            else:
-                self._play(policy)
-            if progress is not None:
-                progress(int(self.state.done))
-        return self.metrics()
 
-    def _play(self, policy: Decider) -> None:
-        for decision in self.asked(policy):
-            self.apply(decision)
-        self.advance()
+        def play() -> None:
+            rule_loop().schedule(self.records, 0)
+            self._go(rule_loop().run, next(parts))
+
+        return play
 
     def next_decision(self) -> Decision:
         """What the compiled rule decides next at this instant: the pass it would make, one decision at a time.
@@ -549,21 +487,6 @@ class Simulator(Stops):
                 f"{s.waiting + s.held} jobs wait at {s.now_s:g} s, nothing runs and no event is left to come; "
                 "start one of them"
             )
-
-    def snapshot(self) -> np.recarray:
-        """A copy of the state record, for `restore`."""
-        present = self.plain
-        copy = Plain(self.capacity.empty(), self.capacity)
-        copy.become(present)
-        return copy.records
-
-    def restore(self, snapshot: np.recarray) -> None:
-        """Go back to a snapshot of this run."""
-        self._expect_snapshot(snapshot)
-        self.plain.become(Plain(snapshot, self.capacity))
-        self.runs += 1
-        self._asked = NEVER
-        self._code = codes.FINISHED if self.state.done == self.state.n_jobs else codes.DECIDE
 
     def metrics(self, among: np.ndarray | None = None) -> dict[str, float]:
         """Totals of the run so far, by the names of `metrics.py`; of jobs those of `among`, bool (jobs,), or of all."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from ..base.codes import GONE, HELD, RUNNING, TIMES_EXACT
+from ..base.codes import GONE, HELD, RUNNING
 from ..base.errors import InputError
 from ..base.names import choose
 from ..base.tiers import MACHINE, NETWORK, RACK
@@ -16,8 +16,7 @@ from ..contention.link_network import LinkNetwork
 from ..contention.link_states import Outage
 from ..events.initialise import gpus_of
 from ..flows.sessions import NEVER_S
-from ..jobs.estimates import is_outlived, known_left
-from ..network.simulated import may_resize
+from ..network.simulated import Simulated, may_resize
 from ..numerics.bitset import members
 from ..numerics.random import draw_seed
 from ..record.record_view import sealed
@@ -26,57 +25,45 @@ from ..rules.rule import PLACERS
 from ..rules.rule_calls import find_gang, find_within, solo_gang_s
 from ..sharing.sharing_calls import largest_sub_batch, slowdown_beside
 from .rule_loop import rule_loop
-from .viewed import Viewed
 
 if TYPE_CHECKING:
     from ..base.decisions import Decision
     from ..cluster.routes import LinkUse
-    from ..cluster.topology import Topology
     from ..jobs.estimates import Estimates
-    from ..jobs.workload import Workload
     from ..network.network_model import Network
     from ..network.simulated import Pace
     from ..profiles.phases import Phases
     from ..rules.rule import Rule
     from ..rules.semantics import Semantics
+    from ..sharing.sharing_model import Sharing
+
+
+class Viewed(Simulated, Protocol):
+    """`Simulator` (simulator.py) is one; what its attributes and methods mean is said there."""
+
+    rule: Rule
+    semantics: Semantics
+    sharing: Sharing | None
+    estimates: Estimates
+
+    @property
+    def coming(self) -> tuple[Decision, ...]:
+        """The decisions of its rule at this instant that have not been handed out."""
+
+    def twin(self) -> Any:
+        """A simulator on the same terms that has not run yet."""
+
+    def pass_ahead(self) -> list[Decision]:
+        """The decisions that its rule would take now; nothing happens."""
+
+    def next_decision(self) -> Decision:
+        """The next decision of its rule."""
 
 
 class ClusterView(RegionView):
-    """The cluster at a decision point.
-
-    Attributes:
-        run, seed: which run this is, for those who remember something of it; its seed.
-        now_s: the clock, seconds.
-        instant: number of the decision point; it changes when the clock has moved on.
-        decisions: how many were carried out in this run so far.
-        record: the record, read-only, for those who read many of its fields (simulator/record).
-        queue: int64, waiting jobs in order of arrival (held ones are not in it).
-        held: int64, jobs that are held.
-        running: int64, running jobs in order of arrival.
-        free_gpus: int64, free GPUs in index order.
-        free_by_machine, free_by_rack: int64 (machines,), (racks,): how many are free.
-        topology, workload, network, estimates: what is simulated, and what is known of run times.
-        rule, semantics: what holds whoever decides: the compiled rule, or clock, that the runner has installed.
-    """
+    """The cluster at a decision point."""
 
     _simulator: Viewed
-
-    def __init__(self, simulator: Viewed) -> None:
-        super().__init__(simulator)
-
-    @property
-    def topology(self) -> Topology:
-        """The cluster."""
-        return self._simulator.topology
-
-    @property
-    def workload(self) -> Workload:
-        """All jobs, those still to come included, with their true run times.
-
-        A policy that looks ahead, or that reads run times here rather than from the methods below, is clairvoyant,
-        whatever the simulator's `estimates`.
-        """
-        return self._simulator.workload
 
     @property
     def network(self) -> Network:
@@ -87,11 +74,6 @@ class ClusterView(RegionView):
     def pace(self) -> Pace | None:
         """Who says how fast a job runs on its GPUs, if not the workload and the network."""
         return self._simulator.pace
-
-    @property
-    def estimates(self) -> Estimates:
-        """What is known of run times."""
-        return self._simulator.estimates
 
     @property
     def semantics(self) -> Semantics:
@@ -143,7 +125,7 @@ class ClusterView(RegionView):
 
     @property
     def queue(self) -> np.ndarray:
-        """Waiting jobs in order of arrival, int64."""
+        """Waiting jobs in order of arrival, held ones left out, int64."""
         s = self._simulator.state
         ranks = members(s.window_low, s.window_mid, s.window_top, int(s.waiting))
         return sealed(np.sort(s.job_at_rank[ranks].astype(np.int64)))
@@ -203,29 +185,6 @@ class ClusterView(RegionView):
         """Seconds since a waiting job arrived or lost its GPUs."""
         return float(self._simulator.state.now_s - self._simulator.state.waiting_since_s[job])
 
-    def isolated_s(self, job: int) -> float:
-        """Isolated run time of the whole job: alone on the best placement of the empty cluster, seconds.
-
-        It and `remaining_s` are estimates where the simulator has `estimates` that are not exact: this one says what is
-        done and left. A job that has outlived its estimate is taken to need as long again as it has run.
-
-        Raises:
-            InputError: nothing is known of run times (`estimates=none`).
-        """
-        s = self._simulator.state
-        if s.known_times == TIMES_EXACT:
-            return float(s.iterations[job] * s.base_iteration_s[job])
-        self._expect_known()
-        done_s = float((s.iterations[job] - self._left(job)) * s.base_iteration_s[job])
-        return 2.0 * done_s if is_outlived(done_s, s.estimate_s[job]) else float(s.estimate_s[job])
-
-    def remaining_s(self, job: int) -> float:
-        """Isolated run time that is left, seconds; see `isolated_s`."""
-        self._expect_known()
-        s = self._simulator.plain.record
-        left = np.array([max(0.0, self._left(job))])  # its last chunk may go on past its work
-        return float(known_left(s, np.array([job]), left)[0] * s["base_iteration_s"][job])
-
     def _left(self, job: int) -> float:
         """Iterations left in truth."""
         s = self._simulator.state
@@ -233,9 +192,6 @@ class ClusterView(RegionView):
         if s.status[job] == RUNNING:
             left = left - max(0.0, s.now_s - s.since_s[job]) / s.iteration_s[job]
         return float(left)
-
-    def _expect_known(self) -> None:
-        self._simulator.estimates.expect_known("a policy that asks for isolated_s or remaining_s")
 
     def attained_gpu_s(self, job: int) -> float:
         """GPU-seconds held so far."""

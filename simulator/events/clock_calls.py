@@ -18,5 +18,4 @@ def lay_failures(states, row):
 
 @entry
 def shift(states, row, job, seconds, period_s):
-    """`network_clock.shift`."""
     network_clock.shift(states[row], job, seconds, period_s)

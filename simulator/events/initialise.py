@@ -364,7 +364,6 @@ def lay_rule(s: np.void, rule: Rule, skewed: np.ndarray | None, semantics: Seman
 
     Args:
         s: a record with jobs laid.
-        rule: the scheduler.
         skewed: bool (n,), the jobs whose model asks for consolidation under the placers that look at skew; None: none.
         semantics: with auctions, its lease holds instead of the rule's.
     """

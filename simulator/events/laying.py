@@ -34,7 +34,6 @@ def lay_columns(states, row, arrival_s, deadline_s, gpus, iterations, profile, c
 
     Args:
         states: records (n,); that in `row` is cleared.
-        row: which.
         arrival_s, deadline_s, gpus, iterations: columns of the workload, (jobs,) each.
         profile: int64 (jobs,), rows of the slowdowns.
         compute_s, base_s: seconds per iteration, float64 (jobs,), as `isolated.iteration_times_s` has them.

@@ -1,15 +1,8 @@
-"""What fails together, and outages that are told: from two csv files.
+"""What fails together, and outages that are told: from two csv files; docs/concepts/failures.md has the formats.
 
-The list of outages has the columns `start_s` (seconds of the workload's clock, >= 0), `duration_s` (> 0), `what`
-(`region`, `cluster`, `rack`, `machine` or `group`), `name`, and, if any, `notice_s` (>= 0): a row for each outage, in
-any order. Rows may overlap: what they name is up when all are over. Without `notice_s`, or where it is empty, it is a
-failure, and jobs lose their work since the last checkpoint; with it, 0 too, it is maintenance: their state is saved
-when it begins, and for so many seconds before nobody starts on these machines.
-
-The csv of fault groups has the columns `group`, `what` (all but `group`) and `name`: a row for each member; machines
-and regions may be in several groups. Names of clusters are REGION.CLUSTER, or CLUSTER where no other region has one of
-that name; racks and machines go by their number in the whole topology, from 0. Either file has at
-most MOST_ROWS rows: a state holds all of them.
+Overlapping rows: what they name is up when all are over. Without `notice_s` an outage is a failure; with it, 0 too, it
+is maintenance: state is saved when it begins, and for so many seconds before nobody starts there. Racks and machines go
+by their number in the whole topology, from 0. Either file has at most MOST_ROWS rows: a state holds all of them.
 """
 
 from __future__ import annotations

@@ -151,7 +151,6 @@ def read_by(word: str | os.PathLike[str], mark: MayBeFile, what: str) -> Read:
     Args:
         word: as it was given.
         mark: of its place.
-        what: how to call it in an error, as "network".
 
     Raises:
         InputError: own code that cannot be opened.

@@ -117,7 +117,6 @@ def own(word: str, what: str, trusted: bool = True) -> Own:
 
     Args:
         word: with its parameters.
-        what: how to call it in an error, as "policy".
         trusted: False where the word comes out of a folder rather than from the user.
 
     Raises:
@@ -147,7 +146,6 @@ def function_of(source: Any, what: str, leading: int, **offered: Any) -> Callabl
 
     Args:
         source: the function, a class whose objects can be called, or the word.
-        what: how to call it in an error, as "workload".
         leading: how many arguments it is called with.
         offered: keyword arguments that it gets where it takes them and the word does not give them.
 

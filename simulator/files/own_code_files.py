@@ -67,9 +67,7 @@ def expect_own_imports(path: Path, files: Iterable[Path], said: str) -> None:
     Two folders may have a `helpers.py` each; a process imports one of them. Copies of one file are one.
 
     Args:
-        path: of the file.
         files: with what it imports.
-        said: how to call it in an error.
     """
     for file in files:
         for name in _imports(file, stamp_of(file), ""):

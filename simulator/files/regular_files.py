@@ -16,7 +16,6 @@ def expect_plain_file(path: str | os.PathLike[str], expected: str = "a file", pl
     """Refuse what is there but is no plain file (nor a link to one); what is not there is whoever opens it's to refuse.
 
     Args:
-        path: of the file.
         expected: what it should be, for the message.
         place: what the message calls the file; "": its path.
 
@@ -36,7 +35,6 @@ def read_bytes(
     """The first `size` bytes of a file; -1: all.
 
     Args:
-        path: of the file.
         expected: what it should be, for the message.
         place: what the message calls the file; "": its path.
         size: how many are wanted.

@@ -24,10 +24,6 @@ MAX_NODES = 200_000  # values in one file, aliases counted as often as they are 
 def read_text(path: str | os.PathLike[str], what: str) -> str:
     """The text of a UTF-8 file of at most MAX_FILE_BYTES.
 
-    Args:
-        path: the file.
-        what: how to call it in an error, e.g. "topology".
-
     Raises:
         InputError: no such file, a folder, unreadable, empty, too large, or not text.
     """
@@ -36,10 +32,6 @@ def read_text(path: str | os.PathLike[str], what: str) -> str:
 
 def load_mapping(path: str | os.PathLike[str], what: str = "file") -> dict[str, Any]:
     """The mapping in a YAML or JSON file (JSON if the name ends in .json); nothing in it is run.
-
-    Args:
-        path: the file.
-        what: how to call the file in an error, e.g. "topology".
 
     Raises:
         InputError: the file cannot be read, is malformed or truncated, uses tags such as !!python/object,
@@ -183,8 +175,6 @@ def parse_yaml(text: str, place: str, loader: Any = None) -> Any:
     """What a text in YAML holds; nothing in it is run.
 
     Args:
-        text: in YAML.
-        place: how errors call it.
         loader: of PyYAML, a safe one; None: one that also refuses keys that are given twice.
 
     Raises:

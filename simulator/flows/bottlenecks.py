@@ -2,10 +2,8 @@
 
 A link that is whole never decides a rate if it has one job only, whose highest rate it is part of (`own_rate`). Nor
 does any link if another one with no more capacity carries all its jobs with at least as many flows each, since that one
-is full first; and since it is hot whenever the other is, this holds too where only a part of a hot link's capacity
-arrives. So the two directions of a cable, and all links on the way of the same jobs, count as one: that with the lowest
-number binds. Which jobs send does not matter, so it is looked at only when a job comes or goes, or the capacity of a
-link changes. Which links are slack follows from who is on them now, whatever was before.
+is full first. So the two directions of a cable, and all links on the way of the same jobs, count as one: that with the
+lowest number binds. It is looked at when a job comes or goes, or the capacity of a link changes.
 """
 
 from ..compiler.jit import kernel

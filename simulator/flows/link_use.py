@@ -1,13 +1,11 @@
 """Links of a network: who uses them, what is offered to them, and their congestion.
 
-Offered to a link is the rate of a phase, or what the job's links leave to it if nobody else sends (`send_top`),
-whatever it gets of that; so a job alone never offers too much of a whole link. Rates and capacities are whole bytes per
-second, so that sums of them are exact in whatever order they are made.
+Offered to a link is the rate of a phase, or what the job's links leave to it if nobody else sends (`send_top`). Rates
+and capacities are whole bytes per second, so that sums of them are exact in whatever order they are made.
 
 Congestion is what jobs offer above what they get, integrated over time: bytes that would have to wait, our stand-in for
-the ECN marks of paper cassini, Sec. 5. They wait at the one link that holds the job back, which decides its rate: the
-others on the way see no more of the job than that lets through. So a queue counts once, however many links the same
-jobs share. Of a link whose jobs it alone holds back it is what is offered above its capacity.
+the ECN marks of paper cassini, Sec. 5. They wait at the one link that holds the job back, which decides its rate, so a
+queue counts once, however many links the same jobs share.
 """
 
 import math

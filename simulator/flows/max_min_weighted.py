@@ -1,14 +1,12 @@
 """Max-min filling by priorities and weights: who goes first on a full link, and who gets more of it.
 
-Jobs of a higher priority are filled as if the others were not there, and these share what is left: strict priority.
-Within a priority rates rise in proportion to weights. Weights are whole 2^-20ths, so that sums of them are exact in
-whatever order they are made; with equal weights of 1 and one priority the rates are those of max_min_sparse.py. Every
-job has at least 1 byte per second, as there.
+Jobs of a higher priority are filled as if the others were not there, and these share what is left. Within a priority
+rates rise in proportion to weights, whole 2^-20ths, so that sums of them are exact; with equal weights of 1 and one
+priority the rates are those of max_min_sparse.py. Every job has at least 1 byte per second.
 
-A weight may grow with what a job has sent of its iteration (`grows`): base + slope x that part, as MLTCP has it. Within
-an Up phase it then changes all the time, and every change is a change of rates; so it is taken in steps of so many
-equal parts of the iteration's bytes, each at its middle, and a job that is held back has an event where its next step
-begins. Jobs at their highest rate need none: what others get then does not depend on their weight.
+A weight may grow with what a job has sent of its iteration (`grows`), base + slope x that part, as MLTCP has it: in
+steps of equal parts of the iteration's bytes, each at its middle. A job that is held back has an event where its next
+step begins; jobs at their highest rate need none.
 """
 
 import math

@@ -1,19 +1,16 @@
 """Running jobs on the network: who is there, how far they are, who leaves.
 
-A job is there for one stretch on its GPUs. It enters before time passes, when its rate is asked (codes.ASK, network/
-entering.py), and leaves before time passes: decisions at one instant are one transaction, so who is back on its GPUs at
-the end of it has not left, and its phases go on.
+A job is there for one stretch on its GPUs: it enters when its rate is asked (codes.ASK, network/entering.py) and leaves
+before time passes. A job that is back on its GPUs at the end of an instant has not left, and its phases go on.
 
-Whoever looks at a running job finds its progress in `since_s` and `iteration_s`. Of one on the network, `iteration_s`
-is the mean since then, brought to date whenever the clock stops (`keep_up`). What an iteration takes longer than it
-would in computing and partners on the GPUs counts as communication, waiting for slots too. A checkpoint is taken as
-written at mean progress.
+Its progress is in `since_s` and `iteration_s`, the mean since then, brought to date whenever the clock stops
+(`keep_up`). What an iteration takes longer than in computing and partners on the GPUs counts as communication, waiting
+for slots too. A checkpoint is taken as written at mean progress.
 
-Where jobs may have other numbers of workers than they ask, each worker goes on with the samples that it has in an
-iteration: one of n workers, of a job that asks m, is n / m of the workload's iterations. `iterations_left` and
-`iteration_s` count these; links, phases, slots and what is written down of iterations know those on the network.
+Where jobs may have other numbers of workers than they ask, one of n workers, of a job that asks m, is n / m of the
+workload's iterations: `iterations_left` and `iteration_s` count these; links, phases and slots those on the network.
 
-With `averages` jobs on the network have a rate as others do, which is computed anew when who is there has changed.
+With `averages` jobs on the network have a rate as others do, computed anew when who is there has changed.
 """
 
 from ..base.codes import BACK, GONE

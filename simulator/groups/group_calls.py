@@ -6,53 +6,44 @@ from .kernels import decide, group_clock
 
 @entry
 def advance(states, row):
-    """`group_clock.advance`."""
     return group_clock.advance(states[row])
 
 
 @entry
 def lay_failures(states, row):
-    """`group_clock.lay_failures`."""
     group_clock.lay_failures(states[row])
 
 
 @entry
 def join(states, row, job, group):
-    """`decide.join`."""
     decide.join(states[row], job, group)
 
 
 @entry
 def open_for(states, row, job, machines):
-    """`decide.open_for`."""
     return decide.open_for(states[row], job, machines)
 
 
 @entry
 def pause(states, row, job):
-    """`decide.pause`."""
     decide.pause(states[row], job)
 
 
 @entry
 def set_machines(states, row, group, machines):
-    """`decide.set_machines`."""
     decide.set_machines(states[row], group, machines)
 
 
 @entry
 def set_spill(states, row, job, ratio):
-    """`decide.set_spill`."""
     decide.set_spill(states[row], job, ratio)
 
 
 @entry
 def available_machines(states, row):
-    """`decide.available_machines`."""
     return decide.available_machines(states[row])
 
 
 @entry
 def look_ahead(states, row, group, until_s):
-    """`group_clock.look_ahead`."""
     group_clock.look_ahead(states[row], group, until_s)

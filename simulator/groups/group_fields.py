@@ -311,11 +311,11 @@ def _blocks(capacity: GroupCapacity) -> list[Block]:
 
 
 class GroupPlain:
-    """The only record of an array, by item and by byte: as `Plain` of simulator/record/plain.py."""
+    """The only record of an array, by item and by byte, as `Plain` of simulator/record/plain.py."""
 
     def __init__(self, records: np.recarray, capacity: GroupCapacity) -> None:
         array = records.view(np.ndarray)
-        self.capacity, self.data = capacity, array.view(np.uint8)
+        self.records, self.capacity, self.data = records, capacity, array.view(np.uint8)
         self.record: np.void = array.view(group_dtype(capacity))[0]
 
     @property
@@ -334,6 +334,8 @@ class GroupPlain:
         extent = GroupExtent(*map(max, self.extent, other.extent))
         for part, their in zip(self.running_parts(extent), other.running_parts(extent), strict=True):
             part[...] = their
+
+    become = take_over
 
     def running_parts(self, extent: GroupExtent) -> list[np.ndarray]:
         """Views of the bytes in use."""

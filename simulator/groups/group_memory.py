@@ -2,13 +2,12 @@
 
 Sources: P the paper (Lee et al., "Harmony", ICDCS'21, section in brackets), D derived from numbers in it, O ours.
 
-The collector's curve. A tracing collector copies or marks what is live, and does so again whenever the free part of
-the heap is used up: its work for a byte allocated is live data over free heap, o/(1 - o). What that exceeds its value
-at the threshold by is (o - threshold)/((1 - o)(1 - threshold)), so
+The collector's curve: a tracing collector's work for a byte allocated is live data over free heap, o/(1 - o); what that
+exceeds its value at the threshold by is (o - threshold)/((1 - o)(1 - threshold)), so
 
     gc(o) = 1 + slope x (o - threshold)/(1 - o)    above the threshold, else 1
 
-is that law with one constant, which no number of the paper gives but the 52.9 s of Sec. V-G: `reload` fits it there.
+with one constant, fitted to the 52.9 s of Sec. V-G by `reload`.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from ..base.errors import InputError, InvalidDecision, Stalled
 from ..cluster.topology import Topology
 from ..compiler.compile_messages import about
 from ..configuration.network_choice import NoNetwork, on_topology
-from ..engine.stops import Stops
+from ..engine.base_simulator import BaseSimulator
 from ..jobs.workload import Workload
 from ..network.simulated import Pace
 from . import group_calls
@@ -27,7 +27,7 @@ from .initialise_groups import copy_record, lay_group_jobs, lay_machines
 from .use import UseMeter
 
 
-class GroupSimulator(Stops):
+class GroupSimulator(BaseSimulator):
     """A cluster of equal machines on which parameter-server jobs run in groups, simulated subtask by subtask.
 
     It is to groups what `Simulator` is to gangs on GPUs, and offers the same: `reset`, `view`, `apply`, `advance`,
@@ -53,6 +53,9 @@ class GroupSimulator(Stops):
         runs: how often `reset` or `restore` has replaced the state.
     """
 
+    PLAIN = GroupPlain
+    _copy_record = staticmethod(copy_record)
+    plain: GroupPlain
     pace: Pace | None = None
     sharing = None
 
@@ -74,12 +77,7 @@ class GroupSimulator(Stops):
         self.rule = rule or GroupTerms()
         self.view = GroupView(self)
         self.meter = UseMeter(self)
-        self.workload: Workload
         self.capacity = GroupCapacity(0, 0)
-        self.room: Callable[[GroupCapacity], None] | None = None
-        self.records: np.recarray
-        self.plain: GroupPlain
-        self.runs = 0
 
     def reset(self, workload: Workload, seed: int = 0, *, begin: bool = True) -> None:
         """Lay `workload` and run to the first decision point.
@@ -96,14 +94,11 @@ class GroupSimulator(Stops):
                 "with the columns comp_machine_s, comm_s, input_gb, model_gb and epoch_iterations"
             )
         machines = self.topology.num_machines
-        self.workload = workload.oversize(machines)
+        self._take(workload)
         self.runs += 1
-        self.meter.clear()
+        self._forget()
         capacity = GroupCapacity.fitting(len(workload), machines)
-        if self.room is not None:
-            self.room(capacity)
-        elif self.capacity != capacity:
-            self.move_to(capacity.empty(), capacity, keep=False)
+        self._make_room(capacity)
         self.plain.clear()
         s = self.plain.record
         lay_machines(s, machines)
@@ -121,49 +116,20 @@ class GroupSimulator(Stops):
                 if begin:
                     self._stop(group_calls.advance(self.records, 0))
 
-    def reset_as(self, other: GroupSimulator) -> None:
-        """As if reset like `other`, which has just been with `begin=False`, and differs in nothing but its run."""
-        self.workload = other.workload
-        self.runs += 1
-        self.meter.clear()
-        self._code = codes.DECIDE
-        if self.room is not None:
-            self.room(other.capacity)
-        elif self.capacity != other.capacity:
-            self.move_to(other.capacity.empty(), other.capacity, keep=False)
-        self.plain.take_over(other.plain)
-
-    def mirror(self, other: GroupSimulator) -> None:
-        """Take over the present of `other`, which differs in nothing but its run; runs count as there."""
-        self.workload, self.rule, self.runs, self._code = other.workload, other.rule, other.runs, other._code
-        self.meter.clear()
-        if self.capacity != other.capacity:
-            self.move_to(other.capacity.empty(), other.capacity, keep=False)
-        self.plain.take_over(other.plain)
-
-    def move_to(self, records: np.recarray, capacity: GroupCapacity, keep: bool = True) -> None:
-        """Go on in another array of one zeroed record; what runs is kept (it must fit), or `reset` comes next."""
-        if keep and self.capacity.jobs > 0:
-            copy_record(self.records[0], records[0])
-        self.records, self.capacity, self.state = records, capacity, records[0]
-        self.plain = GroupPlain(records, capacity)
-
-    def resume(self, workload: Workload, rule: GroupTerms, code: int) -> None:
-        """Go on with a run of `workload` under `rule` whose record has just been written; it stopped for `code`."""
+    def _take(self, workload: Workload) -> None:
         self.workload = workload.oversize(self.topology.num_machines)
-        self.rule, self.state = rule, self.records[0]
-        self._code = code
+
+    def _forget(self) -> None:
         self.meter.clear()
 
     def aside(self) -> tuple[Any, ...]:
-        """What of the present is not in the record, for `take_aside`."""
-        return self.workload, self.rule, self._code, self.meter.seen()
+        """See `BaseSimulator`."""
+        return *super().aside(), self.meter.seen()
 
     def take_aside(self, aside: tuple[Any, ...]) -> None:
-        """Go on with a run whose record has just been written, and of which `aside` said the rest."""
-        self.workload, self.rule, self._code, seen = aside
-        self.meter.take_over(*seen)
-        self.runs += 1
+        """See `BaseSimulator`."""
+        super().take_aside(aside)
+        self.meter.take_over(*aside[3])
 
     def use(self, rule: GroupTerms) -> None:
         """Let other terms hold, now and for the resets to come; running groups cannot change how they execute.
@@ -187,15 +153,7 @@ class GroupSimulator(Stops):
             rule.lay(s)
         self.rule = rule
 
-    def advance(self) -> None:
-        """Close this instant and run to the next decision point.
-
-        Raises:
-            Stalled: jobs wait, nothing runs and nothing is to come. Start something.
-            Endless: time passes, but nothing gets done and nothing will.
-        """
-        if self.ended:
-            raise InvalidDecision("advance: the run has ended; call reset() first")
+    def _close_instant(self) -> None:
         self._stop(group_calls.advance(self.records, 0))
 
     def _stop(self, code: int) -> None:
@@ -211,22 +169,8 @@ class GroupSimulator(Stops):
     def serve_holds(self) -> None:
         """Nothing: no job of a group is held."""
 
-    def run(self, policy: Any = None, progress: Callable[[int], None] | None = None) -> dict[str, float]:
-        """Play to the end: `policy.decide` until it returns `Advance` at every decision point; the metrics.
-
-        Args:
-            policy: whoever decides.
-            progress: called at every instant with the number of finished jobs.
-        """
-        if policy is None:
-            raise InputError("no compiled rule plays job groups; expected a policy, as harmony")
-        while not self.ended:
-            for decision in self.asked(policy):
-                self.apply(decision)
-            self.advance()
-            if progress is not None:
-                progress(int(self.state.done))
-        return self.metrics()
+    def _rule_player(self) -> Callable[[], None]:
+        raise InputError("no compiled rule plays job groups; expected a policy, as harmony")
 
     def apply(self, decision: Decision) -> None:
         """Carry out one decision at this instant.
@@ -312,17 +256,6 @@ class GroupSimulator(Stops):
         s = copy[0]
         columns = (s[name][: s.trace_count].tolist() for name in TRACE)
         return [Subtask(job, KINDS[kind], begin, end) for job, kind, begin, end in zip(*columns, strict=True)]
-
-    def snapshot(self) -> np.recarray:
-        """A copy of the state record, for `restore`."""
-        return self.records.copy()
-
-    def restore(self, snapshot: np.recarray) -> None:
-        """Go back to a snapshot of this run."""
-        self._expect_snapshot(snapshot)
-        self.records[0] = snapshot[0]
-        self.runs += 1
-        self._code = codes.FINISHED if self.state.done == self.state.n_jobs else codes.DECIDE
 
     def metrics(self, among: np.ndarray | None = None) -> dict[str, float]:
         """Totals of the run so far, by the names of `metrics.py`; of the jobs in `among`, bool (jobs,), or of all."""

@@ -6,63 +6,28 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..base.codes import DONE, PENDING, RUNNING, TIMES_EXACT, WAITING
-from ..jobs.estimates import is_outlived, known_left
-from ..record.record_view import RecordView, sealed
+from ..base.codes import DONE, PENDING, RUNNING, WAITING
+from ..engine.base_simulator import BaseSimulator
+from ..jobs.run_view import RunView
+from ..record.record_view import sealed
 from .group_calls import available_machines
 from .group_codes import LOADING, OUT
-from .simulated_groups import SimulatedGroups
 
 if TYPE_CHECKING:
-    from ..cluster.topology import Topology
-    from ..jobs.estimates import Estimates
-    from ..jobs.workload import Workload
     from ..rules.semantics import Semantics
     from .group_config import GroupConfig, GroupTerms
 
 
-class GroupView(RecordView):
-    """Groups, jobs and machines at a decision point, as the decisions made so far at this instant leave them.
+class GroupView(RunView):
+    """Groups, jobs and machines at a decision point, as the decisions made so far at this instant leave them."""
 
-    Attributes:
-        run, seed: which run this is, for those who remember something of it; its seed.
-        now_s: the clock, seconds.
-        instant: number of the decision point; it changes when the clock has moved on.
-        machines, free_machines: how many there are, and how many a group can be given: free ones, and those of groups
-            that nobody is to be in.
-        queue: int64, waiting and paused jobs in order of arrival.
-        running: int64, jobs that are to be in a group, in order of arrival.
-        groups: int64, groups that somebody is to be in, ascending.
-        decisions: how many were carried out in this run so far.
-        record: the record, read-only, for those who read many of its fields (group_fields.py).
-        topology, workload, config, estimates: what is simulated, and what is known of run times.
-        rule: the terms that the runner has installed: how groups execute, and whether data is spilled.
-    """
-
-    _simulator: SimulatedGroups
-
-    def __init__(self, simulator: SimulatedGroups) -> None:
-        super().__init__(simulator)
-
-    @property
-    def topology(self) -> Topology:
-        """The cluster."""
-        return self._simulator.topology
-
-    @property
-    def workload(self) -> Workload:
-        """All jobs, those still to come included, with their true run times: for clairvoyants."""
-        return self._simulator.workload
+    _simulator: BaseSimulator
 
     @property
     def config(self) -> GroupConfig:
         """Machines, memory and moves."""
-        return self._simulator.config.groups
-
-    @property
-    def estimates(self) -> Estimates:
-        """What is known of run times."""
-        return self._simulator.estimates
+        found: GroupConfig = self._simulator.config.groups
+        return found
 
     @property
     def semantics(self) -> Semantics:
@@ -72,7 +37,8 @@ class GroupView(RecordView):
     @property
     def rule(self) -> GroupTerms:
         """How groups execute, and whether data is spilled."""
-        return self._simulator.rule
+        found: GroupTerms = self._simulator.rule
+        return found
 
     @property
     def machines(self) -> int:
@@ -81,7 +47,7 @@ class GroupView(RecordView):
 
     @property
     def free_machines(self) -> int:
-        """Machines that a group can be given."""
+        """Machines that a group can be given: free ones, and those of groups that nobody is to be in."""
         return int(available_machines(self._simulator.records, 0))
 
     @property
@@ -183,28 +149,6 @@ class GroupView(RecordView):
         comm = s["seen_comm"][jobs]
         return float(max(comp.sum(), comm.sum(), (comp + comm).max()))
 
-    def isolated_s(self, job: int) -> float:
-        """Run time of the whole job alone on `workload.gpus` machines, seconds, as far as it is known.
-
-        Raises:
-            InputError: nothing is known of run times (`estimates=none`).
-        """
-        s = self._s
-        if s["known_times"] == TIMES_EXACT:
-            return float(s["iterations"][job] * s["base_iteration_s"][job])
-        self._expect_known()
-        done_s = float((s["iterations"][job] - self._left(job)) * s["base_iteration_s"][job])
-        return 2.0 * done_s if is_outlived(done_s, s["estimate_s"][job]) else float(s["estimate_s"][job])
-
-    def remaining_iterations(self, job: int) -> float:
-        """Iterations left, as far as they are known; see `isolated_s`."""
-        self._expect_known()
-        return float(known_left(self._s, np.array([job]), np.array([self._left(job)]))[0])
-
-    def remaining_s(self, job: int) -> float:
-        """The same alone on `workload.gpus` machines, seconds."""
-        return self.remaining_iterations(job) * float(self._s["base_iteration_s"][job])
-
     def attained_iterations(self, job: int) -> float:
         """Iterations that a job has done."""
         return float(self._s["iterations"][job]) - self._left(job)
@@ -218,10 +162,5 @@ class GroupView(RecordView):
 
     @property
     def _s(self) -> np.void:
-        return self._simulator.plain.record
-
-    def _left(self, job: int) -> float:
-        return float(self._s["iterations_left"][job])
-
-    def _expect_known(self) -> None:
-        self._simulator.estimates.expect_known("a policy that asks for isolated_s or remaining_s")
+        found: np.void = self._simulator.plain.record
+        return found

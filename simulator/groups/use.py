@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..engine.base_simulator import BaseSimulator
 from .group_codes import NAIVE, NONE, ON_CPU, ON_NET
-from .simulated_groups import SimulatedGroups
 
 
 class UseOverTime(NamedTuple):
@@ -34,7 +34,7 @@ class UseMeter:
     It is no part of the record: where kernels advance that themselves, somebody else has to look now and then.
     """
 
-    def __init__(self, simulator: SimulatedGroups) -> None:
+    def __init__(self, simulator: BaseSimulator) -> None:
         self._simulator = simulator
         self.clear()
 

@@ -1,16 +1,11 @@
-"""What is known of run times: a setting of the simulator, for whoever decides and whoever observes.
-
-What happens does not depend on it: jobs run as long as they do. `ClusterView`, the rules and the observations of the
-environments know the isolated run time of a whole job only so far (jobs/remaining_time.py says what follows from it):
+"""What is known of run times: a setting of the simulator, for policies, rules and observations. Jobs run as they do.
 
 * `exact`: the run time itself;
 * `none`: nothing; policies that need run times refuse to play, and columns of run times are 0;
-* `lognormal:sigma=S`: the run time times exp(S z), z standard normal: half of the estimates are too short. z depends
-  on the seed and on the number of the job in the workload alone;
-* `user`: the column `estimate_s` of the workload, of a job's `duration_s`: it is scaled as that is where the isolated
-  run time is another, by types' speeds or `duration=compute`.
+* `lognormal:sigma=S`: the run time times exp(S z), z standard normal, of the seed and the number of the job alone;
+* `user`: the column `estimate_s` of the workload, of a job's `duration_s`, scaled as that is.
 
-Estimates that are all right but for rounding are exact.
+remaining_time.py says what follows for a job in progress. Estimates that are all right but for rounding are exact.
 """
 
 from __future__ import annotations

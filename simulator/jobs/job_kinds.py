@@ -45,8 +45,6 @@ def lay_kinds(s: np.void, workload: Workload, models: Sequence[str], slowdowns: 
     """Write the slowdowns, and which of them hold for a job, into a record whose models and batches are laid.
 
     Args:
-        s: the record.
-        workload: the jobs.
         models: by number, as `s["model"]` has them.
         slowdowns: the table.
 

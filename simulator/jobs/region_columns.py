@@ -1,34 +1,6 @@
-"""The columns of our own schema for workloads over regions, and the files beside it.
+"""The columns of our own schema for workloads over regions, and the files beside it: docs/concepts/workloads.md.
 
-A row with `parts` is a gang of several kinds of units in one region (warehouse/demands.py). Further columns of NAME.csv
-or NAME.parquet:
-
-| column        | needed | is |
-| ------------- | ------ | -- |
-| `parts`       | yes    | `A100:16 CPU:72`: one to four TYPE:UNITS, each for one cluster; `gpus` is the sum. |
-|               |        | `A100|H100:16`: it accepts several types, and gets one of them |
-| `tables`      | no     | names of the tables that it reads; empty: none |
-| `level`       | no     | priority, 0 (highest) to 6 (the default) |
-| `recurring`   | no     | 1: ran before, so the slow path knows it; 0 (the default) |
-| `container_s` | no     | seconds that every start takes, >= 0; 0 |
-| `fresh`       | no     | 1: needs the newest data, so it runs only where its tables have their home; 0 (the default) |
-
-The type CPU is that of machines without GPUs. Names are separated by spaces.
-
-Beside it lie, with the same NAME (only the first is needed):
-
-* NAME.tables.csv: `table`, `size_tb`, `home`, and `replicas` (further regions that hold it at time 0), `partitions`
-  (1), `read_share` (1), the share of its partitions that is read: replicas hold only those.
-* NAME.regions.json: `regions` and `gpu_types`, names in the order of the topology (else in the order in which the files
-  mention them); `slo_s`, seconds until the first start by level, null for any; `checkpoint_s`, to save one when
-  preempted (0); `app_cpu_hours`, a list by region for each application.
-* NAME.tenants.csv: `tenant`, `gpus` and `cpu_machines` that it may have at once; a tenant without a row, an empty
-  cell: any number.
-  A quota is over all levels of a tenant: name a team at each level as a tenant of its own.
-* NAME.history.csv: what the slow path knows, a day's jobs: `kind` (training or analytics), `team`, `gpu_type` (of
-  several that it accepts `A100|H100`), `gpus`, `gpu_hours`, `cpu_hours`, `level`, `app`, `recurring`, `tables`;
-  `from_s` and `until_s`, from when and until when it counts on the job (empty: always). None: the recurring rows of the
-  first day.
+A row with `parts` is a gang of several kinds of units in one region (warehouse/demands.py), one to four TYPE:UNITS.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
-"""How long jobs still run: in truth, and as far as whoever decides knows it (simulator/jobs/estimates.py).
+"""How long jobs still run: in truth, and as far as it is known (simulator/jobs/estimates.py).
 
-What is exact stays exact to the bit. An estimate is of the isolated run time of the whole job. While a job has done
-less than that, the rest of it is taken to be left; one that outlives its estimate is taken to need as long again as it
-has run: its isolated seconds of work done. Where nothing is known, nothing seems to be left, and rules that need run
-times do not play (rule.py).
-
-What a waiting job is taken to need does not change while it waits. A running job that outlives its estimate seems to
-end later and later, so who refused GPUs may take them at a later event.
+What is exact stays exact to the bit. While a job has done less than its estimate, the rest of that is taken to be left;
+one that outlives it is taken to need as long again as it has run. Where nothing is known, nothing seems to be left.
+What a waiting job is taken to need does not change while it waits.
 """
 
 from ..base.codes import RUNNING, TIMES_EXACT, TIMES_HIDDEN

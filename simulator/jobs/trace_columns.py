@@ -50,7 +50,6 @@ def read_csv(
     It is without "#" lines before the header, and without empty lines.
 
     Args:
-        path: the file.
         header: the column names of a file without a header line.
         keep: the columns that are read (names that are not there do no harm), which a warning tells from others;
             default all.

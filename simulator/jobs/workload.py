@@ -1,30 +1,10 @@
 """Workload: the jobs of one run as arrays sorted by arrival, and our own file schema (csv and parquet).
 
-The schema, one row a job, column by column (the csv has this header; the parquet file has these columns):
-
-| column       | needed   | type   | meaning |
-| ------------ | -------- | ------ | ------- |
-| `job_id`     | yes      | text   | unique, not empty |
-| `arrival_s`  | yes      | number | seconds >= 0 on the workload's clock |
-| `gpus`       | yes      | whole  | gang size, 1 to 10^9 |
-| `duration_s` | yes      | number | run time alone on its GPUs, placed best, seconds > 0 |
-| `iterations` | no       | number | iterations in all, > 0; none: unknown, taken as `duration_s` (1 iteration = 1 s) |
-| `iteration_s`| no       | number | seconds per iteration; `duration_s / iterations` (the default) to a millionth |
-| `model`      | no       | text   | empty: unknown |
-| `batch_size` | no       | whole  | >= 0, 0: unknown |
-| `user`       | no       | text   | empty: unknown |
-| `tenant`     | no       | text   | virtual cluster, empty: unknown |
-| `priority`   | no       | whole  | larger is more important, 0: default |
-| `deadline_s` | no       | number | absolute seconds on the arrival clock, > 0; empty, absent or inf: none |
-| `estimate_s` | no       | number | its user's estimate of `duration_s`, seconds > 0; empty, absent or inf: unknown |
-
-Workloads over regions have more columns, and files beside them: region_columns.py. So have parameter-server jobs:
-ps_jobs.py.
-
-Rows may come in any order (they are sorted by arrival, stable, with a warning). Other columns are ignored
-with a warning. `Workload.save` writes every column (`iterations` only where they are known, `iteration_s` only
-where it is not just the quotient); numbers come back bit for bit. A parquet file also keeps the workload's name,
-a csv takes its name from the file. It is sealed (sealed_parquet.py), so a damaged one is refused.
+docs/concepts/workloads.md has the columns; those of regions are in region_columns.py, of parameter-server jobs in
+ps_jobs.py. Rows may come in any order (sorted by arrival, stable, with a warning). Other columns are ignored with a
+warning. `Workload.save` writes every column (`iterations` only where they are known, `iteration_s` only where it is not
+the quotient); numbers come back bit for bit. A parquet file also keeps the workload's name, a csv takes its name from
+the file. It is sealed (sealed_parquet.py), so a damaged one is refused.
 """
 
 from __future__ import annotations
@@ -156,8 +136,7 @@ class Workload:
         Args:
             name: a label.
             arrival_s, gpus, duration_s: array-likes of one length n >= 1.
-            optional: `job_id` (default "0", "1", ...) and any optional column of the schema; None means
-                absent.
+            optional: `job_id` (default "0", "1", ...) and any optional column of the schema; None means absent.
 
         Raises:
             InputError: naming the job, the column, the value and what was expected.

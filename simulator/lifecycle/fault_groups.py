@@ -1,10 +1,9 @@
 """Machines and regions that fail together, at random times or as a list of outages says, with notice or without.
 
-A group is a set of machines and of regions. The first groups fail at random, as machines and regions do (outages.py);
-those of the list go down and come back when it says. Every outage is one more reason for which a machine or a region is
-down: it is up when none is left. With notice nobody starts on the machines from then on, as on a node that Kubernetes
-has cordoned, and who runs there goes on; when the outage begins, jobs that are still there are stopped with their state
-saved, as on a node that is drained. Nobody is asked how long jobs will run.
+A group is a set of machines and of regions. The first groups fail at random (outages.py); those of the list go down and
+come back when it says. Every outage is one more reason for which a machine or a region is down: it is up when none is
+left. With notice nobody starts there from then on, and running jobs go on; when the outage begins, jobs that are still
+there are stopped with their state saved.
 """
 
 import math

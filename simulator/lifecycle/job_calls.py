@@ -6,43 +6,36 @@ from . import lifecycle, rerating, resizing
 
 @entry
 def preempt(states, row, job):
-    """`lifecycle.preempt`."""
     lifecycle.preempt(states[row], job)
 
 
 @entry
 def migrate(states, row, job):
-    """`lifecycle.migrate`."""
     lifecycle.migrate(states[row], job)
 
 
 @entry
 def resize(states, row, job, batch):
-    """`resizing.resize`."""
     resizing.resize(states[row], job, batch)
 
 
 @entry
 def set_passes(states, row, job, sub_batch):
-    """`resizing.set_passes`."""
     resizing.set_passes(states[row], job, sub_batch)
 
 
 @entry
 def hold(states, row, job, until_s):
-    """`lifecycle.hold`."""
     lifecycle.hold(states[row], job, until_s)
 
 
 @entry
 def bring_to_date(states, row):
-    """`rerating.bring_to_date`."""
     rerating.bring_to_date(states[row])
 
 
 @entry
 def set_rate(states, row, job, solo_s, phase_left):
-    """`rerating.set_rate`."""
     rerating.set_rate(states[row], job, solo_s, phase_left)
 
 

@@ -313,15 +313,7 @@ def allreduce(
 ) -> AllReduce:
     """Exposed communication of each placement: ring all-reduces per layer on every tier that the gang spans.
 
-    Args:
-        calibration: measured, artist (the simulator behind paper dally), or the path of a tiers file.
-        tiers: path of a tiers file (tiers_and_layers.py) in place of the calibration's.
-        layers: path of a layer table in place of the calibration's.
-        uneven: shape of gangs that divide unevenly, flattened or largest; None: as the tiers file says.
-        default: the listed model that stands in for models that are not.
-
-    Raises:
-        InputError: files that cannot be used, or a default that is not listed.
+    Arguments and errors are those of `configuration.network_choice.allreduce`.
     """
     loaded = load_calibration(calibration, tiers, layers, uneven)
     if default is not None and loaded.find(default) is None:

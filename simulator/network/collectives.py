@@ -199,11 +199,7 @@ def flatten(s, gpus, slots, machines, racks):
 def best_fraction(states, model, gpus, shapes):
     """Modify the memo of `states[0]`: the largest compute fraction of `gpus` GPUs over several numbers of groups.
 
-    Args:
-        states: array of records, as they are quicker to hand over than one.
-        model: number of the model.
-        gpus: size of the gang, divided as evenly as it can be.
-        shapes: (n, 3), each row how many slots, machines and racks the gang uses in all.
+    `shapes`: (n, 3), each row how many slots, machines and racks the gang uses in all.
     """
     s = states[0]
     best = 0.0

@@ -2,22 +2,17 @@
 
 `duration=isolated`, the default: `duration_s` is the run time alone on the best placement that a gang of its size can
 have on the empty cluster, communication included. `duration=compute`: it is computing alone, as the authors of paper
-dally read their traces, and what the network adds on the best placement comes on top. Of each job there are then two
-iteration times, `best` being the slowdown of its best placement by this very network:
+dally read their traces, and the network comes on top. `best` being the slowdown of the best placement by this network:
 
     isolated:  base = as in the workload       compute = base / best
     compute:   compute = as in the workload    base = compute x best
 
-Rates are made of `compute`; whatever is said of isolated times (orders, predictions, slowdowns, rewards) of `base`.
+Rates are made of `compute`; orders, predictions, slowdowns, rewards of `base`. In regions the gang of a part are its
+GPUs, of a type that it accepts; a workload takes as long as its slowest part (jobs/part_gangs.py).
 
-In regions the gang of a part are its GPUs, and it may lie where they are of a type that it accepts; a workload takes as
-long as its slowest part (jobs/part_gangs.py). CPU machines hold no gang.
-
-The best placement is on one machine where one holds the gang, else in one rack where one does, else on as few racks as
-can be; there on as few machines, then slots, as can be. One GPU is not slowed down anywhere. It is best by definition:
-under `allreduce`, where a layer goes round one ring a tier with its full size, a gang that is spread evenly over two
-racks can be quicker than on one rack's longer ring (32 GPUs of BERT, calibration `measured`: .74), and a gang that
-divides unevenly and is flattened is slow; slowdowns below 1 are such placements.
+The best placement is on one machine where one holds the gang, else in one rack, else on as few racks as can be; there
+on as few machines, then slots. It is best by definition: under `allreduce` a gang spread evenly over two racks can be
+quicker than on one rack's longer ring; slowdowns below 1 are such placements.
 """
 
 from __future__ import annotations
@@ -74,8 +69,6 @@ def iteration_times_s(
 
     Args:
         network: `duration` says what the workload's times are; a network without one takes them as isolated.
-        workload: the jobs.
-        topology: the cluster.
         profile, factors: what `gang_factors` gave for them.
     """
     given_s = workload.iteration_s

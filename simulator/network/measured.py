@@ -5,14 +5,12 @@ iteration takes the workload's own time, which is that of the whole batch placed
 
     t(GPUs, machines, batch, sub-batch) / t(GPUs, best machines, batch, batch)
 
-so the fit says only what the placement and gradient accumulation cost. As to machines, it matters whether there is one
-or several; the best is one, where one is large enough. With `duration=compute` the workload's own time is t_comp of the
-whole batch instead, and slowdowns are relative to that.
+It matters whether there is one machine or several; the best is one, where one is large enough. With `duration=compute`
+the workload's own time is t_comp of the whole batch instead.
 
-Where the user wrote a topology's bandwidth or oversubscription, communication takes what the fit says times the
-bandwidth of the cluster that was measured over the one written, and times the oversubscription: inside a machine by the
-numbers of tier machine, between machines by those of tier rack. What the links of a cluster have on paper is known of
-the one that the calibration `measured` comes from, so bandwidths act with its GPU alone.
+Where the user wrote a topology's bandwidth or oversubscription, communication takes the fit's time x the bandwidth of
+the cluster that was measured over the one written x the oversubscription: of tier machine inside a machine, of tier
+rack between machines. Bandwidths act with the GPU of calibration `measured` alone.
 """
 
 from __future__ import annotations

@@ -1,21 +1,13 @@
-"""What every network model offers to the simulator, whatever its fidelity.
+"""What every network model offers to the simulator: how much longer an iteration takes because of its place.
 
-A network says how much longer one iteration takes because of where the gang lies. The engine keeps, per job,
-one number: the slowdown of its current placement; its rate of progress is 1 / (compute_iteration_s x slowdown).
-Which of a job's times `duration_s` gives is the argument `duration` of every network (isolated.py).
+A job's rate of progress is 1 / (compute_iteration_s x slowdown); `duration` says what `duration_s` is (isolated.py).
 
-How the fidelities fit the same interface:
-
-* `none` and `penalty` (here): the slowdown depends on the model, the gang's size and the innermost tier that
-  holds the gang, and on nothing else. `tier_factors` is all of it, computed once for a workload, and looked
-  up by the kernels.
-* `allreduce`: the slowdown depends on the shape of the placement (GPUs, slots, machines and racks used). Its
-  `tier_factors` gives each profile the best placement of each tier, which is what predictions and policies
-  need before a placement is chosen; a second method lays tables from which kernels compute the slowdown of
-  each shape, once (`ShapedNetwork`).
-* `contention`: the slowdown also depends on the jobs that share links, so it changes while a job runs. Its
-  `pace` (simulated.py) lays a job's phases into the record when it gets GPUs, where kernels play them.
-  `tier_factors` is the value without any other job.
+* `none` and `penalty`: the slowdown depends on the model, the gang's size and the innermost tier that holds the gang.
+  `tier_factors` is all of it, computed once for a workload.
+* `allreduce`: it depends on the shape of the placement (GPUs, slots, machines and racks). `tier_factors` gives each
+  profile the best placement of each tier; a second method lays tables for the kernels (`ShapedNetwork`).
+* `contention`: it also depends on the jobs that share links, so it changes while a job runs. Its `pace` (simulated.py)
+  lays a job's phases into the record when it gets GPUs. `tier_factors` is the value without any other job.
 """
 
 from __future__ import annotations
@@ -77,6 +69,5 @@ class ShapedNetwork(Network, Protocol):
 
         Args:
             s: a record (simulator/record/state.py).
-            workload: the jobs.
             profile_of_job: what `tier_factors` gave for them.
         """

@@ -47,42 +47,18 @@ class JobsInView(Protocol):
 
 
 class Simulated(Protocol):
-    """One cluster with one workload; `Simulator` (engine.py) is one, and says what its attributes are."""
+    """One cluster with one workload, as `Simulator` (engine/simulator.py), which says what its attributes are."""
 
     runs: int
     config: Any
-
-    @property
-    def topology(self) -> Topology:
-        """The cluster."""
-
-    @property
-    def workload(self) -> Workload:
-        """The jobs."""
-
-    @property
-    def network(self) -> Network:
-        """How placement slows jobs down."""
-
-    @property
-    def pace(self) -> Pace | None:
-        """Who says how fast a job runs on its GPUs."""
-
-    @property
-    def capacity(self) -> Capacity:
-        """How much its record has room for."""
-
-    @property
-    def records(self) -> np.recarray:
-        """Array of one record."""
-
-    @property
-    def state(self) -> Any:
-        """That record."""
-
-    @property
-    def plain(self) -> Plain:
-        """The same record for those who write or read many fields."""
+    topology: Topology
+    workload: Workload
+    network: Network
+    pace: Pace | None
+    capacity: Capacity
+    records: np.recarray
+    state: Any
+    plain: Plain
 
     @property
     def view(self) -> JobsInView:

@@ -1,33 +1,14 @@
 """What network allreduce computes from: the tiers of a cluster and the layers of models, from files.
 
-A tiers file is YAML (or JSON):
-
-    layers: my_layers.csv     # optional: the layer table that belongs to it, relative to this file
-    order: lifo               # of the collectives that wait for a tier: lifo (default) or fifo, by time of issue
-    uneven: largest           # shape of gangs that divide unevenly: largest (default) or flattened, see below
-    endpoint_ns: 10           # per step of a ring, and once at the end; default 0
-    memory_gb_s: 500000       # for adding what was received; left out: adding takes no time
-    step_ns: 1                # on top of each operation of the forward and backward pass; default 0
-    single_precision: true    # totals are rounded to 32 bits, as the simulator behind paper dally does; default false
-    measured_on: T4           # optional: the GPUs of the cluster that the tiers were measured on
-    tiers:                    # exactly these four
-      - {name: slot, kind: fully_connected, latency_ns: 0, bandwidth_gb_s: 600}
-      - {name: machine, kind: ring, latency_ns: 500, bandwidth_gb_s: 600}
-      - {name: rack, kind: ring, latency_ns: 5000, bandwidth_gb_s: 200}
-      - {name: network, kind: switch, latency_ns: 50000, bandwidth_gb_s: 400, links: 1, nominal_gbps: 50}
-
-Latency and bandwidth (1e9 bytes a second) are those of one link; a message passes two links of a switch, else one.
-`links` is how many a member has; left out, as many as the tier has members (a ring of two: four). `nominal_gbps`
-(gigabits per second) belongs to an effective bandwidth: what the links have on paper that it was measured on. The
-bandwidth of a topology scales such a tier by its ratio to this, and replaces any other.
+docs/concepts/network.md has the schema of a tiers file, YAML or JSON. Latency (ns) and bandwidth (1e9 bytes a second)
+are those of one link; a message passes two links of a switch, else one. `links` is how many a member has; left out, as
+many as the tier has members (a ring of two: four). `nominal_gbps` (gigabits per second) belongs to an effective
+bandwidth, which the bandwidth of a topology scales by its ratio to this; any other bandwidth is replaced.
 
 A layer table is a csv, one row per layer in order of the forward pass, with the columns `LAYER_COLUMNS`; lines that
 start with "#" are remarks. Times are ns, gradient_bytes is what is all-reduced, update_ns passes between the end of
 the all-reduce and the layer's completion. A column `measured_on` may name the GPU of the compute times: with tiers that
 were measured on another one, a model's slowdowns are extrapolated.
-
-`uneven`: flattened counts as the simulator behind paper dally does (collectives.flatten); largest takes the largest
-group on each tier.
 """
 
 from __future__ import annotations

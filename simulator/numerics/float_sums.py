@@ -8,12 +8,5 @@ from operator import add
 
 
 def sum_in_order(values: Iterable[float]) -> float:
-    """The sum of numbers, added one after another from 0; what a run depends on is added so.
-
-    Args:
-        values: numbers; it is their order that decides how the sum is rounded.
-
-    Returns:
-        Their sum; 0.0 of none.
-    """
+    """The sum of numbers, added one after another from 0, which decides how it is rounded; 0.0 of none."""
     return reduce(add, values, 0.0)

@@ -1,7 +1,7 @@
 """The 13 models of paper cassini (Table 3): their phases from workers and batch. Numbers: data/cassini.json.
 
-Every number of that file has its source, or says that it is assumed. The paper profiles its jobs and prints neither
-iteration times by batch nor phases, so computing follows one rule per kind of model:
+Every number of that file has its source, or says that it is assumed. The paper prints neither iteration times by batch
+nor phases, so computing follows one rule per kind of model:
 
     vision            in proportion to the images of a batch and to the GFLOPS of the model, anchored at the 141 ms that
                       VGG16's Down phase takes in Figure 3
@@ -9,14 +9,10 @@ iteration times by batch nor phases, so computing follows one rule per kind of m
     decoder           6 FLOP per parameter and token at a stated part of the A100's peak
     recommendation    fixed + per sample, assumed
 
-Communication follows the sizes: a ring all-reduce of fp32 gradients at 45 Gbps gives VGG16 148 ms, WideResNet101 135,
-VGG19 153 and RoBERTa 133 with 4 workers (RoBERTa 163 with 12); Table 2 has 148-168, 138, 166-168 and 164-180.
-
-Table 3's "memory requirement" is the parameters in fp32 for VGG and ResNet50, so its low ends are read the same way for
-the models that have a range: data parallel GPTs of 170, 425 and 512 M parameters (the large instances of Figure 1(b) to
-(d) are split, and keep their sizes), and a DLRM that replicates 890 MiB. The paper does not say what part of DLRM's
-memory are embeddings, which are not replicated: anything from nothing to 1,962 MiB is allowed, and 890 is a choice,
-by which its duty (the part of an iteration that is Up) is more than VGG16's, as the text's "network-intensive" wants.
+Communication follows the sizes: a ring all-reduce of fp32 gradients at 45 Gbps. Table 3's "memory requirement" is the
+parameters in fp32 for VGG and ResNet50, so its low ends are read the same way for the models that have a range: data
+parallel GPTs of 170, 425 and 512 M parameters, and a DLRM that replicates 890 MiB (anything from nothing to 1,962 MiB
+is allowed; a choice by which its duty is more than VGG16's, as the text's "network-intensive" wants).
 
 Setting: cassini, Table 3.
 """

@@ -1,17 +1,10 @@
 """Measurements of iteration times from csv files, as `clustergym workload fit-profile` takes them.
 
 One row a measurement; a header names the columns, in any order (in parentheses what other simulators call them):
-
-    model                       the model; may be given for the whole file instead
-    gpu (gpu_type)              the GPU type; may be given for the whole file instead
-    gpus (num_replicas)         GPUs of the job          } or placement: GPUs per machine as digits ("244", "1") or
-    nodes (num_nodes)           machines they are on     } joined by "+" ("8+8")
-    local_batch (local_bsz)     samples on each GPU in one pass
-    step_s (step_time)          seconds of one iteration without accumulation
-    sync_s (sync_time)          optional: the part of it that waits for communication
-    memory_bytes                optional: memory on each GPU
-
-The files placements.csv and scalability.csv of the Pollux and Sia artifacts are read as they are.
+`model` and `gpu` (`gpu_type`), which may be given for the whole file instead; `gpus` (`num_replicas`) and `nodes`
+(`num_nodes`), or `placement`: GPUs per machine as digits ("244", "1") or joined by "+" ("8+8"); `local_batch`
+(`local_bsz`), samples on each GPU in one pass; `step_s` (`step_time`), seconds of one iteration without accumulation;
+optional `sync_s` (`sync_time`), the part of it that waits for communication, and `memory_bytes` on each GPU.
 """
 
 from __future__ import annotations
@@ -64,7 +57,6 @@ def read_measurements(
     """The rows of the files, grouped by model and GPU type in order of appearance.
 
     Args:
-        paths: csv files.
         model, gpu: for files without these columns.
 
     Raises:

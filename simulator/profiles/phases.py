@@ -157,10 +157,9 @@ def hybrid(
 ) -> Phases:
     """Figure 1(d): data, pipeline and tensor parallelism together, six Up phases with different demands.
 
-    The text has six phases, of forward pass, backward pass and all-reduce; which they are is only in the picture.
-    Assumed: forward and backward of two minibatches (the tensor traffic of Figure 1(c) plus the activations that go to
-    the next stage or back), the all-reduce of the embeddings as in Figure 1(b), and that of the gradients between the
-    replicas; a short Down phase after each. With one replica there is no sixth.
+    Which phases they are is only in the picture. Assumed: forward and backward of two minibatches (the tensor traffic
+    of Figure 1(c) plus the activations to the next stage or back), the all-reduce of the embeddings as in Figure 1(b),
+    and that of the gradients between the replicas; a short Down phase after each. With one replica there is no sixth.
 
     Args:
         compute_s: seconds of computing of one server. activation_bytes: of one of the two minibatches.

@@ -1,10 +1,9 @@
 """Skew of a model, its largest tensor over all its gradients, and the placement rule of Tiresias.
 
-Source: Tiresias (Gu et al., NSDI 2019) as paper dally describes it: skew is "the ratio of the largest tensor
-size to the overall model size" (Sec. I), "Tiresias consolidates jobs with high skew, while other jobs accept
-any resource offer they receive" (Sec. III-B); Table I calls VGG11, AlexNet and MobileNetV3 high, ResNet18,
-ResNet50 and BERT-large low. The authors' simulator hard-codes the same split: ResNet50, ResNet18 and BERT
-are not consolidated.
+Source: Tiresias (Gu et al., NSDI 2019) as paper dally describes it: skew is "the ratio of the largest tensor size to
+the overall model size" (Sec. I), "Tiresias consolidates jobs with high skew, while other jobs accept any resource offer
+they receive" (Sec. III-B); Table I calls VGG11, AlexNet and MobileNetV3 high, ResNet18, ResNet50 and BERT-large low.
+The authors' simulator hard-codes the same split: ResNet50, ResNet18 and BERT are not consolidated.
 """
 
 from __future__ import annotations
@@ -79,16 +78,12 @@ def skew_of(model: str) -> float:
 
 
 def is_skewed(models: np.ndarray, threshold: float = DEFAULT_THRESHOLD, unknown: bool = True) -> np.ndarray:
-    """Which jobs Tiresias consolidates: those of models whose skew is above `threshold`.
+    """Which jobs Tiresias consolidates, bool (n,): those of models whose skew is above `threshold`.
 
     Args:
         models: model names, any spelling, shape (n,).
         threshold: in [0, 1].
-        unknown: the answer for models without a profile; True, because consolidation is what Tiresias does
-            unless it has learnt that a model does not need it.
-
-    Returns:
-        bool array, shape (n,).
+        unknown: the answer for models without a profile; True, as Tiresias consolidates unless it has learnt more.
 
     Raises:
         InputError: a threshold outside [0, 1].

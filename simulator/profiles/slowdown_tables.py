@@ -1,8 +1,7 @@
 """Slowdowns by model, gang size and tier: the published and measured tables, and a user's own.
 
-A table lists, per model, the slowdown on slot, machine, rack and network for every gang size that was
-measured (or for all sizes at once). A size in between takes the nearest measured one in log2, the smaller on
-ties.
+A table lists, per model, the slowdown on slot, machine, rack and network for every gang size that was measured (or for
+all sizes at once). A size in between takes the nearest measured one in log2, the smaller on ties.
 """
 
 from __future__ import annotations
@@ -60,13 +59,11 @@ class PenaltyTable:
 def load_table(source: str) -> PenaltyTable:
     """A table by name, or from a csv file.
 
-    The csv has the columns model, machine, rack, network and, optionally, gpus (without it, or where it is
-    empty, the row is for every gang size) and slot (the machine's value where missing). Slowdowns are
-    numbers from 1 to 1e6.
+    The csv has the columns model, machine, rack, network and, optionally, gpus (without it, or where it is empty, the
+    row is for every gang size) and slot (the machine's value where missing). Slowdowns are numbers from 1 to 1e6.
 
     Raises:
-        InputError: no such table or file, or a malformed line, named with its column, value and what was
-            expected.
+        InputError: no such table or file, or a malformed line, named with its column, value and what was expected.
     """
     if source in TABLES:
         return TABLES[source]

@@ -5,9 +5,8 @@
               = an + bn max(K - 2, 0)   between machines
     t_iter    = (s - 1) t_comp(B/s) + (t_comp(B/s)^d + t_comm^d)^(1/d)    (Eq. 7; s accumulation steps)
 
-The paper writes t_comm = alpha + beta M. A model's message M is fixed, so that is one constant per model and
-tier; the term in K is Pollux's, and lowers the error of the fits (on T4 GPUs from 8-12 % to 6-9 %). One GPU
-exchanges nothing and has a straight line of its own, because the shared one misses it by up to 41 %.
+The paper's alpha + beta M is one constant per model and tier; the term in K is Pollux's. One GPU exchanges nothing and
+has a straight line of its own.
 """
 
 from __future__ import annotations

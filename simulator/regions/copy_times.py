@@ -1,15 +1,12 @@
 """How long copies of tables take where that is drawn, and how long they took (paper mast, Sec. 3.4).
 
 Published: "Tetris can set a soft deadline for a migration operation, and the migration service allocates the necessary
-bandwidth accordingly"; transfer times of 2.1, 3.7 and 4.9 hours at P50, P90 and P99, beside sizes of 565 MB, 103 GB and
-7.5 TB: they hardly go with the size. So a copy is given a time, and asks the bytes per second that bring it in by then;
-it gets them where the links and the caps of its regions have them, and takes longer where they do not.
+bandwidth accordingly"; transfer times of 2.1, 3.7 and 4.9 hours at P50, P90 and P99, which hardly go with the size. So
+a copy is given a time, and asks the bytes per second that bring it in by then; it gets them where the links and the
+caps of its regions have them, else it takes longer.
 
-What the paper leaves open. It gives one distribution: here that of the copies for jobs of high priority and of those in
-bulk alike, which differ by who goes first alone. Between the published points the share of copies grows evenly with
-time. The ends, 0.1 and 5.5 hours, are assumed: the share then grows below the median as it does just above it, and
-beyond P99 as below it. That time and size are drawn apart is assumed too. Of copies on demand it says no more than that
-they are "costly and time-consuming" (Sec. 1) and that soft deadlines can be set: here they get half the time.
+Ours: one distribution for all copies; between the published points the share of copies grows evenly with time, from 0.1
+to 5.5 hours; time and size are drawn apart; copies on demand get half the time.
 """
 
 from ..compiler.jit import entry, kernel

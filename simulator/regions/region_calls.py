@@ -6,49 +6,41 @@ from . import region_starts, table_copies, wan
 
 @entry
 def replicate(states, row, table, region, whole):
-    """`wan.replicate`."""
     wan.replicate(states[row], table, region, whole)
 
 
 @entry
 def move(states, row, table, region):
-    """`wan.move`."""
     wan.move(states[row], table, region)
 
 
 @entry
 def drop(states, row, table, region):
-    """`wan.drop`."""
     wan.drop(states[row], table, region)
 
 
 @entry
 def missing_bytes(states, row, table, region):
-    """`wan.missing_bytes`."""
     return wan.missing_bytes(states[row], table, region)
 
 
 @entry
 def candidate_regions(states, row, job):
-    """`region_starts.candidate_regions`."""
     return region_starts.candidate_regions(states[row], job)
 
 
 @entry
 def may_run_in(states, row, job, region):
-    """`region_starts.may_run_in`."""
     return region_starts.may_run_in(states[row], job, region)
 
 
 @entry
 def takes_units(states, row, job, units):
-    """`region_starts.takes_units`."""
     return region_starts.takes_units(states[row], job, units)
 
 
 @entry
 def left_bytes(states, row, transfer):
-    """`wan.left_bytes`."""
     return wan.left_bytes(states[row], transfer)
 
 

@@ -1,16 +1,12 @@
 """Workloads in regions: where one may run, the units of its parts, and how long its start takes (paper mast, Sec. 2).
 
-Fresh data (Sec. 3.1): "replicating data takes time. Consequently, a table's replicas in other regions are more stale
-compared to those in the home region. Therefore, high-priority jobs requiring fresh data must run in the home regions".
-Read so: new data comes into being at a table's home, and each replica shows what the home did a lag before. A workload
-that needs fresh data needs what there was when it came. At home that lies there at once, in a replica once the lag has
-passed since; a lag without end, the default, leaves the home alone, as the paper says. Copies that have just been made
-are no fresher than others: the lag is that of keeping them up, beside the time that making one takes.
-
 All parts of a workload run in one region, each in one cluster of a type that it accepts, beside a copy of every table
-that it reads; how fast depends on these types. Every
-start takes the time to set up its containers (Sec. 5.5), and that of saving a state if it takes units from a workload
-that was stopped for it at the same instant (Sec. 2: a checkpoint is saved before a workload is preempted).
+that it reads. Every start takes the time to set up its containers (Sec. 5.5), and that of saving a state if it takes
+units from a workload that was stopped for it at the same instant (Sec. 2).
+
+Fresh data (Sec. 3.1): "high-priority jobs requiring fresh data must run in the home regions". Read so: a replica shows
+what the home did a lag before, and a workload needs what there was when it came; a lag without end, the default, leaves
+the home alone. Copies that have just been made are no fresher than others.
 """
 
 import math

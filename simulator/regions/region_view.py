@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.errors import InputError
+from ..jobs.run_view import RunView
 from ..network.simulated import Simulated
-from ..record.record_view import RecordView, sealed
+from ..record.record_view import sealed
 from .initialise_regions import parts_of
 from .region_calls import candidate_regions, lay_projected, left_bytes, missing_bytes
 
@@ -23,7 +24,7 @@ def regions_in(bits: int) -> list[int]:
     return [region for region in range(int(bits).bit_length()) if int(bits) >> region & 1]
 
 
-class RegionView(RecordView):
+class RegionView(RunView):
     """The part of a `ClusterView` that is about regions; all of it raises InputError in a simulation without them.
 
     Regions, tables, clusters and unit types are indices; names are in `topology` and `demands`.

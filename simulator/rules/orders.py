@@ -1,15 +1,13 @@
 """Orders of the queue: a job's key, smaller first, ties by job index (arrival, then place in the trace).
 
-Keys of waiting jobs never change while they wait; those that count run times count them as far as they are known
-(remaining_time.py). Keys of running jobs (preemptive orders, leases) are asked for when
-needed. Attained-service queues (2D-LAS, of Tiresias, NSDI'19) pack a level and a place inside it into one key:
-within a level all running jobs stand before all waiting ones, a job enters its level at the end, and a job that loses
-its GPUs stands before those that waited already.
+Keys of waiting jobs never change while they wait; run times count as far as they are known (remaining_time.py).
+Attained-service queues (2D-LAS, of Tiresias, NSDI'19) pack a level and a place inside it into one key: within a level
+all running jobs stand before all waiting ones, a job enters its level at the end, and a job that loses its GPUs stands
+before those that waited already.
 
-Nw_sens (paper dally) is compared in millionths: it is a ratio that is 1 for every job without communication, but comes
-out 1 +- 1e-16, and an order by rounding noise would depend on the unit in which iterations are counted. So ties are
-frequent; they go to who asks fewer GPUs, then to who got or lost GPUs longer ago (offer_pass.py), which in a class is
-who entered the queue first. A key packs both. Under auctions the ratio itself counts, as in the authors' simulator.
+Nw_sens (paper dally) is compared in millionths, as it would else be an order by rounding noise. Ties go to the job that
+asks fewer GPUs, then to the one that got or lost GPUs longer ago (offer_pass.py), which in a class is the one that
+entered the queue first. A key packs both. Under auctions the ratio itself counts, as in the authors' simulator.
 """
 
 import math

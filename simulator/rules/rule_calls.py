@@ -14,11 +14,9 @@ def solo_gang_s(states, row, job, sub_batch):
 
 @entry
 def find_gang(states, row, job, placer):
-    """`placers.find_gang`."""
     return placers.find_gang(states[row], job, placer)
 
 
 @entry
 def find_within(states, row, need, scope):
-    """`placers.find_within`."""
     return placers.find_within(states[row], need, scope)

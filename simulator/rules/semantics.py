@@ -8,9 +8,7 @@ somebody waits (policies/loop/offer_pass.py).
 are offered GPUs. A grant is one lease; work counts in chunks of iterations; a job ends with its last chunk, of which
 what goes past its work is lost; a job whose lease ends loses its GPUs and waits; they are free at once, and `release_s`
 per GPU later (at once, where the lease has time left but not for another chunk) an auction offers whatever is free then
-to every waiting job in the order of the rule. Arrivals and ends call auctions too. Nothing else does: a delay timer
-that runs out is noticed at the next auction. Theirs also holds one 60 s after everything else is over, but no job is
-refused in a cluster where nothing runs.
+to every waiting job in the order of the rule. Arrivals and ends call auctions too; nothing else does.
 """
 
 from __future__ import annotations
@@ -91,7 +89,6 @@ class Semantics:
         """See that what a rule asks is played.
 
         Args:
-            rule: the rule.
             who: asks it.
             given: fields that were asked for; None: all that are not as usual.
             instead: what is played in its place but for what they set aside; None: itself.

@@ -13,10 +13,9 @@ def plan_grant(s, job, move_s):
     """Modify `s`: set the end of a grant: the end of the job, or of the last chunk that its lease has room for.
 
     A chunk is `chunk` iterations per GPU, whose progress counts when it is done. The grant ends after the first chunk
-    whose end is past the lease, or from whose end one GPU's share of the next chunk would be: the authors' simulator
-    divides a chunk by the gang there, and then auctions the GPUs at once. A job that is to move ends its grant with the
-    first chunk that ends after `move_s`. Nothing else interrupts a grant, so all its chunks are added up here, in the
-    order and with the rounding of one after the other.
+    whose end is past the lease, or from whose end one GPU's share of the next chunk would be (as in the authors'
+    simulator). A job that is to move ends its grant with the first chunk that ends after `move_s`. All its chunks are
+    added up here, in the order and with the rounding of one after the other.
     """
     gpus = s.gpus[job]
     size = s.chunk * gpus

@@ -1,24 +1,12 @@
 """Interference: how much slower a job runs beside another one on its GPUs (paper sjf-bsbf, Eq. 5, 6).
 
-xi[victim, partner] = time per iteration beside the partner / alone, at least 1. The words:
+xi[victim, partner] = time per iteration beside the partner / alone, at least 1. The words, of docs/concepts/models.md:
+`gavel` (OSDI'20, MIT licence; data/interference_gavel.csv), `measured` (gavel:gpu=v100,quantile=p50), `lucid`
+(ASPLOS'23, LUCID_STEPS and LUCID_UTILISATION) and its former name `light`, `constant:xi=1.5`, `mig:slices=2`
+(mig_slices.py), PATH.csv (interference_table.py) or csv:PATH with `mode=`.
 
-    gavel            Gavel (OSDI'20, MIT licence): `gpu=` v100, p100 or k80, `quantile=` p10, p50 (the median) or p90
-                     over the batch sizes of a pair. data/interference_gavel.csv has them, and which of its jobs stands
-                     for which model. Heavy: on v100 1.0 to 6.0, the scale of the paper's own measurements ("up to 6"),
-                     and the median of the 36 pairs is 1.66.
-    measured         gavel:gpu=v100,quantile=p50.
-    lucid            Lucid (ASPLOS'23): its table by the sum of the two utilisations that the jobs have alone; see
-                     LUCID_STEPS and LUCID_UTILISATION. 1.38 for 25 of the 36 pairs, since five of the six models fill
-                     three quarters of a GPU; the median over Lucid's own pairs is 1.04.
-    light            what `lucid` was called before.
-    constant:xi=1.5  one number for every pair of any models: what the paper injects for its Figure 6b (1.0 to 2.0).
-    mig:slices=2     no interference, but fixed parts of a GPU (mig_slices.py); 2, 3 or 7 a GPU.
-    PATH.csv         a table of one's own (interference_table.py), also by GPUs, batch and sub-batch; as csv:PATH it
-                     takes `mode=`, where the file has several ways to share.
-
-Neither Gavel's file nor Lucid's says whether the jobs shared by time-slicing or by MPS. Both tables know bert, cifar10,
-deepspeech2, imagenet, ncf and yolov3. A model that a table does not know is an error, unless the word has
-`default=1.47`: then that is the xi of its pairs (1.47 is the median of all pairs that were measured on V100 GPUs).
+A model that a table does not know is an error, unless the word has `default=1.47`: then that is the xi of its pairs
+(1.47 is the median of all pairs that were measured on V100 GPUs).
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ from . import berths
 
 @entry
 def largest_sub_batch(states, row, job):
-    """`berths.largest_sub_batch`."""
     return berths.largest_sub_batch(states[row], job)
 
 

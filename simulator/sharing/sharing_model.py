@@ -162,7 +162,6 @@ def lay_sharing(
 
     Args:
         records: array of that one record; `s` is it.
-        workload: the jobs.
         network: where it is measured it says which GPU type it is.
         sharing: None: one job a GPU, and no limit of memory.
 

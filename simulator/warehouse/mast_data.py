@@ -8,9 +8,8 @@ follows from the last three.
 Assumed, as nothing is published: Figure 2's bars are an image, so shares of GPUs, CPUs and storage are three
 independent log-normals over the regions, sigma 0.6, and the region with the fewest GPUs has the most storage, as
 Region6; three GPU types, each in two regions of three; a run a day, at most 24 h of it; at most 1,024 GPUs and 1 PB; an
-application of analytics may compute in each region 1.2 times what it did plus 0.2
-of their total by its CPUs; storage for 3.5 times all tables, in each region for 1.2 times what V0 puts there at least;
-400 Gbps between regions.
+application of analytics may compute in each region 1.2 times what it did plus 0.2 of their total by its CPUs; storage
+for 3.5 times all tables, in each region for 1.2 times what V0 puts there at least; 400 Gbps between regions.
 """
 
 from __future__ import annotations
@@ -56,7 +55,6 @@ def mast_like(
         regions: 3 to 64.
         reads: tables that a family of training jobs reads, in the mean, 1 to 100. With 1 all train at home.
         size_reads: how GPU-hours go with the number of tables, 0 to 1. Of both: job_families.py.
-        seed: of everything that is drawn.
 
     Raises:
         InputError: a parameter out of range.

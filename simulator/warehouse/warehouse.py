@@ -209,11 +209,10 @@ class Warehouse:
 
 
 def type_shares(sets: TypeSets, gpus: np.ndarray) -> np.ndarray:
-    """As GPUs of which types jobs count that accept several, of which the paper does not say anything.
+    """As GPUs of which types jobs count that accept several; ours, the paper is silent.
 
-    A job counts, in a region, as GPUs of each type that it accepts by the share that the region's GPUs of this type
-    have of those of all of them; in a region without any, by that of all regions; where there are none, evenly. So if
-    each part of a demand is free to go where there is room, it loads the types of a region alike.
+    In a region a job counts as GPUs of each type that it accepts by the share that the region's GPUs of this type have
+    of those of all of them; in a region without any, by that of all regions; where there are none, evenly.
 
     Args:
         sets: of types.

@@ -1,21 +1,8 @@
 """What a user writes about regions and their data, in YAML or JSON: read safely, checked, and built into a Warehouse.
 
-Name, links and regions alone are a topology too, see topology_files.py; its clusters of both kinds of machines become
-two.
+Regions and links (docs/concepts/topologies.md) are a topology too; its clusters of both kinds of machines become two.
+A warehouse goes on with (what has a value here is optional and that is its default; names must be given and unique):
 
-The schema (what has a value here is optional and that is its default; names must be given and unique):
-
-    name: my-regions
-    wan_gbps: 400                    # of the link from each region to each other; `links` has exceptions
-    links: [{from: east, to: west, gbps: 100}]
-    regions:
-      - name: east
-        storage_tb: 5000
-        fault_group: east            # its own name; a copy for disasters lies in another group
-        egress_gbps: 800             # of all links from it together; left out: as much as each has
-        ingress_gbps: 800            # of all links to it
-        clusters:
-          - {name: a, gpu_type: A100, gpu_machines: 100, gpus_per_machine: 8, cpu_machines: 0, machines_per_rack: 16}
     apps:                            # applications; CPU hours a day by region, 0 where none are given
       - {name: spark, cpu_hours: {east: 1000}}
     tables:

@@ -1,4 +1,7 @@
-"""Workloads: the schema, one reader a format, one generator a kind, and what opens any of them."""
+"""Workloads: the schema, one reader a format, one generator a kind, and what opens any of them.
+
+A generator gives the same workload for the same parameters and seed; a parameter out of range is an InputError.
+"""
 
 from __future__ import annotations
 

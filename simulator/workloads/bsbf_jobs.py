@@ -78,9 +78,6 @@ def bsbf_tables(
         models: by the job's own `gpu-hours`, or by those of the `submission` in Philly, whatever the job has here.
         batches: the batch per GPU is the largest measured one over one of these whole numbers, equal weights. No fit
             depends on batches or models; what fits a GPU beside another job does.
-
-    Raises:
-        InputError: a parameter out of range.
     """
     what = "bsbf-tables"
     check_parameters(what, jobs=jobs)
@@ -126,7 +123,6 @@ def bsbf_table2(
     differ much from draw to draw: every sample has gangs and models as often as their weights say, to whole jobs.
 
     Args:
-        jobs: how many.
         gpu: t4, 2080ti (the paper's GPU) or a100: whose iteration times.
         fit: 1 (the best) to 5: where the parameters below come from that are not given.
         span_s: arrivals are uniform within so many seconds.
@@ -134,10 +130,6 @@ def bsbf_table2(
         mean_s: LARGE/SMALL, mean isolated run time of each class, seconds, before the bounds of the iterations.
         sigma: of the run times' logarithm, in both classes, 0 to 3.
         batches: the batch per GPU is the largest measured one divided by one of these whole numbers, equal weights.
-        seed: same parameters and seed, same workload.
-
-    Raises:
-        InputError: a parameter out of range.
     """
     what = "bsbf-table2"
     best = fitted(what, fit)

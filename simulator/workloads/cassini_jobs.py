@@ -62,31 +62,24 @@ def cassini_poisson(
     """Poisson arrivals of paper cassini's 13 models at a load.
 
     Sec. 5.1: the load is "the average fraction of GPUs that are serving active jobs", 80 to 100 % in the paper. Here it
-    is the mean of what is offered: arrivals per second x mean GPU-seconds of a job alone / cluster_gpus. Contention
-    makes jobs longer, so the realised fraction is higher, and above about 0.9 jobs queue.
+    is what is offered: arrivals per second x mean GPU-seconds of a job alone / cluster_gpus; contention adds to it.
 
     Args:
         load: 0.8: see above, > 0.
-        cluster_gpus: the cluster that it refers to; nobody asks more workers than it has.
-        jobs: how many.
-        hours: as many as arrive in so many hours instead, the first at 0.
+        cluster_gpus: the cluster that it refers to; no job asks more workers than it has.
+        hours: as many as arrive in so many hours instead of `jobs`, the first at 0.
         parallel: `data`: GPTs are data parallel, DLRM has its own pattern (Figure 11). `model`: GPT1, GPT2, GPT3 and
             DLRM only, GPTs split (Figure 12): pipeline, tensor, or, with a multiple of 4 workers, hybrid, and GPT2 of
             one of the two hidden sizes of Sec. 5.2, each equally likely.
         models: only these of them, each equally likely; none: all.
-        workers: LOW/HIGH: the fewest and the most that are asked, 1 to 12; nobody asks more than the cluster has.
+        workers: LOW/HIGH: the fewest and the most that are asked, 1 to 12.
         gangs: the numbers of workers that are asked instead, each equally likely, up to 4096; none: `workers`.
         gpus_per_machine: of the cluster; a gang that one machine holds does not send.
         gbps: top rate of what a worker sends, as `gbps` of network contention; None: 45.
-        iteration_s: every job's iteration takes so long alone, computing and sending in proportion to what they take by
-            its model, batch and workers; None: as long as these say. The paper takes periods with a small common
-            multiple for granted (Sec. 3), which measured ones do not have.
+        iteration_s: every job's iteration takes so long alone, computing and sending in proportion; None: as the model,
+            batch and workers say. The paper takes periods with a small common multiple for granted (Sec. 3).
         spread: each job's iteration is drawn evenly up to so much shorter or longer than `iteration_s`, from 0 to
             below 1.
-        seed: same parameters and seed, same workload.
-
-    Raises:
-        InputError: a parameter out of range.
 
     Setting: cassini, Sec. 5.1.
     """
@@ -114,10 +107,6 @@ def cassini_dynamic(cluster_gpus: int = 24, arrive_s: float = 5.0, seed: int = 0
     Args:
         cluster_gpus: at least 8.
         arrive_s: when the newcomers arrive, both together, in seconds; the shortest jobs last about so long.
-        seed: same parameters and seed, same workload.
-
-    Raises:
-        InputError: a parameter out of range.
 
     Setting: cassini, Sec. 5.3, Figure 13.
     """
@@ -133,10 +122,6 @@ def cassini_dynamic_mp(cluster_gpus: int = 24, arrive_s: float = 5.0, seed: int 
     Args:
         cluster_gpus: at least 16.
         arrive_s: when the newcomers arrive, all together, in seconds.
-        seed: same parameters and seed, same workload.
-
-    Raises:
-        InputError: a parameter out of range.
 
     Setting: cassini, Sec. 5.4, Figure 14.
     """
@@ -152,10 +137,6 @@ def cassini_multigpu(arrive_s: float = 5.0, seed: int = 0) -> Workload:
 
     Args:
         arrive_s: when DLRM arrives, in seconds.
-        seed: same parameters and seed, same workload.
-
-    Raises:
-        InputError: a parameter out of range.
 
     Setting: cassini, Sec. 5.6, Figure 16.
     """

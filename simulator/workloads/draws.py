@@ -88,9 +88,8 @@ def bursts(
 ) -> np.ndarray:
     """(n,) ascending arrivals: Poisson submissions on `clock`, a share of which are bursts of geometric size.
 
-    Variance over mean of counts in a window that holds whole bursts is E[size^2] / E[size] of the
-    submissions, with E[size] = 1 + q (B - 1) and E[size^2] = 1 + q (2 B^2 - B - 1), for q = burst_share and B
-    = burst_jobs.
+    Variance over mean of counts in a window that holds whole bursts is E[size^2] / E[size] of the submissions, with
+    E[size] = 1 + q (B - 1) and E[size^2] = 1 + q (2 B^2 - B - 1), for q = burst_share and B = burst_jobs.
     """
     mean_size = 1 + burst_share * (burst_jobs - 1)
     size = np.where(rng.random(n) < burst_share, rng.geometric(1 / burst_jobs, n), 1)

@@ -62,10 +62,6 @@ def poisson(
         gpus, gpu_shares: gang sizes and their weights (none: equal).
         median_s, sigma: of the duration; its mean is median_s x exp(sigma^2 / 2). Durations are at least 1 s.
         models: drawn with equal weights; the default are the five of the default network table.
-        seed: same parameters and seed, same workload.
-
-    Raises:
-        InputError: a parameter out of range.
     """
     check_parameters("poisson", jobs=jobs, load=load, cluster_gpus=cluster_gpus, median_s=median_s)
     if not 0 <= backlog <= jobs:
@@ -92,11 +88,7 @@ def batch(
     models: tuple[str, ...] = trace_statistics.CHRONUS_MODELS,
     seed: int = 0,
 ) -> Workload:
-    """The jobs of `poisson` with the same parameters and seed, all there at time 0.
-
-    Raises:
-        InputError: a parameter out of range.
-    """
+    """The jobs of `poisson` with the same parameters and seed, all there at time 0."""
     check_parameters("batch", jobs=jobs, median_s=median_s)
     rng = np.random.default_rng(seed)
     sizes, duration_s, code = _lognormal_jobs("batch", rng, jobs, gpus, gpu_shares, median_s, sigma, models)
@@ -113,24 +105,18 @@ def dally_like(
 ) -> Workload:
     """Jobs like the 500-job set of paper dally's authors.
 
-    Fitted to: GPUs 1 54 %, 2 2.6, 4 10.4, 8 21.8, 16 8.4, 32 2.2, 40/48/56 0.2 each; duration quantiles by
-    gang (1, 2-4,
-    8, above), over all P50 55,975 s, P90 203,004 s, mean 93,988 s; model shares by gang, over all
-    MobileNetV3, BERT and ResNet50 25 % each, AlexNet 10.6, ResNet18 7.6, VGG 6.8. Iterations are the duration
-    over the model's median time per iteration, 32 samples a batch. The trace's durations were measured on the job's
-    GPUs, so they are isolated run times; the authors' simulator takes them for computing alone (`duration=compute`).
+    Fitted to: GPUs 1 54 %, 2 2.6, 4 10.4, 8 21.8, 16 8.4, 32 2.2, 40/48/56 0.2 each; duration quantiles by gang (1,
+    2-4, 8, above), over all P50 55,975 s, P90 203,004 s, mean 93,988 s; model shares by gang, over all MobileNetV3,
+    BERT and ResNet50 25 % each, AlexNet 10.6, ResNet18 7.6, VGG 6.8. Iterations are the duration over the model's
+    median time per iteration, 32 samples a batch. The trace's durations were measured on the job's GPUs, so they are
+    isolated run times; the authors' simulator takes them for computing alone (`duration=compute`).
 
     Args:
-        jobs: how many.
         arrivals: all at time 0, or Poisson.
         jobs_per_day: mean of the Poisson arrivals (the paper's sets go from 10 to 100).
         models: only these of the six, in the proportions that they have to each other (equal ones where the set
             has none of them among gangs of a size).
         scale: `gang` divides every duration by the job's GPUs, as the authors' simulator does.
-        seed: same parameters and seed, same workload.
-
-    Raises:
-        InputError: a parameter out of range.
 
     Setting: dally, Sec. V-A.
     """
@@ -171,21 +157,15 @@ def philly_like(
 ) -> Workload:
     """Jobs like Microsoft's Philly cluster in autumn 2017.
 
-    Fitted to: GPUs 1 93.2 %, 2 2.2, 4 2.3, 8 2.0, 16 .24, 32 .08; duration quantiles by gang (1, 2, 3-4, 5-8,
-    above), over all P50
-    1,144 s, P90 11,265 s, 8-GPU jobs about half of the GPU time; arrivals by hour (.64 at 14 h to 2.09 at 7 h
-    of the mean) and weekday (Friday 1.44, weekend .60), gaps of mean 114.4 s, median 8 s and CV 15 (lognormal
-    on the weekly clock); shares of the 15 virtual clusters. The trace has no models: they are drawn with
-    equal weights (an assumption). Time 0 is a Monday, 0 h.
+    Fitted to: GPUs 1 93.2 %, 2 2.2, 4 2.3, 8 2.0, 16 .24, 32 .08; duration quantiles by gang (1, 2, 3-4, 5-8, above),
+    over all P50 1,144 s, P90 11,265 s, 8-GPU jobs about half of the GPU time; arrivals by hour (.64 at 14 h to 2.09 at
+    7 h of the mean) and weekday (Friday 1.44, weekend .60), gaps of mean 114.4 s, median 8 s and CV 15 (lognormal on
+    the weekly clock); shares of the 15 virtual clusters. The trace has no models: they are drawn with equal weights (an
+    assumption). Time 0 is a Monday, 0 h.
 
     Args:
-        jobs: how many.
         jobs_per_day: mean over a long time; burstiness stays.
         models: drawn with equal weights.
-        seed: same parameters and seed, same workload.
-
-    Raises:
-        InputError: a parameter out of range.
     """
     check_parameters("philly-like", jobs=jobs, jobs_per_day=jobs_per_day)
     rng = np.random.default_rng(seed)
@@ -216,23 +196,17 @@ def helios_like(
 ) -> Workload:
     """GPU jobs like SenseTime's Helios cluster Venus in 2020.
 
-    Fitted to: 28.82 GPU jobs an hour, by hour (.19 at 6 h to 1.73 at 16 h) and weekday (weekend .68 and .77),
-    variance / mean
-    of the counts per 10 minutes 15.4 (one submission in 200 is a burst of 40 jobs in the mean, geometric, a
-    second apart: our shape for the measured number); mean of 6.73 GPUs a job; duration P50 93 s, P90 2,528 s,
-    mean 5,651 s. The whole log is not to be had: durations are those of a slice of two virtual clusters, and
-    the gangs are that slice's, whose very large jobs are damped by a power of the size so that the mean is
-    the cluster's. Models: equal weights (an assumption). Time 0 is a Monday, 0 h.
+    Fitted to: 28.82 GPU jobs an hour, by hour (.19 at 6 h to 1.73 at 16 h) and weekday (weekend .68 and .77), variance
+    / mean of the counts per 10 minutes 15.4 (one submission in 200 is a burst of 40 jobs in the mean, geometric, a
+    second apart: our shape for the measured number); mean of 6.73 GPUs a job; duration P50 93 s, P90 2,528 s, mean
+    5,651 s. The whole log is not to be had: durations are those of a slice of two virtual clusters, and the gangs are
+    that slice's, whose very large jobs are damped by a power of the size so that the mean is the cluster's. Models:
+    equal weights (an assumption). Time 0 is a Monday, 0 h.
 
     Args:
-        jobs: how many.
         jobs_per_day: mean over a long time; burstiness stays.
         mean_gpus: the mean gang that the damping aims at, 1.5 to 45.
         models: drawn with equal weights.
-        seed: same parameters and seed, same workload.
-
-    Raises:
-        InputError: a parameter out of range.
     """
     check_parameters("helios-like", jobs=jobs, jobs_per_day=jobs_per_day)
     if not 1.5 <= mean_gpus <= 45:

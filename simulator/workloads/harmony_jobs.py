@@ -89,10 +89,6 @@ def harmony_like(
         select: all jobs, or the three quarters with the largest (`compute`) or smallest (`communication`) ratio.
         arrivals: Poisson, in bursts, or like windows of Google's trace.
         burst_jobs: mean size of a burst, at least 1.
-        seed: same parameters and seed, same workload.
-
-    Raises:
-        InputError: a parameter out of range.
 
     Setting: harmony, Table I; Sec. V-B and V-D.
     """

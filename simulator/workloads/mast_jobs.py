@@ -119,9 +119,6 @@ def mast_like(
         storage_ratio: storage over the bytes of all tables, 1 to 100, which grow or shrink; none: as published.
         any_type: share of the families with GPUs, 0 to 1, that run on GPUs of any type, in the history too.
         seed: same parameters and seed, same workload. world: the seed of the preset `mast`, whose others are as its.
-
-    Raises:
-        InputError: a parameter out of range.
     """
     check_reads("workload mast-like", reads, size_reads)
     _check_changes(zones, drift, storage_ratio, any_type)

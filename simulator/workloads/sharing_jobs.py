@@ -65,19 +65,15 @@ def philly_sample(
         jobs: how many, all within `hours`.
         gpu: t4, 2080ti (the paper's GPU) or a100: whose fits count.
         hours, start: the window, in hours, and the hour of the day at which it begins; it may pass midnight.
-        large_share: at most this share of the jobs asks more than 4 GPUs; None: as many as it comes (about half).
-            The rows of the paper's Tables III and IV, each a mixture of its two columns, say 12.3 %: large jobs are
-            made small in order of their class, the fewest GPU-hours first, at random within it; such a job takes one
-            of the model's configurations with at most 4 GPUs, its largest gang where none is of 50 to 80 %.
+        large_share: at most this share of the jobs asks more than 4 GPUs (the paper's Tables III and IV say 12.3 %);
+            None: as many as it comes (about half). Large jobs are made small in order of their class, the fewest
+            GPU-hours first, at random within it; they take one of the model's configurations with at most 4 GPUs, its
+            largest gang where none is of 50 to 80 %.
         gangs: pollux, as above; or philly: gang sizes of all Philly's jobs (1 GPU 93.2 %, 2 and 4 2.2 and 2.3, 8 2.0,
             16 .24, 32 .08), whatever the model, each with the batch with which the job ends first.
         mean_hours: LARGE/SMALL: run times of jobs of more than 4 GPUs, and of the others, scaled to these means, in
             hours, and iterations with them; none: the model's training, to its end.
         cluster_gpus: no configuration asks more.
-        seed: same parameters and seed, same workload.
-
-    Raises:
-        InputError: a parameter out of range.
     """
     what = "philly-sample"
     check_parameters(what, jobs=jobs, cluster_gpus=cluster_gpus)
@@ -102,27 +98,16 @@ def philly_sample(
 
 
 def bsbf_physical(jobs: int = 30, gpu: str = "2080ti", span_s: float = 1000.0, seed: int = 0) -> Workload:
-    """Jobs like those of paper sjf-bsbf's testbed, 4 machines of 4 GPUs (Sec. VI-A): not fitted to Table II.
-
-    `bsbf-table2` is; this one has more work than the paper's jobs can have had, and stays for what was trained on it.
+    """Jobs like those of paper sjf-bsbf's testbed, 4 machines of 4 GPUs (Sec. VI-A); `bsbf-table2` fits Table II.
 
     From the paper: 30 jobs, 20 of them with at most 8 GPUs and 10 with 12 or 16 (other numbers of jobs: two thirds
-    and a third), 100 to 5,000 iterations, the six models. It is silent on the rest, so ours: 1, 2, 4 or 8 and 12 or 16
-    GPUs, the models, and a batch per GPU of the largest measured one, its half or its quarter, each with equal weights.
-    Iterations have the density 1 / x^2: heavy-tailed as the trace that they are scaled from, and of a total work near
-    the published one (48,000 GPU-seconds in the mean over seeds, standard deviation 23,000; 16 GPUs x the published
-    makespans are 34,000 to 38,000), which evenly drawn logarithms would exceed several times. Arrivals are uniform
-    over `span_s`: half of the makespan under FIFO, about the mean completion of a busy cluster, less the published
-    mean JCT of 663 s leaves a mean arrival of about 500 s.
+    and a third), 100 to 5,000 iterations, the six models. Ours: 1, 2, 4 or 8 and 12 or 16 GPUs, the models, and a batch
+    per GPU of the largest measured one, its half or its quarter, each with equal weights; iterations with the density
+    1 / x^2, of a total work near the published one (48,000 GPU-seconds in the mean); uniform arrivals over `span_s`.
 
     Args:
-        jobs: how many.
         gpu: t4, 2080ti (the paper's GPU) or a100: whose fits count.
         span_s: the time within which they arrive, seconds.
-        seed: same parameters and seed, same workload.
-
-    Raises:
-        InputError: a parameter out of range.
     """
     what = "bsbf-physical"
     check_parameters(what, jobs=jobs, span_s=span_s)

@@ -1,7 +1,6 @@
 """Published and measured statistics of real traces, as numbers: what the generators are fitted to.
 
-Quantile tables are pairs (probability, seconds); between two points a duration is interpolated in log
-seconds.
+Quantile tables are pairs (probability, seconds); between two points a duration is interpolated in log seconds.
 
 PHILLY    MEASURED on the 5-column csv of github petuum/adaptdl (branch osdi21-artifact,
           simulator/traces/philly.csv, 82,247 jobs, 2017-09-04 to 12-22), derived from
@@ -81,7 +80,6 @@ PHILLY_TENANTS = {
 
 VENUS_GPU_JOBS_PER_DAY = 691.7  # 28.82 an hour
 VENUS_MEAN_GPUS = 6.733
-VENUS_DISPERSION_10MIN = 15.42  # variance / mean of the counts per 10 minutes
 VENUS_HOURS = (
     0.897,
     0.658,

@@ -69,6 +69,6 @@ def test_what_means_nothing_is_not_taken():
 
 def test_what_is_known_is_listed_once_each():
     with pytest.raises(InputError) as refusal:
-        gymnasium.make("clustergym/Geo-v0", prize="synthetic")
+        gymnasium.make("clustergym/Geo-v0", prize="prices.csv")
     known = str(refusal.value).partition("known: ")[2].partition(" and ")[0].split(", ")
     assert "copy_time" in known and len(known) == len(set(known))

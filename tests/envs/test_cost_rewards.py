@@ -8,6 +8,7 @@ import pytest
 
 import clustergym
 from clustergym.simulator.base.errors import InputError
+from clustergym.tests.support.paths import ROOT
 
 pytestmark = pytest.mark.usefixtures("run_by_python")
 
@@ -15,7 +16,7 @@ SMALL = {
     "topology": "mast:regions=2,gpus=48",
     "workload": "mast-like:regions=2,gpus=48,jobs=12,longest_h=2,tables=6",
 }
-PRICED = {**SMALL, "prices": "synthetic:seed=1", "egress_per_gb": 0.5}
+PRICED = {**SMALL, "prices": str(ROOT / "tests" / "data" / "prices.csv"), "egress_per_gb": 0.5}
 GEO, TABLES = "clustergym/Geo-v0", "clustergym/DataPlacement-v0"
 
 

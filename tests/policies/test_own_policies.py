@@ -16,7 +16,7 @@ from clustergym.policies import own as own_policies
 from clustergym.simulator.base.decisions import Advance, Start
 from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.base.said_once import SettingWarning
-from clustergym.simulator.engine import stops
+from clustergym.simulator.engine import base_simulator
 
 SETTING = Setting.of("clustergym/Delay-v0", "dally:racks=2,machines=4", "poisson:jobs=30,backlog=24", "none")
 WORKLOAD = ["--workload", SETTING.workload, "--network", "none"]
@@ -224,7 +224,7 @@ def test_what_a_policy_raises_names_it_its_run_and_its_line_and_the_other_runs_a
     ],
 )
 def test_a_policy_that_is_none_is_one_sentence(folder, capsys, monkeypatch, name, sentence):
-    monkeypatch.setattr(stops, "MOST_AT_ONCE", 1000)  # all of them take half a minute
+    monkeypatch.setattr(base_simulator, "MOST_AT_ONCE", 1000)  # all of them take half a minute
     status, out, err = command(
         capsys, "evaluate", "Delay", *WORKLOAD, "--policies", f"py:shots.py:{name}", "--seeds", "0"
     )
@@ -360,8 +360,6 @@ def test_the_listing_tells_where_each_plays_and_what_cannot_be_loaded(installed,
             "global",
             "scope",
             "everywhere",
-            "cheapest",
-            "greenest",
             "bring",
             "anywhere",
             "zoo:Geo",

@@ -323,7 +323,7 @@ def test_the_list_of_policies():
     assert policies.list("TimeShift") == time_shift
     geo, placement = policies.list("Geo"), ["static", "tetris-v1", "tetris-v2", "milp", "everywhere"]
     by_time = ["greedy", "sjf", "srtf", "srsf"]
-    mast = ["mast", "federated", "global", "scope", "cheapest", "greenest", "bring"]
+    mast = ["mast", "federated", "global", "scope", "bring"]
     assert geo == ["random", "random-start", *by_time, *mast, "everywhere"]
     assert policies.list("DataPlacement") == placement
     grouping = ["random", "greedy", "isolated", "naive-colocation", "harmony", "oracle", "muri"]

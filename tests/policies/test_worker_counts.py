@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clustergym.policies.worker_counts import Bid, fair_counts
+from clustergym.policies.themis import Bid, fair_counts
 
 
 def bids(*asked: int, least: int = 1, most: int = 12, leased=None) -> list[Bid]:

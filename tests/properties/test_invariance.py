@@ -47,8 +47,6 @@ CLOCKS = {
     "federated": (34, DAY_S),
     "global": (34, DAY_S),
     "scope": (34, DAY_S),
-    "cheapest": (34, DAY_S),  # without prices they are mast; prices tell hours apart
-    "greenest": (34, DAY_S),
     "static": (34, DAY_S),  # the scheduler under the slow paths is mast
     "tetris-v1": (34, DAY_S),
     "tetris-v2": (34, DAY_S),

@@ -15,7 +15,7 @@ import pytest
 from clustergym.simulator.base.decisions import Hold, Migrate, Preempt, Shift, Start
 from clustergym.simulator.base.errors import InputError, InvalidDecision
 from clustergym.simulator.configuration.network_choice import Contention, load_network
-from clustergym.simulator.contention import link_network
+from clustergym.simulator.contention import link_memo
 from clustergym.simulator.contention.own_patterns import read_patterns
 from clustergym.simulator.contention.patterns import pattern_of
 from clustergym.simulator.contention.phase_run import Contender, PhaseRun
@@ -38,12 +38,12 @@ def test_what_is_remembered_of_jobs_has_a_bound(monkeypatch):
     """Three jobs of three models on two machines each, with room for two: the same times, and two are left at most."""
     rows = [(0.0, 2, model, 50.0) for model in ("half", "twice", "quiet")]
     jct_s, left = [], []
-    for most in (link_network.MOST_ALONE, 2):
-        monkeypatch.setattr(link_network, "MOST_ALONE", most)
+    for most in (link_memo.MOST_ALONE, 2):
+        monkeypatch.setattr(link_memo, "MOST_ALONE", most)
         simulator = contended(*rows)
         simulator.run(Script(*[(0.0, Start(job, (job, 4 + job))) for job in range(3)]))
         jct_s.append(simulator.jobs()["jct_s"].tolist())
-        left.append(len(simulator.network._alone))
+        left.append(len(simulator.network.memo.alone))
     assert jct_s[0] == jct_s[1]
     assert left[0] == 3 and left[1] <= 2
 

@@ -1,4 +1,4 @@
-"""What runs over regions cost: hand-worked cases, integrals in closed form, the csv and the synthetic year."""
+"""What runs over regions cost: hand-worked cases, integrals in closed form and the csv."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from clustergym.policies import make
 from clustergym.simulator.base.decisions import Advance, Drop, Replicate, Start
 from clustergym.simulator.base.errors import InputError
-from clustergym.simulator.costs.electricity import YEAR_H, Electricity, sums_of, synthetic
+from clustergym.simulator.costs.electricity import Electricity, sums_of
 from clustergym.simulator.costs.meters import integral_until
 from clustergym.simulator.costs.tariff import MONTH_S, POWER_W, Tariff
 from clustergym.simulator.engine.simulator import Simulator
@@ -22,11 +22,13 @@ from clustergym.simulator.workloads import Workload, open_workload
 from clustergym.tests.support import geo_small
 from clustergym.tests.support.geo_player import Anything, find_units
 from clustergym.tests.support.geo_small import A100, CPU, REGIONS
+from clustergym.tests.support.paths import ROOT
 
 EAST, WEST, SOUTH = range(3)
 CLICKS, USERS = 0, 1
 ONE = [([(A100, 8)], [CLICKS], 6, 0, 10.0)]
 LATER = [*ONE, ([(CPU, 1)], [], 6, 0, 0.0)]
+PRICES = str(ROOT / "tests" / "data" / "prices.csv")
 METRICS = {"energy_kwh", "energy_cost", "carbon_kg", "egress_cost", "storage_cost", "cost_total"}
 
 
@@ -93,7 +95,9 @@ def test_watts_that_are_given_stand_for_those_that_are_known(tmp_path):
 
 def test_traffic_and_storage_of_copies_that_are_complete_broken_off_and_on_the_way():
     """Links of 1e9 bytes a second; 0.1 TB takes 100 s."""
-    simulator = laid(Tariff(egress_per_gb=1.0, storage_per_tb_month=MONTH_S / 100.0), LATER, [0, 50], duration_s=140.0)
+    simulator = laid(
+        Tariff(PRICES, egress_per_gb=1.0, storage_per_tb_month=MONTH_S / 100.0), LATER, [0, 50], duration_s=140.0
+    )
     start(simulator, 0, EAST)
     simulator.apply(Replicate(CLICKS, WEST))  # 0.1 TB, complete at 100 s
     simulator.apply(Replicate(USERS, SOUTH))  # 0.2 TB, of which 50 GB are there when it is dropped
@@ -120,13 +124,13 @@ def test_metrics_of_costs_are_there_with_prices_alone():
     start(simulator, 0, EAST)
     simulator.advance()
     assert not METRICS & simulator.metrics().keys()
-    assert laid(Tariff()).metrics().keys() >= METRICS
+    assert laid(Tariff(PRICES)).metrics().keys() >= METRICS
 
 
 def test_to_ask_what_a_run_costs_changes_nothing():
     found = []
     for asks in (False, True):
-        simulator = laid(Tariff("synthetic:seed=3"), geo_small_rows(), 60.0 * np.arange(6), duration_s=9000.0)
+        simulator = laid(Tariff(PRICES), geo_small_rows(), 60.0 * np.arange(6), duration_s=9000.0)
         policy = make("mast")
         decider = policy.decider(simulator)
         while not simulator.ended:
@@ -197,11 +201,11 @@ class WithoutTheFirst(Anything):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_a_run_costs_what_its_pieces_cost(seed):
+def test_a_run_costs_what_its_pieces_cost(tmp_path, seed):
     """With somebody who waits at all times every event is a decision point: between them nothing changes."""
-    word = f"synthetic:seed={seed},hours=7"
+    price = np.random.default_rng(seed).uniform(-20.0, 90.0, (3, 7))
     failures = Failures(region_mtbf_s=40_000.0, region_mttr_s=3_000.0)
-    tariff = Tariff(word, egress_per_gb=0.5)
+    tariff = Tariff(str(written(tmp_path, price)), egress_per_gb=0.5)
     simulator = Simulator(geo_small.small_topology(), tariff=tariff, failures=failures, horizon_s=100_000.0)
     simulator.reset(geo_small.random_workload(seed, span_s=80_000.0, mean_s=9_000.0), seed)
     player = WithoutTheFirst(seed)
@@ -240,20 +244,6 @@ def integral_of(sums, hours, time_s):
 
 
 # The table.
-
-
-def test_the_synthetic_year_is_the_same_for_the_same_seed_and_has_days_and_seasons():
-    table = synthetic(6, seed=2)
-    assert table.price_per_mwh.shape == table.carbon_g_per_kwh.shape == (6, YEAR_H)
-    assert (table.price_per_mwh == synthetic(6, seed=2).price_per_mwh).all()
-    assert (table.price_per_mwh != synthetic(6, seed=3).price_per_mwh).any()
-    assert (table.carbon_g_per_kwh > 0).all() and -20.0 <= table.price_per_mwh.min() < 0.0
-    for values in table.carbon_g_per_kwh:
-        days = values.reshape(365, 24)
-        by_hour, by_day = days.mean(axis=0), days.mean(axis=1)
-        assert by_hour.max() > 1.15 * by_hour.min()
-        winter, summer = by_day[:30].mean(), by_day[160:210].mean()
-        assert winter > 1.05 * summer
 
 
 BAD = {
@@ -298,18 +288,16 @@ def test_regions_of_others_are_passed_over(tmp_path):
         ({"watts": "A100"}, "'A100' is not TYPE:FREE/HELD"),
         ({"egress_per_gb": -1.0}, r"egress_per_gb = -1.0: expected \$"),
         ({"storage_per_tb_month": math.nan}, "storage_per_tb_month = nan"),
-        ({"prices": "synthetic:hours=0"}, "hours = 0: expected a whole number from 1"),
-        ({"prices": "synthetic:sead=1"}, "did you mean 'seed'"),
         ({"prices": "nowhere.csv"}, "nowhere.csv: there is no such file"),
     ],
 )
 def test_what_does_not_fit_is_refused(options, told):
     with pytest.raises(InputError, match=told):
-        laid(Tariff(**options))
+        laid(Tariff(**{"prices": PRICES, **options}))
 
 
 def test_a_type_of_which_nothing_is_said_and_a_workload_without_regions_are_refused():
     with pytest.raises(InputError, match="nothing is said of L4; expected watts=L4:FREE/HELD"):
-        Tariff().watts_of("L4")
+        Tariff(PRICES).watts_of("L4")
     with pytest.raises(InputError, match="asks nothing of regions: there are no prices of them"):
-        Simulator("flat:machines=1", tariff=Tariff()).reset(open_workload("batch:jobs=2"))
+        Simulator("flat:machines=1", tariff=Tariff(PRICES)).reset(open_workload("batch:jobs=2"))

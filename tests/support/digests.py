@@ -40,9 +40,8 @@ from clustergym.tests.support.paths import DATA, ROOT, SUPPORT
 KEPT = ROOT / "build" / "digests"
 PLAYER = "clustergym.tests.support.digest_plays"
 # What the plays of both come from beside their own files.
-ASKING = [SUPPORT / name for name in ("digest_plays.py", "face.py", "settings.py", "jobs.csv")] + [
-    DATA / "unit_speeds.csv"
-]
+ASKING = [SUPPORT / name for name in ("digest_plays.py", "face.py", "settings.py", "jobs.csv")]
+ASKING += [DATA / name for name in ("unit_speeds.csv", "prices.csv")]
 UNPLAYED = (":!tests", ":!docs", ":!benchmarks", ":!*.md")  # of a checkout: the rest is
 # Two processes on two cores; and sums of several threads may be rounded otherwise.
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")}

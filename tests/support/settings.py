@@ -87,6 +87,7 @@ LESS: dict[tuple[str, str], str] = {
 
 HERE = Path(__file__).resolve().parent
 TRACE = str(HERE / "jobs.csv")
+PRICES = str(HERE.parent / "data" / "prices.csv")
 SPEEDS = str(HERE.parent / "data" / "unit_speeds.csv")
 CHRONUS = {"network": "penalty:table=chronus"}
 DALLY_JOBS = {"workload": "dally-like:jobs=24"}
@@ -314,7 +315,7 @@ GEO = (
     ),
     Setting("geo-batched", "Geo", "random", both=LOOKS, seed=5, rows=3),
     Setting("geo-speeds", "Geo", "greedy:preempts=lower", both={**LOOKS, "speeds": SPEEDS}, seed=6),
-    Setting("geo-prices", "Geo", "cheapest", both={**LOOKS, "prices": "synthetic:seed=1"}, seed=7),
+    Setting("geo-priced", "Geo", "mast", both={**LOOKS, "prices": PRICES}, seed=7),
     *(
         Setting(
             f"scope-{queue}-{allocation}", "Geo", f"scope:queue={queue},allocation={allocation}", both=LOOKS, seed=8

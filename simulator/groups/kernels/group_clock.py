@@ -4,6 +4,7 @@ import math
 
 from ...base.codes import DECIDE, DOWN, ENDLESS, FINISHED, HORIZON, STALLED, WAITING
 from ...compiler.jit import kernel
+from ...events.clock import next_event_s
 from ...numerics.heap import schedule_event
 from ...numerics.random import exponential, seed_of
 from ...running.patience import is_endless, renew
@@ -27,15 +28,6 @@ from .group_life import (
     settle,
 )
 from .passing import pass_time
-
-
-@kernel
-def next_event_s(s):
-    """Time of the next event; infinity if none is left to come."""
-    time_s = s.event_key[0] if s.event_count > 0 else math.inf
-    if s.next_arrival < s.n_jobs:
-        time_s = min(time_s, s.arrival_s[s.next_arrival])
-    return time_s
 
 
 @kernel

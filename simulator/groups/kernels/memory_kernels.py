@@ -2,20 +2,15 @@
 
 A job keeps a share 1 - alpha of its input and a share 1 - model_spill of its model; the rest lies on the disks of the
 group's machines. Kept bytes, times an expansion, over the group's RAM are its occupancy. Above a threshold of it the
-collector stretches every COMP by a factor; what is spilled passes the disk once an iteration, a model twice, since it
-is written back. One round of the group lasts
+collector stretches every COMP by a factor; what is spilled passes the disk once an iteration, a model twice. One round
+of the group lasts
 
     max(sum of COMP x gc, sum of COMM, longest COMP x gc + COMM, sum of loads)          Eq. (1), and the disk
 
 Ratios move in steps of 1/20. They start at the lowest common one at which the occupancy is at most the threshold, and
 climb, one job and one step at a time, until no step makes the round shorter, nor leaves it as long with fewer bytes on
-disk. A model is spilled only when all input is. The climb is played at once: in the paper it takes iterations, and
-regroupings are hours apart.
-
-Fields of the record, per job: `alpha`, `model_spill`, `disk_s` (all written), `alpha_asked` (kept as it is; negative:
-the job climbs), `input_bytes`, `model_bytes`, `comp_machine_s`, `comm_s`, `next_member`; per group: `first_member`,
-`group_machines`, `group_gc` and `group_occupancy` (both written); of all: `ram_bytes` and `disk_bandwidth` of a
-machine, `expansion`, `gc_threshold`, `gc_slope`, `pass_fraction`, `spills`.
+disk; at once, where the paper takes iterations. A model is spilled only when all input is. `alpha_asked` of a job is
+kept as it is; negative: the job climbs.
 """
 
 from ...compiler.jit import entry, kernel

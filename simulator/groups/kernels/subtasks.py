@@ -2,11 +2,8 @@
 
 A COMP subtask has the CPUs of all machines of the group to itself. A COMM subtask has their network; where it keeps the
 links busy for only a share of its time (`busy` < 1), a secondary one moves in the gaps, and becomes primary when that
-ends. Each resource takes them first in, first out. At one instant the CPU's end comes first, then the primary's, then
-the secondary's; then idle resources take from their queues.
-
-An iteration is COMP and one COMM (`comm=merged`), for which Eq. 1 is exact, or PULL, COMP, PUSH (`split`), the order of
-the paper's text.
+ends. Each resource takes them first in, first out; at one instant the CPU's end comes first, then the primary's, then
+the secondary's. An iteration is COMP and one COMM (`comm=merged`, Eq. 1), or PULL, COMP, PUSH (`split`).
 """
 
 import math

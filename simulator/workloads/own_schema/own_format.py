@@ -51,11 +51,7 @@ def recognises_parquet(head: Head) -> bool:
 
 
 def read(path: str | Path) -> Workload:
-    """A csv in our own schema; the workload's name is the file's stem.
-
-    Raises:
-        InputError: naming file, line, column, value and what was expected.
-    """
+    """A csv in our own schema; the workload's name is the file's stem."""
     return _workload(read_csv(path, is_guarded=True), Path(path).stem)
 
 

@@ -128,7 +128,6 @@ def _sibling(path: Path, columns: Mapping[str, bool], what: str | None) -> Table
     """The table in a file; None where there is none and it is not needed for `what`.
 
     Args:
-        path: the file.
         columns: those that it may have, and whether it must.
         what: what it is needed for.
 

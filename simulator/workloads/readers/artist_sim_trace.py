@@ -81,10 +81,6 @@ def read(
         scale: `gang` divides every duration by the job's GPUs.
         caps: `on` cuts the two overflowing jobs, `batch` where all jobs arrive at one time; iterations and duration
             shrink together.
-        odd: whether odd jobs are left out, or the first is refused.
-
-    Raises:
-        InputError: naming file, job or line, column, value and what was expected.
     """
     if read_head(path).is_json:
         table = _json_table(path, odd)

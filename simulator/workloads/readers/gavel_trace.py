@@ -1,8 +1,7 @@
 """Gavel traces (OSDI'20): tab separated, no header; a job is a model, a batch, a number of steps and GPUs.
 
 Source: github stanford-futuredata/gavel, scheduler/traces (MIT). 7 columns: job type, command, num_steps_arg,
-needs_data_dir,
-total steps, arrival (s), GPUs. 9 or 10 columns: job type, command, [working directory,] num_steps_arg,
+needs_data_dir, total steps, arrival (s), GPUs. 9 or 10 columns: job type, command, [working directory,] num_steps_arg,
 needs_data_dir, total steps, GPUs, priority weight, SLO (multiple of the run time, -1: none), arrival (s).
 
 Steps are iterations. The duration is steps / isolated V100 steps per second (consolidated),
@@ -90,13 +89,8 @@ def read(path: str | Path, *, steps_per_s: float = 0.0, without: tuple[str, ...]
     """Read a Gavel trace.
 
     Args:
-        path: the trace.
         steps_per_s: one rate for all jobs on their GPUs; 0 takes the table of V100 rates.
         without: models whose jobs are left out.
-        odd: whether odd rows are left out, or the first is refused.
-
-    Raises:
-        InputError: naming file, line, column, value and what was expected.
     """
     if not 0 <= steps_per_s <= 1e9:
         raise InputError(f"format gavel: steps_per_s={steps_per_s:g}; expected a number from 0 to 1e9")

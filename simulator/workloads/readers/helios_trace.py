@@ -1,10 +1,9 @@
 """Helios csv (SC'21): cluster_log.csv, Lucid's cluster_full_log.csv, and the re-based slice with `num_chips`.
 
-Schema published at github S-Lab-System-Group/HeliosData (README): job_id, user, vc, gpu_num, cpu_num,
-node_num, state, submit_time, start_time, end_time (dates), duration (s), queue (s); Lucid's files add jobname
-and the like. The slice (felivalencia3/mini-compute-simulator, helios_venus_2vc_sept.csv, CC-BY-4.0) has
-job_id, user, tenant, submit_time in MICROSECONDS from the slice's first day, num_chips (GPUs), duration_s,
-and "#" lines before its header.
+Schema published at github S-Lab-System-Group/HeliosData (README): job_id, user, vc, gpu_num, cpu_num, node_num, state,
+submit_time, start_time, end_time (dates), duration (s), queue (s); Lucid's files add jobname and the like. The slice
+(felivalencia3/mini-compute-simulator, helios_venus_2vc_sept.csv, CC-BY-4.0) has job_id, user, tenant, submit_time in
+MICROSECONDS from the slice's first day, num_chips (GPUs), duration_s, and "#" lines before its header.
 """
 
 from __future__ import annotations
@@ -37,15 +36,7 @@ def recognises(head: Head) -> bool:
 
 
 def read(path: str | Path, *, odd: Odd = "drop") -> Workload:
-    """Read a Helios log; CPU jobs and jobs without run time are dropped.
-
-    Args:
-        path: the csv.
-        odd: whether odd rows are left out, or the first is refused.
-
-    Raises:
-        InputError: naming file, line, column, value and what was expected.
-    """
+    """Read a Helios log; CPU jobs and jobs without run time are dropped."""
     table = read_csv(path, keep=_READ, harmless=_HARMLESS, odd=odd)
     slice_ = "num_chips" in table
     gpus = table.number("num_chips" if slice_ else "gpu_num", low=0, high=LARGEST_GANG, whole=True)

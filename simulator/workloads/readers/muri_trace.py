@@ -1,10 +1,9 @@
 """Muri csv (SIGCOMM'22): as Tiresias, with batch, stage times and priority; all times in MILLISECONDS.
 
 Source: github Rivendile/Muri, simulator/trace-data and cluster_exp/trace-data (Apache-2.0): job_id, num_gpu,
-submit_time (ms),
-iterations, model_name, batch_size, duration (ms), interval (ms), iteration_time (ms), resource_time_0..2 (ms:
-load and preprocess, GPU, network), priority. Stage times are not part of a workload; priority is kept as it
-is; 0 iterations are not known.
+submit_time (ms), iterations, model_name, batch_size, duration (ms), interval (ms), iteration_time (ms),
+resource_time_0..2 (ms: load and preprocess, GPU, network), priority. Stage times are not part of a workload; priority
+is kept as it is; 0 iterations are not known.
 """
 
 from __future__ import annotations
@@ -34,15 +33,7 @@ def recognises(head: Head) -> bool:
 
 
 def read(path: str | Path, *, odd: Odd = "drop") -> Workload:
-    """Read a Muri csv; jobs without GPUs or run time are dropped.
-
-    Args:
-        path: the csv.
-        odd: whether odd rows are left out, or the first is refused.
-
-    Raises:
-        InputError: naming file, line, column, value and what was expected.
-    """
+    """Read a Muri csv; jobs without GPUs or run time are dropped."""
     table = read_csv(path, keep=_READ, harmless=_HARMLESS, odd=odd)
     gpus = table.number("num_gpu", low=0, high=LARGEST_GANG, whole=True)
     duration_s = table.number("duration", low=0, high=LONGEST_S) / _MS

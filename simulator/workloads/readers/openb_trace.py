@@ -34,15 +34,7 @@ def recognises(head: Head) -> bool:
 
 
 def read(path: str | Path, *, odd: Odd = "drop") -> Workload:
-    """Read an openb pod list; pods that are no GPU job are dropped.
-
-    Args:
-        path: the csv.
-        odd: whether odd rows are left out, or the first is refused.
-
-    Raises:
-        InputError: naming file, line, column, value and what was expected.
-    """
+    """Read an openb pod list; pods that are no GPU job are dropped."""
     table = read_csv(path, keep=_READ, harmless=_HARMLESS, odd=odd)
     milli = table.number("gpu_milli", low=0, high=1000, default=1000, blank=1000)
     asked = table.number("num_gpu", low=0, high=LARGEST_GANG, whole=True) * milli / 1000.0

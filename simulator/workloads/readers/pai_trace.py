@@ -1,16 +1,14 @@
 """Alibaba PAI (cluster-trace-gpu-v2020): the task table, or the job csv of its simulator.
 
 Two published forms (github alibaba/clusterdata, cluster-trace-gpu-v2020/README.md and simulator/utils.py):
-* pai_task_table.csv, without a header line: job_name, task_name, inst_num, status, start_time, end_time,
-  plan_cpu, plan_mem, plan_gpu (percent of one GPU, per instance), gpu_type. A job is the sum of its tasks:
-  GPUs are the sum of inst_num x plan_gpu / 100, its run time goes from the first start to the last end of its
-  GPU tasks. Dropped are jobs with a GPU task that lacks start or end, and jobs whose GPU tasks never ran
-  together, as they are no gang. If pai_job_table.csv (job_name, inst_id, user, status, start_time, end_time) lies
-  in the same directory, user and submission (its start_time) come from there, else a job arrives when its first
-  GPU task starts.
-* simulator/traces/pai/pai_job_*_estimate_100K.csv: job_id, num_gpu (GPUs per instance, may be a fraction),
-  num_inst (1 where the column is missing, as the authors' simulator has it), submit_time (s), duration (s),
-  user, ...
+* pai_task_table.csv, without a header line: job_name, task_name, inst_num, status, start_time, end_time, plan_cpu,
+  plan_mem, plan_gpu (percent of one GPU, per instance), gpu_type. A job is the sum of its tasks: GPUs are the sum of
+  inst_num x plan_gpu / 100, its run time goes from the first start to the last end of its GPU tasks. Dropped are jobs
+  with a GPU task that lacks start or end, and jobs whose GPU tasks never ran together, as they are no gang. If
+  pai_job_table.csv (job_name, inst_id, user, status, start_time, end_time) lies in the same directory, user and
+  submission (its start_time) come from there, else a job arrives when its first GPU task starts.
+* simulator/traces/pai/pai_job_*_estimate_100K.csv: job_id, num_gpu (GPUs per instance, may be a fraction), num_inst (1
+  where the column is missing, as the authors' simulator has it), submit_time (s), duration (s), user, ...
 Shares of a GPU are summed over the job and rounded up to whole ones; a warning says how many GPU-hours that adds.
 CPU jobs and jobs without run time are dropped.
 """
@@ -70,15 +68,7 @@ def _headerless(columns: tuple[str, ...]) -> bool:
 
 
 def read(path: str | Path, *, odd: Odd = "drop") -> Workload:
-    """Read a PAI trace in either form; what is no GPU job is dropped.
-
-    Args:
-        path: the csv.
-        odd: whether odd rows are left out, or the first is refused.
-
-    Raises:
-        InputError: naming file, line, column, value and what was expected.
-    """
+    """Read a PAI trace in either form; what is no GPU job is dropped."""
     columns = read_head(path).columns
     if _headerless(columns) or "plan_gpu" in columns or ("job_name" in columns and "job_id" not in columns):
         header = TASK_COLUMNS if _headerless(columns) else None

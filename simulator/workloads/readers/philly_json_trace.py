@@ -33,15 +33,7 @@ def recognises(head: Head) -> bool:
 
 
 def read(path: str | Path, *, odd: Odd = "drop") -> Workload:
-    """Read cluster_job_log; jobs that never ran on a GPU, or whose run time is not known, are dropped.
-
-    Args:
-        path: the json.
-        odd: whether odd jobs are left out, or the first is refused.
-
-    Raises:
-        InputError: naming file, job, field, value and what was expected.
-    """
+    """Read cluster_job_log; jobs that never ran on a GPU, or whose run time is not known, are dropped."""
     jobs = read_json_list(path)
     fields = ("jobid", "submitted_time", "user", "vc")
     columns: dict[str, list[str] | np.ndarray] = {field: [cell(job.get(field)) for job in jobs] for field in fields}

@@ -1,9 +1,8 @@
 """Philly, the 5-column csv: one row a job with its GPUs and run time.
 
 Source: github petuum/adaptdl, branch osdi21-artifact, simulator/traces/philly.csv, derived from
-msr-fiddle/philly-traces
-(CC-BY-4.0): timestamp (local date of submission), duration (s), num_gpus, gpu_time (GPU-s, not needed),
-cluster (hash of the virtual cluster). It has no ids: the job id is the row's number from 0.
+msr-fiddle/philly-traces (CC-BY-4.0): timestamp (local date of submission), duration (s), num_gpus, gpu_time (GPU-s, not
+needed), cluster (hash of the virtual cluster). It has no ids: the job id is the row's number from 0.
 """
 
 from __future__ import annotations
@@ -28,15 +27,7 @@ def recognises(head: Head) -> bool:
 
 
 def read(path: str | Path, *, odd: Odd = "drop") -> Workload:
-    """Read the Philly csv; jobs without GPUs or run time are dropped.
-
-    Args:
-        path: the csv.
-        odd: whether odd rows are left out, or the first is refused.
-
-    Raises:
-        InputError: naming file, line, column, value and what was expected.
-    """
+    """Read the Philly csv; jobs without GPUs or run time are dropped."""
     table = read_csv(path, keep=_READ, harmless=_HARMLESS, odd=odd)
     gpus = table.number("num_gpus", low=0, high=LARGEST_GANG, whole=True)
     duration_s = table.number("duration", low=0)

@@ -39,13 +39,8 @@ def read(path: str | Path, *, duration_s: float = 0.0, gpus_per_machine: int = 4
     """Read a Pollux workload.
 
     Args:
-        path: the csv.
         duration_s: one run time for all jobs, seconds; 0 derives it per job (see the module).
         gpus_per_machine: at most this many GPUs talk without a network, >= 1.
-        odd: whether odd rows are left out, or the first is refused.
-
-    Raises:
-        InputError: naming file, line, column, value and what was expected.
     """
     if not 0 <= duration_s <= 1e15 or gpus_per_machine < 1:
         raise InputError(

@@ -21,15 +21,7 @@ def recognises(head: Head) -> bool:
 
 
 def read(path: str | Path, *, odd: Odd = "drop") -> Workload:
-    """Read the plain csv; jobs without GPUs or run time are dropped.
-
-    Args:
-        path: the csv.
-        odd: whether odd rows are left out, or the first is refused.
-
-    Raises:
-        InputError: naming file, line, column, value and what was expected.
-    """
+    """Read the plain csv; jobs without GPUs or run time are dropped."""
     table = read_csv(path, keep=_READ, odd=odd)
     gpus = table.number("num_gpu", low=0, high=LARGEST_GANG, whole=True)
     duration_s = table.number("duration", low=0)
