@@ -1,149 +1,142 @@
-"""Steps per CPU second of Delay-v0 by observation, window and preemption; a step by kind; memory per environment.
+"""Steps per CPU second of every environment, of Delay-v0 by observation, window and preemption, and its memory.
 
-Through `gymnasium.make`, on the default cluster and workload; legal actions, drawn at random, are recorded and
-replayed.
+Through `gymnasium.make`; legal actions, drawn at random, are recorded once and replayed.
 """
 
 from __future__ import annotations
 
 import json
-from statistics import fmean, median
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
 from typing import Any
 
 import gymnasium
-from _measure import arguments_of, in_process, print_document, print_table, resident_bytes
-from _replay import SLOTS as DEFAULT_SLOTS
-from _replay import check, record, seconds_by_kind, speeds
+import numpy as np
+from _measure import Row, bench, in_process
 
-from clustergym.experiments.console.terminal import progress
+from clustergym.envs.registration import ENVIRONMENTS
+from clustergym.simulator.numerics.float_sums import sum_in_order
 
-ENV_ID = "clustergym/Delay-v0"
-SLOTS = (8, 32, 128)
+DELAY = "clustergym/Delay-v0"
+MOST_STEPS = 20_000
+MOST_OF_ANY = 2_000  # steps of each environment; much is decided in Python in some
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Measure, and print the tables or the JSON document."""
-    options = arguments_of(__doc__.splitlines()[0], argv, _own_arguments)
-    if options.memory_of:
-        print(json.dumps(memory_of(options.memory_of, options.seed)))
-        return 0
-    slots = SLOTS[:1] if options.quick else SLOTS
-    cases = [(kind, n, stops) for kind in ("dict", "flat") for n in slots for stops in (True, False)]
-    found: list[dict[str, Any]] = []
-    with progress("bench environment", len(cases) + 2, options.quiet) as show:
-        for case in cases:
-            found.append(measure(*case, options.seed, options.quick))
-            show(len(found))
-        kinds = measure_kinds(options.seed, options.quick)
-        show(len(found) + 1)
-        count = 4 if options.quick else 64
-        memory = in_process([__file__, f"--memory-of={count}", f"--seed={options.seed}"])[0]
-    document = {"steps": found, "kinds": kinds, "memory": memory}
-    (print_document if options.json else _print_tables)(document)
-    return 0
+    """Measure and print."""
+    return bench(__doc__.splitlines()[0], argv, steps, environments, memory)
 
 
-def _own_arguments(parser: Any) -> None:
-    parser.add_argument("--memory-of", type=int, metavar="N", help="memory of N environments in this process, as JSON")
+def steps(options: Any) -> Iterator[Row]:
+    """Delay-v0 by its options: steps per CPU second."""
+    for kind in ("dict", "flat"):
+        for slots in (8,) if options.quick else (8, 32, 128):
+            for preemption in (True, False):
+                row = {"observation": kind, "slots": slots, "preemption": preemption}
+                yield row | _speed(DELAY, options, 3, 10, MOST_STEPS, **row)
 
 
-def measure(observation: str, slots: int, preemption: bool, seed: int, quick: bool) -> dict[str, Any]:
-    """One row of the first table."""
-    env = gymnasium.make(ENV_ID, observation=observation, slots=slots, preemption=preemption)
-    episodes = [record(env, seed + i) for i in range(1 if quick else 3)]
+def environments(options: Any) -> Iterator[Row]:
+    """Each environment with its defaults: steps per CPU second."""
+    for env_id in ENVIRONMENTS:
+        yield {"environment": env_id.removeprefix("clustergym/")} | _speed(env_id, options, 1, 3, MOST_OF_ANY)
+
+
+def memory(options: Any) -> Iterator[Row]:
+    """Resident bytes that each further Delay-v0 takes after its first step."""
+    yield in_process([__file__, str(4 if options.quick else 64)])
+
+
+@dataclass(frozen=True)
+class Episode:
+    """What was played after `reset(seed)`, and what it earned."""
+
+    seed: int
+    actions: list[np.ndarray | int]
+    earned: float
+
+
+def record(env: Any, seed: int, most: int) -> Episode:
+    """One episode of legal actions, each part drawn from what is legal; at most so many steps."""
+    rng = np.random.default_rng(seed)
+    discrete = isinstance(env.action_space, gymnasium.spaces.Discrete)
+    ends = [] if discrete else np.cumsum(env.action_space.nvec)[:-1]
+    _, info = env.reset(seed=seed)
+    actions: list[np.ndarray | int] = []
+    earned, ended = 0.0, False
+    while not ended and len(actions) < most:
+        drawn = [rng.choice(np.flatnonzero(part)) for part in np.split(info["action_mask"], ends)]
+        actions.append(int(drawn[0]) if discrete else np.array(drawn))
+        _, reward, terminated, truncated, info = env.step(actions[-1])
+        assert not info["invalid_action"], "the mask allowed an action that is not legal"
+        earned, ended = earned + float(reward), terminated or truncated
+    return Episode(seed, actions, earned)
+
+
+def _speed(env_id: str, options: Any, count: int, runs: int, most: int, **arguments: Any) -> Row:
+    """Steps per CPU second with and without the resets; a replay must earn what was recorded."""
+    env = gymnasium.make(env_id, **arguments)
+    most = 60 if options.quick else most
+    episodes = [record(env, options.seed + i, most) for i in range(1 if options.quick else count)]
     for episode in episodes:
-        check(env, episode)
+        env.reset(seed=episode.seed)
+        assert sum_in_order(float(env.step(action)[1]) for action in episode.actions) == episode.earned
+    taken = [_replayed(env, episodes) for _ in range(2 if options.quick else runs)]
+    played = sum(len(episode.actions) for episode in episodes)
     space = env.observation_space
     boxes = space.spaces.values() if isinstance(space, gymnasium.spaces.Dict) else [space]
     row = {
-        "observation": observation,
-        "slots": slots,
-        "preemption": preemption,
         "features": sum(box.shape[0] for box in boxes),
-        "candidates": env.unwrapped.interface.candidates,
-        **speeds(env, episodes, 2 if quick else 10),
+        "steps": played,
+        "steps_per_s": played / min(steps_s for _, steps_s in taken),
+        "steps_per_s_median": played / median(steps_s for _, steps_s in taken),
+        "steps_per_s_with_resets": played / min(map(sum, taken)),
+        "reset_s": min(resets_s for resets_s, _ in taken) / len(episodes),
     }
     env.close()
     return row
 
 
-def measure_kinds(seed: int, quick: bool) -> list[dict[str, Any]]:
-    """One row for each kind of decision, on the default environment."""
-    env = gymnasium.make(ENV_ID)
-    episodes = [record(env, seed + i) for i in range(1 if quick else 4)]
-    taken = seconds_by_kind(env, episodes, DEFAULT_SLOTS, 2 if quick else 7)
-    env.close()
-    return [
-        {
-            "kind": kind,
-            "steps": len(steps_s),
-            "mean_s": fmean(steps_s) if steps_s else None,
-            "median_s": median(steps_s) if steps_s else None,
-        }
-        for kind, steps_s in taken.items()
-    ]
+def _replayed(env: Any, episodes: list[Episode]) -> tuple[float, float]:
+    """CPU seconds of the resets and of the steps of all episodes."""
+    resets_s = steps_s = 0.0
+    step = env.step
+    for episode in episodes:
+        began_s = time.process_time()
+        env.reset(seed=episode.seed)
+        ready_s = time.process_time()
+        for action in episode.actions:
+            step(action)
+        steps_s += time.process_time() - ready_s
+        resets_s += ready_s - began_s
+    return resets_s, steps_s
 
 
-def memory_of(count: int, seed: int) -> dict[str, Any]:
-    """Resident bytes that each of `count` more environments takes once it has been reset and stepped."""
-    first = gymnasium.make(ENV_ID)
-    first.reset(seed=seed)
-    first.step([0, 0, 0])
-    before = resident_bytes()
+def memory_of(count: int) -> Row:
+    """What each of `count` more environments takes in this process once it has been reset and stepped."""
     kept = []
-    for i in range(count):
-        env = gymnasium.make(ENV_ID)
-        env.reset(seed=seed + i)
+    for seed in range(count + 1):
+        env = gymnasium.make(DELAY)
+        env.reset(seed=seed)
         env.step([0, 0, 0])
         kept.append(env)
-    return {
-        "environments": count,
-        "resident_bytes_each": (resident_bytes() - before) / count,
-        "record_bytes": int(first.unwrapped.simulator.records.nbytes),  # type: ignore[attr-defined]
-        "process_bytes_with_one": before,
-    }
+        if seed == 0:
+            before = _resident_bytes()
+    record_bytes = int(kept[0].unwrapped.simulator.records.nbytes)  # type: ignore[attr-defined]
+    each = (_resident_bytes() - before) / count
+    return {"environments": count, "resident_bytes_each": each, "record_bytes": record_bytes}
 
 
-def _print_tables(document: dict[str, Any]) -> None:
-    print_table(
-        "Delay-v0 through gymnasium.make, random legal actions: thousand steps per CPU second, one core",
-        ("observation", "slots", "preemption", "candidates", "features", "best", "median", "with resets", "reset, us"),
-        [
-            (
-                row["observation"],
-                row["slots"],
-                "on" if row["preemption"] else "off",
-                row["candidates"],
-                f"{row['features']:,}",
-                *(f"{row[key] / 1e3:.0f}" for key in ("steps_per_s", "steps_per_s_median", "steps_per_s_with_resets")),
-                f"{1e6 * row['reset_s']:.0f}",
-            )
-            for row in document["steps"]
-        ],
-    )
-    print_table(
-        f"a step by the kind of its candidate: us, {DEFAULT_SLOTS} slots, preemption on",
-        ("kind", "steps", "mean", "median"),
-        [
-            (row["kind"], row["steps"], *(row[key] and f"{1e6 * row[key]:.2f}" for key in ("mean_s", "median_s")))
-            for row in document["kinds"]
-        ],
-    )
-    memory = document["memory"]
-    print_table(
-        "memory: KiB",
-        ("environments", "resident, each one more", "the record", "process with one"),
-        [
-            (
-                memory["environments"],
-                *(
-                    f"{memory[key] / 1024:,.0f}"
-                    for key in ("resident_bytes_each", "record_bytes", "process_bytes_with_one")
-                ),
-            )
-        ],
-    )
+def _resident_bytes() -> int:
+    """Memory of this process that is resident now; 0 where the system does not say."""
+    status = Path("/proc/self/status")
+    lines = status.read_text().splitlines() if status.exists() else []
+    return next((1024 * int(line.split()[1]) for line in lines if line.startswith("VmRSS:")), 0)
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    print(json.dumps(memory_of(int(sys.argv[1]))))

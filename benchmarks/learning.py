@@ -1,76 +1,91 @@
-"""Steps per CPU second of batched environments, through every interface that learners use, against one at a time.
+"""Steps per CPU second of batched environments, through every interface that learners use, and of training.
 
-Resets included, on one core. Legal actions are drawn once, recorded, and replayed through each interface.
+One core. Legal actions are drawn once, recorded, and replayed through each interface.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import gymnasium
 import numpy as np
-from _measure import arguments_of, print_document, print_table, verdict
-from _training import MOST_SHARE
-from _training import TARGETS as TARGETS_OF_TRAINING
-from _training import measure as measure_training
+from _measure import Row, bench
 
 import clustergym
 from clustergym.agents import sb3_vec_env
-from clustergym.experiments.console.terminal import progress
+from clustergym.agents.training.config import default_config, make_config
+from clustergym.agents.training.learners import make_env, make_learner
 
 ENV_ID = "clustergym/Delay-v0"
 KWARGS: dict[str, Any] = {"observation": "flat", "preemption": False, "slots": 16, "running_slots": 16}  # of the agents
-COUNTS = (1, 64, 256, 1024)
-TARGETS = {("kernel", 64): 1e6, ("VecEnv of stable-baselines3", 64): 5e5}  # steps per second
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Measure, and print the table or the JSON document."""
-    options = arguments_of(__doc__.splitlines()[0], argv)
-    counts = (1, 4) if options.quick else COUNTS
-    found: list[dict[str, Any]] = []
-    with progress("bench learning", len(counts), options.quiet) as show:
-        for n in counts:
-            found += measure(n, 200 if options.quick else max(200, 40_000 // n), options.seed)
-            show(len(found) // len(PLAYS))
-        training = [measure_training(net, options.seed, options.quick) for net in TARGETS_OF_TRAINING]
-    (print_document if options.json else _print_tables)({"environments": found, "training": training})
-    return 0
+    """Measure and print."""
+    return bench(__doc__.splitlines()[0], argv, environments, training)
 
 
-def measure(n: int, steps: int, seed: int) -> list[dict[str, Any]]:
-    """One row an interface, for `n` environments."""
-    envs = sb3_vec_env(ENV_ID, n, **KWARGS)
-    actions, episodes = _recorded(envs, steps, seed)
-    rows = []
-    for name, play in PLAYS.items():
-        best = min(play(n, actions, seed) for _ in range(1 if steps <= 200 else 3))
-        target = TARGETS.get((name, n))
-        rows.append(
-            {
-                "interface": name,
-                "environments": n,
-                "features": int(envs.observation_space.shape[0]),
-                "episodes": episodes,
-                "steps_per_s": n * steps / best,
-                "target": target,
-                "ok": None if target is None else bool(n * steps / best >= target),
-            }
-        )
-    return rows
+def environments(options: Any) -> Iterator[Row]:
+    """Delay-v0 as agents have it, random legal actions: steps per CPU second, resets included (but in `kernel`)."""
+    for n in (1, 4) if options.quick else (1, 64, 256, 1024):
+        steps = 200 if options.quick else max(200, 40_000 // n)
+        actions = _recorded(n, steps, options.seed)
+        for name, play in PLAYS.items():
+            best_s = min(play(n, actions, options.seed) for _ in range(1 if steps <= 200 else 3))
+            yield {"interface": name, "environments": n, "steps_per_s": n * steps / best_s}
 
 
-def _recorded(envs: Any, steps: int, seed: int) -> tuple[list[np.ndarray], int]:
-    """Random legal actions, (n, 3) each; holds are rare, as in what agents do. And how many episodes ended."""
+def training(options: Any) -> Iterator[Row]:
+    """MaskablePPO with the defaults of Delay, one thread, after a first rollout."""
+    import torch
+
+    torch.set_num_threads(1)
+    small = {"num_envs": 4, "replicas": 2, "n_steps": 16, "batch_size": 32} if options.quick else {}
+    for net in ("mlp", "candidates"):
+        config = make_config({**default_config("Delay"), "net": net, "seed": options.seed, **small}, "benchmark")
+        env = make_env(config)
+        learner = make_learner(config, env)
+        learner.learn(config.rollout, reset_num_timesteps=False)
+        spent_s = {"environment": 0.0, "rollouts": 0.0}
+        for name in ("reset", "play", "action_masks"):
+            setattr(env, name, _timed(getattr(env, name), spent_s, "environment"))
+        learner.collect_rollouts = _timed(learner.collect_rollouts, spent_s, "rollouts")
+        before, began_s = learner.num_timesteps, time.thread_time()
+        learner.learn((2 if options.quick else 4) * before, reset_num_timesteps=False)  # as many as fit
+        yield {
+            "network": net,
+            "parameters": sum(parameter.numel() for parameter in learner.policy.parameters()),
+            "environments": config.num_envs,
+            "steps_per_s": (learner.num_timesteps - before) / (time.thread_time() - began_s),
+            "environment_share_of_rollout": spent_s["environment"] / spent_s["rollouts"],
+        }
+
+
+def _timed(function: Callable[..., Any], spent_s: dict[str, float], key: str) -> Callable[..., Any]:
+    """`function`, which adds the CPU seconds of this thread inside it."""
+
+    def run(*arguments: Any, **named: Any) -> Any:
+        began_s = time.thread_time()
+        try:
+            return function(*arguments, **named)
+        finally:
+            spent_s[key] += time.thread_time() - began_s
+
+    return run
+
+
+def _recorded(n: int, steps: int, seed: int) -> list[np.ndarray]:
+    """Random legal actions, (n, 3) each; holds are rare, as in what agents do."""
     rng = np.random.default_rng(seed)
+    envs = sb3_vec_env(ENV_ID, n, **KWARGS)
     envs.seed(seed)
     envs.reset()
     candidates = int(envs.action_space.nvec[0])
     rare = np.zeros(candidates, np.bool_)
     rare[5 : 1 + 5 * KWARGS["slots"] : 5] = True
-    actions, episodes = [], 0
+    actions = []
     for _ in range(steps):
         legal = envs.action_masks()[:, :candidates]
         legal[:, rare] &= rng.random((len(legal), 1)) < 0.02
@@ -78,8 +93,8 @@ def _recorded(envs: Any, steps: int, seed: int) -> tuple[list[np.ndarray], int]:
         chosen = np.zeros((len(legal), 3), np.int64)
         chosen[:, 0] = (legal * rng.random(legal.shape, dtype=np.float32)).argmax(axis=1)
         actions.append(chosen)
-        episodes += int(envs.step(chosen)[2].sum())
-    return actions, episodes
+        envs.step(chosen)
+    return actions
 
 
 def _kernel_s(n: int, actions: list[np.ndarray], seed: int) -> float:
@@ -90,9 +105,9 @@ def _kernel_s(n: int, actions: list[np.ndarray], seed: int) -> float:
     for chosen in actions:
         batch.rows.actions[:] = chosen
         began_s = time.thread_time()
-        odd = batch.stepper.step(batch.stepper.every_row)
+        ended = batch.stepper.step(batch.stepper.every_row)
         spent_s += time.thread_time() - began_s
-        if odd:
+        if ended:
             batch.reset(np.flatnonzero(batch.terminated | batch.truncated))
     return spent_s
 
@@ -107,8 +122,7 @@ def _vector_s(n: int, actions: list[np.ndarray], seed: int) -> float:
 
 
 def _sb3_s(n: int, actions: list[np.ndarray], seed: int) -> float:
-    envs = sb3_vec_env(ENV_ID, n, seed=seed, **KWARGS)
-    return _stepped_s(envs, actions)
+    return _stepped_s(sb3_vec_env(ENV_ID, n, seed=seed, **KWARGS), actions)
 
 
 def _dummy_s(n: int, actions: list[np.ndarray], seed: int) -> float:
@@ -135,56 +149,3 @@ PLAYS: dict[str, Callable[[int, list[np.ndarray], int], float]] = {
     "VecEnv of stable-baselines3": _sb3_s,
     "DummyVecEnv, one at a time": _dummy_s,
 }
-
-
-def _print_tables(document: dict[str, Any]) -> None:
-    rows = document["environments"]
-    slow = {row["environments"]: row["steps_per_s"] for row in rows if row["interface"].startswith("Dummy")}
-    print_table(
-        "Delay-v0 as agents have it, random legal actions: thousand steps per CPU second, one core",
-        ("interface", "environments", "steps", "x DummyVecEnv", "episodes", "target", ""),
-        [
-            (
-                row["interface"],
-                row["environments"],
-                f"{row['steps_per_s'] / 1e3:,.0f}",
-                f"{row['steps_per_s'] / slow[row['environments']]:.1f}",
-                row["episodes"],
-                row["target"] and f"{row['target'] / 1e3:,.0f}",
-                verdict(row["ok"]),
-            )
-            for row in rows
-        ],
-    )
-    print_table(
-        "training with the defaults, one thread: steps per CPU second, and the environment's part of a rollout",
-        (
-            "learner",
-            "parameters",
-            "environments",
-            "steps",
-            "target",
-            "",
-            "environment's share of a rollout",
-            "limit",
-            "",
-        ),
-        [
-            (
-                row["learner"],
-                f"{row['parameters']:,}",
-                row["environments"],
-                f"{row['steps_per_s']:,.0f}",
-                f"{row['target']:,.0f}",
-                verdict(row["ok"]),
-                f"{100 * row['share_of_rollout']:.1f} %",
-                f"{100 * MOST_SHARE:.0f} %",
-                verdict(row["share_ok"]),
-            )
-            for row in document["training"]
-        ],
-    )
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -1,48 +1,62 @@
-"""Phase events per CPU second of jobs that share links, by how many share a link and by the size of the network.
+"""Phase events per CPU second of jobs that share links, and the time of a search for rotations.
 
-Models, batches and workers are drawn from those of paper cassini, and everybody goes on for ever. An event is the
-beginning or the end of an Up phase. What an event costs is decided by how many sending jobs get new rates; `filled` has
-the mean number of jobs a filling: all that full links join where rates come from a table, elsewhere those that the
-change reaches. Then what an event of the largest case costs at least, and the time of a search for rotations.
+Models, batches and workers are drawn from those of paper cassini, and every job iterates for ever. An event is the
+beginning or the end of an Up phase. What it costs is decided by `filled`: how many sending jobs get new rates.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterator
+from statistics import median
 from typing import Any
 
-import _known_rates
-import _rotation
 import numpy as np
-from _measure import Spread, arguments_of, cpu_seconds, print_document, print_table, verdict
+from _measure import Row, bench, cpu_seconds
 
-from clustergym.experiments.console.terminal import progress
+from clustergym.experiments.reproduce.cassini.cassini_instances import PERIODS, drawn_jobs, on_one_link
+from clustergym.policies.cassini.compatibility import exact, solve
 from clustergym.simulator.cluster.fabrics import cassini_testbed, leaf_spine
 from clustergym.simulator.cluster.links import GBPS, LinkGraph
 from clustergym.simulator.cluster.routes import LinkUse, link_use
+from clustergym.simulator.contention.circle import Grid
 from clustergym.simulator.contention.phase_run import Contender, PhaseRun
 from clustergym.simulator.profiles.cassini_models import cassini_models, phases_of
 from clustergym.simulator.profiles.phases import Phases
 
-GOAL = 1e6  # events per CPU second, 24 jobs on 48 links
 TESTBED_JOBS, DRAWN_LINKS = 24, 48
 WARM_S = 2.0
-PLACES = ("near", "scattered")
+SAME, CLOSE = 1e-9, 1e-3  # of the score
 Jobs = tuple[np.ndarray, list[Contender]]
-Draw = Callable[[np.random.Generator], Jobs]
 
 
-@dataclass(frozen=True)
-class Case:
-    """One row: how to draw capacities and jobs, seconds to play, runs, and the target in events per CPU second."""
+def main(argv: list[str] | None = None) -> int:
+    """Measure and print."""
+    return bench(__doc__.splitlines()[0], argv, events, rotations)
 
-    network: str
-    placement: str
-    draw: Draw
-    played_s: float
-    runs: int
-    target: float | None = None
+
+def events(options: Any) -> Iterator[Row]:
+    """Phase events per CPU second."""
+    played_s, runs = (5.0, 2) if options.quick else (200.0, 7)
+    testbed = _graph(cassini_testbed().links)
+    for near in (True, False):
+        drawn = on_servers(_random(options), testbed, TESTBED_JOBS, (2,), near)
+        yield _measured("testbed", _where(near), drawn, played_s, runs)
+    for each in (2, 4) if options.quick else (1, 2, 4, 8):
+        drawn = on_drawn_links(_random(options), each)
+        yield _measured("48 links", f"{each} links drawn", drawn, played_s, runs)
+    for servers, jobs in ((32, 12),) if options.quick else ((32, 12), (128, 50), (512, 200)):
+        links = _graph(leaf_spine(leaves=servers // 16, spines=4, machines=16).links)
+        for near in (True, False):
+            drawn = on_servers(_random(options), links, jobs, (2, 4, 8), near)
+            yield _measured(f"{servers} servers", _where(near), drawn, played_s * 24 / jobs, runs)
+
+
+def rotations(options: Any) -> Iterator[Row]:
+    """One search for rotations on a grid of 5 degrees, and how often it finds the best: exactly, and within 0.001."""
+    for jobs in (2, 3, 4, 5, 6):
+        for periods in PERIODS:
+            yield _searched(options, jobs, periods, Grid(), compared=jobs <= 4)
+    yield _searched(options, 5, "free", Grid(of_circle=True), compared=True)
 
 
 def any_phases(rng: np.random.Generator, workers: int) -> Phases:
@@ -73,129 +87,61 @@ def on_servers(rng: np.random.Generator, links: LinkGraph, jobs: int, workers: t
     return links.capacity, drawn
 
 
-def cases(quick: bool) -> list[Case]:
-    """The rows."""
-    played_s, runs = (5.0, 2) if quick else (200.0, 7)
-    testbed = cassini_testbed().links
-    assert testbed is not None
-    rows = [
-        Case("testbed", place, _servers(testbed, TESTBED_JOBS, (2,), place), played_s, runs, GOAL) for place in PLACES
-    ]
-    for each in (2, 4) if quick else (1, 2, 4, 8):
-        rows.append(Case("48 links", f"{each} links drawn", _drawn(each), played_s, runs, GOAL))
-    for servers, jobs in ((32, 12),) if quick else ((32, 12), (128, 50), (512, 200)):
-        links = leaf_spine(leaves=servers // 16, spines=4, machines=16).links
-        assert links is not None
-        for place in PLACES:
-            draw = _servers(links, jobs, (2, 4, 8), place)
-            rows.append(Case(f"{servers} servers", place, draw, played_s * 24 / jobs, runs))
-    return rows
+def _graph(links: LinkGraph | None) -> LinkGraph:
+    assert links is not None
+    return links
 
 
-def _drawn(each: int) -> Draw:
-    return lambda rng: on_drawn_links(rng, each)
+def _random(options: Any) -> np.random.Generator:
+    return np.random.default_rng(options.seed)
 
 
-def _servers(links: LinkGraph, jobs: int, workers: tuple[int, ...], place: str) -> Draw:
-    return lambda rng: on_servers(rng, links, jobs, workers, place == "near")
+def _where(near: bool) -> str:
+    return "near" if near else "scattered"
 
 
-def measure(case: Case, seed: int) -> dict[str, Any]:
-    """One row."""
-    capacity, jobs = case.draw(np.random.default_rng(seed))
-    taken_s, events = [], 0
-    for _ in range(case.runs + 1):  # the first may compile
+def _measured(network: str, workers: str, drawn: Jobs, played_s: float, runs: int) -> Row:
+    capacity, jobs = drawn
+    taken_s = []
+    for _ in range(runs + 1):  # the first may compile
         run = PhaseRun(capacity, jobs)
         run.play(WARM_S)
         before = {name: int(run.state[name]) for name in ("phase_events", "fills", "filled")}
-        taken_s.append(cpu_seconds(lambda run=run: run.play(WARM_S + case.played_s)))  # type: ignore[misc]
-        events = int(run.state.phase_events) - before["phase_events"]
-    times = Spread(tuple(taken_s[1:]))
-    fills = int(run.state.fills) - before["fills"]
+        taken_s.append(cpu_seconds(lambda run=run: run.play(WARM_S + played_s)))  # type: ignore[misc]
+    played, fills, filled = (int(run.state[name]) - count for name, count in before.items())
     used = np.concatenate([job.use.links for job in jobs])
+    links = len(np.unique(used))
     return {
-        "name": f"{case.network}, {case.placement}",
-        "network": case.network,
-        "placement": case.placement,
+        "network": network,
+        "workers": workers,
         "jobs": len(jobs),
-        "links": len(np.unique(used)),
+        "links": links,
         "links_per_job": len(used) / len(jobs),
-        "jobs_per_link": len(used) / len(np.unique(used)),
-        "filled": (int(run.state.filled) - before["filled"]) / max(1, fills),
+        "jobs_per_link": len(used) / links,
+        "filled": filled / max(1, fills),
         "slowdown": float(np.nanmean(run.iteration_s / run.alone_s)),
-        "events": events,
-        "runs": case.runs,
-        "events_per_s": events / times.best_s,
-        "events_per_s_median": events / times.median_s,
-        "target": case.target,
-        "met": None if case.target is None else events / times.best_s >= case.target,
+        "events_per_s": played / min(taken_s[1:]),
+        "events_per_s_median": played / median(taken_s[1:]),
     }
 
 
-def measure_least(case: Case, seed: int) -> dict[str, Any]:
-    """What an event of a case costs at least."""
-    capacity, jobs = case.draw(np.random.default_rng(seed))
-    row = _known_rates.measure_known(capacity, jobs, WARM_S, WARM_S + case.played_s)
-    return {"network": case.network, "placement": case.placement, **row}
-
-
-def main(argv: list[str] | None = None) -> int:
-    """Measure, and print the table or the JSON document; a missed target is printed as missed, the status is 0."""
-    options = arguments_of(__doc__.splitlines()[0], argv)
-    todo = cases(options.quick)
-    rows = []
-    with progress("bench network", len(todo) + 2, options.quiet) as show:
-        for case in todo:
-            rows.append(measure(case, options.seed))
-            show(len(rows))
-        least = [measure_least(todo[-1], options.seed)]
-        show(len(todo) + 1)
-        rotations = _rotation.measure_rotations(options.seed, options.quick)
-        show(len(todo) + 2)
-    document: dict[str, Any] = {"events": rows, "least": least, "rotations": rotations}
-    document["missed"] = [row["name"] for row in (*rows, *rotations) if row["met"] is False]
-    (print_document if options.json else print_tables)(document)
-    return 0
-
-
-def print_tables(document: dict[str, Any]) -> None:
-    """The document as tables."""
-    columns = ("network", "workers", "jobs", "links", "each", "on a link", "filled", "slower")
-    print_table(
-        "million phase events per CPU second, one core",
-        (*columns, "best", "median", "target", ""),
-        [
-            (
-                row["network"],
-                row["placement"],
-                row["jobs"],
-                row["links"],
-                f"{row['links_per_job']:.1f}",
-                f"{row['jobs_per_link']:.2f}",
-                f"{row['filled']:.1f}",
-                f"{row['slowdown']:.2f}",
-                f"{row['events_per_s'] / 1e6:.2f}",
-                f"{row['events_per_s_median'] / 1e6:.2f}",
-                row["target"] and f">= {row['target'] / 1e6:g}",
-                verdict(row["met"]),
-            )
-            for row in document["events"]
-        ],
-        words=2,
-    )
-    print_table(
-        "microseconds of an event whose rates are known before, and of one that finds them",
-        _known_rates.COLUMNS,
-        [_known_rates.table_row(row) for row in document["least"]],
-        words=2,
-    )
-    print_table(
-        "one search for rotations",
-        _rotation.COLUMNS,
-        [_rotation.table_row(row) for row in document["rotations"]],
-        words=3,
-    )
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+def _searched(options: Any, jobs: int, periods: str, grid: Grid, compared: bool) -> Row:
+    solve(on_one_link(drawn_jobs(_random(options), jobs, periods), grid))  # compiles
+    random, taken_s, gaps, angles = _random(options), [], [], []
+    for _ in range(3 if options.quick else 100):
+        overlay = on_one_link(drawn_jobs(random, jobs, periods), grid)
+        found: list[Any] = []
+        taken_s.append(cpu_seconds(lambda overlay=overlay, found=found: found.append(solve(overlay))))  # type: ignore[misc]
+        angles.append(overlay.demand.shape[1])
+        if compared:
+            gaps.append(exact(overlay).scores[0] - found[0].scores[0])
+    return {
+        "jobs": jobs,
+        "periods": periods,
+        "grid": "unified circle" if grid.of_circle else "own circle",
+        "angles": float(np.mean(angles)),
+        "ms_median": 1e3 * float(np.median(taken_s)),
+        "ms_95_percent": 1e3 * float(np.quantile(taken_s, 0.95)),
+        "optimal": float(np.mean(np.array(gaps) < SAME)) if gaps else None,
+        "close": float(np.mean(np.array(gaps) < CLOSE)) if gaps else None,
+    }

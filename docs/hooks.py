@@ -5,7 +5,8 @@ The columns stand once, beside the kernels that write them; `<!-- columns: delay
 
 from __future__ import annotations
 
-import ast
+import importlib
+import inspect
 import json
 import re
 import shutil
@@ -58,32 +59,10 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
 
 def columns(environment: str) -> str:
     """What the head of an environment's observation.py says, and its columns, each table to be unfolded."""
-    folder = ROOT / "envs" / environment
-    texts: dict[str, tuple[str, ...]] = {}
-    for path in (*folder.glob("*_offers.py"), folder / "observation.py"):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        texts |= _tuples_of_text(tree, texts)
-    head = (ast.get_docstring(tree) or "").partition("\n\n")[2]
-    return "\n\n".join([head, *(_folded(key, texts[name]) for name, key in TABLES.items() if name in texts)])
-
-
-def _tuples_of_text(tree: ast.Module, known: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """Tuples of text at the top of a module, which may hold others: `(*KINDS, *OFFER, "GPUs")`."""
-    found = dict(known)
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple) and isinstance(node.targets[0], ast.Name):
-            parts = [_parts(each, found) for each in node.value.elts]
-            if all(part is not None for part in parts):
-                found[node.targets[0].id] = tuple(text for part in parts if part for text in part)
-    return found
-
-
-def _parts(node: ast.expr, known: dict[str, tuple[str, ...]]) -> tuple[str, ...] | None:
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return (node.value,)
-    if isinstance(node, ast.Starred) and isinstance(node.value, ast.Name):
-        return known.get(node.value.id)
-    return None
+    module = importlib.import_module(f"clustergym.envs.{environment}.observation")
+    head = (inspect.getdoc(module) or "").partition("\n\n")[2]
+    tables = [_folded(key, getattr(module, name)) for name, key in TABLES.items() if hasattr(module, name)]
+    return "\n\n".join([head, *tables])
 
 
 def _folded(key: str, texts: tuple[str, ...]) -> str:

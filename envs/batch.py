@@ -1,7 +1,7 @@
 """Many environments over one array of records: each row is an ordinary environment, and one kernel call steps all.
 
-An environment that can be a row (`RowEnv`) keeps everything that its kernel touches in `Rows`: one row of its own while
-it is alone, a row of the batch's in a batch. So both run the same code.
+An environment (`ClusterEnv`) keeps everything that its kernel touches in `Rows`: a row of its own while it is alone, a
+row of the batch's in a batch. So both run the same code.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -21,7 +21,6 @@ from ..simulator.compiler.compile_messages import about
 from ..simulator.compiler.jit import direct
 from ..simulator.engine.protocols import Room
 from ..simulator.engine.simulator import Simulator
-from .forms import Form
 from .moment import Moment, complete, parts_of
 from .outcome import GOES_ON, OUTCOMES, TERMINATED, TRUNCATED
 
@@ -73,46 +72,16 @@ class Rows:
             self.references[:, : known.shape[1]] = known
 
 
-class RowEnv(Protocol):
-    """What an environment offers so that it can be batched, beside Gymnasium's own methods."""
-
-    observation_space: gym.Space[Any]
-    action_space: gym.Space[Any]
-    form: Form
-    render_mode: str | None
-    simulator: Simulator
-    stepper: Stepper
-
-    def join(self, stepper: Stepper, row: int) -> None:
-        """Move into a row of shared arrays."""
-
-    def draw(self, seed: int | None, options: dict[str, Any] | None) -> None:
-        """Lay a new episode into the row; its first step begins it, whatever the action."""
-
-    def draw_as(self, other: Any, seed: int | None) -> None:
-        """As `draw`, with the same result as in `other`, which is of the same kind and has just drawn."""
-
-    def begun(self) -> dict[str, Any]:
-        """What `reset` tells of an episode that has just begun."""
-
-    def settle(self) -> dict[str, float] | None:
-        """After a step that needs a look: the metrics if the episode has ended; Stalled if nothing can go on."""
-
-    def state_dict(self) -> dict[str, Any]:
-        """What, beside the arrays, it takes to go on with the episode; JSON can hold it."""
-
-    def resume(self, played: Mapping[str, Any]) -> None:
-        """Go on with the episode that `played` describes, whose arrays lie in the row already."""
-
-
 class Stepper:
     """Rows, the simulators in them, and the machine code that steps them.
 
     Args:
         rows: without records.
         part: what a message about compiling calls it.
-        kernel: (records, windows, references, chosen, actions, outcomes, features, masks) -> how many of the chosen
-            rows need a look: their episode has ended, or their run has stalled.
+        kernel: (records, windows, references, chosen, actions, outcomes, features, masks): plays one action in each of
+            the rows `chosen`, int64 (k,), of the arrays of `Rows`, and writes what follows; a row that begins, or goes
+            on, ignores its action. Returns how many need a look: their episode has ended, their run has stalled, or
+            it asks for rates.
 
     Attributes:
         led: by row, all parts of an action that is said by its candidate alone, for the next step that plays this one
@@ -223,7 +192,7 @@ class Batch:
     """Environments of one class in the rows of shared arrays.
 
     Args:
-        env_class: a `RowEnv`.
+        env_class: a `ClusterEnv`.
         num_envs: rows, >= 1.
         replicas: rows k g to k g + k - 1 are seeded alike, so they play the same workloads (k = replicas).
         variants: keyword arguments that differ: row i has `variants[i % len(variants)]`; none: all rows are alike.

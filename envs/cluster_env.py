@@ -84,7 +84,55 @@ MANNER = frozenset(one.name for one in fields(Manner))
 class ClusterEnv(gym.Env[Any, np.ndarray]):
     """The base of environments; a subclass opens it with what is its own.
 
-    `copy.deepcopy` and `pickle` give another environment that goes on as this one would; see moment.py.
+    `copy.deepcopy` and `pickle` give another environment that goes on as this one would; see moment.py. What holds in
+    every environment:
+
+    Observation  Dict of float32 Boxes in [0, 1], tables row by row; columns in the observation.py of each.
+                 `observation="flat"`: all tables in one Box, in their order.
+    Mask         action_masks(): bool, all parts in a row; info["action_mask"]: the same as int8. Never empty.
+    Reward       `reward`, summed over the episode (envs/reward.py). Decisions often take no time: train with gamma = 1.
+    Episode      terminated when every job is done; truncated at `horizon_s` or after `max_decisions`, and then
+                 charged for the jobs that it leaves (envs/reward.py).
+    Info         active_jobs, waiting_jobs, running_jobs, finished_jobs, used_gpus; elapsed_s, action_mask,
+                 invalid_action (the action was not legal: it counted as 0), forced_action (and as the first legal
+                 candidate, since no time could pass), adjusted_action (a part out of range became the nearest);
+                 max_decisions of reset and on the last step; metrics on the last step.
+
+    Args:
+        topology: preset with arguments, specification, path, or a `Topology`; None: that of the environment.
+        workload: generator with arguments (drawn anew at each reset), path, or a `Workload`; or several of them in a
+            list, one of which is drawn at each reset; None: that of the environment.
+        network: with arguments, or a `Network`; None: that of the environment, or of its semantics.
+        slots, running_slots: waiting and running jobs in the window, 1 to 256 and 0 to 256.
+        order: which jobs the window shows first: `arrival`, `shortest` (isolated run time) or `smallest` (GPUs).
+        max_decisions: truncate after so many steps, >= 1; None: 50 a job of the workload; `math.inf`: never.
+        horizon_s: truncate so many seconds after the first arrival; None: never.
+        skip_idle: pass over decision points where only advancing or holding is legal.
+        observation: `dict`, or `flat` for plain MLPs.
+        action: `parts`, or `discrete`: a candidate alone, the other parts are 0 (envs/forms.py).
+        mask: `info`, or also in the observation: `observation`, `KEY` or `KEY/MASK` (envs/forms.py).
+        reward: `jct` (minus the mean JCT in mean isolated run times), `makespan`, `slowdown` or `slo`; or a function
+            (before, after) of two snapshots, or its word `py:FILE.py:NAME` (envs/snapshot.py).
+        reference: with reward `jct`, whom a step's job-seconds are compared with, on the same workload: a policy's
+            name, a policy or a `Rule`; None: nobody.
+        estimates: what policies and the observation know of run times: `exact`, `none`, `lognormal:sigma=1`, `user`, or
+            `Estimates` (simulator/jobs/estimates.py); rewards go by what happens.
+        mtbf_s, mttr_s, checkpoint_s: machine failures (simulator/events/initialise.py); 0 mean time between failures:
+            none.
+        outages, fault_groups, group_mtbf_s, group_mttr_s: a csv of outages, and what fails together
+            (simulator/events/outage_list.py); None: none.
+        render_mode: `ansi`, `rgb_array` or `human`.
+        region_mtbf_s, region_mttr_s: in regions, outages of regions; 0: none.
+        prices, watts, egress_per_gb, storage_per_tb_month: in regions, what electricity, traffic and storage cost
+            (simulator/costs/tariff.py); metrics then say what was spent. None: nothing is said of costs.
+        speeds, copy_time, copy_order, replica_lag_s, tables_every_s: in regions, as of `ClusterConfig`.
+        cost_weight, carbon_weight: with prices, what a reward that has a name is charged for each $ and for each kg of
+            CO2 (envs/reward.py); 0: nothing.
+        level_weights: in regions, with reward `slo` or `queueing`, what a workload of each priority level, 0 to 6,
+            counts, >= 0; None: all levels alike.
+
+    Raises:
+        InputError: a value that does not fit, in one sentence.
 
     Attributes:
         given: the arguments that it was made from.

@@ -1,21 +1,11 @@
 """What an environment looks like from outside: how an action is said, how an observation comes, and where the mask is.
 
 Inside, an action is a row of whole numbers (the candidate, then what is said beside it), an observation a row of
-features, and the mask a row of 0 and 1 for all parts of the action. Learners want them otherwise:
+features, and the mask a row of 0 and 1 for all parts of the action. docs/tutorials/batched.md has the forms that the
+arguments `action`, `observation` and `mask` give them outside; masks are those of the action as it is said there.
 
-| argument | value | outside |
-| --- | --- | --- |
-| `action` | `parts` (default) | all parts, `MultiDiscrete`; where there is one only, `Discrete` |
-| | `discrete` | the candidate only, `Discrete`; the other parts are 0, their plain value |
-| `observation` | `dict` (default) | a Box for each table |
-| | `flat` | one Box |
-| `mask` | `info` (default) | in `info["action_mask"]` and `action_masks()` only |
-| | `observation` | also in the observation: `{"observation": ..., "action_mask": ...}`, int8 |
-| | `KEY`, `KEY/MASK` | so too, under these keys: `obs/mask` gives `{"obs": ..., "mask": ...}` |
-
-Masks, wherever they are, are those of the action as it is said outside. A plain value never makes an action worse than
-that of who does not know: a hold lasts until GPUs are freed, sub-batches are the largest that fit, a shift is none,
-a group gets the machines that balance it and spills by climbing.
+A part that is not said is 0, its plain value, which is safe: a hold lasts until GPUs are freed, sub-batches are the
+largest that fit, a shift is none, a group gets the machines that balance it and spills by climbing.
 """
 
 from __future__ import annotations

@@ -2,41 +2,24 @@
 
 | name | over the whole episode it sums to |
 | --- | --- |
-| `jct` | minus the mean JCT, in mean isolated run times |
+| `jct` | minus the mean JCT, in mean isolated run times; with a reference 1 - mean JCT / its mean JCT |
 | `makespan` | minus the makespan, in units of its lower bound (all work on all GPUs) |
 | `slowdown` | minus the mean slowdown (JCT / isolated run time) |
 | `slo` | minus the share of jobs with a deadline that miss it; in regions, with a limit, that start late |
 | `queueing` | in regions: minus the mean time without units, in mean isolated run times |
 
-With a reference, `jct` sums to 1 - mean JCT / mean JCT of the reference: a step is
-paid the job-seconds that the reference spends in the same time minus the own ones, and the last step also what the
-reference still has to spend.
-
-`slo` charges a job at its deadline, whether it ever finishes or not. In regions it charges a start that is late. A
-workload in which nobody can be late is refused.
-
-In regions `level_weights` say what a workload of each priority level, 0 to 6, counts in `slo` and `queueing`: sums and
-means are weighted by them. With 1 for a level and 0 for the others they are of that level alone.
+With a reference a step is paid the job-seconds that the reference spends in the same time minus the own ones, and the
+last step also what the reference still has to spend. `slo` charges a job at its deadline, whether it ever finishes or
+not. In regions `level_weights` weigh `slo` and `queueing` by priority level, 0 to 6, and over prices `cost_weight` and
+`carbon_weight` charge each $ and each kg of CO2 beside a name; what jobs that are left would still spend is free.
 
 An episode that is cut off pays in its last step for the jobs that it leaves, those still to come included, so that the
 table above holds for it too, with these ends: at the horizon each ends as if it ran alone at the best placement from
-then on, or from its arrival; after too many decisions as if they did so one after another, in order of arrival. The
-first takes nothing for granted that time did not allow; the second is worse than any play that gets on, so nobody gains
-by not getting on. Where both cut it off at once, it is the horizon that does.
+then on, or from its arrival; after too many decisions as if they did so one after another, in order of arrival, which
+is worse than any play that gets on. Where both cut it off at once, it is the horizon that does.
 
-Over regions with prices (simulator/costs/tariff.py) `cost_weight` and `carbon_weight` take something off beside a name:
-so much for each $ of energy, traffic and storage, and for each kg of CO2, whoever causes them; over the episode that is
-cost_weight x `cost_total` + carbon_weight x `carbon_kg` of its metrics. What jobs that are left would still spend is
-not charged.
-
-`reward=` takes a function beside a name, or its word `py:FILE.py:NAME`:
-
-    def fewer_waiting(before, after):
-        return -(after.active_job_s - before.active_job_s) / 3600.0 - 0.1 * after.waiting_jobs
-
-It is called once a step with two snapshots, of the cluster as the step found and as it left it. As with the rewards
-that have a name, the first step of an episode is charged for what was before its decision: `before` is then the instant
-of the first arrival, with nobody there.
+A function in place of a name is called once a step with two snapshots, as the step found and as it left the cluster. As
+with the names, the first step is charged for what was before its decision: `before` is the first arrival, without jobs.
 """
 
 from __future__ import annotations

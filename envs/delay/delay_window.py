@@ -43,7 +43,7 @@ from .moves import can_move, find_defragment, find_fuller, find_move, most_of, s
 
 PER_WAITING = 5  # machine, rack, network, make room, hold
 PER_RUNNING = 3  # preempt, migrate, defragment
-START_MACHINE, ROOM_KIND, HOLD_KIND = 0, 3, 4
+ROOM_KIND, HOLD_KIND = 3, 4
 PREEMPT_KIND, MIGRATE_KIND, DEFRAGMENT_KIND = 0, 1, 2
 MAX_DELAYS = 32
 KNOWN = 1024

@@ -21,9 +21,8 @@ class DelayEnv(ClusterEnv):
     """Place waiting jobs at a tier of the network, or let them wait for a better one.
 
     Source       Dally (delay scheduling over the tiers of a network); docs/environments/delay.md.
-    Observation  Dict of float32 Boxes in [0, 1], tables row by row: cluster (11,), queue (slots x 17,), running
-                 (running_slots x 12,), candidates ((1 + 5 slots + 3 running_slots) x 18,); columns in observation.py.
-                 `observation="flat"`: the four in one Box, in this order.
+    Observation  cluster (11,), queue (slots x 17,), running (running_slots x 12,), candidates ((1 + 5 slots + 3
+                 running_slots) x 18,).
     Action       MultiDiscrete([1 + 5 slots + 3 running_slots, 2 + len(delays), 2]).
                  0: no more now, advance. 1 + 5 i + k: waiting slot i starts inside a machine, inside a rack, across
                  racks, makes room and starts there, or holds (k = 0..4). 1 + 5 slots + 3 i + k: running slot i is
@@ -32,28 +31,16 @@ class DelayEnv(ClusterEnv):
                  of the hold's tier runs out (as 0 where it has, and without `tuner`), then `delays`. The third is the
                  worst tier at which the job starts by itself meanwhile (0 machine, 1 rack), as soon as it has room;
                  until GPUs are freed nothing starts by itself.
-    Mask         action_masks(): bool, all parts in a row; info["action_mask"]: the same as int8. Never empty.
-    Reward       `reward`: jct (default: minus the mean JCT in mean isolated run times, summed over the episode),
-                 makespan, slowdown, slo; envs/reward.py. Decisions often take no time: train with gamma = 1.
-    Episode      terminated when every job is done; truncated at `horizon_s` or after `max_decisions`, and then
-                 charged for the jobs that it leaves (envs/reward.py).
-    Info         active_jobs, waiting_jobs, running_jobs, finished_jobs, used_gpus; elapsed_s, action_mask,
-                 invalid_action (the action was not legal: it counted as advance), forced_action
-                 (and as the first legal candidate, since no time could pass), adjusted_action (a delay out of range
-                 became the nearest); max_decisions of reset and on the last step; metrics on the last step.
-    Versions     v0 first release.
+
+    `ClusterEnv` says what all environments have in common: mask, reward, episode, info, and further arguments.
 
     Args:
-        topology: preset with arguments, specification, path, or a `Topology`.
-        workload: generator with arguments (drawn anew at each reset), path, or a `Workload`; or several of them in a
-            list, one of which is drawn at each reset.
         network: `none`, `penalty` or `allreduce`, with arguments, or a `Network`; None: the one of the semantics, else
             measured penalties.
         semantics: `events`, or `artist-sim`: leases, chunks and auctions of the simulator behind paper dally, with a
             decision point at each auction (simulator/rules/semantics.py).
         placer: which GPUs realise a tier: `tier` or `first`; or `count`, `consolidated`, `skew`, `random` and others
             of running/placers.py that know one gang a job, so only the target that this gang has is legal.
-        slots, running_slots: waiting and running jobs in the window, 1 to 256 and 0 to 256.
         order: which jobs the window shows first: `arrival`, `shortest` (isolated run time), `smallest` (GPUs), or
             `classes`: the shortest of every size of gang, then the second shortest of each, ...
         running_order: which running jobs it shows first, where there are more than slots: `priority` (largest isolated
@@ -68,26 +55,6 @@ class DelayEnv(ClusterEnv):
         round: seconds; decision points come at its multiples only (0: at every event).
         lease: seconds; a started job cannot be stopped or moved before its lease ends, nor, if it is not then, before
             the next one does (0: no leases).
-        estimates: what is known of run times, by whoever decides and in the observation: `exact`, `none`,
-            `lognormal:sigma=S` or `user` (simulator/jobs/estimates.py).
-        max_decisions: truncate after so many steps, >= 1; None: 50 a job of the workload; `math.inf`: never.
-        horizon_s: truncate so many seconds after the first arrival; None: never.
-        skip_idle: pass over decision points where only advancing or holding is legal.
-        observation: `dict`, or `flat` for plain MLPs.
-        action: `parts`, or `discrete`: a candidate alone, the other parts are 0 (envs/forms.py).
-        mask: `info`, or also in the observation: `observation`, `KEY` or `KEY/MASK` (envs/forms.py).
-        reward: `jct`, `makespan`, `slowdown` or `slo`; or a function (before, after) of two snapshots, or its word
-            `py:FILE.py:NAME` (envs/snapshot.py).
-        reference: with reward `jct`, whom a step's job-seconds are compared with, on the same workload: a policy's
-            name, a policy or a `Rule`; None: nobody.
-        mtbf_s, mttr_s, checkpoint_s: machine failures (simulator/events/initialise.py); 0 mean time between failures:
-            none.
-        outages, fault_groups, group_mtbf_s, group_mttr_s: a csv of outages, and what fails together
-            (simulator/events/outage_list.py); None: none.
-        render_mode: `ansi`, `rgb_array` or `human`.
-
-    Raises:
-        InputError: a value that does not fit, in one sentence.
     """
 
     part = "Delay-v0"

@@ -23,21 +23,15 @@ from .table_bringing import bring, can_bring_any
 
 @entry
 def step_row(states, windows, references, row, r, g, looks, action, outcome, features, mask):
-    """Modify one row: play an action, and write what follows from it.
+    """Modify one row: play an action, int64 (1,), and write what follows from it, as the kernels of a `Stepper` do.
 
     Args:
-        states, windows: records (n,).
-        references: float64 (n, jobs): finish times of the reference's run, ascending.
-        row: which.
         r: the regions, g: the ranking of this row.
         looks: whether somebody decides about tables when they are due.
-        action: int64 (1,). A row that begins ignores it, and goes to its first decision.
-        outcome: float64 (OUTCOMES,), features: float32 (F,), mask: int8 (M,): the present after the step.
 
     Returns:
-        1 if the row needs a look, since the episode has ended or the run has stalled, else 0; or ASK: somebody has to
-        decide about tables first. Then nothing is written yet; the step goes on once the window says
-        `begins = GOES_ON`.
+        1 if the row needs a look, else 0; or ASK: somebody has to decide about tables first. Then nothing is written
+        yet; the step goes on once the window says `begins = GOES_ON`.
     """
     s, w = states[row], windows[row]
     goes_on = w.begins == GOES_ON

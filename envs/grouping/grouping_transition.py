@@ -14,18 +14,9 @@ from .observation import observe, write_mask
 
 @entry
 def step_rows(states, windows, references, chosen, actions, outcomes, features, masks):
-    """Modify the chosen rows: play one action in each, and write what follows from it.
+    """Modify the chosen rows: play one action in each, and write what follows from it; see `Stepper`.
 
-    Args:
-        states, windows: records (n,).
-        references: float64 (n, jobs): finish times of the reference's run, ascending.
-        chosen: int64 (k,), the rows to step.
-        actions: int64 (n, 3): candidate, machines and spill. A row that begins ignores it.
-        outcomes: float64 (n, OUTCOMES): reward, elapsed seconds, and flags, see codes.py.
-        features: float32 (n, F), masks: int8 (n, M): the present after the step.
-
-    Returns:
-        How many of the rows need a look: their episode has ended, or their run has stalled.
+    An action is candidate, machines and spill.
     """
     odd = 0
     for i in range(chosen.size):

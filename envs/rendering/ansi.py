@@ -1,4 +1,4 @@
-"""A cluster as plain text: one character a GPU, and from some size on one character a machine."""
+"""A cluster as plain text: a character a GPU, or how many are used of each rack where those would be too many lines."""
 
 from __future__ import annotations
 
@@ -11,73 +11,45 @@ import numpy as np
 from ...simulator.base.codes import DOWN, FREE
 from ...simulator.base.tiers import TIER_NAMES
 from ...simulator.engine.simulator import Simulator
-from .drawing.palette import GPU_DOWN, TIER_COLOURS, Colour, ink_on, job_colour
-from .drawing.picture_words import clock, cut, span
-from .region_text import region_lines
+from .drawing.picture_words import amount, clock, cut, span
 from .scenes.link_scene import NetworkScene, has_contention, read_network
-from .scenes.region_scene import has_regions, read_regions
-from .scenes.scene import Machine, Rack, RunningJob, Scene, WaitingJob, read_scene
+from .scenes.region_scene import Region, RegionScene, Supply, has_regions, read_regions
+from .scenes.scene import Machine, RunningJob, Scene, WaitingJob, read_scene
 from .scenes.seen import done_words
 
 SYMBOLS = string.digits + string.ascii_uppercase + string.ascii_lowercase.replace("x", "") + "@&%$*+=?!~^:;<>"
 FREE_MARK, DOWN_MARK, OTHER_MARK = ".", "x", "#"
-MOST_LINES = 40  # of GPUs; a taller cluster is drawn by machines
+MOST_LINES = 40  # of GPUs; a taller cluster is told by racks
 MOST_MACHINES = 16  # one above the other
 SHOWN_RUNNING, SHOWN_QUEUE = 16, 10
+BAR = 12  # marks of a bar of a region
 
 
-def draw_ansi(simulator: Simulator, width: int = 100, colour: bool = False) -> str:
+def draw_ansi(simulator: Simulator, width: int = 100) -> str:
     """The cluster now, as text.
 
     Args:
         simulator: a simulator after `reset`.
         width: columns, at least 40; lines are cut there.
-        colour: whether to use escape codes (24-bit colours).
 
     Returns:
-        Lines without a line break at the end; without `colour` only printable characters.
+        Lines of printable characters without a line break at the end.
     """
-    if has_regions(simulator):
-        world, most = read_regions(simulator), max(40, width)
-        lines = [*region_lines(world), "", *_running_lines(world.scene, {}, False), "", *_queue_lines(world.scene)]
-        return "\n".join(cut(line, most).rstrip() for line in lines)
-    text = draw_text(read_scene(simulator), width, colour)
-    if not has_contention(simulator):
-        return text
-    return "\n".join([text, "", *(cut(line, max(40, width)) for line in _link_lines(read_network(simulator)))])
-
-
-def _link_lines(network: NetworkScene) -> list[str]:
-    """How loaded the network is, and the jobs on the link where most is wanted."""
-    shared, fullest = int((network.sharers > 1).sum()), float(network.load.max())
-    told = f"links {shared} of {len(network.load)} shared, {network.contending} jobs meet on them"
-    lines = [f"{told}; the fullest is loaded to {fullest:.2f}"]
-    crossing = network.crossing
-    if crossing is not None:
-        at_once, turned = crossing.scores
-        jobs = " ".join(f"#{job}" for job in crossing.jobs)
-        lines.append(f"{crossing.link}: jobs {jobs}; score {at_once:.2f} at once, {turned:.2f} as they are turned")
-    return lines
-
-
-def draw_text(scene: Scene, width: int = 100, colour: bool = False) -> str:
-    """A scene as text; see `draw_ansi`."""
     width = max(40, width)
-    symbols = _symbols(scene.running)
-    lines = [*_totals(scene, width), ""]
-    blocks = _gpu_blocks(scene, symbols, colour)
-    tall = sum(max(map(len, row)) + 1 for row in _rows(blocks, width))
-    if tall > MOST_LINES or any(_length(line) > width for block in blocks for line in block):
-        lines += _machine_lines(scene, width)
-        symbols = {}
+    if has_regions(simulator):
+        world = read_regions(simulator)
+        scene, symbols, lines = world.scene, {}, _region_lines(world)
     else:
-        for row in _rows(blocks, width):
-            lines += [*_side_by_side(row), ""]
-    lines += ["", *_running_lines(scene, symbols, colour), "", *_queue_lines(scene)]
-    return "\n".join(line if "\x1b" in line else cut(line, width).rstrip() for line in _no_double_gaps(lines))
+        scene = read_scene(simulator)
+        symbols, lines = _cluster_lines(scene, width)
+    lines += ["", *_running_lines(scene, symbols), "", *_queue_lines(scene)]
+    if not has_regions(simulator) and has_contention(simulator):
+        lines += ["", *_link_lines(read_network(simulator))]
+    return "\n".join(cut(line, width).rstrip() for line in lines)
 
 
-def _totals(scene: Scene, width: int) -> list[str]:
+def _cluster_lines(scene: Scene, width: int) -> tuple[Mapping[int, str], list[str]]:
+    """The clock, counts, and the GPUs; the character of each job that stands for it there."""
     gpus = f"GPUs {scene.used}/{scene.gpus} used, {scene.free} free"
     gpus += (f", {scene.shared} shared" if len(scene.partners) else "") + (f", {scene.down} down" if scene.down else "")
     held = f", {scene.held_jobs} held" if scene.held_jobs else ""
@@ -85,7 +57,15 @@ def _totals(scene: Scene, width: int) -> list[str]:
     jobs = f"{len(scene.running)} running, {scene.waiting} waiting{held}, {done}"
     parts = [f"t = {clock(scene.now_s)}", gpus, f"jobs {jobs}"]
     line = " | ".join(parts)
-    return [line] if len(line) <= width else parts
+    head = [line] if len(line) <= width else parts
+    symbols = _symbols(scene.running)
+    blocks = _gpu_blocks(scene, symbols) if scene.gpus <= MOST_LINES * 200 else []
+    rows = _rows(blocks, width)
+    tall = sum(max(map(len, row)) + 1 for row in rows) > MOST_LINES
+    if not blocks or tall or any(len(line) > width for block in blocks for line in block):
+        return {}, [*head, "", *_rack_lines(scene, width)]
+    lines = [line for row in rows for line in ("", *_side_by_side(row))]
+    return symbols, [*head, *lines]
 
 
 def _symbols(running: Iterable[RunningJob]) -> dict[int, str]:
@@ -96,124 +76,69 @@ def _symbols(running: Iterable[RunningJob]) -> dict[int, str]:
     symbols: dict[int, str] = {}
     free = set(SYMBOLS)
     for job in sorted(running, key=lambda job: (-job.gpus, job.job)):
-        if not free:
-            symbols[job.job] = OTHER_MARK
-            continue
         place = job.job % len(SYMBOLS)
-        symbols[job.job] = next(c for c in SYMBOLS[place:] + SYMBOLS[:place] if c in free)
+        symbols[job.job] = next((c for c in SYMBOLS[place:] + SYMBOLS[:place] if c in free), OTHER_MARK)
         free.discard(symbols[job.job])
     return symbols
 
 
-def _gpu_blocks(scene: Scene, symbols: Mapping[int, str], colour: bool) -> list[list[str]]:
+def _gpu_blocks(scene: Scene, symbols: Mapping[int, str]) -> list[list[str]]:
     """One block a rack, or several for a rack of many machines: a title, and a line a machine."""
-    if scene.gpus > MOST_LINES * 200:
-        return [[""] * (MOST_LINES + 1)]  # too many for any width
     blocks = []
     for rack in scene.racks():
         columns = math.ceil(len(rack.machines) / MOST_MACHINES)
         height = math.ceil(len(rack.machines) / columns)
         for first in range(0, len(rack.machines), height):
             machines = rack.machines[first : first + height]
-            rows = [
-                f"{first + number:>2} " + _cells(scene, machine, symbols, colour)
-                for number, machine in enumerate(machines)
-            ]
+            rows = [f"{first + i:>2} " + _cells(scene, machine, symbols) for i, machine in enumerate(machines)]
             blocks.append([f"   rack {rack.index}" if first == 0 else "", *rows])
     return blocks
 
 
-def _cells(scene: Scene, machine: Machine, symbols: Mapping[int, str], colour: bool) -> str:
+def _cells(scene: Scene, machine: Machine, symbols: Mapping[int, str]) -> str:
+    """The GPUs of a machine by slots; where GPUs are shared, a character for each job that a GPU has room for."""
     marks = {FREE: FREE_MARK, DOWN: DOWN_MARK, **symbols}
-    slots, between = [], " " if len(scene.partners) else ""
+    between = " " if len(scene.partners) else ""
+    slots = []
     for slot in machine.slots:
-        cells = [_cell(scene, gpu, marks, colour) for gpu in range(slot.first, slot.stop)]
-        slots.append(between.join(cells))
+        held = np.vstack([scene.owner, scene.partners])[:, slot.start : slot.stop]
+        held = np.where(held[0] == DOWN, DOWN, held).T
+        slots.append(between.join("".join(marks[job] for job in gpu) for gpu in held.tolist()))
     return (" " + between).join(slots)
-
-
-def _cell(scene: Scene, gpu: int, marks: Mapping[int, str], colour: bool) -> str:
-    """One GPU; where GPUs are shared, a character for each job that it has room for."""
-    owner = int(scene.owner[gpu])
-    holders = [owner, *(owner if owner == DOWN else int(job) for job in scene.partners[:, gpu])]
-    return "".join(_painted(marks[holder], holder) if colour else marks[holder] for holder in holders)
-
-
-def _painted(mark: str, owner: int) -> str:
-    if owner == FREE:
-        return f"\x1b[2m{mark}\x1b[0m"
-    return _on(GPU_DOWN if owner == DOWN else job_colour(owner), mark)
-
-
-def _on(background: Colour, text: str) -> str:
-    ink = ";".join(map(str, ink_on(background)))
-    return f"\x1b[48;2;{';'.join(map(str, background))};38;2;{ink}m{text}\x1b[0m"
-
-
-def _length(line: str) -> int:
-    """Columns that a line takes."""
-    return len(line) if "\x1b" not in line else sum(len(part.partition("m")[2]) for part in ("m" + line).split("\x1b["))
 
 
 def _rows(blocks: list[list[str]], width: int) -> list[list[list[str]]]:
     """Blocks dealt out to as few rows as the width allows, evenly."""
-    widest = max(_length(line) for block in blocks for line in block) + 3
+    widest = max((len(line) for block in blocks for line in block), default=0) + 3
     most = max(1, (width + 3) // widest)
-    each = math.ceil(len(blocks) / math.ceil(len(blocks) / most))
+    each = math.ceil(len(blocks) / max(1, math.ceil(len(blocks) / most)))
     return [blocks[first : first + each] for first in range(0, len(blocks), each)]
 
 
 def _side_by_side(blocks: list[list[str]]) -> list[str]:
-    widest = max(_length(line) for block in blocks for line in block)
+    widest = max(len(line) for block in blocks for line in block)
     lines = []
     for number in range(max(map(len, blocks))):
         parts = [block[number] if number < len(block) else "" for block in blocks]
-        lines.append("   ".join(part + " " * (widest - _length(part)) for part in parts).rstrip())
+        lines.append("   ".join(f"{part:<{widest}}" for part in parts).rstrip())
     return lines
 
 
-def _machine_lines(scene: Scene, width: int) -> list[str]:
-    """One character a machine, by how many of its GPUs are used; racks as wide as they need, side by side."""
-    entries = []
+def _rack_lines(scene: Scene, width: int) -> list[str]:
+    """How many GPUs of each rack are used, side by side, in at most `MOST_LINES` lines."""
+    told = []
     for rack in scene.racks():
-        marks = "".join(_machine_mark(scene, machine) for machine in rack.machines)
         used = int(np.count_nonzero(scene.owner[rack.gpus.start : rack.gpus.stop] >= 0))
-        room = max(8, width - 30)
-        for first in range(0, len(marks), room):
-            name = f"rack {rack.index}" if first == 0 else ""
-            count = f"{used}/{len(rack.gpus)}" if first + room >= len(marks) else ""
-            entries.append((name, marks[first : first + room], count))
-    sizes = [max(len(entry[i]) for entry in entries) for i in range(3)]
-    texts = [f"{name:<{sizes[0]}} {marks:<{sizes[1]}} {count:>{sizes[2]}}" for name, marks, count in entries]
-    each = max(1, (width + 3) // (len(texts[0]) + 3))
-    lines = ["   ".join(texts[first : first + each]) for first in range(0, len(texts), each)]
-    left = _left_out(scene.racks(), len(lines), each, room)
-    if left:
-        lines = [*lines[:MOST_LINES], left]
-    return ["GPUs used of each machine: . none, 1-9 tenths, # all, x down", *lines]
+        told.append(f"rack {rack.index}: {used}/{len(rack.gpus)}")
+    widest = max(map(len, told))
+    each = max(1, (width + 3) // (widest + 3))
+    shown = told[: each * MOST_LINES]
+    rows = [shown[first : first + each] for first in range(0, len(shown), each)]
+    more = [f"and {len(told) - len(shown)} racks more"] if len(told) > len(shown) else []
+    return ["GPUs used of each rack", *("   ".join(f"{one:<{widest}}" for one in row) for row in rows), *more]
 
 
-def _left_out(racks: tuple[Rack, ...], lines: int, each: int, room: int) -> str:
-    if lines <= MOST_LINES:
-        return ""
-    shown = rest = 0
-    for rack in racks:
-        shown += math.ceil(len(rack.machines) / room)
-        rest += len(rack.machines) if shown > MOST_LINES * each else 0
-    return f"... and about {rest} machines more" if rest else "..."
-
-
-def _machine_mark(scene: Scene, machine: Machine) -> str:
-    owners = scene.owner[machine.gpus.start : machine.gpus.stop]
-    if (owners == DOWN).any():
-        return DOWN_MARK
-    used = int(np.count_nonzero(owners >= 0))
-    if used in (0, len(owners)):
-        return OTHER_MARK if used else FREE_MARK
-    return str(min(9, max(1, round(10 * used / len(owners)))))
-
-
-def _running_lines(scene: Scene, symbols: Mapping[int, str], colour: bool) -> list[str]:
+def _running_lines(scene: Scene, symbols: Mapping[int, str]) -> list[str]:
     jobs = scene.running
     if len(jobs) > SHOWN_RUNNING:
         largest = sorted(jobs, key=lambda job: (-job.gpus, job.job))[:SHOWN_RUNNING]
@@ -222,25 +147,12 @@ def _running_lines(scene: Scene, symbols: Mapping[int, str], colour: bool) -> li
     for job in jobs:
         bar = "[" + "=" * round(10 * job.progress) + " " * (10 - round(10 * job.progress)) + "]"
         done = f"{bar} {math.floor(100 * job.progress):3d} %"
-        mark = symbols.get(job.job, "")
-        tier = TIER_NAMES[job.tier]
+        names = symbols.get(job.job, ""), cut(job.name, 20), cut(job.model, 20)
         beside = cut(" ".join(job.beside), 24)
-        names = mark, cut(job.name, 20), cut(job.model, 20)
-        rows.append((*names, str(job.gpus), tier, done, span(job.remaining_s), beside))
-    lines = _columns(rows, right=(3, 6)) if jobs else ["nothing runs"]
-    if colour:
-        painted = [_on(job_colour(job.job), symbols.get(job.job, " ")) for job in jobs]
-        tiers = [TIER_COLOURS[job.tier] for job in jobs]
-        lines[1:] = [
-            paint + line[1:].replace(TIER_NAMES[job.tier], _ink(tier, TIER_NAMES[job.tier]), 1)
-            for job, paint, tier, line in zip(jobs, painted, tiers, lines[1:], strict=True)
-        ]
+        rows.append((*names, str(job.gpus), TIER_NAMES[job.tier], done, span(job.remaining_s), beside))
     more = len(scene.running) - len(jobs)
-    return [*lines, f"and {more} more that run, none larger"] if more else lines
-
-
-def _ink(ink: Colour, text: str) -> str:
-    return f"\x1b[38;2;{';'.join(map(str, ink))}m{text}\x1b[0m"
+    told = [f"and {more} more that run, none larger"] if more else []
+    return [*_columns(rows, right=(3, 6)), *told] if jobs else ["nothing runs"]
 
 
 def _queue_lines(scene: Scene) -> list[str]:
@@ -268,5 +180,51 @@ def _columns(rows: Sequence[tuple[str, ...]], right: tuple[int, ...]) -> list[st
     ]
 
 
-def _no_double_gaps(lines: list[str]) -> list[str]:
-    return [line for number, line in enumerate(lines) if line or (number and lines[number - 1])]
+def _link_lines(network: NetworkScene) -> list[str]:
+    """How loaded the network is, and the jobs on the link where most is wanted."""
+    shared, fullest = int((network.sharers > 1).sum()), float(network.load.max())
+    told = f"links {shared} of {len(network.load)} shared, {network.contending} jobs meet on them"
+    lines = [f"{told}; the fullest is loaded to {fullest:.2f}"]
+    crossing = network.crossing
+    if crossing is not None:
+        at_once, turned = crossing.scores
+        jobs = " ".join(f"#{job}" for job in crossing.jobs)
+        lines.append(f"{crossing.link}: jobs {jobs}; score {at_once:.2f} at once, {turned:.2f} as they are turned")
+    return lines
+
+
+def _region_lines(world: RegionScene) -> list[str]:
+    """The regions, a line for each type of units: `#` used, `+` asked by who waits, `x` down, `.` free."""
+    scene = world.scene
+    held = f", {scene.held_jobs} held" if scene.held_jobs else ""
+    data = f", {world.homeless} for data" if world.homeless else ""
+    done = done_words(scene.done, scene.jobs, scene.jct_s)
+    jobs = f"jobs {len(scene.running)} running, {scene.waiting} waiting{held}{data}, {done}"
+    use = f"GPUs {world.gpus[0]}/{world.gpus[1]} used | CPU machines {world.cpus[0]}/{world.cpus[1]} used"
+    lines = [f"t = {clock(scene.now_s)} | {use}", f"{jobs}, {world.late} started too late", ""]
+    lines += [line for region in world.regions for line in _of_region(region)]
+    names = [region.name for region in world.regions]
+    for flow in world.flows:
+        tables = f"{flow.tables} table{'s' * (flow.tables != 1)}"
+        lines.append(f"{names[flow.source]} -> {names[flow.target]}  {tables}, {amount(flow.left_bytes)} left")
+    return [*lines, *([f"{world.stuck} copies wait for a source"] if world.stuck else [])]
+
+
+def _of_region(region: Region) -> list[str]:
+    share = 100 * region.stored_bytes / max(1.0, region.storage_bytes)
+    data = f"  data {share:.0f} % of {amount(region.storage_bytes)}" + ("" if region.is_up else "  DOWN")
+    lines = []
+    for number, supply in enumerate(region.supplies):
+        name = cut(region.name, 12) if number == 0 else ""
+        told = f"{name:<12} {cut(supply.kind, 6):<6} [{_bar(supply)}] {supply.used:>5}/{supply.units:<5}"
+        lines.append(f"{told} {supply.load:5.2f}x" + data * (number == 0))
+    return lines
+
+
+def _bar(supply: Supply) -> str:
+    """All units, or all that is asked where that is more."""
+    whole = max(float(supply.units), supply.used + supply.down + supply.asked)
+    ends = [round(BAR * upto / whole) for upto in (supply.used, supply.used + supply.down)]
+    asked = round(BAR * min(whole, supply.used + supply.down + supply.asked) / whole)
+    marks = "#" * ends[0] + "x" * (ends[1] - ends[0]) + "+" * max(0, asked - ends[1])
+    return f"{marks:.<{BAR}}"

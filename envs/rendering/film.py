@@ -93,8 +93,6 @@ def save_html(
     """
     import jinja2
 
-    from .film_page import PAGE
-
     pictures = []
     for image in _with_few_colours(frames):
         data = io.BytesIO()
@@ -134,3 +132,54 @@ def _palette(frames: Sequence[np.ndarray]) -> np.ndarray:
     chosen = list(dict.fromkeys([*theme.tolist(), *common.tolist()]))[:PALETTE]
     chosen += [chosen[-1]] * (PALETTE - len(chosen))
     return np.array([(code >> 16, code >> 8 & 255, code & 255) for code in chosen], np.uint8)
+
+
+# A template of jinja2; no script, style or picture comes from elsewhere.
+PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{{ title }}</title>
+<style>
+:root { color-scheme: light dark; }
+@media (prefers-color-scheme: dark) { img { filter: brightness(.9); } }
+body { max-width: {{ size[0] }}px; margin: 0 auto; padding: 16px; font: 15px/1.45 system-ui, sans-serif; }
+h1 { font-size: 19px; }
+img, input { display: block; width: 100%; height: auto; }
+dl { display: grid; grid-template-columns: repeat(auto-fill, minmax(250px, 1fr)); gap: 4px 26px; }
+dl div { display: flex; justify-content: space-between; gap: 12px; }
+dd { margin: 0; text-align: right; overflow-wrap: anywhere; }
+</style>
+</head>
+<body>
+<h1>{{ title }}</h1>
+<img id="picture" alt="The cluster at one moment" width="{{ size[0] }}" height="{{ size[1] }}">
+<input id="place" type="range" min="0" max="{{ pictures | length - 1 }}" value="0" aria-label="Frame">
+<p><button id="play" type="button">Play</button> <output id="caption"></output></p>
+<dl>{% for name, value in facts %}<div><dt>{{ name }}</dt><dd>{{ value }}</dd></div>{% endfor %}</dl>
+<script>
+"use strict";
+const pictures = {{ pictures | tojson }};
+const captions = {{ captions | tojson }};
+const [picture, place, play, caption] = ["picture", "place", "play", "caption"].map(id => document.getElementById(id));
+let timer = null;
+function show(number) {
+  place.value = number;
+  picture.src = "data:image/png;base64," + pictures[number];
+  caption.textContent = captions[number] + "  (frame " + (number + 1) + " of " + pictures.length + ")";
+}
+function pause() { clearInterval(timer); timer = null; play.textContent = "Play"; }
+function next() { if (+place.value === pictures.length - 1) pause(); else show(+place.value + 1); }
+function start() {
+  if (+place.value === pictures.length - 1) show(0);
+  play.textContent = "Pause";
+  timer = setInterval(next, 1000 / {{ fps }});
+}
+play.addEventListener("click", () => timer === null ? start() : pause());
+place.addEventListener("input", () => { pause(); show(+place.value); });
+show(0);
+</script>
+</body>
+</html>
+"""

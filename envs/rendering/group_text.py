@@ -1,4 +1,4 @@
-"""Job groups as plain text: a line a group, and two of what its CPU and its network do next, a symbol a job."""
+"""Job groups as plain text: a line a group, and two of what its CPU and its network do next, a character a job."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from .scenes.group_scene import GroupLane, GroupScene, read_groups
 from .scenes.seen import done_words
 
 SYMBOLS = string.digits + string.ascii_uppercase + string.ascii_lowercase
-IDLE = "."
 MOST_GROUPS, MOST_JOBS = 24, 16
 
 
@@ -25,12 +24,10 @@ def draw_group_text(simulator: GroupSimulator, width: int = 100) -> str:
         f"{scene.free} free{down} | CPU {scene.cpu:.0%}, network {scene.net:.0%}",
         f"jobs {scene.running} in groups, {len(scene.waiting)} waiting, {done}; the next {span(scene.seconds)}:",
     ]
-    for lane in scene.lanes[:MOST_GROUPS]:
-        lines += ["", *_group_lines(scene, lane, width)]
+    lines += [line for lane in scene.lanes[:MOST_GROUPS] for line in ("", *_group_lines(scene, lane, width))]
     if len(scene.lanes) > MOST_GROUPS:
         lines += ["", f"and {len(scene.lanes) - MOST_GROUPS} more groups"]
-    if scene.waiting:
-        lines += ["", "waiting " + _jobs(scene.waiting)]
+    lines += ["", "waiting " + _jobs(scene.waiting)] if scene.waiting else []
     return "\n".join(cut(line, width).rstrip() for line in lines)
 
 
@@ -43,24 +40,14 @@ def _group_lines(scene: GroupScene, lane: GroupLane, width: int) -> list[str]:
     lasts = f"round {span(lane.round_s)}" if math.isfinite(lane.round_s) else "not measured"
     loading = f", {len(lane.loading)} load" if lane.loading else ""
     head = f"group {lane.group}: {lane.machines} machines, {lasts}, CPU {lane.cpu:.0%}, network {lane.net:.0%}, "
-    return [
-        f"{head}memory {lane.memory:.0%}, jobs {_jobs(lane.members)}{loading}",
-        "  cpu " + _line(scene, lane, True, width - 6),
-        "  net " + _line(scene, lane, False, width - 6),
-    ]
-
-
-def _line(scene: GroupScene, lane: GroupLane, of_cpu: bool, width: int) -> str:
-    """What a resource does in the middle of each of `width` equal parts of the time."""
-    marks = [IDLE] * width
+    cpu, net = ["."] * (width - 6), ["."] * (width - 6)
     for subtask in lane.subtasks:
-        if (subtask.kind == "COMP") == of_cpu:
-            first, last = (
-                (at_s - scene.now_s) / scene.seconds * width - 0.5 for at_s in (subtask.begin_s, subtask.end_s)
-            )
-            for place in range(max(0, math.ceil(first)), min(width, math.ceil(last))):
-                marks[place] = symbol(subtask.job)
-    return "".join(marks)
+        ends = [(at_s - scene.now_s) / scene.seconds * (width - 6) for at_s in (subtask.begin_s, subtask.end_s)]
+        first, last = (math.ceil(end - 0.5) for end in ends)  # of each mark the middle counts
+        for place in range(max(0, first), min(width - 6, last)):
+            (cpu if subtask.kind == "COMP" else net)[place] = symbol(subtask.job)
+    told = f"{head}memory {lane.memory:.0%}, jobs {_jobs(lane.members)}{loading}"
+    return [told, "  cpu " + "".join(cpu), "  net " + "".join(net)]
 
 
 def _jobs(jobs: tuple[int, ...]) -> str:

@@ -22,9 +22,8 @@ class SharingEnv(ClusterEnv):
     """Decide for waiting jobs whose GPUs they share, if anybody's, and how small their sub-batches are.
 
     Source       SJF-BSBF (GPU sharing with gradient accumulation); docs/environments/sharing.md.
-    Observation  Dict of float32 Boxes in [0, 1], tables row by row: cluster (14,), queue (slots x 15,), running
-                 (running_slots x 14,), candidates ((1 + (4 + K) slots + 2 running_slots) x 28,); K = partners;
-                 columns in observation.py. `observation="flat"`: the four in one Box, in this order.
+    Observation  cluster (14,), queue (slots x 15,), running (running_slots x 14,), candidates ((1 + (4 + K) slots + 2
+                 running_slots) x 28,); K = partners.
     Action       MultiDiscrete([1 + (4 + K) slots + 2 running_slots, exponents]).
                  0: no more now, advance. 1 + (4 + K) i + k: waiting slot i starts on free GPUs (k = 0), beside the
                  partners of best benefit (1), beside those that fit first (2), beside one partner alone, the first
@@ -32,22 +31,10 @@ class SharingEnv(ClusterEnv):
                  slot i is preempted (k = 0), or resized (1): it goes on in larger passes, e.g. when a partner has left;
                  an elastic job on other GPUs. The second part is e: a start or a resize takes passes of batch >> e
                  samples a GPU, the resize of an elastic job 2^e GPUs; gangs.py.
-    Mask         action_masks(): bool, both parts in a row; info["action_mask"]: the same as int8. Never empty.
-    Reward       `reward`: jct (default: minus the mean JCT in mean isolated run times, summed over the episode),
-                 makespan, slowdown, slo; envs/reward.py. Decisions often take no time: train with gamma = 1.
-    Episode      terminated when every job is done; truncated at `horizon_s` or after `max_decisions`, and then
-                 charged for the jobs that it leaves (envs/reward.py).
-    Info         active_jobs, waiting_jobs, running_jobs, finished_jobs, used_gpus; elapsed_s, action_mask,
-                 invalid_action (the action was not legal: it counted as advance), forced_action
-                 (and as the first legal candidate, since no time could pass), adjusted_action (a sub-batch that does
-                 not fit became the nearest that does); max_decisions of reset and on the last step; metrics on the
-                 last step.
-    Versions     v0 first release.
+
+    `ClusterEnv` says what all environments have in common: mask, reward, episode, info, and further arguments.
 
     Args:
-        topology: preset with arguments, specification, path, or a `Topology`.
-        workload: generator with arguments (drawn anew at each reset), path, or a `Workload`; or several of them in a
-            list, one of which is drawn at each reset.
         network: `none`, `penalty` or `allreduce`, with arguments, or a `Network`; None: measured step times.
         jobs_per_gpu: C, 1 to 8. A GPU that holds one job is offered to others, one that holds more is not.
         interference: how partners slow each other down: `measured`, `gavel:gpu=p100,quantile=p90`, `lucid`,
@@ -63,30 +50,8 @@ class SharingEnv(ClusterEnv):
         round: seconds; decision points come at its multiples only (0: at every event).
         partners: K, 0 to 8: single partners that a waiting job is offered.
         exponents: sub-batches that can be asked for, 1 to 32: batch >> 0, batch >> 1, and so on.
-        slots, running_slots: waiting and running jobs in the window, 1 to 256 and 0 to 256.
-        order: which jobs the window shows first: `arrival`, `shortest` (isolated run time) or `smallest` (GPUs).
         preemption: whether running jobs can be stopped.
         preemption_cost: seconds without progress when a stopped job starts anew; or (small, large gangs).
-        max_decisions: truncate after so many steps, >= 1; None: 50 a job of the workload; `math.inf`: never.
-        horizon_s: truncate so many seconds after the first arrival; None: never.
-        skip_idle: pass over decision points where only advancing or holding is legal.
-        observation: `dict`, or `flat` for plain MLPs.
-        action: `parts`, or `discrete`: a candidate alone, the other parts are 0 (envs/forms.py).
-        mask: `info`, or also in the observation: `observation`, `KEY` or `KEY/MASK` (envs/forms.py).
-        reward: `jct`, `makespan`, `slowdown` or `slo`; or a function (before, after) of two snapshots, or its word
-            `py:FILE.py:NAME` (envs/snapshot.py).
-        reference: with reward `jct`, whom a step's job-seconds are compared with, on the same workload: a policy's
-            name, a policy or a `Rule`; None: nobody.
-        estimates: what policies and the observation know of run times: `exact`, `none`, `lognormal:sigma=1`, `user`, or
-            `Estimates` (simulator/jobs/estimates.py); rewards go by what happens.
-        mtbf_s, mttr_s, checkpoint_s: machine failures (simulator/events/initialise.py); 0 mean time between failures:
-            none.
-        outages, fault_groups, group_mtbf_s, group_mttr_s: a csv of outages, and what fails together
-            (simulator/events/outage_list.py); None: none.
-        render_mode: `ansi`, `rgb_array` or `human`.
-
-    Raises:
-        InputError: a value that does not fit, in one sentence.
     """
 
     part = "Sharing-v0"

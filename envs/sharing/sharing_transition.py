@@ -20,19 +20,9 @@ from .sharing_window import PREEMPT_KIND, may_act, refresh, starts_of
 
 @entry
 def step_rows(states, windows, references, chosen, actions, outcomes, features, masks):
-    """Modify the chosen rows: play one action in each, and write what follows from it.
+    """Modify the chosen rows: play one action in each, and write what follows from it; see `Stepper`.
 
-    Args:
-        states, windows: records (n,).
-        references: float64 (n, jobs): finish times of the reference's run, ascending.
-        chosen: int64 (k,), the rows to step.
-        actions: int64 (n, 2): candidate and sub-batch exponent. A row that begins, or goes on after asking for rates,
-            ignores it.
-        outcomes: float64 (n, OUTCOMES): reward, elapsed seconds, and flags, see codes.py.
-        features: float32 (n, F), masks: int8 (n, M): the present after the step.
-
-    Returns:
-        How many of the rows need a look: their episode has ended, their run has stalled, or rates are asked for.
+    An action is candidate and sub-batch exponent.
     """
     odd = 0
     for i in range(chosen.size):

@@ -24,59 +24,27 @@ class TimeShiftEnv(PythonStepEnv):
 
     Source       CASSINI (network-aware scheduling by interleaving communication phases);
                  docs/environments/timeshift.md.
-    Observation  Dict of float32 Boxes in [0, 1]: cluster (13,), queue (slots x 10,), running (running_slots x 18,),
-                 rotations (72,): the excess on the job's links at each rotation, others as they are, and candidates
-                 ((1 + candidates) x 29,); columns in observation.py. `observation="flat"`: the five in one Box.
+    Observation  cluster (13,), queue (slots x 10,), running (running_slots x 18,), rotations (72,): the excess on the
+                 job's links at each rotation, others as they are, and candidates ((1 + candidates) x 29,).
     Action       MultiDiscrete([1 + candidates, 72]). A decision point has two stages. Placing: 0 leaves all as it is, k
                  takes the k-th placement that the scheduler proposes. Shifting, for each running job of a component of
                  jobs joined by links that has changed since, in order of arrival: 1 shifts the job by b / 72 of its
                  period, b being the second part; 2 leaves its shift as it is; 3 takes it away, where it has one; 0: no
                  more now. Then the clock goes on.
-    Mask         action_masks(): bool, both parts in a row; info["action_mask"]: the same as int8. Never empty.
-    Reward       `reward`: jct (default: minus the mean JCT in mean isolated run times, summed over the episode),
-                 makespan, slowdown, slo; envs/reward.py. Decisions often take no time: train with gamma = 1.
-    Episode      terminated when every job is done; truncated at `horizon_s` or after `max_decisions`, and then
-                 charged for the jobs that it leaves (envs/reward.py).
-    Info         active_jobs, waiting_jobs, running_jobs, finished_jobs, used_gpus; elapsed_s, action_mask,
-                 invalid_action (the action was not legal: it counted as 0), forced_action (and
-                 as the first legal candidate, since no time could pass), adjusted_action (a bucket out of range became
-                 the nearest); max_decisions of reset and on the last step; metrics on the last step.
-    Versions     v0 first release.
+
+    `ClusterEnv` says what all environments have in common: mask, reward, episode, info, and further arguments.
 
     Args:
-        topology: preset with arguments, specification, path, or a `Topology`; it must have links.
-        workload: generator with arguments (drawn anew at each reset), path, or a `Workload`; or several of them in a
-            list, one of which is drawn at each reset.
+        topology: as everywhere; it must have links.
         network: `contention`, with arguments.
         scheduler: who proposes placements: the name of a policy that can, or such a policy. The default gives jobs all
             the workers that they ask, or none; `themis` tunes their number.
         candidates: how many placements it is asked for, 3 to 64.
-        slots, running_slots: waiting and running jobs in the window, 1 to 256 and 0 to 256.
         shifts: who turns jobs: `asked`, the agent, job by job; `cassini`: CASSINI, all jobs at once, when the agent has
             placed them; then there is no second stage, and a policy that is played decides on placements alone.
-        order: which jobs the window shows first: `arrival`, `shortest` (isolated run time) or `smallest` (GPUs).
         jobs_per_gpu, interference, memory_gb, gpu: several jobs a GPU, as in Sharing-v0; 1: a job has its GPUs alone.
-        max_decisions: truncate after so many steps, >= 1; None: 50 a job of the workload; `math.inf`: never.
-        horizon_s: truncate so many seconds after the first arrival; None: never.
         skip_idle: pass over decision points where there is nothing to place and no shift to choose; the first of an
             episode never.
-        observation: `dict`, or `flat` for plain MLPs.
-        action: `parts`, or `discrete`: a candidate alone, the other parts are 0 (envs/forms.py).
-        mask: `info`, or also in the observation: `observation`, `KEY` or `KEY/MASK` (envs/forms.py).
-        reward: `jct`, `makespan`, `slowdown` or `slo`; or a function (before, after) of two snapshots, or its word
-            `py:FILE.py:NAME` (envs/snapshot.py).
-        reference: with reward `jct`, whom a step's job-seconds are compared with, on the same workload: a policy's
-            name, a policy or a `Rule`; None: nobody.
-        estimates: what policies and the observation know of run times: `exact`, `none`, `lognormal:sigma=1`, `user`, or
-            `Estimates` (simulator/jobs/estimates.py); rewards go by what happens.
-        mtbf_s, mttr_s, checkpoint_s: machine failures (simulator/events/initialise.py); 0 mean time between failures:
-            none.
-        outages, fault_groups, group_mtbf_s, group_mttr_s: a csv of outages, and what fails together
-            (simulator/events/outage_list.py); None: none.
-        render_mode: `ansi`, `rgb_array` or `human`.
-
-    Raises:
-        InputError: a value that does not fit, in one sentence.
     """
 
     part = "TimeShift-v0"

@@ -16,6 +16,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 import clustergym
 from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.engine.simulator import Simulator
+from clustergym.tests.support import geo_small
 from clustergym.tests.support.env_terms import EQUAL_PATHS
 from clustergym.tests.support.small_envs import random_actions, same
 
@@ -53,8 +54,21 @@ SMALL: dict[str, dict[str, Any]] = {
         "group_slots": 3,
         "reference": "isolated",
     },
+    "clustergym/DataPlacement-v0": {
+        "topology": geo_small.small_topology(),
+        "workload": geo_small.small_workload(),
+        "region_slots": 4,
+        "tables_every_s": 612.0,
+        "quota": 0.5,
+        "max_decisions": 5,
+        "reference": None,
+    },
 }
-STEPS = {"clustergym/TimeShift-v0": 280, "clustergym/Geo-v0": 180}  # much is decided in Python; else 4,000
+STEPS = {
+    "clustergym/TimeShift-v0": 280,
+    "clustergym/Geo-v0": 180,
+    "clustergym/DataPlacement-v0": 180,
+}  # much is decided in Python; else 4,000
 
 
 def singles(env_id: str, n: int, mode: str, **kwargs: Any) -> SyncVectorEnv:
@@ -66,7 +80,7 @@ FAST = {(1, "dict", "next-step"), (7, "flat", "same-step"), (7, "dict", "same-st
 
 
 @pytest.mark.parametrize(
-    ("env_id", "n", "observation", "mode"),  # DataPlacement-v0: tests/envs/test_dataplacement_env.py
+    ("env_id", "n", "observation", "mode"),
     [
         pytest.param(env_id, *form, mode, marks=() if (*form, mode) in fast else pytest.mark.slow)
         for env_id in SMALL
@@ -123,7 +137,7 @@ def check_rows(env_id: str, n: int, mode: str, steps: int, **kwargs: Any) -> Non
     assert ends > 20
 
 
-@pytest.mark.parametrize("env_id", SMALL)  # DataPlacement-v0: tests/envs/test_dataplacement_env.py
+@pytest.mark.parametrize("env_id", SMALL)
 def test_the_sb3_environment_is_dummy_vec_env(env_id):
     """With all infos; a state that goes through JSON is taken over by other environments in the middle."""
     vec_env = pytest.importorskip("stable_baselines3.common.vec_env")

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 
 import gymnasium
 import numpy as np
 import pytest
 
-import clustergym
 from clustergym import policies
 from clustergym.envs.dataplacement.observation import CANDIDATES
 from clustergym.policies.mast.mast import Passes
 from clustergym.simulator.base.decisions import Advance, Drop, Move, Replicate
-from clustergym.simulator.base.errors import InputError, InvalidDecision
-from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.base.errors import InvalidDecision
 from clustergym.simulator.table_placement.placement import Objective, Placement
 from clustergym.simulator.table_placement.placement_metrics import table_metrics
 from clustergym.tests.support import geo_small
@@ -221,15 +218,6 @@ def test_metrics_tell_how_the_tables_stand():
     assert table_metrics(env.view)["collocated_rate"] == pytest.approx(16.0 / 80.0)
 
 
-def test_an_invalid_action_counts_as_done():
-    for action in ((9,), (drop_at(WEST)), (-1,), (10_000,)):
-        env, plain = (begun() for _ in range(2))
-        for one, choice in ((env, action), (plain, (DONE,))):
-            turn_to(one, CLICKS)
-            assert one.step(choice)[-1]["invalid_action"] is (choice is action and 9 not in choice)
-        assert 9 in action or env.simulator.snapshot().tobytes() == plain.simulator.snapshot().tobytes()
-
-
 @pytest.mark.parametrize(
     ("word", "options"),
     [
@@ -239,18 +227,6 @@ def test_an_invalid_action_counts_as_done():
 )
 def test_with_parameters_too(word, options):
     assert differences(DATA_PLACEMENT, partial(policies.make, word), **options)[0] == []
-
-
-def test_a_policy_may_take_over_and_leave_in_the_middle_of_an_instant():
-    env, policy, rng = placing(), policies.make("tetris-v2"), np.random.default_rng(1)
-    env.reset(seed=1)
-    for number in range(60):
-        action = policy.act(env) if number // 3 % 2 else [rng.choice(np.flatnonzero(env.action_masks()))]
-        assert env.action_masks()[action]
-        *_, ended, _, info = env.step(action)
-        assert not info["invalid_action"]
-        if ended:
-            env.reset()
 
 
 def test_lessons_come_in_the_order_of_the_window():
@@ -301,80 +277,6 @@ def test_a_decision_that_cannot_be_is_one_sentence(decision, part):
     assert "\n" not in str(error.value)
 
 
-def test_an_agents_window_in_the_simulator_alone_takes_the_same_actions_to_the_same_end():
-    env, rng = placing(), np.random.default_rng(2)
-    env.reset(seed=2)
-    interface = type(env.interface)(region_slots=4, quota=5.0)
-    alone = Simulator(env.simulator.topology, rule=env.rule, tables_every_s=612.0)
-    alone.reset(env.simulator.workload, int(env.simulator.state.seed))
-    interface.lay(alone)
-    ended = False
-    while not ended:
-        features, mask = interface.look()
-        while not interface.can_act:
-            for decision in interface.leaving():
-                alone.apply(decision)
-            alone.advance()
-            features, mask = interface.look()
-        assert np.array_equal(features, np.concatenate(list(env.observe().values())))
-        assert np.array_equal(mask, env.action_masks())
-        action = [int(rng.choice(np.flatnonzero(mask)))]
-        for decision in interface.decisions(action):
-            alone.apply(decision)
-        *_, ended, _, info = env.step(action)
-    while not alone.ended:
-        for decision in interface.leaving():
-            alone.apply(decision)
-        alone.advance()
-    assert {k: repr(v) for k, v in alone.metrics().items()} == {k: repr(v) for k, v in info["metrics"].items()}
-
-
-def test_a_batch_is_single_environments_bit_for_bit():
-    options = {"topology": geo_small.small_topology(), "workload": geo_small.small_workload(), "region_slots": 4}
-    options |= {"tables_every_s": 612.0, "quota": 0.5, "max_decisions": 30, "observation": "flat"}
-    one = gymnasium.vector.SyncVectorEnv([lambda: gymnasium.make(DATA_PLACEMENT, **options)] * 3)
-    batch, rng = clustergym.make_vec(DATA_PLACEMENT, 3, **options), np.random.default_rng(0)
-    assert np.array_equal(one.reset(seed=1)[0], batch.reset(seed=1)[0])
-    ends = 0
-    for _ in range(80):
-        masks = batch.action_masks()
-        assert np.array_equal(masks, np.stack(one.call("action_masks")))
-        actions = np.array([[rng.choice(np.flatnonzero(row))] for row in masks])
-        expected, found = one.step(actions), batch.step(actions)
-        assert all(np.array_equal(a, b) for a, b in zip(expected[:4], found[:4], strict=True))
-        ends += int((found[2] | found[3]).sum())
-    assert ends > 3
-
-
-def test_a_batch_goes_on_from_its_state():
-    """In the middle of an instant, through JSON."""
-    agents = pytest.importorskip("clustergym.agents")
-    options = {"topology": geo_small.small_topology(), "workload": geo_small.small_workload(), "region_slots": 4}
-    options |= {"tables_every_s": 612.0, "quota": 0.5, "observation": "flat"}
-    first = agents.sb3_vec_env(DATA_PLACEMENT, 2, **options)
-    first.seed(3)
-    first.reset()
-    rng = np.random.default_rng(0)
-
-    def play(env, steps):
-        trail = []
-        for _ in range(steps):
-            masks = np.stack(env.env_method("action_masks"))
-            env.step_async(np.array([[rng.choice(np.flatnonzero(row))] for row in masks]))
-            observation, reward, ended, _ = env.step_wait()
-            trail += [observation.tobytes(), reward.tobytes(), ended.tobytes()]
-        return trail
-
-    play(first, 7)
-    arrays, data = first.get_state()
-    other = agents.sb3_vec_env(DATA_PLACEMENT, 2, **options)
-    other.set_state(arrays, json.loads(json.dumps(data)))
-    kept = rng.bit_generator.state
-    expected = play(first, 25)
-    rng.bit_generator.state = kept
-    assert play(other, 25) == expected
-
-
 def test_pictures_show_what_lies_where():
     pytest.importorskip("PIL")
     from clustergym.envs.rendering.scenes.table_scene import COLOURS, COMES, HOME, read_tables
@@ -390,31 +292,3 @@ def test_pictures_show_what_lies_where():
     assert (picture == COLOURS[COMES]).all(axis=2).sum() > (empty == COLOURS[COMES]).all(axis=2).sum()
     env.render_mode = "ansi"
     assert "5 tables" in env.render() and "..+HH" in env.render()
-
-
-BAD_ARGUMENTS = {
-    "scheduler": ({"scheduler": "msat"}, "mast"),
-    "a scheduler of one cluster": ({"scheduler": "las"}, "mast"),
-    "quota": ({"quota": -0.1}, "quota"),
-    "quota in words": ({"quota": "half"}, "quota"),
-    "region_slots": ({"region_slots": 0}, "region_slots"),
-    "too few region_slots": ({"region_slots": 2}, "expected 3 or more"),
-    "slots": ({"slots": 0}, "slots"),
-    "running slots": ({"running_slots": 257}, "running_slots"),
-    "tables_every_s": ({"tables_every_s": 0.0}, "tables_every_s"),
-    "reward": ({"reward": "plaecment"}, "placement"),
-    "reference": ({"reference": "tetris-v3"}, "tetris-v2"),
-    "reference for placement": ({"reference": "static", "reward": "placement"}, "expected reward = 'jct'"),
-    "observation": ({"observation": "image"}, "observation"),
-    "horizon": ({"horizon_s": 0.0}, "horizon_s"),
-    "no regions": ({"topology": "flat", "workload": "philly-sample:jobs=4"}, "tables"),
-    "other regions": ({"topology": "mast:regions=4,gpus=256"}, "regions"),
-}
-
-
-@pytest.mark.parametrize("name", BAD_ARGUMENTS)
-def test_a_bad_argument_is_one_sentence(name):
-    options, part = BAD_ARGUMENTS[name]
-    with pytest.raises(InputError) as error:
-        placing(**options).reset(seed=0)
-    assert part in str(error.value) and "\n" not in str(error.value)

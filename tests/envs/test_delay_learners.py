@@ -9,7 +9,6 @@ import warnings
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.utils.env_checker import check_env
 from gymnasium.wrappers import FlattenObservation, RecordEpisodeStatistics, TimeLimit
 
 import clustergym
@@ -24,23 +23,6 @@ SMALL = {
 CANDIDATES = 1 + 5 * 4 + 3 * 2
 OTHERS = 11 + 2  # delay buckets, tiers of a hold
 ADVANCE = (0, 0, 0)
-
-
-@pytest.mark.parametrize("observation", ["dict", "flat"])
-@pytest.mark.parametrize("options", [{}, SMALL])
-def test_gymnasiums_check_env_passes_without_a_warning(observation, options):
-    """Rendering has its own tests (test_rendering.py)."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        check_env(gymnasium.make(DELAY, observation=observation, **options).unwrapped, skip_render_check=True)
-
-
-@pytest.mark.parametrize("observation", ["dict", "flat"])
-def test_stable_baselines3s_check_env_passes_without_a_warning(observation):
-    checker = pytest.importorskip("stable_baselines3.common.env_checker", reason="needs the extra `agents`")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        checker.check_env(gymnasium.make(DELAY, observation=observation).unwrapped, warn=True)
 
 
 def test_make_by_both_names_and_with_gymnasiums_own_checks():
@@ -106,24 +88,6 @@ def test_gymnasiums_vectors_make_step_and_restart_episodes(options):
         assert vector.observation_space.contains(observation)
         ended += terminated | truncated
     vector.close()
-
-
-def test_clusters_in_a_vector_are_those_alone():
-    """Observations and rewards of 50 steps, bit for bit."""
-    vector = gymnasium.make_vec(DELAY, num_envs=2, vectorization_mode="sync", observation="flat", **SMALL)
-    singles = [gymnasium.make(DELAY, observation="flat", **SMALL) for _ in range(2)]
-    rows, _ = vector.reset(seed=[5, 6])
-    alone = [env.reset(seed=5 + i)[0] for i, env in enumerate(singles)]
-    rng = np.random.default_rng(0)
-    for _ in range(50):
-        assert np.array_equal(rows, np.stack(alone))
-        actions = random_rows(vector, clustergym.action_masks(vector), rng)
-        rows, rewards, terminated, *_ = vector.step(actions)
-        outcomes = [env.step(action) for env, action in zip(singles, actions, strict=True)]
-        alone = [outcome[0] for outcome in outcomes]
-        assert rewards.tolist() == [outcome[1] for outcome in outcomes]
-        if terminated.any():
-            break
 
 
 def test_the_spec_survives_copies_and_pickles():

@@ -9,10 +9,9 @@ import pytest
 from clustergym import policies
 from clustergym.envs.delay.observation import CANDIDATES, QUEUE
 from clustergym.simulator.base.errors import InvalidDecision
-from clustergym.simulator.engine.simulator import Simulator
-from clustergym.simulator.events.initialise import Failures
 from clustergym.simulator.rules.semantics import load_semantics
 from clustergym.simulator.workloads import Workload
+from clustergym.tests.support import env_terms
 
 DELAY = "clustergym/Delay-v0"
 DALLY = "dally:racks=2,machines=3"
@@ -72,36 +71,24 @@ AT_AUCTIONS = (  # where leases and rounds are those of the semantics
 
 
 def by_steps(policy, seed=11, **options):
-    """What an episode in which `policy` acts comes to; none of its actions may be masked."""
+    """The metrics of an episode in which `policy` acts; none of its actions may be masked."""
     env = gymnasium.make(DELAY, **options)
     env.reset(seed=seed)
     base = env.unwrapped
-    total, ended = 0.0, False
+    ended = False
     while not ended:
         action = policy.act(env)
         assert base.action_masks()[action[0]]
-        _, reward, terminated, truncated, info = env.step(action)
+        *_, terminated, truncated, info = env.step(action)
         assert not (info["invalid_action"] or info["adjusted_action"])
-        total += reward
         ended = terminated or truncated
     assert terminated
-    return info["metrics"], base.simulator.jobs(), base.simulator.workload, int(base.simulator.state.seed), base, total
+    return info["metrics"]
 
 
-def differences(policy, failures=None, **options):
+def differences(policy, **options):
     """Names of metrics and job columns in which the environment and the simulator alone differ."""
-    metrics, jobs, workload, seed, base, _ = by_steps(policy, **options)
-    semantics = base.simulator.semantics
-    rule = policy.rule_under(semantics)
-    alone = Simulator(
-        base.simulator.topology, base.simulator.network, rule=rule, semantics=semantics, failures=failures
-    )
-    alone.reset(workload, seed)
-    expected, table = alone.run(), alone.jobs()
-    columns = ("first_start_s", "finish_s", "tier", "preemptions", "queueing_delay_s")
-    return [name for name in expected if repr(metrics[name]) != repr(expected[name])] + [
-        name for name in columns if jobs[name].tolist() != table[name].tolist()
-    ]
+    return env_terms.differences(DELAY, lambda: policy, **options)[0]
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
@@ -131,9 +118,8 @@ def test_under_the_semantics_of_artist_sim_too(word):
 
 @pytest.mark.parametrize("name", policies.list("Delay"))
 def test_with_failures_too(name):
-    failures = Failures(5000.0, 1000.0, 300.0)
     options = {"mtbf_s": 5000.0, "mttr_s": 1000.0, "checkpoint_s": 300.0, **SETTINGS["crowded"]}
-    assert differences(policies.make(name, preemption_cost=(30.0,)), failures, **options) == []
+    assert differences(policies.make(name, preemption_cost=(30.0,)), **options) == []
 
 
 @pytest.mark.parametrize("slots", [1, 4])
@@ -159,15 +145,9 @@ def test_whatever_the_environments_own_options(name, options):
     assert differences(policies.make(name), **SETTINGS["crowded"], **options) == []
 
 
-@pytest.mark.parametrize("name", policies.list("Delay"))
-def test_the_return_is_minus_the_mean_jct_in_mean_isolated_run_times(name):
-    metrics, _, workload, *_, total = by_steps(policies.make(name), **SETTINGS["crowded"])
-    assert total == pytest.approx(-metrics["jct_mean"] / workload.duration_s.mean(), rel=1e-9)
-
-
 def test_a_policy_acts_in_wrapped_environments_and_in_vectors_of_them():
     """SyncVectorEnv and DummyVecEnv, two clusters of other seeds; the same trajectory as alone."""
-    expected = [by_steps(policies.make("srtf"), seed=seed, **SETTINGS["crowded"])[0] for seed in (3, 4)]
+    expected = [by_steps(policies.make("srtf"), seed=seed, **SETTINGS["crowded"]) for seed in (3, 4)]
     policy = policies.make("srtf")
     vector = gymnasium.make_vec(DELAY, num_envs=2, vectorization_mode="sync", **SETTINGS["crowded"])
     vector.reset(seed=3)

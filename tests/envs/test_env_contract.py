@@ -9,6 +9,7 @@ import pytest
 from gymnasium.spaces import MultiDiscrete
 
 from clustergym import policies
+from clustergym.agents.playing.windows import interface_of
 from clustergym.envs.registration import ENVIRONMENTS
 from clustergym.simulator.base.errors import InputError
 from clustergym.tests.support.env_terms import TERMS, differences, made
@@ -20,11 +21,9 @@ LESS = {
     "oracle": "oracle:steps=400",
     "pollux": "pollux:individuals=10,generations=5",
 }  # by default they look for a plan for a second
-# Delay-v0's, in more settings and with more of what is told: test_delay_policies.py
 PLAYED = [
     pytest.param(env_id, setting, word, marks=[pytest.mark.slow] if word in SLOW else [])
     for env_id, terms in TERMS.items()
-    if terms.folder != "delay"
     for setting, options in terms.settings.items()
     for name in (*policies.list(SHORT[env_id]), *terms.words)
     for word in [LESS.get(name, name)]
@@ -52,10 +51,16 @@ def test_every_environment_is_held_to_it():
 
 @pytest.mark.parametrize(("env_id", "variant"), VARIANTS)
 def test_masks_are_never_empty_and_observations_lie_in_their_space(env_id, variant):
-    """On every step of an episode of random legal actions, the last one too; and the same seed gives the same one."""
+    """On every step of an episode of random legal actions, the last one too.
+
+    The same seed gives the same one, also on an environment that has played another.
+    """
     terms, seen = TERMS[env_id], []
-    for _ in range(2):
+    for is_used in (False, True):
         env, rng = made(env_id, **terms.random, **terms.variants[variant]), np.random.default_rng(4)
+        if is_used:
+            env.reset(seed=2)
+            env.step(drawn(env, np.random.default_rng(0)))
         observation, info = env.reset(seed=1)
         trail, terminated, truncated = [], False, False
         while not (terminated or truncated):
@@ -65,7 +70,8 @@ def test_masks_are_never_empty_and_observations_lie_in_their_space(env_id, varia
             assert np.array_equal(info["action_mask"], mask)
             observation, reward, terminated, truncated, info = env.step(drawn(env, rng))
             assert not info["invalid_action"]
-            trail.append((flat(observation).tobytes(), reward))
+            told = {key: value for key, value in info.items() if key != "action_mask"}
+            trail.append((flat(observation).tobytes(), mask.tobytes(), reward, repr(told)))
         assert (terminated or not terms.terminates) and env.observation_space.contains(observation)
         assert not terminated or info["metrics"]["jobs_finished"] == len(env.simulator.workload)
         seen.append(trail)
@@ -106,16 +112,83 @@ def test_random_unmasked_actions_never_crash(env_id):
     assert steps / 10 < invalid < steps
 
 
-@pytest.mark.parametrize("action", [10_000, -1])
+@pytest.mark.parametrize("action", [10_000, -1, "masked"])
 @pytest.mark.parametrize("env_id", TERMS)
-def test_a_number_out_of_the_space_is_advance_but_for_the_flag(env_id, action):
+def test_an_action_that_is_not_legal_is_advance_but_for_the_flag(env_id, action):
+    """The same state, observation, reward and ends; in the middle of an episode of legal actions too."""
     ends = []
-    for chosen in (action, 0):
-        env = made(env_id)
+    for is_legal in (False, True):
+        env, rng = made(env_id), np.random.default_rng(6)
         env.reset(seed=0)
-        *_, info = env.step([chosen, *([0] * (len(getattr(env.action_space, "nvec", [0])) - 1))])
-        ends.append((info["invalid_action"], env.simulator.snapshot().tobytes()))
-    assert ends[0][0] and ends[0][1] == ends[1][1]
+        outcomes = []
+        for _ in range(8):
+            *_, terminated, truncated, _ = env.step(drawn(env, rng))
+            if terminated or truncated:
+                break
+            legal = env.action_masks()[: env.tables.candidates]
+            if not legal[0] or legal.all():
+                continue  # nothing is to come: then it plays the first legal one; or nothing is masked
+            candidate = int(rng.choice(np.flatnonzero(~legal))) if action == "masked" else action
+            parts = [0 if is_legal else candidate, *([0] * len(env.tables.parts))]
+            observation, *paid, info = env.step(parts)
+            outcomes.append((flat(observation).tobytes(), repr(paid), env.simulator.snapshot().tobytes()))
+            assert info["invalid_action"] is not is_legal
+        ends.append(outcomes)
+    assert ends[0] and ends[0] == ends[1]
+
+
+@pytest.mark.parametrize("env_id", TERMS)
+def test_a_window_on_the_simulator_alone_takes_the_same_actions_to_the_same_end(env_id):
+    """So an agent plays there as it was trained: it sees what the environment shows, and decisions do what steps do."""
+    terms, rng = TERMS[env_id], np.random.default_rng(2)
+    env, window = made(env_id, **terms.random), interface_of(env_id, {**terms.small, **terms.random})
+    env.reset(seed=2)
+    alone = env.simulator.twin()
+    alone.reset(env.simulator.workload, int(env.simulator.state.seed))
+    window.lay(alone)
+
+    def go_on():
+        for decision in window.leaving():
+            alone.apply(decision)
+        alone.advance()
+
+    terminated = truncated = False
+    while not (terminated or truncated):
+        features, mask = window.look()
+        # At an instant at which something was decided, Grouping-v0 asks again whatever there is to do.
+        while not window.can_act and not (terms.folder == "grouping" and alone.view.now_s == env.simulator.view.now_s):
+            go_on()
+            features, mask = window.look()
+        assert np.array_equal(features, flat(env.observe())) and np.array_equal(mask, env.action_masks())
+        action = drawn(env, rng)
+        for decision in window.decisions(action):
+            alone.apply(decision)
+        *_, terminated, truncated, info = env.step(action)
+    while terminated and not alone.ended:
+        window.look()
+        go_on()
+    assert truncated or {k: repr(v) for k, v in alone.metrics().items()} == {
+        k: repr(v) for k, v in info["metrics"].items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("short", "word"), [("TimeShift", "themis+cassini"), ("Geo", "mast:scan_s=0"), ("DataPlacement", "tetris-v2")]
+)
+def test_a_policy_may_take_over_and_leave_in_the_middle_of_an_episode(short, word):
+    """Random actions, then a policy, then random ones: what it decides is offered at once, and no longer than that."""
+    env_id = f"clustergym/{short}-v0"
+    env, policy, rng = made(env_id, **TERMS[env_id].random), policies.make(word), np.random.default_rng(1)
+    env.reset(seed=1)
+    for number in range(120):
+        action = policy.act(env) if number // 5 % 2 else drawn(env, rng)
+        assert env.action_masks()[action[0] if isinstance(env.action_space, MultiDiscrete) else action]
+        *_, ended, _, info = env.step(action)
+        assert not info["invalid_action"]
+        if ended:
+            env.reset()
+    if not number // 5 % 2:
+        assert env.simulator.rule == env.rule
 
 
 @pytest.mark.parametrize("env_id", TERMS)

@@ -95,7 +95,7 @@ def test_what_was_seen_of_links_stays_in_pale_while_nobody_meets():
         if met and seen.at_s < env.simulator.view.now_s:
             pale = frame
     assert pale is not None, "in this run there is a decision point without meetings after one with"
-    left, top, right, bottom = Boxes((960, 640), 1.0).use
+    left, top, right, bottom = Boxes((960, 640), round).use
     inside = pale[top + 30 : bottom - 10, left + 10 : right - 10].astype(int)
     assert np.ptp(inside, axis=2).max() == 0  # greys
     fresh = draw_rgb(env.simulator)[top + 30 : bottom - 10, left + 10 : right - 10]

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from clustergym import policies
-from clustergym.envs.geo.geo_interface import GeoInterface
 from clustergym.envs.geo.observation import REGIONS
 from clustergym.envs.rendering.ansi import draw_ansi
-from clustergym.simulator.base.decisions import Hold, Preempt, Replicate, Start
+from clustergym.simulator.base.decisions import Hold, Preempt, Start
 from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.workloads import Workload
@@ -203,13 +202,6 @@ def test_reward_slo_is_refused_where_no_level_limits_a_start():
         geo(workload=workload, reward="slo").reset(seed=0)
 
 
-def test_an_invalid_action_counts_as_advance():
-    for action in ((9,), (-1,), (10_000,)):
-        env, plain = (by_hand([([(A100, 8)], [0], 3, 0, 0.0), ([(A100, 8)], [0], 3, 0, 0.0)]) for _ in range(2))
-        assert env.step(action)[-1]["invalid_action"] and not plain.step((0,))[-1]["invalid_action"]
-        assert env.simulator.snapshot().tobytes() == plain.simulator.snapshot().tobytes()
-
-
 def test_every_start_is_legal_where_rms_has_a_plan_and_only_there():
     """Every open start of some moments, tried on a copy; the environment itself stays as it is."""
     env, rng = geo(workload=random_workload(5), mtbf_s=20_000.0), np.random.default_rng(5)
@@ -260,22 +252,6 @@ def test_with_parameters_too(word):
     assert differences(GEO, partial(policies.make, word), workload=random_workload(15, jobs=60))[0] == []
 
 
-def test_a_policy_may_take_over_and_leave_in_the_middle_of_an_episode():
-    env, policy, rng = geo(workload=random_workload(3)), policies.make("mast:scan_s=0"), np.random.default_rng(1)
-    env.reset(seed=1)
-    for number in range(150):
-        if number // 10 % 2:
-            action = policy.act(env)
-            assert env.action_masks()[action]
-        else:
-            action = (rng.choice(legal(env)),)
-        *_, ended, _, info = env.step(action)
-        assert not info["invalid_action"]
-        if ended:
-            env.reset()
-    assert env.simulator.rule == env.rule
-
-
 def test_lessons_are_what_an_agent_sees_and_can_do():
     """What is learned is the window as it is without the policy; where that does not offer it, nothing is."""
     env, policy = (
@@ -317,38 +293,6 @@ def test_a_policy_may_hold_until_a_certain_time():
     assert first.min() >= 50_000.0 and info["metrics"]["jobs_finished"] == len(first)
 
 
-def test_an_interface_sees_on_any_simulator_what_the_environment_sees():
-    """So an agent plays there as it was trained, and tables are decided about at the end of each instant there too."""
-    workload = random_workload(9)
-    env = geo(workload=workload, observation="flat", tables_every_s=600.0)
-    observation, _ = env.reset(seed=4)
-    alone = Simulator(small_topology(), tables_every_s=600.0)
-    alone.reset(workload, int(env.simulator.state.seed))
-    interface, rng = (
-        GeoInterface(tables=None, round=0.0, slots=4, running_slots=4, clusters=3, brings=0),
-        np.random.default_rng(4),
-    )
-    interface.lay(alone)
-    replicated, ended = 0, False
-    while not ended:
-        features, mask = interface.look()
-        while not interface.can_act:
-            for decision in interface.leaving():
-                replicated += isinstance(decision, Replicate)
-                alone.apply(decision)
-            alone.advance()
-            features, mask = interface.look()
-        assert np.array_equal(features, observation) and np.array_equal(mask, env.action_masks())
-        starts = [c for c in np.flatnonzero(mask).tolist() if c == 0 or (c - 1) % 7 != HOLD]
-        action = (int(rng.choice(starts)),)
-        decisions = interface.decisions(action)
-        observation, _, ended, _, _ = env.step(action)
-        if not ended:
-            for decision in decisions:
-                alone.apply(decision)
-    assert replicated > 0
-
-
 def test_decisions_and_actions_are_each_others_inverse():
     env, rng = geo(workload=random_workload(2)), np.random.default_rng(2)
     env.reset(seed=2)
@@ -365,37 +309,6 @@ def test_decisions_and_actions_are_each_others_inverse():
         if env.step((candidate,))[2]:
             env.reset()
     assert seen == {Start, Hold}
-
-
-BAD_ARGUMENTS = {
-    "clusters": ({"clusters": 0}, "clusters"),
-    "too many clusters": ({"clusters": 17}, "clusters"),
-    "regions": ({"region_slots": 65}, "region_slots"),
-    "slots": ({"slots": 0}, "slots"),
-    "running slots": ({"running_slots": 257}, "running_slots"),
-    "order": ({"order": "importance"}, "priority"),
-    "preempts": ({"preempts": "all"}, "lower"),
-    "tables": ({"tables": "tetris"}, "tetris-v"),
-    "tables that are none": ({"tables": 5}, "tetris-v2"),
-    "tables_every_s": ({"tables_every_s": 0.0}, "tables_every_s"),
-    "round": ({"round": -1.0}, "round"),
-    "reward": ({"reward": "jtc"}, "jct"),
-    "observation": ({"observation": "image"}, "observation"),
-    "horizon": ({"horizon_s": 0.0}, "horizon_s"),
-    "reference": ({"reference": "masst"}, "mast"),
-    "a topology without regions": ({"topology": "dally"}, "regions"),
-    "a workload without regions": ({"workload": "poisson:jobs=4"}, "regions"),
-    "another number of regions": ({"topology": "mast:regions=5,gpus=256"}, "regions"),
-    "outages": ({"region_mtbf_s": -1.0}, "region_mtbf_s"),
-}
-
-
-@pytest.mark.parametrize("name", BAD_ARGUMENTS)
-def test_a_bad_argument_is_one_sentence(name):
-    options, part = BAD_ARGUMENTS[name]
-    with pytest.raises(InputError) as error:
-        geo(**options).reset(seed=0)
-    assert part in str(error.value) and "\n" not in str(error.value)
 
 
 def test_text_and_pictures_show_the_regions():

@@ -8,7 +8,6 @@ import gymnasium
 import numpy as np
 import pytest
 
-from clustergym.envs.grouping.grouping_interface import GroupingInterface
 from clustergym.envs.grouping.observation import CANDIDATES, GROUP, QUEUE
 from clustergym.envs.rendering.pictures.group_picture import draw_groups
 from clustergym.policies.base import Policy
@@ -201,32 +200,6 @@ def test_the_last_job_in_a_group_is_not_paused_for_ever():
     assert 0 in legal(env) and running(0, PAUSE)[0] not in legal(env)
 
 
-def test_an_invalid_action_counts_as_advance():
-    for action in (waiting(2, OPEN), running(2, PAUSE), (10_000, 0, 0), (-1, 0, 0)):
-        env, plain = (by_hand([*PAIR, (7, 8, 1, 5)]) for _ in range(2))
-        for one, choice in ((env, action), (plain, (0, 0, 0))):
-            one.step(waiting(0, OPEN))
-            *_, info = one.step(choice)
-            assert info["invalid_action"] is (choice is action)
-        assert env.simulator.snapshot().tobytes() == plain.simulator.snapshot().tobytes()
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"network": "penalty"}, "network = 'penalty': expected 'none'"),
-        ({"busy": 0.2}, "busy = 0.2"),
-        ({"group_slots": 0}, "group_slots = 0: expected a whole number from 1 to 32"),
-        ({"machine_choices": 1000}, "machine_choices = 1000"),
-        ({"spill_choices": 0}, "spill_choices = 0: expected a whole number from 1 to 12"),
-        ({"order": "classes"}, "order"),
-    ],
-)
-def test_a_wrong_value_is_one_sentence(options, words):
-    with pytest.raises(InputError, match=words):
-        grouping(**options)
-
-
 def test_every_setting_of_the_simulator_is_a_keyword_argument():
     """But for the one that says so, defaults are the simulator's."""
     config = grouping().config.groups
@@ -293,25 +266,6 @@ def test_whatever_is_decided_is_played_exactly(options):
     assert frozenset().union(*seen) == {Advance, AssignGroup, Preempt, SetMachines, SetSpill}
 
 
-def test_actions_and_decisions_are_the_same_thing():
-    """Legal actions, drawn: their decisions, applied to the simulator alone, lead to the same state."""
-    env, rng = grouping(), np.random.default_rng(7)
-    env.reset(seed=3)
-    own = env.simulator
-    alone = own.twin()
-    alone.reset(own.workload, int(own.state.seed))
-    ends = np.cumsum(env.action_space.nvec)
-    for _ in range(400):
-        parts = np.split(env.action_masks(), ends[:-1])
-        action = [rng.choice(np.flatnonzero(part)) for part in parts]
-        for decision in env.interface.decisions(action):
-            alone.apply(decision)
-        *_, terminated, _, _ = env.step(action)
-        assert alone.plain.data.tobytes() == own.plain.data.tobytes()
-        if terminated:
-            break
-
-
 def test_what_the_window_cannot_say_is_one_sentence():
     env = by_hand(PAIR)
     env.step(waiting(0, OPEN, 4))
@@ -323,40 +277,6 @@ def test_what_the_window_cannot_say_is_one_sentence():
     ):
         with pytest.raises(InvalidDecision, match=words):
             env.interface.action(decision)
-
-
-def test_a_window_on_another_run_shows_the_same():
-    """What an agent sees in a simulator by itself is what the environment shows."""
-    env = grouping()
-    env.reset(seed=2)
-    alone = env.simulator.twin()
-    alone.reset(env.simulator.workload, int(env.simulator.state.seed))
-    interface = GroupingInterface()
-    interface.lay(alone)
-    features, mask = interface.look()
-    assert np.array_equal(np.concatenate(list(env.observe().values())), features)
-    assert np.array_equal(env.action_masks(), mask.astype(bool))
-
-
-def test_an_agent_in_the_simulator_sees_what_it_sees_in_the_environment():
-    """Masks and features of the window on a run are those of the environment, in the middle of an instant too."""
-    env, rng = grouping(), np.random.default_rng(9)
-    env.reset(seed=4)
-    alone = env.simulator.twin()
-    alone.reset(env.simulator.workload, int(env.simulator.state.seed))
-    interface = GroupingInterface()
-    interface.lay(alone)
-    ends = np.cumsum(env.action_space.nvec)
-    for _ in range(120):
-        features, mask = interface.look()
-        assert np.array_equal(np.concatenate(list(env.observe().values())), features)
-        assert np.array_equal(env.action_masks(), mask.astype(bool))
-        action = [rng.choice(np.flatnonzero(part)) for part in np.split(mask, ends[:-1])]
-        for decision in interface.decisions(action):
-            alone.apply(decision)
-        *_, terminated, _, _ = env.step(action)
-        if terminated:
-            break
 
 
 def test_groups_are_drawn_as_text_and_as_pixels():

@@ -12,9 +12,8 @@ import clustergym
 from clustergym import policies
 from clustergym.envs.rendering.ansi import draw_ansi
 from clustergym.envs.sharing.observation import CANDIDATES
-from clustergym.envs.sharing.sharing_interface import SharingInterface
 from clustergym.simulator.base.decisions import Advance, Hold, Preempt, Resize, Start
-from clustergym.simulator.base.errors import InputError, InvalidDecision
+from clustergym.simulator.base.errors import InvalidDecision
 from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.sharing.sharing_model import Sharing
 from clustergym.simulator.workloads import Workload
@@ -168,16 +167,6 @@ def test_a_stopped_job_leaves_its_partner_alone():
     assert env.view.now_s == 12.0 and env.simulator.jobs()["finish_s"][0] == 12.0
 
 
-def test_an_invalid_action_counts_as_advance():
-    for action in (act(0, SECOND), act(2, FREE), (10_000, 0), (-1, 0)):
-        env, plain = (by_hand([(0, 2, 10), (0, 4, 20), (4, 1, 1)]) for _ in range(2))
-        for one, choice in ((env, action), (plain, (0, 0))):
-            one.step(act(0, FREE))
-            *_, info = one.step(choice)
-            assert info["invalid_action"] is (choice is action)
-        assert env.simulator.snapshot().tobytes() == plain.simulator.snapshot().tobytes()
-
-
 def differences(word, **options):
     """As of all environments, with the kinds of candidates of waiting slots."""
 
@@ -257,30 +246,6 @@ def test_batches_of_elastic_jobs_are_single_environments():
             return
 
 
-def test_an_interface_sees_on_any_simulator_what_the_environment_sees():
-    """So an agent plays there as it was trained, on a simulator whose rule shares nothing too."""
-    env = sharing(observation="flat")
-    observation, _ = env.reset(seed=4)
-    own = env.simulator
-    alone = Simulator(own.topology, own.network, sharing=own.sharing)
-    alone.reset(own.workload, int(own.state.seed))
-    interface, rng = SharingInterface(slots=8, running_slots=8), np.random.default_rng(4)
-    interface.lay(alone)
-    for _ in range(80):
-        features, mask = interface.look()
-        while not interface.can_act:
-            alone.advance()
-            features, mask = interface.look()
-        assert np.array_equal(features, observation) and np.array_equal(mask, env.action_masks())
-        legal = np.flatnonzero(mask[: interface.candidates])
-        action = (int(rng.choice(legal)), 1)
-        decision = interface.decision(action)
-        observation, _, ended, _, _ = env.step(action)
-        if ended:
-            return
-        alone.apply(decision)
-
-
 def test_one_exponent_is_enough_for_the_largest_sub_batch_that_fits():
     """A lower exponent than fits becomes the least that does: so heuristics play with `exponents=1` too."""
     env = sharing(exponents=1)
@@ -343,38 +308,6 @@ def test_pictures_split_shared_gpus():
     assert tuple(pixels[height, right - (right - left) // 8]) == job_colour(1)
     text = draw_ansi(env.simulator)
     assert " 0 01 01 0. 0." in text and "2 shared" in text
-
-
-BAD_ARGUMENTS = {
-    "jobs_per_gpu 0": ({"jobs_per_gpu": 0}, "jobs_per_gpu"),
-    "jobs_per_gpu 9": ({"jobs_per_gpu": 9}, "jobs_per_gpu"),
-    "interference": ({"interference": "measurd"}, "measured"),
-    "memory_gb": ({"memory_gb": -1.0}, "memory_gb"),
-    "memory": ({"memory": "some"}, "middle"),
-    "too little memory": ({"memory_gb": 0.5}, "memory_gb"),
-    "partners": ({"partners": 9}, "partners"),
-    "partners in words": ({"partners": "two"}, "partners"),
-    "exponents": ({"exponents": 0}, "exponents"),
-    "slots": ({"slots": 0}, "slots"),
-    "running slots": ({"running_slots": 257}, "running_slots"),
-    "placer": ({"placer": "tiers"}, "tier"),
-    "order": ({"order": "longest"}, "order"),
-    "reward": ({"reward": "jtc"}, "jct"),
-    "observation": ({"observation": "image"}, "observation"),
-    "horizon": ({"horizon_s": 0.0}, "horizon_s"),
-    "reference": ({"reference": "sjf-bfbs"}, "sjf-bsbf"),
-    "preemption": ({"preemption": 1}, "preemption"),
-    "elastic": ({"elastic": "yes"}, "elastic"),
-    "round": ({"round": -1.0}, "round"),
-}
-
-
-@pytest.mark.parametrize("name", BAD_ARGUMENTS)
-def test_a_bad_argument_is_one_sentence(name):
-    options, part = BAD_ARGUMENTS[name]
-    with pytest.raises(InputError) as error:
-        sharing(**options).reset(seed=0)
-    assert part in str(error.value) and "\n" not in str(error.value)
 
 
 def test_sharing_constants_come_from_the_sharing_of_the_simulator():

@@ -19,7 +19,6 @@ from clustergym.simulator.base.errors import InputError, InvalidDecision
 from clustergym.simulator.cluster.routes import LinkUse
 from clustergym.simulator.contention.circle import Grid, unify
 from clustergym.simulator.engine.plans import Plan, plan_now
-from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.profiles.cassini_models import phases_of
 from clustergym.simulator.profiles.phases import in_order
 from clustergym.simulator.workloads import Workload
@@ -243,15 +242,6 @@ def test_a_bucket_out_of_range_becomes_the_nearest():
     assert not info["adjusted_action"] and not info["invalid_action"]
 
 
-def test_an_invalid_action_counts_as_no_more():
-    for action in ((9, 0), (FREE, 0), (-1, 0), (10_000, 0)):
-        env, plain = (by_hand([(0, 100), (0, 50), (40, 10)]) for _ in range(2))
-        for one, choice in ((env, action), (plain, (0, 0))):
-            place_apart(one)
-            assert one.step(choice)[-1]["invalid_action"] is (choice is action)
-        assert env.simulator.snapshot().tobytes() == plain.simulator.snapshot().tobytes()
-
-
 @pytest.mark.parametrize("name", [name for name in policies.list("TimeShift") if name.endswith("+cassini")])
 def test_who_shifts_does_so_in_turns_of_the_environment(name):
     seen = differences(TIMESHIFT, partial(policies.make, name), lambda env, action: (stage(env), int(action[0])))[1]
@@ -293,24 +283,6 @@ def test_where_cassini_turns_jobs_it_turns_those_of_any_placement():
         ends_s[shifts] = info["metrics"]["makespan"]
     alone_s = 1.0 + 400 * VGG.iteration_s
     assert alone_s <= ends_s["cassini"] < 1.02 * alone_s < ends_s["asked"]
-
-
-def test_a_policy_may_take_over_and_leave_in_the_middle_of_an_episode():
-    """Random actions, then a policy, then random ones: what it decides is offered at once, and no longer than that."""
-    env, policy, rng = timeshift(), policies.make("themis+cassini"), np.random.default_rng(1)
-    env.reset(seed=1)
-    for number in range(120):
-        mask = env.action_masks()
-        if number // 10 % 2:
-            action = policy.act(env)
-            assert env.action_masks()[action[0]]
-        else:
-            action = [rng.choice(np.flatnonzero(mask[:11])), rng.choice(np.flatnonzero(mask[11:]))]
-        *_, ended, _, info = env.step(action)
-        assert not info["invalid_action"]
-        if ended:
-            env.reset()
-    assert env.simulator.rule == env.rule
 
 
 @pytest.mark.parametrize(
@@ -379,32 +351,6 @@ def test_links_with_the_same_jobs_are_one():
     assert look.best[0] <= look.free[0]
 
 
-def test_decisions_of_an_action_are_what_a_step_carries_out():
-    """The window of an agent in the simulator alone takes the same actions to the same end."""
-    env, rng = timeshift(), np.random.default_rng(2)
-    env.reset(seed=2)
-    interface = type(env.interface)(slots=8, running_slots=12)
-    alone = Simulator(env.simulator.topology, env.simulator.network, rule=env.rule)
-    alone.reset(env.simulator.workload, int(env.simulator.state.seed))
-    interface.lay(alone)
-    ended = False
-    while not ended:
-        features, mask = interface.look()
-        while not interface.can_act:
-            alone.advance()
-            features, mask = interface.look()
-        flat = np.concatenate(list(env.observe().values()))
-        assert np.array_equal(features, flat) and np.array_equal(mask, env.action_masks())
-        action = [int(rng.choice(np.flatnonzero(mask[:11]))), int(rng.choice(np.flatnonzero(mask[11:])))]
-        for decision in interface.decisions(action):
-            alone.apply(decision)
-        *_, ended, _, info = env.step(action)
-    interface.look()
-    while not alone.ended:
-        alone.advance()
-    assert {k: repr(v) for k, v in alone.metrics().items()} == {k: repr(v) for k, v in info["metrics"].items()}
-
-
 def test_pictures_show_links_and_circles():
     pytest.importorskip("PIL")
     from clustergym.envs.rendering.pictures.circles import MANNERS
@@ -436,35 +382,6 @@ def test_pictures_show_links_and_circles():
     fullest = np.array(load_colour(float(network.load.max())))
     assert (picture == fullest).all(axis=2).any()
     assert "links 4 of" in draw_ansi(env.simulator) and "1.00 as they are turned" in draw_ansi(env.simulator)
-
-
-BAD_ARGUMENTS = {
-    "a scheduler that places": ({"scheduler": "random"}, "themis"),
-    "scheduler": ({"scheduler": "themsi"}, "themis"),
-    "candidates": ({"candidates": 2}, "candidates"),
-    "candidates in words": ({"candidates": "ten"}, "candidates"),
-    "network": ({"network": "penalty:table=chronus"}, "contention"),
-    "mode": ({"network": "contention:mode=exactly"}, "exact"),
-    "no links": ({"topology": "flat"}, "links"),
-    "slots": ({"slots": 0}, "slots"),
-    "running slots": ({"running_slots": 257}, "running_slots"),
-    "shifts": ({"shifts": "casini"}, "cassini"),
-    "order": ({"order": "longest"}, "order"),
-    "reward": ({"reward": "jtc"}, "jct"),
-    "observation": ({"observation": "image"}, "observation"),
-    "horizon": ({"horizon_s": 0.0}, "horizon_s"),
-    "reference": ({"reference": "themis+casini"}, "themis+cassini"),
-    "jobs_per_gpu": ({"jobs_per_gpu": 0}, "jobs_per_gpu"),
-    "model": ({"workload": "philly-sample:jobs=4"}, "model"),
-}
-
-
-@pytest.mark.parametrize("name", BAD_ARGUMENTS)
-def test_a_bad_argument_is_one_sentence(name):
-    options, part = BAD_ARGUMENTS[name]
-    with pytest.raises(InputError) as error:
-        timeshift(**options).reset(seed=0)
-    assert part in str(error.value) and "\n" not in str(error.value)
 
 
 MALFORMED = {

@@ -121,7 +121,8 @@ TERMS: dict[str, Terms] = {
             "count, every instant": {"placer": "count", "skip_idle": False, "reward": "makespan"},
         },
         unmasked=({"mtbf_s": 30_000.0, "preemption_cost": 30.0}, 2000),
-        settings={"small": {}, "poisson": {"topology": "flat", "workload": "poisson:jobs=150,load=1.2"}},
+        settings={},  # those of test_delay_policies.py
+        played={},
         alone=of_delay,
         columns=("first_start_s", "finish_s", "tier", "preemptions", "queueing_delay_s"),
         terminates=False,

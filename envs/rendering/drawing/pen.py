@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ....simulator.base.errors import InputError, MissingExtra
-from .palette import TRACK, WHITE, Colour
+from .palette import CARD, CARD_EDGE, FAINT, INK, PAGE, TRACK, WHITE, Colour
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -93,6 +93,11 @@ class Pen:
         """A pen on a copy of uint8 (height, width, 3)."""
         return cls(pillow().Image.fromarray(pixels), scale)
 
+    @classmethod
+    def page(cls, size: tuple[int, int]) -> Pen:
+        """A pen on an empty picture of this size."""
+        return cls(new_image(size, PAGE), scale_of(size))
+
     def pixels(self) -> np.ndarray:
         """The picture, uint8 (height, width, 3), a fresh array."""
         return np.array(self.image, np.uint8)
@@ -151,6 +156,30 @@ class Pen:
         """A box with round corners."""
         corners = (box[0], box[1], box[2] - 1, box[3] - 1)
         self._draw.rounded_rectangle(corners, self.unit(radius), fill=colour, outline=edge)
+
+    def panels(self, *boxes: tuple[int, int, int, int]) -> None:
+        """Empty cards."""
+        for box in boxes:
+            self.card(box, CARD, CARD_EDGE, 8)
+
+    def title(self, box: tuple[int, int, int, int], words: str, note: str = "") -> None:
+        """The title of a panel, and a note at its other end."""
+        self.text((box[0] + self.unit(12), box[1] + self.unit(9)), words, 12, INK, bold=True)
+        self.text((box[2] - self.unit(12), box[1] + self.unit(11)), note, 9, FAINT, anchor="ra")
+
+    def swatches(self, x: int, y: int, side: int, entries: Iterable[tuple[str, Colour]]) -> int:
+        """Squares and what their colours mean, from the left top `x`, `y` on; returns where the next one would be."""
+        for words, colour in entries:
+            self.box((x, y, x + side, y + side), colour)
+            middle = (x + side + self.unit(5), y + side // 2)
+            x = self.text(middle, words, 10, FAINT, anchor="lm") + self.unit(14)
+        return x
+
+    def shades(self, box: tuple[int, int, int, int], steps: int, colour_of: Callable[[float], Colour]) -> None:
+        """A bar of the colours from 0 to 1."""
+        ends = [box[0] + (box[2] - box[0]) * step // steps for step in range(steps + 1)]
+        for step in range(steps):
+            self.box((ends[step], box[1], ends[step + 1], box[3]), colour_of(step / (steps - 1)))
 
     def line(self, start: tuple[int, int], end: tuple[int, int], colour: Colour, width: float) -> None:
         """A line; its width is in units."""

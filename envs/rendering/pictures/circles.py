@@ -28,12 +28,11 @@ MANNERS = ("all begin at once", "as they are turned")
 def draw_circles(pen: Pen, box: Box, crossing: Crossing | None, labels: Mapping[int, str], when: str = "") -> None:
     """Two circles side by side: a ring a job, coloured where it wants the link; the score in the middle."""
     u = pen.unit
-    pen.text((box[0] + u(12), box[1] + u(9)), f"Circles{when}", 12, palette.INK, bold=True)
+    told = "" if crossing is None else f"{crossing.link}, {1000 * crossing.perimeter_s:,.0f} ms around"
+    pen.title(box, f"Circles{when}", told)
     if crossing is None:
         pen.text((box[0] + u(12), box[1] + u(30)), "no jobs meet on a link", 10, palette.FAINT)
         return
-    told = f"{crossing.link}, {1000 * crossing.perimeter_s:,.0f} ms around"
-    pen.text((box[2] - u(12), box[1] + u(11)), told, 9, palette.FAINT, anchor="ra")
     half = (box[2] - box[0]) // 2
     side = min(half - u(20), box[3] - box[1] - u(86))
     top = box[1] + u(46)
@@ -75,12 +74,10 @@ def _disc(crossing: Crossing, begins_s: tuple[float, ...], side: int) -> Image:
 def draw_use(pen: Pen, box: Box, crossing: Crossing | None, when: str = "") -> None:
     """What the jobs send over the link in the long run, one on the other: all at once above, as turned below."""
     u = pen.unit
-    pen.text((box[0] + u(12), box[1] + u(9)), f"Use of the link{when}", 12, palette.INK, bold=True)
+    pen.title(box, f"Use of the link{when}", "" if crossing is None else f"{crossing.capacity / GBPS:g} Gbps")
     if crossing is None:
         pen.text((box[0] + u(12), box[1] + u(30)), "no jobs share a link", 10, palette.FAINT)
         return
-    told = f"{crossing.capacity / GBPS:g} Gbps"
-    pen.text((box[2] - u(12), box[1] + u(11)), told, 9, palette.FAINT, anchor="ra")
     top, bottom = box[1] + u(30), box[3] - u(22)
     height = (bottom - top - u(16)) // 2
     for number, manner in enumerate(MANNERS):

@@ -1,8 +1,4 @@
-"""Where every GPU is drawn: racks, machines, slots and GPUs fitted into a rectangle, from 1 GPU to 100,000.
-
-A plan is a list of boxes to draw once and, for each pixel of a GPU, which GPU it belongs to and which part of it
-(`strata`). So a frame is one look-up of colours by pixel, whose time does not grow with the number of GPUs.
-"""
+"""Where every GPU is drawn: racks, machines, slots and GPUs fitted into a rectangle, from 1 GPU to 100,000."""
 
 from __future__ import annotations
 
@@ -11,18 +7,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-import numpy as np
-
 from ....simulator.base.errors import InputError
 from ..scenes.scene import ClusterShape, Machine
 
 Box = tuple[int, int, int, int]  # left, top, right, bottom; right and bottom not included
 
-# Parts of a GPU, its strata. At its foot is a band of four levels, of which a tier fills as many as its code + 1, and a
-# light line above them; the lowest row of a level is apart (LINE), for that line. A low GPU has one MARK, a SEPARATOR.
-BODY, LINE, REST, MARK, SEPARATOR = 0, 1, 6, 10, 11
-LEVELS = 4
-STRATA = 12
 MOST_GPU_SIDE = 60  # units
 LONGEST_SIDE = 1.7  # times the shorter one
 
@@ -86,8 +75,6 @@ class FloorPlan:
         by_machine: GPUs are too small to be seen, so items are machines; otherwise they are GPUs.
         racks, machines: their boxes; items: boxes of GPUs or machines.
         gaps, grid: what it was made with.
-        pixels: int64 (K,), row * picture width + column of every pixel of an item.
-        parts: int64 (K,), item * STRATA + stratum of that pixel.
     """
 
     by_machine: bool
@@ -96,13 +83,11 @@ class FloorPlan:
     racks: tuple[Box, ...]
     machines: tuple[Box, ...]
     items: tuple[Box, ...]
-    pixels: np.ndarray
-    parts: np.ndarray
 
 
 @lru_cache(maxsize=8)
-def plan_floor(shape: ClusterShape, area: Box, picture_width: int, scale: float) -> FloorPlan:
-    """Fit the cluster into the middle of `area` of a picture so wide, at so many pixels a unit."""
+def plan_floor(shape: ClusterShape, area: Box, scale: float) -> FloorPlan:
+    """Fit the cluster into the middle of `area` of a picture, at so many pixels a unit."""
     size = (area[2] - area[0], area[3] - area[1])
     for by_machine in (False, True):
         items = _machines_as_gpus(shape) if by_machine else shape
@@ -111,7 +96,7 @@ def plan_floor(shape: ClusterShape, area: Box, picture_width: int, scale: float)
             gaps = Gaps(gaps.least, *(math.ceil(gap * scale) for gap in gaps[1:]))
             grid = _best_grid(counts, gaps, size, scale)
             if min(grid.width, grid.height) >= gaps.least:
-                return _lay(items, gaps, grid, area, picture_width, by_machine)
+                return _lay(items, gaps, grid, area, by_machine)
     gpus = f"{shape.gpus:,} GPUs on {len(shape.machine_slots):,} machines"
     raise InputError(f"{gpus} do not fit a picture whose cluster has {size[0]}x{size[1]} pixels; draw a larger one")
 
@@ -165,7 +150,7 @@ def _line(counts: Counts, grid: Grid) -> tuple[int, int]:
     return per_line, min(per_line, counts.slots) - 1
 
 
-def _lay(shape: ClusterShape, gaps: Gaps, grid: Grid, area: Box, picture_width: int, by_machine: bool) -> FloorPlan:
+def _lay(shape: ClusterShape, gaps: Gaps, grid: Grid, area: Box, by_machine: bool) -> FloorPlan:
     counts, racks = Counts.of(shape), shape.racks()
     per_line, slot_gaps = _line(counts, grid)
     line_width = per_line * (grid.width + gaps.gpu) - gaps.gpu + slot_gaps * (gaps.slot - gaps.gpu)
@@ -186,8 +171,7 @@ def _lay(shape: ClusterShape, gaps: Gaps, grid: Grid, area: Box, picture_width: 
         machine_boxes += boxes
         for machine, place in zip(rack.machines, boxes, strict=True):
             items += _gpu_boxes(machine, place, per_line, gaps, grid)
-    pixels, parts = _pixels(items, grid, picture_width)
-    return FloorPlan(by_machine, gaps, grid, tuple(rack_boxes), tuple(machine_boxes), tuple(items), pixels, parts)
+    return FloorPlan(by_machine, gaps, grid, tuple(rack_boxes), tuple(machine_boxes), tuple(items))
 
 
 def _extent(count: int, columns: int, size: tuple[int, int], gap: int) -> tuple[int, int]:
@@ -208,7 +192,7 @@ def _gpu_boxes(machine: Machine, box: Box, per_line: int, gaps: Gaps, grid: Grid
     boxes = []
     first = machine.gpus.start
     for number, slot in enumerate(machine.slots):
-        for gpu in range(slot.first, slot.stop):
+        for gpu in slot:
             line, column = divmod(gpu - first, per_line)
             if column == 0:
                 first_slot = number
@@ -217,33 +201,3 @@ def _gpu_boxes(machine: Machine, box: Box, per_line: int, gaps: Gaps, grid: Grid
             y = box[1] + gaps.machine_pad + line * (grid.height + gaps.gpu)
             boxes.append((x, y, x + grid.width, y + grid.height))
     return boxes
-
-
-def _pixels(items: list[Box], grid: Grid, picture_width: int) -> tuple[np.ndarray, np.ndarray]:
-    stratum = _strata(grid.width, grid.height)
-    rows, columns = np.nonzero(stratum >= 0)
-    corners = np.array([box[1] * picture_width + box[0] for box in items], np.int64)
-    pixels = corners[:, None] + (rows * picture_width + columns)[None, :]
-    parts = np.arange(len(items), dtype=np.int64)[:, None] * STRATA + stratum[rows, columns][None, :]
-    return pixels.ravel(), parts.ravel()
-
-
-def _strata(width: int, height: int) -> np.ndarray:
-    """Stratum of each pixel of one GPU, int64 (height, width); -1 where its corners are rounded off."""
-    stratum = np.full((height, width), BODY, np.int64)
-    y, x = np.mgrid[0:height, 0:width]
-    if height >= 18:
-        step = max(2, round(height / 15))
-        for level in range(LEVELS):
-            stratum[height - (level + 1) * step : height - level * step] = REST + level
-        for level in range(LEVELS + 1):
-            stratum[height - level * step - 1] = LINE + level
-    elif height >= 4:
-        mark = max(1, height // 5)
-        stratum[-mark:] = MARK
-        if height >= 7:
-            stratum[-mark - 1] = SEPARATOR
-    radius = 0 if min(width, height) < 9 else 1 if min(width, height) < 20 else 2
-    from_corner = np.minimum(x, width - 1 - x) + np.minimum(y, height - 1 - y)
-    stratum[from_corner < radius] = -1
-    return stratum

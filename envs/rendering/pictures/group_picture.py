@@ -12,7 +12,7 @@ import numpy as np
 from ....simulator.groups.group_simulator import GroupSimulator
 from ..drawing import palette
 from ..drawing.palette import job_colour
-from ..drawing.pen import SIZE, Pen, checked_size, new_image, scale_of
+from ..drawing.pen import SIZE, Pen, checked_size
 from ..drawing.picture_words import clock, span
 from ..scenes.group_scene import GroupLane, GroupScene, read_groups
 from ..scenes.seen import Seen, run_words
@@ -42,7 +42,7 @@ def draw_groups(simulator: GroupSimulator, size: tuple[int, int] = SIZE, seen: S
     """
     size = checked_size(size)
     scene = read_groups(simulator)
-    pen = Pen(new_image(size, palette.PAGE), scale_of(size))
+    pen = Pen.page(size)
     u = pen.unit
     _draw_totals(pen, size[0], scene)
     for line, words in enumerate(run_words(scene.jct_s, seen).split(" · ")):

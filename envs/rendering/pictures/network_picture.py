@@ -5,7 +5,7 @@ Beside them stand the queue and the running jobs, as in `picture.py`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -15,7 +15,7 @@ from ....simulator.cluster.links import LinkGraph
 from ....simulator.engine.simulator import Simulator
 from ..drawing import palette
 from ..drawing.palette import Colour, job_colour
-from ..drawing.pen import Pen, new_image, scale_of
+from ..drawing.pen import Pen
 from ..drawing.picture_words import span
 from ..scenes.link_scene import NetworkScene, read_network
 from ..scenes.scene import Scene, read_scene
@@ -31,12 +31,9 @@ PALE = 0.5  # of what is past: white in it
 
 
 class Boxes:
-    """Where the parts of a picture of this size are; `unit` as of a pen."""
+    """Where the parts of a picture of this size are; `u` as `unit` of a pen."""
 
-    def __init__(self, size: tuple[int, int], scale: float) -> None:
-        def u(units: float) -> int:
-            return max(1, round(units * scale))
-
+    def __init__(self, size: tuple[int, int], u: Callable[[float], int]) -> None:
         margin, head, foot, gap = u(14), u(74), u(34), u(10)
         right, bottom = size[0] - margin, size[1] - foot
         middle = margin + round((right - margin) * 0.6)
@@ -57,11 +54,9 @@ def draw_network(simulator: Simulator, size: tuple[int, int], seen: Seen | None 
     """
     scene, network, links = read_scene(simulator), read_network(simulator), simulator.topology.links
     assert links is not None
-    scale = scale_of(size)
-    boxes = Boxes(size, scale)
-    pen = Pen(new_image(size, palette.PAGE), scale)
-    for box in (boxes.network, boxes.queue, boxes.running, boxes.circles, boxes.use):
-        pen.card(box, palette.CARD, palette.CARD_EDGE, 8)
+    pen = Pen.page(size)
+    boxes = Boxes(size, pen.unit)
+    pen.panels(boxes.network, boxes.queue, boxes.running, boxes.circles, boxes.use)
     draw_totals(pen, boxes.network[0], size[0], scene)
     words = f"{scene.name} · {scene.gpus:,} GPUs · {links.num_links:,} links · {network.contending} jobs meet on links"
     pen.text((boxes.network[0] + 2, pen.unit(44)), words, 10, palette.FAINT, within=round(size[0] * 0.37))
@@ -101,7 +96,7 @@ def load_colour(load: float) -> Colour:
 def _draw_graph(pen: Pen, box: Box, links: LinkGraph, scene: Scene, network: NetworkScene) -> None:
     """Machines at the bottom, switches above; each link in the colour of its load, the two ways side by side."""
     u = pen.unit
-    pen.text((box[0] + u(12), box[1] + u(9)), "Network", 12, palette.INK, bold=True)
+    pen.title(box, "Network")
     place = _places(links)
     left, top = box[0] + u(16), box[1] + u(40)
     width, height = box[2] - box[0] - u(32), box[3] - box[1] - u(66)
@@ -170,11 +165,8 @@ def _draw_legend(pen: Pen, boxes: Boxes) -> None:
     y, x = boxes.foot + u(16), boxes.network[0]
     x = pen.text((x, y), "mean load of a link", 10, palette.FAINT, anchor="lm") + u(8)
     x = pen.text((x, y), "0", 10, palette.FAINT, anchor="lm") + u(4)
-    steps, width = 24, u(96)
-    for step in range(steps):
-        part = (x + width * step // steps, y - u(3), x + width * (step + 1) // steps, y + u(3))
-        pen.box(part, load_colour(0.001 + step / (steps - 1)))
-    x = pen.text((x + width + u(4), y), "1 and more", 10, palette.FAINT, anchor="lm") + u(16)
+    pen.shades((x, y - u(3), x + u(96), y + u(3)), 24, lambda load: load_colour(0.001 + load))
+    x = pen.text((x + u(96) + u(4), y), "1 and more", 10, palette.FAINT, anchor="lm") + u(16)
     pen.line((x, y), (x + u(22), y), FULL, SHARED_WIDTH)
     x = pen.text((x + u(27), y), "several jobs", 10, palette.FAINT, anchor="lm") + u(12)
     pen.line((x, y), (x + u(22), y), FULL, OWN_WIDTH)

@@ -56,11 +56,7 @@ def _draw_waiting(pen: Pen, box: Box, y: int, job: WaitingJob, widest: float) ->
 def _draw_waited_scale(pen: Pen, box: Box) -> None:
     u = pen.unit
     left, right, y = box[0] + u(58), box[2] - u(48), box[3] - u(13)
-    steps = 24
-    for step in range(steps):
-        x = left + (right - left) * step // steps
-        shade = waited_colour(60.0 * (86_400.0 / 60.0) ** (step / (steps - 1)))
-        pen.box((x, y - u(3), left + (right - left) * (step + 1) // steps, y + u(3)), shade)
+    pen.shades((left, y - u(3), right, y + u(3)), 24, lambda share: waited_colour(60.0 * (86_400.0 / 60.0) ** share))
     pen.text((left - u(5), y), "1 min", 9, palette.FAINT, anchor="rm")
     pen.text((right + u(5), y), "1 day", 9, palette.FAINT, anchor="lm")
 
@@ -120,8 +116,7 @@ def draw_band(pen: Pen, box: Box, level: int, tier: int) -> None:
 def _heading(pen: Pen, box: Box, title: str, note: str, foot: int) -> tuple[int, int]:
     """Write a card's title; returns the first row's top and how many rows fit above the foot (units)."""
     u = pen.unit
-    pen.text((box[0] + u(12), box[1] + u(9)), title, 12, palette.INK, bold=True)
-    pen.text((box[2] - u(12), box[1] + u(11)), note, 9, palette.FAINT, anchor="ra")
+    pen.title(box, title, note)
     top = box[1] + u(30)
     return top, max(1, (box[3] - u(foot) - u(2) - top) // u(ROW))
 

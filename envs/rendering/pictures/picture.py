@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import product
 
 import numpy as np
 
@@ -10,13 +11,13 @@ from ....simulator.base.codes import DOWN
 from ....simulator.base.tiers import UNPLACED
 from ....simulator.engine.simulator import Simulator
 from ..drawing import palette
-from ..drawing.palette import job_colour
-from ..drawing.pen import SIZE, Pen, checked_size, new_image, scale_of
+from ..drawing.palette import Colour, job_colour
+from ..drawing.pen import SIZE, Pen, checked_size, scale_of
 from ..scenes.link_scene import has_contention
 from ..scenes.region_scene import has_regions
 from ..scenes.scene import ClusterShape, Scene, read_scene
 from ..scenes.seen import Seen, draw_run
-from .floor import LEVELS, LINE, MARK, REST, SEPARATOR, STRATA, Box, FloorPlan, plan_floor
+from .floor import Box, FloorPlan, plan_floor
 from .network_picture import draw_network
 from .panels import TIERS_TOLD, draw_queue, draw_running, draw_tiers, draw_totals
 from .region_map import draw_regions
@@ -49,9 +50,8 @@ def draw_scene(scene: Scene, size: tuple[int, int] = SIZE, seen: Seen | None = N
     """A scene as a picture; see `draw_rgb`."""
     width, height = checked_size(size)
     stage = stage_of(scene.shape, scene.name, (width, height))
-    pixels = stage.base.copy()
-    pixels.reshape(-1, 3)[stage.plan.pixels] = _part_colours(scene, stage.plan)[stage.plan.parts]
-    pen = Pen.over(pixels, stage.scale)
+    pen = Pen.over(stage.base, stage.scale)
+    _draw_items(pen, stage, scene)
     draw_totals(pen, stage.margin, stage.size[0], scene)
     draw_run(pen, scene.jct_s, seen, round(stage.size[0] * 0.36))
     if len(scene.partners) and not stage.plan.by_machine:
@@ -85,18 +85,17 @@ class Stage:
         self.queue = (right - side, self.head, right, middle)
         self.running = (right - side, middle + u(10), right, bottom)
         inner = (self.cluster[0] + u(10), self.cluster[1] + u(10), self.cluster[2] - u(10), self.cluster[3] - u(10))
-        self.plan = plan_floor(shape, inner, size[0], self.scale)
-        image = new_image(size, palette.PAGE)
-        self._draw(Pen(image, self.scale), shape, name)
-        self.base = np.asarray(image, np.uint8)
+        self.plan = plan_floor(shape, inner, self.scale)
+        pen = Pen.page(size)
+        self._draw(pen, shape, name)
+        self.base = pen.pixels()
 
     def unit(self, units: float) -> int:
         """Pixels of so many units, at least 1."""
         return max(1, round(units * self.scale))
 
     def _draw(self, pen: Pen, shape: ClusterShape, name: str) -> None:
-        for box in (self.cluster, self.queue, self.running):
-            pen.card(box, palette.CARD, palette.CARD_EDGE, 8)
+        pen.panels(self.cluster, self.queue, self.running)
         gaps = self.plan.gaps
         for rack, box in enumerate(self.plan.racks):
             if gaps.rack_pad > 1:
@@ -143,21 +142,24 @@ def stage_of(shape: ClusterShape, name: str, size: tuple[int, int]) -> Stage:
     return Stage(shape, name, size)
 
 
-def _part_colours(scene: Scene, plan: FloorPlan) -> np.ndarray:
-    """Colour of every part of every item, uint8 (items * STRATA, 3)."""
-    body, tier = _machine_colours(scene) if plan.by_machine else _gpu_colours(scene)
-    table = np.repeat(body[:, None, :], STRATA, axis=1)
-    tier_colour = np.array(palette.TIER_COLOURS, np.uint8)[np.maximum(tier, 0)]
-    placed = tier > UNPLACED
-    for level in range(LEVELS + 1):
-        filled = placed & (tier >= level)
-        table[filled, LINE + level] = tier_colour[filled]
-        if level < LEVELS:
-            table[filled, REST + level] = tier_colour[filled]
-        table[placed & (tier == level - 1), LINE + level] = palette.WHITE
-    table[placed, MARK] = tier_colour[placed]
-    table[placed, SEPARATOR] = palette.WHITE
-    return table.reshape(-1, 3)
+def _draw_items(pen: Pen, stage: Stage, scene: Scene) -> None:
+    """Every GPU, or machine: its colour, the band of its tier at the foot, round corners."""
+    items = stage.plan.items
+    bodies, tiers = _machine_colours(scene) if stage.plan.by_machine else _gpu_colours(scene)
+    ground: Colour = tuple(stage.base[items[0][1], items[0][0]].tolist())
+    for box, body, tier in zip(items, map(tuple, bodies.tolist()), tiers.tolist(), strict=True):
+        left, top, right, bottom = box
+        pen.box(box, body)
+        if tier > UNPLACED and bottom - top >= 4:
+            band = bottom - _band(bottom - top, tier + 1)
+            if bottom - top >= 7:
+                pen.box((left, band - 1, right, band), palette.WHITE)
+            pen.box((left, band, right, bottom), palette.TIER_COLOURS[tier])
+        side = min(right - left, bottom - top)
+        radius = 0 if side < 9 else 1 if side < 20 else 2
+        for row in range(radius):
+            for first, y in product((left, right - radius + row), (top + row, bottom - 1 - row)):
+                pen.box((first, y, first + radius - row, y + 1), ground)
 
 
 def _gpu_colours(scene: Scene) -> tuple[np.ndarray, np.ndarray]:
@@ -206,7 +208,7 @@ def _stripes(scene: Scene, plan: FloorPlan, gpu: int) -> list[tuple[int, Box]]:
     return [(job, (bounds[i], top, bounds[i + 1], floor)) for i, job in enumerate(jobs)]
 
 
-def _band(height: int, levels: int = LEVELS) -> int:
+def _band(height: int, levels: int = len(palette.TIER_COLOURS)) -> int:
     """Height of so many levels of the band at the foot of a GPU of that height."""
     if height >= 18:
         return levels * max(2, round(height / 15))
@@ -225,7 +227,7 @@ def _draw_labels(pen: Pen, plan: FloorPlan, scene: Scene) -> None:
     width, height = plan.grid.width, plan.grid.height
     band = _band(height) if height >= 18 else 3
     size = min(12 * pen.scale, (height - band) * 0.6, width * 0.42) / pen.scale
-    first_of_slot = {slot.first for rack in scene.racks() for machine in rack.machines for slot in machine.slots}
+    first_of_slot = {slot.start for rack in scene.racks() for machine in rack.machines for slot in machine.slots}
     before: dict[int, Box] = {}  # the stripe of each job on the GPU to the left
     for gpu in range(len(plan.items)):
         stripes = _stripes(scene, plan, gpu)

@@ -7,13 +7,14 @@ nothing but the middle. Where on earth they are is not known.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from ....simulator.engine.simulator import Simulator
 from ..drawing import palette
 from ..drawing.palette import Colour
-from ..drawing.pen import Pen, new_image, scale_of
+from ..drawing.pen import Pen
 from ..drawing.picture_words import amount, clock, span
 from ..scenes.region_scene import Flow, Region, RegionScene, Supply, read_regions
 from ..scenes.seen import Seen, draw_run
@@ -36,12 +37,9 @@ def load_colour(load: float) -> Colour:
 
 
 class Boxes:
-    """Where the parts of a picture of this size are."""
+    """Where the parts of a picture of this size are; `u` as `unit` of a pen."""
 
-    def __init__(self, size: tuple[int, int], scale: float) -> None:
-        def u(units: float) -> int:
-            return max(1, round(units * scale))
-
+    def __init__(self, size: tuple[int, int], u: Callable[[float], int]) -> None:
         margin, head, foot, gap, side = u(14), u(76), u(50), u(10), u(256)
         right, bottom = size[0] - margin, size[1] - foot
         middle = head + round((bottom - head) * 0.56)
@@ -59,11 +57,9 @@ def draw_regions(simulator: Simulator, size: tuple[int, int], seen: Seen | None 
 
 def draw_region_scene(world: RegionScene, size: tuple[int, int], seen: Seen | None = None) -> np.ndarray:
     """A scene of regions as a picture."""
-    scale = scale_of(size)
-    boxes = Boxes(size, scale)
-    pen = Pen(new_image(size, palette.PAGE), scale)
-    for box in (boxes.map, boxes.course, boxes.queue, boxes.running):
-        pen.card(box, palette.CARD, palette.CARD_EDGE, 8)
+    pen = Pen.page(size)
+    boxes = Boxes(size, pen.unit)
+    pen.panels(boxes.map, boxes.course, boxes.queue, boxes.running)
     _draw_totals(pen, boxes.map[0], size[0], world)
     draw_run(pen, world.scene.jct_s, seen, round(size[0] * 0.3))
     _draw_map(pen, boxes.map, world)
@@ -96,9 +92,7 @@ def _of(pair: tuple[int, int]) -> str:
 
 def _draw_map(pen: Pen, box: Box, world: RegionScene) -> None:
     u = pen.unit
-    pen.text((box[0] + u(12), box[1] + u(9)), "Regions", 12, palette.INK, bold=True)
-    told = _flow_words(world)
-    pen.text((box[2] - u(12), box[1] + u(11)), told, 9, palette.FAINT, anchor="ra")
+    pen.title(box, "Regions", _flow_words(world))
     inner = (box[0] + u(10), box[1] + u(30), box[2] - u(10), box[3] - u(10))
     places = place_regions(len(world.regions), inner, u(12), u(118))
     tags = [_draw_flow(pen, places, flow, world) for flow in world.flows]
@@ -244,7 +238,7 @@ def _on_edge(place: Box, middle: tuple[float, float], angle: float, shift: tuple
 def _draw_course(pen: Pen, box: Box, world: RegionScene) -> None:
     """The share of GPUs and of CPU machines in use since the first arrival."""
     u = pen.unit
-    pen.text((box[0] + u(12), box[1] + u(9)), "In use", 12, palette.INK, bold=True)
+    pen.title(box, "In use")
     x = box[0] + u(64)
     for words, colour in (("GPUs", GPUS), ("CPU machines", CPUS)):
         pen.box((x, box[1] + u(14), x + u(12), box[1] + u(17)), colour)
@@ -289,9 +283,7 @@ def _draw_legend(pen: Pen, boxes: Boxes) -> None:
         ("down", palette.GPU_DOWN),
         ("tables on the way", FLOW),
     ]
-    for words, colour in entries:
-        pen.box((x, y, x + side, y + side), colour)
-        x = pen.text((x + side + u(5), y + side // 2), words, 10, palette.FAINT, anchor="lm") + u(14)
+    x = pen.swatches(x, y, side, entries)
     pen.box((x, y + u(2), x + u(30), y + side - u(2)), ASKED)
     pen.box((x, y + u(2), x + u(18), y + side - u(2)), GPUS)
     pen.box((x + u(18) - 1, y, x + u(18) + 1, y + side), palette.INK)
@@ -301,10 +293,8 @@ def _draw_legend(pen: Pen, boxes: Boxes) -> None:
     words = "1.00x: held and asked over what there is; a region's frame has the colour of its scarcest units"
     x = pen.text((x, y), words, 10, palette.FAINT, anchor="lm") + u(12)
     x = pen.text((x, y), "0.5 or less", 10, palette.FAINT, anchor="lm") + u(5)
-    steps, width = 30, u(150)
-    for step in range(steps):
-        part = (x + width * step // steps, y - u(4), x + width * (step + 1) // steps, y + u(4))
-        pen.box(part, load_colour(0.5 + 1.5 * step / (steps - 1)))
+    width = u(150)
+    pen.shades((x, y - u(4), x + width, y + u(4)), 30, lambda share: load_colour(0.5 + 1.5 * share))
     pen.text((x + width // 3, y), "1", 9, palette.INK, anchor="mm")
     x = pen.text((x + width + u(5), y), "2 or more", 10, palette.FAINT, anchor="lm") + u(12)
     pen.box((x, y - u(6), x + side, y + u(6)), palette.GPU_DOWN)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from ....simulator.engine.simulator import Simulator
 from ..drawing import palette
-from ..drawing.pen import Pen, new_image, scale_of
+from ..drawing.pen import Pen
 from ..drawing.picture_words import amount, clock, span
 from ..scenes.seen import Seen, draw_run
 from ..scenes.table_scene import COLOURS, WORDS, TableScene, read_tables
@@ -26,12 +27,9 @@ TERMS = (
 
 
 class Boxes:
-    """Where the parts of a picture of this size are."""
+    """Where the parts of a picture of this size are; `u` as `unit` of a pen."""
 
-    def __init__(self, size: tuple[int, int], scale: float) -> None:
-        def u(units: float) -> int:
-            return max(1, round(units * scale))
-
+    def __init__(self, size: tuple[int, int], u: Callable[[float], int]) -> None:
         margin, head, foot, gap, side = u(14), u(76), u(34), u(10), u(256)
         right, bottom = size[0] - margin, size[1] - foot
         self.tables = (margin, head, right - side - gap, bottom)
@@ -53,10 +51,9 @@ def draw_tables(
         offered: the table that is to be decided about, if one is.
     """
     scene = read_tables(simulator)
-    scale = scale_of(size)
-    pen, boxes = Pen(new_image(size, palette.PAGE), scale), Boxes(size, scale)
-    for box in (boxes.tables, boxes.offered, boxes.cost, boxes.moving):
-        pen.card(box, palette.CARD, palette.CARD_EDGE, 8)
+    pen = Pen.page(size)
+    boxes = Boxes(size, pen.unit)
+    pen.panels(boxes.tables, boxes.offered, boxes.cost, boxes.moving)
     _draw_totals(pen, size[0], scene)
     draw_run(pen, scene.jct_s, seen, round(size[0] * 0.36))
     _draw_matrix(pen, boxes.tables, scene, offered)
@@ -82,7 +79,7 @@ def _draw_totals(pen: Pen, width: int, scene: TableScene) -> None:
 def _draw_matrix(pen: Pen, box: Box, scene: TableScene, offered: int | None) -> None:
     """Sizes above, names below; between them what of each table lies in each region."""
     u = pen.unit
-    pen.text((box[0] + u(12), box[1] + u(9)), "Tables", 12, palette.INK, bold=True)
+    pen.title(box, "Tables")
     left, right = box[0] + u(114), box[2] - u(12)
     shown = scene.lies.shape[1]
     more = f"; the first {shown} of {scene.tables:,}" if shown < scene.tables else ""
@@ -146,7 +143,7 @@ def _draw_region(pen: Pen, scene: TableScene, region: int, box: Box) -> None:
 def _draw_offered(pen: Pen, box: Box, scene: TableScene, offered: int | None) -> None:
     """The table that is to be decided about; without one, when tables are looked at."""
     u, x = pen.unit, box[0] + pen.unit(12)
-    pen.text((x, box[1] + u(9)), "To be decided", 12, palette.INK, bold=True)
+    pen.title(box, "To be decided")
     if offered is None:
         lines = ["tables are looked at now"] if scene.is_due else ["nothing: between two looks at the tables"]
         if math.isfinite(scene.every_s):
@@ -167,8 +164,7 @@ def _draw_offered(pen: Pen, box: Box, scene: TableScene, offered: int | None) ->
 def _draw_cost(pen: Pen, box: Box, scene: TableScene) -> None:
     """The three terms of Figure 4, one above the other."""
     u, x = pen.unit, box[0] + pen.unit(12)
-    pen.text((x, box[1] + u(9)), f"Cost  {scene.cost:.3f}", 12, palette.INK, bold=True)
-    pen.text((box[2] - u(12), box[1] + u(11)), "lower is better", 9, palette.FAINT, anchor="ra")
+    pen.title(box, f"Cost  {scene.cost:.3f}", "lower is better")
     whole = max(scene.cost, 1e-9)
     for number, ((name, meaning), term) in enumerate(zip(TERMS, scene.terms, strict=True)):
         top = box[1] + u(30 + 41 * number)
@@ -181,8 +177,7 @@ def _draw_cost(pen: Pen, box: Box, scene: TableScene) -> None:
 def _draw_moving(pen: Pen, box: Box, scene: TableScene) -> None:
     """The copies on the way, the largest first."""
     u, x = pen.unit, box[0] + pen.unit(12)
-    pen.text((x, box[1] + u(9)), f"On the way  {len(scene.moving):,}", 12, palette.INK, bold=True)
-    pen.text((box[2] - u(12), box[1] + u(11)), "left to copy", 9, palette.FAINT, anchor="ra")
+    pen.title(box, f"On the way  {len(scene.moving):,}", "left to copy")
     rows = max(1, (box[3] - box[1] - u(36)) // u(ROW))
     copies = sorted(scene.moving, key=lambda copy: -copy.left_bytes)
     shown = copies if len(copies) <= rows else copies[: rows - 1]
@@ -201,8 +196,6 @@ def _draw_moving(pen: Pen, box: Box, scene: TableScene) -> None:
 def _draw_legend(pen: Pen, boxes: Boxes) -> None:
     u = pen.unit
     x, y, side = boxes.tables[0], boxes.foot + u(9), u(13)
-    for word, colour in zip(WORDS, COLOURS, strict=True):
-        pen.box((x, y, x + side, y + side), colour)
-        x = pen.text((x + side + u(5), y + side // 2), word, 10, palette.FAINT, anchor="lm") + u(14)
+    x = pen.swatches(x, y, side, zip(WORDS, COLOURS, strict=True))
     told = "GPUs 1.00x: high-priority jobs ask for all"
     pen.text((x, y + side // 2), told, 10, palette.FAINT, anchor="lm")

@@ -10,8 +10,6 @@ from ....simulator.base.codes import DOWN
 from ....simulator.engine.simulator import Simulator
 from .scene import RunningJob, Scene, WaitingJob, read_scene
 
-MOST_LEVEL = 6
-
 
 @dataclass(frozen=True)
 class Supply:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise, starmap
 
 import numpy as np
 
@@ -21,24 +21,15 @@ LABEL_LENGTH = 5
 
 
 @dataclass(frozen=True)
-class Slot:
-    """GPUs `first` to `stop - 1`, side by side on one slot of a machine."""
-
-    first: int
-    stop: int
-
-
-@dataclass(frozen=True)
 class Machine:
-    """One machine; `index` counts over the whole cluster."""
+    """One machine: the GPUs of each slot, side by side."""
 
-    index: int
-    slots: tuple[Slot, ...]
+    slots: tuple[range, ...]
 
     @property
     def gpus(self) -> range:
         """Its GPUs."""
-        return range(self.slots[0].first, self.slots[-1].stop)
+        return range(self.slots[0].start, self.slots[-1].stop)
 
 
 @dataclass(frozen=True)
@@ -225,11 +216,9 @@ def _shape(s: np.record) -> ClusterShape:
 @lru_cache(maxsize=8)
 def _racks(shape: ClusterShape) -> tuple[Rack, ...]:
     bounds = np.concatenate([[0], np.cumsum(shape.slot_gpus)]).tolist()
-    slots = iter([Slot(first, stop) for first, stop in pairwise(bounds)])
-    machines = iter(
-        [Machine(i, tuple(next(slots) for _ in range(count))) for i, count in enumerate(shape.machine_slots)]
-    )
-    return tuple(Rack(i, tuple(next(machines) for _ in range(count))) for i, count in enumerate(shape.rack_machines))
+    slots = starmap(range, pairwise(bounds))
+    machines = (Machine(tuple(islice(slots, count))) for count in shape.machine_slots)
+    return tuple(Rack(i, tuple(islice(machines, count))) for i, count in enumerate(shape.rack_machines))
 
 
 def _running(s: np.record, workload: Workload, holders: np.ndarray) -> tuple[RunningJob, ...]:
