@@ -7,25 +7,26 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ...simulator.base.names import short_name
 from ..console.interrupt import leaving
 from ..console.terminal import BadArgument, arguments, out, print_json, progress, say, typed, warnings_on_one_line
 from ..playing.executors import Executor, Processes, count_of
-from .evaluate import MOST_PROCESSES, parse_seeds
 from .options import (
+    MOST_PROCESSES,
     Json,
     Network,
     Quiet,
     Ray,
     Topology,
     TrustPy,
+    argument,
     chosen_policies,
     cluster,
     described_setting,
     open_setting,
+    option,
     pairs,
+    parse_seeds,
     whole,
 )
 
@@ -33,76 +34,49 @@ if TYPE_CHECKING:
     from ...agents.training.config import Config
 
 CHECKPOINT = "checkpoint"
-OF_CLONES = (
-    "imitation_steps",
-    "imitation_epochs",
-    "imitation_own",
-    "soften",
-)  # keys that mean nothing where nobody is imitated
+OF_CLONES = ("imitation_steps", "imitation_epochs", "imitation_own", "soften")  # mean nothing without imitation
 
 Variance = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--variance",
-        metavar="reference|group|none",
-        help="Rewards against the reference policy's, or advantages against replicas of the workload.",
+        "reference|group|none",
+        "Rewards against the reference policy's, or advantages against replicas of the workload.",
     ),
 ]
 
-Net = Annotated[
-    str | None,
-    typer.Option("--net", metavar="candidates|mlp|py:FILE.py:NAME", help="The network; your own by py:."),
-]
+Net = Annotated[str | None, option("--net", "candidates|mlp|py:FILE.py:NAME", "The network; your own by py:.")]
 
 Imitated = Annotated[
     str | None,
-    typer.Option(
-        "--imitate", metavar="POLICY|none", help="Clone this policy before learning; by default a good rule; or none."
-    ),
+    option("--imitate", "POLICY|none", "Clone this policy before learning; by default a good rule; or none."),
 ]
 Seeds = Annotated[
     str | None,
-    typer.Option(
-        "--seeds", metavar="LIST", help="A training for each, in DIR/seed=N; the same command goes on where it stopped."
-    ),
+    option("--seeds", "LIST", "A training for each, in DIR/seed=N; the same command goes on where it stopped."),
 ]
-Jobs = Annotated[
-    int,
-    typer.Option("--jobs", "-j", metavar="N", parser=whole(1, MOST_PROCESSES), help="With --seeds: trainings at once."),
-]
+Jobs = Annotated[int, option("--jobs -j", "N", "With --seeds: trainings at once.", whole(1, MOST_PROCESSES))]
 
 
 def train(
-    env: Annotated[
-        str, typer.Argument(metavar="ENV", help="Environment: its id or short name (Delay); or Delay-preemptive.")
-    ],
-    logdir: Annotated[
-        Path, typer.Option("--logdir", metavar="DIR", help="Where agent, checkpoint and TensorBoard logs go.")
-    ],
-    timesteps: Annotated[
-        int | None, typer.Option("--timesteps", metavar="N", parser=whole(1), help="Decisions to train for at most.")
-    ] = None,
-    algo: Annotated[str | None, typer.Option("--algo", metavar="maskable-ppo|ppo", help="The learner.")] = None,
+    env: Annotated[str, argument("ENV", "Environment: its id or short name (Delay); or Delay-preemptive.")],
+    logdir: Annotated[Path, option("--logdir", "DIR", "Where agent, checkpoint and TensorBoard logs go.")],
+    timesteps: Annotated[int | None, option("--timesteps", "N", "Decisions to train for at most.", whole(1))] = None,
+    algo: Annotated[str | None, option("--algo", "maskable-ppo|ppo", "The learner.")] = None,
     net: Net = None,
     imitate: Imitated = None,
     variance: Variance = None,
     workload: Annotated[
-        list[str] | None,
-        typer.Option("--workload", metavar="NAME|PATH", help="Train on these instead of the mix; repeatable."),
+        list[str] | None, option("--workload", "NAME|PATH", "Train on these instead of the mix; repeatable.")
     ] = None,
     topology: Topology = None,
     network: Network = None,
-    config: Annotated[
-        Path | None, typer.Option("--config", metavar="FILE", help="Values in YAML, in place of the defaults.")
-    ] = None,
+    config: Annotated[Path | None, option("--config", "FILE", "Values in YAML, in place of the defaults.")] = None,
     set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE...", help="Any value of the configuration: gamma=0.99, env.slots=32."),
+        list[str] | None, option("--set", "KEY=VALUE...", "Any value of the configuration: gamma=0.99, env.slots=32.")
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option("--seed", metavar="N", parser=whole(0, 2**31 - 1), help="Seed of everything.")
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint in DIR.")] = False,
+    seed: Annotated[int | None, option("--seed", "N", "Seed of everything.", whole(0, 2**31 - 1))] = None,
+    resume: Annotated[bool, option("--resume", None, "Go on from the checkpoint in DIR.")] = False,
     seeds: Seeds = None,
     jobs: Jobs = 1,
     ray: Ray = None,
