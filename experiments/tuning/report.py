@@ -14,7 +14,7 @@ from ..comparing.intervals import FEWEST_TO_TELL, Comparison
 from ..comparing.table import ranges
 from ..console.terminal import out, plain_table, written_whole
 from .subjects import BEST, PER_SEED, TRIALS, VALUES, TrainingParameters, direction_of
-from .trial_search import FATE, REFUSED, SECONDS, WHY, Search
+from .trial_search import FATE, PLAYED, REFUSED, SECONDS, STOPPED, WHY, Search
 
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
@@ -111,7 +111,8 @@ def print_all(search: Search, judged: Judged, seeds: Sequence[int], typed: str) 
     """Print it, the words to copy last; `typed`: ENV and the options that say what is played on."""
     about, metric = search.subject.about(), search.subject.metric
     fates = [trial.user_attrs[FATE] for trial in search.ended]
-    counts = ", ".join(f"{fates.count(fate)} {fate}" for fate in dict.fromkeys(sorted(fates)))
+    said = {PLAYED: "played", STOPPED: "stopped early", REFUSED: "refused"}
+    counts = ", ".join(f"{fates.count(fate)} {words}" for fate, words in said.items() if fate in fates)
     steps = f", {about['timesteps']:,} steps a trial" if "timesteps" in about else ""
     lines = [f"tuned   {about['what']} in {about['environment']}{steps}", f"trials  {len(fates)}: {counts}"]
     lines += [f"seeds   {ranges(about['seeds'])}", f"metric  {metric}"] if "seeds" in about else []

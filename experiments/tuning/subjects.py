@@ -142,18 +142,18 @@ class PolicyParameters:
     def _value(self, trial: optuna.Trial, runs: Sequence[Run]) -> float:
         """Keep what runs have come to; the ratio to the defaults on the same seeds."""
         found, jobs = [self._metric(run) for run in runs], [run.metrics["jobs_finished"] for run in runs]
-        for step, value in enumerate(found):
-            if step >= len(found) - FEW:
-                trial.report(value, step)
         trial.set_user_attr(PER_SEED, found)
         trial.set_user_attr(JOBS, jobs)
         defaults = trial.study.get_trials(deepcopy=False)[0].user_attrs
         ours, theirs = (sum(counts) for counts in _paired(jobs, defaults[JOBS]))
         if ours < theirs:  # those that do not finish are in no JCT
             raise InputError(f"{ours:g} jobs finished, with the defaults {theirs:g}")
-        ratio = paired_ratio(*_paired(found, defaults[PER_SEED])).mean
+        pairs = _paired(found, defaults[PER_SEED])
+        ratio = paired_ratio(*pairs).mean
         if not math.isfinite(ratio):
             raise InputError(f"the defaults have a {self.metric} of 0: nothing can be compared with it")
+        for step, (mine, other) in list(enumerate(zip(*pairs, strict=True)))[-FEW:]:
+            trial.report(mine / other if other else math.nan, step)  # a seed is a step
         return ratio
 
     def _metric(self, run: Run) -> float:

@@ -128,6 +128,14 @@ def test_a_clearly_worse_trial_is_stopped_after_a_few_seeds(capsys, tmp_path):
     assert {row["state"] for row in whole["trials"]} == {"played"}
 
 
+def test_a_space_names_the_sampler_of_optuna(capsys, tmp_path):
+    """The same seed, another sampler: other values."""
+    word = "optuna: {sampler: {name: TPESampler, n_startup_trials: 1}}\nmargin: {low: 0.4, high: 1.3}\n"
+    rows = call_json(capsys, *GREEDY, "--space", a_space(tmp_path, word), "--trials", 3)["trials"]
+    others = call_json(capsys, *GREEDY, "--space", a_space(tmp_path, word.splitlines()[1]), "--trials", 3)["trials"]
+    assert rows[2]["margin"] != others[2]["margin"]
+
+
 def test_what_the_word_gives_stays(capsys):
     found = call_json(capsys, "Delay", "--policy", "greedy:preempt=on,preemption_cost=30", *SMALL, "--trials", 3)
     assert all(row["word"].startswith("greedy:preempt=on,preemption_cost=30") for row in found["trials"])
@@ -271,6 +279,8 @@ def test_a_full_disk_is_told_in_one_sentence_and_the_trials_before_it_stay(capsy
         ),
         ("steps: {low: 1.5, high: 9}", "steps: low = '1.5': expected a whole number"),
         ("margin: {low: 0, high: 1, log: maybe}", "log = 'maybe': expected true or false"),
+        ("margin: [0.5, 1]\noptuna: {sampler: {name: TPESamplr}}", "did you mean 'TPESampler'?"),
+        ("margin: [0.5, 1]\noptuna: {sampler: {name: TPESampler, x: 1}}", "unexpected keyword argument 'x'"),
         ("[1, 2", "line 1, column 6: not YAML"),
         ("- 1", "expected parameters and their ranges"),
         ("", "is empty"),
