@@ -123,7 +123,7 @@ def tune(
         _expect_free(logdir)
         unseen = tuple(parse_seeds(judge_seeds, "--judge-seeds"))
         executor = cluster(ray, quiet)
-        places = {"workload": workload, "topology": topology, "network": network}
+        places: dict[str, Any] = {"workload": workload, "topology": topology, "network": network}
         subject: PolicyParameters | TrainingParameters
         if train:
             if format is not None or oversize != "error":
@@ -134,7 +134,7 @@ def tune(
             assert policy is not None
             places["workload"] = _one(workload)
             named = {**places, "format": format, "oversize": oversize}
-            setting = described_setting(env, **named, assignments=set_ or ())  # type: ignore[arg-type]
+            setting = described_setting(env, **named, assignments=set_ or ())
             tuned_on = tuple(parse_seeds(seeds or SEEDS))
             _expect_apart(tuned_on, unseen)
             subject = _policy(setting, policy, tuned_on, metric or "jct_mean", prune, jobs, executor)

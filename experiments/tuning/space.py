@@ -15,7 +15,7 @@ Every value is text until the reader of its parameter has read it, so `on` is a 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,12 +28,9 @@ from ...simulator.base.names import bind, choose
 from ...simulator.files.yaml_files import parse_yaml, read_text
 
 if TYPE_CHECKING:
-    from .subjects import PolicyParameters, TrainingParameters
-
-    Subject = PolicyParameters | TrainingParameters
+    from .subjects import Reader, Subject
 
 SHIPPED = Path(__file__).with_name("spaces")
-Reader = Callable[[str], Any]  # the value of a parameter from its text; InputError for one that it does not take
 
 
 @dataclass(frozen=True)
@@ -71,12 +68,6 @@ class Parameter:
             return str(value)
         text = f"{min(max(float(f'{value:.6g}'), one.low), one.high):.10g}"
         return text if "e" not in text or "." in text else text.replace("e", ".0e")  # YAML takes 1e-05 for a word
-
-    @property
-    def ends(self) -> tuple[str, ...]:
-        """The values that are tried before anything is played: the ends of a range, all choices."""
-        one = self.distribution
-        return one.choices if hasattr(one, "choices") else (self.text(one.low), self.text(one.high))
 
 
 def read_space(word: str) -> tuple[dict[str, Any], str]:
@@ -126,7 +117,9 @@ def _try_ends(space: Sequence[Parameter], source: str, subject: Subject) -> None
         for key, words in one.when.items():
             values |= {**needed[key], key: words[0]} if key in needed else {}
         needed[one.key] = values
-        for end in one.ends if one.applies({**subject.fixed, **values}) else ():
+        kind = one.distribution
+        ends = kind.choices if hasattr(kind, "choices") else (one.text(kind.low), one.text(kind.high))
+        for end in ends if one.applies({**subject.fixed, **values}) else ():
             try:
                 subject.check({**values, one.key: end})
             except InputError as error:
@@ -184,12 +177,3 @@ def _told(said: Any) -> str:
     """What a file says, without brackets."""
     pairs = [f"{key} {_told(value)}" for key, value in said.items()] if isinstance(said, dict) else said
     return said if isinstance(said, str) else ", ".join(pairs)
-
-
-def chosen(space: Sequence[Parameter], trial: Any, fixed: Mapping[str, str]) -> dict[str, str]:
-    """A value for every parameter that applies, in the order of the space."""
-    values: dict[str, str] = {}
-    for parameter in space:
-        if parameter.applies({**fixed, **values}):
-            values[parameter.key] = parameter.ask(trial)
-    return values

@@ -34,7 +34,6 @@ from ..playing.executors import Executor
 from ..playing.runs import Run
 from ..settings.evaluation_setting import Setting
 from ..storing import identity
-from .space import Reader
 
 if TYPE_CHECKING:
     import optuna
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
 
     from ...agents.training.trainer import Evaluated
 
+Reader = Callable[[str], Any]  # the value of a parameter from its text; InputError for one that it does not take
 VALUES, PER_SEED, JOBS = "values", "per_seed", "jobs"  # attributes of a trial
 FEW = FEWEST_TO_TELL  # seeds between two looks
 TRIALS, BEST = "trials", "best.yaml"
@@ -268,6 +268,9 @@ class TrainingParameters:
         best = training.run(at > 0)
         log.finished(best)
         return float(best["score"])
+
+
+Subject = PolicyParameters | TrainingParameters
 
 
 class _Log(TrainingLog):

@@ -22,7 +22,7 @@ from ...simulator.base.errors import InputError, MissingExtra, Stalled
 from ...simulator.base.names import choose
 from ..console.terminal import BadArgument
 from ..playing.executors import Processes
-from .space import Parameter, chosen
+from .space import Parameter
 from .subjects import VALUES, direction_of
 
 try:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import optuna
     from optuna.trial import FrozenTrial
 
-    from .space import Subject
+    from .subjects import Subject
 
 DATABASE, LOCK, NAME = "study.db", "study.lock", "tune"
 SAMPLER = {"name": "TPESampler", "multivariate": True, "group": True, "n_startup_trials": 10}
@@ -57,8 +57,7 @@ class Search:
     """A search that is begun, or goes on.
 
     Args:
-        subject: what is tuned.
-        space: what may be chosen.
+        subject, space: what is tuned, and what may be chosen.
         folder: DIR, which is there; None keeps nothing.
         seed: of the sampler.
         at_once: trials at the same time.
@@ -160,14 +159,12 @@ class Search:
             copy = self._study(number)
             copy.add_trials(trials)
             new = copy.ask()
-            values = chosen(self.space, new, self.subject.fixed) if number else {}
-            running = create_trial(
-                state=TrialState.RUNNING,
-                params=new.params,
-                distributions=new.distributions,
-                user_attrs={VALUES: values},
-            )
-            self.study.add_trial(running)
+            values: dict[str, str] = {}
+            for one in self.space if number else ():
+                if one.applies({**self.subject.fixed, **values}):
+                    values[one.key] = one.ask(new)
+            kept: Any = {"params": new.params, "distributions": new.distributions, "user_attrs": {VALUES: values}}
+            self.study.add_trial(create_trial(state=TrialState.RUNNING, **kept))
         return True
 
     def play(self, number: int, progress: Callable[[float], None] = lambda share: None) -> FrozenTrial:
@@ -227,8 +224,8 @@ def _storing(folder: Path | None, *more: type[Exception]) -> Iterator[None]:
 
     try:
         yield
-    except (StorageInternalError, SQLAlchemyError, *more) as error:
-        if folder is None:
+    except Exception as error:
+        if folder is None or not isinstance(error, (StorageInternalError, SQLAlchemyError, *more)):
             raise
         cause = error.__cause__ or error
         reason = str(getattr(cause, "orig", cause)).partition("\n")[0]
