@@ -161,7 +161,7 @@ def evaluate(
             raise BadArgument(f"--baseline {baseline!r} is none of the policies: {' '.join(words)}")
         files = _Files(decisions, jobs_table, copies_table)
         files.check(setting)
-        options = Options(jobs, cluster(ray, quiet), fresh, bool(files.given), quiet)
+        options = Options(jobs, cluster(ray), fresh, bool(files.given), quiet)
         if sweep is not None:
             if files.given:
                 raise BadArgument(f"{next(iter(files.given))} goes without --sweep")

@@ -64,7 +64,7 @@ def _trust_py(wanted: bool) -> bool:
     return wanted
 
 
-def cluster(address: str | None, quiet: bool) -> Executor | None:
+def cluster(address: str | None) -> Executor | None:
     """The Ray cluster that `--ray` names; None: this machine does the work.
 
     Raises:
@@ -74,7 +74,7 @@ def cluster(address: str | None, quiet: bool) -> Executor | None:
         return None
     from ..playing.on_ray import RayCluster
 
-    return RayCluster(address, quiet)
+    return RayCluster(address)
 
 
 Ray = Annotated[

@@ -81,7 +81,7 @@ def reproduce(
             seed=seed,
             quick=quick,
             processes=jobs or os.cpu_count() or 1,
-            executor=cluster(ray, quiet),
+            executor=cluster(ray),
             out=out_,
             quiet=quiet,
         )

@@ -99,7 +99,7 @@ def train(
         else:
             checked = _opened(logdir, env, config, given, changed, set_ or ())
         if seeds is not None:
-            _train_each(checked, parse_seeds(seeds), logdir, cluster(ray, quiet) or Processes(jobs), json, quiet)
+            _train_each(checked, parse_seeds(seeds), logdir, cluster(ray) or Processes(jobs), json, quiet)
         else:
             _print(checked, logdir, _train(checked, logdir, resume, quiet), json)
 

@@ -122,7 +122,7 @@ def tune(
         _expect_one(policy, train, of_training, {"--seeds": seeds, "--metric": metric, "--ray": ray})
         _expect_free(logdir)
         unseen = tuple(parse_seeds(judge_seeds, "--judge-seeds"))
-        executor = cluster(ray, quiet)
+        executor = cluster(ray)
         places: dict[str, Any] = {"workload": workload, "topology": topology, "network": network}
         subject: PolicyParameters | TrainingParameters
         if train:
