@@ -15,6 +15,7 @@ from ..console.terminal import (
     out,
     plain_table,
     print_json,
+    print_lines,
     warnings_on_one_line,
     word_or_file,
     written_whole,
@@ -66,10 +67,9 @@ def communication(
         print_json(_document(found) | {"extrapolated": network.is_extrapolated(model), "notes": list(network.notes)})
     else:
         _print(found)
-        for note in (*network.notes, *_extrapolated(network, model)):
-            out().print(note, markup=False, soft_wrap=True)
+        print_lines(*network.notes, *_extrapolated(network, model))
         if picture is not None and not quiet:
-            out().print(f"picture: {picture}", markup=False, soft_wrap=True)
+            print_lines(f"picture: {picture}")
 
 
 def _expect_picture(picture: Path) -> None:

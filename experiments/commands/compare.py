@@ -13,6 +13,7 @@ from ..console.terminal import (
     out,
     plain_table,
     print_json,
+    print_lines,
     typed,
     warnings_on_one_line,
     written_whole,
@@ -87,10 +88,10 @@ def compare(
         _print(out(), section)
         if (pair := pairs[number]) is not None and (episodes is not None or seed is not None):
             _print_episodes(out(), pair)
-    out().print(f"report: {to}", markup=False, soft_wrap=True)
+    print_lines(f"report: {to}")
     if drawn:
         names = ", ".join(path.name for path in drawn[:FEW]) + (" and more" if drawn[FEW:] else "")
-        out().print(f"pictures: {pictures}: {names}", markup=False, soft_wrap=True)
+        print_lines(f"pictures: {pictures}: {names}")
 
 
 def _pairs(material: Material, wanted: tuple[str, str] | None, seed: int | None) -> dict[int, Episodes | None]:

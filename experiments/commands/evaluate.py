@@ -19,6 +19,7 @@ from ..console.terminal import (
     expect_writable,
     out,
     print_json,
+    print_lines,
     progress,
     typed,
     warnings_on_one_line,
@@ -40,6 +41,7 @@ from .options import (
     chosen_policies,
     cluster,
     described_setting,
+    expect_own_folder,
     keys_of,
     open_setting,
     option,
@@ -275,11 +277,8 @@ def _evaluate_each(
         from ..report.pictures import of_sweep
 
         shown = ", ".join(path.name for path in of_sweep(name, settings, runs, baseline, logdir))
-        for line in (
-            f"results: {logdir}/{name}=*; pictures: {logdir}/{shown}",
-            f"one page of all: clustergym compare {logdir}/{name}=*",
-        ):
-            out().print(line, markup=False, soft_wrap=True)
+        print_lines(f"results: {logdir}/{name}=*; pictures: {logdir}/{shown}")
+        print_lines(f"one page of all: clustergym compare {logdir}/{name}=*")
 
 
 def _print(
@@ -302,8 +301,7 @@ def _print(
         table.print_groups(out(), runs, setting.by)
     if baseline is not None:
         table.print_comparison(out(), runs, baseline)
-    for note in notes:
-        out().print(note, markup=False, soft_wrap=True)
+    print_lines(*notes)
 
 
 def rows(runs: list[Run], setting: Setting) -> list[dict[str, Any]]:
@@ -378,14 +376,12 @@ def _into(
     logdir: Path, setting: Setting, words: list[str], seeds: list[int], options: Options
 ) -> tuple[list[Run], list[str]]:
     """Play with a store in `logdir`, write its table, logs and pictures; returns the runs and what to tell."""
-    from ..learning.training import CONFIG
     from ..playing.executors import count_of
     from ..report import pictures
     from ..storing import command_log
     from ..storing.store import TABLE, open_store, read, write_table
 
-    if (logdir / CONFIG).exists():
-        raise BadArgument(f"--logdir {logdir}: a training is there; evaluate into a folder of its own")
+    expect_own_folder(logdir, "evaluate", "a training")
     store = open_store(logdir, setting, words, options.fresh)
     with command_log.recorded(logdir, count_of(options.executor, options.processes)):
         runs = _play(setting, words, seeds, store, options)

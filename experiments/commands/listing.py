@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from ...simulator.base.names import short_name
-from ..console.terminal import BadArgument, arguments, out, plain_table, print_json, warnings_on_one_line
+from ..console.terminal import BadArgument, arguments, out, plain_table, print_json, print_lines, warnings_on_one_line
 from .options import Json, NoSeed, Quiet, argument, option
 
 
@@ -50,10 +50,8 @@ def policies(
         where = ("plays in",) if env_id is None else ()
         _print(("name", *where, "knows run times", "summary", "parameters"), told)
         _tell_own("policy")
-        trained = (
-            "maskable-ppo:DIR/best of `clustergym train`, sb3:FILE.zip of stable-baselines3 (docs/tutorials/agents.md)"
-        )
-        out().print(f"an agent of your own: {trained}", markup=False, soft_wrap=True)
+        trained = "maskable-ppo:DIR/best of `clustergym train`, sb3:FILE.zip of stable-baselines3"
+        print_lines(f"an agent of your own: {trained} (docs/tutorials/agents.md)")
 
 
 def _short(row: Mapping[str, Any]) -> str:

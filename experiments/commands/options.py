@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -139,6 +140,17 @@ Assignments = Annotated[
     ),
 ]
 Oversize = Annotated[str, option("--oversize", "error|drop|cap", "Jobs larger than the cluster.")]
+
+
+def expect_own_folder(logdir: Path | None, verb: str, *others: str) -> None:
+    """BadArgument where something else (`an evaluation`, `a training`) is in DIR already."""
+    from ..learning.training import CONFIG
+    from ..storing import evaluation_file
+
+    made = {"an evaluation": evaluation_file.NAME, "a training": CONFIG}
+    for what in others:
+        if logdir is not None and (logdir / made[what]).exists():
+            raise BadArgument(f"--logdir {logdir}: {what} is there; {verb} into a folder of its own")
 
 
 def described_setting(

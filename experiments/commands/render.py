@@ -15,8 +15,8 @@ from ..console.terminal import (
     BadArgument,
     arguments,
     expect_writable,
-    out,
     print_json,
+    print_lines,
     progress,
     warnings_on_one_line,
     written_whole,
@@ -108,7 +108,7 @@ def render(
         names = {"policy": policy, "seed": seed, "environment": setting.environment, "out": str(file), "kind": kind}
         print_json({**names, **told, "metrics": metrics})
     elif not quiet:
-        out().print(f"{file}: {told['sentence']}", markup=False, soft_wrap=True)
+        print_lines(f"{file}: {told['sentence']}")
 
 
 def _described(env: str, words: tuple[str | None, ...], assignments: tuple[str, ...], **how: Any) -> Setting:

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ...simulator.base.names import short_name
 from ..console.interrupt import leaving
-from ..console.terminal import BadArgument, arguments, out, print_json, progress, say, typed, warnings_on_one_line
+from ..console.terminal import (
+    BadArgument,
+    arguments,
+    out,
+    print_json,
+    print_lines,
+    progress,
+    say,
+    typed,
+    warnings_on_one_line,
+)
 from ..playing.executors import Executor, Processes, count_of
 from .options import (
     MOST_PROCESSES,
@@ -23,6 +33,7 @@ from .options import (
     chosen_policies,
     cluster,
     described_setting,
+    expect_own_folder,
     open_setting,
     option,
     pairs,
@@ -106,7 +117,13 @@ def train(
 
 def _opened(logdir: Path, *described: Any) -> Config:
     """The configuration that the options describe, all that it names opened, and its folder made."""
-    _expect_free(logdir)
+    from ..learning.training import CONFIG
+
+    expect_own_folder(logdir, "train", "an evaluation")
+    if (logdir / CONFIG).exists():
+        raise BadArgument(
+            f"--logdir {logdir}: a training is there already; go on with --resume, or name another folder"
+        )
     checked = configured(*described)
     open_all(checked)
     logdir.mkdir(parents=True, exist_ok=True)
@@ -122,18 +139,6 @@ def expect_installed() -> None:
         import tensorboard  # noqa: F401
     except ImportError:
         raise MissingExtra('training needs more; install it with: pip install "clustergym[agents]"') from None
-
-
-def _expect_free(logdir: Path) -> None:
-    from ..learning.training import CONFIG
-    from ..storing import evaluation_file
-
-    if (logdir / evaluation_file.NAME).exists():
-        raise BadArgument(f"--logdir {logdir}: an evaluation is there; train into a folder of its own")
-    if (logdir / CONFIG).exists():
-        raise BadArgument(
-            f"--logdir {logdir}: a training is there already; go on with --resume, or name another folder"
-        )
 
 
 def _begun(logdir: Path, env: str) -> Config:
@@ -280,12 +285,11 @@ def _print_each(config: Config, logdir: Path, best: Mapping[int, Mapping[str, An
         table.add_column(name, justify="right", no_wrap=True)
     for seed, reached in best.items():
         table.add_row(f"seed {seed}", *(f"{reached['ratios'][name]:.3f}" for name in names))
-    console = out()
-    console.print(table)
+    out().print(table)
     words = " ".join(f"{config.algo}:{folder_of(logdir, seed) / 'best'}" for seed in best)
     short = short_name(config.environment)
     again = f"clustergym evaluate {short} --policies {shlex.quote(words + ' ' + config.reference)} --seeds 0-49"
-    console.print(f"compare them   {again} --baseline {config.reference}", markup=False, soft_wrap=True)
+    print_lines(f"compare them   {again} --baseline {config.reference}")
 
 
 def _command_of(logdir: Path) -> str:
@@ -311,18 +315,14 @@ def _print(config: Config, logdir: Path, best: dict[str, Any], json: bool) -> No
     if best["imitation"]:
         table.add_row("mean", f"{best['score']:.3f}")
         table.add_row(f"mean, the clone of {best['imitation']['model']} alone", f"{best['imitation']['score']:.3f}")
-    console = out()
-    console.print(table)
-    agent = f"{config.algo}:{logdir / 'best'}"
-    short = short_name(config.environment)
-    console.print(
-        f"{best['trained']:,} decisions were trained on, {config.timesteps:,} were asked for\n"
-        f"the best agent is that of step {best['step']:,}, {best['mode']}: {logdir / 'best'}\n"
-        f"compare it   clustergym evaluate {short} --policies {shlex.quote(agent + ' ' + best['reference'])} "
-        f"--seeds 0-49 --baseline {best['reference']}{_options_of(config)}\n"
+    out().print(table)
+    short, words = short_name(config.environment), f"{config.algo}:{logdir / 'best'} {best['reference']}"
+    evaluated = f"--policies {shlex.quote(words)} --seeds 0-49 --baseline {best['reference']}{_options_of(config)}"
+    print_lines(
+        f"{best['trained']:,} decisions were trained on, {config.timesteps:,} were asked for",
+        f"the best agent is that of step {best['step']:,}, {best['mode']}: {logdir / 'best'}",
+        f"compare it   clustergym evaluate {short} {evaluated}",
         f"its curves   tensorboard --logdir {shlex.quote(str(logdir))}",
-        markup=False,
-        soft_wrap=True,
     )
 
 

@@ -32,6 +32,7 @@ from .options import (
     chosen_policies,
     cluster,
     described_setting,
+    expect_own_folder,
     open_setting,
     option,
     parse_seeds,
@@ -120,7 +121,7 @@ def tune(
     with warnings_on_one_line(quiet):
         of_training = {"--config": config, "--timesteps": timesteps}
         _expect_one(policy, train, of_training, {"--seeds": seeds, "--metric": metric, "--ray": ray})
-        _expect_free(logdir)
+        expect_own_folder(logdir, "tune", "an evaluation", "a training")
         unseen = tuple(parse_seeds(judge_seeds, "--judge-seeds"))
         executor = cluster(ray)
         places: dict[str, Any] = {"workload": workload, "topology": topology, "network": network}
@@ -156,15 +157,6 @@ def _expect_one(policy: str | None, train: bool, of_training: Mapping[str, Any],
     for name, value in (of_policy if train else of_training).items():
         if value is not None:
             raise BadArgument(f"{name} goes with {'--policy' if train else '--train'}")
-
-
-def _expect_free(logdir: Path | None) -> None:
-    from ..learning.training import CONFIG
-    from ..storing import evaluation_file
-
-    for name, what in ((evaluation_file.NAME, "an evaluation"), (CONFIG, "a training")):
-        if logdir is not None and (logdir / name).exists():
-            raise BadArgument(f"--logdir {logdir}: {what} is there; tune into a folder of its own")
 
 
 def _expect_apart(tuned_on: Sequence[int], unseen: Sequence[int]) -> None:

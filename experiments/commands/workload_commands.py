@@ -21,6 +21,7 @@ from ..console.terminal import (
     out,
     plain_table,
     print_json,
+    print_lines,
     say,
     warnings_on_one_line,
     word_or_file,
@@ -76,7 +77,7 @@ def inspect(
         if load:
             where = f"({topology}, {load['network']})"
             said = f"offered load, {'as jobs run alone' if jobs.ps is None else 'of COMP'}: {_shown_load(load)} {where}"
-            out().print(said, markup=False, soft_wrap=True, highlight=False)
+            print_lines(said)
 
 
 def _shown_load(load: dict[str, Any]) -> str:
@@ -218,7 +219,7 @@ def _print_fits(fitted: list[Fitted], to: Path) -> None:
         shown = [f"{one.fit.error[name]:.1f}" for name in ("mape", "median", "p95")]
         table.add_row(escape(one.model), escape(one.gpu), str(one.rows), *shown)
     out().print(table)
-    out().print(f"{to}: use it as network allreduce:calibration=measured,profiles={to}", markup=False, soft_wrap=True)
+    print_lines(f"{to}: use it as network allreduce:calibration=measured,profiles={to}")
 
 
 def _expect_suffix(to: Path) -> None:
@@ -270,7 +271,7 @@ def _tell(jobs: Workload, to: Path, json: bool) -> None:
         facts = {"path": str(to), "name": jobs.name, "jobs": len(jobs), "gpu_hours": gpu_hours}
         print_json({**facts, "offered_gpus": offered_gpus(jobs)})
     else:
-        out().print(f"{to}: {size(jobs)}", markup=False, soft_wrap=True)
+        print_lines(f"{to}: {size(jobs)}")
 
 
 def _drawn(kind: str, jobs: int | None, seed: int | None) -> Workload:

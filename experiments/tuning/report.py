@@ -12,7 +12,7 @@ from ...simulator.base.names import short_name
 from ...simulator.files.csv_cells import write_csv
 from ..comparing.intervals import FEWEST_TO_TELL, Comparison
 from ..comparing.table import ranges
-from ..console.terminal import out, plain_table, written_whole
+from ..console.terminal import out, plain_table, print_lines, written_whole
 from .subjects import BEST, PER_SEED, TRIALS, VALUES, TrainingParameters, direction_of
 from .trial_search import FATE, PLAYED, REFUSED, SECONDS, STOPPED, WHY, Search
 
@@ -116,7 +116,7 @@ def print_all(search: Search, judged: Judged, seeds: Sequence[int], typed: str) 
     steps = f", {about['timesteps']:,} steps a trial" if "timesteps" in about else ""
     lines = [f"tuned   {about['what']} in {about['environment']}{steps}", f"trials  {len(fates)}: {counts}"]
     lines += [f"seeds   {ranges(about['seeds'])}", f"metric  {metric}"] if "seeds" in about else []
-    _print([*lines, f"space   {'; '.join(one.said for one in search.space)}"])
+    print_lines(*lines, f"space   {'; '.join(one.said for one in search.space)}")
     _print_trials(search)
     shares = ", ".join(f"{key} {share:.2f}" for key, share in importance(search).items())
     lines = [f"importance: {shares} (PED-ANOVA: by how the best tenth of the trials differs from all)"] * bool(shares)
@@ -129,12 +129,7 @@ def print_all(search: Search, judged: Judged, seeds: Sequence[int], typed: str) 
         lines += [SAID[verdict(judged, metric)]]
     else:
         lines += ["\nno parameters were better than the defaults on what they were tuned on"]
-    _print([*lines, *_to_copy(search, ranges(seeds), typed)])
-
-
-def _print(lines: Sequence[str]) -> None:
-    for line in lines:
-        out().print(line, markup=False, soft_wrap=True)
+    print_lines(*lines, *_to_copy(search, ranges(seeds), typed))
 
 
 def _print_trials(search: Search) -> None:
@@ -151,7 +146,7 @@ def _print_trials(search: Search) -> None:
         table.add_row(str(trial.number), f"{trial.value:.4f}", Text(values or "the defaults"))
     out().print(table)
     if isinstance(search.subject, TrainingParameters):
-        _print([f"score: mean JCT on the validation workloads / {search.subject.config.reference}'s"])
+        print_lines(f"score: mean JCT on the validation workloads / {search.subject.config.reference}'s")
 
 
 def _to_copy(search: Search, seeds: str, typed: str) -> list[str]:
