@@ -10,19 +10,17 @@ from typing import Annotated, Any
 import typer
 
 from ..console.terminal import arguments, out, plain_table, print_json
-from .options import Json, Quiet, whole
+from .options import Json, Quiet, argument, option, whole
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 
 
 def bench(
     context: typer.Context,
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Which; without it, they are listed.")] = None,
-    list_: Annotated[bool, typer.Option("--list", help="List them.")] = False,
+    name: Annotated[str | None, argument("NAME", "Which; without it, they are listed.")] = None,
+    list_: Annotated[bool, option("--list", None, "List them.")] = False,
     json: Json = False,
-    seed: Annotated[
-        int | None, typer.Option("--seed", metavar="N", parser=whole(0), help="Seed of the benchmark's workloads.")
-    ] = None,
+    seed: Annotated[int | None, option("--seed", "N", "Seed of the benchmark's workloads.", whole(0))] = None,
     quiet: Quiet = False,
 ) -> None:
     """Run a benchmark; options that are not named here are the benchmark's own."""

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ..console.terminal import (
     BadArgument,
     arguments,
@@ -17,11 +15,12 @@ from ..console.terminal import (
     out,
     plain_table,
     print_json,
+    print_lines,
     warnings_on_one_line,
     word_or_file,
     written_whole,
 )
-from .options import Json, NoSeed, Quiet, Topology
+from .options import Json, NoSeed, Quiet, Topology, argument, option
 
 if TYPE_CHECKING:
     from ...simulator.network.allreduce import AllReduce
@@ -34,24 +33,17 @@ LAYER_WIDTH, SPAN_WIDTH = 72, 17  # columns that the table of layers takes, and 
 
 
 def communication(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model of the calibration.")],
+    model: Annotated[str, argument("MODEL", "A model of the calibration.")],
     topology: Topology = None,
-    gpus: Annotated[
-        str | None, typer.Option("--gpus", metavar="I,J,...", help="GPUs of --topology by number; ranges are I-J.")
-    ] = None,
+    gpus: Annotated[str | None, option("--gpus", "I,J,...", "GPUs of --topology by number; ranges are I-J.")] = None,
     units: Annotated[
-        str | None,
-        typer.Option(
-            "--units", metavar=UNITS.upper(), help="The shape itself: members on each tier, 0: it is not spanned."
-        ),
+        str | None, option("--units", UNITS.upper(), "The shape itself: members on each tier, 0: it is not spanned.")
     ] = None,
-    calibration: Annotated[
-        str, typer.Option("--calibration", metavar="artist|measured|PATH", help="Tiers and layer tables.")
-    ] = "artist",
-    tiers: Annotated[str | None, typer.Option("--tiers", metavar="PATH", help="Another tiers file.")] = None,
-    layers: Annotated[str | None, typer.Option("--layers", metavar="PATH", help="Another layer table.")] = None,
+    calibration: Annotated[str, option("--calibration", "artist|measured|PATH", "Tiers and layer tables.")] = "artist",
+    tiers: Annotated[str | None, option("--tiers", "PATH", "Another tiers file.")] = None,
+    layers: Annotated[str | None, option("--layers", "PATH", "Another layer table.")] = None,
     picture: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE.png", help="Draw compute and collectives over time there.")
+        Path | None, option("--out", "FILE.png", "Draw compute and collectives over time there.")
     ] = None,
     json: Json = False,
     seed: NoSeed = 0,
@@ -75,10 +67,9 @@ def communication(
         print_json(_document(found) | {"extrapolated": network.is_extrapolated(model), "notes": list(network.notes)})
     else:
         _print(found)
-        for note in (*network.notes, *_extrapolated(network, model)):
-            out().print(note, markup=False, soft_wrap=True)
+        print_lines(*network.notes, *_extrapolated(network, model))
         if picture is not None and not quiet:
-            out().print(f"picture: {picture}", markup=False, soft_wrap=True)
+            print_lines(f"picture: {picture}")
 
 
 def _expect_picture(picture: Path) -> None:

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ...simulator.base.errors import InputError
 from ..console.terminal import (
     arguments,
@@ -15,11 +13,12 @@ from ..console.terminal import (
     out,
     plain_table,
     print_json,
+    print_lines,
     typed,
     warnings_on_one_line,
     written_whole,
 )
-from .options import Json, Quiet, whole
+from .options import Json, Quiet, argument, option, whole
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,43 +34,29 @@ MARK = "*"
 FEW = 4  # pictures that are named one by one
 Two = Annotated[
     tuple[str, str] | None,
-    typer.Option(
+    option(
         "--episodes",
-        metavar="A B",
-        help="Lay an episode of these two policies side by side, decision by decision; default: of the best and the "
+        "A B",
+        "Lay an episode of these two policies side by side, decision by decision; default: of the best and the "
         "baseline, on the page alone.",
     ),
 ]
 OneSeed = Annotated[
-    int | None,
-    typer.Option(
-        "--seed", metavar="N", parser=whole(0), help="Of the episodes; default: the first that both recorded."
-    ),
+    int | None, option("--seed", "N", "Of the episodes; default: the first that both recorded.", whole(0))
 ]
 
 
 def compare(
-    folders: Annotated[
-        list[Path], typer.Argument(metavar="DIR", help="Folders of evaluate --logdir and train --logdir.")
-    ],
+    folders: Annotated[list[Path], argument("DIR", "Folders of evaluate --logdir and train --logdir.")],
     baseline: Annotated[
-        str | None,
-        typer.Option(
-            "--baseline", metavar="P", help="Policy that ratios are to; default greedy, or the best heuristic."
-        ),
+        str | None, option("--baseline", "P", "Policy that ratios are to; default greedy, or the best heuristic.")
     ] = None,
-    file: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help=f"The page; default {PAGE} in the first DIR.")
-    ] = None,
+    file: Annotated[Path | None, option("--out", "FILE", f"The page; default {PAGE} in the first DIR.")] = None,
     pictures: Annotated[
-        Path | None, typer.Option("--pictures", metavar="DIR", help="Write every chart as a file of its own, there.")
+        Path | None, option("--pictures", "DIR", "Write every chart as a file of its own, there.")
     ] = None,
-    kinds: Annotated[
-        str, typer.Option("--as", metavar="KINDS", help="Of --pictures: svg, pdf, png, or several.")
-    ] = "svg",
-    title: Annotated[
-        str, typer.Option("--title", metavar="TEXT", help="Of the page.")
-    ] = "Scheduling policies compared",
+    kinds: Annotated[str, option("--as", "KINDS", "Of --pictures: svg, pdf, png, or several.")] = "svg",
+    title: Annotated[str, option("--title", "TEXT", "Of the page.")] = "Scheduling policies compared",
     episodes: Two = None,
     seed: OneSeed = None,
     json: Json = False,
@@ -103,10 +88,10 @@ def compare(
         _print(out(), section)
         if (pair := pairs[number]) is not None and (episodes is not None or seed is not None):
             _print_episodes(out(), pair)
-    out().print(f"report: {to}", markup=False, soft_wrap=True)
+    print_lines(f"report: {to}")
     if drawn:
         names = ", ".join(path.name for path in drawn[:FEW]) + (" and more" if drawn[FEW:] else "")
-        out().print(f"pictures: {pictures}: {names}", markup=False, soft_wrap=True)
+        print_lines(f"pictures: {pictures}: {names}")
 
 
 def _pairs(material: Material, wanted: tuple[str, str] | None, seed: int | None) -> dict[int, Episodes | None]:

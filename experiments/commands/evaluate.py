@@ -19,11 +19,15 @@ from ..console.terminal import (
     expect_writable,
     out,
     print_json,
+    print_lines,
     progress,
     typed,
     warnings_on_one_line,
 )
 from .options import (
+    MOST_PROCESSES,
+    Assignments,
+    Env,
     Format,
     Json,
     Network,
@@ -37,8 +41,11 @@ from .options import (
     chosen_policies,
     cluster,
     described_setting,
+    expect_own_folder,
     keys_of,
     open_setting,
+    option,
+    parse_seeds,
     told_options,
     whole,
 )
@@ -50,69 +57,43 @@ if TYPE_CHECKING:
     from ..storing.store import Evaluation, Store
 
 DEFAULT_SEEDS = "0-9"
-MOST_SEEDS = 100_000
-MOST_PROCESSES = 1024
 FEW = 3  # Gantt charts that are named one by one
 
 
 Policies = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--policies",
-        metavar="NAMES",
-        help='Policies with parameters, in one quoted value ("fifo:head=skip las") or the option repeated; one of your '
+        "NAMES",
+        'Policies with parameters, in one quoted value ("fifo:head=skip las") or the option repeated; one of your '
         "own: py:FILE.py:NAME[,key=value...]; default: all that play in ENV, but for best-rotations and lookahead.",
     ),
 ]
 
 
-Seeds = Annotated[
-    str | None, typer.Option("--seeds", metavar="LIST", help=f"0-9, or 0,3,5-7; default {DEFAULT_SEEDS}.")
-]
-OneSeed = Annotated[
-    int | None, typer.Option("--seed", metavar="N", parser=whole(0), help="One seed: short for --seeds N.")
-]
-Assignments = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE...",
-        help="An option of the simulated cluster, window=START/END, or in regions by=level|tenant|region|copy; "
-        "several, or repeated.",
-    ),
-]
-Logdir = Annotated[
-    Path | None, typer.Option("--logdir", metavar="DIR", help="TensorBoard scalars, results.parquet, pictures.")
-]
-Decisions = Annotated[Path | None, typer.Option("--decisions", metavar="FILE", help="Write every decision as csv.")]
+Seeds = Annotated[str | None, option("--seeds", "LIST", f"0-9, or 0,3,5-7; default {DEFAULT_SEEDS}.")]
+OneSeed = Annotated[int | None, option("--seed", "N", "One seed: short for --seeds N.", whole(0))]
+Logdir = Annotated[Path | None, option("--logdir", "DIR", "TensorBoard scalars, results.parquet, pictures.")]
+Decisions = Annotated[Path | None, option("--decisions", "FILE", "Write every decision as csv.")]
 JobsTable = Annotated[
     Path | None,
-    typer.Option(
-        "--jobs-table",
-        metavar="FILE",
-        help="Write as csv when which job held how many GPUs of which type in which region.",
-    ),
+    option("--jobs-table", "FILE", "Write as csv when which job held how many GPUs of which type in which region."),
 ]
 CopiesTable = Annotated[
-    Path | None,
-    typer.Option("--copies-table", metavar="FILE", help="In regions: write every copy of a table as csv."),
+    Path | None, option("--copies-table", "FILE", "In regions: write every copy of a table as csv.")
 ]
-Jobs = Annotated[
-    int, typer.Option("--jobs", "-j", metavar="N", parser=whole(1, MOST_PROCESSES), help="Processes to use.")
-]
-Baseline = Annotated[
-    str | None, typer.Option("--baseline", metavar="POLICY", help="Compare mean JCTs with its, workload by workload.")
-]
+Jobs = Annotated[int, option("--jobs -j", "N", "Processes to use.", whole(1, MOST_PROCESSES))]
+Baseline = Annotated[str | None, option("--baseline", "POLICY", "Compare mean JCTs with its, workload by workload.")]
 SweepOver = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--sweep",
-        metavar="KEY=a..b:n",
-        help="Evaluate at n values of a parameter of the workload, topology or network, or of a key of --set; "
+        "KEY=a..b:n",
+        "Evaluate at n values of a parameter of the workload, topology or network, or of a key of --set; "
         "KEY=a/b/c: at these. With --logdir each value has a folder there.",
     ),
 ]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Forget the runs in --logdir, and play all of them.")]
+Fresh = Annotated[bool, option("--fresh", None, "Forget the runs in --logdir, and play all of them.")]
 
 
 class WithOptions(typer.core.TyperCommand):
@@ -125,7 +106,7 @@ class WithOptions(typer.core.TyperCommand):
 
 
 @dataclass(frozen=True)
-class _Manner:
+class Options:
     """How to play: where, forgetting earlier runs or not, keeping every decision or not, silently."""
 
     processes: int
@@ -136,7 +117,7 @@ class _Manner:
 
 
 def evaluate(
-    env: Annotated[str, typer.Argument(metavar="ENV", help="Environment: its id or short name (Delay).")],
+    env: Env,
     policies: Policies = None,
     workload: Workload = None,
     topology: Topology = None,
@@ -182,14 +163,14 @@ def evaluate(
             raise BadArgument(f"--baseline {baseline!r} is none of the policies: {' '.join(words)}")
         files = _Files(decisions, jobs_table, copies_table)
         files.check(setting)
-        manner = _Manner(jobs, cluster(ray, quiet), fresh, bool(files.given), quiet)
+        options = Options(jobs, cluster(ray), fresh, bool(files.given), quiet)
         if sweep is not None:
             if files.given:
                 raise BadArgument(f"{next(iter(files.given))} goes without --sweep")
             name, settings = _swept(sweep, setting, described, given)
-            _evaluate_each(name, settings, words, chosen, logdir, manner, baseline, json)
+            _evaluate_each(name, settings, words, chosen, logdir, options, baseline, json)
             return
-        runs, notes = _played(setting, words, chosen, logdir, manner)
+        runs, notes = played(setting, words, chosen, logdir, options)
         notes += files.written(runs, setting)
         _print(setting, words, chosen, runs, baseline, notes, json)
 
@@ -206,7 +187,7 @@ class _Files:
     def given(self) -> dict[str, Path]:
         """Those that are wanted, by option."""
         every = {"--decisions": self.decisions, "--jobs-table": self.jobs, "--copies-table": self.copies}
-        return {option: path for option, path in every.items() if path is not None}
+        return {name: path for name, path in every.items() if path is not None}
 
     def check(self, setting: Setting) -> None:
         """BadArgument for a table that the environment has not, or a file that cannot be written."""
@@ -218,8 +199,8 @@ class _Files:
             raise BadArgument(f"--copies-table: {setting.environment} has no regions, and no copies of tables")
         if self.jobs is not None and setting.config.unit != "GPUs":
             raise BadArgument(f"--jobs-table: jobs of {setting.environment} hold no GPUs")
-        for option, path in self.given.items():
-            expect_writable(path, option)
+        for name, path in self.given.items():
+            expect_writable(path, name)
 
     def written(self, runs: list[Run], setting: Setting) -> list[str]:
         """Write them; returns what to tell about them."""
@@ -232,7 +213,7 @@ class _Files:
         if self.copies is not None:
             results.write_copies(runs, self.copies)
         words = {"--decisions": "decisions", "--jobs-table": "jobs on GPUs", "--copies-table": "copies"}
-        return [f"{words[option]}: {path}" for option, path in self.given.items()]
+        return [f"{words[name]}: {path}" for name, path in self.given.items()]
 
 
 @dataclass(frozen=True)
@@ -269,7 +250,7 @@ def _evaluate_each(
     words: list[str],
     seeds: list[int],
     logdir: Path | None,
-    manner: _Manner,
+    options: Options,
     baseline: str | None,
     json: bool,
 ) -> None:
@@ -281,7 +262,7 @@ def _evaluate_each(
     if logdir is not None:
         logdir.mkdir(parents=True, exist_ok=True)
     runs = {
-        value: _played(setting, words, seeds, None if logdir is None else logdir / f"{name}={value}", manner)[0]
+        value: played(setting, words, seeds, None if logdir is None else logdir / f"{name}={value}", options)[0]
         for value, setting in settings.items()
     }
     if json:
@@ -296,11 +277,8 @@ def _evaluate_each(
         from ..report.pictures import of_sweep
 
         shown = ", ".join(path.name for path in of_sweep(name, settings, runs, baseline, logdir))
-        for line in (
-            f"results: {logdir}/{name}=*; pictures: {logdir}/{shown}",
-            f"one page of all: clustergym compare {logdir}/{name}=*",
-        ):
-            out().print(line, markup=False, soft_wrap=True)
+        print_lines(f"results: {logdir}/{name}=*; pictures: {logdir}/{shown}")
+        print_lines(f"one page of all: clustergym compare {logdir}/{name}=*")
 
 
 def _print(
@@ -323,8 +301,7 @@ def _print(
         table.print_groups(out(), runs, setting.by)
     if baseline is not None:
         table.print_comparison(out(), runs, baseline)
-    for note in notes:
-        out().print(note, markup=False, soft_wrap=True)
+    print_lines(*notes)
 
 
 def rows(runs: list[Run], setting: Setting) -> list[dict[str, Any]]:
@@ -351,31 +328,31 @@ def rows(runs: list[Run], setting: Setting) -> list[dict[str, Any]]:
     ]
 
 
-def _played(
-    setting: Setting, words: list[str], seeds: list[int], logdir: Path | None, manner: _Manner
+def played(
+    setting: Setting, words: list[str], seeds: list[int], logdir: Path | None, options: Options
 ) -> tuple[list[Run], list[str]]:
     """The runs, and what to tell about them."""
     if logdir is None:
         with leaving("interrupted; nothing is kept. With --logdir DIR the same command goes on where it was stopped"):
-            return _play(setting, words, seeds, None, manner), []
+            return _play(setting, words, seeds, None, options), []
     again = " ".join(word for word in typed.get().split(" ") if word != "--fresh")
     with leaving(f"interrupted; the runs that were over are kept in {logdir}. Go on with: {again}"):
-        return _into(logdir, setting, words, seeds, manner)
+        return _into(logdir, setting, words, seeds, options)
 
 
-def _play(setting: Setting, words: list[str], seeds: list[int], store: Store | None, manner: _Manner) -> list[Run]:
+def _play(setting: Setting, words: list[str], seeds: list[int], store: Store | None, options: Options) -> list[Run]:
     from ..playing.evaluation import Record
     from ..playing.evaluation import evaluate as run_all
 
-    record: Record = "all" if manner.record_all else "first" if store is not None else "nothing"
-    with progress("evaluating", len(words) * len(seeds), manner.quiet) as show:
+    record: Record = "all" if options.record_all else "first" if store is not None else "nothing"
+    with progress("evaluating", len(words) * len(seeds), options.quiet) as show:
         tell = show if store is None else _telling(show, store)
         return run_all(
             setting,
             words,
             seeds,
-            processes=manner.processes,
-            executor=manner.executor,
+            processes=options.processes,
+            executor=options.executor,
             record=record,
             progress=tell,
             store=store,
@@ -396,20 +373,18 @@ def _telling(show: Callable[[float], None], store: Store) -> Callable[[float], N
 
 
 def _into(
-    logdir: Path, setting: Setting, words: list[str], seeds: list[int], manner: _Manner
+    logdir: Path, setting: Setting, words: list[str], seeds: list[int], options: Options
 ) -> tuple[list[Run], list[str]]:
     """Play with a store in `logdir`, write its table, logs and pictures; returns the runs and what to tell."""
-    from ..learning.training import CONFIG
     from ..playing.executors import count_of
     from ..report import pictures
     from ..storing import command_log
     from ..storing.store import TABLE, open_store, read, write_table
 
-    if (logdir / CONFIG).exists():
-        raise BadArgument(f"--logdir {logdir}: a training is there; evaluate into a folder of its own")
-    store = open_store(logdir, setting, words, manner.fresh)
-    with command_log.recorded(logdir, count_of(manner.executor, manner.processes)):
-        runs = _play(setting, words, seeds, store, manner)
+    expect_own_folder(logdir, "evaluate", "a training")
+    store = open_store(logdir, setting, words, options.fresh)
+    with command_log.recorded(logdir, count_of(options.executor, options.processes)):
+        runs = _play(setting, words, seeds, store, options)
         write_table(store)
         found = read(logdir)
         names = [path.name for path in pictures.of_evaluation(found)]
@@ -439,23 +414,3 @@ def _seeds(text: str | None, seed: int | None) -> list[int]:
     if seed is not None:
         text = str(seed)
     return parse_seeds(DEFAULT_SEEDS if text is None else text)
-
-
-def parse_seeds(text: str, option: str = "--seeds") -> list[int]:
-    """Seeds from the text of an option: "0-9", "3", "0,2,5-7"; each once, in the order given."""
-    seeds: dict[int, None] = {}
-    for part in text.split(","):
-        first, dash, last = (piece.strip() for piece in part.partition("-"))
-        if not (_is_whole(first) and (_is_whole(last) if dash else True)):
-            raise BadArgument(f"{option} {text!r}: {part.strip()!r} is no seed or range; expected e.g. 0-9 or 0,3,5-7")
-        low, high = int(first), int(last or first)
-        if high < low:
-            raise BadArgument(f"{option} {text!r}: the range {part.strip()!r} runs backwards")
-        if high - low >= MOST_SEEDS or len(seeds) + high - low >= MOST_SEEDS:
-            raise BadArgument(f"{option} {text!r}: more than {MOST_SEEDS:,} seeds")
-        seeds |= dict.fromkeys(range(low, high + 1))
-    return list(seeds)
-
-
-def _is_whole(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= 18

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-import typer
-
 from ...simulator.base.names import short_name
-from ..console.terminal import BadArgument, arguments, out, plain_table, print_json, warnings_on_one_line
-from .options import Json, NoSeed, Quiet
+from ..console.terminal import BadArgument, arguments, out, plain_table, print_json, print_lines, warnings_on_one_line
+from .options import Json, NoSeed, Quiet, argument, option
 
 
 def envs(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> None:
@@ -27,8 +25,8 @@ def envs(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> None:
 
 
 def policies(
-    env: Annotated[str | None, typer.Argument(metavar="ENV", help="Only those that play in this environment.")] = None,
-    option: Annotated[str | None, typer.Option("--env", metavar="ENV", hidden=True)] = None,
+    env: Annotated[str | None, argument("ENV", "Only those that play in this environment.")] = None,
+    option: Annotated[str | None, option("--env", "ENV", None, hidden=True)] = None,
     json: Json = False,
     seed: NoSeed = 0,
     quiet: Quiet = False,
@@ -52,10 +50,8 @@ def policies(
         where = ("plays in",) if env_id is None else ()
         _print(("name", *where, "knows run times", "summary", "parameters"), told)
         _tell_own("policy")
-        trained = (
-            "maskable-ppo:DIR/best of `clustergym train`, sb3:FILE.zip of stable-baselines3 (docs/tutorials/agents.md)"
-        )
-        out().print(f"an agent of your own: {trained}", markup=False, soft_wrap=True)
+        trained = "maskable-ppo:DIR/best of `clustergym train`, sb3:FILE.zip of stable-baselines3"
+        print_lines(f"an agent of your own: {trained} (docs/tutorials/agents.md)")
 
 
 def _short(row: Mapping[str, Any]) -> str:

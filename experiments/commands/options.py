@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from ..playing.executors import Executor
     from ..settings.evaluation_setting import Setting
 
+MOST_SEEDS = 100_000
+MOST_PROCESSES = 1024
 ARTIST_READER = {"scale": "gang", "caps": "batch"}
 BETWEEN = r"\s+(?=[A-Za-z_][\w.]*=)"  # one KEY=VALUE and the next
 ELASTIC = (
@@ -38,6 +41,16 @@ def whole(low: int, high: int = 2**62) -> Callable[[str | int], int]:
     return parse
 
 
+def option(names: str, metavar: str | None, help: str | None, parser: Any = None, **more: Any) -> Any:
+    """An option of a command; `names` has a space between them."""
+    return typer.Option(*names.split(), metavar=metavar, help=help, parser=parser, **more)
+
+
+def argument(metavar: str, help: str) -> Any:
+    """An argument of a command."""
+    return typer.Argument(metavar=metavar, help=help)
+
+
 def _trust_zip(wanted: bool) -> bool:
     """By the environment, so that worker processes, which load agents for themselves, know it too."""
     if wanted:
@@ -52,7 +65,7 @@ def _trust_py(wanted: bool) -> bool:
     return wanted
 
 
-def cluster(address: str | None, quiet: bool) -> Executor | None:
+def cluster(address: str | None) -> Executor | None:
     """The Ray cluster that `--ray` names; None: this machine does the work.
 
     Raises:
@@ -62,73 +75,82 @@ def cluster(address: str | None, quiet: bool) -> Executor | None:
         return None
     from ..playing.on_ray import RayCluster
 
-    return RayCluster(address, quiet)
+    return RayCluster(address)
 
 
 Ray = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--ray",
-        metavar="auto|local|HOST:PORT",
-        help="Work on the machines of a Ray cluster: the one that this machine belongs to, one of this machine alone, "
+        "auto|local|HOST:PORT",
+        "Work on the machines of a Ray cluster: the one that this machine belongs to, one of this machine alone, "
         "or the one there. Files that words name go along; -j means nothing then.",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else there.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no warnings on stderr.")]
-Seed = Annotated[int, typer.Option("--seed", metavar="N", parser=whole(0), help="Seed of whatever is random.")]
-NoSeed = Annotated[
-    int,
-    typer.Option("--seed", parser=whole(0), hidden=True, help="Accepted everywhere; nothing is random here."),
-]
+Json = Annotated[bool, option("--json", None, "One JSON document on stdout, nothing else there.")]
+Quiet = Annotated[bool, option("--quiet -q", None, "No progress and no warnings on stderr.")]
+Seed = Annotated[int, option("--seed", "N", "Seed of whatever is random.", whole(0))]
+NoSeed = Annotated[int, option("--seed", None, "Accepted everywhere; nothing is random here.", whole(0), hidden=True)]
 TrustZip = Annotated[
     bool,
-    typer.Option(
+    option(
         "--trust-sb3-zip",
+        None,
+        "Also open agents in .zip files of stable-baselines3. Opening one can run any code: only those you trust.",
         callback=_trust_zip,
-        help="Also open agents in .zip files of stable-baselines3. Opening one can run any code: only those you trust.",
     ),
 ]
 TrustPy = Annotated[
     bool,
-    typer.Option(
+    option(
         "--trust-py",
+        None,
+        "Also run code that words py:... in the folder of an agent name: only in folders that you trust.",
         callback=_trust_py,
-        help="Also run code that words py:... in the folder of an agent name: only in folders that you trust.",
     ),
 ]
-Format = Annotated[
-    str | None,
-    typer.Option("--format", metavar="NAME[:key=value,...]", help="Trace format; recognised by default."),
-]
+Format = Annotated[str | None, option("--format", "NAME[:key=value,...]", "Trace format; recognised by default.")]
 
 Workload = Annotated[
-    str | None,
-    typer.Option(
-        "--workload", metavar="NAME|PATH", help="Generator with parameters, or a trace; your own: py:FILE.py:NAME."
-    ),
+    str | None, option("--workload", "NAME|PATH", "Generator with parameters, or a trace; your own: py:FILE.py:NAME.")
 ]
 Topology = Annotated[
-    str | None,
-    typer.Option(
-        "--topology", metavar="NAME|PATH", help="Preset with parameters, or a file; your own: py:FILE.py:NAME."
-    ),
+    str | None, option("--topology", "NAME|PATH", "Preset with parameters, or a file; your own: py:FILE.py:NAME.")
 ]
 Network = Annotated[
     str | None,
-    typer.Option(
-        "--network", metavar="NAME", help="Network model with parameters, as penalty:table=...; `networks` lists them."
-    ),
+    option("--network", "NAME", "Network model with parameters, as penalty:table=...; `networks` lists them."),
 ]
 Speeds = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--speeds",
-        metavar="gavel|FILE.csv",
-        help="How fast models are on types of GPUs (model, type, speed), in regions; all alike without it.",
+        "gavel|FILE.csv",
+        "How fast models are on types of GPUs (model, type, speed), in regions; all alike without it.",
     ),
 ]
-Oversize = Annotated[str, typer.Option("--oversize", metavar="error|drop|cap", help="Jobs larger than the cluster.")]
+Env = Annotated[str, argument("ENV", "Environment: its id or short name (Delay).")]
+Assignments = Annotated[
+    list[str] | None,
+    option(
+        "--set",
+        "KEY=VALUE...",
+        "An option of the simulated cluster, window=START/END, or in regions by=level|tenant|region|copy; "
+        "several, or repeated.",
+    ),
+]
+Oversize = Annotated[str, option("--oversize", "error|drop|cap", "Jobs larger than the cluster.")]
+
+
+def expect_own_folder(logdir: Path | None, verb: str, *others: str) -> None:
+    """BadArgument where something else (`an evaluation`, `a training`) is in DIR already."""
+    from ..learning.training import CONFIG
+    from ..storing import evaluation_file
+
+    made = {"an evaluation": evaluation_file.NAME, "a training": CONFIG}
+    for what in others:
+        if logdir is not None and (logdir / made[what]).exists():
+            raise BadArgument(f"--logdir {logdir}: {what} is there; {verb} into a folder of its own")
 
 
 def described_setting(
@@ -330,3 +352,23 @@ def pairs(assignments: Sequence[str]) -> dict[str, str]:
             raise BadArgument(f"--set: {key.strip()!r} is given twice")
         pairs[key.strip()] = text.strip()
     return pairs
+
+
+def parse_seeds(text: str, option: str = "--seeds") -> list[int]:
+    """Seeds from the text of an option: "0-9", "3", "0,2,5-7"; each once, in the order given."""
+    seeds: dict[int, None] = {}
+    for part in text.split(","):
+        first, dash, last = (piece.strip() for piece in part.partition("-"))
+        if not (_is_whole(first) and (_is_whole(last) if dash else True)):
+            raise BadArgument(f"{option} {text!r}: {part.strip()!r} is no seed or range; expected e.g. 0-9 or 0,3,5-7")
+        low, high = int(first), int(last or first)
+        if high < low:
+            raise BadArgument(f"{option} {text!r}: the range {part.strip()!r} runs backwards")
+        if high - low >= MOST_SEEDS or len(seeds) + high - low >= MOST_SEEDS:
+            raise BadArgument(f"{option} {text!r}: more than {MOST_SEEDS:,} seeds")
+        seeds |= dict.fromkeys(range(low, high + 1))
+    return list(seeds)
+
+
+def _is_whole(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 18

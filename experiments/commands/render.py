@@ -15,13 +15,26 @@ from ..console.terminal import (
     BadArgument,
     arguments,
     expect_writable,
-    out,
     print_json,
+    print_lines,
     progress,
     warnings_on_one_line,
     written_whole,
 )
-from .options import Format, Json, Quiet, Seed, TrustPy, TrustZip, chosen_policies, described_setting, open_setting
+from .options import (
+    Env,
+    Format,
+    Json,
+    Oversize,
+    Quiet,
+    Seed,
+    TrustPy,
+    TrustZip,
+    chosen_policies,
+    described_setting,
+    open_setting,
+    option,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,48 +47,36 @@ POINTS_BETWEEN_REPORTS = 256
 CHARTS = ("svg", "pdf")
 To = Annotated[
     Path,
-    typer.Option(
-        "--out",
-        metavar="FILE",
-        help="Ends in .png (one moment), .gif, .mp4, .html, or .svg, .pdf (who held what when, as charts).",
+    option(
+        "--out", "FILE", "Ends in .png (one moment), .gif, .mp4, .html, or .svg, .pdf (who held what when, as charts)."
     ),
 ]
 
 
 Options = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE...", help="An option of the simulated cluster; several, or repeated."),
+    list[str] | None, option("--set", "KEY=VALUE...", "An option of the simulated cluster; several, or repeated.")
 ]
 
 
 def render(
-    env: Annotated[str, typer.Argument(metavar="ENV", help="Environment: its id or short name (Delay).")],
-    policy: Annotated[str, typer.Option("--policy", metavar="NAME", help="Policy with parameters.")],
+    env: Env,
+    policy: Annotated[str, option("--policy", "NAME", "Policy with parameters.")],
     file: To,
-    workload: Annotated[
-        str | None, typer.Option("--workload", metavar="NAME|PATH", help="Generator with parameters, or a trace.")
-    ] = None,
-    topology: Annotated[
-        str | None, typer.Option("--topology", metavar="NAME|PATH", help="Preset with parameters, or a file.")
-    ] = None,
-    network: Annotated[
-        str | None, typer.Option("--network", metavar="NAME", help="Network model: none, penalty:table=...")
-    ] = None,
+    workload: Annotated[str | None, option("--workload", "NAME|PATH", "Generator with parameters, or a trace.")] = None,
+    topology: Annotated[str | None, option("--topology", "NAME|PATH", "Preset with parameters, or a file.")] = None,
+    network: Annotated[str | None, option("--network", "NAME", "Network model: none, penalty:table=...")] = None,
     format: Format = None,
-    oversize: Annotated[
-        str, typer.Option("--oversize", metavar="error|drop|cap", help="Jobs larger than the cluster.")
-    ] = "error",
+    oversize: Oversize = "error",
     set_: Options = None,
     seed: Seed = 0,
     frames: Annotated[
-        int, typer.Option("--frames", min=1, max=1000, help="At most so many frames, evenly among decision points.")
+        int, option("--frames", None, "At most so many frames, evenly among decision points.", min=1, max=1000)
     ] = 200,
-    fps: Annotated[float, typer.Option("--fps", min=0.1, max=60.0, help="Frames a second.")] = 10.0,
+    fps: Annotated[float, option("--fps", None, "Frames a second.", min=0.1, max=60.0)] = 10.0,
     at: Annotated[
-        float | None,
-        typer.Option("--at", metavar="SECONDS", help="png: when, by the run's clock; default: the longest queue."),
+        float | None, option("--at", "SECONDS", "png: when, by the run's clock; default: the longest queue.")
     ] = None,
-    size: Annotated[str, typer.Option("--size", metavar="WIDTHxHEIGHT", help="Pixels.")] = DEFAULT_SIZE,
+    size: Annotated[str, option("--size", "WIDTHxHEIGHT", "Pixels.")] = DEFAULT_SIZE,
     trust_sb3_zip: TrustZip = False,
     trust_py: TrustPy = False,
     json: Json = False,
@@ -107,7 +108,7 @@ def render(
         names = {"policy": policy, "seed": seed, "environment": setting.environment, "out": str(file), "kind": kind}
         print_json({**names, **told, "metrics": metrics})
     elif not quiet:
-        out().print(f"{file}: {told['sentence']}", markup=False, soft_wrap=True)
+        print_lines(f"{file}: {told['sentence']}")
 
 
 def _described(env: str, words: tuple[str | None, ...], assignments: tuple[str, ...], **how: Any) -> Setting:

@@ -6,53 +6,46 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from ..console.interrupt import leaving
 from ..console.terminal import BadArgument, arguments, out, plain_table, print_json, say, typed, warnings_on_one_line
-from .options import Json, Quiet, Ray, Seed, cluster, whole
+from .options import MOST_PROCESSES, Json, Quiet, Ray, Seed, argument, cluster, option, whole
 
 if TYPE_CHECKING:
     from ..reproduce.findings import Findings
     from ..reproduce.reproductions import Reproduction
 
 MOST_ORDERS = 1000
-MOST_PROCESSES = 1024
 
 
-Traces = Annotated[
-    Path | None,
-    typer.Option("--traces", metavar="DIR", help="The authors' own jobs: a clone of their repository."),
-]
+Traces = Annotated[Path | None, option("--traces", "DIR", "The authors' own jobs: a clone of their repository.")]
 Orders = Annotated[
     int | None,
-    typer.Option(
+    option(
         "--orders",
-        metavar="N",
-        parser=whole(1, MOST_ORDERS),
-        help="Machine orders (dally, 10) or sampled workloads (bsbf, 40) to average over.",
+        "N",
+        "Machine orders (dally, 10) or sampled workloads (bsbf, 40) to average over.",
+        whole(1, MOST_ORDERS),
     ),
 ]
 
 
 def reproduce(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Which; without it, they are listed.")] = None,
-    list_: Annotated[bool, typer.Option("--list", help="List them.")] = False,
+    name: Annotated[str | None, argument("NAME", "Which; without it, they are listed.")] = None,
+    list_: Annotated[bool, option("--list", None, "List them.")] = False,
     orders: Orders = None,
     traces: Traces = None,
     generated: Annotated[
-        bool, typer.Option("--generated", help="Generated job sets, even where the real traces are.")
+        bool, option("--generated", None, "Generated job sets, even where the real traces are.")
     ] = False,
-    out_: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Write the pictures there.")] = None,
+    out_: Annotated[Path | None, option("--out", "DIR", "Write the pictures there.")] = None,
     logdir: Annotated[
-        Path | None, typer.Option("--logdir", metavar="DIR", help="Keep the finished runs there; default: the cache.")
+        Path | None, option("--logdir", "DIR", "Keep the finished runs there; default: the cache.")
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Two machine orders or workloads, few sizes: does it run at all.")
+        bool, option("--quick", None, "Two machine orders or workloads, few sizes: does it run at all.")
     ] = False,
     jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", "-j", metavar="N", parser=whole(1, MOST_PROCESSES), help="Processes; default: cores."),
+        int | None, option("--jobs -j", "N", "Processes; default: cores.", whole(1, MOST_PROCESSES))
     ] = None,
     ray: Ray = None,
     seed: Seed = 0,
@@ -88,7 +81,7 @@ def reproduce(
             seed=seed,
             quick=quick,
             processes=jobs or os.cpu_count() or 1,
-            executor=cluster(ray, quiet),
+            executor=cluster(ray),
             out=out_,
             quiet=quiet,
         )

@@ -7,25 +7,37 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ...simulator.base.names import short_name
 from ..console.interrupt import leaving
-from ..console.terminal import BadArgument, arguments, out, print_json, progress, say, typed, warnings_on_one_line
+from ..console.terminal import (
+    BadArgument,
+    arguments,
+    out,
+    print_json,
+    print_lines,
+    progress,
+    say,
+    typed,
+    warnings_on_one_line,
+)
 from ..playing.executors import Executor, Processes, count_of
-from .evaluate import MOST_PROCESSES, parse_seeds
 from .options import (
+    MOST_PROCESSES,
     Json,
     Network,
     Quiet,
     Ray,
     Topology,
     TrustPy,
+    argument,
     chosen_policies,
     cluster,
     described_setting,
+    expect_own_folder,
     open_setting,
+    option,
     pairs,
+    parse_seeds,
     whole,
 )
 
@@ -33,76 +45,49 @@ if TYPE_CHECKING:
     from ...agents.training.config import Config
 
 CHECKPOINT = "checkpoint"
-OF_CLONES = (
-    "imitation_steps",
-    "imitation_epochs",
-    "imitation_own",
-    "soften",
-)  # keys that mean nothing where nobody is imitated
+OF_CLONES = ("imitation_steps", "imitation_epochs", "imitation_own", "soften")  # mean nothing without imitation
 
 Variance = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--variance",
-        metavar="reference|group|none",
-        help="Rewards against the reference policy's, or advantages against replicas of the workload.",
+        "reference|group|none",
+        "Rewards against the reference policy's, or advantages against replicas of the workload.",
     ),
 ]
 
-Net = Annotated[
-    str | None,
-    typer.Option("--net", metavar="candidates|mlp|py:FILE.py:NAME", help="The network; your own by py:."),
-]
+Net = Annotated[str | None, option("--net", "candidates|mlp|py:FILE.py:NAME", "The network; your own by py:.")]
 
 Imitated = Annotated[
     str | None,
-    typer.Option(
-        "--imitate", metavar="POLICY|none", help="Clone this policy before learning; by default a good rule; or none."
-    ),
+    option("--imitate", "POLICY|none", "Clone this policy before learning; by default a good rule; or none."),
 ]
 Seeds = Annotated[
     str | None,
-    typer.Option(
-        "--seeds", metavar="LIST", help="A training for each, in DIR/seed=N; the same command goes on where it stopped."
-    ),
+    option("--seeds", "LIST", "A training for each, in DIR/seed=N; the same command goes on where it stopped."),
 ]
-Jobs = Annotated[
-    int,
-    typer.Option("--jobs", "-j", metavar="N", parser=whole(1, MOST_PROCESSES), help="With --seeds: trainings at once."),
-]
+Jobs = Annotated[int, option("--jobs -j", "N", "With --seeds: trainings at once.", whole(1, MOST_PROCESSES))]
 
 
 def train(
-    env: Annotated[
-        str, typer.Argument(metavar="ENV", help="Environment: its id or short name (Delay); or Delay-preemptive.")
-    ],
-    logdir: Annotated[
-        Path, typer.Option("--logdir", metavar="DIR", help="Where agent, checkpoint and TensorBoard logs go.")
-    ],
-    timesteps: Annotated[
-        int | None, typer.Option("--timesteps", metavar="N", parser=whole(1), help="Decisions to train for at most.")
-    ] = None,
-    algo: Annotated[str | None, typer.Option("--algo", metavar="maskable-ppo|ppo", help="The learner.")] = None,
+    env: Annotated[str, argument("ENV", "Environment: its id or short name (Delay); or Delay-preemptive.")],
+    logdir: Annotated[Path, option("--logdir", "DIR", "Where agent, checkpoint and TensorBoard logs go.")],
+    timesteps: Annotated[int | None, option("--timesteps", "N", "Decisions to train for at most.", whole(1))] = None,
+    algo: Annotated[str | None, option("--algo", "maskable-ppo|ppo", "The learner.")] = None,
     net: Net = None,
     imitate: Imitated = None,
     variance: Variance = None,
     workload: Annotated[
-        list[str] | None,
-        typer.Option("--workload", metavar="NAME|PATH", help="Train on these instead of the mix; repeatable."),
+        list[str] | None, option("--workload", "NAME|PATH", "Train on these instead of the mix; repeatable.")
     ] = None,
     topology: Topology = None,
     network: Network = None,
-    config: Annotated[
-        Path | None, typer.Option("--config", metavar="FILE", help="Values in YAML, in place of the defaults.")
-    ] = None,
+    config: Annotated[Path | None, option("--config", "FILE", "Values in YAML, in place of the defaults.")] = None,
     set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE...", help="Any value of the configuration: gamma=0.99, env.slots=32."),
+        list[str] | None, option("--set", "KEY=VALUE...", "Any value of the configuration: gamma=0.99, env.slots=32.")
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option("--seed", metavar="N", parser=whole(0, 2**31 - 1), help="Seed of everything.")
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint in DIR.")] = False,
+    seed: Annotated[int | None, option("--seed", "N", "Seed of everything.", whole(0, 2**31 - 1))] = None,
+    resume: Annotated[bool, option("--resume", None, "Go on from the checkpoint in DIR.")] = False,
     seeds: Seeds = None,
     jobs: Jobs = 1,
     ray: Ray = None,
@@ -125,14 +110,20 @@ def train(
         else:
             checked = _opened(logdir, env, config, given, changed, set_ or ())
         if seeds is not None:
-            _train_each(checked, parse_seeds(seeds), logdir, cluster(ray, quiet) or Processes(jobs), json, quiet)
+            _train_each(checked, parse_seeds(seeds), logdir, cluster(ray) or Processes(jobs), json, quiet)
         else:
             _print(checked, logdir, _train(checked, logdir, resume, quiet), json)
 
 
 def _opened(logdir: Path, *described: Any) -> Config:
     """The configuration that the options describe, all that it names opened, and its folder made."""
-    _expect_free(logdir)
+    from ..learning.training import CONFIG
+
+    expect_own_folder(logdir, "train", "an evaluation")
+    if (logdir / CONFIG).exists():
+        raise BadArgument(
+            f"--logdir {logdir}: a training is there already; go on with --resume, or name another folder"
+        )
     checked = configured(*described)
     open_all(checked)
     logdir.mkdir(parents=True, exist_ok=True)
@@ -148,18 +139,6 @@ def expect_installed() -> None:
         import tensorboard  # noqa: F401
     except ImportError:
         raise MissingExtra('training needs more; install it with: pip install "clustergym[agents]"') from None
-
-
-def _expect_free(logdir: Path) -> None:
-    from ..learning.training import CONFIG
-    from ..storing import evaluation_file
-
-    if (logdir / evaluation_file.NAME).exists():
-        raise BadArgument(f"--logdir {logdir}: an evaluation is there; train into a folder of its own")
-    if (logdir / CONFIG).exists():
-        raise BadArgument(
-            f"--logdir {logdir}: a training is there already; go on with --resume, or name another folder"
-        )
 
 
 def _begun(logdir: Path, env: str) -> Config:
@@ -306,12 +285,11 @@ def _print_each(config: Config, logdir: Path, best: Mapping[int, Mapping[str, An
         table.add_column(name, justify="right", no_wrap=True)
     for seed, reached in best.items():
         table.add_row(f"seed {seed}", *(f"{reached['ratios'][name]:.3f}" for name in names))
-    console = out()
-    console.print(table)
+    out().print(table)
     words = " ".join(f"{config.algo}:{folder_of(logdir, seed) / 'best'}" for seed in best)
     short = short_name(config.environment)
     again = f"clustergym evaluate {short} --policies {shlex.quote(words + ' ' + config.reference)} --seeds 0-49"
-    console.print(f"compare them   {again} --baseline {config.reference}", markup=False, soft_wrap=True)
+    print_lines(f"compare them   {again} --baseline {config.reference}")
 
 
 def _command_of(logdir: Path) -> str:
@@ -337,18 +315,14 @@ def _print(config: Config, logdir: Path, best: dict[str, Any], json: bool) -> No
     if best["imitation"]:
         table.add_row("mean", f"{best['score']:.3f}")
         table.add_row(f"mean, the clone of {best['imitation']['model']} alone", f"{best['imitation']['score']:.3f}")
-    console = out()
-    console.print(table)
-    agent = f"{config.algo}:{logdir / 'best'}"
-    short = short_name(config.environment)
-    console.print(
-        f"{best['trained']:,} decisions were trained on, {config.timesteps:,} were asked for\n"
-        f"the best agent is that of step {best['step']:,}, {best['mode']}: {logdir / 'best'}\n"
-        f"compare it   clustergym evaluate {short} --policies {shlex.quote(agent + ' ' + best['reference'])} "
-        f"--seeds 0-49 --baseline {best['reference']}{_options_of(config)}\n"
+    out().print(table)
+    short, words = short_name(config.environment), f"{config.algo}:{logdir / 'best'} {best['reference']}"
+    evaluated = f"--policies {shlex.quote(words)} --seeds 0-49 --baseline {best['reference']}{_options_of(config)}"
+    print_lines(
+        f"{best['trained']:,} decisions were trained on, {config.timesteps:,} were asked for",
+        f"the best agent is that of step {best['step']:,}, {best['mode']}: {logdir / 'best'}",
+        f"compare it   clustergym evaluate {short} {evaluated}",
         f"its curves   tensorboard --logdir {shlex.quote(str(logdir))}",
-        markup=False,
-        soft_wrap=True,
     )
 
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 import inspect
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ...simulator.base.names import short_name
 from ..console.interrupt import leaving
-from ..console.terminal import BadArgument, arguments, out, print_json, progress, say, typed, warnings_on_one_line
-from .evaluate import MOST_PROCESSES, Assignments, parse_seeds
+from ..console.terminal import BadArgument, arguments, print_json, progress, say, typed, warnings_on_one_line
+from .evaluate import Options, played
 from .options import (
+    MOST_PROCESSES,
+    Assignments,
+    Env,
     Format,
     Json,
     Network,
@@ -30,82 +32,60 @@ from .options import (
     chosen_policies,
     cluster,
     described_setting,
+    expect_own_folder,
     open_setting,
+    option,
+    parse_seeds,
     whole,
 )
 from .train import configured, expect_installed, open_all
 
 if TYPE_CHECKING:
+    from ..comparing.intervals import Comparison
     from ..playing.executors import Executor
-    from ..tuning.judging import Judged
-    from ..tuning.of_policy import PolicyParameters
-    from ..tuning.of_training import TrainingParameters
     from ..tuning.space import Parameter
-    from ..tuning.trial_search import Search, Trial
+    from ..tuning.subjects import PolicyParameters, TrainingParameters
+    from ..tuning.trial_search import Search
 
 TRIALS, TRAININGS = 50, 20
 SEEDS, JUDGE_SEEDS = "1000-1019", "0-49"
-SHOWN = 5  # trials in the table, beside the defaults
 
 PolicyWord = Annotated[
-    str | None,
-    typer.Option("--policy", metavar="NAME", help="Tune its parameters; those in the word, NAME:key=value, stay."),
+    str | None, option("--policy", "NAME", "Tune its parameters; those in the word, NAME:key=value, stay.")
 ]
 Space = Annotated[
-    str | None,
-    typer.Option("--space", metavar="NAME|FILE", help="What may be chosen, in YAML; default: what comes with NAME."),
+    str | None, option("--space", "NAME|FILE", "What may be chosen, in YAML; default: what comes with NAME.")
 ]
 Trials = Annotated[
-    int | None,
-    typer.Option(
-        "--trials", metavar="N", parser=whole(1, 1_000_000), help=f"In all; default {TRIALS}, trainings {TRAININGS}."
-    ),
+    int | None, option("--trials", "N", f"In all; default {TRIALS}, trainings {TRAININGS}.", whole(1, 1_000_000))
 ]
-Logdir = Annotated[
-    Path | None, typer.Option("--logdir", metavar="DIR", help="Keep the trials; the same command goes on there.")
-]
+Logdir = Annotated[Path | None, option("--logdir", "DIR", "Keep the trials; the same command goes on there.")]
 Processes = Annotated[
-    int,
-    typer.Option(
-        "--jobs", "-j", metavar="N", parser=whole(1, MOST_PROCESSES), help="Processes: seeds, or trainings, at once."
-    ),
+    int, option("--jobs -j", "N", "Processes: seeds, or trainings, at once.", whole(1, MOST_PROCESSES))
 ]
-Train = Annotated[bool, typer.Option("--train", help="Tune the configuration of a training instead.")]
-Seeds = Annotated[
-    str | None, typer.Option("--seeds", metavar="LIST", help=f"What trials are played on; default {SEEDS}.")
-]
-JudgeSeeds = Annotated[str, typer.Option("--judge-seeds", metavar="LIST", help="What the best one is judged on.")]
-Metric = Annotated[
-    str | None, typer.Option("--metric", metavar="NAME", help="What is to get better; default jct_mean.")
-]
-Workloads = Annotated[
-    list[str] | None, typer.Option("--workload", metavar="NAME|PATH", help="As of evaluate, or of train.")
-]
-Config = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="With --train: its values, in YAML.")]
-Timesteps = Annotated[
-    int | None, typer.Option("--timesteps", metavar="N", parser=whole(1), help="With --train: of each trial.")
-]
-Prune = Annotated[bool, typer.Option("--prune/--no-prune", help="Stop trials early that are clearly worse.")]
+Train = Annotated[bool, option("--train", None, "Tune the configuration of a training instead.")]
+Seeds = Annotated[str | None, option("--seeds", "LIST", f"What trials are played on; default {SEEDS}.")]
+JudgeSeeds = Annotated[str, option("--judge-seeds", "LIST", "What the best one is judged on.")]
+Metric = Annotated[str | None, option("--metric", "NAME", "What is to get better; default jct_mean.")]
+Workloads = Annotated[list[str] | None, option("--workload", "NAME|PATH", "As of evaluate, or of train.")]
+Config = Annotated[Path | None, option("--config", "FILE", "With --train: its values, in YAML.")]
+Timesteps = Annotated[int | None, option("--timesteps", "N", "With --train: of each trial.", whole(1))]
+Prune = Annotated[bool, option("--prune/--no-prune", None, "Stop trials early that are clearly worse.")]
 
 
 @dataclass(frozen=True)
-class _Manner:
-    """How to search: what may be chosen, how often, where, where it is kept, how it is said."""
+class _Options:
+    """How to search: how often, where, what the best is judged on, how it is said."""
 
-    space: tuple[Parameter, ...]
-    source: str
     trials: int
-    seed: int
-    processes: int
-    executor: Executor | None
+    playing: Options
     logdir: Path | None
     judge_seeds: tuple[int, ...]
     json: bool
-    quiet: bool
 
 
 def tune(
-    env: Annotated[str, typer.Argument(metavar="ENV", help="Environment: its id or short name (Delay).")],
+    env: Env,
     policy: PolicyWord = None,
     train: Train = False,
     space: Space = None,
@@ -141,28 +121,34 @@ def tune(
     with warnings_on_one_line(quiet):
         of_training = {"--config": config, "--timesteps": timesteps}
         _expect_one(policy, train, of_training, {"--seeds": seeds, "--metric": metric, "--ray": ray})
-        _expect_free(logdir)
+        expect_own_folder(logdir, "tune", "an evaluation", "a training")
         unseen = tuple(parse_seeds(judge_seeds, "--judge-seeds"))
-        executor = cluster(ray, quiet)
-        places = {"workload": workload, "topology": topology, "network": network}
+        executor = cluster(ray)
+        places: dict[str, Any] = {"workload": workload, "topology": topology, "network": network}
         subject: PolicyParameters | TrainingParameters
         if train:
             if format is not None or oversize != "error":
                 raise BadArgument("--format and --oversize go with --policy, not with --train")
             subject = _training(env, config, timesteps, places, set_ or (), logdir, prune)
-            word = space or "training"
+            word, played_on = space or "training", _options_of(subject)
         else:
             assert policy is not None
-            named = {**places, "workload": _one(workload), "format": format, "oversize": oversize}
-            setting = described_setting(env, **named, assignments=set_ or ())  # type: ignore[arg-type]
+            places["workload"] = _one(workload)
+            named = {**places, "format": format, "oversize": oversize}
+            setting = described_setting(env, **named, assignments=set_ or ())
             tuned_on = tuple(parse_seeds(seeds or SEEDS))
             _expect_apart(tuned_on, unseen)
             subject = _policy(setting, policy, tuned_on, metric or "jct_mean", prune, jobs, executor)
-            word = space or _space_of(policy, setting.environment)
-        parameters, source = _opened(word, subject)
-        count = trials or (TRAININGS if train else TRIALS)
-        manner = _Manner(parameters, source, count, seed, jobs, executor, logdir, unseen, json, quiet)
-        _tune(subject, manner, _command(env, places, set_ or (), format, oversize))
+            named["oversize"] = None if oversize == "error" else oversize
+            word, played_on = space or _space_of(policy, setting.environment), _typed(env, named, set_ or ())
+        parameters, library = _opened(word, subject)
+        with arguments():
+            at_once = jobs if train else 1  # of a policy the seeds are, so that the next trial knows the last
+            search = partial(trial_search.Search, subject, parameters, seed=seed, at_once=at_once, library=library)
+            search(None)  # its sampler and pruner
+        playing = Options(jobs, executor, fresh=False, record_all=False, quiet=quiet)
+        options = _Options(trials or (TRAININGS if train else TRIALS), playing, logdir, unseen, json)
+        _tune(search, options, played_on)
 
 
 def _expect_one(policy: str | None, train: bool, of_training: Mapping[str, Any], of_policy: Mapping[str, Any]) -> None:
@@ -171,15 +157,6 @@ def _expect_one(policy: str | None, train: bool, of_training: Mapping[str, Any],
     for name, value in (of_policy if train else of_training).items():
         if value is not None:
             raise BadArgument(f"{name} goes with {'--policy' if train else '--train'}")
-
-
-def _expect_free(logdir: Path | None) -> None:
-    from ..learning.training import CONFIG
-    from ..storing import evaluation_file
-
-    for name, what in ((evaluation_file.NAME, "an evaluation"), (CONFIG, "a training")):
-        if logdir is not None and (logdir / name).exists():
-            raise BadArgument(f"--logdir {logdir}: {what} is there; tune into a folder of its own")
 
 
 def _expect_apart(tuned_on: Sequence[int], unseen: Sequence[int]) -> None:
@@ -203,7 +180,7 @@ def _policy(
     jobs: int,
     executor: Executor | None,
 ) -> PolicyParameters:
-    from ..tuning.of_policy import PolicyParameters
+    from ..tuning.subjects import PolicyParameters
 
     if len(policy.split()) != 1:
         raise BadArgument(f"--policy {policy!r}: expected one policy")
@@ -229,7 +206,7 @@ def _training(
     logdir: Path | None,
     prune: bool,
 ) -> TrainingParameters:
-    from ..tuning.of_training import TrainingParameters
+    from ..tuning.subjects import TrainingParameters
 
     expect_installed()
     if logdir is None:
@@ -256,112 +233,89 @@ def _space_of(policy: str, env_id: str) -> str:
     )
 
 
-def _opened(word: str, subject: PolicyParameters | TrainingParameters) -> tuple[tuple[Parameter, ...], str]:
-    """The space, read and checked to its ends."""
-    from ..tuning.space import check_ends, parse, read_space
+def _opened(
+    word: str, subject: PolicyParameters | TrainingParameters
+) -> tuple[tuple[Parameter, ...], Mapping[str, Any]]:
+    """The space, read and checked to its ends, and what it says of optuna."""
+    from ..tuning.space import parse, read_space
 
     with arguments():
         said, source = read_space(word)
-        found = parse(said, source, subject.kind_of, subject.fixed)
-        check_ends(found, subject.check, subject.fixed, source)
-    return found, source
+        library = said.pop("optuna", {})
+        return parse(said, source, subject), library
 
 
-def _tune(subject: PolicyParameters | TrainingParameters, manner: _Manner, setting_words: str) -> None:
+def _tune(opened: Callable[[Path | None], Search], options: _Options, setting_words: str) -> None:
     from ..playing.executors import count_of
     from ..storing.command_log import recorded
-    from ..tuning.trial_search import Search, alone
+    from ..tuning.report import document, print_all
+    from ..tuning.trial_search import alone
 
-    if manner.logdir is None:
-        search = Search(subject, manner.space, None, manner.seed)
-        with leaving("interrupted; nothing is kept. With --logdir DIR the same command goes on where it was stopped"):
-            search.begin()
-            trials = _played(search, manner)
-            judged = _judged(subject, search, trials, manner)
+    with ExitStack() as meanwhile:
+        kept = "nothing is kept. With --logdir DIR the same command goes on where it was stopped"
+        if options.logdir is not None:
+            options.logdir.mkdir(parents=True, exist_ok=True)
+            meanwhile.enter_context(alone(options.logdir))
+            count = count_of(options.playing.executor, options.playing.processes)
+            meanwhile.enter_context(recorded(options.logdir, count))
+            kept = f"the trials that were over are kept in {options.logdir}. Go on with: {typed.get()}"
+        meanwhile.enter_context(leaving(f"interrupted; {kept}"))
+        search = opened(options.logdir)
+        search.begin()
+        _play(search, options)
+        judged = _judged(search, options)
+    if options.json:
+        print_json(document(search, judged, options.judge_seeds))
     else:
-        manner.logdir.mkdir(parents=True, exist_ok=True)
-        kept = f"interrupted; the trials that were over are kept in {manner.logdir}. Go on with: {typed.get()}"
-        with alone(manner.logdir), recorded(manner.logdir, count_of(manner.executor, manner.processes)), leaving(kept):
-            search = Search(subject, manner.space, manner.logdir, manner.seed, _at_once(subject, manner))
-            search.begin()
-            trials = _played(search, manner)
-            judged = _judged(subject, search, trials, manner)
-    from ..tuning.report import Found, document, print_all
-
-    found = Found(search, trials, judged, manner.judge_seeds, setting_words)
-    if manner.json:
-        print_json(document(found))
-    else:
-        print_all(out(), found)
+        print_all(search, judged, options.judge_seeds, setting_words)
 
 
-def _at_once(subject: Any, manner: _Manner) -> int:
-    """How many trials are played at the same time: of a policy its seeds are, so that the next trial knows the last."""
-    return 1 if hasattr(subject, "processes") else manner.processes
+def _play(search: Search, options: _Options) -> None:
+    """Play the trials that are missing."""
+    from ..tuning.report import write_trials
 
-
-def _played(search: Search, manner: _Manner) -> list[Trial]:
-    """Play what is missing; all trials that have ended."""
-    from ..tuning import trials as table
-
-    count = manner.trials
-    missing = search.missing(count)
-    with progress("tuning", count, manner.quiet) as show:
-        done = count - len(missing)
+    missing, quiet = search.missing(options.trials), options.playing.quiet
+    with progress("tuning", options.trials, quiet) as show:
+        done = options.trials - len(missing)
         show(done)
-        best = search.best_of(search.finished())
-        for number, trial in enumerate(search.run(missing, partial(_tell, show, done)), start=1):
+        best = search.ranked[:1]
+        for number, _ in enumerate(search.run(missing, lambda more: show(done + more)), start=1):
             show(done + number)
-            if manner.logdir is not None:
-                table.write(search.finished(), manner.space, manner.logdir)
-            now = search.best_of(search.finished())
-            if not manner.quiet and now is not None and best is not None and now.place != best.place:
-                say(f"trial {trial.place}: {now.outcome.value:.4f} {now.outcome.word} (best so far)")
-            best = now
-    return search.finished()
+            if options.logdir is not None:
+                write_trials(search, options.logdir)
+            before, best = best, search.ranked[:1]
+            if not quiet and before and before[0].number != best[0].number:
+                say(f"trial {best[0].number}: {best[0].value:.4f} {search.subject.word(best[0])} (best so far)")
 
 
-def _tell(show: Callable[[float], None], done: int, more: float) -> None:
-    show(done + more)
+def _judged(search: Search, options: _Options) -> dict[str, Comparison]:
+    """By scenario, the best trial beside the defaults on unseen seeds; nothing if these are the best."""
+    from ..comparing.intervals import against
+    from ..tuning.subjects import VALUES, TrainingParameters
+
+    subject, best, found = search.subject, search.ranked[0], {}
+    if best.number == 0:
+        return {}
+    if isinstance(subject, TrainingParameters):
+        subject.write_best(best.user_attrs[VALUES])
+    words = [subject.word(trial) for trial in (search.ended[0], best)]
+    for name, setting in subject.settings().items():
+        folder = None if options.logdir is None else options.logdir / "judged" / name
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+        runs, _ = played(setting, words, list(options.judge_seeds), folder, options.playing)
+        found[name] = against(runs, words[0], subject.metric)[words[1]]
+    return found
 
 
-def _judged(
-    subject: PolicyParameters | TrainingParameters, search: Search, trials: Sequence[Trial], manner: _Manner
-) -> list[Judged]:
-    """The best trial beside the defaults; nothing if these are the best."""
-    from ..tuning.judging import judge
-    from ..tuning.of_policy import PolicyParameters
-
-    best = search.best_of(trials)
-    if best is None or best.place == 0:
-        return []
-    if isinstance(subject, PolicyParameters):
-        settings, words, metric = {"": subject.setting}, (subject.policy, best.outcome.word), subject.metric
-    else:
-        subject.write_best(best.values)
-        settings, words, metric = subject.settings(), (subject.agent(0), subject.agent(best.place)), "jct_mean"
-    total = 2 * len(manner.judge_seeds) * len(settings)
-    with progress("judging", total, manner.quiet) as show:
-        return judge(
-            settings,
-            *words,
-            manner.judge_seeds,
-            metric=metric,
-            processes=manner.processes,
-            executor=manner.executor,
-            folder=manner.logdir,
-            progress=show,
-        )
+def _options_of(subject: TrainingParameters) -> str:
+    """ENV and the options of `evaluate` for the first scenario that trainings are judged on."""
+    first = subject.config.validation[0]
+    places = {"topology": first.topology, "network": first.network, "workload": first.workloads[0]}
+    return _typed(short_name(subject.config.environment), places, ())
 
 
-def _command(env: str, places: Mapping[str, Any], assignments: Sequence[str], format: str | None, oversize: str) -> str:
-    """ENV and the options that say what is played on, as they were typed."""
-    words = [env]
-    for name, value in places.items():
-        for word in value if isinstance(value, list) else [value] if value else []:
-            words += [f"--{name}", word]
-    for text in assignments:
-        words += ["--set", text]
-    words += ["--format", format] if format else []
-    words += ["--oversize", oversize] if oversize != "error" else []
-    return shlex.join(words)
+def _typed(env: str, options: Mapping[str, str | None], assignments: Sequence[str]) -> str:
+    """ENV and the options that say what is played on, as one types them."""
+    words = [(f"--{name}", value) for name, value in options.items() if value] + [("--set", one) for one in assignments]
+    return shlex.join([env, *(part for pair in words for part in pair)])

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import typer
-
 from ..console.terminal import arguments, out, plain_table, print_json, progress, warnings_on_one_line
 from .evaluate import Jobs
-from .options import Json, Quiet
+from .options import Json, Quiet, argument, option
 
 
 def warm(
     environments: Annotated[
-        list[str] | None, typer.Argument(metavar="ENV", help="Environments by id or short name; default: all.")
+        list[str] | None, argument("ENV", "Environments by id or short name; default: all.")
     ] = None,
     large: Annotated[
-        bool, typer.Option("--large", help="Also for workloads of up to 16,392 jobs on up to 8,200 GPUs.")
+        bool, option("--large", None, "Also for workloads of up to 16,392 jobs on up to 8,200 GPUs.")
     ] = False,
     jobs: Jobs = 1,
     json: Json = False,

@@ -21,22 +21,21 @@ from ..console.terminal import (
     out,
     plain_table,
     print_json,
+    print_lines,
     say,
     warnings_on_one_line,
     word_or_file,
     written_whole,
 )
-from .options import Format, Json, Network, NoSeed, Quiet, Seed, Speeds, Topology, whole
+from .options import Format, Json, Network, NoSeed, Quiet, Seed, Speeds, Topology, argument, option, whole
 
 if TYPE_CHECKING:
     from ...simulator.profiles.fitting import Fitted
     from ...simulator.workloads import Workload
 
 app = typer.Typer(help="Inspect, convert and generate workloads; fit a model's profile.")
-To = Annotated[Path, typer.Option("--to", metavar="OUT.{csv,parquet}", help="The file to write.")]
-MaybeTo = Annotated[
-    Path | None, typer.Option("--to", metavar="OUT.{csv,parquet}", help="The file to write; csv on stdout by default.")
-]
+To = Annotated[Path, option("--to", "OUT.{csv,parquet}", "The file to write.")]
+MaybeTo = Annotated[Path | None, option("--to", "OUT.{csv,parquet}", "The file to write; csv on stdout by default.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -48,11 +47,9 @@ def workload(context: typer.Context) -> None:
 
 @app.command()
 def inspect(
-    source: Annotated[str, typer.Argument(metavar="PATH|GENERATOR", help="A trace, or a generator with parameters.")],
+    source: Annotated[str, argument("PATH|GENERATOR", "A trace, or a generator with parameters.")],
     format: Format = None,
-    picture: Annotated[
-        Path | None, typer.Option("--picture", metavar="FILE.svg|pdf|png", help="Draw the distributions there.")
-    ] = None,
+    picture: Annotated[Path | None, option("--picture", "FILE.svg|pdf|png", "Draw the distributions there.")] = None,
     topology: Topology = None,
     network: Network = None,
     speeds: Speeds = None,
@@ -80,7 +77,7 @@ def inspect(
         if load:
             where = f"({topology}, {load['network']})"
             said = f"offered load, {'as jobs run alone' if jobs.ps is None else 'of COMP'}: {_shown_load(load)} {where}"
-            out().print(said, markup=False, soft_wrap=True, highlight=False)
+            print_lines(said)
 
 
 def _shown_load(load: dict[str, Any]) -> str:
@@ -121,12 +118,11 @@ def _offered(jobs: Workload, topology: str | None, network: str | None, speeds: 
 
 @app.command()
 def convert(
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="A trace in any known format.")],
+    path: Annotated[Path, argument("PATH", "A trace in any known format.")],
     to: To,
     format: Format = None,
     oversize: Annotated[
-        str | None,
-        typer.Option("--oversize", metavar="error|drop|cap", help="Jobs larger than the cluster of --topology."),
+        str | None, option("--oversize", "error|drop|cap", "Jobs larger than the cluster of --topology.")
     ] = None,
     topology: Topology = None,
     json: Json = False,
@@ -157,11 +153,9 @@ def convert(
 
 @app.command()
 def generate(
-    kind: Annotated[str, typer.Argument(metavar="KIND", help="A generator, with parameters: poisson:load=0.9.")],
-    jobs: Annotated[int | None, typer.Option("--jobs", metavar="N", parser=whole(1), help="How many.")] = None,
-    seed: Annotated[
-        int | None, typer.Option("--seed", metavar="N", parser=whole(0), help="Same seed, same workload; default 0.")
-    ] = None,
+    kind: Annotated[str, argument("KIND", "A generator, with parameters: poisson:load=0.9.")],
+    jobs: Annotated[int | None, option("--jobs", "N", "How many.", whole(1))] = None,
+    seed: Annotated[int | None, option("--seed", "N", "Same seed, same workload; default 0.", whole(0))] = None,
     to: MaybeTo = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -187,12 +181,12 @@ def generate(
 
 @app.command("fit-profile")
 def fit_profile(
-    csv: Annotated[list[Path], typer.Argument(metavar="CSV...", help="Measured iteration times of one model or more.")],
-    to: Annotated[Path, typer.Option("--to", metavar="OUT.json", help="The profile file to write.")],
-    model: Annotated[str | None, typer.Option("--model", metavar="NAME", help="For files without the column.")] = None,
-    gpu: Annotated[str | None, typer.Option("--gpu", metavar="TYPE", help="For files without the column.")] = None,
+    csv: Annotated[list[Path], argument("CSV...", "Measured iteration times of one model or more.")],
+    to: Annotated[Path, option("--to", "OUT.json", "The profile file to write.")],
+    model: Annotated[str | None, option("--model", "NAME", "For files without the column.")] = None,
+    gpu: Annotated[str | None, option("--gpu", "TYPE", "For files without the column.")] = None,
     source: Annotated[
-        str | None, typer.Option("--source", metavar="TEXT", help="Written beside the numbers; default the file names.")
+        str | None, option("--source", "TEXT", "Written beside the numbers; default the file names.")
     ] = None,
     json: Json = False,
     seed: NoSeed = 0,
@@ -225,7 +219,7 @@ def _print_fits(fitted: list[Fitted], to: Path) -> None:
         shown = [f"{one.fit.error[name]:.1f}" for name in ("mape", "median", "p95")]
         table.add_row(escape(one.model), escape(one.gpu), str(one.rows), *shown)
     out().print(table)
-    out().print(f"{to}: use it as network allreduce:calibration=measured,profiles={to}", markup=False, soft_wrap=True)
+    print_lines(f"{to}: use it as network allreduce:calibration=measured,profiles={to}")
 
 
 def _expect_suffix(to: Path) -> None:
@@ -277,7 +271,7 @@ def _tell(jobs: Workload, to: Path, json: bool) -> None:
         facts = {"path": str(to), "name": jobs.name, "jobs": len(jobs), "gpu_hours": gpu_hours}
         print_json({**facts, "offered_gpus": offered_gpus(jobs)})
     else:
-        out().print(f"{to}: {size(jobs)}", markup=False, soft_wrap=True)
+        print_lines(f"{to}: {size(jobs)}")
 
 
 def _drawn(kind: str, jobs: int | None, seed: int | None) -> Workload:

@@ -79,6 +79,12 @@ def out() -> Console:
     return console
 
 
+def print_lines(*lines: str) -> None:
+    """Lines on stdout, each as long as it is."""
+    for line in lines:
+        out().print(line, markup=False, soft_wrap=True)
+
+
 def shown(text: str) -> str:
     """`text` with what a terminal would obey instead of showing it (ESC, for one) written as Python writes it."""
     return _OBEYED.sub(lambda found: found[0].encode("unicode_escape").decode(), text)

@@ -1,4 +1,4 @@
-"""Work on a Ray cluster: Ray hands it to machines; here is what it carries, and what is done where one is lost.
+"""Work on a Ray cluster: Ray hands it to machines, and again where one is lost; here is what it carries.
 
 The sources of clustergym go with the job (Ray's `working_dir`), files that words name as Ray's objects, each once;
 a machine lays them out below its working directory, which Ray removes when the job has ended. Only this process keeps
@@ -25,13 +25,12 @@ from pathlib import Path
 from typing import Any
 
 from ...simulator.base.errors import InputError, MissingExtra
-from ..console.terminal import say
 from ..console.versions import LIBRARIES, versions
 from . import shipping
 from .executors import Item, Result, quietly
 
 LOCAL = "local"
-TRIES = 5  # of a task whose process or machine was lost
+TRIES = 5  # of a task whose process or machine was lost: Ray hands it out again
 AHEAD = 1  # tasks more than processors, so that a cluster that can grow sees that more is wanted
 TASK_S = 1.0  # short runs go there several at a time: handing out a task costs some milliseconds
 MOST_AT_ONCE = 100
@@ -66,7 +65,6 @@ class RayCluster:
     Attributes:
         address: `auto` (the cluster that this machine belongs to), `local` (one of this machine alone, for as long as
             the command runs), HOST:PORT, or ray://HOST:PORT.
-        quiet: say nothing of machines that were lost.
 
     Raises:
         MissingExtra: Ray is not installed.
@@ -74,7 +72,6 @@ class RayCluster:
     """
 
     address: str
-    quiet: bool = False
     _files: dict[str, shipping.Named] = field(default_factory=dict, repr=False)
     _moved: dict[str, str] = field(default_factory=dict, repr=False)
     _sent: dict[tuple[Path, tuple[int, int]], tuple[str, Any]] = field(default_factory=dict, repr=False)
@@ -99,9 +96,9 @@ class RayCluster:
         import ray
 
         shipping.forget()
-        task = ray.remote(num_cpus=1, max_retries=0)(_work)
+        task = ray.remote(num_cpus=1, max_retries=TRIES - 1)(_work)
         waiting = iter(items)
-        running: dict[Any, _Task] = {}
+        running: dict[Any, Mapping[str, str]] = {}  # task -> what is called differently there -> here
         size = 1
         try:
             while True:
@@ -110,38 +107,32 @@ class RayCluster:
                     return
                 ended, _ = ray.wait(list(running), num_returns=1)
                 for ref in ended:
-                    one = running.pop(ref)
-                    outcome = _outcome(ref, one)
-                    if isinstance(outcome, _Lost):
-                        self._say_lost(outcome, one)
-                        running[task.remote(work, *one.arguments)] = one
-                    else:
-                        seconds, results = outcome
-                        size = max(1, min(MOST_AT_ONCE, int(TASK_S * len(results) / max(seconds, 1e-6))))
-                        for result in results:
-                            yield shipping.changed(result, one.back)
+                    back = running.pop(ref)
+                    seconds, results = _outcome(ref, back)
+                    size = max(1, min(MOST_AT_ONCE, int(TASK_S * len(results) / max(seconds, 1e-6))))
+                    for result in results:
+                        yield shipping.changed(result, back)
         finally:
             for ref in running:
                 ray.cancel(ref, force=True)
 
-    def _hand_out(self, task: Any, work: Any, waiting: Iterator[Any], running: dict[Any, _Task], size: int) -> None:
+    def _hand_out(self, task: Any, work: Any, waiting: Iterator[Any], running: dict[Any, Any], size: int) -> None:
         """Fill up with what waits, so that every processor has something to do; `size` items a task."""
         room = AHEAD + self.count
         while len(running) < room:
             items = list(itertools.islice(waiting, size))
             if not items:
                 return
-            one = self._task(items)
-            running[task.remote(work, *one.arguments)] = one
+            sent, back = self._sent_with(items)
+            running[task.remote(work, shipping.changed(items, self._moved), sent, versions(*LIBRARIES))] = back
 
-    def _task(self, items: list[Any]) -> _Task:
-        """Items on their way, with all files that were named so far: a machine lays out few folders then."""
+    def _sent_with(self, items: list[Any]) -> tuple[list[tuple[str, str, Any]], dict[str, str]]:
+        """All files that were named so far (a machine lays out few folders then), and their names there -> here."""
         files, moved = shipping.needed(items)
         self._files |= {one.place: one for one in files}
         self._moved |= moved
         sent = [(one.place, *self._object(one)) for _, one in sorted(self._files.items())]
-        back = {after: before for before, after in self._moved.items()}
-        return _Task((shipping.changed(items, self._moved), sent, versions(*LIBRARIES)), back)
+        return sent, {after: before for before, after in self._moved.items()}
 
     def _object(self, one: shipping.Named) -> tuple[str, Any]:
         """A file as an object of Ray, and the hash of it: each goes to the cluster once."""
@@ -154,55 +145,28 @@ class RayCluster:
             self._sent[one.path, one.stamp] = known
         return known
 
-    def _say_lost(self, lost: _Lost, one: _Task) -> None:
-        one.tries += 1
-        if one.tries >= TRIES:
-            raise InputError(
-                f"--ray {self.address}: the same work was lost {TRIES} times, the last time as {lost.reason}"
-            )
-        if not self.quiet:
-            count = len(one.arguments[0])
-            say(f"{lost.reason}: {'one run is' if count == 1 else f'{count} runs are'} done again")
 
-
-@dataclass
-class _Task:
-    """Items on their way: what goes there, what is called differently there -> here, and how often it was lost."""
-
-    arguments: tuple[list[Any], list[tuple[str, str, Any]], dict[str, str]]
-    back: Mapping[str, str]
-    tries: int = 0
-
-
-@dataclass(frozen=True)
-class _Lost:
-    reason: str
-
-
-def _outcome(ref: Any, one: _Task) -> Any:
-    """What an item gave, or why it did not.
+def _outcome(ref: Any, back: Mapping[str, str]) -> tuple[float, list[Any]]:
+    """What a task gave.
 
     Raises:
-        Exception: what the work raised.
+        InputError: what the work raised; or Ray has handed it out again and again, and it was lost.
     """
     import ray
     from ray import exceptions as lost
 
     try:
-        return ray.get(ref)
+        found: tuple[float, list[Any]] = ray.get(ref)
+        return found
     except lost.RayTaskError as error:
         cause = error.cause if isinstance(getattr(error, "cause", None), Exception) else None
         if not isinstance(cause, InputError):
             raise
-        raise type(cause)(shipping.changed(str(cause), one.back)) from None
-    except lost.NodeDiedError:
-        return _Lost("a machine of the cluster was lost")
-    except lost.OutOfMemoryError:
-        return _Lost("a machine of the cluster ran out of memory")
-    except (lost.ObjectLostError, lost.LocalRayletDiedError):
-        return _Lost("a machine of the cluster was lost with a result on it")
-    except lost.WorkerCrashedError:
-        return _Lost("a process of the cluster died")
+        raise type(cause)(shipping.changed(str(cause), back)) from None
+    except (lost.NodeDiedError, lost.WorkerCrashedError, lost.ObjectLostError, lost.LocalRayletDiedError) as error:
+        raise InputError(f"--ray: the same work was lost {TRIES} times, the last time so: {_short(error)}") from None
+    except lost.OutOfMemoryError as error:
+        raise InputError(f"--ray: a machine of the cluster ran out of memory ({_short(error)})") from None
     except lost.RuntimeEnvSetupError as error:
         raise InputError(f"--ray: a machine cannot be given the sources ({_short(error)})") from None
 

@@ -1,23 +1,25 @@
-"""What a search found, on the terminal and as JSON: the best trials, what matters, and what it is worth unseen."""
+"""What a search found: DIR/trials.csv after every trial; at last the best one beside the defaults, on unseen seeds."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...simulator.base.names import short_name
+from ...simulator.files.csv_cells import write_csv
+from ..comparing.intervals import FEWEST_TO_TELL, Comparison
 from ..comparing.table import ranges
-from ..console.terminal import plain_table
-from .judging import Judged, overall
-from .of_training import BEST, TRIALS, TrainingParameters
-from .trial_search import Search, Trial
-from .trials import importance, row_of, state_of
+from ..console.terminal import out, plain_table, print_lines, written_whole
+from .subjects import BEST, PER_SEED, TRIALS, VALUES, TrainingParameters, direction_of
+from .trial_search import FATE, PLAYED, REFUSED, SECONDS, STOPPED, WHY, Search
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from optuna.trial import FrozenTrial
 
+TABLE = "trials.csv"
 BEST_SHOWN = 5
 SAID: Mapping[str, str] = {
     "better": "it is better than the defaults: the whole interval says so",
@@ -26,181 +28,138 @@ SAID: Mapping[str, str] = {
     "one run": "nothing depends on the seed, so this is the run that was tuned on: judge it on another workload",
     "mixed": "it is better in some scenarios and not in others",
 }
+Judged = Mapping[str, Comparison]  # by scenario, of the best with the defaults; none: these are the best
 
 
-@dataclass(frozen=True)
-class Found:
-    """What a search came to.
-
-    Attributes:
-        search: the search.
-        trials: all that have ended.
-        judged: the best beside the defaults, by scenario; none: these are the best.
-        seeds: what was judged on.
-        typed: ENV and the options that say what is played on.
-    """
-
-    search: Search
-    trials: Sequence[Trial]
-    judged: Sequence[Judged]
-    seeds: tuple[int, ...]
-    typed: str
-
-    @property
-    def best(self) -> Trial:
-        """The best trial; the defaults are played to the end always."""
-        best = self.search.best_of(self.trials)
-        assert best is not None
-        return best
-
-    @property
-    def ranked(self) -> list[Trial]:
-        """The trials that were played to the end, the best first."""
-        sign = 1.0 if self.search.subject.direction == "minimize" else -1.0
-        return sorted((one for one in self.trials if one.is_whole), key=lambda one: sign * one.outcome.value)
-
-
-def document(found: Found) -> dict[str, Any]:
-    """All of it as JSON."""
-    subject, best = found.search.subject, found.best
-    training = isinstance(subject, TrainingParameters)
+def row_of(trial: FrozenTrial, search: Search) -> dict[str, Any]:
+    """A trial as one row of the table; parameters of the defaults, and those that were not asked, are None."""
+    told = trial.user_attrs
     return {
-        "about": {key: value for key, value in subject.about().items() if key not in ("sources", "content")},
-        "space": list(map(str, found.search.space)),
-        "trials": [row_of(trial, found.search.space) for trial in found.trials],
+        "trial": trial.number,
+        "state": told[FATE],
+        "value": None if told[FATE] == REFUSED else trial.value,
+        "seeds": len(told.get(PER_SEED, ())),
+        "seconds": told[SECONDS],
+        "word": search.subject.word(trial),
+        "why": told[WHY],
+        **{one.key: told[VALUES].get(one.key) for one in search.space},
+    }
+
+
+def write_trials(search: Search, folder: Path) -> None:
+    """Write the table of all trials that have ended."""
+    rows = [row_of(trial, search) for trial in search.ended]
+    with written_whole(folder / TABLE) as draft, draft.open("w", newline="", encoding="utf-8") as file:
+        write_csv(file, list(rows[0]), (list(row.values()) for row in rows))
+
+
+def importance(search: Search) -> dict[str, float]:
+    """How much each parameter matters, shares of 1, the largest first (PED-ANOVA); empty where it cannot be told.
+
+    Trials that were stopped early count with what they had reached: without them a choice that is always worse would
+    seem to be none.
+    """
+    from optuna import create_study, importance
+    from optuna.trial import create_trial
+
+    whole = create_study(direction=direction_of(search.subject.metric))
+    for one in search.ended[1:]:
+        if one.user_attrs[FATE] != REFUSED:
+            whole.add_trial(create_trial(value=one.value, params=one.params, distributions=one.distributions))
+    try:
+        return importance.get_param_importances(whole, evaluator=importance.PedAnovaImportanceEvaluator())
+    except (ValueError, RuntimeError, ZeroDivisionError):  # too few trials, or all alike
+        return {}
+
+
+def verdict(judged: Judged, metric: str) -> str:
+    """What the intervals say of the best: `better`, `worse`, `as good` (none can be told), `one run`, or `mixed`."""
+    found = set()
+    for one in judged.values():
+        is_above = one.ratio.runs >= FEWEST_TO_TELL and not one.ratio.is_sure and one.ratio.low > 1.0
+        is_other = is_above or one.ratio.is_below(1.0)
+        is_better = is_above == (direction_of(metric) == "maximize")
+        found.add("one run" if one.seeds < 2 else "as good" if not is_other else "better" if is_better else "worse")
+    return found.pop() if len(found) == 1 else "mixed"
+
+
+def document(search: Search, judged: Judged, seeds: Sequence[int]) -> dict[str, Any]:
+    """All of it as JSON."""
+    best = search.ranked[0]
+    said = verdict(judged, search.subject.metric) if judged else "the defaults are the best"
+    return {
+        "about": {key: value for key, value in search.subject.about().items() if key not in ("sources", "content")},
+        "space": [one.said for one in search.space],
+        "trials": [row_of(trial, search) for trial in search.ended],
         "best": {
-            "trial": best.place,
-            "value": best.outcome.value,
-            "parameters": dict(best.values),
-            ("folder" if training else "policy"): best.outcome.word,
+            "trial": best.number,
+            "value": best.value,
+            "parameters": best.user_attrs[VALUES],
+            "policy": search.subject.word(best),
         },
-        "importance": importance(found.search),
+        "importance": importance(search),
         "judged": {
-            "seeds": list(found.seeds),
-            "verdict": overall(found.judged) if found.judged else "the defaults are the best",
-            "scenarios": [
-                {
-                    "name": one.name,
-                    "metric": one.metric,
-                    "verdict": one.verdict,
-                    "ratio": asdict(one.comparison.ratio),
-                    "difference": asdict(one.comparison.difference),
-                    "lower_on": one.comparison.lower,
-                    "pairs": one.comparison.seeds,
-                }
-                for one in found.judged
-            ],
+            "seeds": list(seeds),
+            "metric": search.subject.metric,
+            "verdict": said,
+            "scenarios": [{"name": name, **asdict(one)} for name, one in judged.items()],
         },
     }
 
 
-def print_all(console: Console, found: Found) -> None:
-    """Print it, the words to copy last."""
-    _print_head(console, found)
-    _print_trials(console, found)
-    weights = importance(found.search)
-    if weights:
-        shares = ", ".join(f"{key} {share:.2f}" for key, share in weights.items())
-        console.print(
-            f"importance: {shares} (PED-ANOVA: by how the best tenth of the trials differs from all)",
-            markup=False,
-            soft_wrap=True,
-        )
-    _print_judged(console, found)
-    for line in _to_copy(found):
-        console.print(line, markup=False, soft_wrap=True)
+def print_all(search: Search, judged: Judged, seeds: Sequence[int], typed: str) -> None:
+    """Print it, the words to copy last; `typed`: ENV and the options that say what is played on."""
+    about, metric = search.subject.about(), search.subject.metric
+    fates = [trial.user_attrs[FATE] for trial in search.ended]
+    said = {PLAYED: "played", STOPPED: "stopped early", REFUSED: "refused"}
+    counts = ", ".join(f"{fates.count(fate)} {words}" for fate, words in said.items() if fate in fates)
+    steps = f", {about['timesteps']:,} steps a trial" if "timesteps" in about else ""
+    lines = [f"tuned   {about['what']} in {about['environment']}{steps}", f"trials  {len(fates)}: {counts}"]
+    lines += [f"seeds   {ranges(about['seeds'])}", f"metric  {metric}"] if "seeds" in about else []
+    print_lines(*lines, f"space   {'; '.join(one.said for one in search.space)}")
+    _print_trials(search)
+    shares = ", ".join(f"{key} {share:.2f}" for key, share in importance(search).items())
+    lines = [f"importance: {shares} (PED-ANOVA: by how the best tenth of the trials differs from all)"] * bool(shares)
+    if judged:
+        lines += [f"\njudged on seeds {ranges(seeds)}, which no trial was played on:"]
+        for name, one in judged.items():
+            interval = "" if one.ratio.is_sure else f", 95 % interval {one.ratio.low:.3f} to {one.ratio.high:.3f}"
+            ratio = f"{metric} is {one.ratio.mean:.3f} times that of the defaults{interval}"
+            lines += [f"{name}{': ' if name else ''}{ratio}; lower on {one.lower} of {one.seeds} seeds"]
+        lines += [SAID[verdict(judged, metric)]]
+    else:
+        lines += ["\nno parameters were better than the defaults on what they were tuned on"]
+    print_lines(*lines, *_to_copy(search, ranges(seeds), typed))
 
 
-def _print_head(console: Console, found: Found) -> None:
-    subject = found.search.subject
-    counts = [state_of(trial) for trial in found.trials]
-    told = ", ".join(f"{counts.count(state)} {state}" for state in ("played", "stopped", "refused") if state in counts)
-    facts = {"tuned": _what(found), "trials": f"{len(counts)}: {told.replace('stopped', 'stopped early')}"}
-    if not isinstance(subject, TrainingParameters):
-        about = subject.about()
-        facts |= {"seeds": ranges(about["seeds"]), "metric": about["metric"]}
-    facts["space"] = "; ".join(map(str, found.search.space))
-    grid = plain_table(show_header=False, box=None)
-    grid.add_column(no_wrap=True, style="bold")
-    grid.add_column(overflow="fold")
-    for name, value in facts.items():
-        grid.add_row(name, _plain(value))
-    console.print(grid)
-
-
-def _what(found: Found) -> str:
-    subject = found.search.subject
-    if isinstance(subject, TrainingParameters):
-        return f"training in {subject.config.environment}, {subject.config.timesteps:,} steps a trial"
-    return f"{subject.about()['what']} in {subject.about()['environment']}"
-
-
-def _print_trials(console: Console, found: Found) -> None:
-    training = isinstance(found.search.subject, TrainingParameters)
-    table = plain_table(padding=(0, 1, 0, 0))
-    table.add_column("trial", justify="right", no_wrap=True)
-    table.add_column("score" if training else "ratio to\ndefaults", justify="right", no_wrap=True)
-    table.add_column("parameters", overflow="fold")
-    ranked = found.ranked
-    shown = ranked[:BEST_SHOWN] + [one for one in ranked[BEST_SHOWN:] if one.place == 0]
-    for trial in shown:
-        values = " ".join(f"{key}={value}" for key, value in trial.values.items())
-        table.add_row(str(trial.place), f"{trial.outcome.value:.4f}", _plain(values or "the defaults"))
-    console.print(table)
-    if training:
-        reference = found.search.subject.config.reference  # type: ignore[attr-defined]
-        console.print(f"score: mean JCT on the validation workloads / {reference}'s", style="dim", markup=False)
-
-
-def _print_judged(console: Console, found: Found) -> None:
-    if not found.judged:
-        console.print("\nno parameters were better than the defaults on what they were tuned on", markup=False)
-        return
-    console.print(f"\njudged on seeds {ranges(found.seeds)}, which no trial was played on:", style="bold", markup=False)
-    for one in found.judged:
-        ratio, row = one.comparison.ratio, one.comparison
-        name = f"{one.name}: " if one.name else ""
-        interval = "" if ratio.is_sure else f", 95 % interval {ratio.low:.3f} to {ratio.high:.3f}"
-        console.print(
-            f"{name}{one.metric} is {ratio.mean:.3f} times that of the defaults{interval}; "
-            f"lower on {row.lower} of {row.seeds} seeds",
-            markup=False,
-            soft_wrap=True,
-        )
-    console.print(SAID[overall(found.judged)], markup=False, soft_wrap=True)
-
-
-def _to_copy(found: Found) -> list[str]:
-    subject, best, folder = found.search.subject, found.best, found.search.folder
-    kept = [] if folder is None else [f"trials       {folder / 'trials.csv'}"]
-    if best.place == 0:
-        return kept
-    seeds = ranges(found.seeds)
-    if isinstance(subject, TrainingParameters):
-        env = shlex.split(found.typed)[0]
-        first = subject.config.validation[0]
-        places = {"topology": first.topology, "network": first.network, "workload": first.workloads[0]}
-        options = shlex.join(part for name, value in places.items() for part in (f"--{name}", value))
-        short = short_name(subject.config.environment)
-        words = f"{subject.agent(best.place)} {subject.agent(0)}"
-        return [
-            *kept,
-            f"its values   {subject.folder / BEST}",
-            f"train more   clustergym train {env} --config {subject.folder / BEST} --logdir DIR",
-            f"compare it   clustergym evaluate {short} {options} --policies {shlex.quote(words)} --seeds {seeds}",
-            f"its curves   tensorboard --logdir {subject.folder / TRIALS}",
-        ]
-    word = best.outcome.word
-    default = subject.about()["what"].removeprefix("policy ")
-    return [
-        *kept,
-        f"its word     {word}",
-        f"compare it   clustergym evaluate {found.typed} --policies {shlex.quote(f'{default} {word}')} "
-        f"--seeds {seeds} --baseline {shlex.quote(default)}",
-    ]
-
-
-def _plain(text: str) -> Any:
+def _print_trials(search: Search) -> None:
     from rich.text import Text
 
-    return Text(text)
+    table = plain_table(padding=(0, 1, 0, 0))
+    table.add_column("trial", justify="right", no_wrap=True)
+    training = isinstance(search.subject, TrainingParameters)
+    table.add_column("score" if training else "ratio to\ndefaults", justify="right", no_wrap=True)
+    table.add_column("parameters", overflow="fold")
+    ranked = search.ranked
+    for trial in ranked[:BEST_SHOWN] + [one for one in ranked[BEST_SHOWN:] if one.number == 0]:
+        values = " ".join(f"{key}={value}" for key, value in trial.user_attrs[VALUES].items())
+        table.add_row(str(trial.number), f"{trial.value:.4f}", Text(values or "the defaults"))
+    out().print(table)
+    if isinstance(search.subject, TrainingParameters):
+        print_lines(f"score: mean JCT on the validation workloads / {search.subject.config.reference}'s")
+
+
+def _to_copy(search: Search, seeds: str, typed: str) -> list[str]:
+    """What is kept, and words to copy."""
+    subject, best = search.subject, search.ranked[0]
+    kept = [] if search.folder is None else [f"trials       {search.folder / TABLE}"]
+    if best.number == 0:
+        return kept
+    default, word = subject.word(search.ended[0]), subject.word(best)
+    policies = f"--policies {shlex.quote(f'{default} {word}')} --seeds {seeds} --baseline {shlex.quote(default)}"
+    lines = [*kept, f"its word     {word}", f"compare it   clustergym evaluate {typed} {policies}"]
+    if isinstance(subject, TrainingParameters):
+        env = short_name(subject.config.environment)
+        lines += [f"train more   clustergym train {env} --config {subject.folder / BEST} --logdir DIR"]
+        lines += [f"its curves   tensorboard --logdir {subject.folder / TRIALS}"]
+    return lines

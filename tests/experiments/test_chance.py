@@ -15,8 +15,8 @@ import pytest
 from clustergym.experiments import cli
 from clustergym.experiments.playing.evaluation import evaluate, simulator_of
 from clustergym.experiments.settings.evaluation_setting import Setting, may_draw, workload_of
-from clustergym.experiments.tuning.of_policy import PolicyParameters
-from clustergym.experiments.tuning.trial_search import Going
+from clustergym.experiments.tuning.subjects import PolicyParameters
+from clustergym.experiments.tuning.trial_search import Search
 from clustergym.policies import make
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -180,14 +180,14 @@ def test_links_that_fail_are_drawn_by_each_seed(capsys, files):
 
 
 def test_tuning_plays_every_seed_of_what_is_drawn(files):
+    pytest.importorskip("optuna", reason="needs the extra tune")
     drawn, fixed = (
-        PolicyParameters(setting(files, network), "fifo", (0, 1, 2, 3), prunes=False).play(
-            Going(0, None, (), None, lambda seeds, value: None, lambda: False)
-        )
+        Search(PolicyParameters(setting(files, network), "fifo", (0, 1, 2, 3), prunes=False), (), None)
         for network in ("jitter=0.3", "jitter=0")
     )
-    assert [round(value, 1) for value in drawn.per_seed] == [71.2, 69.8, 69.4, 69.2]
-    assert len(fixed.per_seed) == 1
+    found = [next(search.run([0], lambda done: None)).user_attrs["per_seed"] for search in (drawn, fixed)]
+    assert [round(value, 1) for value in found[0]] == [71.2, 69.8, 69.4, 69.2]
+    assert len(found[1]) == 1
 
 
 def test_an_agent_draws_where_its_decisions_are_sampled(files):
