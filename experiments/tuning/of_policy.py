@@ -16,6 +16,7 @@ from typing import Any
 
 from ...policies import make_for, maker_of, parameters_of, spelt
 from ...simulator.base.names import choose, kinds_of
+from ...simulator.engine.metric_registry import METRICS, MORE
 from ..comparing.intervals import FEWEST_TO_TELL, paired_ratio
 from ..playing.evaluation import evaluate
 from ..playing.executors import Executor
@@ -26,15 +27,11 @@ from .space import Kind
 from .trial_search import Direction, Going, Outcome, Refused
 
 FEW = FEWEST_TO_TELL  # seeds between two looks
-LARGER_IS_BETTER = (
-    *("gpu_utilisation", "cpu_utilisation", "network_utilisation", "allocation_rate", "cpu_allocation_rate"),
-    *("jobs_finished", "home_rate", "collocated_rate"),
-)
 
 
 def direction_of(metric: str) -> Direction:
     """Which end of a metric is sought."""
-    return "maximize" if metric in LARGER_IS_BETTER else "minimize"
+    return "maximize" if metric in METRICS and METRICS[metric].better == MORE else "minimize"
 
 
 @dataclass(frozen=True)
