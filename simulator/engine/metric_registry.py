@@ -100,7 +100,7 @@ SECTIONS: Mapping[str, tuple[Metric, ...]] = {
         Metric("preemptions", "count", EITHER, GROWTH, "how often a job was stopped for another", "preempted", 3,
                chart="preemptions"),
         Metric("migrations", "count", EITHER, GROWTH, "how often a running job was moved"),
-        Metric("failures", "count", LESS, GROWTH, "machines, racks and regions that failed"),
+        Metric("failures", "count", LESS, GROWTH, "machines that failed by themselves"),
         Metric("gpu_hours_lost", "h", LESS, GROWTH, "GPU-hours (of job groups machine-hours) of work that failures "
                "undid, or that a job ran past its work in its last chunk"),
         Metric("slo_violation_rate", "share", LESS, JOBS, "jobs that had not finished at their deadline, of those due "
@@ -119,7 +119,8 @@ SECTIONS: Mapping[str, tuple[Metric, ...]] = {
                "for theirs (paper cassini, Sec. 5.7)"),
     ),
     "outages": (
-        Metric("outages", "count", LESS, RUN, "listed or shared outages that have begun", own_tag="outages"),
+        Metric("outages", "count", LESS, RUN, "rows of the list that have begun, and fault groups that failed",
+               own_tag="outages"),
         Metric("stopped_for_outages", "count", LESS, RUN, "jobs stopped, with their state saved, by those with notice",
                own_tag="stopped_for_outages"),
     ),
