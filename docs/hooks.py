@@ -1,6 +1,7 @@
-"""Hooks of mkdocs: the notebooks of docs/examples as pages, the sources of the API reference, columns of observations.
+"""Hooks of mkdocs: the notebooks of docs/examples as pages, the sources of the API reference, tables out of the code.
 
-The columns stand once, beside the kernels that write them; `<!-- columns: delay -->` in a page becomes tables of them.
+Columns of observations stand once, beside the kernels that write them, metrics in simulator/engine/metric_registry.py;
+`<!-- columns: delay -->` and `<!-- metrics: prices -->` in a page become tables of them.
 """
 
 from __future__ import annotations
@@ -53,8 +54,17 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Put the tables of columns where a page asks for them."""
-    return re.sub(r"<!-- columns: (\w+) -->", lambda found: columns(found[1]), markdown)
+    """Put the tables of columns and of metrics where a page asks for them."""
+    markdown = re.sub(r"<!-- columns: (\w+) -->", lambda found: columns(found[1]), markdown)
+    return re.sub(r"<!-- metrics: (\w+) -->", lambda found: metrics(found[1]), markdown)
+
+
+def metrics(section: str) -> str:
+    """The table of a section of the metrics; `window`: what they are of in a window of time."""
+    from clustergym.simulator.engine.metric_registry import SECTIONS
+
+    rows = [f"| `{one.name}` | {one.unit} | {one.text} | {one.window} |" for one in SECTIONS[section]]
+    return "\n".join(["| metric | unit | is | window |", "| --- | --- | --- | --- |", *rows])
 
 
 def columns(environment: str) -> str:

@@ -72,9 +72,9 @@ class Chart:
     height: int
     x: Axis
     y: Axis | None
-    x_label: str
-    y_label: str
-    shapes: Sequence[Shape]
+    x_label: str = ""
+    y_label: str = ""
+    shapes: Sequence[Shape] = ()
     rows: Sequence[Label] = ()
     ends: Sequence[Label] = ()
     legend: Sequence[tuple[str, str]] = ()

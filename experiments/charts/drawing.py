@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .chart import Chart, Shape
+from .chart import Chart, Shape, box, segment
 from .marks import MARKS, THEME, properties
 
 PAPER, MARGIN, GAP = 760.0, 14.0, 8.0  # pixels: width of a drawing, around it, between its parts
@@ -148,7 +148,7 @@ def laid_out(chart: Chart, variables: Variables, width: float = PAPER, least_lef
     left = max(MARGIN + _room_at_left(chart, beside), least_left)
     right = width - MARGIN - _room_at_right(chart, beside)
     plot = (left, top, right, top + chart.height)
-    strokes = [Stroke([_corners(plot)], True, {"fill": GROUND})] if chart.is_gantt else []
+    strokes = [Stroke([box(left, right, top, plot[3])], True, {"fill": GROUND})] if chart.is_gantt else []
     strokes += [stroke for shape in chart.shapes if (stroke := _stroke(shape, plot, variables)) is not None]
     words += _at_left(chart, plot, beside) + _at_right(chart, plot, beside, variables) + _under(chart, plot)
     words += [
@@ -271,21 +271,13 @@ def _legend(
         middle = y - 0.35 * SIZE
         key = properties(classes if classes.split()[0] in MARKS else f"line {classes}", variables)
         is_area = key["fill"] != "none"
-        half = 0.4 * SIZE if is_area else 0.0
-        path = _corners((x, middle - half, x + SWATCH, middle + half)) if is_area else _level(x, x + SWATCH, middle)
+        half = 0.4 * SIZE
+        right = x + SWATCH
+        path = box(x, right, middle - half, middle + half) if is_area else segment(x, right, middle)
         keys.append(Stroke([path], is_area, key))
         names.append(Words(x + SWATCH + GAP, y, text, bold=bold))
         x += wide + 2 * GAP
     return keys, names
-
-
-def _level(left: float, right: float, y: float) -> np.ndarray:
-    return np.array([[left, y], [right, y]])
-
-
-def _corners(box: tuple[float, float, float, float]) -> np.ndarray:
-    left, top, right, bottom = box
-    return np.array([[left, top], [right, top], [right, bottom], [left, bottom]])
 
 
 def _stroke(shape: Shape, plot: tuple[float, float, float, float], variables: Variables) -> Stroke | None:

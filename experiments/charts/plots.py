@@ -154,5 +154,4 @@ def _means(classes: str, places: list[float], values: list[Estimate], y: Axis) -
 
 
 def _chart(x: Axis, y: Axis, shapes: Sequence[Shape], summary: str, **about: Any) -> Chart:
-    fields: dict[str, Any] = {"title": "", "height": PLOT_PX, "x_label": "", "y_label": ""} | about
-    return Chart(x=x, y=y, shapes=shapes, summary=summary, **fields)
+    return Chart(x=x, y=y, shapes=shapes, summary=summary, **{"title": "", "height": PLOT_PX, **about})

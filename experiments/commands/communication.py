@@ -59,7 +59,7 @@ def communication(
         network, shape = _placed(network, topology, gpus, units)
         found = explain(network, model, shape)
     if picture is not None:
-        from ..inspecting.communication_picture import draw
+        from ..inspecting.placement_explained import draw
 
         with written_whole(picture) as draft:
             draw(found, draft)

@@ -255,7 +255,7 @@ def _evaluate_each(
     json: bool,
 ) -> None:
     """Evaluate at every value of a sweep, and print one table of all, or their runs as JSON."""
-    from ..comparing import sweep_table, table
+    from ..comparing import table
 
     for setting in settings.values():
         open_setting(setting, seeds[0])
@@ -272,7 +272,7 @@ def _evaluate_each(
         return
     table.print_setting(out(), next(iter(settings.values())), words, seeds)
     out().print(f"sweep of {name}: {', '.join(settings)}; the setting above is that of the first", markup=False)
-    sweep_table.print_sweep(out(), name, runs, baseline)
+    table.print_sweep(out(), name, runs, baseline)
     if logdir is not None:
         from ..report.pictures import of_sweep
 
@@ -396,15 +396,16 @@ def _into(
 
 def _logged(found: Evaluation, logdir: Path) -> str:
     """Write event files where TensorBoard is there to read them; returns what to tell about them."""
-    from ..learning import tensorboard_log
+    from ..learning.tensorboard_log import write_evaluation
     from ..settings.sweeping import PLACES
+    from ..storing.event_file import expect_installed
 
     try:
-        tensorboard_log.expect_installed()
+        expect_installed()
     except MissingExtra as error:
         return f"no event files: {error}"
     words = found.setting.words()
-    tensorboard_log.write_evaluation(found.runs, logdir, {name: str(words[name]) for name in PLACES})
+    write_evaluation(found.runs, logdir, {name: str(words[name]) for name in PLACES})
     return f"TensorBoard: tensorboard --logdir {logdir}"
 
 

@@ -1,13 +1,14 @@
-"""The table of an evaluation in the terminal, under the setting that it is to be read with."""
+"""The tables of an evaluation and of a sweep in the terminal, under the setting that they are to be read with."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from ...policies import Policy, make_for
+from ...simulator.engine.metric_registry import METRICS, Metric, columns
 from ...simulator.rules.rule import Rule
 from ..console.terminal import plain_table
 from ..playing.by_group import name_of, shown_of
@@ -21,35 +22,13 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-# metric: (header, unit, which end is better: -1 small, +1 large, 0 neither)
-COLUMNS: Mapping[str, tuple[str, str, int]] = {
-    "jct_mean": ("JCT mean", "s", -1),
-    "jct_p99": ("JCT p99", "s", -1),
-    "makespan": ("makespan", "s", -1),
-    "queueing_delay_mean": ("queueing", "s", -1),
-    "gpu_utilisation": ("GPU use", "%", +1),
-    "cpu_utilisation": ("CPU use", "%", +1),
-    "network_utilisation": ("network use", "%", +1),
-    "preemptions": ("preempted", "", 0),
-    "slo_violation_rate": ("late\nstarts", "%", -1),
-    "allocation_rate": ("GPUs\nallocated", "%", +1),
-    "data_wait_rate": ("data\nwaits", "%", -1),
-    "bytes_moved": ("copied", "TB", 0),
-    "energy_kwh": ("energy", "kWh", -1),
-    "cost_total": ("cost", "$", -1),
-    "carbon_kg": ("CO2", "kg", -1),
-}
-IN_REGIONS = ("slo_violation_rate", "allocation_rate", "data_wait_rate", "bytes_moved")
-NOT_THERE = ("makespan", "gpu_utilisation")  # which say less there, and leave room for these
-ONLY_THERE = "home_start_rate"  # a metric of runs over regions alone
-FACTORS = {"%": 100.0, "TB": 1e-12}  # from a metric to what is shown
-BESIDE = {"gpu_utilisation": "cpu_utilisation"}  # not shown where there is the other, which says what is used there
 MARK = "*"
 KNOWS = "knows\nrun\ntimes"  # header of the column that says whether a policy knows how long jobs run
 MOST_COLUMNS = 2000  # wider than any table
 LONGEST_UNBROKEN = 14
 WIDEST_FACT = 28
 ALWAYS_SAID = ("order", "head", "placer")
+SWEPT_COLUMN, FIRST_COLUMN = 19, 14  # characters that a policy's numbers and a value need in the table of a sweep
 
 
 def print_setting(console: Console, setting: Setting, words: Sequence[str], seeds: Sequence[int]) -> None:
@@ -117,32 +96,24 @@ def ranges(seeds: Sequence[int]) -> str:
     return ",".join("-".join(map(str, part)) for part in parts)
 
 
-def shown_columns(metrics: Sequence[Collection[str]]) -> list[str]:
-    """Of the metrics that runs have, those of all that a table shows."""
-    common = set.intersection(*map(set, metrics)) if metrics else set()
-    found = [name for name in COLUMNS if name in common and BESIDE.get(name) not in common]
-    left_out = NOT_THERE if ONLY_THERE in common else IN_REGIONS
-    return [name for name in found if name not in left_out]
-
-
 def print_table(console: Console, runs: Sequence[Run]) -> None:
     """Print one row a policy: means over seeds, 95 % intervals under them, the best marked."""
     estimates = by_policy(runs)
     knows = {run.policy: run.knows_run_times for run in runs}
-    columns = shown_columns([set(row) for row in estimates.values()])
-    best = {name: _best(name, estimates) for name in columns}
+    shown = columns({name for name in METRICS if all(name in row for row in estimates.values())})
+    best = {one: best_of(one, {policy: row[one.name] for policy, row in estimates.items()}) for one in shown}
     unfinished = any(run.metrics["jobs_finished"] < run.jobs for run in runs)
 
     def drawn(intervals: bool) -> Table:
         table = plain_table(padding=(0, 1, 0, 0))
         table.add_column("policy", overflow="fold", min_width=10)
         table.add_column(_text(KNOWS), overflow="fold", min_width=5)
-        for header, unit, _ in (COLUMNS[name] for name in columns):
-            table.add_column(_text(f"{header}\n[{unit}]" if unit else header), justify="right", no_wrap=True)
+        for metric in shown:
+            table.add_column(_text(metric.title), justify="right", no_wrap=True)
         if unfinished:
             table.add_column("finished", justify="right", no_wrap=True)
         for policy, row in estimates.items():
-            cells = [_cell(name, row[name], policy in best[name], intervals) for name in columns]
+            cells = [_cell(metric, row[metric.name], policy in best[metric], intervals) for metric in shown]
             if unfinished:
                 cells.append(_text(f"{row['jobs_finished'].mean:,.6g}"))
             table.add_row(_text(broken(policy)), _text(knows[policy] or "-"), *cells)
@@ -154,7 +125,7 @@ def print_table(console: Console, runs: Sequence[Run]) -> None:
     table = with_intervals if intervals else drawn(False)
     console.print(table)
     notes = [f"{MARK} best of its column"] if any(best.values()) else []
-    if any(not row[name].is_sure for row in estimates.values() for name in columns):
+    if any(not row[metric.name].is_sure for row in estimates.values() for metric in shown):
         below = "below: 95 % interval of the mean over seeds"
         notes.append(below if intervals else f"{needed} columns have room for the intervals")
     if unfinished:
@@ -216,10 +187,9 @@ def print_comparison(console: Console, runs: Sequence[Run], baseline: str) -> No
         for header in headers if wide else headers[:3] + headers[4:]:
             table.add_column(_text(header), justify="right", no_wrap=True)
         for policy, row in found:
-            is_shorter = row.ratio.is_below(1.0)
             differences = f"{_signed(row.difference.low)} to {_signed(row.difference.high)}"
             cells = [
-                _text(f"{row.ratio.mean:.3f}" + (MARK if is_shorter else " "), "bold green" if is_shorter else ""),
+                _marked(f"{row.ratio.mean:.3f}", row.ratio.is_below(1.0)),
                 _text("" if row.ratio.is_sure else f"{row.ratio.low:.3f}-{row.ratio.high:.3f}", "dim"),
                 _text(_signed(row.difference.mean)),
                 _text("" if row.difference.is_sure else differences, "dim"),
@@ -244,6 +214,68 @@ def _signed(seconds: float) -> str:
     return "0" if seconds == 0.0 else f"{seconds:+,.{1 if abs(seconds) < 100 else 0}f}"
 
 
+def print_sweep(console: Console, name: str, runs: Mapping[str, Sequence[Run]], baseline: str | None) -> None:
+    """Print the mean JCT of each policy at each value, and its ratio to the baseline's if there is one.
+
+    Args:
+        console: where to.
+        name: of what is swept.
+        runs: value -> what was played there.
+        baseline: a policy, or None.
+    """
+    means = {value: {word: row["jct_mean"] for word, row in by_policy(mine).items()} for value, mine in runs.items()}
+    least = {value: best_of(METRICS["jct_mean"], row) for value, row in means.items()}
+    console.print(_text("mean JCT [s], 95 % interval", "bold"))
+    _print_swept(console, name, means, least, lambda value: f"{value:,.{1 if abs(value) < 1000 else 0}f}")
+    notes = [f"{MARK} least of its row"] if any(least.values()) else []
+    if baseline is not None:
+        compared = {value: against(mine, baseline) for value, mine in runs.items()}
+        ratios = {value: {word: one.ratio for word, one in row.items()} for value, row in compared.items()}
+        below = {value: {word for word, one in row.items() if one.is_below(1.0)} for value, row in ratios.items()}
+        console.print(_text(f"ratio to {baseline}'s mean JCT on the same workloads, 95 % interval", "bold"))
+        _print_swept(console, name, ratios, below, "{:.3f}".format)
+        if any(below.values()):
+            notes.append(f"of ratios {MARK}: interval wholly below 1, on {FEWEST_TO_TELL} seeds or more")
+    if notes:
+        console.print("; ".join(notes), style="dim", markup=False)
+    # Each with a seed of its own: policies that go alike at all values are found.
+    numbered = (
+        replace(run, seed=len(runs) * run.seed + number) for number, mine in enumerate(runs.values()) for run in mine
+    )
+    for line in same_as(numbered):
+        console.print(line, style="dim", markup=False)
+
+
+def _print_swept(
+    console: Console,
+    name: str,
+    cells: Mapping[str, Mapping[str, Estimate]],
+    marked: Mapping[str, set[str]],
+    shown: Callable[[float], str],
+) -> None:
+    """A row a value, a column a policy, as many beside each other as have room."""
+    words = list(next(iter(cells.values())))
+    at_once = max(1, (console.width - FIRST_COLUMN) // SWEPT_COLUMN)
+    for first in range(0, len(words), at_once):
+        some = words[first : first + at_once]
+        table = plain_table(padding=(0, 1, 0, 0))
+        for header in (name, *some):
+            table.add_column(_text(header), justify="right", overflow="fold")
+        for value, row in cells.items():
+            drawn = [_swept_cell(row[word], shown, word in marked[value]) for word in some]
+            table.add_row(_text(value), *drawn)
+        console.print(table)
+
+
+def _swept_cell(value: Estimate, shown: Callable[[float], str], is_marked: bool) -> Text:
+    if math.isnan(value.mean):
+        return _text("- ")
+    cell = _marked(shown(value.mean), is_marked)
+    if not value.is_sure:
+        cell.append(f"\n{shown(value.low)}-{shown(value.high)} ".replace(",", ""), style="dim not bold")
+    return cell
+
+
 def width_of(console: Console, table: Table, policies: Iterable[str]) -> int:
     """How many columns a terminal needs to show a table whole, but for long words of policies, which may break."""
     from rich.measure import Measurement
@@ -266,30 +298,26 @@ def broken(policy: str) -> str:
     return name + colon + "".join(f"\n {part}" for part in rest.replace(",", ",\0").split("\0"))
 
 
-def _best(name: str, estimates: Mapping[str, Mapping[str, Estimate]]) -> set[str]:
-    sign = COLUMNS[name][2]
-    means = {policy: row[name].mean for policy, row in estimates.items() if not math.isnan(row[name].mean)}
-    if not sign or len(means) < 2 or len(set(means.values())) == 1:
+def best_of(metric: Metric, estimates: Mapping[str, Estimate]) -> set[str]:
+    """The labels of the best means; none where there is no better end, or nothing to choose."""
+    means = {label: metric.better * value.mean for label, value in estimates.items() if not math.isnan(value.mean)}
+    if not metric.better or len(set(means.values())) < 2:
         return set()
-    top = max(sign * value for value in means.values())
-    return {policy for policy, value in means.items() if sign * value == top}
+    return {label for label, mean in means.items() if mean == max(means.values())}
 
 
-def _cell(name: str, value: Estimate, is_best: bool, interval: bool) -> Text:
-    factor = FACTORS.get(COLUMNS[name][1], 1.0)
-    digits = _digits(name, value, factor)
-    mean = f"{factor * value.mean:,.{digits}f}" if not math.isnan(value.mean) else "-"
-    cell = _text(mean + (MARK if is_best else " "), "bold green" if is_best else "")
+def _cell(metric: Metric, value: Estimate, is_best: bool, interval: bool) -> Text:
+    low, mean, high = (metric.factor * number for number in (value.low, value.mean, value.high))
+    is_count = metric.unit == "count"
+    digits = 0 if abs(mean) >= (100 if is_count else 1000) or (is_count and mean % 1.0 == 0.0) else 1
+    cell = _marked("-" if math.isnan(mean) else f"{mean:,.{digits}f}", is_best)
     if interval and not value.is_sure:
-        cell.append(f"\n{factor * value.low:.{digits}f}-{factor * value.high:.{digits}f} ", style="dim")
+        cell.append(f"\n{low:.{digits}f}-{high:.{digits}f} ", style="dim")
     return cell
 
 
-def _digits(name: str, value: Estimate, factor: float) -> int:
-    """Decimals: what the size needs."""
-    if name == "preemptions":
-        return 0 if value.mean >= 100 or value.mean == round(value.mean) else 1
-    return 1 if abs(factor * value.mean) < 1000 else 0
+def _marked(shown: str, is_marked: bool) -> Text:
+    return _text(shown + (MARK if is_marked else " "), "bold green" if is_marked else "")
 
 
 def _text(content: str, style: str = "") -> Text:

@@ -12,6 +12,9 @@ import numpy as np
 
 from ...simulator.base.durations import duration
 from ...simulator.base.errors import InputError
+from ...simulator.base.names import numbered
+from ...simulator.jobs.ps_jobs import GIGABYTE, PsJobs
+from ...simulator.warehouse.demands import MOST_PARTS, Demands
 from ...simulator.workloads import Workload
 from ..charts import axes, plots
 from ..charts.chart import Chart, Shape, segment, staircase
@@ -19,17 +22,19 @@ from ..charts.chart_files import KINDS, expect_installed, save
 from ..charts.drawing import PANEL_PX, laid_out, stacked
 from ..charts.marks import Style, styles, variables_of
 from ..comparing.intervals import Estimate
-from .ps_report import ps_facts, ps_line, ps_tables
-from .regions_report import region_facts, region_line, region_tables
+from ..console.terminal import plain_table
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 QUANTILES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
+OF_PS, OF_REGIONS = (0.05, 0.5, 0.95), (0.5, 0.9, 0.99)
 _DAY_S = 86400.0
 _HOUR_S = 3600.0
+_TERABYTE = 1e12
 _MOST_ROWS = 12  # of a text table; the rest is summed up in one row
 _BAR = 24
+Table = tuple[str, Sequence[str], Sequence[Sequence[str]]]  # its title, header and rows
 OF_JOBS, OF_TIME = "of jobs", "of GPU time"
 EMPTY = axes.Axis(0.0, 1.0, False, ())  # of a panel that has nothing to show
 
@@ -106,8 +111,12 @@ def _load(busy: float | None, unit: str) -> str:
 
 def _spread(values: np.ndarray) -> dict[str, float]:
     row = {"min": float(values.min())}
-    row |= {f"p{100 * q:g}": float(value) for q, value in zip(QUANTILES, np.quantile(values, QUANTILES), strict=True)}
-    return row | {"max": float(values.max()), "mean": float(values.mean())}
+    return row | _points(values, QUANTILES) | {"max": float(values.max()), "mean": float(values.mean())}
+
+
+def _points(values: np.ndarray, shares: Sequence[float]) -> dict[str, float]:
+    held = values if len(values) else np.zeros(1)
+    return {f"p{100 * q:g}": float(value) for q, value in zip(shares, np.quantile(held, shares), strict=True)}
 
 
 def _gaps(gaps_s: np.ndarray) -> dict[str, float] | None:
@@ -132,6 +141,161 @@ def _hours(arrival_s: np.ndarray) -> list[float]:
     return [float(value) for value in counts / counts.mean()]
 
 
+def region_facts(workload: Workload, geo: Demands) -> dict[str, Any]:
+    """What `workload inspect` says of regions (JSON-ready).
+
+    Returns:
+        `regions` (how many), `types` (list of {"type", of parts that accept several `A100|H100`, "jobs", "job_share",
+        "units" (p50, p90, p99 of those that ask it), "unit_hours"}), `parts` (share of jobs with 1, 2, ... of them),
+        `levels` (share of jobs, from the highest), `recurring` (share of jobs), `container_s` (p50, p90, p99),
+        `tables` (how many, "tb" in all, p50, p90, p99 of "size_tb", of "readers": jobs that read a table that is read,
+        and "per_job", mean), `history` (jobs that the slow path knows), `tenants` (that have a quota or a job).
+    """
+    hours = workload.duration_s / _HOUR_S
+    types = []
+    sets = np.unique(geo.accepts[geo.accepts != 0]).tolist()
+    for bits in sorted(sets, key=lambda bits: (bits & bits - 1 != 0, bits)):
+        name = "|".join(kind for code, kind in enumerate(geo.gpu_types) if bits >> code & 1)
+        units = np.where(geo.accepts == bits, geo.part_units, 0).sum(axis=1)
+        asks = units > 0
+        row = {"type": name, "jobs": int(asks.sum()), "job_share": float(asks.mean())}
+        types.append({**row, "units": _points(units[asks], OF_REGIONS), "unit_hours": float((units * hours).sum())})
+    readers = np.bincount(geo.table, minlength=len(geo.tables))
+    return {
+        "regions": len(geo.regions),
+        "types": types,
+        "parts": _by_code((geo.part_units > 0).sum(axis=1) - 1, MOST_PARTS),
+        "levels": _by_code(geo.level, len(geo.slo_s)),
+        "recurring": float(geo.recurring.mean()),
+        "container_s": _points(geo.container_s, OF_REGIONS),
+        "tables": {
+            "tables": len(geo.tables),
+            "tb": float(geo.tables.size_bytes.sum() / _TERABYTE),
+            "size_tb": _points(geo.tables.size_bytes / _TERABYTE, OF_REGIONS),
+            "readers": _points(readers[readers > 0], OF_REGIONS),
+            "per_job": float(np.diff(geo.first).mean()),
+        },
+        "history": len(geo.history),
+        "tenants": len(geo.quota),
+    }
+
+
+def region_tables(facts: dict[str, Any]) -> list[Table]:
+    """The tables that `workload inspect` prints of regions."""
+    names = [f"p{100 * q:g}" for q in OF_REGIONS]
+    tables = facts["tables"]
+    types = [
+        (row["type"], f"{row['jobs']:,}", f"{row['job_share']:.1%}", *_words(row["units"]), f"{row['unit_hours']:,.0f}")
+        for row in facts["types"]
+    ]
+    spreads = [
+        ("set-up of containers, s", *_words(facts["container_s"])),
+        ("size of a table, TB", *_words(tables["size_tb"])),
+        ("jobs that read a table", *_words(tables["readers"])),
+    ]
+    levels = [(str(level), f"{share:.1%}") for level, share in enumerate(facts["levels"])]
+    return [
+        ("Units by type (CPU: machines)", ("", "jobs", "of jobs", *names, "unit-hours"), types),
+        ("Levels (0 is the highest)", ("level", "of jobs"), levels),
+        ("Data and set-up", ("", *names), spreads),
+    ]
+
+
+def region_line(facts: dict[str, Any]) -> str:
+    """One line about regions and tables."""
+    tables = facts["tables"]
+    several = 1.0 - facts["parts"][0]
+    return (
+        f"over {facts['regions']} regions: {tables['tables']:,} tables of {tables['tb']:,.1f} TB, "
+        f"{tables['per_job']:.2f} read by a job; {several:.0%} of several parts, {facts['recurring']:.0%} recurring; "
+        f"{facts['history']:,} jobs in the slow path's history"
+    )
+
+
+def _words(points: dict[str, float]) -> list[str]:
+    return [f"{value:,.3g}" if value < 1000 else f"{value:,.0f}" for value in points.values()]
+
+
+def _by_code(values: np.ndarray, kinds: int) -> list[float]:
+    return [float(share) for share in np.bincount(values, minlength=kinds) / len(values)]
+
+
+def ps_facts(workload: Workload, ps: PsJobs) -> dict[str, Any]:
+    """What `workload inspect` says of PS jobs (JSON-ready), run times being those on their `gpus` machines.
+
+    Returns:
+        `machines` (fewest and most that run times are meant on), `comp_machine_hours`, `comm_hours` (of all iterations
+        of all jobs), `summed_ratio` (COMP over COMM time, each summed over an iteration of each job), `ratio` and
+        `iteration_s` (p5, p50, p95 over the jobs), `iterations` and `epoch_iterations` (mean), `input_gb` and
+        `model_gb` (of all jobs), `models` (see `_facts_of`; falling by machine-hours of COMP).
+    """
+    ratio, iteration_s = ps.ratio(workload.gpus), ps.iteration_s(workload.gpus)
+    code = numbered(workload.model.tolist())
+    models = [_facts_of(workload, ps, np.flatnonzero(code == one)) for one in range(int(code.max()) + 1)]
+    return {
+        "machines": [int(workload.gpus.min()), int(workload.gpus.max())],
+        "comp_machine_hours": float(workload.work_s().sum() / _HOUR_S),
+        "comm_hours": float((workload.iterations * ps.comm_s).sum() / _HOUR_S),
+        "summed_ratio": ps.summed_ratio(workload.gpus),
+        "ratio": _points(ratio, OF_PS),
+        "iteration_s": _points(iteration_s, OF_PS),
+        "iterations": float(workload.iterations.mean()),
+        "epoch_iterations": float(ps.epoch_iterations.mean()),
+        "input_gb": float(ps.input_bytes.sum() / GIGABYTE),
+        "model_gb": float(ps.model_bytes.sum() / GIGABYTE),
+        "models": sorted(models, key=lambda row: -row["comp_machine_hours"]),
+    }
+
+
+def _facts_of(workload: Workload, ps: PsJobs, jobs: np.ndarray) -> dict[str, Any]:
+    """The jobs of a model: how many, sizes of a job and COMM seconds of an iteration (means), ratio, work."""
+    some = ps.take(jobs)
+    return {
+        "model": workload.model[jobs[0]] or "unknown",
+        "jobs": len(jobs),
+        "input_gb": float(some.input_bytes.mean() / GIGABYTE),
+        "model_gb": float(some.model_bytes.mean() / GIGABYTE),
+        "comm_s": float(some.comm_s.mean()),
+        "summed_ratio": some.summed_ratio(workload.gpus[jobs]),
+        "comp_machine_hours": float(workload.work_s()[jobs].sum() / _HOUR_S),
+    }
+
+
+def ps_line(facts: dict[str, Any]) -> str:
+    """One line about COMP and COMM, and one about sizes."""
+    low, high = facts["machines"]
+    machines = f"{low} machines" if low == high else f"{low} to {high} machines"
+    ratio = facts["ratio"]
+    return (
+        f"PS jobs: {facts['comp_machine_hours']:,.0f} machine-hours of COMP, {facts['comm_hours']:,.0f} h of COMM; on "
+        f"{machines} COMP is {facts['summed_ratio']:.3g} of COMM (P5 {ratio['p5']:.3g}, P95 {ratio['p95']:.3g})\n"
+        f"input {facts['input_gb']:,.4g} GB, models {facts['model_gb']:,.4g} GB, {facts['iterations']:,.0f} iterations "
+        f"a job, a checkpoint every {facts['epoch_iterations']:,.4g}"
+    )
+
+
+def ps_tables(facts: dict[str, Any]) -> list[Table]:
+    """The table that `workload inspect` prints of PS jobs."""
+    shown, rest = facts["models"][:_MOST_ROWS], facts["models"][_MOST_ROWS:]
+    rows = [
+        (
+            row["model"],
+            f"{row['jobs']:,}",
+            f"{row['input_gb']:,.4g}",
+            f"{row['model_gb']:,.4g}",
+            f"{row['comm_s']:.3g}",
+            f"{row['summed_ratio']:.3g}",
+            f"{row['comp_machine_hours']:,.0f}",
+        )
+        for row in shown
+    ]
+    if rest:
+        jobs, hours = (sum(row[key] for row in rest) for key in ("jobs", "comp_machine_hours"))
+        rows.append((f"{len(rest)} more", f"{jobs:,}", "", "", "", "", f"{hours:,.0f}"))
+    header = ("", "jobs", "input GB", "model GB", "COMM s", "COMP / COMM", "COMP machine-hours")
+    return [("What a PS job asks (means)", header, rows)]
+
+
 def print_report(workload: Workload, console: Console) -> None:
     """Print the summary as tables with bars."""
     facts = summary(workload)
@@ -151,51 +315,35 @@ def print_report(workload: Workload, console: Console) -> None:
     lines += [ps_line(facts["ps"])] if "ps" in facts else []
     console.print("\n".join(lines), highlight=False, markup=False)
 
+    mark = "█" if console.encoding.lower().startswith("utf") else "#"
+    gaps = facts["gap_s"] or dict.fromkeys(facts["duration_s"], float("nan"))
+    most = max(facts["models"].values())
+    demand = [
+        (label, f"{jobs:,}", f"{of_jobs:.1%}", _bar(of_jobs, mark), f"{of_time:.1%}", _bar(of_time, mark))
+        for label, jobs, of_jobs, of_time in _demand_rows(facts["gpus"])
+    ]
+    times = [(key, duration(value), duration(gaps[key])) for key, value in facts["duration_s"].items()]
+    models = [(name, f"{share:.1%}", _bar(share / most, mark)) for name, share in _top(facts["models"]).items()]
     tables = region_tables(facts["regions"]) if "regions" in facts else []
     tables += ps_tables(facts["ps"]) if "ps" in facts else []
-    for title, header, rows in tables:
-        _print_table(console, title, header, rows)
-    mark = "█" if console.encoding.lower().startswith("utf") else "#"
-    _print_table(
-        console,
-        f"{unit[0].upper()}{unit[1:]} demand",
-        (f"{unit}s", "jobs", "of jobs", "", f"of {unit} time", ""),
-        [
-            (label, f"{jobs:,}", f"{of_jobs:.1%}", _bar(of_jobs, mark), f"{of_time:.1%}", _bar(of_time, mark))
-            for label, jobs, of_jobs, of_time in _demand_rows(facts["gpus"])
-        ],
-    )
-    gaps = facts["gap_s"] or dict.fromkeys(facts["duration_s"], float("nan"))
-    _print_table(
-        console,
-        "Times",
-        ("", "duration", "gap between arrivals"),
-        [(key, duration(value), duration(gaps[key])) for key, value in facts["duration_s"].items()],
-    )
-    most = max(facts["models"].values())
-    _print_table(
-        console,
-        "Models",
-        ("", "of jobs", ""),
-        [(name, f"{share:.1%}", _bar(share / most, mark)) for name, share in _top(facts["models"]).items()],
-    )
+    tables += [
+        (f"{unit[0].upper()}{unit[1:]} demand", (f"{unit}s", "jobs", "of jobs", "", f"of {unit} time", ""), demand),
+        ("Times", ("", "duration", "gap between arrivals"), times),
+        ("Models", ("", "of jobs", ""), models),
+    ]
     if facts["span_s"] >= _DAY_S:
-        most = max(facts["hours"])
-        _print_table(
-            console,
-            "Arrivals by hour (1 = mean; hour 0 is that of time 0)",
-            ("hour", "rate", ""),
-            [(f"{hour:02d}", f"{rate:.2f}", _bar(rate / most, mark)) for hour, rate in enumerate(facts["hours"])],
-        )
+        rates = facts["hours"]
+        hours = [(f"{hour:02d}", f"{rate:.2f}", _bar(rate / max(rates), mark)) for hour, rate in enumerate(rates)]
+        tables.append(("Arrivals by hour (1 = mean; hour 0 is that of time 0)", ("hour", "rate", ""), hours))
+    for table in tables:
+        _print_table(console, *table)
 
 
 def _print_table(console: Console, title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """A titled table; a column without a header is left-aligned (words or bars), the others hold numbers."""
-    from rich import box
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = plain_table()
     for name in header:
         table.add_column(name, justify="right" if name else "left", no_wrap=True)
     for row in rows:

@@ -17,99 +17,25 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...simulator.engine.metric_registry import METRICS, SECTIONS
 from ..comparing.intervals import by_policy
 from ..comparing.table import ranges
 from ..playing.runs import Run, grouped
 from ..report.pictures import of_runs
-from ..storing.event_file import (
-    AGENT,
-    AGENT_WORDS,
-    HEURISTIC,
-    EventFile,
-    expect_installed,
-    files,
-    folder_name,
-    folder_names,
-    scalars_of,
-)
+from ..storing.event_file import AGENT, AGENT_WORDS, HEURISTIC, EventFile, files, folder_names, scalars_of
 from ..storing.run_files import short_hash
 
 if TYPE_CHECKING:
     from tensorboard.compat.proto.summary_pb2 import Summary
 
-__all__ = [
-    "TAGS",
-    "AgentLog",
-    "applying",
-    "expect_installed",
-    "extend_heuristics",
-    "folder_name",
-    "folder_names",
-    "tag",
-    "write_evaluation",
-    "write_heuristics",
-]
-
-TAGS: Mapping[str, str] = {
-    "jct_mean": "jct/mean_s",
-    "jct_median": "jct/median_s",
-    "jct_p95": "jct/p95_s",
-    "jct_p99": "jct/p99_s",
-    "makespan": "makespan_s",
-    "queueing_delay_mean": "queueing_delay/mean_s",
-    "queueing_delay_p95": "queueing_delay/p95_s",
-    "queueing_delay_p99": "queueing_delay/p99_s",
-    "gpu_utilisation": "gpu_utilisation",
-    "comm_time_mean": "more/comm_time_mean_s",
-    "slowdown_mean": "more/slowdown_mean",
-    "finish_time_fairness_mean": "more/finish_time_fairness_mean",
-    "finish_time_fairness_max": "more/finish_time_fairness_max",
-    "allocation_rate": "more/allocation_rate",
-    "cpu_allocation_rate": "more/cpu_allocation_rate",
-    "fragmentation": "more/fragmentation",
-    "jobs_finished": "more/jobs_finished",
-    "preemptions": "more/preemptions",
-    "migrations": "more/migrations",
-    "failures": "more/failures",
-    "gpu_hours_lost": "more/gpu_hours_lost",
-    "slo_violation_rate": "more/slo_violation_rate",
-    "congestion_bytes": "more/congestion_bytes",
-    "bytes_moved": "more/bytes_moved",
-    "data_wait_rate": "more/data_wait_rate",
-    "home_start_rate": "more/home_start_rate",
-    "data_wait_mean": "more/data_wait_mean_s",
-    "iteration_time_mean": "more/iteration_time_mean_s",
-    "iteration_time_p99": "more/iteration_time_p99_s",
-    "shift_adjustments": "more/shift_adjustments",
-    "link_failures": "more/link_failures",
-    "stalled_s": "more/stalled_s",
-    **{name: f"more/{name}" for name in ("energy_kwh", "energy_cost", "carbon_kg")},
-    **{name: f"more/{name}" for name in ("egress_cost", "storage_cost", "cost_total")},
-}
-# The Custom Scalars page: category -> chart -> regular expressions of tags; a chart draws its tags for every run. Every
-# run has all of it: of a category that the first run by name lacks, TensorBoard 2.21 keeps only the charts of the first
-# run that has it. Charts that few environments fill stand in categories that are closed at first.
-CHARTS: Mapping[str, str] = {
-    "mean JCT [s]": "jct_mean",
-    "99th percentile of JCT [s]": "jct_p99",
-    "makespan [s]": "makespan",
-    "mean queueing delay [s]": "queueing_delay_mean",
-    "GPU utilisation": "gpu_utilisation",
-    "preemptions": "preemptions",
-}
-OF_GROUPS: Mapping[str, str] = {
-    "CPU and network utilisation": "(cpu|network)_utilisation",
-    "jobs in groups, and groups": "(jobs_running|groups)_mean",
-    "moves": "moves",
-}
-LEARNING: Mapping[str, str] = {
+LEARNING = {
     "return of training episodes": "rollout/ep_rew_mean",
     "loss": "train/loss",
     "entropy loss": "train/entropy_loss",
 }
-CRITICS: Mapping[str, str] = {"explained variance": "train/explained_variance", "value loss": "train/value_loss"}
+CRITICS = {"explained variance": "train/explained_variance", "value loss": "train/value_loss"}
 # The metrics that are logged for every scenario of a training, and the columns of the HParams page.
-HEADLINES = ("jct_mean", "jct_p99", "makespan", "queueing_delay_mean", "gpu_utilisation")
+HEADLINES = tuple(metric.name for metric in SECTIONS["any"] if metric.chart and metric.own_tag)
 FINAL = "outcome/"
 VALIDATION = "validation workloads"
 AGAINST = "against_.+/mean"  # ratios of mean JCT to a reference's, the mean over the scenarios of a training
@@ -121,7 +47,7 @@ LAST_STEP = 1_000_000
 
 def tag(metric: str) -> str:
     """The tag of a metric; one that an environment adds keeps its name."""
-    return TAGS.get(metric, metric)
+    return METRICS[metric].tag if metric in METRICS else metric
 
 
 def applying(runs: Iterable[Run]) -> set[str]:
@@ -157,7 +83,7 @@ class AgentLog:
     def __init__(self, folder: Path, resume_at: int | None = None, critic: bool = True) -> None:
         self._file = EventFile(folder, resume_at, AGENT)
         self._left_out = () if critic else tuple(CRITICS.values())
-        self._shown = {name for name in TAGS if tag(name) in self._file.tags}
+        self._shown = {name for name in METRICS if tag(name) in self._file.tags}
         if self._file.last_step < 0:
             self._file.write(0, summary=_layout())
 
@@ -342,13 +268,21 @@ def _pictures(runs: Sequence[Run], beside: Sequence[Run]) -> list[tuple[str, byt
     return [(f"pictures/{name.replace('-', '_')}", png) for name, png in of_runs(runs, beside).items()]
 
 
-def _charts(metrics: Mapping[str, str], prefix: str = "") -> dict[str, str]:
-    """Chart -> tags, of charts of metrics."""
-    return {title: prefix + tag(name) for title, name in metrics.items()}
+def _charts(section: str, prefix: str = "") -> dict[str, list[str]]:
+    """Chart -> tags, of the charts of a section of the metrics."""
+    found: dict[str, list[str]] = {}
+    for metric in SECTIONS[section]:
+        if metric.chart:
+            found.setdefault(metric.chart, []).append(prefix + metric.tag)
+    return found
 
 
 def _layout() -> Summary:
-    """The layout of the Custom Scalars page, the same for every run; TensorBoard merges those of all runs."""
+    """The Custom Scalars page: category -> chart -> regular expressions of tags, which it draws for every run.
+
+    Every run has all of it: of a category that the first run by name lacks, TensorBoard 2.21 keeps only the charts of
+    the first run that has it. Charts that few environments fill stand in categories that are closed at first.
+    """
     from tensorboard.compat.proto.summary_pb2 import Summary
     from tensorboard.compat.proto.tensor_pb2 import TensorProto
     from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
@@ -356,16 +290,17 @@ def _layout() -> Summary:
     from tensorboard.plugins.custom_scalar import layout_pb2, metadata
 
     shown = {
-        "Agents and heuristics": {"mean JCT over that of the reference": AGAINST, **_charts(CHARTS)},
-        "Learning": {**LEARNING, **CRITICS},
-        "Evaluation": {"mean JCT of each seed [s]": BY_SEED, **_charts(CHARTS, TEST)},
+        "Agents and heuristics": {"mean JCT over that of the reference": [AGAINST], **_charts("any")},
+        "Learning": {title: [name] for title, name in (LEARNING | CRITICS).items()},
+        "Evaluation": {"mean JCT of each seed [s]": [BY_SEED], **_charts("any", TEST)},
     }
-    closed = {"Job groups": _charts(OF_GROUPS), "Job groups, evaluation": _charts(OF_GROUPS, TEST)}
+    closed = {"Job groups": _charts("groups"), "Job groups, evaluation": _charts("groups", TEST)}
+    lines = layout_pb2.MultilineChartContent
     categories = [
         layout_pb2.Category(
             title=title,
             chart=[
-                layout_pb2.Chart(title=chart, multiline=layout_pb2.MultilineChartContent(tag=[f"^{tags}$"]))
+                layout_pb2.Chart(title=chart, multiline=lines(tag=[f"^{tag}$" for tag in tags]))
                 for chart, tags in charts.items()
             ],
             closed=title in closed,

@@ -10,18 +10,12 @@ from typing import Any
 import numpy as np
 
 from ...simulator.base.errors import InputError
+from ...simulator.engine.metric_registry import METRICS
 from ...simulator.engine.metrics import totals
 from ...simulator.regions.copy_times import KINDS
 from ...simulator.regions.region_metrics import copy_seconds
 
-# metric: (header, from a metric to what is shown); the first is there for every group
-METRICS = {
-    "jct_mean": ("JCT mean\n[s]", 1.0),
-    "queueing_delay_mean": ("queueing\n[s]", 1.0),
-    "slo_violation_rate": ("late starts\n[%]", 100.0),
-    "data_wait_rate": ("data waits\n[%]", 100.0),
-    "jobs_finished": ("finished", 1.0),
-}
+OF_JOBS = ("jct_mean", "queueing_delay_mean", "slo_violation_rate", "data_wait_rate", "jobs_finished")
 SHARES = {"copy_seconds_p50": 0.5, "copy_seconds_p90": 0.9, "copy_seconds_p99": 0.99}
 OF_COPIES = {"copies": ("complete", 1.0)} | {
     name: (f"P{round(100 * share)}\n[s]", 1.0) for name, share in SHARES.items()
@@ -30,8 +24,11 @@ NOWHERE = -1
 
 
 def shown_of(by: str) -> dict[str, tuple[str, float]]:
-    """The metrics of a group, with what a table needs to show them."""
-    return OF_COPIES if by == "copy" else METRICS
+    """The metrics of a group, with their headers and factors in tables; the first is there for every group."""
+    if by == "copy":
+        return OF_COPIES
+    shown = (METRICS[name] for name in OF_JOBS)
+    return {one.name: (one.title.replace("\n", " ", one.header.count("\n")), one.factor) for one in shown}
 
 
 def name_of(metric: str, by: str, group: str) -> str:
@@ -40,7 +37,7 @@ def name_of(metric: str, by: str, group: str) -> str:
 
 
 def by_group(simulator: Any, by: str, counted: np.ndarray) -> dict[str, float]:
-    """Those METRICS of each group that has jobs, by name.
+    """The metrics OF_JOBS of each group that has jobs, by name.
 
     Args:
         simulator: at the end of a run over regions.
@@ -65,7 +62,7 @@ def by_group(simulator: Any, by: str, counted: np.ndarray) -> dict[str, float]:
     found: dict[str, float] = {}
     for code in sorted(set(codes[counted & arrived].tolist()) - {NOWHERE}):
         those = totals(simulator.plain, counted & arrived & (codes == code))
-        found |= {name_of(metric, by, names[code]): those[metric] for metric in METRICS}
+        found |= {name_of(metric, by, names[code]): those[metric] for metric in OF_JOBS}
     return found
 
 

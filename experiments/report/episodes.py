@@ -145,9 +145,7 @@ class Episodes:
     @property
     def timelines(self) -> tuple[Timeline, Timeline]:
         """Who held what when, of both."""
-        one, other = (run.timeline for run in self.runs)
-        assert one is not None and other is not None, "only recorded runs are compared"
-        return one, other
+        return _timelines(self.runs)
 
 
 def chosen(section: Section, wanted: tuple[str, str] | None = None, seed: int | None = None) -> Episodes | None:
@@ -168,16 +166,9 @@ def chosen(section: Section, wanted: tuple[str, str] | None = None, seed: int | 
     recorded = {
         entry.label: {run.seed: run for run in entry.runs if run.timeline is not None} for entry in section.entries
     }
-    if wanted is not None:
-        labels = [_label(section, word) for word in wanted]
-        if None in labels:
-            return None
-        one, other = (label for label in labels if label is not None)
-    else:
-        found = _usual(section, recorded)
-        if found is None:
-            return None
-        one, other = found
+    one, other = _usual(section, recorded) if wanted is None else (_label(section, word) for word in wanted)
+    if one is None or other is None:
+        return None
     both = sorted(recorded[one].keys() & recorded[other].keys())
     if not both or (seed is not None and seed not in both):
         if wanted is None and seed is None:
@@ -192,14 +183,14 @@ def _label(section: Section, word: str) -> str | None:
     return next((entry.label for entry in section.entries if word in (entry.label, entry.policy)), None)
 
 
-def _usual(section: Section, recorded: Mapping[str, Mapping[int, Run]]) -> tuple[str, str] | None:
+def _usual(section: Section, recorded: Mapping[str, Mapping[int, Run]]) -> tuple[str | None, str | None]:
     """The best policy and the baseline, or the next, of those that share a recorded seed."""
     labels = [entry.label for entry in section.entries if recorded[entry.label]]
     for one in labels:
         others = [label for label in labels if label != one and recorded[one].keys() & recorded[label].keys()]
         if others:
             return one, section.baseline if section.baseline in others else others[0]
-    return None
+    return None, None
 
 
 def _not_recorded(labels: tuple[str, str], seeds: Sequence[Sequence[int]], wanted: int | None) -> str:
@@ -217,8 +208,7 @@ def _not_recorded(labels: tuple[str, str], seeds: Sequence[Sequence[int]], wante
 def compared(labels: tuple[str, str], runs: tuple[Run, Run]) -> Episodes:
     """What differs between two recorded runs of the same workload."""
     first, second = (decisions_of(run) for run in runs)
-    begin_s = runs[0].timeline.begin_s if runs[0].timeline is not None else 0.0
-    instants = aligned(first, second, begin_s)
+    instants = aligned(first, second, _timelines(runs)[0].begin_s)
     same_for = 0
     for instant in instants:
         same_for += instant.common
@@ -235,6 +225,12 @@ def compared(labels: tuple[str, str], runs: tuple[Run, Run]) -> Episodes:
         jobs=jobs,
         sooner=sooner,
     )
+
+
+def _timelines(runs: tuple[Run, Run]) -> tuple[Timeline, Timeline]:
+    one, other = (run.timeline for run in runs)
+    assert one is not None and other is not None, "only recorded runs are compared"
+    return one, other
 
 
 def decisions_of(run: Run) -> list[Decision]:
@@ -311,8 +307,7 @@ def _jobs(
     runs: tuple[Run, Run], decisions: tuple[list[Decision], list[Decision]]
 ) -> tuple[tuple[JobDifference, ...], tuple[int, int, int]]:
     """The jobs that end at different times, the largest difference first; and how many end sooner under whom."""
-    one, other = (run.timeline for run in runs)
-    assert one is not None and other is not None, "only recorded runs are compared"
+    one, other = _timelines(runs)
     with np.errstate(invalid="ignore"):
         first_s, second_s = one.leave_s - one.arrival_s, other.leave_s - other.arrival_s
         gain_s = np.nan_to_num(first_s - second_s, nan=0.0, posinf=np.inf, neginf=-np.inf)

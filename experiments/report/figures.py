@@ -13,7 +13,7 @@ from ..charts.plots import Styles, curves, distribution
 from ..playing.over_time import bin_means
 from ..playing.recording import Timeline
 from .episodes import Episodes, same_stretches
-from .gantt import gantt
+from .gantt import gantts, span_s
 from .load import Entry, Section
 
 ROW_PX = 27
@@ -48,7 +48,6 @@ def ratios(section: Section, styles: Styles) -> Chart | None:
         x=x,
         y=None,
         x_label="left of 1 is better (log scale)",
-        y_label="",
         shapes=shapes,
         rows=_row_labels([entry for entry, _ in rows], styles),
         note="Large dot: mean over seeds. Bar: paired 95 % interval. Small dots: one seed each.",
@@ -83,7 +82,6 @@ def box_over_seeds(section: Section, styles: Styles) -> Chart | None:
         x=x,
         y=None,
         x_label="mean JCT of a seed (log scale)",
-        y_label="",
         shapes=shapes,
         rows=_row_labels([entry for entry, _ in rows], styles),
         note="Box: the middle half of the seeds, with the median. Lines: to the lowest and the highest seed.",
@@ -111,7 +109,7 @@ def over_time(section: Section, styles: Styles) -> list[Chart]:
 
 def over_time_of(seed: int, timelines: Mapping[str, Timeline], styles: Styles) -> list[Chart]:
     """What is in use and jobs waiting over time in one seed; label -> timeline, at least one."""
-    stop_s = max(line.stop_s - line.begin_s for line in timelines.values())
+    stop_s = span_s(timelines.values())
     x = axes.durations(0.0, stop_s)
     edges = {label: np.linspace(line.begin_s, line.stop_s, _bins(line, stop_s)) for label, line in timelines.items()}
     used = {label: line.in_use() for label, line in timelines.items()}
@@ -148,10 +146,8 @@ def over_time_of(seed: int, timelines: Mapping[str, Timeline], styles: Styles) -
 def of_episodes(found: Episodes, styles: Styles) -> list[Chart]:
     """Jobs in the system under two policies, then who held what: on one time axis, with a line where they part."""
     lines = dict(zip(found.labels, found.timelines, strict=True))
-    stop_s = max(line.stop_s - line.begin_s for line in lines.values())
     same = same_stretches(*found.timelines)
-    gantts = [gantt(label, line, stop_s, found.seed, same) for label, line in lines.items()]
-    charts = [_in_system(lines, styles, stop_s, found.seed), *gantts]
+    charts = [_in_system(lines, styles, span_s(lines.values()), found.seed), *gantts(found.seed, lines, same)]
     if found.parting is None:
         return charts
     line = Shape("parting", [upright(float(charts[0].x.at(found.parting.time_s)), 0.0, 1.0)])

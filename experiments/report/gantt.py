@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -22,6 +22,17 @@ MOST_BOXES = 6000
 TIME_BINS = 240
 MOST_ROWS = 64
 LEAST = 1.0 / WIDTH  # how wide the shortest stretch is drawn
+
+
+def span_s(timelines: Iterable[Timeline]) -> float:
+    """The longest of some runs, from the first arrival to the end; 0 of none."""
+    return max((line.stop_s - line.begin_s for line in timelines), default=0.0)
+
+
+def gantts(seed: int, timelines: Mapping[str, Timeline], same: Stretches | None = None) -> list[Chart]:
+    """The charts of several runs of a seed, by the labels of their policies, on one time axis; `same` as `gantt`."""
+    stop_s = span_s(timelines.values())
+    return [gantt(label, line, stop_s, seed, same) for label, line in timelines.items()]
 
 
 def gantt(label: str, timeline: Timeline, stop_s: float, seed: int, same: Stretches | None = None) -> Chart:

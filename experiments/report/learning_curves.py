@@ -9,24 +9,20 @@ from dataclasses import replace
 import numpy as np
 
 from ...simulator.base.durations import duration
+from ...simulator.engine.metric_registry import GROUPS, METRICS, kind_of
 from ..charts import axes
 from ..charts.chart import Chart, Label, Shape, grid, polyline, segment
 from ..charts.marks import Style
-from ..comparing.table import BESIDE
 from ..storing.event_file import folder_name
 from .load import Training
 
 # tag: (title, whether in seconds)
 SHOWN: Mapping[str, tuple[str, bool]] = {
-    "jct/mean_s": ("Mean JCT on held-out workloads", True),
-    "jct/p99_s": ("99th percentile of JCT", True),
-    "gpu_utilisation": ("GPU utilisation", False),
-    "cpu_utilisation": ("CPU utilisation", False),
-    "network_utilisation": ("Network utilisation", False),
+    **{metric.tag: (metric.curve, metric.unit == "s") for metric in METRICS.values() if metric.curve},
     "rollout/ep_rew_mean": ("Return of training episodes", False),
 }
 RATIO = r"(?:against|ratio_to)_(.+)/mean"  # a tag that the training of an agent writes, or wrote in earlier versions
-FIRST = "jct/mean_s"
+FIRST = METRICS["jct_mean"].tag
 FIRST_PX, OTHER_PX = 340, 260
 OUT_OF_SIGHT = 4.0
 
@@ -43,7 +39,8 @@ def charts(
     """
     ratios = sorted({tag for one in trainings for tag in one.agent if re.fullmatch(RATIO, tag)})
     known = {tag for one in trainings for tag in one.agent}
-    others = [tag for tag in SHOWN if tag != FIRST and BESIDE.get(tag) not in known]
+    left_out = {metric.tag for metric in METRICS.values() if kind_of(known) == GROUPS and GROUPS not in metric.tables}
+    others = [tag for tag in SHOWN if tag != FIRST and tag not in left_out]
     found = [_chart(tag, trainings, agents, heuristics) for tag in (FIRST, *ratios, *others)]
     drawn = [chart for chart in found if chart is not None]
     return [replace(chart, height=OTHER_PX if number else FIRST_PX).settled() for number, chart in enumerate(drawn)]
@@ -79,7 +76,6 @@ def _chart(
         x=x,
         y=y,
         x_label="training steps",
-        y_label="",
         shapes=shapes,
         ends=ends,
         legend=[(end.classes, end.text) for end in sorted(ends, key=lambda end: -end.at)],

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ...simulator.engine.metric_registry import Metric, columns
 from ..comparing.intervals import FEWEST_TO_TELL, Estimate
-from ..comparing.table import COLUMNS, FACTORS, shown_columns
+from ..comparing.table import best_of
 from ..playing.runs import twins
 from .load import Entry, Section
 
@@ -33,20 +33,19 @@ class Row:
 
 def headers(section: Section) -> list[tuple[str, str]]:
     """(header, unit) of the columns of numbers: metrics that the runs have, and what shows how far they compare."""
-    found = [COLUMNS[name][:2] for name in _metrics(section)]
+    found = [(metric.header, metric.shown_unit) for metric in _metrics(section)]
     found += [("finished", "% of jobs")] if section.is_unfinished else []
     return found + ([] if section.one_set_of_seeds else [("seeds", "")])
 
 
 def rows(section: Section) -> list[Row]:
     """The table, best mean JCT first."""
-    metrics = _metrics(section)
-    values = {name: {entry.label: entry.estimate(name) for entry in section.entries} for name in metrics}
-    best = {name: _best(name, values[name]) for name in metrics}
+    values = {one: {entry.label: entry.estimate(one.name) for entry in section.entries} for one in _metrics(section)}
+    best = {metric: best_of(metric, row) for metric, row in values.items()}
     table = []
     for entry in section.entries:
         ratio = section.ratio(entry) if len(section.entries) > 1 else None
-        cells = [_cell(name, values[name][entry.label], entry.label in best[name]) for name in metrics]
+        cells = [_cell(metric, row[entry.label], entry.label in best[metric]) for metric, row in values.items()]
         if section.is_unfinished:
             done, jobs = entry.values("jobs_finished").sum(), sum(run.jobs for run in entry.runs)
             cells.append(Cell(f"{100.0 * done / jobs:.1f}", "", False))
@@ -57,25 +56,16 @@ def rows(section: Section) -> list[Row]:
     return table
 
 
-def _metrics(section: Section) -> list[str]:
-    played = {name for entry in section.entries for run in entry.runs for name in run.metrics}
-    return shown_columns([played])
+def _metrics(section: Section) -> list[Metric]:
+    return columns({name for entry in section.entries for run in entry.runs for name in run.metrics})
 
 
-def _best(name: str, estimates: Mapping[str, Estimate]) -> set[str]:
-    sign = COLUMNS[name][2]
-    means = {label: sign * value.mean for label, value in estimates.items() if not math.isnan(value.mean)}
-    if not sign or len(set(means.values())) < 2:
-        return set()
-    return {label for label, value in means.items() if value == max(means.values())}
-
-
-def _cell(name: str, value: Estimate, is_best: bool) -> Cell:
+def _cell(metric: Metric, value: Estimate, is_best: bool) -> Cell:
     if math.isnan(value.mean):
         return Cell("-", "", False)
-    factor = FACTORS.get(COLUMNS[name][1], 1.0)
-    low, mean, high = (_rounded(factor * number, factor * value.mean) for number in (value.low, value.mean, value.high))
-    return Cell(mean, "" if value.is_sure else f"{low} to {high}", is_best)
+    low, mean, high = (metric.factor * number for number in (value.low, value.mean, value.high))
+    interval = "" if value.is_sure else f"{_rounded(low, mean)} to {_rounded(high, mean)}"
+    return Cell(_rounded(mean, mean), interval, is_best)
 
 
 def _ratio_cell(ratio: Estimate, is_baseline: bool) -> Cell:

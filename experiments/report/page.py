@@ -2,49 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..charts import marks
-from ..charts.chart import HEIGHT, WIDTH, Chart
+from ..charts.chart import HEIGHT, WIDTH
 from ..charts.marks import JOB_COLOURS, Style, styles
 from ..comparing.table import ranges
 from ..storing.event_file import folder_name
 from . import episode_words, figures, learning_curves, numbers, sweeps
 from .episodes import Episodes, chosen
-from .gantt import gantt
+from .gantt import gantts
 from .load import Material, Section, Training
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
 FOLDER = Path(__file__).parent
-
-
-@dataclass(frozen=True)
-class SectionView:
-    """What the template shows of one setting."""
-
-    title: str
-    facts: Mapping[str, str]
-    verdict: str
-    headers: Sequence[tuple[str, str]]
-    rows: Sequence[numbers.Row]
-    warnings: Sequence[str]
-    section: Section
-    ratios: Chart | None
-    boxes: Chart | None
-    distribution: Chart | None
-    over_time: Sequence[Chart]
-    gantts: Sequence[Chart]
-    gantt_seed: int
-    gantt_unit: str
-    open_gantts: frozenset[str]
-    jobs_have_colours: bool
-    episodes: Episodes | None
-    episode_charts: Sequence[Chart]
 
 
 def render(
@@ -112,31 +87,30 @@ def page_styles(material: Material) -> tuple[dict[str, Style], dict[Training, St
     )
 
 
-def _view(section: Section, of_label: Mapping[str, Style], pair: Episodes | None) -> SectionView:
+def _view(section: Section, of_label: Mapping[str, Style], pair: Episodes | None) -> dict[str, Any]:
+    """What the template shows of one setting."""
     seed, timelines = figures.one_seed(section)
-    stop_s = max((line.stop_s - line.begin_s for line in timelines.values()), default=0.0)
-    labels = [entry.label for entry in section.entries if entry.label in timelines]
-    gantts = [gantt(label, timelines[label], stop_s, seed) for label in labels]
-    return SectionView(
-        title=section.setting.environment.rpartition("/")[2] + (f", {section.place}" if section.place else ""),
-        facts=facts(section),
-        verdict=numbers.verdict(section),
-        headers=numbers.headers(section),
-        rows=numbers.rows(section),
-        warnings=numbers.warnings(section),
-        section=section,
-        ratios=figures.ratios(section, of_label),
-        boxes=figures.box_over_seeds(section, of_label),
-        distribution=figures.jct_cdf(section.entries, of_label),
-        over_time=figures.over_time(section, of_label),
-        gantts=gantts,
-        gantt_seed=seed,
-        gantt_unit=next((line.unit for line in timelines.values()), "GPU"),
-        open_gantts=frozenset([*labels[:1], *[label for label in labels if label == section.baseline]]),
-        jobs_have_colours=any(shape.classes.startswith("job") for chart in gantts for shape in chart.shapes),
-        episodes=pair,
-        episode_charts=figures.of_episodes(pair, of_label) if pair is not None else (),
-    )
+    labels, charts = list(timelines), gantts(seed, timelines)
+    return {
+        "title": section.setting.environment.rpartition("/")[2] + (f", {section.place}" if section.place else ""),
+        "facts": facts(section),
+        "verdict": numbers.verdict(section),
+        "headers": numbers.headers(section),
+        "rows": numbers.rows(section),
+        "warnings": numbers.warnings(section),
+        "section": section,
+        "ratios": figures.ratios(section, of_label),
+        "boxes": figures.box_over_seeds(section, of_label),
+        "distribution": figures.jct_cdf(section.entries, of_label),
+        "over_time": figures.over_time(section, of_label),
+        "gantts": charts,
+        "gantt_seed": seed,
+        "gantt_unit": next((line.unit for line in timelines.values()), "GPU"),
+        "open_gantts": {*labels[:1], *[label for label in labels if label == section.baseline]},
+        "jobs_have_colours": any(shape.classes.startswith("job") for chart in charts for shape in chart.shapes),
+        "episodes": pair,
+        "episode_charts": figures.of_episodes(pair, of_label) if pair is not None else (),
+    }
 
 
 def facts(section: Section) -> dict[str, str]:

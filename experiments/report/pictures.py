@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from ..storing.run_files import StoredRunWarning
 from ..storing.store import Evaluation
 from . import figures, learning_curves, sweeps
 from .episodes import Episodes
-from .gantt import gantt
+from .gantt import gantts
 from .load import Entry, Material, Section, section
 from .page import by_yardstick, page_styles
 
@@ -35,7 +35,7 @@ def of_section(section: Section, styles: Mapping[str, Style]) -> list[Chart]:
         figures.jct_cdf(section.entries, styles),
     )
     shown = [chart for chart in over_seeds if chart is not None]
-    return [*shown, *figures.over_time(section, styles), *_gantts(section)]
+    return [*shown, *figures.over_time(section, styles), *_gantts(*figures.one_seed(section))]
 
 
 def of_material(
@@ -122,7 +122,7 @@ def of_runs(runs: Sequence[Run], beside: Sequence[Run] = ()) -> dict[str, bytes]
     seen = next((run for run in runs if run.timeline is not None), None)
     drawn = {"jct-cdf": figures.jct_cdf(entries, found)}
     if seen is not None and seen.timeline is not None:
-        drawn["gantt"] = _gantt(seen.policy, seen.timeline, seen.timeline.stop_s - seen.timeline.begin_s, seen.seed)
+        drawn["gantt"] = _gantts(seen.seed, {seen.policy: seen.timeline})[0]
     variables = variables_of(found)
     shown = {name: one for name, one in drawn.items() if one is not None}
     return {name: png(laid_out(one, variables, CARD_PX), dpi=96) for name, one in shown.items()}
@@ -133,10 +133,9 @@ def of_run(run: Run) -> Drawing:
     if run.timeline is None:
         raise ValueError("the run was not recorded")
     found = marks.styles([], [run.policy])
-    line = run.timeline
-    above = _gantt(run.policy, line, line.stop_s - line.begin_s, run.seed)
-    charts = [above, *figures.over_time_of(run.seed, {run.policy: line}, found)]
-    return _under_each_other([replace(chart, legend=()) for chart in charts], found, above.title)
+    lines = {run.policy: run.timeline}
+    charts = [*_gantts(run.seed, lines), *figures.over_time_of(run.seed, lines, found)]
+    return _under_each_other([replace(chart, legend=()) for chart in charts], found, charts[0].title)
 
 
 def of_episodes(pair: Episodes, styles: Mapping[str, Style]) -> Drawing:
@@ -152,18 +151,12 @@ def _under_each_other(charts: Sequence[Chart], styles: Mapping[str, Style], titl
     return stacked([laid_out(chart, variables, least_left=left) for chart in charts], title)
 
 
-def _gantts(section: Section) -> Iterator[Chart]:
-    seed, timelines = figures.one_seed(section)
-    stop_s = max((line.stop_s - line.begin_s for line in timelines.values()), default=0.0)
-    for entry in section.entries:
-        if entry.label in timelines:
-            yield _gantt(entry.label, timelines[entry.label], stop_s, seed)
-
-
-def _gantt(label: str, line: Timeline, stop_s: float, seed: int) -> Chart:
-    """A chart that says by itself what it shows."""
-    title = f"{label}: who held which {line.unit} when, seed {seed}"
-    return replace(gantt(label, line, stop_s, seed), title=title)
+def _gantts(seed: int, timelines: Mapping[str, Timeline]) -> list[Chart]:
+    """Charts that say by themselves what they show."""
+    return [
+        replace(chart, title=f"{chart.title}: who held which {line.unit} when, seed {seed}")
+        for chart, line in zip(gantts(seed, timelines), timelines.values(), strict=True)
+    ]
 
 
 def write(

@@ -20,7 +20,6 @@ from ..storing.event_file import folder_name
 from .load import Section
 
 WIDEST = 2.0  # of few seeds an interval reaches at most so many times beyond what is in sight
-Lines = Mapping[str, Sequence[Estimate | None]]  # label -> its number at each value
 
 
 @dataclass(frozen=True)
@@ -93,16 +92,7 @@ def _parameters(words: Mapping[str, Any]) -> dict[str, str]:
 
 def charts(sweep: Swept, styles: Mapping[str, Style]) -> list[Chart]:
     """The mean JCT over the values; and its ratio to the baseline's, if there is one."""
-    times = {label: [_of(section, label, is_ratio=False) for section in sweep.sections] for label in sweep.labels}
-    drawn = [_chart(sweep, styles, times, f"Mean JCT over {sweep.name}", is_ratio=False)]
-    if sweep.baseline is not None:
-        ratios = {
-            label: [_of(section, label, is_ratio=True) for section in sweep.sections]
-            for label in sweep.labels
-            if label != sweep.baseline
-        }
-        title = f"Mean JCT as a ratio to {sweep.baseline}, over {sweep.name}"
-        drawn.append(_chart(sweep, styles, ratios, title, is_ratio=True))
+    drawn = [_chart(sweep, styles, is_ratio) for is_ratio in (False, True)[: 1 + (sweep.baseline is not None)]]
     return [chart for chart in drawn if chart is not None]
 
 
@@ -114,13 +104,9 @@ def _of(section: Section, label: str, is_ratio: bool) -> Estimate | None:
     return value if value is not None and math.isfinite(value.mean) and value.mean > 0.0 else None
 
 
-def _chart(
-    sweep: Swept,
-    styles: Mapping[str, Style],
-    lines: Mapping[str, Sequence[Estimate | None]],
-    title: str,
-    is_ratio: bool,
-) -> Chart | None:
+def _chart(sweep: Swept, styles: Mapping[str, Style], is_ratio: bool) -> Chart | None:
+    labels = [label for label in sweep.labels if not is_ratio or label != sweep.baseline]
+    lines = {label: [_of(section, label, is_ratio) for section in sweep.sections] for label in labels}
     every = [value for line in lines.values() for value in line if value is not None]
     if not every:
         return None
@@ -134,7 +120,7 @@ def _chart(
         styles,
         y,
         "{:.3f}".format if is_ratio else duration,
-        title=title,
+        title=f"Mean JCT{f' as a ratio to {sweep.baseline},' * is_ratio} over {sweep.name}",
         x_label=sweep.name,
         y_label="below 1 is better (log scale)" if is_ratio else f"mean JCT{' (log scale)' if y.log else ''}",
         note=f"Dots: means over seeds. Bands: {'paired ' * is_ratio}95 % intervals.",

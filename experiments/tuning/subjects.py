@@ -25,6 +25,7 @@ from ...agents.training.what_is_read import read_in
 from ...policies import make_for, maker_of, parameters_of, spelt
 from ...simulator.base.errors import InputError
 from ...simulator.base.names import ANYTHING, choose, convert, kinds_of
+from ...simulator.engine.metric_registry import METRICS, MORE
 from ..comparing.intervals import FEWEST_TO_TELL, paired_ratio
 from ..console.terminal import written_whole
 from ..learning.training import TrainingLog, setting_of, write_config
@@ -48,15 +49,11 @@ TRIALS, BEST = "trials", "best.yaml"
 # What trainings are compared on must be the same for all; other keys may be chosen, those of PARTS by their own keys.
 YARDSTICKS = ("environment", "training", "validation", "validation_seeds", "reference", "evaluations")
 PARTS = ("env", "net_options")
-LARGER_IS_BETTER = (
-    *("gpu_utilisation", "cpu_utilisation", "network_utilisation", "allocation_rate", "cpu_allocation_rate"),
-    *("jobs_finished", "home_rate", "collocated_rate"),
-)
 
 
 def direction_of(metric: str) -> Literal["minimize", "maximize"]:
     """Which end of a metric is sought."""
-    return "maximize" if metric in LARGER_IS_BETTER else "minimize"
+    return "maximize" if metric in METRICS and METRICS[metric].better == MORE else "minimize"
 
 
 @dataclass(frozen=True)

@@ -1,53 +1,7 @@
-"""Metrics: one definition each, in the papers' terms. Seconds, bytes, fractions; nan where nothing is to average.
+"""The metrics of a run, one definition each, in the papers' terms: metric_registry.py says which there are.
 
-| name | definition |
-| --- | --- |
-| `jct_mean`, `_median`, `_p95`, `_p99` | job completion time of finished jobs: finish - arrival |
-| `makespan` | last finish - first arrival (unfinished runs: until now) |
-| `queueing_delay_mean`, `_p95`, `_p99` | time without GPUs between arrival and finish, of finished jobs |
-| `comm_time_mean` | exposed communication per finished job: running time beyond computing alone |
-| `slowdown_mean` | JCT / isolated run time: alone on the best placement of the empty cluster |
-| `finish_time_fairness_mean`, `_max` | Themis' rho: JCT / time alone on a 1/N share, N the mean number of jobs |
-| `gpu_utilisation` | GPU-seconds of computing that is done / all GPU-seconds of the makespan |
-| `allocation_rate` | GPU-seconds during which a job (or several) held the GPU / all |
-| `cpu_allocation_rate` | the same of CPU machines, where a simulation of regions has some; else 0 |
-| `fragmentation` | GPU-seconds free on machines that are partly used / all |
-| `jobs_finished`, `preemptions`, `migrations`, `failures` | counts |
-| `gpu_hours_lost` | GPU-hours of work undone by failures, or that a job ran past its work in its last chunk |
-| `slo_violation_rate` | jobs that had not finished at their deadline, of those due by now / all with a deadline |
-| ... in regions | arrived jobs that waited for their first start longer than their level may / those with a limit |
-| `congestion_bytes`, `bytes_moved` | bytes offered above link capacity; bytes moved between regions |
-| `iteration_time_mean`, `_p99` | duration of a whole iteration, of all jobs; 0: no network contention |
-| `shift_adjustments` | iterations that began a slot later, since they were late for theirs (paper cassini, Sec. 5.7) |
-| `data_wait_rate` | jobs that no region that was up could run when they arrived, for want of tables / arrived jobs |
-| `data_wait_mean` | seconds until one could, of these; 0: there are none |
-
-Where links may be down, or carry less for a while, there are also `link_failures`, cables that have failed, and
-`stalled_s`, seconds in which jobs would send but no way was left, of all jobs together.
-
-Where outages are listed or shared (events/outage_list.py) there are also `outages`, how many of these have begun, and
-`stopped_for_outages`, how many jobs were stopped, with their state saved, by those with notice.
-
-In a simulation of regions there are also, as tables lie at the end, or will once all that is on the way has arrived,
-and of the training jobs that the slow path knows (table_placement/placement_metrics.py):
-
-| name | of |
-| --- | --- |
-| `placement_cost` | Figure 4 of paper mast, Expressions 1 to 3 |
-| `worst_region_load` | GPU-hours a day of high-priority jobs / supply, of the region where that is highest |
-| `home_rate` | jobs that train where all their tables have their home |
-| `collocated_rate` | GPU-hours of high-priority jobs that some region has all tables and GPUs for |
-| `home_start_rate` | jobs of the run that started first at the home of all their tables / those that started and read |
-
-Where prices are given (costs/tariff.py) there are also, of all jobs, from the first arrival on:
-
-| name | is |
-| --- | --- |
-| `energy_kwh` | energy that all units drew, free or held |
-| `energy_cost`, `carbon_kg` | $ for it, kg of CO2, by region and hour |
-| `egress_cost` | $ for the bytes that left a region for another, those of copies that were broken off too |
-| `storage_cost` | $ for the bytes that lay in regions, room that is taken for copies on the way too |
-| `cost_total` | $ for energy, traffic and storage |
+Seconds, bytes, fractions; nan where nothing is to average. Where tables of regions lie is told as all will lie once
+what is on the way has arrived, of the training jobs that the slow path knows; costs count from the first arrival on.
 
 In regions `gpu_utilisation`, `allocation_rate` and `fragmentation` are of GPUs alone; what is said of GPU-seconds below
 counts CPU machines too, and `type_seconds` tells them apart.
@@ -74,40 +28,9 @@ from ..flows.iterations import PER_FOLD, SHORTEST_S
 from ..flows.sessions import LEAST_S
 from ..jobs.workload import Workload
 from ..record.plain import Plain
-from ..regions.region_metrics import costs, in_regions
+from ..regions.region_metrics import costs, in_regions, share
 from .finished_jobs import FAIRNESS, JCT, QUEUED, FinishedJobs
-
-NAMES = (
-    "jct_mean",
-    "jct_median",
-    "jct_p95",
-    "jct_p99",
-    "makespan",
-    "queueing_delay_mean",
-    "queueing_delay_p95",
-    "queueing_delay_p99",
-    "comm_time_mean",
-    "slowdown_mean",
-    "finish_time_fairness_mean",
-    "finish_time_fairness_max",
-    "gpu_utilisation",
-    "allocation_rate",
-    "cpu_allocation_rate",
-    "fragmentation",
-    "jobs_finished",
-    "preemptions",
-    "migrations",
-    "failures",
-    "gpu_hours_lost",
-    "slo_violation_rate",
-    "congestion_bytes",
-    "bytes_moved",
-    "data_wait_rate",
-    "data_wait_mean",
-    "iteration_time_mean",
-    "iteration_time_p99",
-    "shift_adjustments",
-)
+from .metric_registry import NAMES
 
 
 def totals(plain: Plain, among: np.ndarray | None = None) -> dict[str, float]:
@@ -126,7 +49,7 @@ def totals(plain: Plain, among: np.ndarray | None = None) -> dict[str, float]:
     end_s = jobs.last_finish_s if jobs.are_all else float(s["now_s"])
     start_s = float(s["start_s"] if among is None else s["arrival_s"][: s["n_jobs"]][among][0])
     gpu_s = gpu_seconds(s)
-    return {
+    return dict.fromkeys(NAMES, 0.0) | {
         "jct_mean": jct_mean,
         "jct_median": jct_median,
         "jct_p95": jct_p95,
@@ -139,23 +62,15 @@ def totals(plain: Plain, among: np.ndarray | None = None) -> dict[str, float]:
         "slowdown_mean": slowdown_mean,
         "finish_time_fairness_mean": fairness_mean,
         "finish_time_fairness_max": float(fairness.max()) if jobs.count else float("nan"),
-        "gpu_utilisation": _share(gpu_s["compute"], gpu_s["all"]),
-        "allocation_rate": _share(gpu_s["busy"], gpu_s["all"]),
-        "cpu_allocation_rate": 0.0,
-        "fragmentation": _share(float(s["fragmented_integral"]), gpu_s["all"]),
+        "gpu_utilisation": share(gpu_s["compute"], gpu_s["all"]),
+        "allocation_rate": share(gpu_s["busy"], gpu_s["all"]),
+        "fragmentation": share(float(s["fragmented_integral"]), gpu_s["all"]),
         "jobs_finished": float(jobs.count),
         "preemptions": float(s["preemptions"]),
         "migrations": float(s["migrations"]),
         "failures": float(s["failures"]),
         "gpu_hours_lost": float(s["lost_gpu_s"]) / 3600.0,
-        "slo_violation_rate": _share(jobs.late, jobs.due),
-        "congestion_bytes": 0.0,
-        "bytes_moved": 0.0,
-        "data_wait_rate": 0.0,
-        "data_wait_mean": 0.0,
-        "iteration_time_mean": 0.0,
-        "iteration_time_p99": 0.0,
-        "shift_adjustments": 0.0,
+        "slo_violation_rate": share(jobs.late, jobs.due),
         **(_listed_outages(s) if len(s["group_down"]) > 1 else {}),
         **(_network(s) if s["n_links"] else {}),
         **(in_regions(s, gpu_s["gpu_compute"], among) if s["n_regions"] else {}),
@@ -174,8 +89,29 @@ def gpu_seconds(s: np.void) -> dict[str, float]:
     regions gpu_compute is the compute of GPUs alone. The stretches of jobs that still run are counted until now.
     """
     is_shared = len(s["gpu_job"]) > len(s["gpu_slot"])
-    if not s["running"]:
-        return _all_booked(s, is_shared)
+    parts = {
+        "all": float(s["n_gpus"] * (s["now_s"] - s["start_s"])),
+        "held": float(s["used_gpu_s"]),
+        "compute": float(s["compute_gpu_s"]),
+        "comm": float(s["comm_gpu_s"]),
+        "interference": float(s["interference_gpu_s"]),
+        "restore": float(s["restore_gpu_s"]),
+        "lost": float(s["lost_gpu_s"]),
+        "down": float(s["down_integral"]),
+        "shared": float(s["shared_integral"]),
+    }
+    if s["n_regions"]:
+        parts["gpu_compute"] = float(s["gpu_compute_s"])
+    if s["running"]:
+        for name, seconds in _unbooked(s, is_shared).items():
+            parts[name] += float(seconds)
+    parts["busy"] = float(s["busy_integral"]) if is_shared else parts["held"]
+    parts["free"] = parts["all"] - parts["busy"] - parts["down"]
+    return parts
+
+
+def _unbooked(s: np.void, is_shared: bool) -> dict[str, np.float64]:
+    """What the stretches of jobs that still run add to `gpu_seconds`."""
     running = s["runner"][: s["running"]]
     gpus, now = s["gpus"][running], s["now_s"]
     begun = s["booked_s" if is_shared else "started_s"][running]
@@ -193,72 +129,57 @@ def gpu_seconds(s: np.void) -> dict[str, float]:
     idle = np.zeros(len(running))
     if s["auctions"]:
         idle = np.where(s["next_first_gpu"][running] >= 0, now - s["reserved_s"][running], 0.0)  # a gang to move to
-    parts = {
-        "all": float(s["n_gpus"] * (now - s["start_s"])),
-        "held": float(s["used_gpu_s"] + (gpus * (held + idle)).sum()),
-        "compute": float(s["compute_gpu_s"] + (gpus * computed).sum()),
-        "comm": float(s["comm_gpu_s"] + (gpus * (ran - hindered - computed)).sum()),
-        "interference": float(s["interference_gpu_s"] + (gpus * hindered).sum()),
-        "restore": float(s["restore_gpu_s"] + (gpus * (restoring + idle)).sum()),
-        "lost": float(s["lost_gpu_s"] + (gpus * over).sum()),
-        "down": float(s["down_integral"]),
-        "shared": float(s["shared_integral"]),
+    return {
+        "held": (gpus * (held + idle)).sum(),
+        "compute": (gpus * computed).sum(),
+        "comm": (gpus * (ran - hindered - computed)).sum(),
+        "interference": (gpus * hindered).sum(),
+        "restore": (gpus * (restoring + idle)).sum(),
+        "lost": (gpus * over).sum(),
+        **({"gpu_compute": (s["gpu_units"][running] * computed).sum()} if s["n_regions"] else {}),
     }
-    if s["n_regions"]:
-        parts["gpu_compute"] = float(s["gpu_compute_s"] + (s["gpu_units"][running] * computed).sum())
-    return _with_free(parts, s, is_shared)
-
-
-def _all_booked(s: np.void, is_shared: bool) -> dict[str, float]:
-    """`gpu_seconds` where no job runs: the totals of the record."""
-    parts = {
-        "all": float(s["n_gpus"] * (s["now_s"] - s["start_s"])),
-        "held": float(s["used_gpu_s"]),
-        "compute": float(s["compute_gpu_s"]),
-        "comm": float(s["comm_gpu_s"]),
-        "interference": float(s["interference_gpu_s"]),
-        "restore": float(s["restore_gpu_s"]),
-        "lost": float(s["lost_gpu_s"]),
-        "down": float(s["down_integral"]),
-        "shared": float(s["shared_integral"]),
-    }
-    if s["n_regions"]:
-        parts["gpu_compute"] = float(s["gpu_compute_s"])
-    return _with_free(parts, s, is_shared)
-
-
-def _with_free(parts: dict[str, float], s: np.void, is_shared: bool) -> dict[str, float]:
-    """These, with what was busy and what was free."""
-    parts["busy"] = float(s["busy_integral"]) if is_shared else parts["held"]
-    parts["free"] = parts["all"] - parts["busy"] - parts["down"]
-    return parts
 
 
 def job_table(plain: Plain, workload: Workload) -> dict[str, np.ndarray]:
     """One row a job, in order of arrival; times are nan for what has not happened."""
     s, n = plain.record, int(plain.record["n_jobs"])
     finished = s["status"][:n] == DONE
-    finish = np.where(finished, s["finish_s"][:n], np.nan)
-    first = s["first_start_s"][:n]
     fairness = np.full(n, np.nan)
     fairness[finished] = FinishedJobs(plain).times[FAIRNESS]
     interference_s = s["interference_s"][:n] if len(s["gpu_job"]) > len(s["gpu_slot"]) else np.zeros(n)
+    return {
+        **times_of_jobs(s, workload, s["comm_s"][:n], s["first_start_s"][:n] >= 0.0),
+        "interference_s": np.where(finished, interference_s, np.nan),
+        "finish_time_fairness": fairness,
+        "preemptions": s["preempted"][:n].copy(),
+        "tier": np.where((s["status"][:n] == RUNNING) | finished, s["tier"][:n], -1),
+    }
+
+
+def times_of_jobs(s: np.void, workload: Workload, comm_s: np.ndarray, started: np.ndarray) -> dict[str, np.ndarray]:
+    """The first columns of a table of jobs.
+
+    Args:
+        s: the record of a run.
+        workload: of that run.
+        comm_s: float64 (jobs,), exposed communication of each job.
+        started: bool (jobs,), whether it has ever started.
+    """
+    n = int(s["n_jobs"])
+    finished = s["status"][:n] == DONE
+    finish = np.where(finished, s["finish_s"][:n], np.nan)
     return {
         "job_id": workload.job_id,
         "model": workload.model,
         "gpus": s["gpus"][:n].copy(),
         "arrival_s": s["arrival_s"][:n].copy(),
         "duration_s": np.asarray(workload.duration_s),
-        "first_start_s": np.where(first >= 0.0, first, np.nan),
+        "first_start_s": np.where(started, s["first_start_s"][:n], np.nan),
         "finish_s": finish,
         "jct_s": finish - s["arrival_s"][:n],
         "queueing_delay_s": np.where(finished, s["queued_s"][:n], np.nan),
-        "comm_time_s": np.where(finished, s["comm_s"][:n], np.nan),
+        "comm_time_s": np.where(finished, comm_s, np.nan),
         "restore_s": np.where(finished, s["restore_s"][:n], np.nan),
-        "interference_s": np.where(finished, interference_s, np.nan),
-        "finish_time_fairness": fairness,
-        "preemptions": s["preempted"][:n].copy(),
-        "tier": np.where((s["status"][:n] == RUNNING) | finished, s["tier"][:n], -1),
     }
 
 
@@ -304,18 +225,14 @@ def _binned_quantile(bins: np.ndarray, share: float) -> float:
     return float(SHORTEST_S * np.exp((place + within) / PER_FOLD))
 
 
-def _share(part: float, whole: float) -> float:
-    return part / whole if whole > 0.0 else 0.0
-
-
 def quantiles(values: np.ndarray) -> list[float]:
     """Median, 95th and 99th percentile, linear between neighbours: what np.quantile gives, in a tenth of its time."""
     if not len(values):
         return [float("nan")] * 3
     ordered, last = np.sort(values), len(values) - 1
     found = []
-    for share in (0.5, 0.95, 0.99):
-        place = share * last
+    for part in (0.5, 0.95, 0.99):
+        place = part * last
         below = int(place)
         low, high = ordered.item(below), ordered.item(min(below + 1, last))
         weight = place - below

@@ -18,18 +18,9 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import InputError
+from .metric_registry import GROWTH, METRICS, TIME
 
 EXPECTED = "expected START/END, seconds since the first arrival"
-# Shares and means over all time since the first arrival; what only grows.
-OVER_TIME = (
-    *("gpu_utilisation", "allocation_rate", "cpu_allocation_rate", "fragmentation"),
-    *("cpu_utilisation", "network_utilisation", "jobs_running_mean", "groups_mean"),
-)
-GROWING = (
-    *("preemptions", "migrations", "failures", "gpu_hours_lost", "congestion_bytes", "bytes_moved"),
-    *("shift_adjustments", "link_failures", "stalled_s", "out_of_memory", "moves"),
-    *("energy_kwh", "energy_cost", "carbon_kg", "egress_cost", "storage_cost", "cost_total"),
-)
 
 
 @dataclass(frozen=True)
@@ -98,7 +89,11 @@ def between(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str
         after: all at the second, which is later.
     """
     from_s, to_s = before.get("makespan", 0.0), after["makespan"]
-    found = {name: after[name] - before.get(name, 0.0) for name in GROWING if name in after}
-    for name in (name for name in OVER_TIME if name in after):
-        found[name] = (after[name] * to_s - before.get(name, 0.0) * from_s) / (to_s - from_s)
+    found = {}
+    for metric in (METRICS[name] for name in after):
+        value, earlier = after[metric.name], before.get(metric.name, 0.0)
+        if metric.window == GROWTH:
+            found[metric.name] = value - earlier
+        elif metric.window == TIME:
+            found[metric.name] = (value * to_s - earlier * from_s) / (to_s - from_s)
     return found

@@ -1,16 +1,4 @@
-"""Metrics of job groups: those of simulator/engine/metrics.py as far as they mean something, and what groups add.
-
-| name | definition |
-| --- | --- |
-| `cpu_utilisation` | machine-seconds of COMP / all machine-seconds of the makespan (paper harmony, Eq. 4, over time) |
-| `network_utilisation` | machine-seconds for which COMM keeps the links busy / all |
-| `gpu_utilisation` | as `cpu_utilisation`, of work that is kept and without collecting garbage |
-| `allocation_rate` | machine-seconds in groups / all |
-| `comm_time_mean` | time in groups beyond what COMP alone takes there, of finished jobs, seconds |
-| `jobs_running_mean`, `groups_mean`, `dop_mean` | jobs that are executed, groups, machines a group, over the makespan |
-| `out_of_memory` | groups that failed for want of memory |
-| `moves` | entries of jobs into groups |
-| `move_time_share` | job-seconds of loading / job-seconds of loading and being executed |
+"""Metrics of job groups: those of engine/metric_registry.py that mean something there, and what groups add.
 
 Machine-seconds add up: all = in groups + free + down. What is done of COMP is what finished jobs needed, and
 `gpu_hours_lost` what failures undid, in machine-hours.
@@ -21,23 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from ..base.codes import DONE
-from ..engine.metrics import NAMES, quantiles
+from ..engine.metric_registry import NAMES
+from ..engine.metrics import quantiles, times_of_jobs
 from ..jobs.workload import Workload
-
-OWN_NAMES = (
-    "cpu_utilisation",
-    "network_utilisation",
-    "jobs_running_mean",
-    "groups_mean",
-    "dop_mean",
-    "out_of_memory",
-    "moves",
-    "move_time_share",
-)
+from ..regions.region_metrics import share
 
 
 def group_totals(s: np.void, among: np.ndarray | None = None) -> dict[str, float]:
-    """All metrics of the run so far, in the order of `NAMES`, then those of `OWN_NAMES`; `among` as in metrics.py."""
+    """All metrics of the run so far, in the order of the registry; `among` as in metrics.py."""
     n = int(s["n_jobs"])
     finished = s["status"][:n] == DONE
     chosen = np.ones(n, bool) if among is None else among
@@ -49,8 +28,7 @@ def group_totals(s: np.void, among: np.ndarray | None = None) -> dict[str, float
     all_s = float(s["n_machines"]) * whole_s
     jct_quantiles, queued_quantiles = quantiles(jct), quantiles(queued)
     isolated_s = (s["iterations"][:n] * s["base_iteration_s"][:n])[done]
-    values = dict.fromkeys(NAMES, 0.0)
-    values |= {
+    return dict.fromkeys(NAMES, 0.0) | {
         "jct_mean": _mean(jct),
         "jct_median": jct_quantiles[0],
         "jct_p95": jct_quantiles[1],
@@ -61,8 +39,8 @@ def group_totals(s: np.void, among: np.ndarray | None = None) -> dict[str, float
         "queueing_delay_p99": queued_quantiles[2],
         "comm_time_mean": _mean(s["exposed_s"][:n][done]),
         "slowdown_mean": _mean(jct / isolated_s),
-        "gpu_utilisation": _share(float(s["comp_done_s"]), all_s),
-        "allocation_rate": _share(float(s["held_integral"]), all_s),
+        "gpu_utilisation": share(float(s["comp_done_s"]), all_s),
+        "allocation_rate": share(float(s["held_integral"]), all_s),
         "jobs_finished": float(len(finish)),
         "preemptions": float(s["preemptions"]),
         "migrations": float(s["migrations"]),
@@ -71,38 +49,24 @@ def group_totals(s: np.void, among: np.ndarray | None = None) -> dict[str, float
         "slo_violation_rate": _violations(s, chosen),
         "finish_time_fairness_mean": float("nan"),
         "finish_time_fairness_max": float("nan"),
-        "cpu_utilisation": _share(float(s["cpu_busy_s"]), all_s),
-        "network_utilisation": _share(float(s["net_busy_s"]) * float(s["busy"]), all_s),
-        "jobs_running_mean": _share(float(s["executed_integral"]), whole_s),
-        "groups_mean": _share(float(s["groups_integral"]), whole_s),
-        "dop_mean": _share(float(s["held_integral"]), float(s["groups_integral"])),
+        "cpu_utilisation": share(float(s["cpu_busy_s"]), all_s),
+        "network_utilisation": share(float(s["net_busy_s"]) * float(s["busy"]), all_s),
+        "jobs_running_mean": share(float(s["executed_integral"]), whole_s),
+        "groups_mean": share(float(s["groups_integral"]), whole_s),
+        "dop_mean": share(float(s["held_integral"]), float(s["groups_integral"])),
         "out_of_memory": float(s["out_of_memory"]),
         "moves": float(s["moves"]),
-        "move_time_share": _share(
+        "move_time_share": share(
             float(s["moving_integral"]), float(s["moving_integral"]) + float(s["executed_integral"])
         ),
     }
-    return {name: float(values[name]) for name in (*NAMES, *OWN_NAMES)}
 
 
 def group_job_table(s: np.void, workload: Workload) -> dict[str, np.ndarray]:
     """One row a job, in order of arrival; times are nan for what has not happened."""
     n = int(s["n_jobs"])
-    finished = s["status"][:n] == DONE
-    finish = np.where(finished, s["finish_s"][:n], np.nan)
-    first = s["first_start_s"][:n]
     return {
-        "job_id": workload.job_id,
-        "model": workload.model,
-        "gpus": s["gpus"][:n].copy(),
-        "arrival_s": s["arrival_s"][:n].copy(),
-        "duration_s": np.asarray(workload.duration_s),
-        "first_start_s": np.where(s["starts"][:n] > 0, first, np.nan),
-        "finish_s": finish,
-        "jct_s": finish - s["arrival_s"][:n],
-        "queueing_delay_s": np.where(finished, s["queued_s"][:n], np.nan),
-        "comm_time_s": np.where(finished, s["exposed_s"][:n], np.nan),
-        "restore_s": np.where(finished, s["restore_s"][:n], np.nan),
+        **times_of_jobs(s, workload, s["exposed_s"][:n], s["starts"][:n] > 0),
         "preemptions": s["preempted"][:n].copy(),
         "moves": s["starts"][:n].copy(),
         "spill": s["alpha"][:n].copy(),
@@ -113,11 +77,7 @@ def _violations(s: np.void, chosen: np.ndarray) -> float:
     n = int(s["n_jobs"])
     is_done = s["status"][:n] == DONE
     late = np.where(is_done, s["finish_s"][:n] > s["deadline_s"][:n], s["deadline_s"][:n] <= s["now_s"])
-    return _share(float(late[chosen].sum()), float(np.isfinite(s["deadline_s"][:n][chosen]).sum()))
-
-
-def _share(part: float, whole: float) -> float:
-    return part / whole if whole > 0.0 else 0.0
+    return share(float(late[chosen].sum()), float(np.isfinite(s["deadline_s"][:n][chosen]).sum()))
 
 
 def _mean(values: np.ndarray) -> float:

@@ -59,10 +59,10 @@ def in_regions(s: np.void, gpu_compute_s: float, among: np.ndarray | None = None
     arrived = np.ones(int(s["next_arrival"]), bool) if among is None else among[: int(s["next_arrival"])]
     rate, mean_s = _data_waits(s, arrived)
     return {
-        "gpu_utilisation": _share(gpu_compute_s, gpu_s),
-        "allocation_rate": _share(float(seconds["held"][is_gpu].sum()), gpu_s),
-        "cpu_allocation_rate": _share(float(seconds["held"][cpu]), float(seconds["all"][cpu])),
-        "fragmentation": _share(float(s["fragmented_integral"]), gpu_s),
+        "gpu_utilisation": share(gpu_compute_s, gpu_s),
+        "allocation_rate": share(float(seconds["held"][is_gpu].sum()), gpu_s),
+        "cpu_allocation_rate": share(float(seconds["held"][cpu]), float(seconds["all"][cpu])),
+        "fragmentation": share(float(s["fragmented_integral"]), gpu_s),
         "slo_violation_rate": _late_share(s, arrived),
         "bytes_moved": float(s["bytes_moved"]),
         "data_wait_rate": rate,
@@ -86,15 +86,16 @@ def _late_share(s: np.void, among: np.ndarray) -> float:
     limit, first = s["slo_s"][s["job_level"][:n]], s["first_start_s"][:n]
     waited = np.where(first >= 0.0, first + s["first_save_s"][:n], s["now_s"]) - s["arrival_s"][:n]
     limited = np.isfinite(limit) & among
-    return _share(float((waited > limit)[limited].sum()), float(limited.sum()))
+    return share(float((waited > limit)[limited].sum()), float(limited.sum()))
 
 
 def _data_waits(s: np.void, among: np.ndarray) -> tuple[float, float]:
     n = int(s["next_arrival"])
     lacks = np.where(among, s["lacks_data"][:n], 0)
     waited = np.where(lacks == 1, s["now_s"] - s["arrival_s"][:n], s["data_wait_s"][:n])[lacks > 0]
-    return _share(float(len(waited)), float(among.sum())), float(waited.mean()) if len(waited) else 0.0
+    return share(float(len(waited)), float(among.sum())), float(waited.mean()) if len(waited) else 0.0
 
 
-def _share(part: float, whole: float) -> float:
+def share(part: float, whole: float) -> float:
+    """Part over whole; 0 of nothing."""
     return part / whole if whole > 0.0 else 0.0

@@ -265,16 +265,6 @@ def test_logdir_gets_scalars_results_and_pictures(capsys, tmp_path):
     assert [(event.step, pytest.approx(event.value)) for event in log.Scalars("by_seed/jct/mean_s")] == per_seed
 
 
-def test_every_metric_has_a_tag_of_its_own():
-    from clustergym.experiments.learning.tensorboard_log import TAGS
-    from clustergym.simulator.engine.metrics import NAMES
-
-    assert set(NAMES) <= set(TAGS)
-    costs = {"energy_kwh", "energy_cost", "carbon_kg", "egress_cost", "storage_cost", "cost_total"}
-    assert set(TAGS) - set(NAMES) == {"home_start_rate", "link_failures", "stalled_s", *costs}  # where there are such
-    assert len(set(TAGS.values())) == len(TAGS)
-
-
 def test_a_missing_extra_is_named_with_its_command(capsys, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     status, _, err = call(capsys, "workload", "inspect", "poisson:jobs=5", "--picture", tmp_path / "w.png")

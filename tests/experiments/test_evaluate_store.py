@@ -32,7 +32,7 @@ from clustergym.experiments.storing.identity import fingerprint
 from clustergym.experiments.storing.run_files import ORPHAN_S, StoredRunWarning
 from clustergym.policies import registry
 from clustergym.simulator.base.errors import InputError
-from clustergym.simulator.engine.metrics import NAMES
+from clustergym.simulator.engine.metric_registry import NAMES
 from clustergym.simulator.workloads import open_workload
 
 SETTING = Setting.of(

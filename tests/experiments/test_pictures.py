@@ -13,11 +13,11 @@ from clustergym.experiments.charts.chart_files import svg
 from clustergym.experiments.charts.drawing import laid_out, shortened, stacked, width_of, wrapped
 from clustergym.experiments.charts.marks import css, properties, styles, variables_of
 from clustergym.experiments.comparing.intervals import UNKNOWN, Estimate
-from clustergym.experiments.learning.tensorboard_log import folder_names
 from clustergym.experiments.playing import over_time
 from clustergym.experiments.playing.evaluation import evaluate
 from clustergym.experiments.report import figures, load, page, pictures
 from clustergym.experiments.settings.evaluation_setting import Setting
+from clustergym.experiments.storing.event_file import folder_names
 from clustergym.simulator.base.errors import InputError
 
 ENVIRONMENT = "clustergym/Delay-v0"

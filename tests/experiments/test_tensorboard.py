@@ -19,7 +19,6 @@ pytest.importorskip("tensorboard")
 
 from clustergym.experiments.comparing.intervals import by_policy
 from clustergym.experiments.learning.tensorboard_log import (
-    TAGS,
     AgentLog,
     applying,
     extend_heuristics,
@@ -30,6 +29,7 @@ from clustergym.experiments.learning.tensorboard_log import (
 from clustergym.experiments.playing.evaluation import evaluate
 from clustergym.experiments.settings.evaluation_setting import Setting
 from clustergym.experiments.storing.event_file import EventFile, events, files, scalars_of
+from clustergym.simulator.engine.metric_registry import METRICS
 from clustergym.tests.support.tensorboard_rows import parameters_of, row_of
 
 SETTING = Setting.of("clustergym/Delay-v0", "flat:machines=4", "poisson:jobs=20,backlog=10", "none")
@@ -105,7 +105,7 @@ def board(logdir):
 
 def test_agents_and_heuristics_have_the_same_tags(board, runs):
     tags = board("plugin/scalars/tags")
-    metrics = {TAGS.get(name, name) for name in applying(runs)}
+    metrics = {METRICS[name].tag for name in applying(runs)}
     assert {"jct/mean_s", "jct/p99_s", "makespan_s", "queueing_delay/mean_s", "gpu_utilisation"} <= metrics
     assert set(tags["fifo"]) == set(tags["las"]) == metrics
     assert set(tags["agent"]) == metrics | {"train/loss", "outcome/jct/mean_s"}
@@ -267,7 +267,7 @@ def test_only_metrics_that_say_something_are_written(runs, tmp_path):
     fifo, las = scalars_of(tmp_path / "fifo"), scalars_of(tmp_path / "las")
     assert set(fifo) == set(las) and len(fifo) < 20
     empty = ("cpu_allocation_rate", "slo_violation_rate", "failures", "data_wait_rate", "jobs_finished")
-    assert not set(fifo) & {TAGS[name] for name in empty}
+    assert not set(fifo) & {METRICS[name].tag for name in empty}
     assert fifo["more/preemptions"][0][1] == 0.0 < las["more/preemptions"][0][1]
     cut = [dataclasses.replace(run, metrics=run.metrics | {"jobs_finished": 3.0}) for run in runs]
     assert "jobs_finished" in applying(cut)

@@ -14,7 +14,8 @@ from clustergym.experiments.commands.options import described_setting
 from clustergym.experiments.playing.evaluation import play
 from clustergym.experiments.settings.evaluation_setting import Setting
 from clustergym.simulator.base.errors import InputError
-from clustergym.simulator.engine.time_window import GROWING, OVER_TIME, Window
+from clustergym.simulator.engine.metric_registry import GROWTH, METRICS, TIME
+from clustergym.simulator.engine.time_window import Window
 
 TRACE = "job_id,arrival_s,gpus,duration_s\na,1000,8,100\nb,1050,8,50\nc,1120,4,30\nd,1200,8,20\n"
 SETTINGS = {
@@ -71,11 +72,12 @@ def test_two_windows_make_up_the_run(word):
     windows = f"0/{middle_s!r}", f"{middle_s!r}/inf"
     first, second = (play(SETTINGS[word].copy_with(window=window), word, 0) for window in windows)
     assert np.array_equal(np.concatenate([first.jct_s, second.jct_s]), whole.jct_s)
-    for name in (name for name in GROWING if name in whole.metrics):
-        assert first.metrics[name] + second.metrics[name] == pytest.approx(whole.metrics[name]), name
-    for name in (name for name in OVER_TIME if name in whole.metrics):
-        found = 0.2 * first.metrics[name] + 0.8 * second.metrics[name]
-        assert found == pytest.approx(whole.metrics[name], rel=1e-6, abs=1e-9), name
+    for name, value in whole.metrics.items():
+        if METRICS[name].window == GROWTH:
+            assert first.metrics[name] + second.metrics[name] == pytest.approx(value), name
+        elif METRICS[name].window == TIME:
+            found = 0.2 * first.metrics[name] + 0.8 * second.metrics[name]
+            assert found == pytest.approx(value, rel=1e-6, abs=1e-9), name
 
 
 def test_a_window_is_told_and_refused_in_a_sentence(tmp_path, capsys):

@@ -14,6 +14,7 @@ import pytest
 import typer
 
 from clustergym.experiments.cli import app, run, with_settings_apart
+from clustergym.simulator.engine.metric_registry import METRICS, SECTIONS
 from clustergym.tests.support.docs_blocks import PAGES, ROOT, SHELL, blocks, commands, mentions, name_of
 
 DOCS = [page for page in PAGES if page.name != "README.md"]
@@ -219,6 +220,12 @@ def test_pages_that_the_code_names_exist():
     named = {name for path in files for name in re.findall(r"\bdocs/[\w/-]+\.md", path.read_text())}
     assert "docs/tutorials/write-a-policy.md" in named
     assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
+
+
+def test_every_metric_has_a_tag_of_its_own_and_a_table_on_a_page():
+    assert len({metric.tag for metric in METRICS.values()}) == len(METRICS) == sum(map(len, SECTIONS.values()))
+    shown = re.findall(r"^<!-- metrics: (\w+) -->$", "".join(page.read_text() for page in DOCS), re.MULTILINE)
+    assert sorted(shown) == sorted(SECTIONS)
 
 
 def test_every_page_is_in_the_navigation():

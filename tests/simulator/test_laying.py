@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.engine.finished_jobs import FinishedJobs
-from clustergym.simulator.engine.metrics import NAMES
+from clustergym.simulator.engine.metric_registry import NAMES
 from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.jobs.workload import Workload
 from clustergym.simulator.network.pairs import MOST_GPUS, number_pairs

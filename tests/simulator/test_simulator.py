@@ -10,7 +10,8 @@ import pytest
 from clustergym.simulator.base.decisions import Advance, Hold, Migrate, Preempt, Start
 from clustergym.simulator.base.errors import InputError, InvalidDecision, Stalled
 from clustergym.simulator.base.tiers import NETWORK, SLOT
-from clustergym.simulator.engine.metrics import NAMES, gpu_seconds
+from clustergym.simulator.engine.metric_registry import NAMES
+from clustergym.simulator.engine.metrics import gpu_seconds
 from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.events.initialise import Failures
 from clustergym.simulator.numerics.random import exponential
