@@ -31,19 +31,9 @@ from .observation import forget, observe, write_mask
 
 @entry
 def step_rows(states, windows, references, chosen, actions, outcomes, features, masks):
-    """Modify the chosen rows: play one action in each, and write what follows from it.
+    """Modify the chosen rows: play one action in each, and write what follows from it; see `Stepper`.
 
-    Args:
-        states, windows: records (n,).
-        references: float64 (n, jobs): finish times of the reference's run, ascending.
-        chosen: int64 (k,), the rows to step.
-        actions: int64 (n, 3): candidate, delay bucket, tier of the hold. A row that begins ignores it, and goes to its
-            first decision.
-        outcomes: float64 (n, OUTCOMES): reward, elapsed seconds, and flags, see codes.py.
-        features: float32 (n, F), masks: int8 (n, M): the present after the step.
-
-    Returns:
-        How many of the rows need a look: their episode has ended, their run has stalled, or rates are asked for.
+    An action is candidate, delay bucket, tier of the hold.
     """
     odd = 0
     rows = chosen.size
