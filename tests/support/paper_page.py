@@ -121,7 +121,8 @@ def page(found: Sequence[Tag]) -> str:
     parts = [
         "# Papers",
         "Which function does what of which paper. Made by `python tests/support/paper_page.py --write` from the lines "
-        "`Paper: dally, Algorithm 1.` at the end of docstrings and from `CITATION.cff`; a test holds the page to them. "
+        "`Paper: dally, Algorithm 1.` at the end of docstrings and from `CITATION.cff`, which has "
+        "the full citations; a test holds the page to them. "
         "What the papers leave open, and what is read otherwise than printed, stands at the head of these files.",
         "| paper | files to read against it | |\n| --- | ---: | --- |\n" + "\n".join(rows),
         *(_section(key, found) for key in PAPERS),
@@ -130,7 +131,7 @@ def page(found: Sequence[Tag]) -> str:
 
 
 def _section(key: str, found: Sequence[Tag]) -> str:
-    parts = [f"## {_name(key)} {{ #{key} }}", f"{reference(key).cited(PAPERS[key].remark).rstrip('.')}."]
+    parts = [f"## {_name(key)} {{ #{key} }}", f"{_short(key)}."]
     own = [tag for tag in found if tag.paper == key]
     algorithm = [tag for tag in own if tag.kind == ALGORITHM]
     if algorithm:
@@ -139,6 +140,12 @@ def _section(key: str, found: Sequence[Tag]) -> str:
     if setting:
         parts += ["What its experiments play on:", _table(setting)]
     return "\n\n".join(parts)
+
+
+def _short(key: str) -> str:
+    """First author, venue and year, and which part of the paper; CITATION.cff has the rest."""
+    paper = reference(key)
+    return ", ".join(filter(None, (f"{paper.authors[0]} et al.", paper.short, PAPERS[key].remark)))
 
 
 def _name(key: str) -> str:
