@@ -9,9 +9,8 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any, ClassVar, get_type_hints
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
@@ -28,8 +27,9 @@ from ..simulator.rules.rule import PLACERS, Rule, rule_from
 from ..simulator.workloads import Workload, workload_source
 from .agent_interface import AgentInterface
 from .batch import Rows, Stepper
-from .configured import config_of, expect_option, options_of
+from .configured import config_of, expect_option
 from .forms import Form
+from .manner import MANNER, NAMESPACE, Manner, arguments
 from .moment import Moment, complete, copied_extras, go_back, made_again, moment_of, parts_of
 from .observation_layout import Tables
 from .outcome import BEGINS, REWARD, TERMINATED, TRUNCATED, counts_of
@@ -41,7 +41,6 @@ from .snapshot import Snapshot
 if TYPE_CHECKING:
     from .rendering.scenes.seen import Seen
 
-NAMESPACE = "clustergym/"
 DECISIONS_A_JOB = 50  # no policy that gets on comes near it, so episodes of one that does not come to an end
 NEVER = 2**62  # more decisions than anybody makes
 
@@ -63,22 +62,6 @@ OF_EPISODE = (
     "ref_done",
     "ref_done_s",
 )
-
-
-@dataclasses.dataclass(frozen=True)
-class Manner:
-    """Arguments that all environments have beside those of their windows and clusters; see there."""
-
-    max_decisions: float | None = None
-    observation: str = "dict"
-    action: str = "parts"
-    mask: str | Mapping[str, str] = "info"
-    reward: str | Reward = "jct"
-    reference: Any = None
-    render_mode: str | None = None
-
-
-MANNER = frozenset(one.name for one in fields(Manner))
 
 
 class ClusterEnv(gym.Env[Any, np.ndarray]):
@@ -117,14 +100,12 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
             name, a policy or a `Rule`; None: nobody.
         estimates: what policies and the observation know of run times: `exact`, `none`, `lognormal:sigma=1`, `user`, or
             `Estimates` (simulator/jobs/estimates.py); rewards go by what happens.
-        mtbf_s, mttr_s, checkpoint_s: machine failures (simulator/events/initialise.py); 0 mean time between failures:
-            none.
+        mtbf_s, mttr_s, checkpoint_s, region_mtbf_s, region_mttr_s: failures of machines and of regions
+            (simulator/events/initialise.py); 0 mean time between failures: none.
         outages, fault_groups, group_mtbf_s, group_mttr_s: a csv of outages, and what fails together
             (simulator/events/outage_list.py); None: none.
         render_mode: `ansi`, `rgb_array` or `human`.
-        region_mtbf_s, region_mttr_s: in regions, outages of regions; 0: none.
-        prices, watts, egress_per_gb, storage_per_tb_month: in regions, what electricity, traffic and storage cost
-            (simulator/costs/tariff.py); metrics then say what was spent. None: nothing is said of costs.
+        prices, watts, egress_per_gb, storage_per_tb_month: in regions, what is paid for (simulator/costs/tariff.py).
         speeds, copy_time, copy_order, replica_lag_s, tables_every_s: in regions, as of `ClusterConfig`.
         cost_weight, carbon_weight: with prices, what a reward that has a name is charged for each $ and for each kg of
             CO2 (envs/reward.py); 0: nothing.
@@ -136,7 +117,6 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
 
     Attributes:
         given: the arguments that it was made from.
-        config: the cluster that it simulates.
         part: what a message about compiling calls it.
         others: what the parts of an action after the candidate are, for messages.
         step_rows: its kernel, see `Stepper`.
@@ -167,7 +147,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
             _, *own = inspect.signature(cls.__init__).parameters.values()
             if own and own[-1].kind is inspect.Parameter.VAR_KEYWORD:
                 named = {one.name: one for one in own[:-1]}
-                cls.__signature__ = inspect.Signature([*named.values(), *_arguments(cls, named)])  # type: ignore[attr-defined]
+                cls.__signature__ = inspect.Signature([*named.values(), *arguments(cls.part, named)])  # type: ignore[attr-defined]
 
     @classmethod
     def configured(cls, topology: Any, network: Any, given: dict[str, Any]) -> tuple[Any, Manner]:
@@ -617,14 +597,3 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
 def terms_from(kind: type, fields: Mapping[str, Any]) -> Any:
     """What held in a run, of a class, from its fields after a way through JSON."""
     return rule_from(fields) if kind is Rule else kind(**fields)
-
-
-def _arguments(cls: type[ClusterEnv], named: Mapping[str, Any]) -> Iterator[inspect.Parameter]:
-    """The keyword arguments of an environment beside its own."""
-    usual = ENVIRONMENTS[f"{NAMESPACE}{cls.part}"].options
-    kinds = get_type_hints(Manner)
-    told = [(one.name, one.default, kinds[one.name]) for one in fields(Manner)]
-    told += [(key, usual.get(key, one.default), one.kind) for key, one in options_of(f"{NAMESPACE}{cls.part}").items()]
-    for name, default, kind in told:
-        if name not in named:
-            yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
