@@ -12,6 +12,7 @@ import functools
 import hashlib
 import importlib.util
 import itertools
+import logging
 import os
 import re
 import shutil
@@ -247,7 +248,7 @@ def _connect(address: str) -> None:
                 address=address,
                 runtime_env={"working_dir": folder, "env_vars": variables},
                 log_to_driver=False,
-                logging_level="ERROR",
+                logging_level=logging.ERROR,
                 configure_logging=True,
                 include_dashboard=False if address == LOCAL else None,
             )
