@@ -1,7 +1,7 @@
 """clustergym: scheduling deep-learning jobs on GPU clusters, as a fast simulator and Gymnasium environments.
 
-Importing this package registers the environments with Gymnasium and is cheap: a room (`clustergym.policies`) and what
-users of the package name (`clustergym.Start`, `clustergym.Simulator`) are imported at their first use.
+The import registers the environments with Gymnasium and is cheap: rooms (`clustergym.policies`) and public names
+(`clustergym.Start`, `clustergym.Simulator`) are imported at their first use.
 """
 
 from __future__ import annotations

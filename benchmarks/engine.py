@@ -67,7 +67,7 @@ def scaling(options: Any) -> Iterator[Row]:
 
 
 def at_load(word: str, load: float, gpus: int, seed: int) -> Workload:
-    """The generator's workload with its arrivals stretched to a load."""
+    """The generator's workload, its arrivals stretched to a load."""
     drawn = open_workload(word, seed=seed)
     since_s = drawn.arrival_s - drawn.arrival_s[0]
     wanted_s = float((drawn.gpus * drawn.duration_s).sum()) / (load * gpus)
@@ -80,7 +80,7 @@ def _cluster(machines: int) -> str:
 
 
 def _timed(name: str, mix: str, simulator: Simulator, workload: Workload, seed: int, runs: int) -> Row:
-    """A row: the compiled run alone, without `reset` and metrics, after one that is not counted."""
+    """A row: the best compiled run without `reset` and metrics; the first run is not counted."""
     taken_s = []
     for _ in range(runs + 1):
         simulator.reset(workload, seed)

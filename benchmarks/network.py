@@ -66,7 +66,7 @@ def any_phases(rng: np.random.Generator, workers: int) -> Phases:
 
 
 def on_drawn_links(rng: np.random.Generator, each: int) -> Jobs:
-    """24 jobs of 4 workers on 48 links of 50 Gbps, each on so many that are drawn; one flow on each."""
+    """24 jobs of 4 workers on 48 links of 50 Gbps, each on `each` links that are drawn; one flow on each."""
     jobs = []
     for _ in range(TESTBED_JOBS):
         links = np.sort(rng.choice(DRAWN_LINKS, each, replace=False))
@@ -75,7 +75,7 @@ def on_drawn_links(rng: np.random.Generator, each: int) -> Jobs:
 
 
 def on_servers(rng: np.random.Generator, links: LinkGraph, jobs: int, workers: tuple[int, ...], near: bool) -> Jobs:
-    """Rings on as many servers as workers: side by side, the jobs spread evenly, or drawn."""
+    """Rings on as many servers as workers: side by side with the jobs spread evenly (`near`), or drawn."""
     drawn = []
     for job in range(jobs):
         count = int(rng.choice(workers))

@@ -87,10 +87,7 @@ def run(arguments: Sequence[str]) -> int:
 def run_app(program: typer.Typer, arguments: Sequence[str], start: str = "clustergym") -> int:
     """Run `program`; returns the exit status: 0, 1 (it failed), 2 (bad arguments), 130 (interrupted).
 
-    Args:
-        program: what to run.
-        arguments: as they were typed.
-        start: what they were typed after.
+    `start` are the words before `arguments`, for messages that repeat the command.
     """
     before = typed.set(f"{start} {shlex.join(map(str, arguments))}".rstrip())
     try:
@@ -139,7 +136,7 @@ def _status(program: typer.Typer, arguments: Sequence[str]) -> int:
 
 
 def _command(program: typer.Typer) -> Any:
-    """What `program` runs. Newer versions of typer say `<bool>` of an option that takes no value: not here."""
+    """The click command of `program`, without the `<bool>` that newer versions of typer show for a flag."""
     program_command: Any = typer.main.get_command(program)
     found = [(program_command, None)]
     for command, parent in found:  # grows meanwhile
@@ -164,7 +161,7 @@ def with_settings_apart(arguments: Sequence[str]) -> list[str]:
 
 
 def _seen_enough() -> int:
-    """Whoever read our output has closed it: no failure of ours; what is still buffered has nowhere to go."""
+    """The reader has closed our output: this is no failure, and the rest of the buffer goes nowhere."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 

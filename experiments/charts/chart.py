@@ -1,8 +1,8 @@
-"""What a chart is made of, before it becomes a part of a page or a file: paths in a unit square, axes, labels.
+"""A chart before it becomes a part of a page or a file: paths in a unit square, axes, labels.
 
-On a page a chart is drawn once and fits any screen: its SVG is stretched to the room there is, lines keep their width
+On a page a chart is drawn once and fits any screen: its SVG is stretched, lines keep their width
 (`non-scaling-stroke`), and all words are HTML beside it. Colours are classes, so that the style sheet has a dark side.
-For files drawing.py lays it out.
+drawing.py lays charts out for files.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Shape:
         closed: whether each path returns to where it began.
     """
 
-    classes: str
-    paths: Sequence[np.ndarray]
-    closed: bool = False
+    classes: str  # as in marks.py
+    paths: Sequence[np.ndarray]  # float64 (n, 2) each, n >= 1, in the unit square: 0, 0 is below at the left
+    closed: bool = False  # whether each path returns to its beginning
 
     @property
     def d(self) -> str:
@@ -43,9 +43,9 @@ class Label:
     """A word beside the drawing: its classes, its place in per cent, its text, and in full what the text shortens."""
 
     classes: str
-    at: float
+    at: float  # per cent of the width or height
     text: str
-    full: str = ""
+    full: str = ""  # the text before it was shortened
 
 
 @dataclass(frozen=True)
@@ -68,33 +68,33 @@ class Chart:
     """
 
     title: str
-    summary: str
-    height: int
+    summary: str  # for readers who cannot see the chart
+    height: int  # pixels
     x: Axis
     y: Axis | None
     x_label: str = ""
     y_label: str = ""
-    shapes: Sequence[Shape] = ()
-    rows: Sequence[Label] = ()
-    ends: Sequence[Label] = ()
-    legend: Sequence[tuple[str, str]] = ()
-    note: str = ""
-    name: str = "chart"
-    is_gantt: bool = False
-    inside: Sequence[tuple[float, float, str]] = ()
+    shapes: Sequence[Shape] = ()  # drawn in this order
+    rows: Sequence[Label] = ()  # labels of lines at the left, place from above
+    ends: Sequence[Label] = ()  # labels at the right edge, place from below; narrow screens have the legend instead
+    legend: Sequence[tuple[str, str]] = ()  # (classes, label)
+    note: str = ""  # a sentence under the chart
+    name: str = "chart"  # of a file that shows it alone, without ending
+    is_gantt: bool = False  # whether its ground stands for free GPUs
+    inside: Sequence[tuple[float, float, str]] = ()  # words in the plot, in files alone: place of their middle, text
 
     def with_shapes(self, *shapes: Shape, first: bool = False) -> Chart:
-        """With more that is drawn, above all else or below it."""
+        """With more shapes, above all others or below them."""
         return replace(self, shapes=[*shapes, *self.shapes] if first else [*self.shapes, *shapes])
 
     def settled(self) -> Chart:
-        """With the labels at the right edge moved as little as need be for them not to touch at this height."""
+        """With the labels at the right edge moved as little as possible so that they do not touch at this height."""
         places = spread([end.at for end in self.ends], self.height)
         return replace(self, ends=[replace(end, at=at) for end, at in zip(self.ends, places, strict=True)])
 
 
 def path_d(paths: Sequence[np.ndarray], closed: bool, steps: int = 1) -> str:
-    """The `d` of an SVG path in relative steps of a `steps`-th: short, and rounding adds up to nothing."""
+    """The `d` of an SVG path in relative steps of a `steps`-th: short, and rounding errors do not add up."""
     end = "z" if closed else ""
     return "".join(_path_d(np.rint(steps * path).astype(np.int64), steps) + end for path in paths)
 
@@ -141,7 +141,7 @@ def grid(x: Axis | None, y: Axis | None) -> Shape:
 
 
 def spread(places: Sequence[float], height: int) -> list[float]:
-    """Places (per cent of `height` pixels, from below) moved as little as need be for labels not to touch."""
+    """Places (per cent of `height` pixels, from below) moved as little as possible so that labels do not touch."""
     apart = 100.0 * LABEL_PX / height
     order = sorted(range(len(places)), key=lambda number: places[number])
     groups: list[tuple[list[int], float]] = []  # members, centre

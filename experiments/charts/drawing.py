@@ -1,7 +1,7 @@
-"""A chart laid out on paper: every stroke and word with its place in pixels, for files that stand alone.
+"""A chart laid out on paper, for files that stand alone: every stroke and word with its place in pixels.
 
-The page stretches its charts and sets their words as HTML (chart.py); here both are fixed. Words stand beside the
-plot or under it, in it only where a chart says so, and the legend has lines of its own.
+The page stretches its charts and sets their words as HTML (chart.py); here both are fixed. Words stand beside the plot
+or under it (in it only where the chart says so), and the legend has lines of its own.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class Stroke:
         look: properties of SVG.
     """
 
-    paths: Sequence[np.ndarray]
-    closed: bool
-    look: Mapping[str, str]
+    paths: Sequence[np.ndarray]  # float64 (n, 2) each, pixels from above at the left
+    closed: bool  # whether each path returns to its beginning
+    look: Mapping[str, str]  # properties of SVG
 
 
 @dataclass(frozen=True)
@@ -64,11 +64,11 @@ class Words:
         anchor: `start`, `middle`, `end`.
     """
 
-    x: float
-    y: float
+    x: float  # pixels from the left, of the end of the base line that `anchor` names
+    y: float  # pixels from above
     text: str
     size: float = SIZE
-    anchor: str = "start"
+    anchor: str = "start"  # `start`, `middle`, `end`
     colour: str = INK
     bold: bool = False
 
@@ -91,13 +91,13 @@ class Drawing:
         plots: left, top, right, bottom of where curves and boxes are.
     """
 
-    width: float
+    width: float  # pixels
     height: float
     title: str
-    summary: str
-    strokes: Sequence[Stroke]
+    summary: str  # for readers who cannot see it
+    strokes: Sequence[Stroke]  # drawn in this order
     words: Sequence[Words]
-    plots: Sequence[tuple[float, float, float, float]]
+    plots: Sequence[tuple[float, float, float, float]]  # left, top, right, bottom of the areas of curves and boxes
 
 
 def width_of(text: str, size: float, bold: bool = False) -> float:
@@ -107,7 +107,7 @@ def width_of(text: str, size: float, bold: bool = False) -> float:
 
 
 def shortened(text: str, room: float, size: float, bold: bool = False) -> str:
-    """The text if it fits, else both its ends: words of policies differ in either."""
+    """The text if it fits, else its two ends: words of policies differ in either."""
     if width_of(text, size, bold) <= room:
         return text
     for kept in range(len(text) - 1, 1, -1):
@@ -134,10 +134,10 @@ def laid_out(chart: Chart, variables: Variables, width: float = PAPER, least_lef
     """A chart as a drawing.
 
     Args:
-        chart: what to draw.
+        chart: to draw.
         variables: colours of the policies; see `marks.variables_of`.
         width: pixels.
-        least_left: where the plot begins at the earliest; charts of one time axis are put under each other.
+        least_left: least left end of the plot, pixels, which aligns charts of one time axis.
     """
     words = _heading(chart, width)
     top = _below(words) + GAP
@@ -258,7 +258,6 @@ def _under(chart: Chart, plot: tuple[float, float, float, float]) -> list[Words]
 def _legend(
     entries: Sequence[tuple[str, str]], top: float, width: float, variables: Variables
 ) -> tuple[list[Stroke], list[Words]]:
-    """Line after line of keys and names, as many as fit beside each other."""
     keys: list[Stroke] = []
     names: list[Words] = []
     x, y, room = MARGIN, top + SIZE, width - 2 * MARGIN

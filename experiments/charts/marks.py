@@ -1,8 +1,8 @@
-"""How charts look: a colour and line a policy, and one table of the looks of shapes.
+"""The looks of charts: a colour and line a policy, and one table of the looks of shapes.
 
-From it the page has its style sheet and files have their strokes. A shape has classes, as `line p3 agent`: what it is,
-which policy's or job's it is, and what else is so. Colours are variables: those of the theme, `c` and `dash` of a
-policy, `j` of a job. Agents are strong and thick, heuristics quieter.
+The page's style sheet and the strokes of files come from this table. A shape has classes, as `line p3 agent`: its kind,
+its policy or job, and more. Colours are variables: those of the theme, `c` and `dash` of a policy, `j` of a job. Agents
+are strong and thick, heuristics quieter.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ DASHES = ("none", "7 3", "2 3", "9 3 2 3")
 
 @dataclass(frozen=True)
 class Style:
-    """How a policy looks: a class of the page's style sheet, its colours and its line."""
+    """The look of a policy: a class of the page's style sheet, its colours and its line."""
 
     name: str
     light: str
@@ -59,7 +59,7 @@ class Style:
 
     @property
     def classes(self) -> str:
-        """For the `class` attribute of what is drawn."""
+        """For the `class` attribute of a shape."""
         return f"{self.name} agent" if self.is_agent else self.name
 
 
@@ -125,11 +125,9 @@ def theme_css(dark: bool) -> str:
 
 
 def properties(classes: str, variables: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
-    """What the marks say of a shape with these classes, variables resolved, on white.
+    """Properties of a shape with these classes, variables resolved, on white.
 
-    Args:
-        classes: of the shape.
-        variables: class -> variable -> value, of policies; see `variables_of`.
+    `variables` are those of policies: class -> variable -> value; see `variables_of`.
     """
     own = set(classes.split())
     known = {name: pair[0] for name, pair in THEME.items()}

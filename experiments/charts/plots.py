@@ -1,4 +1,4 @@
-"""The kinds of charts: bars, distributions, curves, and means over the values of a parameter, of numbers by label."""
+"""Bars, distributions, curves, and means over the values of a parameter, of numbers by label."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def bars(
 
     Args:
         groups: names below the axis.
-        series: label -> one estimate a group; of nan there is no bar.
+        series: label -> one estimate a group; there is no bar for nan.
         styles: of the labels.
         y: the axis; bars stand on its 0, or on its low end.
-        said: how the summary writes a number.
+        said: writes a number of the summary.
         about: more fields of the chart.
     """
     x, wide, foot = axes.categories(groups), BARS / len(series), float(y.at(0.0))
@@ -59,13 +59,7 @@ def bars(
 
 
 def distribution(values: Mapping[str, np.ndarray], styles: Styles, **about: Any) -> Chart | None:
-    """Share of durations within a time, on a log axis; None if there are none above 0.
-
-    Args:
-        values: label -> durations, seconds.
-        styles: of the labels.
-        about: more fields of the chart.
-    """
+    """Share of durations (label -> seconds) within a time, on a log axis; None if none is above 0."""
     pooled = {label: np.sort(some) for label, some in values.items() if np.any(some > 0.0)}
     if not pooled:
         return None
@@ -90,7 +84,7 @@ def curves(
     """A line a label, those of agents above the others, better above worse.
 
     Args:
-        lines: label -> x and y; of a step function one more x than y: the edges between which y holds.
+        lines: label -> x and y; a step function has one more x than y: the edges of its steps.
         styles: of the labels.
         x, y: the axes.
         thin: label -> lines that lie below its line.
@@ -124,10 +118,10 @@ def means(
 
     Args:
         values: as text; numbers lie at their size.
-        lines: label -> one estimate a value; None: there is none.
+        lines: label -> one estimate a value, or None.
         styles: of the labels.
         y: the axis.
-        said: how the summary writes a number.
+        said: writes a number of the summary.
         about: more fields of the chart.
     """
     x, at = axes.of_values(values)
@@ -144,7 +138,6 @@ def means(
 
 
 def _means(classes: str, places: list[float], values: list[Estimate], y: Axis) -> list[Shape]:
-    """A band, a line and a dot a value."""
     low, mean, high = (y.at(np.array([getattr(value, name) for value in values])) for name in ("low", "mean", "high"))
     around = polyline(np.array([*places, *places[::-1]]), np.concatenate([high, low[::-1]]))
     has_band = len(values) > 1 and not all(value.is_sure for value in values)

@@ -46,7 +46,7 @@ def bench(
 
 
 def _programs() -> dict[str, Path]:
-    """Name -> file of every benchmark, by name; those with a `_` in front are their common parts."""
+    """Name -> file of every benchmark; files that begin with `_` are common parts."""
     found = sorted(FOLDER.glob("*.py"))
     return {path.stem: path for path in found if not path.stem.startswith("_") and "def main(" in path.read_text()}
 

@@ -97,7 +97,7 @@ def _extrapolated(network: AllReduce, model: str) -> list[str]:
 
 
 def _placed(network: AllReduce, topology: str | None, gpus: str | None, units: str | None) -> tuple[AllReduce, Units]:
-    """The network with what the user wrote about the topology, and the shape of the placement."""
+    """The network with the topology's own link numbers, and the shape of the placement."""
     from ...simulator.cluster.topology import Topology as Cluster
     from ...simulator.network.allreduce import AllReduce
     from ...simulator.network.written import on_topology
@@ -229,7 +229,6 @@ def _layer_table(found: Communication, with_spans: bool) -> Any:
 
 
 def _folded(found: Communication) -> Iterator[list[LayerUse]]:
-    """The layers as the backward pass takes them; neighbours that exchange nothing come together."""
     for _, group in itertools.groupby(reversed(found.layers), key=lambda layer: layer.gradient_bytes and layer.name):
         yield list(group)
 

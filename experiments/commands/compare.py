@@ -124,7 +124,6 @@ def _told(pair: Episodes | None) -> dict[str, Any]:
 
 
 def _print_episodes(console: Console, found: Episodes) -> None:
-    """Print where two policies part, how many decisions differ, and the first that do."""
     from rich.text import Text
 
     from ..report import episode_words as told
@@ -156,7 +155,6 @@ def _print_episodes(console: Console, found: Episodes) -> None:
 
 
 def _lines(cells: Sequence[tuple[str, str]]) -> Text:
-    """Decisions, each with what its policy says of it."""
     from rich.text import Text
 
     if not cells:
@@ -166,7 +164,6 @@ def _lines(cells: Sequence[tuple[str, str]]) -> Text:
 
 
 def _print(console: Console, section: Section) -> None:
-    """Print one section: what was played, the table, and what it says."""
     from rich.text import Text
 
     from ..comparing.table import MARK, policy_table, print_fitting

@@ -97,7 +97,7 @@ Fresh = Annotated[bool, option("--fresh", None, "Forget the runs in --logdir, an
 
 
 class WithOptions(typer.core.TyperCommand):
-    """A command whose help says at its end what `--set` takes: looked up when somebody asks, for that takes a while."""
+    """A command whose help lists the options of `--set`; they are looked up when the help is asked for."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help."""
@@ -177,20 +177,16 @@ def evaluate(
 
 @dataclass(frozen=True)
 class _Files:
-    """Csv files of every decision, of stretches on GPUs and of copies of tables; None: not that one."""
-
     decisions: Path | None
     jobs: Path | None
     copies: Path | None
 
     @property
     def given(self) -> dict[str, Path]:
-        """Those that are wanted, by option."""
         every = {"--decisions": self.decisions, "--jobs-table": self.jobs, "--copies-table": self.copies}
         return {name: path for name, path in every.items() if path is not None}
 
     def check(self, setting: Setting) -> None:
-        """BadArgument for a table that the environment has not, or a file that cannot be written."""
         from ...envs.registration import ENVIRONMENTS
         from ...simulator.configuration.cluster_config import REGIONS
 
@@ -203,7 +199,6 @@ class _Files:
             expect_writable(path, name)
 
     def written(self, runs: list[Run], setting: Setting) -> list[str]:
-        """Write them; returns what to tell about them."""
         from ..storing import results
 
         if self.decisions is not None:
@@ -218,7 +213,7 @@ class _Files:
 
 @dataclass(frozen=True)
 class _Given:
-    """What of a setting was given: the words of places, and values of `--set`."""
+    """The given part of a setting: words of places, and values of `--set`."""
 
     words: dict[str, str | None]
     assignments: tuple[str, ...]
@@ -227,7 +222,6 @@ class _Given:
 def _swept(
     text: str, setting: Setting, described: Callable[..., Setting], given: _Given
 ) -> tuple[str, dict[str, Setting]]:
-    """What is swept, and value -> setting."""
     from ..settings import sweeping
 
     with arguments():
@@ -254,7 +248,6 @@ def _evaluate_each(
     baseline: str | None,
     json: bool,
 ) -> None:
-    """Evaluate at every value of a sweep, and print one table of all, or their runs as JSON."""
     from ..comparing import table
 
     for setting in settings.values():
@@ -305,7 +298,7 @@ def _print(
 
 
 def rows(runs: list[Run], setting: Setting) -> list[dict[str, Any]]:
-    """The runs as JSON: policy, seed and metrics, and what they are to be read with."""
+    """The runs as JSON: policy, seed, metrics, semantics and setting."""
     from ...policies import make_for
     from ..settings.describing import semantics_of
     from ..settings.evaluation_setting import network_of
@@ -331,7 +324,7 @@ def rows(runs: list[Run], setting: Setting) -> list[dict[str, Any]]:
 def played(
     setting: Setting, words: list[str], seeds: list[int], logdir: Path | None, options: Options
 ) -> tuple[list[Run], list[str]]:
-    """The runs, and what to tell about them."""
+    """The runs, and lines to print about them."""
     if logdir is None:
         with leaving("interrupted; nothing is kept. With --logdir DIR the same command goes on where it was stopped"):
             return _play(setting, words, seeds, None, options), []
@@ -360,7 +353,6 @@ def _play(setting: Setting, words: list[str], seeds: list[int], store: Store | N
 
 
 def _telling(show: Callable[[float], None], store: Store) -> Callable[[float], None]:
-    """Progress that also writes the table of what is there so far, now and then."""
     from ..storing.store import tables_now_and_then
 
     write_if_due = tables_now_and_then(store)
@@ -375,7 +367,7 @@ def _telling(show: Callable[[float], None], store: Store) -> Callable[[float], N
 def _into(
     logdir: Path, setting: Setting, words: list[str], seeds: list[int], options: Options
 ) -> tuple[list[Run], list[str]]:
-    """Play with a store in `logdir`, write its table, logs and pictures; returns the runs and what to tell."""
+    """Play with a store in `logdir`, write its table, logs and pictures; returns the runs and lines to print."""
     from ..playing.executors import count_of
     from ..report import pictures
     from ..storing import command_log
@@ -395,7 +387,6 @@ def _into(
 
 
 def _logged(found: Evaluation, logdir: Path) -> str:
-    """Write event files where TensorBoard is there to read them; returns what to tell about them."""
     from ..learning.tensorboard_log import write_evaluation
     from ..settings.sweeping import PLACES
     from ..storing.event_file import expect_installed

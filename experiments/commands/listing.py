@@ -120,7 +120,6 @@ def _print(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _words(value: Any) -> str:
-    """A cell: parameters as key=value, tuples as they are typed."""
     if isinstance(value, Mapping):
         return ", ".join(f"{key}={_words(item)}" for key, item in value.items())
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""Options that several commands share, and what they describe: opened once, so that a mistake shows before the work."""
+"""Options that several commands share, and the setting that they describe."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ELASTIC = (
 
 
 def whole(low: int, high: int = 2**62) -> Callable[[str | int], int]:
-    """A parser of whole numbers from `low` to `high` whose complaint names the value."""
+    """A parser of whole numbers from `low` to `high`; its complaint names the value."""
 
     def parse(text: str | int) -> int:
         word = str(text).strip()
@@ -52,25 +52,20 @@ def argument(metavar: str, help: str) -> Any:
 
 
 def _trust_zip(wanted: bool) -> bool:
-    """By the environment, so that worker processes, which load agents for themselves, know it too."""
+    """Worker processes load agents themselves, so the environment variable tells them too."""
     if wanted:
         os.environ["CLUSTERGYM_TRUST_SB3_ZIP"] = "1"
     return wanted
 
 
 def _trust_py(wanted: bool) -> bool:
-    """By the environment, for the same reason."""
     if wanted:
         os.environ["CLUSTERGYM_TRUST_PY"] = "1"
     return wanted
 
 
 def cluster(address: str | None) -> Executor | None:
-    """The Ray cluster that `--ray` names; None: this machine does the work.
-
-    Raises:
-        MissingExtra, InputError: see `RayCluster`.
-    """
+    """The Ray cluster that `--ray` names; None: this machine does the work. Errors: see `RayCluster`."""
     if address is None:
         return None
     from ..playing.on_ray import RayCluster
@@ -143,7 +138,7 @@ Oversize = Annotated[str, option("--oversize", "error|drop|cap", "Jobs larger th
 
 
 def expect_own_folder(logdir: Path | None, verb: str, *others: str) -> None:
-    """BadArgument where something else (`an evaluation`, `a training`) is in DIR already."""
+    """BadArgument where DIR holds something else (`an evaluation`, `a training`) already."""
     from ..learning.training import CONFIG
     from ..storing import evaluation_file
 
@@ -170,12 +165,12 @@ def described_setting(
         env: id or short name of the environment.
         workload, topology, network: words, or paths of files.
         format: of a trace.
-        oversize: what to do with jobs larger than the cluster.
+        oversize: how to treat jobs larger than the cluster.
         assignments: values of `--set`, `key=value` each, or several.
-        assume: of a trace that names no models, what is not given is as plain_traces.py has it.
+        assume: fill in what a trace without models does not say (settings/plain_traces.py).
 
     Raises:
-        BadArgument: a name or a value that cannot be meant.
+        BadArgument: a name or a value that is not valid.
         InputError: a file that cannot be used.
     """
     from ...envs.registration import resolve
@@ -219,7 +214,7 @@ def keys_of(env_id: str) -> list[str]:
 
 
 def told_options() -> str:
-    """What `--set` takes, a paragraph for each option: its name, where it is about something, and what it is."""
+    """The options of `--set`, a paragraph each: name, environments that have it if not all, and summary."""
     from ...envs.configured import options_of
     from ...envs.registration import ENVIRONMENTS
 
@@ -235,7 +230,6 @@ def told_options() -> str:
 
 
 def _options(env_id: str, words: Mapping[str, str]) -> dict[str, Any]:
-    """The options of the environment's cluster that `--set` gives."""
     from ...envs.configured import config_class, expect_option
 
     for key in words:
@@ -244,7 +238,7 @@ def _options(env_id: str, words: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _format(workload: str | None, format: str | None, semantics: str) -> str | None:
-    """The format of a trace: under the semantics of ArtISt-sim jobs are read as it reads them; what is given wins."""
+    """The format of a trace: under the semantics of ArtISt-sim jobs are read as there; a given format wins."""
     from ...simulator.base.names import parse_name
     from ...simulator.rules.semantics import load_semantics
     from ...simulator.workloads import is_path, recognise
@@ -259,10 +253,10 @@ def _format(workload: str | None, format: str | None, semantics: str) -> str | N
 
 
 def open_setting(setting: Setting, seed: int = 0) -> None:
-    """Open what the words of a setting name; `seed`: the first that will be played.
+    """Open all that the words of a setting name; `seed`: the first that will be played.
 
     Raises:
-        BadArgument: a name or a value that cannot be meant.
+        BadArgument: a name or a value that is not valid.
         InputError: a file that cannot be used.
     """
     from ...simulator.cluster.topology import Topology
@@ -287,13 +281,12 @@ def chosen_policies(
 ) -> list[str]:
     """The words of policies in `values`, each of which may hold several; all that play in the environment if none.
 
-    Those that may take minutes an episode (`best-rotations`, `lookahead`) are not among all. Where nothing is
-    known of run times, those that need them are not; where nothing is known of models (`plain`), those of elastic
-    jobs are not.
+    "All" leaves out those that may take minutes an episode (`best-rotations`, `lookahead`), those that need run times
+    where nothing is known of them, and those of elastic jobs where nothing is known of models (`plain`).
 
     Raises:
-        BadArgument: an unknown policy or parameter, one that does not play there or that the semantics set aside, one
-            that is given twice, or one that needs run times, of which nothing is known.
+        BadArgument: an unknown policy or parameter, a policy that does not play there or that the semantics exclude, a
+            word that is given twice, or a policy that needs run times, of which nothing is known.
         InputError: a trained agent that cannot be loaded.
     """
     from ...policies import able, environments_of, make_for
@@ -322,11 +315,7 @@ def chosen_policies(
 
 
 def _split(value: str) -> list[str]:
-    """The words of one value; one in quotes may hold spaces, as the path of a file does.
-
-    Raises:
-        BadArgument: a quotation mark that is not closed.
-    """
+    """The words of one value; a word in quotes may hold spaces, as the path of a file does."""
     if not {'"', "'"} & set(value):
         return value.split()
     try:
@@ -336,9 +325,9 @@ def _split(value: str) -> list[str]:
 
 
 def pairs(assignments: Sequence[str]) -> dict[str, str]:
-    """Keys and values of `key=value` words, of `--set`; one text may hold several, a space before each key.
+    """Keys and values of `key=value` words of `--set`; one text may hold several, with a space before each key.
 
-    So a value may be a list: a space that no `key=` follows is part of it.
+    A value may be a list: a space that no `key=` follows is part of it.
 
     Raises:
         BadArgument: a word without "=", or a key that is given twice.

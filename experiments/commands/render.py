@@ -162,7 +162,7 @@ class _Take:
     seed: int
 
     def play(self) -> Iterator[Simulator]:
-        """The simulator at each decision point, after the decisions; at last, when the run has ended."""
+        """The simulator at each decision point after the decisions, and at the end of the run."""
         from ...policies import make_for, playing
         from ..playing.evaluation import simulator_of
         from ..settings.evaluation_setting import workload_of
@@ -186,10 +186,10 @@ class _Take:
 
 @dataclass(frozen=True)
 class _Course:
-    """What a first look at a run tells: its decision points, the busiest of them, and how it ended."""
+    """The decision points of a run, the busiest of them, and its end."""
 
     times_s: list[float]
-    busiest: int
+    busiest: int  # the decision point with the longest queue
     longest_queue: int
     metrics: dict[str, float]
 
@@ -209,7 +209,7 @@ def _watch(take: _Take, quiet: bool) -> _Course:
 
 
 def _write_charts(take: _Take, kind: str, file: Path, quiet: bool) -> tuple[dict[str, float], dict[str, Any]]:
-    """Who held what when, how much was in use and the queue, one under the other; returns metrics and what to tell."""
+    """The Gantt chart, use and queue, one under the other; returns metrics and the facts to print."""
     from ..charts.chart_files import content_of
     from ..playing.evaluation import play
     from ..report.pictures import of_run
@@ -222,7 +222,7 @@ def _write_charts(take: _Take, kind: str, file: Path, quiet: bool) -> tuple[dict
 
 
 def _write_moment(take: _Take, course: _Course, at: float | None, size: tuple[int, int], file: Path) -> dict[str, Any]:
-    """The picture at a time, or where the queue is longest; returns what to tell."""
+    """The picture at a time, or at the longest queue; returns the facts to print."""
     from bisect import bisect_right
 
     from ...envs.registration import drawn_as
@@ -245,7 +245,7 @@ def _write_moment(take: _Take, course: _Course, at: float | None, size: tuple[in
 def _write_film(
     take: _Take, course: _Course, kind: str, frames: int, fps: float, size: tuple[int, int], file: Path, quiet: bool
 ) -> dict[str, Any]:
-    """Frames evenly among the decision points, the first and the last among them; returns what to tell."""
+    """Frames evenly among the decision points, the first and the last included; returns the facts to print."""
     from ...envs.rendering import film
 
     last = len(course.times_s) - 1

@@ -116,7 +116,6 @@ def train(
 
 
 def _opened(logdir: Path, *described: Any) -> Config:
-    """The configuration that the options describe, all that it names opened, and its folder made."""
     from ..learning.training import CONFIG
 
     expect_own_folder(logdir, "train", "an evaluation")
@@ -131,7 +130,7 @@ def _opened(logdir: Path, *described: Any) -> Config:
 
 
 def expect_installed() -> None:
-    """Raise MissingExtra without what a training needs."""
+    """Raise MissingExtra without the libraries of a training."""
     from ...simulator.base.errors import MissingExtra
 
     try:
@@ -168,7 +167,7 @@ def configured(
         assignments: values of `--set`.
 
     Raises:
-        BadArgument: a key or a value that cannot be meant.
+        BadArgument: a key or a value that is not valid.
         InputError: a file that cannot be used.
     """
     from ...agents.training.config import assign, default_config, make_config, read_yaml
@@ -195,7 +194,7 @@ def configured(
 
 
 def open_all(config: Config) -> None:
-    """Open all that a configuration names, so that a mistake shows before anything is made."""
+    """Open all that a configuration names, so that a mistake shows before the work."""
     from ...agents.training.config import expect_fitting
 
     with arguments():
@@ -209,7 +208,7 @@ def open_all(config: Config) -> None:
 
 
 def _replace_scenarios(values: dict[str, Any], words: dict[str, Any]) -> None:
-    """Modify `values`: train and validate on what was named; the rest is that of the first scenario."""
+    """Modify `values`: train and validate on `words`; the rest is that of the first scenario."""
     own = dict(values["training"][0])
     workloads = words.pop("workload", None)
     if workloads:
@@ -245,7 +244,6 @@ def _train(config: Config, logdir: Path, resume: bool, quiet: bool) -> dict[str,
 
 
 def _expect_fitting(seeds: str | None, ray: str | None, jobs: int, seed: int | None, resume: bool) -> None:
-    """BadArgument for options of trainings over seeds without these, and of one training beside them."""
     if seeds is None:
         if ray is not None or jobs > 1:
             raise BadArgument(f"{'--jobs' if ray is None else '--ray'} goes with --seeds: a training is one process")
@@ -258,7 +256,6 @@ def _expect_fitting(seeds: str | None, ray: str | None, jobs: int, seed: int | N
 def _train_each(
     config: Config, seeds: Sequence[int], logdir: Path, executor: Executor, json: bool, quiet: bool
 ) -> None:
-    """A training a seed, and what the best agent of each reached."""
     from ..learning.training_seeds import PIECE_S, folder_of, train_seeds
     from ..storing.command_log import recorded
 
@@ -327,7 +324,7 @@ def _print(config: Config, logdir: Path, best: dict[str, Any], json: bool) -> No
 
 
 def _options_of(config: Config) -> str:
-    """The options of `evaluate` for the first setting that the agent was judged on, where that is not the default."""
+    """The options of `evaluate` for the first setting of the validation, where it is not the default."""
     from ...envs.configured import options_of
     from ...envs.registration import ENVIRONMENTS
     from ...simulator.base.names import text_of

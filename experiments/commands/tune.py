@@ -75,8 +75,6 @@ Prune = Annotated[bool, option("--prune/--no-prune", None, "Stop trials early th
 
 @dataclass(frozen=True)
 class _Options:
-    """How to search: how often, where, what the best is judged on, how it is said."""
-
     trials: int
     playing: Options
     logdir: Path | None
@@ -172,13 +170,7 @@ def _one(workload: Sequence[str] | None) -> str | None:
 
 
 def _policy(
-    setting: Any,
-    policy: str,
-    seeds: tuple[int, ...],
-    metric: str,
-    prune: bool,
-    jobs: int,
-    executor: Executor | None,
+    setting: Any, policy: str, seeds: tuple[int, ...], metric: str, prune: bool, jobs: int, executor: Executor | None
 ) -> PolicyParameters:
     from ..tuning.subjects import PolicyParameters
 
@@ -218,7 +210,6 @@ def _training(
 
 
 def _space_of(policy: str, env_id: str) -> str:
-    """The name of the space that comes with a policy."""
     from ...policies import maker_of
     from ..tuning.space import shipped
 
@@ -236,7 +227,6 @@ def _space_of(policy: str, env_id: str) -> str:
 def _opened(
     word: str, subject: PolicyParameters | TrainingParameters
 ) -> tuple[tuple[Parameter, ...], Mapping[str, Any]]:
-    """The space, read and checked to its ends, and what it says of optuna."""
     from ..tuning.space import parse, read_space
     from ..tuning.trial_search import library_of
 
@@ -272,7 +262,6 @@ def _tune(opened: Callable[[Path | None], Search], options: _Options, setting_wo
 
 
 def _play(search: Search, options: _Options) -> None:
-    """Play the trials that are missing."""
     from ..tuning.report import write_trials
 
     missing, quiet = search.missing(options.trials), options.playing.quiet
@@ -290,7 +279,7 @@ def _play(search: Search, options: _Options) -> None:
 
 
 def _judged(search: Search, options: _Options) -> dict[str, Comparison]:
-    """By scenario, the best trial beside the defaults on unseen seeds; nothing if these are the best."""
+    """By scenario, the best trial beside the defaults on unseen seeds; nothing if the defaults are the best."""
     from ..comparing.intervals import against
     from ..tuning.subjects import VALUES, TrainingParameters
 
@@ -310,13 +299,12 @@ def _judged(search: Search, options: _Options) -> dict[str, Comparison]:
 
 
 def _options_of(subject: TrainingParameters) -> str:
-    """ENV and the options of `evaluate` for the first scenario that trainings are judged on."""
+    """ENV and the options of `evaluate` for the first validation scenario."""
     first = subject.config.validation[0]
     places = {"topology": first.topology, "network": first.network, "workload": first.workloads[0]}
     return _typed(short_name(subject.config.environment), places, ())
 
 
 def _typed(env: str, options: Mapping[str, str | None], assignments: Sequence[str]) -> str:
-    """ENV and the options that say what is played on, as one types them."""
     words = [(f"--{name}", value) for name, value in options.items() if value] + [("--set", one) for one in assignments]
     return shlex.join([env, *(part for pair in words for part in pair)])

@@ -1,4 +1,4 @@
-"""`clustergym warm`: compile now what would be compiled when it is first used."""
+"""`clustergym warm`: compile kernels before their first use."""
 
 from __future__ import annotations
 

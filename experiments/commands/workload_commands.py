@@ -90,9 +90,9 @@ def _shown_load(load: dict[str, Any]) -> str:
 
 
 def _offered(jobs: Workload, topology: str | None, network: str | None, speeds: str | None) -> dict[str, Any]:
-    """The load that the jobs offer to a cluster, and the network on which they do; nothing without a cluster.
+    """The load that the jobs offer to a cluster, and the network there; nothing without a cluster.
 
-    With speeds also the load on the slowest types that they accept; the other is that on the fastest.
+    With speeds: the load on the fastest and on the slowest types that the jobs accept.
     """
     from ...simulator.cluster.topology import Topology as Cluster
     from ...simulator.configuration.network_choice import load_network
@@ -229,7 +229,7 @@ def _expect_suffix(to: Path) -> None:
 
 
 def _save(jobs: Workload, to: Path) -> None:
-    """Write beside `to`, then rename, the workload last: a file that is there is never half a workload."""
+    """Write beside `to`, then rename, the workload last: an existing file is never half a workload."""
     with tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.stem}.part") as folder:
         draft = Path(folder) / to.name
         jobs.save(draft)
@@ -275,7 +275,6 @@ def _tell(jobs: Workload, to: Path, json: bool) -> None:
 
 
 def _drawn(kind: str, jobs: int | None, seed: int | None) -> Workload:
-    """What a generator draws, with what the options say of it."""
     from ...simulator.base.names import choose, parse_name
     from ...simulator.files.own_code import is_own
     from ...simulator.workloads import GENERATORS, open_workload

@@ -1,4 +1,4 @@
-"""The tables of an evaluation and of a sweep in the terminal, under the setting that they are to be read with."""
+"""The tables of an evaluation and of a sweep in the terminal, under their setting."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SWEPT_COLUMN, FIRST_COLUMN = 19, 14  # characters that a policy's numbers and a 
 
 
 def print_setting(console: Console, setting: Setting, words: Sequence[str], seeds: Sequence[int]) -> None:
-    """Print what was played: without it the numbers mean nothing."""
+    """Print the setting and the rules of the policies."""
     config = setting.config
     facts = {
         "environment": setting.environment,
@@ -61,9 +61,9 @@ def print_setting(console: Console, setting: Setting, words: Sequence[str], seed
 
 
 def _told(policy: Policy, setting: Setting) -> dict[str, Any]:
-    """Of a policy's parameters those that say how it decides: a rule's kind, and what is not as usual.
+    """The parameters of a policy to print: a rule's kind, and all that is not as usual.
 
-    What stopping a job costs is said of whoever stops jobs, even if it is nothing.
+    The cost of a preemption is printed for every policy that preempts, even if it is 0.
     """
     every, rule = semantics_of(policy, setting), policy.rule
     if rule is None:
@@ -75,7 +75,7 @@ def _told(policy: Policy, setting: Setting) -> dict[str, Any]:
 
 
 def shown(parameters: Mapping[str, Any]) -> str:
-    """Parameters as one would type them: key=value, lists with "/"."""
+    """Parameters as they are typed: key=value, lists with "/"."""
     return " ".join(f"{key}={_value(value)}" for key, value in parameters.items())
 
 
@@ -86,7 +86,7 @@ def _value(value: Any) -> str:
 
 
 def ranges(seeds: Sequence[int]) -> str:
-    """Seeds as one would type them: "0-4,7"."""
+    """Seeds as they are typed: "0-4,7"."""
     parts: list[list[int]] = []
     for seed in seeds:
         if parts and seed == parts[-1][-1] + 1:
@@ -147,7 +147,6 @@ def print_groups(console: Console, runs: Sequence[Run], by: str) -> None:
 
 
 def _alone(runs: Sequence[Run]) -> list[str]:
-    """Of which policies all seeds give one run."""
     by_word = grouped(runs)
     alike = {policy: mine for policy, mine in by_word.items() if len(mine) > 1 and is_one(mine)}
     fixed = [policy for policy, mine in alike.items() if not any(run.is_drawn for run in mine)]
@@ -197,14 +196,7 @@ def _signed(seconds: float) -> str:
 
 
 def print_sweep(console: Console, name: str, runs: Mapping[str, Sequence[Run]], baseline: str | None) -> None:
-    """Print the mean JCT of each policy at each value, and its ratio to the baseline's if there is one.
-
-    Args:
-        console: where to.
-        name: of what is swept.
-        runs: value -> what was played there.
-        baseline: a policy, or None.
-    """
+    """Print the mean JCT of each policy at each value (`runs`: value -> runs), and its ratio to a baseline's."""
     means = {value: {word: row["jct_mean"] for word, row in by_policy(mine).items()} for value, mine in runs.items()}
     least = {value: best_of(METRICS["jct_mean"], row) for value, row in means.items()}
     console.print(_text("mean JCT [s], 95 % interval", "bold"))
@@ -235,7 +227,6 @@ def _print_swept(
     marked: Mapping[str, set[str]],
     shown: Callable[[float], str],
 ) -> None:
-    """A row a value, a column a policy, as many beside each other as have room."""
     words = list(next(iter(cells.values())))
     at_once = max(1, (console.width - FIRST_COLUMN) // SWEPT_COLUMN)
     for first in range(0, len(words), at_once):
@@ -278,7 +269,7 @@ def print_fitting(console: Console, drawn: Callable[[bool], Table], policies: It
 
 
 def width_of(console: Console, table: Table, policies: Iterable[str]) -> int:
-    """How many columns a terminal needs to show a table whole, but for long words of policies, which may break."""
+    """Columns that a table needs whole; long words of policies may break."""
     from rich.measure import Measurement
 
     widest = max((len(line) for policy in policies for line in broken(policy).splitlines()), default=0)
@@ -300,7 +291,7 @@ def broken(policy: str) -> str:
 
 
 def best_of(metric: Metric, estimates: Mapping[str, Estimate]) -> set[str]:
-    """The labels of the best means; none where there is no better end, or nothing to choose."""
+    """The labels of the best means; none where no end is better, or all means are equal."""
     means = {label: metric.better * value.mean for label, value in estimates.items() if not math.isnan(value.mean)}
     if not metric.better or len(set(means.values())) < 2:
         return set()

@@ -1,4 +1,4 @@
-"""One placement explained by the kernels of collectives.py: what layers and tiers do in an iteration; its picture."""
+"""One placement explained by the kernels of collectives.py: layers and tiers over an iteration, and their picture."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class TierUse:
     name: str
     kind: str
     units: int
-    links: int
-    busy_ns: int
+    links: int  # that one message has at once
+    busy_ns: int  # with collectives, of the iteration
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,11 @@ class LayerUse:
     """
 
     name: str
-    gradient_bytes: int
-    ready_ns: int
-    spans_ns: tuple[tuple[int, int], ...]
-    done_ns: int
-    exposed_ns: int
+    gradient_bytes: int  # that are all-reduced
+    ready_ns: int  # its gradient is computed
+    spans_ns: tuple[tuple[int, int], ...]  # (start, end) of its collective on each tier of the gang, innermost first
+    done_ns: int  # it is complete, after its update
+    exposed_ns: int  # the part of the time after the backward pass that ends with its completion
 
 
 @dataclass(frozen=True)
@@ -93,16 +93,16 @@ class Communication:
         layers: in order of the forward pass.
     """
 
-    model: str
-    units: Units
-    compute_ns: int
+    model: str  # as the layer table spells it
+    units: Units  # the shape of the placement
+    compute_ns: int  # forward and backward pass
     forward_end_ns: int
-    backward_end_ns: int
-    duration_ns: int
-    compute_fraction: float
-    exposed_over_compute: float
-    tiers: tuple[TierUse, ...]
-    layers: tuple[LayerUse, ...]
+    backward_end_ns: int  # later than compute_ns if the tiers file has a `step_ns`
+    duration_ns: int  # until the last layer is complete
+    compute_fraction: float  # compute over duration, in (0, 1], rounded as the tiers file says
+    exposed_over_compute: float  # 1 / compute_fraction - 1
+    tiers: tuple[TierUse, ...]  # those that the gang spans, innermost first
+    layers: tuple[LayerUse, ...]  # in order of the forward pass
 
 
 def shape_of(network: AllReduce, topology: Topology, gpus: Sequence[int]) -> Units:
@@ -137,8 +137,7 @@ def explain(network: AllReduce, model: str, units: Units) -> Communication:
     """One iteration of `model` at the shape `units`.
 
     Raises:
-        InputError: a model that the calibration does not list, or has more layers than a record holds; units that
-            are no numbers of members.
+        InputError: a model that the calibration does not list, or with more layers than a record holds; invalid units.
     """
     layers = network.layers_of(model)
     if layers is None:

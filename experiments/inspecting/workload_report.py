@@ -1,4 +1,4 @@
-"""What a workload looks like: numbers (`summary`), text (`print_report`), and one picture (`draw`)."""
+"""The statistics of a workload: numbers (`summary`), text (`print_report`), and one picture (`draw`)."""
 
 from __future__ import annotations
 
@@ -44,14 +44,13 @@ def summary(workload: Workload) -> dict[str, Any]:
 
     Returns:
         `name`, `jobs`, `span_s` (first to last arrival), `gpu_hours`, `mean_gpus`, `busy_gpus` (GPU-seconds over the
-        time from the first arrival to the last end, if each job starts as it comes), `offered_gpus` (the offered load
-        in GPUs, see `Workload.offered_load`; None for a batch), `gpus` (list of {"gpus", "jobs", "job_share",
-        "gpu_time_share"}, ascending),
-        `duration_s` and `gap_s` (min, p5 .. p99, max, mean; `gap_s` also `cv`; None for one job), `models`
-        (share of jobs by name, falling), `hours` (24 relative arrival rates, 1 = mean; hour 0 is that of time
-        0), `users`, `tenants` (how many), `deadlines` and `backlog` (share of jobs); over regions, where GPUs are units
-        of all types, also `regions` (see `region_facts`); of PS jobs, where GPUs are machines and GPU time is their
-        COMP, also `ps` (see `ps_facts`).
+        time from the first arrival to the last end, if each job starts at its arrival), `offered_gpus` (see
+        `Workload.offered_load`; None for a batch), `gpus` (list of {"gpus", "jobs", "job_share", "gpu_time_share"},
+        ascending), `duration_s` and `gap_s` (min, p5 .. p99, max, mean; `gap_s` also `cv`; None for one job), `models`
+        (share of jobs by name, falling), `hours` (24 relative arrival rates, 1 = mean; hour 0 is that of time 0),
+        `users`, `tenants` (number), `deadlines`, `backlog` (share of jobs). Over regions GPUs are units of all types,
+        and `regions` is there (`region_facts`); of PS jobs GPUs are machines, GPU time is COMP, and `ps` is there
+        (`ps_facts`).
     """
     gpu_s = workload.gpus * workload.duration_s if workload.ps is None else workload.work_s()
     first_s = float(workload.arrival_s[0])
@@ -142,14 +141,14 @@ def _hours(arrival_s: np.ndarray) -> list[float]:
 
 
 def region_facts(workload: Workload, geo: Demands) -> dict[str, Any]:
-    """What `workload inspect` says of regions (JSON-ready).
+    """The facts of `workload inspect` about regions (JSON-ready).
 
     Returns:
-        `regions` (how many), `types` (list of {"type", of parts that accept several `A100|H100`, "jobs", "job_share",
-        "units" (p50, p90, p99 of those that ask it), "unit_hours"}), `parts` (share of jobs with 1, 2, ... of them),
+        `regions` (number), `types` (list of {"type", several accepted ones as `A100|H100`, "jobs", "job_share", "units"
+        (p50, p90, p99 of the jobs that ask for it), "unit_hours"}), `parts` (share of jobs with 1, 2, ... of them),
         `levels` (share of jobs, from the highest), `recurring` (share of jobs), `container_s` (p50, p90, p99),
-        `tables` (how many, "tb" in all, p50, p90, p99 of "size_tb", of "readers": jobs that read a table that is read,
-        and "per_job", mean), `history` (jobs that the slow path knows), `tenants` (that have a quota or a job).
+        `tables` (number, "tb" in all, p50, p90, p99 of "size_tb" and of "readers": jobs of a table that is read;
+        "per_job", mean), `history` (jobs that the slow path knows), `tenants` (that have a quota or a job).
     """
     hours = workload.duration_s / _HOUR_S
     types = []
@@ -221,13 +220,13 @@ def _by_code(values: np.ndarray, kinds: int) -> list[float]:
 
 
 def ps_facts(workload: Workload, ps: PsJobs) -> dict[str, Any]:
-    """What `workload inspect` says of PS jobs (JSON-ready), run times being those on their `gpus` machines.
+    """The facts of `workload inspect` about PS jobs (JSON-ready), with run times on their `gpus` machines.
 
     Returns:
-        `machines` (fewest and most that run times are meant on), `comp_machine_hours`, `comm_hours` (of all iterations
-        of all jobs), `summed_ratio` (COMP over COMM time, each summed over an iteration of each job), `ratio` and
-        `iteration_s` (p5, p50, p95 over the jobs), `iterations` and `epoch_iterations` (mean), `input_gb` and
-        `model_gb` (of all jobs), `models` (see `_facts_of`; falling by machine-hours of COMP).
+        `machines` (fewest and most), `comp_machine_hours`, `comm_hours` (of all iterations of all jobs), `summed_ratio`
+        (COMP over COMM time, each summed over an iteration of each job), `ratio` and `iteration_s` (p5, p50, p95 over
+        the jobs), `iterations` and `epoch_iterations` (mean), `input_gb` and `model_gb` (of all jobs), `models` (see
+        `_facts_of`; falling by machine-hours of COMP).
     """
     ratio, iteration_s = ps.ratio(workload.gpus), ps.iteration_s(workload.gpus)
     code = numbered(workload.model.tolist())
@@ -248,7 +247,7 @@ def ps_facts(workload: Workload, ps: PsJobs) -> dict[str, Any]:
 
 
 def _facts_of(workload: Workload, ps: PsJobs, jobs: np.ndarray) -> dict[str, Any]:
-    """The jobs of a model: how many, sizes of a job and COMM seconds of an iteration (means), ratio, work."""
+    """The jobs of a model: number, sizes of a job and COMM seconds of an iteration (means), ratio, work."""
     some = ps.take(jobs)
     return {
         "model": workload.model[jobs[0]] or "unknown",
@@ -340,7 +339,7 @@ def print_report(workload: Workload, console: Console) -> None:
 
 
 def _print_table(console: Console, title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A titled table; a column without a header is left-aligned (words or bars), the others hold numbers."""
+    """A titled table; columns without a header (words or bars) are left-aligned, the others hold numbers."""
     from rich.text import Text
 
     table = plain_table()
@@ -362,12 +361,7 @@ def _demand_rows(gpus: Sequence[Mapping[str, Any]]) -> list[tuple[str, int, floa
         for i, key in enumerate(("jobs", "job_share", "gpu_time_share")):
             total[i] += row[key]
     return [
-        (
-            str(2**power) if power == 0 else f"{2**power}-{2 ** (power + 1) - 1}",
-            int(jobs),
-            job_share,
-            time_share,
-        )
+        (str(2**power) if power == 0 else f"{2**power}-{2 ** (power + 1) - 1}", int(jobs), job_share, time_share)
         for power, (jobs, job_share, time_share) in sorted(rows.items())
     ]
 
@@ -381,7 +375,6 @@ def _top(shares: Mapping[str, float]) -> dict[str, float]:
 
 
 def _bar(share: float, mark: str) -> str:
-    """A share of 1 as _BAR marks; anything above 0 shows."""
     return mark * round(min(share, 1.0) * _BAR) or ("." if share > 0 else "")
 
 
@@ -421,7 +414,7 @@ def _demand(gpus: Sequence[Mapping[str, Any]], looks: Mapping[str, Style]) -> Ch
 
 
 def _distribution(values: np.ndarray, looks: Mapping[str, Style], title: str, what: str, shares_of: str) -> Chart:
-    """A cumulative distribution on a log axis; zeros appear as its starting height."""
+    """A cumulative distribution on a log axis; its starting height is the share of zeros."""
     about: dict[str, Any] = {"title": title, "x_label": f"{what} (log scale)", "y_label": f"share of {shares_of}"}
     found = plots.distribution({OF_JOBS: values}, looks, **about)
     if found is None:

@@ -1,10 +1,10 @@
-"""Metrics as TensorBoard scalars, under tags that heuristics and agents share, so that their curves overlay.
+"""Metrics as TensorBoard scalars; heuristics and agents share tags, so that their curves overlay.
 
-Every run has a folder of its own: an agent one that grows while it learns (`AgentLog`), a heuristic one with level
-lines (`write_heuristics`). What was evaluated by itself, on other workloads, has tags of its own (`write_evaluation`),
-so that a chart never shows both. Each carries the layout of the Custom Scalars page and a row of the HParams page.
+Every run has its own folder: an agent's grows while it learns (`AgentLog`), a heuristic's has level lines
+(`write_heuristics`). Evaluations on other workloads have tags of their own (`write_evaluation`), so that a chart never
+shows both. Each run carries the layout of the Custom Scalars page and a row of the HParams page.
 
-TensorBoard shows groups of tags by their names and opens the first two: what matters most comes first in the alphabet
+TensorBoard sorts groups of tags by name and opens the first two: the main ones come first in the alphabet
 (`against_greedy`, `gpu_utilisation`, `jct`; of evaluations `by_seed`, `test`), the rest stands under `more`.
 """
 
@@ -51,10 +51,7 @@ def tag(metric: str) -> str:
 
 
 def applying(runs: Iterable[Run]) -> set[str]:
-    """The metrics that say something of these runs: neither missing nor 0 in all of them.
-
-    How many jobs finished says something where that is not simply all of them.
-    """
+    """The metrics that are not missing or 0 in all of these runs; `jobs_finished` only where a job did not finish."""
     by_seed: dict[int, list[Run]] = {}
     found: set[str] = set()
     for run in runs:
@@ -70,14 +67,14 @@ def applying(runs: Iterable[Run]) -> set[str]:
 class AgentLog:
     """The TensorBoard run of an agent that learns: curves over training steps, pictures, its row of HParams.
 
-    What is written is on disk when the call returns: after a kill at any moment the log can be opened again. A metric
-    is written from when on it says something (`applying`).
+    A call returns when its data is on disk: after a kill at any moment the log can be opened again. A metric is written
+    from the step on at which `applying` first has it.
 
     Args:
         folder: of the run, by custom `DIR/agent`.
-        resume_at: go on from this training step: what an earlier log holds up to it stays, what lies beyond it
-            (written after the checkpoint that training resumes from) goes. None: an earlier log there is replaced.
-        critic: whether there is one; without, nothing is written of it.
+        resume_at: go on from this training step: an earlier log stays up to it, later entries go. None: an earlier log
+            there is replaced.
+        critic: whether there is one; without, its figures are not written.
     """
 
     def __init__(self, folder: Path, resume_at: int | None = None, critic: bool = True) -> None:
@@ -92,11 +89,11 @@ class AgentLog:
         self._file.write(step, summary=_scalars({k: v for k, v in values.items() if k not in self._left_out}))
 
     def show(self, metrics: Collection[str]) -> None:
-        """Write these metrics from now on even where they are 0, because they are not for others beside the agent."""
+        """Write these metrics from now on even where they are 0 (they are not for others beside the agent)."""
         self._shown |= set(metrics)
 
     def evaluation(self, step: int, runs: Sequence[Run], beside: Sequence[Run] = ()) -> None:
-        """Write what an agent reached at a training step: mean metrics over seeds, and pictures.
+        """Write the result of an agent at a training step: mean metrics over seeds, and pictures.
 
         Args:
             step: training steps so far.
@@ -115,9 +112,9 @@ class AgentLog:
         """Write the run's row of the HParams page.
 
         Args:
+            config: parameters, nested or not; other values than numbers, text and truth values are shown as text.
+            metrics: final results by metric name; their tags are `outcome/...`.
             places: `workload`, `topology` and `network` of the validation, in words.
-            config: parameters, nested or not; what is neither number, text nor truth value is shown as text.
-            metrics: final results by their names in `simulator/engine/metrics.py` or others; tags `outcome/...`.
         """
         folder = self._file.path.parent
         flat = _about(folder.name, "agent", VALIDATION, places) | flattened(config)
@@ -130,11 +127,11 @@ class AgentLog:
 
     @property
     def last_step(self) -> int:
-        """The latest training step of which something is written; -1: nothing is."""
+        """The latest training step with an entry; -1: there is none."""
         return self._file.last_step
 
     def close(self) -> None:
-        """Nothing is written after this."""
+        """Close the file."""
         self._file.close()
 
 
@@ -147,12 +144,12 @@ def write_heuristics(
 ) -> None:
     """Write one TensorBoard run a policy, `logdir`/<policy>: the mean over seeds of every metric as a level line.
 
-    What was written for the same policy there before is replaced.
+    Earlier lines of the same policy are replaced.
 
     Args:
-        runs: of any policies, on the workloads on which the agents beside them are evaluated while they learn.
+        runs: of any policies, on the validation workloads of the agents beside them.
         logdir: of those agents.
-        last_step: where the lines end: the last training step of those agents.
+        last_step: end of the lines: the last training step of those agents.
         more: policy -> tag -> level, beside the metrics.
         places: see `AgentLog.hparams`.
     """
@@ -167,10 +164,10 @@ def write_heuristics(
 
 
 def write_evaluation(runs: Sequence[Run], logdir: Path, places: Mapping[str, str] = NOWHERE) -> None:
-    """Write one TensorBoard run a policy, trained agents included, of what `clustergym evaluate` played at `places`.
+    """Write one TensorBoard run a policy, trained agents included, of an evaluation at `places`.
 
-    The steps are seeds: `by_seed/jct/mean_s` has the mean JCT of each, in `test/...` the mean over all of them is a
-    level line. The tags are others than those of a training, which plays other workloads.
+    The steps are seeds: `by_seed/jct/mean_s` has the mean JCT of each, `test/...` has the mean over all as a level
+    line.
     """
     shown = applying(runs)
     names = folder_names(list(estimates := by_policy(runs)))
@@ -189,12 +186,7 @@ def write_evaluation(runs: Sequence[Run], logdir: Path, places: Mapping[str, str
 
 
 def extend_heuristics(logdir: Path, last_step: int) -> None:
-    """Let the level lines that `write_heuristics` wrote reach to a later step: agents may learn for longer than meant.
-
-    Args:
-        logdir: of the agents beside which they are seen.
-        last_step: where the lines end from now on; lines that are longer stay as they are.
-    """
+    """Extend the level lines of `write_heuristics` in `logdir` to a later step; longer lines stay as they are."""
     for folder in sorted(path for path in logdir.iterdir() if path.is_dir() and files(path, HEURISTIC)):
         levels = {name: curve[-1] for name, curve in scalars_of(folder).items()}
         shorter = {name: value for name, (step, value) in levels.items() if step < last_step}
@@ -205,7 +197,6 @@ def extend_heuristics(logdir: Path, last_step: int) -> None:
 
 
 def _about(policy: str, kind: str, played_on: str, places: Mapping[str, str]) -> dict[str, bool | float | str]:
-    """The parameters that every row of the HParams page has, which shows columns in the order of the alphabet."""
     about = {"policy": policy, "kind": kind, "played_on": played_on, **places}
     return {f"about/{name}": value for name, value in about.items()}
 
@@ -260,7 +251,7 @@ def _image(name: str, png: bytes) -> Summary:
 
 
 def _pictures(runs: Sequence[Run], beside: Sequence[Run]) -> list[tuple[str, bytes]]:
-    """The distribution of JCT and the Gantt chart; none where matplotlib, which the page of images needs, is absent."""
+    """The distribution of JCT and the Gantt chart; none without matplotlib, which the page of images needs."""
     from importlib.util import find_spec
 
     if find_spec("matplotlib") is None:
@@ -269,7 +260,6 @@ def _pictures(runs: Sequence[Run], beside: Sequence[Run]) -> list[tuple[str, byt
 
 
 def _charts(section: str, prefix: str = "") -> dict[str, list[str]]:
-    """Chart -> tags, of the charts of a section of the metrics."""
     found: dict[str, list[str]] = {}
     for metric in SECTIONS[section]:
         if metric.chart:
@@ -278,10 +268,10 @@ def _charts(section: str, prefix: str = "") -> dict[str, list[str]]:
 
 
 def _layout() -> Summary:
-    """The Custom Scalars page: category -> chart -> regular expressions of tags, which it draws for every run.
+    """The Custom Scalars page: category -> chart -> regular expressions of tags.
 
-    Every run has all of it: of a category that the first run by name lacks, TensorBoard 2.21 keeps only the charts of
-    the first run that has it. Charts that few environments fill stand in categories that are closed at first.
+    Every run has all of it: where the first run by name lacks a category, TensorBoard 2.21 keeps only the charts of the
+    first run that has it. Charts that few environments fill stand in categories that are closed at first.
     """
     from tensorboard.compat.proto.summary_pb2 import Summary
     from tensorboard.compat.proto.tensor_pb2 import TensorProto
@@ -317,7 +307,7 @@ def _layout() -> Summary:
 
 
 def _session(config: Mapping[str, bool | float | str], folder: Path) -> Summary:
-    """A run's parameters for the HParams page, which averages rows of one name: each folder has a name of its own."""
+    """A run's parameters for the HParams page, which averages rows of one name: each folder has its own name."""
     from tensorboard.plugins.hparams.summary_v2 import hparams_pb
 
     place = folder.resolve()
@@ -326,7 +316,6 @@ def _session(config: Mapping[str, bool | float | str], folder: Path) -> Summary:
 
 
 def _experiment(config: Mapping[str, bool | float | str], metrics: Sequence[str]) -> Summary:
-    """The columns of the HParams page."""
     from tensorboard.compat.proto.summary_pb2 import Summary
     from tensorboard.plugins.hparams import api_pb2, metadata, plugin_data_pb2
 

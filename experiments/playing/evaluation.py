@@ -1,4 +1,4 @@
-"""Playing policies on the same workloads, seed by seed: the runs behind every table, picture and log."""
+"""Play policies on the same workloads, seed by seed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MOST_ASKED = 20_000  # jobs of a run of which reasons are kept: each instant wit
 
 
 def simulator_of(config: SimulatedCluster, policy: Policy) -> Any:
-    """The simulator of a cluster in which `policy` plays; its compiled rule, if it is one, is in it already.
+    """The simulator of a cluster for `policy`, with its compiled rule if it is one.
 
     Raises:
         InputError: the policy needs run times, of which nothing is known.
@@ -50,23 +50,19 @@ def run_times_known(policy: Policy, estimates: Estimates) -> str:
 
 
 def play(
-    setting: Setting,
-    player: Any,
-    seed: int,
-    record: bool = False,
-    progress: Callable[[float], None] | None = None,
+    setting: Setting, player: Any, seed: int, record: bool = False, progress: Callable[[float], None] | None = None
 ) -> Run:
     """One run.
 
     Args:
-        setting: what to play on.
+        setting: to play on.
         player: the policy: a word, or an object that decides, of which a copy plays.
         seed: of the workload, of random orders and of failures.
         record: keep decisions and the timeline.
-        progress: told the share of jobs that have finished.
+        progress: called with the share of jobs that have finished.
 
     Raises:
-        InputError: what a user's policy raised, with the line of its file.
+        InputError: an error of a user's policy, with the line of its file.
     """
     given, player = player, handed(player)
     policy = make_for(player, setting.environment)
@@ -100,8 +96,6 @@ def play(
 
 
 def _telling(copies: CopyRows, share: Callable[[int], None] | None) -> Callable[[int], None]:
-    """Progress that also follows copies at every instant."""
-
     def tell(done: int) -> None:
         copies.take()
         if share is not None:
@@ -163,20 +157,20 @@ def evaluate(
     Where nothing depends on the seed, one run stands for all seeds.
 
     Args:
-        setting: what to play on.
-        policies: words, as on the command line; or objects that decide, copied for each run, called by their `name`
-            or else by their class (docs/tutorials/write-a-policy.md).
+        setting: to play on.
+        policies: words, as on the command line; or objects that decide, copied for each run, called by their `name` or
+            else by their class (docs/tutorials/write-a-policy.md).
         seeds: at least one.
-        processes, executor: how many to use; or who plays in place of processes of this machine (`executors.py`).
-        record: whose decisions and timelines to keep: nobody's, those of the first seed, all.
-        progress: told how many of the `len(policies) * len(seeds)` runs are done, fractions included.
-        store: where each run goes as soon as it has ended; those that are there already are not played.
+        processes, executor: number of processes of this machine; or an executor in their place (`executors.py`).
+        record: whose decisions and timelines to keep: no run's, those of the first seed, all.
+        progress: called with the number of the `len(policies) * len(seeds)` runs that are done, fractions included.
+        store: keeps each run when it ends; its earlier runs are not played again.
 
     Returns:
         Runs in the order of the policies, then of the seeds.
 
     Raises:
-        InputError: no policy, two of one name, or what one raised: at once, or with a store after all other runs.
+        InputError: no policy, two of one name, or an error of one: at once, or with a store after all other runs.
     """
     _expect_some(policies, seeds)
     players = players_of(policies)
@@ -214,10 +208,7 @@ def _play_all(
     store: RunStore | None,
     show: Callable[[float], None],
 ) -> tuple[dict[tuple[str, int], Run], list[PolicyFailed]]:
-    """The runs of `tasks` by policy and seed, those that are stored as they are; and what stopped others.
-
-    `show` is told how many of them are done.
-    """
+    """The runs of `tasks` by policy and seed, stored ones as they are, and the errors of others; `show` counts."""
     played: dict[tuple[str, int], Run] = {}
     missing: list[Task] = []
     for player, seed, kept in tasks:
@@ -239,7 +230,6 @@ def _play_all(
 
 
 def _expect_some(policies: Any, seeds: Any) -> None:
-    """InputError for what is no list of policies, or of seeds."""
     if isinstance(policies, str) or not isinstance(policies, Sequence) or not policies:
         raise InputError(f"policies = {policies!r:.80}: expected a list of at least one word or object that decides")
     if isinstance(seeds, str) or not isinstance(seeds, Sequence | np.ndarray) or not len(seeds):
@@ -255,7 +245,7 @@ def _expect_none(failed: Sequence[PolicyFailed], played: int, store: RunStore | 
 
 
 def _shifted(progress: Callable[[float], None] | None, before: int) -> Callable[[float], None]:
-    """Progress in some runs, told as progress in all that were asked for, of which so many are done."""
+    """Progress in some runs as progress in all, of which `before` are done."""
     return lambda done: None if progress is None else progress(before + done)
 
 
@@ -266,7 +256,7 @@ def _played(
     store: RunStore | None,
     progress: Callable[[float], None],
 ) -> Iterator[Run | PolicyFailed]:
-    """The runs of `tasks`, each in the store when it is handed out, or what stopped one."""
+    """The runs of `tasks`, each in the store when it is yielded, or the error that stopped one."""
     executor = elsewhere(*asked, len(tasks))
     outcomes: Iterator[Run | PolicyFailed]
     if executor is None or not tasks:
@@ -287,7 +277,6 @@ def _report(progress: Callable[[float], None], number: int, share: float) -> Non
 
 
 def _expect_portable(setting: Setting, players: Sequence[str | Handed]) -> None:
-    """InputError for a user's object that other processes cannot be given."""
     import cloudpickle  # which Gymnasium needs too
 
     for one in (setting, *(player for player in players if isinstance(player, Handed))):
@@ -300,7 +289,7 @@ def _expect_portable(setting: Setting, players: Sequence[str | Handed]) -> None:
 
 
 def _tell(setting: Setting, tasks: Sequence[Task]) -> None:
-    """The mistakes and warnings of the first workload, which processes that play keep to themselves: here, once."""
+    """Warn of the first workload here, once: processes that play do not."""
     workload = workload_of(setting, tasks[0][1] if setting.is_drawn else 0)
     semantics = setting.config.semantics
     rules = [

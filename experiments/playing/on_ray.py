@@ -1,8 +1,8 @@
-"""Work on a Ray cluster: Ray hands it to machines, and again where one is lost; here is what it carries.
+"""Work on a Ray cluster: Ray hands it to machines, and again where one is lost.
 
-The sources of clustergym go with the job (Ray's `working_dir`), files that words name as Ray's objects, each once;
-a machine lays them out below its working directory, which Ray removes when the job has ended. Only this process keeps
-results. So the machines need Python, Ray and the libraries in the same versions, and no disk that they share.
+The sources of clustergym go with the job (Ray's `working_dir`), files that words name as Ray's objects, each once; a
+machine lays them out below its working directory, which Ray removes when the job has ended. Only this process keeps
+results. So the machines need Python, Ray and the libraries in the same versions, and no shared disk.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ TAKEN_ALONG = ("CLUSTERGYM_",)  # beginnings of environment variables: what may 
 
 
 def expect_installed() -> None:
-    """Raise MissingExtra without Ray, InputError where something else is called so and hides it."""
+    """Raise MissingExtra without Ray, InputError where another module named ray hides it."""
     try:
         import ray
 
@@ -62,9 +62,9 @@ def expect_installed() -> None:
 class RayCluster:
     """A Ray cluster that does work.
 
-    Attributes:
-        address: `auto` (the cluster that this machine belongs to), `local` (one of this machine alone, for as long as
-            the command runs), HOST:PORT, or ray://HOST:PORT.
+    Args:
+        address: `auto` (the cluster of this machine), `local` (one of this machine alone, until the command ends),
+            HOST:PORT, or ray://HOST:PORT.
 
     Raises:
         MissingExtra: Ray is not installed.
@@ -117,7 +117,7 @@ class RayCluster:
                 ray.cancel(ref, force=True)
 
     def _hand_out(self, task: Any, work: Any, waiting: Iterator[Any], running: dict[Any, Any], size: int) -> None:
-        """Fill up with what waits, so that every processor has something to do; `size` items a task."""
+        """Hand out waiting items until every processor has some; `size` items a task."""
         room = AHEAD + self.count
         while len(running) < room:
             items = list(itertools.islice(waiting, size))
@@ -127,7 +127,7 @@ class RayCluster:
             running[task.remote(work, shipping.changed(items, self._moved), sent, versions(*LIBRARIES))] = back
 
     def _sent_with(self, items: list[Any]) -> tuple[list[tuple[str, str, Any]], dict[str, str]]:
-        """All files that were named so far (a machine lays out few folders then), and their names there -> here."""
+        """All files that were named so far (a machine then lays out few folders), and their names there -> here."""
         files, moved = shipping.needed(items)
         self._files |= {one.place: one for one in files}
         self._moved |= moved
@@ -135,7 +135,7 @@ class RayCluster:
         return sent, {after: before for before, after in self._moved.items()}
 
     def _object(self, one: shipping.Named) -> tuple[str, Any]:
-        """A file as an object of Ray, and the hash of it: each goes to the cluster once."""
+        """A file as an object of Ray, and its hash; each goes to the cluster once."""
         import ray
 
         known = self._sent.get((one.path, one.stamp))
@@ -147,10 +147,10 @@ class RayCluster:
 
 
 def _outcome(ref: Any, back: Mapping[str, str]) -> tuple[float, list[Any]]:
-    """What a task gave.
+    """The result of a task: seconds, and results of its items.
 
     Raises:
-        InputError: what the work raised; or Ray has handed it out again and again, and it was lost.
+        InputError: an error of the work; or the task was lost each time that Ray handed it out.
     """
     import ray
     from ray import exceptions as lost
@@ -174,7 +174,7 @@ def _outcome(ref: Any, back: Mapping[str, str]) -> tuple[float, list[Any]]:
 def _work(
     work: Any, items: list[Any], sent: list[tuple[str, str, Any]], known: Mapping[str, str]
 ) -> tuple[float, list[Any]]:
-    """On a machine of the cluster: lay out the files, and work beside them; the seconds it took, and what it gave."""
+    """On a machine of the cluster: lay out the files, and work beside them; returns seconds and results."""
     expect_libraries(known)
     here = str(_laid_out(sent)), dict[str, str]()  # what the user allows is in the job's environment
     began_s = time.monotonic()
@@ -183,11 +183,7 @@ def _work(
 
 
 def expect_libraries(known: Mapping[str, str]) -> None:
-    """InputError where a library that numbers depend on is not here in the version that is asked for.
-
-    Args:
-        known: name -> version, where results are kept.
-    """
+    """InputError where a library that numbers depend on has another version here than in `known`: name -> version."""
     here = versions(*LIBRARIES)
     for name in LIBRARIES:
         if here.get(name) != known.get(name):
@@ -198,7 +194,7 @@ def expect_libraries(known: Mapping[str, str]) -> None:
 
 
 def _laid_out(sent: list[tuple[str, str, Any]]) -> Path:
-    """The folder of work with these files; made once a machine, and there as a whole or not at all."""
+    """The folder of work with these files; made once a machine, as a whole or not at all."""
     import ray
 
     root = _home() / "work"
@@ -225,12 +221,11 @@ def _laid_out(sent: list[tuple[str, str, Any]]) -> Path:
 
 @functools.cache
 def _home() -> Path:
-    """The job's working directory on this machine, in which a process of Ray begins; the sources are there."""
+    """The job's working directory on this machine, with the sources; a process of Ray begins in it."""
     return Path.cwd()
 
 
 def _connect(address: str) -> None:
-    """Join the cluster as a job that carries the sources, unless this process has done so."""
     import ray
 
     if ray.is_initialized():
@@ -264,7 +259,7 @@ def _connect(address: str) -> None:
 
 
 def _expect_reachable(address: str) -> None:
-    """InputError where nobody listens at HOST:PORT; Ray would ask again for minutes."""
+    """InputError where nothing listens at HOST:PORT; Ray would try for minutes."""
     found = re.fullmatch(r"(?:ray://)?\[?(?P<host>[^/]+?)\]?:(?P<port>\d{1,5})", address)
     if found is None:
         if address not in (LOCAL, "auto"):
@@ -278,5 +273,4 @@ def _expect_reachable(address: str) -> None:
 
 
 def _short(error: object) -> str:
-    """The first sentence of one of Ray's messages."""
     return " ".join(str(error).split()).partition(". ")[0].rstrip(".")[:300]

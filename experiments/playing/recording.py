@@ -1,4 +1,4 @@
-"""Every decision of a run, in order of application, and why, and when which job held which GPUs."""
+"""Every decision of a run in order of application, its reason, and the GPUs of each job over time."""
 
 from __future__ import annotations
 
@@ -65,11 +65,11 @@ class Recorded(NamedTuple):
     """
 
     time_s: float
-    job: int
-    kind: int
-    gpus: tuple[int, ...]
-    value: float | None = None
-    why: str = ""
+    job: int  # index
+    kind: int  # a code, see `WORDS`
+    gpus: tuple[int, ...]  # lost by a preempted job, new of a migrated one; none of a held one
+    value: float | None = None  # seconds of a shift, ratio of a spill; None: taken back, or neither
+    why: str = ""  # the policy's reason; empty: none
 
 
 def decisions(
@@ -84,9 +84,9 @@ def decisions(
 
     Args:
         simulator: at its first decision point.
-        policy: whoever decides; None for the simulator's compiled rule.
+        policy: decides; None for the simulator's compiled rule.
         progress: called at every instant with the number of finished jobs.
-        asked: who says why, of the decisions of `policy` or of the compiled rule; None: nobody.
+        asked: gives the reasons of the decisions of `policy` or of the compiled rule; None: there are none.
     """
     simulator.state.log_on = 1
     asking = None if asked is None else Asking(simulator, asked)
@@ -106,7 +106,7 @@ def decisions(
 
 
 def _logged(simulator: Simulator, why: Mapping[int, str] = MappingProxyType({})) -> list[Recorded]:
-    """What has happened since the last decision point, this one included; `why`: by entry of the log."""
+    """The entries since the last decision point, this one included; `why`: by entry of the log."""
     s = simulator.state
     expect_logged(s)
     count = int(s.log_count)
@@ -137,7 +137,7 @@ def _value(s: np.record, entry: int, kind: int) -> float | None:
 
 
 def _in_effect(entries: list[Recorded]) -> list[Recorded]:
-    """`entries` without the stops that were undone at once, and holds between; only the last instant has stops."""
+    """`entries` without stops that were undone at once, and holds between; only the last instant has stops."""
     stopped: dict[int, Recorded] = {}
     held: dict[int, Recorded] = {}
     undone: set[int] = set()
@@ -164,10 +164,10 @@ class InUse(NamedTuple):
         share: float64 (p,), from 0 to 1, from each time on.
     """
 
-    title: str
-    label: str
-    time_s: np.ndarray
-    share: np.ndarray
+    title: str  # as a part of a heading
+    label: str  # for an axis: of what it is a share
+    time_s: np.ndarray  # float64 (p,), ascending
+    share: np.ndarray  # float64 (p,), from 0 to 1, from each time on
 
 
 @dataclass(frozen=True)
@@ -190,20 +190,20 @@ class Timeline:
         machine_names: as decisions call them, `rack.machine`; none: they are called by their numbers.
     """
 
-    job: np.ndarray
-    start_s: np.ndarray
-    end_s: np.ndarray
-    gpus: tuple[tuple[int, ...], ...]
-    arrival_s: np.ndarray
-    leave_s: np.ndarray
-    begin_s: float
-    stop_s: float
-    gpu_machine: np.ndarray
-    unit: str = "GPU"
+    job: np.ndarray  # int64 (k,), the job of each stretch
+    start_s: np.ndarray  # float64 (k,)
+    end_s: np.ndarray  # float64 (k,)
+    gpus: tuple[tuple[int, ...], ...]  # k tuples of GPU indices
+    arrival_s: np.ndarray  # float64 (n,), of all jobs
+    leave_s: np.ndarray  # float64 (n,), finish of each job; inf if it did not finish
+    begin_s: float  # first arrival
+    stop_s: float  # end of the run
+    gpu_machine: np.ndarray  # int64 (G,), the machine of each GPU
+    unit: str = "GPU"  # `GPU`, or `machine`
     use_s: np.ndarray = field(default_factory=lambda: np.zeros(0))
     cpu_use: np.ndarray = field(default_factory=lambda: np.zeros(0))
     network_use: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    machine_names: Sequence[str] = ()
+    machine_names: Sequence[str] = ()  # as decisions call them, `rack.machine`; none: by number
 
     @property
     def num_gpus(self) -> int:
@@ -211,7 +211,7 @@ class Timeline:
         return len(self.gpu_machine)
 
     def machine_name(self, machine: int) -> str:
-        """What a machine is called."""
+        """Its name, or `m` and its number."""
         return self.machine_names[machine] if len(self.machine_names) else f"m{machine}"
 
     def busy_gpus(self) -> tuple[np.ndarray, np.ndarray]:
@@ -253,7 +253,7 @@ class Timeline:
 
 
 def _alone(gpu: np.ndarray, start_s: np.ndarray, end_s: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """Bounds of stretches of one GPU each, without what others that began before cover; None: they cover nothing."""
+    """Bounds of stretches of one GPU each, without the parts that earlier ones cover; None: no part is covered."""
     order = np.lexsort((start_s, gpu))
     gpu, start_s, end_s = gpu[order], start_s[order], end_s[order]
     ends_s, place = np.unique(end_s, return_inverse=True)
@@ -269,7 +269,7 @@ def _alone(gpu: np.ndarray, start_s: np.ndarray, end_s: np.ndarray) -> tuple[np.
 def _steps(
     ups: np.ndarray, up_by: np.ndarray, downs: np.ndarray, down_by: np.ndarray, begin_s: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """A step function from what goes up and down when; simultaneous steps are one."""
+    """A step function from rises and falls at some times; simultaneous steps are one."""
     times, place = np.unique(np.concatenate([[begin_s], ups, downs]), return_inverse=True)
     change = np.bincount(place, weights=np.concatenate([[0], up_by, -down_by]), minlength=len(times))
     return times, np.rint(np.cumsum(change)).astype(np.int64)
@@ -324,19 +324,19 @@ def timeline(simulator: Simulator, entries: Iterable[Recorded]) -> Timeline:
 
 
 def _machine_names(topology: Topology) -> list[str]:
-    """What the labels of a machine's GPUs begin with."""
+    """The first parts of the labels of each machine's GPUs."""
     return [topology.gpu_label(gpu).rpartition(".")[0] for gpu in np.unique(topology.gpu_machine, return_index=True)[1]]
 
 
 class Asking:
-    """Plays an instant, and keeps the words in which a policy says why, for every entry of the simulator's log.
+    """Plays an instant, and keeps the policy's reasons for every entry of the simulator's log.
 
-    A compiled rule makes a whole pass at once; it is told afterwards, from a copy of the state before it. So a run is
-    the same to the bit, asked or not.
+    A compiled rule makes a whole pass at once; its reasons are found afterwards, from a copy of the state before it. So
+    the run is the same to the bit with and without reasons.
 
     Args:
         simulator: just reset; its log is on.
-        policy: who decides, or whose compiled rule plays.
+        policy: decides, or its compiled rule does.
     """
 
     def __init__(self, simulator: Any, policy: Policy) -> None:
@@ -362,7 +362,7 @@ class Asking:
         self._words |= {first + place: self._checked(text) for place, text in enumerate(words)}
 
     def _may_decide(self) -> bool:
-        """Whether the compiled rule may find something to decide; a copy is dear, and at many instants it cannot."""
+        """Whether the compiled rule may find something to decide; it saves copies, which are slow."""
         s, rule = self._simulator.plain.record, self._simulator.rule
         if rule.migrates or rule.restore:
             return True
@@ -380,7 +380,7 @@ class Asking:
         self._words |= dict.fromkeys(range(first, int(simulator.state.log_count)), words)
 
     def taken(self) -> dict[int, str]:
-        """The words by entry of the log, of this instant; those of the next begin anew."""
+        """The reasons of this instant by entry of the log; clears them."""
         words, self._words = self._words, {}
         return words
 

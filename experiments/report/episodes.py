@@ -1,7 +1,6 @@
-"""Two policies on the same workload, decision by decision: where they part, and what differs from then on.
+"""Two policies on the same workload, decision by decision: their first difference, and all later ones.
 
-Decisions of one instant are a set: their order there says nothing. Of GPUs it counts on which machines they are; which
-of a machine's GPUs a job gets is no difference.
+Decisions of one instant are a set without order. Of GPUs only their machines count.
 """
 
 from __future__ import annotations
@@ -35,21 +34,21 @@ class Decision(NamedTuple):
         why: the policy's reason, if it gave one.
     """
 
-    time_s: float
-    job: str
-    kind: str
-    place: str
-    shift: str = ""
-    why: str = ""
+    time_s: float  # by the run's clock
+    job: str  # its name, or another subject of the decision
+    kind: str  # `start`, `preempt`, ...
+    place: str  # the machines and the number of GPUs of each, or another place
+    shift: str = ""  # seconds, of a shift
+    why: str = ""  # the policy's reason
 
     @property
     def what(self) -> tuple[str, str, str, str]:
-        """All but when and why: equal for the same decision."""
+        """All but time and reason: equal for the same decision."""
         return self.job, self.kind, self.place, self.shift
 
     @property
     def words(self) -> str:
-        """As a person reads it: `start 17 on 0.1 x 8`."""
+        """In words: `start 17 on 0.1 x 8`."""
         where = f" on {self.place}" if self.place else ""
         return f"{self.kind} {self.job}{where}{f' by {float(self.shift):g} s' if self.shift else ''}"
 
@@ -64,9 +63,9 @@ class Instant:
         first, second: the others of each.
     """
 
-    time_s: float
-    common: int
-    first: tuple[Decision, ...]
+    time_s: float  # since the first arrival
+    common: int  # number of decisions that are the same
+    first: tuple[Decision, ...]  # the other decisions of each
     second: tuple[Decision, ...]
 
     @property
@@ -86,11 +85,11 @@ class KindCount(NamedTuple):
     """
 
     kind: str
-    same: int
+    same: int  # at the same time, in the same place
     other_time: int
     other_place: int
     other_both: int
-    only_first: int
+    only_first: int  # the other policy made no such decision
     only_second: int
 
     @property
@@ -123,28 +122,28 @@ class Episodes:
         sooner: how many jobs end sooner under the first policy, under the second, and at the same time.
     """
 
-    labels: tuple[str, str]
-    seed: int
+    labels: tuple[str, str]  # of the two policies
+    seed: int  # of both runs
     runs: tuple[Run, Run]
-    same_for: int
-    instants: tuple[Instant, ...]
-    kinds: tuple[KindCount, ...]
-    jobs: tuple[JobDifference, ...]
-    sooner: tuple[int, int, int]
+    same_for: int  # decisions until the first that differs, or all
+    instants: tuple[Instant, ...]  # times of differences, in order
+    kinds: tuple[KindCount, ...]  # of all decisions, most differing first
+    jobs: tuple[JobDifference, ...]  # that end at another time, the largest difference first
+    sooner: tuple[int, int, int]  # jobs that end sooner under the first policy, under the second, and at the same time
 
     @property
     def parting(self) -> Instant | None:
-        """Where the first decision differs."""
+        """The first instant that differs."""
         return self.instants[0] if self.instants else None
 
     @property
     def has_reasons(self) -> bool:
-        """Whether some decision says why."""
+        """Whether some decision has a reason."""
         return any(one.why for instant in self.instants for one in (*instant.first, *instant.second))
 
     @property
     def timelines(self) -> tuple[Timeline, Timeline]:
-        """Who held what when, of both."""
+        """The timelines of both."""
         return _timelines(self.runs)
 
 
@@ -152,16 +151,15 @@ def chosen(section: Section, wanted: tuple[str, str] | None = None, seed: int | 
     """Two recorded runs of a section, compared.
 
     Args:
-        section: what was played.
+        section: of the page.
         wanted: labels or words of two policies; None: the best and the baseline, or the best two.
         seed: of both; None: the first that both were recorded on.
 
     Returns:
-        None if nothing is `wanted` and no two policies were recorded on the same seed, or one that is wanted was not
-        played here.
+        None if nothing is `wanted` and no two policies were recorded on the same seed, or a wanted one was not played.
 
     Raises:
-        InputError: what is wanted was played, but not recorded.
+        InputError: a wanted policy was played, but not recorded.
     """
     recorded = {
         entry.label: {run.seed: run for run in entry.runs if run.timeline is not None} for entry in section.entries
@@ -179,12 +177,10 @@ def chosen(section: Section, wanted: tuple[str, str] | None = None, seed: int | 
 
 
 def _label(section: Section, word: str) -> str | None:
-    """The label of a policy by label or word; the best of several of that word."""
     return next((entry.label for entry in section.entries if word in (entry.label, entry.policy)), None)
 
 
 def _usual(section: Section, recorded: Mapping[str, Mapping[int, Run]]) -> tuple[str | None, str | None]:
-    """The best policy and the baseline, or the next, of those that share a recorded seed."""
     labels = [entry.label for entry in section.entries if recorded[entry.label]]
     for one in labels:
         others = [label for label in labels if label != one and recorded[one].keys() & recorded[label].keys()]
@@ -206,7 +202,7 @@ def _not_recorded(labels: tuple[str, str], seeds: Sequence[Sequence[int]], wante
 
 
 def compared(labels: tuple[str, str], runs: tuple[Run, Run]) -> Episodes:
-    """What differs between two recorded runs of the same workload."""
+    """The differences between two recorded runs of the same workload."""
     first, second = (decisions_of(run) for run in runs)
     instants = aligned(first, second, _timelines(runs)[0].begin_s)
     same_for = 0
@@ -242,7 +238,7 @@ def decisions_of(run: Run) -> list[Decision]:
 
 
 def place_of(where: str) -> str:
-    """GPU labels by machine, `0.1 x 8, 1.0 x 4`; what else stands there as it is."""
+    """GPU labels by machine, `0.1 x 8, 1.0 x 4`; other words as they are."""
     matches = [GPU.fullmatch(label) for label in where.split()]
     if not matches or None in matches:
         return where
@@ -277,7 +273,7 @@ def _without(decisions: Iterable[Decision], common: Mapping[tuple[str, str, str,
 
 
 def kinds(first: Iterable[Decision], second: Iterable[Decision]) -> list[KindCount]:
-    """How decisions of each kind compare, by the job and how often it has met that kind before."""
+    """Decisions of each kind compared, by the job and the number of its earlier decisions of that kind."""
     ours, theirs = _numbered(first), _numbered(second)
     found = []
     for kind in dict.fromkeys(key[0] for key in (*ours, *theirs)):
@@ -306,7 +302,7 @@ def _numbered(decisions: Iterable[Decision]) -> dict[tuple[str, str, int], Decis
 def _jobs(
     runs: tuple[Run, Run], decisions: tuple[list[Decision], list[Decision]]
 ) -> tuple[tuple[JobDifference, ...], tuple[int, int, int]]:
-    """The jobs that end at different times, the largest difference first; and how many end sooner under whom."""
+    """The jobs that end at different times, the largest difference first; and the counts `sooner`."""
     one, other = _timelines(runs)
     with np.errstate(invalid="ignore"):
         first_s, second_s = one.leave_s - one.arrival_s, other.leave_s - other.arrival_s

@@ -1,4 +1,4 @@
-"""The charts of a section: ratios, box over seeds, distribution of JCT, what is in use and the queue over time."""
+"""The charts of a section: ratios, box over seeds, distribution of JCT, use and queue over time."""
 
 from __future__ import annotations
 
@@ -102,13 +102,13 @@ def jct_cdf(entries: Sequence[Entry], styles: Styles) -> Chart | None:
 
 
 def over_time(section: Section, styles: Styles) -> list[Chart]:
-    """What is in use (GPUs held; of job groups CPU and network) and jobs waiting over time, of one seed."""
+    """Use (GPUs held; of job groups CPU and network) and jobs waiting over time, of one seed."""
     seed, timelines = one_seed(section)
     return over_time_of(seed, timelines, styles) if timelines else []
 
 
 def over_time_of(seed: int, timelines: Mapping[str, Timeline], styles: Styles) -> list[Chart]:
-    """What is in use and jobs waiting over time in one seed; label -> timeline, at least one."""
+    """Use and jobs waiting over time in one seed; label -> timeline, at least one."""
     stop_s = span_s(timelines.values())
     x = axes.durations(0.0, stop_s)
     edges = {label: np.linspace(line.begin_s, line.stop_s, _bins(line, stop_s)) for label, line in timelines.items()}
@@ -144,7 +144,7 @@ def over_time_of(seed: int, timelines: Mapping[str, Timeline], styles: Styles) -
 
 
 def of_episodes(found: Episodes, styles: Styles) -> list[Chart]:
-    """Jobs in the system under two policies, then who held what: on one time axis, with a line where they part."""
+    """Jobs in the system under two policies, then their Gantt charts, on one time axis; a line marks the parting."""
     lines = dict(zip(found.labels, found.timelines, strict=True))
     same = same_stretches(*found.timelines)
     charts = [_in_system(lines, styles, span_s(lines.values()), found.seed), *gantts(found.seed, lines, same)]
@@ -174,7 +174,7 @@ def _in_system(lines: Mapping[str, Timeline], styles: Styles, stop_s: float, see
 
 
 def one_seed(section: Section) -> tuple[int, dict[str, Timeline]]:
-    """The seed of which most policies have a timeline, and these; -1 and none if there is no timeline."""
+    """The seed with most timelines, and these by label; -1 and none if there is no timeline."""
     recorded: dict[int, dict[str, Timeline]] = {}
     for entry in section.entries:
         for run in entry.runs:
@@ -200,7 +200,7 @@ def _row_labels(entries: Sequence[Entry], styles: Styles) -> list[Label]:
 
 
 def short_labels(labels: Sequence[str]) -> dict[str, str]:
-    """Label -> what stands for it where there is little room: of an agent's path as much of its end as is unique."""
+    """Label -> short label: of an agent's path as much of its end as is unique."""
     parts = {label: label.partition(":")[2].split("/") for label in labels if "/" in label.partition(":")[2]}
     for count in range(2, max(map(len, parts.values()), default=0) + 2):
         ends = {label: "…/" * (len(path) > count) + "/".join(path[-count:]) for label, path in parts.items()}
@@ -210,7 +210,6 @@ def short_labels(labels: Sequence[str]) -> dict[str, str]:
 
 
 def _few(values: np.ndarray) -> np.ndarray:
-    """At most so many of many, evenly among the sorted."""
     ordered = np.sort(values)
     return ordered if len(ordered) <= MOST_DOTS else ordered[np.linspace(0, len(ordered) - 1, MOST_DOTS).astype(int)]
 

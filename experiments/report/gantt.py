@@ -1,4 +1,4 @@
-"""Who held which GPU when, one chart a policy, all on the same time axis."""
+"""The GPUs of each job over time, one chart a policy, all on the same time axis."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def gantt(label: str, timeline: Timeline, stop_s: float, seed: int, same: Stretc
     Args:
         label: of the policy.
         timeline: of its run.
-        stop_s: where the time axis ends, seconds after the first arrival.
+        stop_s: end of the time axis, seconds after the first arrival.
         seed: of the run.
-        same: job -> begin and end of stretches that are to be pale.
+        same: job -> begin and end of stretches that are drawn pale.
     """
     by_gpu = timeline.num_gpus <= MOST_GPU_ROWS and len(gantt_boxes(timeline)) <= MOST_BOXES
     x = axes.durations(0.0, stop_s)

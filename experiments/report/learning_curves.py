@@ -30,13 +30,7 @@ OUT_OF_SIGHT = 4.0
 def charts(
     trainings: Sequence[Training], agents: Mapping[Training, Style], heuristics: Mapping[str, Style]
 ) -> list[Chart]:
-    """The charts of trainings that share their yardstick.
-
-    Args:
-        trainings: at least one.
-        agents: style of each.
-        heuristics: styles by folder name of the policy.
-    """
+    """The charts of trainings (at least one) with one yardstick; `heuristics`: styles by folder name of the policy."""
     ratios = sorted({tag for one in trainings for tag in one.agent if re.fullmatch(RATIO, tag)})
     known = {tag for one in trainings for tag in one.agent}
     left_out = {metric.tag for metric in METRICS.values() if kind_of(known) == GROUPS and GROUPS not in metric.tables}

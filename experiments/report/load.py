@@ -1,4 +1,4 @@
-"""What folders of `evaluate --logdir` and `train --logdir` hold, sorted for a page: by setting, then training."""
+"""The contents of folders of `evaluate --logdir` and `train --logdir`, sorted for a page: by setting, then training."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Entry:
         runs: ascending seeds, each once.
     """
 
-    label: str
-    policy: str
-    runs: tuple[Run, ...]
+    label: str  # its word on the page, with its folder where the word alone is not enough
+    policy: str  # its word
+    runs: tuple[Run, ...]  # ascending seeds, each once
 
     @property
     def is_agent(self) -> bool:
@@ -75,10 +75,10 @@ class Section:
     """
 
     setting: Setting
-    entries: tuple[Entry, ...]
-    baseline: str | None
-    folders: tuple[Path, ...] = ()
-    place: str = ""
+    entries: tuple[Entry, ...]  # by mean JCT, best first
+    baseline: str | None  # the label that ratios are to; None if the wanted one was not played here
+    folders: tuple[Path, ...] = ()  # of the runs
+    place: str = ""  # tells it from another section with the same words but other content; else ""
 
     @property
     def seeds(self) -> list[int]:
@@ -97,7 +97,7 @@ class Section:
 
     @property
     def same_runs(self) -> list[str]:
-        """A line for each set of policies that went alike on all seeds."""
+        """A line for each set of policies with equal runs on all seeds."""
         return same_as(self.labelled)
 
     @property
@@ -110,7 +110,7 @@ class Section:
         return next(entry for entry in self.entries if entry.label == label)
 
     def pairs(self, entry: Entry, metric: str = "jct_mean") -> tuple[np.ndarray, np.ndarray]:
-        """Values of a policy and of the baseline in pairs, see `estimates.pairs`; empty without a baseline."""
+        """Values of a policy and of the baseline in pairs, see `intervals.pairs`; empty without a baseline."""
         return pairs(entry.runs, self.entry(self.baseline).runs if self.baseline is not None else (), metric)
 
     def ratio(self, entry: Entry, metric: str = "jct_mean") -> Estimate | None:
@@ -130,19 +130,19 @@ class Training:
     """
 
     folder: Path
-    agent: Mapping[str, Curve]
-    heuristics: Mapping[str, Mapping[str, float]]
+    agent: Mapping[str, Curve]  # tag -> its curve
+    heuristics: Mapping[str, Mapping[str, float]]  # folder name of the policy -> tag -> its level
 
     @property
     def yardstick(self) -> tuple[Any, ...]:
-        """Equal for folders whose heuristics reached the same: their curves belong into one chart."""
+        """Equal for folders whose heuristics have equal results: their curves belong into one chart."""
         levels = [(name, tags["jct/mean_s"]) for name, tags in self.heuristics.items() if "jct/mean_s" in tags]
         return tuple(sorted(levels)) or (self.folder,)
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a part of the page comes from: a folder and the commands that filled it, oldest first."""
+    """A folder of the page and the commands that filled it, oldest first."""
 
     folder: Path
     commands: Sequence[Mapping[str, Any]]
@@ -150,7 +150,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Material:
-    """All that a page shows."""
+    """The contents of a page."""
 
     sections: tuple[Section, ...]
     trainings: tuple[Training, ...]
@@ -207,7 +207,6 @@ def load(folders: Sequence[Path], baseline: str | None = None) -> Material:
 
 
 def _told_apart(sections: Sequence[Section]) -> tuple[Section, ...]:
-    """Sections of the same words with their `place`: the folders tell them apart."""
     words = [repr(one.setting.words()) for one in sections]
     names = _short_names([folder for one in sections for folder in one.folders])
     found = []
@@ -272,7 +271,6 @@ def _or_last(value: float) -> float:
 
 
 def _baseline(entries: Sequence[Entry], wanted: str | None) -> str | None:
-    """The label to compare to: the wanted word or label, or else greedy, or else the best that was not trained."""
     words = [wanted] if wanted is not None else [PREFERRED_BASELINE]
     for entry in entries:
         if entry.label in words or entry.policy in words:

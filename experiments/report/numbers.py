@@ -1,4 +1,4 @@
-"""Numbers as the page and the terminal write them, and the rows of the table of a section."""
+"""Numbers in the page and the terminal, and the rows of the table of a section."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .load import Entry, Section
 
 @dataclass(frozen=True)
 class Cell:
-    """One number of the table: its text, its interval (empty if there is none), and whether it is the column's best."""
+    """A number of the table; no interval: ""."""
 
     text: str
     interval: str
@@ -32,7 +32,7 @@ class Row:
 
 
 def headers(section: Section) -> list[tuple[str, str]]:
-    """(header, unit) of the columns of numbers: metrics that the runs have, and what shows how far they compare."""
+    """(header, unit) of the columns: metrics of the runs, then the share of finished jobs and the number of seeds."""
     found = [(metric.header, metric.shown_unit) for metric in _metrics(section)]
     found += [("finished", "% of jobs")] if section.is_unfinished else []
     return found + ([] if section.one_set_of_seeds else [("seeds", "")])
@@ -80,7 +80,7 @@ def _rounded(value: float, size: float) -> str:
 
 
 def warnings(section: Section) -> list[str]:
-    """What a reader of the table must know before comparing, a sentence each."""
+    """Warnings about the comparison, a sentence each."""
     found = []
     if section.place:
         found.append("Another setting has the same words, but they name another content there.")
@@ -94,7 +94,7 @@ def warnings(section: Section) -> list[str]:
 
 
 def verdict(section: Section) -> str:
-    """What the numbers say about the best policy, in one sentence."""
+    """The result of the best policy, in one sentence."""
     if not section.entries:
         return "Nothing was played."
     first = section.entries[0]
@@ -118,7 +118,7 @@ def verdict(section: Section) -> str:
 
 
 def _how_sure(ratio: Estimate | None) -> str:
-    """The interval of a paired ratio, and what it does not show."""
+    """The interval of a paired ratio, and a doubt."""
     if ratio is None or ratio.is_sure:
         return ""
     doubt = ""

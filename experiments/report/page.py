@@ -31,10 +31,10 @@ def render(
     """The page as HTML.
 
     Args:
-        material: what to show.
-        about: what made the page, name -> value.
+        material: of the page.
+        about: origin of the page, name -> value.
         title: of the page.
-        pairs: by number of the section, two episodes to lay side by side; left out, `episodes.chosen` takes two.
+        pairs: by number of the section, two episodes to lay side by side; None: `episodes.chosen` chooses.
     """
     pairs = {n: chosen(one) for n, one in enumerate(material.sections)} if pairs is None else pairs
     of_label, of_training, of_folder_name = page_styles(material)
@@ -88,7 +88,6 @@ def page_styles(material: Material) -> tuple[dict[str, Style], dict[Training, St
 
 
 def _view(section: Section, of_label: Mapping[str, Style], pair: Episodes | None) -> dict[str, Any]:
-    """What the template shows of one setting."""
     seed, timelines = figures.one_seed(section)
     labels, charts = list(timelines), gantts(seed, timelines)
     return {
@@ -114,7 +113,7 @@ def _view(section: Section, of_label: Mapping[str, Style], pair: Episodes | None
 
 
 def facts(section: Section) -> dict[str, str]:
-    """What was played, in words; what has its default value is left out."""
+    """The setting in words, without default values."""
     setting, folders = section.setting, {"folder": section.place} if section.place else {}
     places = {"topology": setting.topology, "workload": setting.workload, "network": setting.network}
     own = {"format": setting.format, "oversize": setting.oversize, "window": setting.window}
@@ -126,7 +125,7 @@ def facts(section: Section) -> dict[str, str]:
 
 
 def made_by(command: str) -> dict[str, str]:
-    """What makes a page now: the command, the time and the versions."""
+    """The origin of a page: the command, the time and the versions."""
     import shlex
     import sys
     from datetime import UTC, datetime

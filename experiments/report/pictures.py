@@ -41,11 +41,11 @@ def of_section(section: Section, styles: Mapping[str, Style]) -> list[Chart]:
 def of_material(
     material: Material, folder: Path, kinds: Sequence[str], pairs: Mapping[int, Episodes | None]
 ) -> list[Path]:
-    """Write the charts of a page into `folder`, which is made; of several settings, each has a folder in it.
+    """Write the charts of a page into `folder`, which is made; each of several settings has a folder in it.
 
     Args:
         material: of the page.
-        folder: where to.
+        folder: of the files.
         kinds: of files.
         pairs: by number of the section, two episodes that are laid side by side.
 
@@ -79,7 +79,7 @@ def _made(folder: Path) -> Path:
 def of_evaluation(found: Evaluation) -> list[Path]:
     """Write the charts of an evaluation into its folder, as SVG; returns their paths.
 
-    A file of somebody else that has the name of one is left as it is, with a warning.
+    A file of other origin with the name of a chart stays, with a warning.
     """
     one = section(found.setting, [(found.folder, found.runs)], None)
     styles = page_styles(Material((one,), (), ()))[0]
@@ -91,12 +91,7 @@ def of_sweep(
 ) -> list[Path]:
     """Write the charts of a sweep into `folder`, which is there, as SVG; returns their paths.
 
-    Args:
-        name: of the parameter.
-        settings: value -> what was played on.
-        runs: value -> what was played there.
-        baseline: the policy that ratios are to; None: no ratios.
-        folder: where to.
+    `settings` and `runs` are by value of the parameter `name`; ratios are to `baseline`, if any.
     """
     sections = {
         value: replace(section(settings[value], [(folder, mine)], baseline), baseline=baseline)
@@ -108,11 +103,9 @@ def of_sweep(
 
 
 def of_runs(runs: Sequence[Run], beside: Sequence[Run] = ()) -> dict[str, bytes]:
-    """Two pictures as PNG: `jct-cdf` of all runs, and `gantt` of the first of `runs` that was recorded.
+    """Two pictures as PNG: `jct-cdf` of all runs, and `gantt` of the first recorded one of `runs` of one policy.
 
-    Args:
-        runs: of one policy.
-        beside: of others, on the same workloads.
+    `beside` are runs of other policies on the same workloads.
     """
     by_policy: dict[str, list[Run]] = {}
     for run in (*runs, *beside):
@@ -129,7 +122,7 @@ def of_runs(runs: Sequence[Run], beside: Sequence[Run] = ()) -> dict[str, bytes]
 
 
 def of_run(run: Run) -> Drawing:
-    """One recorded run: who held what when, how much was in use, and the queue, one under the other."""
+    """One recorded run: Gantt chart, use, and queue, one under the other."""
     if run.timeline is None:
         raise ValueError("the run was not recorded")
     found = marks.styles([], [run.policy])
@@ -145,14 +138,13 @@ def of_episodes(pair: Episodes, styles: Mapping[str, Style]) -> Drawing:
 
 
 def _under_each_other(charts: Sequence[Chart], styles: Mapping[str, Style], title: str) -> Drawing:
-    """Charts whose time axes are the same, exactly one under the other."""
+    """Charts whose time axes are the same, aligned one under the other."""
     variables = variables_of(styles)
     left = max(laid_out(chart, variables).plots[0][0] for chart in charts)
     return stacked([laid_out(chart, variables, least_left=left) for chart in charts], title)
 
 
 def _gantts(seed: int, timelines: Mapping[str, Timeline]) -> list[Chart]:
-    """Charts that say by themselves what they show."""
     return [
         replace(chart, title=f"{chart.title}: who held which {line.unit} when, seed {seed}")
         for chart, line in zip(gantts(seed, timelines), timelines.values(), strict=True)
@@ -168,10 +160,7 @@ def write(
 ) -> list[Path]:
     """Write each chart into `folder`, which is there; returns the paths, all different.
 
-    Args:
-        charts, styles, folder: what is drawn, how, and where to.
-        kinds: of files.
-        keep_others: write no SVG file in the place of one that was not drawn here; a warning says so.
+    `keep_others`: an SVG file of other origin is not replaced; a warning says so.
     """
     variables = variables_of(styles)
     paths: list[Path] = []

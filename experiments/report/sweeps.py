@@ -32,9 +32,9 @@ class Swept:
         sections: what was played at each.
     """
 
-    name: str
-    values: tuple[str, ...]
-    sections: tuple[Section, ...]
+    name: str  # of the parameter: `workload.load`, `mtbf_s`
+    values: tuple[str, ...]  # of each setting, as text, in the order of the chart
+    sections: tuple[Section, ...]  # one a value
 
     @property
     def labels(self) -> list[str]:
@@ -47,13 +47,13 @@ class Swept:
 
     @property
     def baseline(self) -> str | None:
-        """That of all sections, if it is one."""
+        """The baseline of all sections, if it is one."""
         baselines = {section.baseline for section in self.sections}
         return next(iter(baselines)) if len(baselines) == 1 else None
 
 
 def swept(name: str, sections: Mapping[str, Section]) -> Swept:
-    """A sweep from what was played at each value: ascending where the values are numbers, else as they come."""
+    """A sweep from the section of each value: ascending where the values are numbers, else in their order."""
     numbers = [axes.number_of(value) for value in sections]
     known = [number for number in numbers if number is not None]
     order = list(sections)
@@ -63,7 +63,7 @@ def swept(name: str, sections: Mapping[str, Section]) -> Swept:
 
 
 def found(sections: Sequence[Section]) -> Swept | None:
-    """The sweep that some settings are; None where they differ in more than one parameter, or there are not two."""
+    """The sweep of some settings; None where they differ in more than one parameter, or there are not two."""
     if len(sections) < 2:
         return None
     parameters = [_parameters(section.setting.words()) for section in sections]
@@ -78,7 +78,6 @@ def found(sections: Sequence[Section]) -> Swept | None:
 
 
 def _parameters(words: Mapping[str, Any]) -> dict[str, str]:
-    """A setting by its parameters, those of its words one by one."""
     told: dict[str, str] = {}
     for key, value in words.items():
         try:

@@ -1,7 +1,7 @@
-"""One TensorBoard event file a run, written record by record: what was written is on disk, whenever one is killed.
+"""One TensorBoard event file a run, written record by record: after a kill all earlier records are on disk.
 
-TensorBoard's default data server ignores the purge mark of a restarted run (`SessionLog.START`) and shows what lies
-beyond it. So a log that is opened again at a step is copied up to that step, and the copy takes the old one's place.
+TensorBoard's default data server ignores the purge mark of a restarted run (`SessionLog.START`) and shows later
+records. So a log that is opened again at a step is copied up to that step, and the copy replaces it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SCALARS, _IMAGES = "scalars", "images"
 
 
 def expect_installed() -> None:
-    """Raise MissingExtra, naming the command that helps, where TensorBoard is not installed."""
+    """Raise MissingExtra without TensorBoard."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # where TensorFlow is installed, it has much to say
     try:
         import tensorboard  # noqa: F401
@@ -59,7 +59,7 @@ def files(folder: Path, ending: str = "") -> list[Path]:
 
 
 def events(path: Path) -> Iterator[Event]:
-    """Every whole event of a file; what a kill cut off at its end is left out."""
+    """Every whole event of a file; a record that a kill cut off at its end is left out."""
     from tensorboard.backend.event_processing.event_file_loader import LegacyEventFileLoader
 
     yield from LegacyEventFileLoader(str(path)).Load()
@@ -70,7 +70,7 @@ class EventFile:
 
     Args:
         folder: of the run; made if it is not there.
-        until: keep the events of the files that are there up to this step, that included; None: none of them.
+        until: keep the events of earlier files up to this step, inclusive; None: none of them.
         ending: of the file's name. Only files with it are continued or replaced.
     """
 
@@ -107,7 +107,7 @@ class EventFile:
         self.last_step = max(self.last_step, step)
 
     def close(self) -> None:
-        """Nothing is written after this."""
+        """Close the file."""
         self._file.close()
 
 

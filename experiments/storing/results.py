@@ -1,6 +1,6 @@
 """Results on disk: one row a run as parquet, every decision as csv. A file appears whole or not at all.
 
-The parquet file says in its metadata who wrote it (`is_ours`), so that no table of somebody else is replaced.
+The metadata of the parquet file marks it as ours (`is_ours`), so that no other table is replaced.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def write_decisions(runs: Sequence[Run], path: Path) -> None:
 
 
 def write_jobs(runs: Sequence[Run], setting: Setting, path: Path) -> None:
-    """Write when which job held how many GPUs of which type in which region: a row for each stretch and type."""
+    """Write the jobs on GPUs over time, by type and region: a row for each stretch and type."""
     rows = (row for run in runs for row in _stretches(run, setting))
     with written_whole(path) as draft, open(draft, "w", encoding="utf-8", newline="") as file:
         write_csv(file, JOB_COLUMNS, rows)
@@ -61,7 +61,7 @@ def _stretches(run: Run, setting: Setting) -> Iterator[tuple[Any, ...]]:
 
 
 def write_copies(runs: Sequence[Run], path: Path) -> None:
-    """Write where every byte of every table lay, and what went from region to region: a row for each copy."""
+    """Write the bytes of every table in every region, and over links: a row for each copy."""
     rows = ((run.policy, run.seed, *row) for run in runs for row in run.copies)
     with written_whole(path) as draft, open(draft, "w", encoding="utf-8", newline="") as file:
         write_csv(file, ("policy", "seed", *COPY_COLUMNS), rows)
@@ -92,7 +92,7 @@ def _is_text(kind: Any) -> bool:
 
 
 def is_torn(path: Path) -> bool:
-    """Whether a file is what a full disk or a lost machine leaves of a table: nothing, zeros, parquet without end."""
+    """Whether a full disk or a lost machine left this of a table: nothing, zeros, parquet without end."""
     import pyarrow.parquet as pq
 
     data = path.read_bytes()
@@ -106,12 +106,7 @@ def is_torn(path: Path) -> bool:
 
 
 def is_ours(path: Path, older: bool = False) -> bool:
-    """Whether a file is a table that `write_parquet` wrote, as far as its footer can be read.
-
-    Args:
-        path: of the file.
-        older: or that an older version wrote, which did not say so, but had the first two columns.
-    """
+    """Whether `write_parquet` wrote a table; `older`: or an older version, which left no mark."""
     import pyarrow.parquet as pq
 
     try:

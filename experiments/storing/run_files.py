@@ -1,11 +1,11 @@
-"""Finished runs as files: each appears whole or not at all, and says what was played, which is compared on reading.
+"""Finished runs as files: each appears whole or not at all, with its identity, which is compared on reading.
 
-So whoever plays many runs can be killed at any moment and goes on where it stopped, and no result is taken for that of
-another configuration. Evaluations (`store.py`) and reproductions (`reproduce/sweep.py`) both keep their runs so.
+So a killed command goes on where it stopped, and no result is taken for that of another configuration. Evaluations
+(`store.py`) and reproductions (`reproduce/sweep.py`) use them.
 
-A file is one parquet row: `identity` (text: all that the numbers depend on), then what the run gave: numbers, words,
-lists of numbers or words, and mappings from words to numbers (map columns: a tenth of a millisecond each column).
-It is sealed (simulator/files/sealed_parquet.py): whatever bit of it is wrong, no run can be read from it.
+A file is one parquet row: `identity` (text: all that the numbers depend on), then the results: numbers, words, lists of
+numbers or words, and mappings from words to numbers (map columns: a tenth of a millisecond each column). It is sealed
+(simulator/files/sealed_parquet.py): with any wrong bit no run can be read from it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def short_hash(*parts: str | bytes) -> str:
 
 
 def save(path: Path, identity: str, row: Mapping[str, Any]) -> None:
-    """Write one run; whatever was there is replaced in one step."""
+    """Write one run; an earlier file is replaced in one step."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -63,7 +63,7 @@ def load(path: Path, without: tuple[str, ...] = (), seals: bool = True) -> dict[
     Args:
         path: of the file.
         without: beginnings of the names of columns to leave out.
-        seals: False reads files without a seal too, which older versions wrote; a seal that is there must be right.
+        seals: False reads files without a seal too, which older versions wrote; an existing seal must be right.
 
     Returns:
         None if there is no such file, or, with a warning, if it cannot be read.

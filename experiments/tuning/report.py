@@ -1,4 +1,4 @@
-"""What a search found: DIR/trials.csv after every trial; at last the best one beside the defaults, on unseen seeds."""
+"""The result of a search: DIR/trials.csv after every trial, and the best one beside the defaults, on unseen seeds."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def write_trials(search: Search, folder: Path) -> None:
 def importance(search: Search) -> dict[str, float]:
     """How much each parameter matters, shares of 1, the largest first (PED-ANOVA); empty where it cannot be told.
 
-    Trials that were stopped early count with what they had reached: without them a choice that is always worse would
-    seem to be none.
+    Trials that were stopped early count with their last value: without them a choice that is always worse would be
+    missing.
     """
     from optuna import create_study, importance
     from optuna.trial import create_trial
@@ -73,7 +73,7 @@ def importance(search: Search) -> dict[str, float]:
 
 
 def verdict(judged: Judged, metric: str) -> str:
-    """What the intervals say of the best: `better`, `worse`, `as good` (none can be told), `one run`, or `mixed`."""
+    """The intervals' verdict on the best: `better`, `worse`, `as good` (none can be told), `one run`, or `mixed`."""
     found = set()
     for one in judged.values():
         is_above = one.ratio.runs >= FEWEST_TO_TELL and not one.ratio.is_sure and one.ratio.low > 1.0
@@ -108,7 +108,7 @@ def document(search: Search, judged: Judged, seeds: Sequence[int]) -> dict[str, 
 
 
 def print_all(search: Search, judged: Judged, seeds: Sequence[int], typed: str) -> None:
-    """Print it, the words to copy last; `typed`: ENV and the options that say what is played on."""
+    """Print it, the words to copy last; `typed`: ENV and the options of the setting."""
     about, metric = search.subject.about(), search.subject.metric
     fates = [trial.user_attrs[FATE] for trial in search.ended]
     said = {PLAYED: "played", STOPPED: "stopped early", REFUSED: "refused"}
@@ -150,7 +150,6 @@ def _print_trials(search: Search) -> None:
 
 
 def _to_copy(search: Search, seeds: str, typed: str) -> list[str]:
-    """What is kept, and words to copy."""
     subject, best = search.subject, search.ranked[0]
     kept = [] if search.folder is None else [f"trials       {search.folder / TABLE}"]
     if best.number == 0:

@@ -45,9 +45,9 @@ class Parameter:
     """
 
     key: str
-    distribution: Any
-    when: Mapping[str, tuple[str, ...]]
-    said: str
+    distribution: Any  # optuna's: of numbers, both ends possible, or of words
+    when: Mapping[str, tuple[str, ...]]  # the words that others, above it, must have for it to be asked
+    said: str  # as in the file
 
     def applies(self, values: Mapping[str, str]) -> bool:
         """Whether it is asked where others have these values."""
@@ -71,10 +71,10 @@ class Parameter:
 
 
 def read_space(word: str) -> tuple[dict[str, Any], str]:
-    """What the space `word` says, unchecked, and what to call it: a file, or a shipped space by its name.
+    """The content of the space `word`, unchecked, and its name in messages: a file, or a shipped space by its name.
 
     Raises:
-        InputError: there is none, it cannot be read, or it says nothing.
+        InputError: there is none, it cannot be read, or it is empty.
     """
     path = Path(word)
     if not path.suffix and not path.exists():
@@ -95,7 +95,7 @@ def parse(said: Mapping[str, Any], source: str, subject: Subject) -> tuple[Param
     """The parameters that a space (`read_space`, without `optuna`) leaves to choose; their ends have been tried.
 
     Raises:
-        InputError: naming the parameter, the value and what was expected; `source` is what to call the space.
+        InputError: with the parameter, the value and what was expected; `source` is the space's name.
     """
     found: list[Parameter] = []
     for key, value in said.items():
@@ -156,7 +156,7 @@ def _parameter(key: str, value: Any, what: str, read: Reader, above: set[str]) -
 
 
 def _kinds(read: Reader) -> set[type]:
-    """Which numbers a parameter takes: int for whole ones, float for others, none for words."""
+    """The numbers that a parameter takes: int for whole ones, float for others, none for words."""
     found: set[type] = set()
     for text in ("1", "0.5"):
         with suppress(InputError):
@@ -174,6 +174,6 @@ def _words(said: Any, what: str) -> tuple[str, ...]:
 
 
 def _told(said: Any) -> str:
-    """What a file says, without brackets."""
+    """The file's text of a parameter, without brackets."""
     pairs = [f"{key} {_told(value)}" for key, value in said.items()] if isinstance(said, dict) else said
     return said if isinstance(said, str) else ", ".join(pairs)
