@@ -13,19 +13,8 @@ from typing import Annotated, Any
 import typer
 
 from ..simulator.base.errors import ClustergymError
-from .commands import (
-    bench,
-    communication,
-    compare,
-    evaluate,
-    listing,
-    render,
-    reproduce,
-    train,
-    tune,
-    warm,
-    workload_commands,
-)
+from .commands import bench, communication, compare, evaluate, listing, render, reproduce, train, tune, warm
+from .commands import workload_commands as workloads
 from .console import interrupt
 from .console.terminal import BadArgument, one_line, say, typed
 
@@ -71,7 +60,7 @@ app.command(cls=evaluate.WithOptions)(evaluate.evaluate)
 app.command()(train.train)
 app.command()(tune.tune)
 app.command()(compare.compare)
-app.add_typer(workload_commands.app, name="workload")
+app.add_typer(workloads.app, name="workload")
 app.command()(render.render)
 app.command()(reproduce.reproduce)
 app.command()(communication.communication)

@@ -8,18 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ..console.terminal import (
-    BadArgument,
-    arguments,
-    expect_writable,
-    out,
-    plain_table,
-    print_json,
-    print_lines,
-    warnings_on_one_line,
-    word_or_file,
-    written_whole,
-)
+from ..console import terminal
+from ..console.terminal import BadArgument, arguments, out, plain_table, print_json, print_lines, word_or_file
 from .options import Json, NoSeed, Quiet, Topology, argument, option
 
 if TYPE_CHECKING:
@@ -55,13 +45,13 @@ def communication(
     if picture is not None:
         _expect_picture(picture)
     network = _network(calibration, tiers, layers)
-    with warnings_on_one_line(quiet), arguments():
+    with terminal.warnings_on_one_line(quiet), arguments():
         network, shape = _placed(network, topology, gpus, units)
         found = explain(network, model, shape)
     if picture is not None:
         from ..inspecting.placement_explained import draw
 
-        with written_whole(picture) as draft:
+        with terminal.written_whole(picture) as draft:
             draw(found, draft)
     if json:
         print_json(_document(found) | {"extrapolated": network.is_extrapolated(model), "notes": list(network.notes)})
@@ -77,7 +67,7 @@ def _expect_picture(picture: Path) -> None:
 
     if picture.suffix.lower() != ".png":
         raise BadArgument(f"--out {str(picture)!r}: expected a name that ends in .png")
-    expect_writable(picture, "--out")
+    terminal.expect_writable(picture, "--out")
     expect_installed(["png"], "these pictures")
 
 

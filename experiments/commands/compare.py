@@ -7,17 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ...simulator.base.errors import InputError
-from ..console.terminal import (
-    arguments,
-    expect_writable,
-    out,
-    plain_table,
-    print_json,
-    print_lines,
-    typed,
-    warnings_on_one_line,
-    written_whole,
-)
+from ..console import terminal
+from ..console.terminal import arguments, out, plain_table, print_json, print_lines, typed, written_whole
 from .options import Json, Quiet, argument, option, whole
 
 if TYPE_CHECKING:
@@ -66,14 +57,14 @@ def compare(
     from ..report import load, page
     from ..report.pictures import of_material
 
-    with warnings_on_one_line(quiet):
+    with terminal.warnings_on_one_line(quiet):
         with arguments():
             wanted = kinds_of(kinds)
         if pictures is not None:
             expect_installed(wanted)
         material = load.load(folders, baseline)
         to = folders[0] / PAGE if file is None else file
-        expect_writable(to, "--out" if file is not None else "the page")
+        terminal.expect_writable(to, "--out" if file is not None else "the page")
         pairs = _pairs(material, episodes, seed)
         html = page.render(material, page.made_by(typed.get()), title, pairs)
         with written_whole(to) as draft:

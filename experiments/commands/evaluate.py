@@ -12,43 +12,11 @@ import typer
 import typer.core
 
 from ...simulator.base.errors import MissingExtra
+from ..console import terminal
 from ..console.interrupt import leaving
-from ..console.terminal import (
-    BadArgument,
-    arguments,
-    expect_writable,
-    out,
-    print_json,
-    print_lines,
-    progress,
-    typed,
-    warnings_on_one_line,
-)
-from .options import (
-    MOST_PROCESSES,
-    Assignments,
-    Env,
-    Format,
-    Json,
-    Network,
-    Oversize,
-    Quiet,
-    Ray,
-    Topology,
-    TrustPy,
-    TrustZip,
-    Workload,
-    chosen_policies,
-    cluster,
-    described_setting,
-    expect_own_folder,
-    keys_of,
-    open_setting,
-    option,
-    parse_seeds,
-    told_options,
-    whole,
-)
+from ..console.terminal import BadArgument, arguments, expect_writable, out, print_json, print_lines, progress, typed
+from . import options as opt
+from .options import Env, Format, Json, Network, Quiet, Ray, TrustPy, cluster, keys_of, open_setting, option, whole
 
 if TYPE_CHECKING:
     from ..playing.executors import Executor
@@ -82,7 +50,7 @@ JobsTable = Annotated[
 CopiesTable = Annotated[
     Path | None, option("--copies-table", "FILE", "In regions: write every copy of a table as csv.")
 ]
-Jobs = Annotated[int, option("--jobs -j", "N", "Processes to use.", whole(1, MOST_PROCESSES))]
+Jobs = Annotated[int, option("--jobs -j", "N", "Processes to use.", whole(1, opt.MOST_PROCESSES))]
 Baseline = Annotated[str | None, option("--baseline", "POLICY", "Compare mean JCTs with its, workload by workload.")]
 SweepOver = Annotated[
     str | None,
@@ -101,7 +69,7 @@ class WithOptions(typer.core.TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help."""
-        self.epilog = told_options()
+        self.epilog = opt.told_options()
         super().format_help(ctx, formatter)
 
 
@@ -119,14 +87,14 @@ class Options:
 def evaluate(
     env: Env,
     policies: Policies = None,
-    workload: Workload = None,
-    topology: Topology = None,
+    workload: opt.Workload = None,
+    topology: opt.Topology = None,
     network: Network = None,
     seeds: Seeds = None,
     seed: OneSeed = None,
-    set_: Assignments = None,
+    set_: opt.Assignments = None,
     format: Format = None,
-    oversize: Oversize = "error",
+    oversize: opt.Oversize = "error",
     logdir: Logdir = None,
     decisions: Decisions = None,
     jobs_table: JobsTable = None,
@@ -136,7 +104,7 @@ def evaluate(
     baseline: Baseline = None,
     sweep: SweepOver = None,
     fresh: Fresh = False,
-    trust_sb3_zip: TrustZip = False,
+    trust_sb3_zip: opt.TrustZip = False,
     trust_py: TrustPy = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -147,17 +115,17 @@ def evaluate(
     """
     from ..settings.plain_traces import is_plain
 
-    with warnings_on_one_line(quiet):
+    with terminal.warnings_on_one_line(quiet):
         chosen = _seeds(seeds, seed)
         if fresh and logdir is None:
             raise BadArgument("--fresh: it forgets the runs in --logdir, which is not given")
         given = _Given({"workload": workload, "topology": topology, "network": network}, tuple(set_ or ()))
         described: Callable[..., Setting] = partial(
-            described_setting, env, format=format, oversize=oversize, assume=True
+            opt.described_setting, env, format=format, oversize=oversize, assume=True
         )
         setting = described(**given.words, assignments=given.assignments)
         told = (setting.environment, setting.config.semantics.describe(), setting.config.estimates.describe())
-        words = chosen_policies(policies or (), *told, plain=not policies and is_plain(setting))
+        words = opt.chosen_policies(policies or (), *told, plain=not policies and is_plain(setting))
         open_setting(setting, chosen[0])
         if baseline is not None and baseline not in words:
             raise BadArgument(f"--baseline {baseline!r} is none of the policies: {' '.join(words)}")
@@ -373,7 +341,7 @@ def _into(
     from ..storing import command_log
     from ..storing.store import TABLE, open_store, read, write_table
 
-    expect_own_folder(logdir, "evaluate", "a training")
+    opt.expect_own_folder(logdir, "evaluate", "a training")
     store = open_store(logdir, setting, words, options.fresh)
     with command_log.recorded(logdir, count_of(options.executor, options.processes)):
         runs = _play(setting, words, seeds, store, options)
@@ -405,4 +373,4 @@ def _seeds(text: str | None, seed: int | None) -> list[int]:
         raise BadArgument("--seeds and --seed are both given; one of them is enough")
     if seed is not None:
         text = str(seed)
-    return parse_seeds(DEFAULT_SEEDS if text is None else text)
+    return opt.parse_seeds(DEFAULT_SEEDS if text is None else text)

@@ -11,30 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...simulator.base.errors import InputError
-from ..console.terminal import (
-    BadArgument,
-    arguments,
-    expect_writable,
-    print_json,
-    print_lines,
-    progress,
-    warnings_on_one_line,
-    written_whole,
-)
-from .options import (
-    Env,
-    Format,
-    Json,
-    Oversize,
-    Quiet,
-    Seed,
-    TrustPy,
-    TrustZip,
-    chosen_policies,
-    described_setting,
-    open_setting,
-    option,
-)
+from ..console import terminal
+from ..console.terminal import BadArgument, arguments, expect_writable, print_json, print_lines, progress, written_whole
+from . import options as opt
+from .options import Env, Format, Json, Oversize, Quiet, Seed, TrustPy, TrustZip, chosen_policies, open_setting, option
 
 if TYPE_CHECKING:
     import numpy as np
@@ -83,7 +63,7 @@ def render(
     quiet: Quiet = False,
 ) -> None:
     """Play a policy once and draw the cluster, its queue and its jobs."""
-    with warnings_on_one_line(quiet):
+    with terminal.warnings_on_one_line(quiet):
         with arguments():
             kind = _kind_of(file)
         _expect_fitting(kind, at, size)
@@ -112,7 +92,7 @@ def render(
 
 
 def _described(env: str, words: tuple[str | None, ...], assignments: tuple[str, ...], **how: Any) -> Setting:
-    setting = described_setting(env, *words, assignments=assignments, **how)
+    setting = opt.described_setting(env, *words, assignments=assignments, **how)
     if setting.window is not None or setting.by is not None:
         raise BadArgument("--set: window= and by= are of metrics, not of pictures; leave them out")
     return setting

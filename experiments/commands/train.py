@@ -8,38 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ...simulator.base.names import short_name
+from ..console import terminal
 from ..console.interrupt import leaving
-from ..console.terminal import (
-    BadArgument,
-    arguments,
-    out,
-    print_json,
-    print_lines,
-    progress,
-    say,
-    typed,
-    warnings_on_one_line,
-)
+from ..console.terminal import BadArgument, arguments, out, print_json, print_lines, progress, say, typed
 from ..playing.executors import Executor, Processes, count_of
-from .options import (
-    MOST_PROCESSES,
-    Json,
-    Network,
-    Quiet,
-    Ray,
-    Topology,
-    TrustPy,
-    argument,
-    chosen_policies,
-    cluster,
-    described_setting,
-    expect_own_folder,
-    open_setting,
-    option,
-    pairs,
-    parse_seeds,
-    whole,
-)
+from . import options as opt
+from .options import Json, Network, Quiet, Ray, Topology, TrustPy, argument, cluster, option, pairs, parse_seeds, whole
 
 if TYPE_CHECKING:
     from ...agents.training.config import Config
@@ -66,7 +40,7 @@ Seeds = Annotated[
     str | None,
     option("--seeds", "LIST", "A training for each, in DIR/seed=N; the same command goes on where it stopped."),
 ]
-Jobs = Annotated[int, option("--jobs -j", "N", "With --seeds: trainings at once.", whole(1, MOST_PROCESSES))]
+Jobs = Annotated[int, option("--jobs -j", "N", "With --seeds: trainings at once.", whole(1, opt.MOST_PROCESSES))]
 
 
 def train(
@@ -101,7 +75,7 @@ def train(
     options = {"timesteps": timesteps, "algo": algo, "net": net, "imitate": imitate, "variance": variance, "seed": seed}
     given = {key: value for key, value in options.items() if value is not None}
     changed = {k: v for k, v in (("workload", workload), ("topology", topology), ("network", network)) if v}
-    with warnings_on_one_line(quiet):
+    with terminal.warnings_on_one_line(quiet):
         if resume:
             beside = [*given, *changed, *(name for name, value in (("config", config), ("set", set_)) if value)]
             if beside:
@@ -118,7 +92,7 @@ def train(
 def _opened(logdir: Path, *described: Any) -> Config:
     from ..learning.training import CONFIG
 
-    expect_own_folder(logdir, "train", "an evaluation")
+    opt.expect_own_folder(logdir, "train", "an evaluation")
     if (logdir / CONFIG).exists():
         raise BadArgument(
             f"--logdir {logdir}: a training is there already; go on with --resume, or name another folder"
@@ -201,10 +175,10 @@ def open_all(config: Config) -> None:
         expect_fitting(config)
     for scenario in (*config.training, *config.validation):
         for workload in scenario.workloads:
-            open_setting(described_setting(config.environment, workload, scenario.topology, scenario.network))
+            opt.open_setting(opt.described_setting(config.environment, workload, scenario.topology, scenario.network))
     for word in (config.reference, config.imitate):
         if word is not None:
-            chosen_policies([word], config.environment, estimates=config.env.get("estimates", "exact"))
+            opt.chosen_policies([word], config.environment, estimates=config.env.get("estimates", "exact"))
 
 
 def _replace_scenarios(values: dict[str, Any], words: dict[str, Any]) -> None:

@@ -14,30 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ...simulator.base.names import short_name
 from ..console.interrupt import leaving
 from ..console.terminal import BadArgument, arguments, print_json, progress, say, typed, warnings_on_one_line
+from . import options as opt
 from .evaluate import Options, played
-from .options import (
-    MOST_PROCESSES,
-    Assignments,
-    Env,
-    Format,
-    Json,
-    Network,
-    Oversize,
-    Quiet,
-    Ray,
-    Seed,
-    Topology,
-    TrustPy,
-    TrustZip,
-    chosen_policies,
-    cluster,
-    described_setting,
-    expect_own_folder,
-    open_setting,
-    option,
-    parse_seeds,
-    whole,
-)
+from .options import Env, Format, Json, Network, Quiet, Ray, Seed, TrustPy, cluster, option, parse_seeds, whole
 from .train import configured, expect_installed, open_all
 
 if TYPE_CHECKING:
@@ -61,7 +40,7 @@ Trials = Annotated[
 ]
 Logdir = Annotated[Path | None, option("--logdir", "DIR", "Keep the trials; the same command goes on there.")]
 Processes = Annotated[
-    int, option("--jobs -j", "N", "Processes: seeds, or trainings, at once.", whole(1, MOST_PROCESSES))
+    int, option("--jobs -j", "N", "Processes: seeds, or trainings, at once.", whole(1, opt.MOST_PROCESSES))
 ]
 Train = Annotated[bool, option("--train", None, "Tune the configuration of a training instead.")]
 Seeds = Annotated[str | None, option("--seeds", "LIST", f"What trials are played on; default {SEEDS}.")]
@@ -92,11 +71,11 @@ def tune(
     judge_seeds: JudgeSeeds = JUDGE_SEEDS,
     metric: Metric = None,
     workload: Workloads = None,
-    topology: Topology = None,
+    topology: opt.Topology = None,
     network: Network = None,
-    set_: Assignments = None,
+    set_: opt.Assignments = None,
     format: Format = None,
-    oversize: Oversize = "error",
+    oversize: opt.Oversize = "error",
     config: Config = None,
     timesteps: Timesteps = None,
     prune: Prune = True,
@@ -104,7 +83,7 @@ def tune(
     jobs: Processes = 1,
     ray: Ray = None,
     seed: Seed = 0,
-    trust_sb3_zip: TrustZip = False,
+    trust_sb3_zip: opt.TrustZip = False,
     trust_py: TrustPy = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -119,7 +98,7 @@ def tune(
     with warnings_on_one_line(quiet):
         of_training = {"--config": config, "--timesteps": timesteps}
         _expect_one(policy, train, of_training, {"--seeds": seeds, "--metric": metric, "--ray": ray})
-        expect_own_folder(logdir, "tune", "an evaluation", "a training")
+        opt.expect_own_folder(logdir, "tune", "an evaluation", "a training")
         unseen = tuple(parse_seeds(judge_seeds, "--judge-seeds"))
         executor = cluster(ray)
         places: dict[str, Any] = {"workload": workload, "topology": topology, "network": network}
@@ -133,7 +112,7 @@ def tune(
             assert policy is not None
             places["workload"] = _one(workload)
             named = {**places, "format": format, "oversize": oversize}
-            setting = described_setting(env, **named, assignments=set_ or ())
+            setting = opt.described_setting(env, **named, assignments=set_ or ())
             tuned_on = tuple(parse_seeds(seeds or SEEDS))
             _expect_apart(tuned_on, unseen)
             subject = _policy(setting, policy, tuned_on, metric or "jct_mean", prune, jobs, executor)
@@ -176,13 +155,13 @@ def _policy(
 
     if len(policy.split()) != 1:
         raise BadArgument(f"--policy {policy!r}: expected one policy")
-    chosen_policies(
+    opt.chosen_policies(
         [shlex.quote(policy)],
         setting.environment,
         setting.config.semantics.describe(),
         setting.config.estimates.describe(),
     )
-    open_setting(setting, seeds[0])
+    opt.open_setting(setting, seeds[0])
     subject = PolicyParameters(setting, policy, seeds, metric, prune, jobs, executor)
     with arguments():
         _ = subject.fixed

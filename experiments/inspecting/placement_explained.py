@@ -14,17 +14,9 @@ from ...simulator.base.tiers import TIERS
 from ...simulator.cluster.region_network import CPU_TYPE
 from ...simulator.cluster.topology import Topology
 from ...simulator.events.initialise import cluster_of, lay_cluster
+from ...simulator.network import collectives
 from ...simulator.network.allreduce import AllReduce
-from ...simulator.network.collectives import (
-    collective_ns,
-    finish_ns,
-    fraction_of,
-    is_alone,
-    issue,
-    measure_gang,
-    parallel_links,
-    serve,
-)
+from ...simulator.network.collectives import collective_ns, finish_ns, fraction_of, is_alone, issue, measure_gang, serve
 from ...simulator.network.tiers_and_layers import KINDS, ModelLayers
 from ...simulator.record.plain import Plain
 from ...simulator.record.state import LAYERS, Capacity, empty_state
@@ -198,7 +190,9 @@ def _walk(
             spans[layer].append((end - took, end))
             busy += took
         uses.append(
-            TierUse(link.name, link.kind, units, int(parallel_links(KINDS[link.kind], link.links, units)), busy)
+            TierUse(
+                link.name, link.kind, units, int(collectives.parallel_links(KINDS[link.kind], link.links, units)), busy
+            )
         )
     return tuple(uses), [tuple(layer) for layer in spans]
 

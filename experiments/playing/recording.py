@@ -10,25 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...policies import Policy
-from ...simulator.base.codes import (
-    ASSIGN,
-    DONE,
-    DROP,
-    HOLD,
-    JOINED,
-    LEFT,
-    MACHINES,
-    MIGRATE,
-    MOVE,
-    PREEMPT,
-    REPLICATE,
-    RESIZE,
-    RUNNING,
-    SHIFT,
-    SIZED,
-    SPILL,
-    START,
-)
+from ...simulator.base import codes
+from ...simulator.base.codes import DONE, DROP, HOLD, LEFT, MOVE, PREEMPT, REPLICATE, SHIFT, SPILL, START
 from ...simulator.base.decisions import Decision
 from ...simulator.base.errors import InputError
 from ...simulator.cluster.topology import Topology
@@ -39,19 +22,19 @@ from ...simulator.events.journal import expect_logged, logged
 WORDS = {
     START: "start",
     PREEMPT: "preempt",
-    MIGRATE: "migrate",
+    codes.MIGRATE: "migrate",
     HOLD: "hold",
-    RESIZE: "resize",
+    codes.RESIZE: "resize",
     SHIFT: "shift",
     REPLICATE: "replicate",
     MOVE: "move",
     DROP: "drop",
-    ASSIGN: "assign",
-    MACHINES: "machines",
+    codes.ASSIGN: "assign",
+    codes.MACHINES: "machines",
     SPILL: "spill",
 }
 ABOUT_TABLES = (REPLICATE, MOVE, DROP)
-HAPPENINGS = (JOINED, LEFT, SIZED)  # no decisions: what has become of those about groups
+HAPPENINGS = (codes.JOINED, LEFT, codes.SIZED)  # no decisions: what has become of those about groups
 
 
 class Recorded(NamedTuple):
@@ -306,7 +289,7 @@ def timeline(simulator: Simulator, entries: Iterable[Recorded]) -> Timeline:
     now_s = float(s.now_s)
     for who, place in open_at.items():
         status = int(s.status[who])
-        ended_s = s.finish_s[who] if status == DONE else now_s if status == RUNNING else s.stopped_s[who]
+        ended_s = s.finish_s[who] if status == DONE else now_s if status == codes.RUNNING else s.stopped_s[who]
         end_s[place] = float(ended_s)
     n = int(s.n_jobs)
     return Timeline(
