@@ -57,14 +57,8 @@ def bench(summary: str, argv: list[str] | None, *tables: Callable[[Any], Iterabl
 
 def machine() -> Row:
     """The machine of the benchmark, in general terms."""
-    return {
-        "cores": os.cpu_count(),
-        "architecture": platform.machine(),
-        "system": platform.system(),
-        "python": platform.python_version(),
-        "numba": version("numba"),
-        "numpy": version("numpy"),
-    }
+    here = {"cores": os.cpu_count(), "architecture": platform.machine(), "system": platform.system()}
+    return here | {"python": platform.python_version(), "numba": version("numba"), "numpy": version("numpy")}
 
 
 def print_table(title: str, rows: Sequence[Row]) -> None:

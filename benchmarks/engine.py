@@ -86,17 +86,10 @@ def _timed(name: str, mix: str, simulator: Simulator, workload: Workload, seed: 
         simulator.reset(workload, seed)
         taken_s.append(cpu_seconds(lambda: _play(simulator)))
     jobs, events = simulator.jobs(), int(simulator.state.events)
-    return {
-        "policy": name,
-        "workload": mix,
-        "gpus": simulator.topology.num_gpus,
-        "jobs": len(workload),
-        "mean_gang": float(workload.gpus.mean()),
-        "waited": float((jobs["first_start_s"] > jobs["arrival_s"]).mean()),
-        "events": events,
-        "events_per_s": events / min(taken_s[1:]),
-        "events_per_s_median": events / median(taken_s[1:]),
-    }
+    waited = float((jobs["first_start_s"] > jobs["arrival_s"]).mean())
+    row: Row = {"policy": name, "workload": mix, "gpus": simulator.topology.num_gpus, "jobs": len(workload)}
+    row |= {"mean_gang": float(workload.gpus.mean()), "waited": waited, "events": events}
+    return row | {"events_per_s": events / min(taken_s[1:]), "events_per_s_median": events / median(taken_s[1:])}
 
 
 def _play(simulator: Simulator) -> None:

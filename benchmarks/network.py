@@ -111,18 +111,11 @@ def _measured(network: str, workers: str, drawn: Jobs, played_s: float, runs: in
     played, fills, filled = (int(run.state[name]) - count for name, count in before.items())
     used = np.concatenate([job.use.links for job in jobs])
     links = len(np.unique(used))
-    return {
-        "network": network,
-        "workers": workers,
-        "jobs": len(jobs),
-        "links": links,
-        "links_per_job": len(used) / len(jobs),
-        "jobs_per_link": len(used) / links,
-        "filled": filled / max(1, fills),
-        "slowdown": float(np.nanmean(run.iteration_s / run.alone_s)),
-        "events_per_s": played / min(taken_s[1:]),
-        "events_per_s_median": played / median(taken_s[1:]),
-    }
+    slowdown = float(np.nanmean(run.iteration_s / run.alone_s))
+    row: Row = {"network": network, "workers": workers, "jobs": len(jobs), "links": links}
+    row |= {"links_per_job": len(used) / len(jobs), "jobs_per_link": len(used) / links}
+    row |= {"filled": filled / max(1, fills), "slowdown": slowdown, "events_per_s": played / min(taken_s[1:])}
+    return row | {"events_per_s_median": played / median(taken_s[1:])}
 
 
 def _searched(options: Any, jobs: int, periods: str, grid: Grid, compared: bool) -> Row:

@@ -22,14 +22,8 @@ ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("simulator", "policies", "envs", "agents", "experiments")
 NOTEBOOKS = {"first_hour": "start"}  # notebook of examples/ -> folder of its page, beside examples/
 # Name of the tuple in observation.py -> key of the observation, in the order of the observation.
-TABLES = {
-    "CLUSTER": "cluster",
-    "QUEUE": "queue",
-    "RUNNING": "running",
-    "REGIONS": "regions",
-    "GROUP": "groups",
-    "CANDIDATES": "candidates",
-}
+TABLES = {"CLUSTER": "cluster", "QUEUE": "queue", "RUNNING": "running", "REGIONS": "regions"}
+TABLES |= {"GROUP": "groups", "CANDIDATES": "candidates"}
 _SOURCES = tempfile.TemporaryDirectory(prefix="clustergym-docs-")  # removed when the build ends
 
 

@@ -18,14 +18,8 @@ ROUND_S = (
     (2.0, 5.0, 20.0, 2 * _MIN, 5 * _MIN, 20 * _MIN, 2 * _HOUR, 5 * _HOUR, 15 * _HOUR, 2 * _DAY, 20 * _DAY),
     (1.5 * _HOUR, 2.5 * _HOUR, 4 * _HOUR, 7 * _HOUR, 15 * _MIN, 45 * _MIN),
 )
-ROUND_RATIOS = (
-    (1.0,),
-    (0.5, 2.0, 5.0, 10.0),
-    (0.8, 1.5, 3.0),
-    (0.9, 1.2, 0.7),
-    (0.95, 1.1, 0.6, 4.0, 7.0),
-    (0.98, 1.05),
-)
+RATIOS = ((1.0,), (0.5, 2.0, 5.0, 10.0), (0.8, 1.5, 3.0), (0.9, 1.2, 0.7), (0.95, 1.1, 0.6, 4.0, 7.0), (0.98, 1.05))
+Ticks = tuple[tuple[float, str], ...]  # value and text of each
 MOST_TICKS, MOST_VALUES = 6, 9
 LONG_FACTOR = 3.0  # durations that span more have a log axis
 FAR_FACTOR = 20.0  # other values that span more have one
@@ -44,7 +38,7 @@ class Axis:
     low: float  # the ends, low < high; both > 0 on a log scale
     high: float
     log: bool  # whether equal factors are equal lengths
-    ticks: tuple[tuple[float, str], ...]  # (value, text), inside the range
+    ticks: Ticks  # inside the range
 
     def at(self, values: np.ndarray | float) -> np.ndarray:
         """Places of values: 0 at `low`, 1 at `high`; values outside move to the nearer end."""
@@ -127,15 +121,14 @@ def number_of(text: str) -> float | None:
 def log_numbers(low: float, high: float) -> Axis:
     """A log axis of numbers > 0."""
     powers = [10.0**power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
-    return Axis(
-        low, high, True, _ticks([[size * one for one in powers] for size in (1, 3, 2, 5)], low, high, "{:g}".format)
-    )
+    kinds = [[size * one for one in powers] for size in (1, 3, 2, 5)]
+    return Axis(low, high, True, _ticks(kinds, low, high, "{:g}".format))
 
 
 def log_ratios(low: float, high: float) -> Axis:
     """A log axis of ratios around 1."""
     low, high = max(min(low, 0.98), 1e-3), max(high, 1.02)
-    return Axis(low, high, True, _ticks(ROUND_RATIOS, low, high, "{:g}".format))
+    return Axis(low, high, True, _ticks(RATIOS, low, high, "{:g}".format))
 
 
 def _round_step(rough: float) -> float:
@@ -143,9 +136,7 @@ def _round_step(rough: float) -> float:
     return next(factor * power for factor in (1.0, 2.0, 2.5, 5.0, 10.0) if factor * power >= rough * (1 - 1e-9))
 
 
-def _ticks(
-    kinds: Sequence[Sequence[float]], low: float, high: float, text: Callable[[float], str]
-) -> tuple[tuple[float, str], ...]:
+def _ticks(kinds: Sequence[Sequence[float]], low: float, high: float, text: Callable[[float], str]) -> Ticks:
     """Ticks of the kinds in turn, each at some distance from those before it."""
     apart = math.log(high / low) / (1.8 * MOST_TICKS)
     chosen: list[float] = []

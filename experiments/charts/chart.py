@@ -103,9 +103,7 @@ def _path_d(points: np.ndarray, steps: int) -> str:
     moves = np.diff(points, axis=0)
     moves = moves[np.any(moves != 0, axis=1)]
     start = f"M{points[0, 0] / steps:g} {points[0, 1] / steps:g}"
-    return start + (
-        "l" + " ".join(f"{dx / steps:g} {dy / steps:g}" for dx, dy in moves.tolist()) if len(moves) else "h0"
-    )
+    return start + ("l" + " ".join(f"{x / steps:g} {y / steps:g}" for x, y in moves.tolist()) if len(moves) else "h0")
 
 
 def polyline(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -147,9 +145,11 @@ def spread(places: Sequence[float], height: int) -> list[float]:
     groups: list[tuple[list[int], float]] = []  # members, centre
     for number in order:
         groups.append(_group([number], places, apart))
-        while len(groups) > 1 and _foot(groups[-1], apart) < _head(groups[-2], apart):
-            members = groups[-2][0] + groups[-1][0]
-            groups[-2:] = [_group(members, places, apart)]
+        while len(groups) > 1:
+            (lower, low), (upper, high) = groups[-2:]
+            if high - apart * len(upper) / 2.0 >= low + apart * len(lower) / 2.0:
+                break
+            groups[-2:] = [_group(lower + upper, places, apart)]
     moved = list(places)
     for members, centre in groups:
         for position, member in enumerate(members):
@@ -162,11 +162,3 @@ def _group(members: list[int], places: Sequence[float], apart: float) -> tuple[l
     half = apart * (len(members) - 1) / 2.0
     centre = float(np.mean([places[member] for member in members]))
     return members, min(max(centre, half), 100.0 - half) if half < 50.0 else 50.0
-
-
-def _foot(group: tuple[list[int], float], apart: float) -> float:
-    return group[1] - apart * len(group[0]) / 2.0
-
-
-def _head(group: tuple[list[int], float], apart: float) -> float:
-    return group[1] + apart * len(group[0]) / 2.0

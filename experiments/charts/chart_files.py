@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
@@ -126,15 +126,9 @@ def figure_of(drawing: Drawing) -> Figure:
     for stroke in drawing.strokes:
         _draw(axes, stroke)
     for words in drawing.words:
-        axes.text(
-            *(words.x, words.y, words.text),
-            fontsize=words.size * POINTS,
-            color=words.colour,
-            ha=ENDS[words.anchor],
-            va="baseline",
-            fontweight="bold" if words.bold else "normal",
-            parse_math=False,
-        )
+        font: Any = {"fontsize": words.size * POINTS, "fontweight": "bold" if words.bold else "normal"}
+        place: Any = {"ha": ENDS[words.anchor], "va": "baseline", "parse_math": False}
+        axes.text(words.x, words.y, words.text, color=words.colour, **font, **place)
     return figure
 
 

@@ -22,7 +22,7 @@ SWATCH = 26.0
 MOST_OF_ROWS = 0.3  # of the width, for labels at the left; as much for those at the right
 INK, FAINT, CARD = (THEME[name][0] for name in ("ink", "faint", "card"))
 GROUND = "#f4f5f6"  # under a Gantt chart: what is free
-Variables = Mapping[str, Mapping[str, str]]
+Legend, Variables = Sequence[tuple[str, str]], Mapping[str, Mapping[str, str]]
 # How wide words are, without a font at hand: the widths of DejaVu Sans, wider than what browsers have instead.
 # Hundredths of the size, of the characters 32 to 126; regular and bold.
 _REGULAR = (
@@ -187,10 +187,7 @@ def stacked(drawings: Sequence[Drawing], title: str, columns: int = 1) -> Drawin
 
 def _heading(chart: Chart, width: float) -> list[Words]:
     lines = wrapped(chart.title, width - 2 * MARGIN, TITLE, bold=True)
-    return [
-        Words(MARGIN, MARGIN + TITLE + number * LINE * TITLE, line, TITLE, bold=True)
-        for number, line in enumerate(lines)
-    ]
+    return [Words(MARGIN, MARGIN + TITLE + at * LINE * TITLE, line, TITLE, bold=True) for at, line in enumerate(lines)]
 
 
 def _below(words: Sequence[Words], least: float = MARGIN) -> float:
@@ -215,32 +212,25 @@ def _is_bold(classes: str) -> bool:
 def _at_left(chart: Chart, plot: tuple[float, float, float, float], most: float) -> list[Words]:
     left, top, _, bottom = plot
     marks = chart.y.marks() if chart.y is not None else []
-    found = [
-        Words(left - GAP, bottom - at / 100.0 * (bottom - top) + 0.35 * SMALL, text, SMALL, "end", FAINT)
-        for at, text in marks
-    ]
+    ys = [bottom - at / 100.0 * (bottom - top) + 0.35 * SMALL for at, _ in marks]
+    found = [Words(left - GAP, y, text, SMALL, "end", FAINT) for y, (_, text) in zip(ys, marks, strict=True)]
     for row in chart.rows:
         is_machine, bold = "machine" in row.classes.split(), _is_bold(row.classes)
         size, colour = (SMALL - 1.0, FAINT) if is_machine else (SIZE, INK)
         text = shortened(row.text, most, size, bold)
-        found.append(
-            Words(left - GAP, top + row.at / 100.0 * (bottom - top) + 0.35 * size, text, size, "end", colour, bold)
-        )
+        y = top + row.at / 100.0 * (bottom - top) + 0.35 * size
+        found.append(Words(left - GAP, y, text, size, "end", colour, bold))
     return found
 
 
 def _at_right(chart: Chart, plot: tuple[float, float, float, float], most: float, variables: Variables) -> list[Words]:
     _, top, right, bottom = plot
-    return [
-        Words(
-            right + 1.5 * GAP,
-            bottom - end.at / 100.0 * (bottom - top) + 0.35 * SIZE,
-            shortened(end.text, most, SIZE, _is_bold(end.classes)),
-            colour=next((variables[name]["c"] for name in end.classes.split() if name in variables), INK),
-            bold=_is_bold(end.classes),
-        )
-        for end in chart.ends
-    ]
+    found = []
+    for end in chart.ends:
+        y, bold = bottom - end.at / 100.0 * (bottom - top) + 0.35 * SIZE, _is_bold(end.classes)
+        colour = next((variables[name]["c"] for name in end.classes.split() if name in variables), INK)
+        found.append(Words(right + 1.5 * GAP, y, shortened(end.text, most, SIZE, bold), colour=colour, bold=bold))
+    return found
 
 
 def _under(chart: Chart, plot: tuple[float, float, float, float]) -> list[Words]:
@@ -255,9 +245,7 @@ def _under(chart: Chart, plot: tuple[float, float, float, float]) -> list[Words]
     return found
 
 
-def _legend(
-    entries: Sequence[tuple[str, str]], top: float, width: float, variables: Variables
-) -> tuple[list[Stroke], list[Words]]:
+def _legend(entries: Legend, top: float, width: float, variables: Variables) -> tuple[list[Stroke], list[Words]]:
     keys: list[Stroke] = []
     names: list[Words] = []
     x, y, room = MARGIN, top + SIZE, width - 2 * MARGIN

@@ -20,15 +20,13 @@ BARS, BAR = 0.8, 0.92  # of a group's room: all bars together; of a bar's: the b
 
 Styles = Mapping[str, Style]
 Curve = tuple[np.ndarray, np.ndarray]
+Thin = Mapping[str, Sequence[Curve]]
+Said = Callable[[float], str]
+Series, Lines = Mapping[str, Sequence[Estimate]], Mapping[str, Sequence[Estimate | None]]
 
 
 def bars(
-    groups: Sequence[str],
-    series: Mapping[str, Sequence[Estimate]],
-    styles: Styles,
-    y: Axis,
-    said: Callable[[float], str] = "{:.3g}".format,
-    **about: Any,
+    groups: Sequence[str], series: Series, styles: Styles, y: Axis, said: Said = "{:.3g}".format, **about: Any
 ) -> Chart:
     """Bars beside each other, group after group, with their 95 % intervals.
 
@@ -74,12 +72,7 @@ def distribution(values: Mapping[str, np.ndarray], styles: Styles, **about: Any)
 
 
 def curves(
-    lines: Mapping[str, Curve],
-    styles: Styles,
-    x: Axis,
-    y: Axis,
-    thin: Mapping[str, Sequence[Curve]] | None = None,
-    **about: Any,
+    lines: Mapping[str, Curve], styles: Styles, x: Axis, y: Axis, thin: Thin | None = None, **about: Any
 ) -> Chart:
     """A line a label, those of agents above the others, better above worse.
 
@@ -92,10 +85,8 @@ def curves(
     """
     best_last = list(lines)[::-1]
     order = [one for is_agent in (False, True) for one in best_last if styles[one].is_agent is is_agent]
-    fine = [
-        Shape(f"thin {styles[label].classes}", [_path(curve, x, y) for curve in some])
-        for label, some in (thin or {}).items()
-    ]
+    thins = (thin or {}).items()
+    fine = [Shape(f"thin {styles[label].classes}", [_path(curve, x, y) for curve in some]) for label, some in thins]
     drawn = [Shape(f"line {styles[label].classes}", [_path(lines[label], x, y)]) for label in order]
     keys = [(styles[label].classes, label) for label in lines]
     return _chart(x, y, [grid(None, y), *fine, *drawn], **{"legend": keys, "summary": "; ".join(lines)} | about)
@@ -106,14 +97,7 @@ def _path(curve: Curve, x: Axis, y: Axis) -> np.ndarray:
     return (staircase if len(along) > len(up) else polyline)(x.at(along), y.at(up))
 
 
-def means(
-    values: Sequence[str],
-    lines: Mapping[str, Sequence[Estimate | None]],
-    styles: Styles,
-    y: Axis,
-    said: Callable[[float], str],
-    **about: Any,
-) -> Chart:
+def means(values: Sequence[str], lines: Lines, styles: Styles, y: Axis, said: Said, **about: Any) -> Chart:
     """Means over the values of a parameter: a line a label with a dot a value, the 95 % interval as a band.
 
     Args:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 UNITS = "slot,slots,machines,racks"
 _RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
+WHOLE = ("compute_fraction", "exposed_over_compute", "model", "units", "compute_ns")
+WHOLE += ("forward_end_ns", "backward_end_ns", "duration_ns")
+TIER = ("kind", "units", "links", "busy_ns")
 MOST_GPUS = 1_000_000
 LAYER_WIDTH, SPAN_WIDTH = 72, 17  # columns that the table of layers takes, and each tier in it
 
@@ -131,14 +134,7 @@ def _document(found: Communication) -> dict[str, Any]:
     """The JSON document; times are ns from the start of the forward pass."""
     names = [tier.name for tier in found.tiers]
     tiers = [
-        {
-            "tier": tier.name,
-            "kind": tier.kind,
-            "units": tier.units,
-            "links": tier.links,
-            "busy_ns": tier.busy_ns,
-            "share": tier.busy_ns / found.duration_ns,
-        }
+        {"tier": tier.name, **{key: getattr(tier, key) for key in TIER}, "share": tier.busy_ns / found.duration_ns}
         for tier in found.tiers
     ]
     layers = [
@@ -152,18 +148,7 @@ def _document(found: Communication) -> dict[str, Any]:
         }
         for layer in found.layers
     ]
-    return {
-        "compute_fraction": found.compute_fraction,
-        "exposed_over_compute": found.exposed_over_compute,
-        "model": found.model,
-        "units": list(found.units),
-        "compute_ns": found.compute_ns,
-        "forward_end_ns": found.forward_end_ns,
-        "backward_end_ns": found.backward_end_ns,
-        "duration_ns": found.duration_ns,
-        "tiers": tiers,
-        "layers": layers,
-    }
+    return {**{key: getattr(found, key) for key in WHOLE}, "tiers": tiers, "layers": layers}
 
 
 def _print(found: Communication) -> None:

@@ -22,18 +22,12 @@ if TYPE_CHECKING:
 
 PAGE = "report.html"
 FEW = 4  # pictures that are named one by one
-Two = Annotated[
-    tuple[str, str] | None,
-    option(
-        "--episodes",
-        "A B",
-        "Lay an episode of these two policies side by side, decision by decision; default: of the best and the "
-        "baseline, on the page alone.",
-    ),
-]
-OneSeed = Annotated[
-    int | None, option("--seed", "N", "Of the episodes; default: the first that both recorded.", whole(0))
-]
+_TWO = (
+    "Lay an episode of these two policies side by side, decision by decision; default: of the best and the "
+    "baseline, on the page alone."
+)
+Two = Annotated[tuple[str, str] | None, option("--episodes", "A B", _TWO)]
+Seed = Annotated[int | None, option("--seed", "N", "Of the episodes; default: the first that both recorded.", whole(0))]
 
 
 def compare(
@@ -48,7 +42,7 @@ def compare(
     kinds: Annotated[str, option("--as", "KINDS", "Of --pictures: svg, pdf, png, or several.")] = "svg",
     title: Annotated[str, option("--title", "TEXT", "Of the page.")] = "Scheduling policies compared",
     episodes: Two = None,
-    seed: OneSeed = None,
+    seed: Seed = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -102,9 +96,8 @@ def _as_json(material: Material, pairs: Mapping[int, Episodes | None]) -> dict[s
     from ..report import numbers
 
     settings = [numbers.as_json(section) | _told(pairs[number]) for number, section in enumerate(material.sections)]
-    trained = [
-        {"folder": str(one.folder), "agent": one.agent, "heuristics": one.heuristics} for one in material.trainings
-    ]
+    read = material.trainings
+    trained = [{"folder": str(one.folder), "agent": one.agent, "heuristics": one.heuristics} for one in read]
     return {"settings": settings, "training": trained}
 
 

@@ -24,43 +24,32 @@ if TYPE_CHECKING:
     from ..settings.evaluation_setting import Setting
     from ..storing.store import Evaluation, Store
 
+    Described, Words = Callable[..., Setting], list[str]
+    Played = tuple[list[Run], list[str]]  # runs, and lines to print about them
+
 DEFAULT_SEEDS = "0-9"
 FEW = 3  # Gantt charts that are named one by one
 
 
-Policies = Annotated[
-    list[str] | None,
-    option(
-        "--policies",
-        "NAMES",
-        'Policies with parameters, in one quoted value ("fifo:head=skip las") or the option repeated; one of your '
-        "own: py:FILE.py:NAME[,key=value...]; default: all that play in ENV, but for best-rotations and lookahead.",
-    ),
-]
-
-
+_POLICIES = (
+    'Policies with parameters, in one quoted value ("fifo:head=skip las") or the option repeated; one of your '
+    "own: py:FILE.py:NAME[,key=value...]; default: all that play in ENV, but for best-rotations and lookahead."
+)
+Policies = Annotated[list[str] | None, option("--policies", "NAMES", _POLICIES)]
 Seeds = Annotated[str | None, option("--seeds", "LIST", f"0-9, or 0,3,5-7; default {DEFAULT_SEEDS}.")]
 OneSeed = Annotated[int | None, option("--seed", "N", "One seed: short for --seeds N.", whole(0))]
 Logdir = Annotated[Path | None, option("--logdir", "DIR", "TensorBoard scalars, results.parquet, pictures.")]
 Decisions = Annotated[Path | None, option("--decisions", "FILE", "Write every decision as csv.")]
-JobsTable = Annotated[
-    Path | None,
-    option("--jobs-table", "FILE", "Write as csv when which job held how many GPUs of which type in which region."),
-]
-CopiesTable = Annotated[
-    Path | None, option("--copies-table", "FILE", "In regions: write every copy of a table as csv.")
-]
+_JOBS = "Write as csv when which job held how many GPUs of which type in which region."
+JobsTable = Annotated[Path | None, option("--jobs-table", "FILE", _JOBS)]
+Copies = Annotated[Path | None, option("--copies-table", "FILE", "In regions: write every copy of a table as csv.")]
 Jobs = Annotated[int, option("--jobs -j", "N", "Processes to use.", whole(1, opt.MOST_PROCESSES))]
 Baseline = Annotated[str | None, option("--baseline", "POLICY", "Compare mean JCTs with its, workload by workload.")]
-SweepOver = Annotated[
-    str | None,
-    option(
-        "--sweep",
-        "KEY=a..b:n",
-        "Evaluate at n values of a parameter of the workload, topology or network, or of a key of --set; "
-        "KEY=a/b/c: at these. With --logdir each value has a folder there.",
-    ),
-]
+_SWEEP = (
+    "Evaluate at n values of a parameter of the workload, topology or network, or of a key of --set; "
+    "KEY=a/b/c: at these. With --logdir each value has a folder there."
+)
+SweepOver = Annotated[str | None, option("--sweep", "KEY=a..b:n", _SWEEP)]
 Fresh = Annotated[bool, option("--fresh", None, "Forget the runs in --logdir, and play all of them.")]
 
 
@@ -98,7 +87,7 @@ def evaluate(
     logdir: Logdir = None,
     decisions: Decisions = None,
     jobs_table: JobsTable = None,
-    copies_table: CopiesTable = None,
+    copies_table: Copies = None,
     jobs: Jobs = 1,
     ray: Ray = None,
     baseline: Baseline = None,
@@ -187,15 +176,12 @@ class _Given:
     assignments: tuple[str, ...]
 
 
-def _swept(
-    text: str, setting: Setting, described: Callable[..., Setting], given: _Given
-) -> tuple[str, dict[str, Setting]]:
+def _swept(text: str, setting: Setting, described: Described, given: _Given) -> tuple[str, dict[str, Setting]]:
     from ..settings import sweeping
 
     with arguments():
-        sweep = sweeping.load(
-            text, {place: getattr(setting, place) for place in sweeping.PLACES}, keys_of(setting.environment)
-        )
+        words = {place: getattr(setting, place) for place in sweeping.PLACES}
+        sweep = sweeping.load(text, words, keys_of(setting.environment))
     found = {}
     for value in sweep.values:
         if sweep.place:
@@ -227,9 +213,8 @@ def _evaluate_each(
         for value, setting in settings.items()
     }
     if json:
-        print_json(
-            [{**row, "sweep": {name: value}} for value, mine in runs.items() for row in rows(mine, settings[value])]
-        )
+        told = ((value, rows(mine, settings[value])) for value, mine in runs.items())
+        print_json([{**row, "sweep": {name: value}} for value, found in told for row in found])
         return
     table.print_setting(out(), next(iter(settings.values())), words, seeds)
     out().print(f"sweep of {name}: {', '.join(settings)}; the setting above is that of the first", markup=False)
@@ -243,13 +228,7 @@ def _evaluate_each(
 
 
 def _print(
-    setting: Setting,
-    words: list[str],
-    seeds: list[int],
-    runs: list[Run],
-    baseline: str | None,
-    notes: list[str],
-    json: bool,
+    setting: Setting, words: Words, seeds: list[int], runs: list[Run], baseline: str | None, notes: Words, json: bool
 ) -> None:
     from ..comparing import table
 
@@ -272,26 +251,16 @@ def rows(runs: list[Run], setting: Setting) -> list[dict[str, Any]]:
     from ..settings.evaluation_setting import network_of
 
     common = setting.words() | {"network": network_of(setting).describe()}
-    described = {
-        word: semantics_of(make_for(word, setting.environment), setting)
-        for word in dict.fromkeys(run.policy for run in runs)
-    }
-    return [
-        {
-            "policy": run.policy,
-            "seed": run.seed,
-            "knows_run_times": run.knows_run_times,
-            "metrics": run.metrics,
-            "semantics": described[run.policy],
-            "setting": common,
-        }
-        for run in runs
-    ]
+    words = dict.fromkeys(run.policy for run in runs)
+    described = {word: semantics_of(make_for(word, setting.environment), setting) for word in words}
+    found = []
+    for run in runs:
+        about = {"policy": run.policy, "seed": run.seed, "knows_run_times": run.knows_run_times}
+        found.append({**about, "metrics": run.metrics, "semantics": described[run.policy], "setting": common})
+    return found
 
 
-def played(
-    setting: Setting, words: list[str], seeds: list[int], logdir: Path | None, options: Options
-) -> tuple[list[Run], list[str]]:
+def played(setting: Setting, words: list[str], seeds: list[int], logdir: Path | None, options: Options) -> Played:
     """The runs, and lines to print about them."""
     if logdir is None:
         with leaving("interrupted; nothing is kept. With --logdir DIR the same command goes on where it was stopped"):
@@ -308,16 +277,8 @@ def _play(setting: Setting, words: list[str], seeds: list[int], store: Store | N
     record: Record = "all" if options.record_all else "first" if store is not None else "nothing"
     with progress("evaluating", len(words) * len(seeds), options.quiet) as show:
         tell = show if store is None else _telling(show, store)
-        return run_all(
-            setting,
-            words,
-            seeds,
-            processes=options.processes,
-            executor=options.executor,
-            record=record,
-            progress=tell,
-            store=store,
-        )
+        who: Any = {"processes": options.processes, "executor": options.executor}
+        return run_all(setting, words, seeds, **who, record=record, progress=tell, store=store)
 
 
 def _telling(show: Callable[[float], None], store: Store) -> Callable[[float], None]:
@@ -332,9 +293,7 @@ def _telling(show: Callable[[float], None], store: Store) -> Callable[[float], N
     return tell
 
 
-def _into(
-    logdir: Path, setting: Setting, words: list[str], seeds: list[int], options: Options
-) -> tuple[list[Run], list[str]]:
+def _into(logdir: Path, setting: Setting, words: list[str], seeds: list[int], options: Options) -> Played:
     """Play with a store in `logdir`, write its table, logs and pictures; returns the runs and lines to print."""
     from ..playing.executors import count_of
     from ..report import pictures

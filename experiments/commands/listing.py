@@ -42,25 +42,18 @@ def policies(
         with arguments():
             env_id = resolve(wanted) if wanted is not None else None
         found = registry.describe() + registry.shipped()
-    rows = [row for row in found if env_id is None or env_id in row["environments"]]
+    rows = [dict(row) for row in found if env_id is None or env_id in row["environments"]]
     if json:
         print_json(rows)
     else:
-        told = [{**row, "plays in": _short(row), "knows run times": _yes(row["knows_run_times"])} for row in rows]
+        for row in rows:
+            row["plays in"] = " ".join(map(short_name, row["environments"])) or "-"
+            row["knows run times"] = "yes" if row["knows_run_times"] else "no"
         where = ("plays in",) if env_id is None else ()
-        _print(("name", *where, "knows run times", "summary", "parameters"), told)
+        _print(("name", *where, "knows run times", "summary", "parameters"), rows)
         _tell_own("policy")
         trained = "maskable-ppo:DIR/best of `clustergym train`, sb3:FILE.zip of stable-baselines3"
         print_lines(f"an agent of your own: {trained} (docs/tutorials/agents.md)")
-
-
-def _short(row: Mapping[str, Any]) -> str:
-    names = [short_name(name) for name in row["environments"]]
-    return " ".join(names) or "-"
-
-
-def _yes(value: bool) -> str:
-    return "yes" if value else "no"
 
 
 def topologies(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> None:
@@ -68,42 +61,35 @@ def topologies(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> No
     from ...simulator.cluster.presets import list_topologies
 
     rows = list_topologies()
-    if json:
-        print_json(rows)
-    else:
-        told = [row if row["gpus"] is not None else {**row, "gpus": "file"} for row in rows]
-        _print(("name", "gpus", "summary", "parameters"), told)
-        _tell_own("topology")
+    told = [row if json or row["gpus"] is not None else {**row, "gpus": "file"} for row in rows]
+    _list(told, json, "topology", "name", "gpus", "summary", "parameters")
 
 
 def networks(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> None:
     """List the network models and their parameters."""
     from ...simulator.configuration.network_choice import list_networks
 
-    rows = list_networks()
-    if json:
-        print_json(rows)
-    else:
-        _print(("name", "summary", "parameters"), rows)
-        _tell_own("network")
+    _list(list_networks(), json, "network", "name", "summary", "parameters")
 
 
 def workloads(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> None:
     """List the generators of workloads and the trace formats, and their parameters."""
     from ...simulator.workloads import list_workloads
 
-    rows = list_workloads()
+    _list(list_workloads(), json, "generator", "name", "kind", "summary", "parameters")
+
+
+def _list(rows: Sequence[Mapping[str, Any]], json: bool, what: str, *columns: str) -> None:
     if json:
         print_json(rows)
     else:
-        _print(("name", "kind", "summary", "parameters"), rows)
-        _tell_own("generator")
+        _print(columns, rows)
+        _tell_own(what)
 
 
 def _tell_own(what: str) -> None:
-    out().print(
-        f"a {what} of your own: py:FILE.py:NAME[,key=value...] (docs/tutorials/write-a-policy.md)", markup=False
-    )
+    how = "py:FILE.py:NAME[,key=value...] (docs/tutorials/write-a-policy.md)"
+    out().print(f"a {what} of your own: {how}", markup=False)
 
 
 def _print(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
@@ -113,9 +99,7 @@ def _print(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
     for column in columns:
         table.add_column(column, overflow="fold", no_wrap=column in ("name", "id", "kind"))
     for row in rows:
-        table.add_row(
-            *(Text(_words(row[column]), style="bold" if column in ("name", "id") else "") for column in columns)
-        )
+        table.add_row(*(Text(_words(row[one]), style="bold" if one in ("name", "id") else "") for one in columns))
     out().print(table)
 
 

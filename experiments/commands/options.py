@@ -51,17 +51,15 @@ def argument(metavar: str, help: str) -> Any:
     return typer.Argument(metavar=metavar, help=help)
 
 
-def _trust_zip(wanted: bool) -> bool:
-    """Worker processes load agents themselves, so the environment variable tells them too."""
-    if wanted:
-        os.environ["CLUSTERGYM_TRUST_SB3_ZIP"] = "1"
-    return wanted
+def _trusting(variable: str) -> Callable[[bool], bool]:
+    """The callback of a flag: sets a variable of the environment, for worker processes too, which load agents."""
 
+    def trust(wanted: bool) -> bool:
+        if wanted:
+            os.environ[variable] = "1"
+        return wanted
 
-def _trust_py(wanted: bool) -> bool:
-    if wanted:
-        os.environ["CLUSTERGYM_TRUST_PY"] = "1"
-    return wanted
+    return trust
 
 
 def cluster(address: str | None) -> Executor | None:
@@ -73,37 +71,22 @@ def cluster(address: str | None) -> Executor | None:
     return RayCluster(address)
 
 
-Ray = Annotated[
-    str | None,
-    option(
-        "--ray",
-        "auto|local|HOST:PORT",
-        "Work on the machines of a Ray cluster: the one that this machine belongs to, one of this machine alone, "
-        "or the one there. Files that words name go along; -j means nothing then.",
-    ),
-]
+_RAY = (
+    "Work on the machines of a Ray cluster: the one that this machine belongs to, one of this machine alone, "
+    "or the one there. Files that words name go along; -j means nothing then."
+)
+_ZIP = "Also open agents in .zip files of stable-baselines3. Opening one can run any code: only those you trust."
+_PY = "Also run code that words py:... in the folder of an agent name: only in folders that you trust."
+_SPEEDS = "How fast models are on types of GPUs (model, type, speed), in regions; all alike without it."
+_NETWORK = "Network model with parameters, as penalty:table=...; `networks` lists them."
+_SET = "An option of the simulated cluster, window=START/END, or in regions by=level|tenant|region|copy; "
+Ray = Annotated[str | None, option("--ray", "auto|local|HOST:PORT", _RAY)]
 Json = Annotated[bool, option("--json", None, "One JSON document on stdout, nothing else there.")]
 Quiet = Annotated[bool, option("--quiet -q", None, "No progress and no warnings on stderr.")]
 Seed = Annotated[int, option("--seed", "N", "Seed of whatever is random.", whole(0))]
 NoSeed = Annotated[int, option("--seed", None, "Accepted everywhere; nothing is random here.", whole(0), hidden=True)]
-TrustZip = Annotated[
-    bool,
-    option(
-        "--trust-sb3-zip",
-        None,
-        "Also open agents in .zip files of stable-baselines3. Opening one can run any code: only those you trust.",
-        callback=_trust_zip,
-    ),
-]
-TrustPy = Annotated[
-    bool,
-    option(
-        "--trust-py",
-        None,
-        "Also run code that words py:... in the folder of an agent name: only in folders that you trust.",
-        callback=_trust_py,
-    ),
-]
+TrustZip = Annotated[bool, option("--trust-sb3-zip", None, _ZIP, callback=_trusting("CLUSTERGYM_TRUST_SB3_ZIP"))]
+TrustPy = Annotated[bool, option("--trust-py", None, _PY, callback=_trusting("CLUSTERGYM_TRUST_PY"))]
 Format = Annotated[str | None, option("--format", "NAME[:key=value,...]", "Trace format; recognised by default.")]
 
 Workload = Annotated[
@@ -112,28 +95,10 @@ Workload = Annotated[
 Topology = Annotated[
     str | None, option("--topology", "NAME|PATH", "Preset with parameters, or a file; your own: py:FILE.py:NAME.")
 ]
-Network = Annotated[
-    str | None,
-    option("--network", "NAME", "Network model with parameters, as penalty:table=...; `networks` lists them."),
-]
-Speeds = Annotated[
-    str | None,
-    option(
-        "--speeds",
-        "gavel|FILE.csv",
-        "How fast models are on types of GPUs (model, type, speed), in regions; all alike without it.",
-    ),
-]
+Network = Annotated[str | None, option("--network", "NAME", _NETWORK)]
+Speeds = Annotated[str | None, option("--speeds", "gavel|FILE.csv", _SPEEDS)]
 Env = Annotated[str, argument("ENV", "Environment: its id or short name (Delay).")]
-Assignments = Annotated[
-    list[str] | None,
-    option(
-        "--set",
-        "KEY=VALUE...",
-        "An option of the simulated cluster, window=START/END, or in regions by=level|tenant|region|copy; "
-        "several, or repeated.",
-    ),
-]
+Assignments = Annotated[list[str] | None, option("--set", "KEY=VALUE...", f"{_SET}several, or repeated.")]
 Oversize = Annotated[str, option("--oversize", "error|drop|cap", "Jobs larger than the cluster.")]
 
 

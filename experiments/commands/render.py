@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ...simulator.base.errors import InputError
 from ..console import terminal
 from ..console.terminal import BadArgument, arguments, expect_writable, print_json, print_lines, progress, written_whole
@@ -25,14 +23,9 @@ if TYPE_CHECKING:
 DEFAULT_SIZE = "960x640"
 POINTS_BETWEEN_REPORTS = 256
 CHARTS = ("svg", "pdf")
-To = Annotated[
-    Path,
-    option(
-        "--out", "FILE", "Ends in .png (one moment), .gif, .mp4, .html, or .svg, .pdf (who held what when, as charts)."
-    ),
-]
-
-
+Size = tuple[int, int]  # width and height, pixels
+_OUT = "Ends in .png (one moment), .gif, .mp4, .html, or .svg, .pdf (who held what when, as charts)."
+To = Annotated[Path, option("--out", "FILE", _OUT)]
 Options = Annotated[
     list[str] | None, option("--set", "KEY=VALUE...", "An option of the simulated cluster; several, or repeated.")
 ]
@@ -96,11 +89,6 @@ def _described(env: str, words: tuple[str | None, ...], assignments: tuple[str, 
     if setting.window is not None or setting.by is not None:
         raise BadArgument("--set: window= and by= are of metrics, not of pictures; leave them out")
     return setting
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to `app`."""
-    app.command()(render)
 
 
 def _kind_of(file: Path) -> str:
@@ -223,10 +211,11 @@ def _write_moment(take: _Take, course: _Course, at: float | None, size: tuple[in
 
 
 def _write_film(
-    take: _Take, course: _Course, kind: str, frames: int, fps: float, size: tuple[int, int], file: Path, quiet: bool
+    take: _Take, course: _Course, kind: str, frames: int, fps: float, size: Size, file: Path, quiet: bool
 ) -> dict[str, Any]:
     """Frames evenly among the decision points, the first and the last included; returns the facts to print."""
     from ...envs.rendering import film
+    from ...envs.rendering.drawing.picture_words import clock
 
     last = len(course.times_s) - 1
     count = min(frames, last + 1)
@@ -238,16 +227,14 @@ def _write_film(
         elif kind == "mp4":
             film.save_mp4(pictures, draft, fps)
         else:
-            captions = [_caption(course.times_s[number], number, last) for number in chosen]
+            captions = [f"{clock(course.times_s[at])}, decision point {at + 1:,} of {last + 1:,}" for at in chosen]
             title = f"{take.policy} on {take.setting.topology}"
             film.save_html(pictures, draft, fps, title=title, captions=captions, facts=_facts(take, course))
     of = f"{count:,} frames of {last + 1:,} decision points" if count <= last else f"all {count:,} decision points"
     return {"sentence": f"{take.policy}, {of}, {count / fps:.1f} s at {fps:g} a second", "frames": count}
 
 
-def _pictures(
-    take: _Take, chosen: list[int], size: tuple[int, int], show: Callable[[float], None]
-) -> Iterator[np.ndarray]:
+def _pictures(take: _Take, chosen: list[int], size: Size, show: Callable[[float], None]) -> Iterator[np.ndarray]:
     from ...envs.registration import drawn_as
     from ...envs.rendering.scenes.seen import Seen
 
@@ -260,22 +247,11 @@ def _pictures(
             yield draw(simulator, size, seen)
 
 
-def _caption(time_s: float, number: int, last: int) -> str:
-    from ...envs.rendering.drawing.picture_words import clock
-
-    return f"{clock(time_s)}, decision point {number + 1:,} of {last + 1:,}"
-
-
 def _facts(take: _Take, course: _Course) -> list[tuple[str, str]]:
     setting = take.setting
-    words = [
-        ("policy", take.policy),
-        ("workload", setting.workload),
-        ("topology", setting.topology),
-        ("network", setting.network),
-        ("seed", str(take.seed)),
-        ("longest queue", f"{course.longest_queue:,}"),
-    ]
+    places = [(name, getattr(setting, name)) for name in ("workload", "topology", "network")]
+    words = [("policy", take.policy), *places, ("seed", str(take.seed))]
+    words += [("longest queue", f"{course.longest_queue:,}")]
     values = {name: value for name, value in course.metrics.items() if math.isfinite(value)}
     return words + [(name, f"{value:,.0f}" if value >= 1000 else f"{value:.4g}") for name, value in values.items()]
 

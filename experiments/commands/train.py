@@ -19,27 +19,17 @@ if TYPE_CHECKING:
     from ...agents.training.config import Config
 
 CHECKPOINT = "checkpoint"
+Values = dict[str, Any]
 OF_CLONES = ("imitation_steps", "imitation_epochs", "imitation_own", "soften")  # mean nothing without imitation
 
-Variance = Annotated[
-    str | None,
-    option(
-        "--variance",
-        "reference|group|none",
-        "Rewards against the reference policy's, or advantages against replicas of the workload.",
-    ),
-]
-
+_VARIANCE = "Rewards against the reference policy's, or advantages against replicas of the workload."
+_IMITATE = "Clone this policy before learning; by default a good rule; or none."
+_SEEDS = "A training for each, in DIR/seed=N; the same command goes on where it stopped."
+Variance = Annotated[str | None, option("--variance", "reference|group|none", _VARIANCE)]
 Net = Annotated[str | None, option("--net", "candidates|mlp|py:FILE.py:NAME", "The network; your own by py:.")]
 
-Imitated = Annotated[
-    str | None,
-    option("--imitate", "POLICY|none", "Clone this policy before learning; by default a good rule; or none."),
-]
-Seeds = Annotated[
-    str | None,
-    option("--seeds", "LIST", "A training for each, in DIR/seed=N; the same command goes on where it stopped."),
-]
+Imitated = Annotated[str | None, option("--imitate", "POLICY|none", _IMITATE)]
+Seeds = Annotated[str | None, option("--seeds", "LIST", _SEEDS)]
 Jobs = Annotated[int, option("--jobs -j", "N", "With --seeds: trainings at once.", whole(1, opt.MOST_PROCESSES))]
 
 
@@ -128,9 +118,7 @@ def _begun(logdir: Path, env: str) -> Config:
     return checked
 
 
-def configured(
-    env: str, file: Path | None, given: dict[str, Any], words: dict[str, Any], assignments: Sequence[str]
-) -> Config:
+def configured(env: str, file: Path | None, given: Values, words: Values, assignments: Sequence[str]) -> Config:
     """The configuration that the options of a command describe, checked but not opened.
 
     Args:
@@ -227,9 +215,7 @@ def _expect_fitting(seeds: str | None, ray: str | None, jobs: int, seed: int | N
             raise BadArgument(f"{name} goes without --seeds, which goes on by itself")
 
 
-def _train_each(
-    config: Config, seeds: Sequence[int], logdir: Path, executor: Executor, json: bool, quiet: bool
-) -> None:
+def _train_each(config: Config, seeds: list[int], logdir: Path, executor: Executor, json: bool, quiet: bool) -> None:
     from ..learning.training_seeds import PIECE_S, folder_of, train_seeds
     from ..storing.command_log import recorded
 

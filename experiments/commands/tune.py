@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..comparing.intervals import Comparison
     from ..playing.executors import Executor
     from ..tuning.space import Parameter
-    from ..tuning.subjects import PolicyParameters, TrainingParameters
+    from ..tuning.subjects import PolicyParameters, Subject, TrainingParameters
     from ..tuning.trial_search import Search
 
 TRIALS, TRAININGS = 50, 20
@@ -102,7 +102,7 @@ def tune(
         unseen = tuple(parse_seeds(judge_seeds, "--judge-seeds"))
         executor = cluster(ray)
         places: dict[str, Any] = {"workload": workload, "topology": topology, "network": network}
-        subject: PolicyParameters | TrainingParameters
+        subject: Subject
         if train:
             if format is not None or oversize != "error":
                 raise BadArgument("--format and --oversize go with --policy, not with --train")
@@ -155,12 +155,8 @@ def _policy(
 
     if len(policy.split()) != 1:
         raise BadArgument(f"--policy {policy!r}: expected one policy")
-    opt.chosen_policies(
-        [shlex.quote(policy)],
-        setting.environment,
-        setting.config.semantics.describe(),
-        setting.config.estimates.describe(),
-    )
+    terms = (setting.config.semantics.describe(), setting.config.estimates.describe())
+    opt.chosen_policies([shlex.quote(policy)], setting.environment, *terms)
     opt.open_setting(setting, seeds[0])
     subject = PolicyParameters(setting, policy, seeds, metric, prune, jobs, executor)
     with arguments():
@@ -203,9 +199,7 @@ def _space_of(policy: str, env_id: str) -> str:
     )
 
 
-def _opened(
-    word: str, subject: PolicyParameters | TrainingParameters
-) -> tuple[tuple[Parameter, ...], Mapping[str, Any]]:
+def _opened(word: str, subject: Subject) -> tuple[tuple[Parameter, ...], Mapping[str, Any]]:
     from ..tuning.space import parse, read_space
     from ..tuning.trial_search import library_of
 

@@ -213,9 +213,8 @@ def print_sweep(console: Console, name: str, runs: Mapping[str, Sequence[Run]], 
     if notes:
         console.print("; ".join(notes), style="dim", markup=False)
     # Each with a seed of its own: policies that go alike at all values are found.
-    numbered = (
-        replace(run, seed=len(runs) * run.seed + number) for number, mine in enumerate(runs.values()) for run in mine
-    )
+    mixed = [(number, run) for number, mine in enumerate(runs.values()) for run in mine]
+    numbered = (replace(run, seed=len(runs) * run.seed + number) for number, run in mixed)
     for line in same_as(numbered):
         console.print(line, style="dim", markup=False)
 

@@ -27,6 +27,7 @@ from ..charts.drawing import laid_out, shortened
 from ..charts.marks import styles, variables_of
 
 Units = tuple[int, int, int, int]  # members of the ring on slot, machine, rack, network; 0 or 1: not spanned
+Spans = tuple[tuple[int, int], ...]  # (start, end)
 MOST_UNITS = 1_000_000
 WIDTH, ROW_PX = 1000.0, 44
 # Neighbouring collectives differ, so that one sees where each ends.
@@ -63,7 +64,7 @@ class LayerUse:
     name: str
     gradient_bytes: int  # that are all-reduced
     ready_ns: int  # its gradient is computed
-    spans_ns: tuple[tuple[int, int], ...]  # (start, end) of its collective on each tier of the gang, innermost first
+    spans_ns: Spans  # of its collective on each tier of the gang, innermost first
     done_ns: int  # it is complete, after its update
     exposed_ns: int  # the part of the time after the backward pass that ends with its completion
 
@@ -160,20 +161,14 @@ def explain(network: AllReduce, model: str, units: Units) -> Communication:
     ready = layers.issue_ns(step_ns)
     complete = [max(int(r), t) + int(u) * (t > 0) for r, t, u in zip(ready, done, layers.update_ns, strict=True)]
     exposed = _exposed(complete, end)
-    uses = tuple(
-        LayerUse(name, int(size), int(r), span, at, part)
-        for name, size, r, span, at, part in zip(
-            layers.names, layers.gradient_bytes, ready, spans, complete, exposed, strict=True
-        )
-    )
+    columns = zip(layers.names, layers.gradient_bytes, ready, spans, complete, exposed, strict=True)
+    uses = tuple(LayerUse(name, int(size), int(r), span, at, part) for name, size, r, span, at, part in columns)
     ratio = 1.0 / fraction - 1.0
     passes = (layers.compute_ns, forward_end, end)
     return Communication(layers.model, units, *passes, duration, fraction, ratio, tiers, uses)
 
 
-def _walk(
-    network: AllReduce, s: np.record, layers: ModelLayers
-) -> tuple[tuple[TierUse, ...], list[tuple[tuple[int, int], ...]]]:
+def _walk(network: AllReduce, s: np.record, layers: ModelLayers) -> tuple[tuple[TierUse, ...], list[Spans]]:
     """The tiers that the shape of `s` spans, and (start, end) on each of them per layer."""
     uses: list[TierUse] = []
     spans: list[list[tuple[int, int]]] = [[] for _ in layers.names]
@@ -189,11 +184,8 @@ def _walk(
             took = int(collective_ns(s, tier, units, s.layer_bytes[layer]))
             spans[layer].append((end - took, end))
             busy += took
-        uses.append(
-            TierUse(
-                link.name, link.kind, units, int(collectives.parallel_links(KINDS[link.kind], link.links, units)), busy
-            )
-        )
+        links = int(collectives.parallel_links(KINDS[link.kind], link.links, units))
+        uses.append(TierUse(link.name, link.kind, units, links, busy))
     return tuple(uses), [tuple(layer) for layer in spans]
 
 

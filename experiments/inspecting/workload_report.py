@@ -60,6 +60,11 @@ def summary(workload: Workload) -> dict[str, Any]:
     jobs_of = np.bincount(index)
     time_of = np.bincount(index, weights=gpu_s)
     n = len(workload)
+    all_s = gpu_s.sum()
+    by_size = [
+        {"gpus": int(size), "jobs": int(jobs), "job_share": float(jobs / n), "gpu_time_share": float(time / all_s)}
+        for size, jobs, time in zip(sizes, jobs_of, time_of, strict=True)
+    ]
     more = {} if workload.geo is None else {"regions": region_facts(workload, workload.geo)}
     more |= {} if workload.ps is None else {"ps": ps_facts(workload, workload.ps)}
     return {
@@ -70,15 +75,7 @@ def summary(workload: Workload) -> dict[str, Any]:
         "mean_gpus": float(workload.gpus.mean()),
         "busy_gpus": float(gpu_s.sum() / (workload.arrival_s - first_s + workload.duration_s).max()),
         "offered_gpus": offered_gpus(workload),
-        "gpus": [
-            {
-                "gpus": int(size),
-                "jobs": int(count),
-                "job_share": float(count / n),
-                "gpu_time_share": float(time / gpu_s.sum()),
-            }
-            for size, count, time in zip(sizes, jobs_of, time_of, strict=True)
-        ],
+        "gpus": by_size,
         "duration_s": _spread(workload.duration_s),
         "gap_s": _gaps(gaps_s),
         "models": _shares(workload.model),
@@ -276,18 +273,9 @@ def ps_line(facts: dict[str, Any]) -> str:
 def ps_tables(facts: dict[str, Any]) -> list[Table]:
     """The table that `workload inspect` prints of PS jobs."""
     shown, rest = facts["models"][:_MOST_ROWS], facts["models"][_MOST_ROWS:]
-    rows = [
-        (
-            row["model"],
-            f"{row['jobs']:,}",
-            f"{row['input_gb']:,.4g}",
-            f"{row['model_gb']:,.4g}",
-            f"{row['comm_s']:.3g}",
-            f"{row['summed_ratio']:.3g}",
-            f"{row['comp_machine_hours']:,.0f}",
-        )
-        for row in shown
-    ]
+    formats = {"jobs": ",", "input_gb": ",.4g", "model_gb": ",.4g", "comm_s": ".3g", "summed_ratio": ".3g"}
+    formats |= {"comp_machine_hours": ",.0f"}
+    rows = [(row["model"], *(format(row[key], how) for key, how in formats.items())) for row in shown]
     if rest:
         jobs, hours = (sum(row[key] for row in rest) for key in ("jobs", "comp_machine_hours"))
         rows.append((f"{len(rest)} more", f"{jobs:,}", "", "", "", "", f"{hours:,.0f}"))
@@ -440,6 +428,5 @@ def _arrivals(arrival_s: np.ndarray, looks: Mapping[str, Style]) -> Chart:
     x, y = axes.durations(begin_s, float(edges_s[-1])), axes.linear(0.0, 1.03 * float(rate.max()))
     found = plots.curves({OF_JOBS: (edges_s, rate)}, looks, x, y, x_label="time", legend=(), **about)
     steps = staircase(x.at(edges_s), y.at(rate))
-    return found.with_shapes(
-        Shape(f"band {looks[OF_JOBS].classes}", [np.vstack([[0.0, 0.0], steps, [1.0, 0.0]])], True)
-    )
+    area = np.vstack([[0.0, 0.0], steps, [1.0, 0.0]])
+    return found.with_shapes(Shape(f"band {looks[OF_JOBS].classes}", [area], True))

@@ -28,18 +28,16 @@ from ..storing.run_files import short_hash
 if TYPE_CHECKING:
     from tensorboard.compat.proto.summary_pb2 import Summary
 
-LEARNING = {
-    "return of training episodes": "rollout/ep_rew_mean",
-    "loss": "train/loss",
-    "entropy loss": "train/entropy_loss",
-}
+LEARNING = {"return of training episodes": "rollout/ep_rew_mean", "loss": "train/loss"}
+LEARNING |= {"entropy loss": "train/entropy_loss"}
 CRITICS = {"explained variance": "train/explained_variance", "value loss": "train/value_loss"}
 # The metrics that are logged for every scenario of a training, and the columns of the HParams page.
 HEADLINES = tuple(metric.name for metric in SECTIONS["any"] if metric.chart and metric.own_tag)
 FINAL = "outcome/"
 VALIDATION = "validation workloads"
 AGAINST = "against_.+/mean"  # ratios of mean JCT to a reference's, the mean over the scenarios of a training
-NOWHERE: Mapping[str, str] = {}  # nobody says what was played on
+Places = Mapping[str, str]
+NOWHERE: Places = {}  # of an unknown setting
 TEST, BY_SEED = "test/", "by_seed/jct/mean_s"
 # A heuristic does not learn: its scalar is a level line, from the start to where agents' curves usually end.
 LAST_STEP = 1_000_000
@@ -106,9 +104,7 @@ class AgentLog:
         for name, png in _pictures(runs, beside):
             self._file.write(step, summary=_image(name, png))
 
-    def hparams(
-        self, config: Mapping[str, Any], metrics: Mapping[str, float], places: Mapping[str, str] = NOWHERE
-    ) -> None:
+    def hparams(self, config: Mapping[str, Any], metrics: Mapping[str, float], places: Places = NOWHERE) -> None:
         """Write the run's row of the HParams page.
 
         Args:
@@ -237,9 +233,8 @@ def _as_text(value: Any) -> str:
 def _scalars(values: Mapping[str, float]) -> Summary:
     from tensorboard.compat.proto.summary_pb2 import Summary
 
-    return Summary(
-        value=[Summary.Value(tag=name, simple_value=value) for name, value in values.items() if not math.isnan(value)]
-    )
+    known = [(name, value) for name, value in values.items() if not math.isnan(value)]
+    return Summary(value=[Summary.Value(tag=name, simple_value=value) for name, value in known])
 
 
 def _image(name: str, png: bytes) -> Summary:
@@ -285,25 +280,19 @@ def _layout() -> Summary:
         "Evaluation": {"mean JCT of each seed [s]": [BY_SEED], **_charts("any", TEST)},
     }
     closed = {"Job groups": _charts("groups"), "Job groups, evaluation": _charts("groups", TEST)}
-    lines = layout_pb2.MultilineChartContent
+
+    def chart(title: str, tags: list[str]) -> layout_pb2.Chart:
+        lines = layout_pb2.MultilineChartContent(tag=[f"^{tag}$" for tag in tags])
+        return layout_pb2.Chart(title=title, multiline=lines)
+
     categories = [
-        layout_pb2.Category(
-            title=title,
-            chart=[
-                layout_pb2.Chart(title=chart, multiline=lines(tag=[f"^{tag}$" for tag in tags]))
-                for chart, tags in charts.items()
-            ],
-            closed=title in closed,
-        )
+        layout_pb2.Category(title=title, chart=[chart(*one) for one in charts.items()], closed=title in closed)
         for title, charts in (shown | closed).items()
     ]
     content = layout_pb2.Layout(category=categories).SerializeToString()
     tensor = TensorProto(dtype=DT_STRING, string_val=[content], tensor_shape=TensorShapeProto())
-    return Summary(
-        value=[
-            Summary.Value(tag=metadata.CONFIG_SUMMARY_TAG, tensor=tensor, metadata=metadata.create_summary_metadata())
-        ]
-    )
+    about = metadata.create_summary_metadata()
+    return Summary(value=[Summary.Value(tag=metadata.CONFIG_SUMMARY_TAG, tensor=tensor, metadata=about)])
 
 
 def _session(config: Mapping[str, bool | float | str], folder: Path) -> Summary:
@@ -320,10 +309,8 @@ def _experiment(config: Mapping[str, bool | float | str], metrics: Sequence[str]
     from tensorboard.plugins.hparams import api_pb2, metadata, plugin_data_pb2
 
     kinds = {bool: api_pb2.DATA_TYPE_BOOL, str: api_pb2.DATA_TYPE_STRING}
-    columns = [
-        api_pb2.HParamInfo(name=name, type=kinds.get(type(value), api_pb2.DATA_TYPE_FLOAT64))
-        for name, value in config.items()
-    ]
+    types = {name: kinds.get(type(value), api_pb2.DATA_TYPE_FLOAT64) for name, value in config.items()}
+    columns = [api_pb2.HParamInfo(name=name, type=kind) for name, kind in types.items()]
     shown = [api_pb2.MetricInfo(name=api_pb2.MetricName(tag=name)) for name in dict.fromkeys(metrics)]
     experiment = api_pb2.Experiment(hparam_infos=columns, metric_infos=shown, time_created_secs=time.time())
     about = metadata.create_summary_metadata(plugin_data_pb2.HParamsPluginData(experiment=experiment))

@@ -14,9 +14,8 @@ from ...simulator.regions.region_metrics import copy_seconds
 
 OF_JOBS = ("jct_mean", "queueing_delay_mean", "slo_violation_rate", "data_wait_rate", "jobs_finished")
 SHARES = {"copy_seconds_p50": 0.5, "copy_seconds_p90": 0.9, "copy_seconds_p99": 0.99}
-OF_COPIES = {"copies": ("complete", 1.0)} | {
-    name: (f"P{round(100 * share)}\n[s]", 1.0) for name, share in SHARES.items()
-}
+OF_COPIES = {"copies": ("complete", 1.0)}
+OF_COPIES |= {name: (f"P{round(100 * share)}\n[s]", 1.0) for name, share in SHARES.items()}
 NOWHERE = -1
 
 

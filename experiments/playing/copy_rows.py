@@ -101,19 +101,12 @@ class CopyRows:
             if source is not None:
                 row.sent = row.stored - left
         geo = self._simulator.workload.geo
-        return tuple(
-            (
-                geo.table_names[row.table],
-                "" if row.source is None else geo.regions[row.source],
-                geo.regions[row.target],
-                _number(row.sent),
-                _number(row.stored),
-                repr(row.start_s),
-                "" if row.end_s is None else repr(row.end_s),
-                "" if row.dropped_s is None else repr(row.dropped_s),
-            )
-            for row in self._rows
-        )
+        found = []
+        for row in self._rows:
+            places = (geo.table_names[row.table], "" if row.source is None else geo.regions[row.source])
+            times = ("" if time_s is None else repr(time_s) for time_s in (row.start_s, row.end_s, row.dropped_s))
+            found.append((*places, geo.regions[row.target], _number(row.sent), _number(row.stored), *times))
+        return tuple(found)
 
 
 def _number(value: float) -> str:

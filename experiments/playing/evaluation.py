@@ -28,7 +28,9 @@ from .recording import ABOUT_TABLES, HAPPENINGS, WORDS, Recorded, Timeline, deci
 from .runs import Run, RunStore, players_of
 
 Record = Literal["nothing", "first", "all"]
-Task = tuple[str | Handed, int, bool]  # who plays, on which seed, and whether that is recorded
+Task = tuple[str | Handed, int, bool]  # a player, its seed, and whether the run is recorded
+Show = Callable[[float], None]
+Asked = tuple[Executor | None, int]  # the executor, or the number of processes
 MOST_ASKED = 20_000  # jobs of a run of which reasons are kept: each instant with decisions costs a copy of the state
 
 
@@ -49,9 +51,7 @@ def run_times_known(policy: Policy, estimates: Estimates) -> str:
     return "yes" if estimates.kind == "exact" else "estimates"
 
 
-def play(
-    setting: Setting, player: Any, seed: int, record: bool = False, progress: Callable[[float], None] | None = None
-) -> Run:
+def play(setting: Setting, player: Any, seed: int, record: bool = False, progress: Show | None = None) -> Run:
     """One run.
 
     Args:
@@ -184,16 +184,12 @@ def evaluate(
     fixed = {run.policy for run in played.values() if not run.is_drawn}
     later = (task for task, is_first in zip(every, at_once, strict=True) if not is_first)
     others = [task for task in later if word_of(task[0]) not in fixed]
-    more, failed_too = _play_all(
-        setting, others, (executor, processes), store, _shifted(progress, len(every) - len(others))
-    )
+    later_progress = _shifted(progress, len(every) - len(others))
+    more, failed_too = _play_all(setting, others, (executor, processes), store, later_progress)
     played, failed = played | more, failed + failed_too
     _expect_none(failed, len(played), store)
-    runs = [
-        played[word, seed] if (word, seed) in played else replace(played[word, seeds[0]], seed=seed)
-        for word in players
-        for seed in seeds
-    ]
+    keys = [(word, seed) for word in players for seed in seeds]
+    runs = [played[key] if key in played else replace(played[key[0], seeds[0]], seed=key[1]) for key in keys]
     if store is not None:
         for run in runs:
             if (run.policy, run.seed) not in played and store.find(run.policy, run.seed, record == "all") is None:
@@ -202,11 +198,7 @@ def evaluate(
 
 
 def _play_all(
-    setting: Setting,
-    tasks: Sequence[Task],
-    asked: tuple[Executor | None, int],
-    store: RunStore | None,
-    show: Callable[[float], None],
+    setting: Setting, tasks: Sequence[Task], asked: Asked, store: RunStore | None, show: Show
 ) -> tuple[dict[tuple[str, int], Run], list[PolicyFailed]]:
     """The runs of `tasks` by policy and seed, stored ones as they are, and the errors of others; `show` counts."""
     played: dict[tuple[str, int], Run] = {}
@@ -244,17 +236,13 @@ def _expect_none(failed: Sequence[PolicyFailed], played: int, store: RunStore | 
         raise PolicyFailed(f"{failed[0]}; {others}the runs that ended, {played}, are in {store.folder}") from failed[0]
 
 
-def _shifted(progress: Callable[[float], None] | None, before: int) -> Callable[[float], None]:
+def _shifted(progress: Show | None, before: int) -> Show:
     """Progress in some runs as progress in all, of which `before` are done."""
     return lambda done: None if progress is None else progress(before + done)
 
 
 def _played(
-    setting: Setting,
-    tasks: Sequence[Task],
-    asked: tuple[Executor | None, int],
-    store: RunStore | None,
-    progress: Callable[[float], None],
+    setting: Setting, tasks: Sequence[Task], asked: Asked, store: RunStore | None, progress: Show
 ) -> Iterator[Run | PolicyFailed]:
     """The runs of `tasks`, each in the store when it is yielded, or the error that stopped one."""
     executor = elsewhere(*asked, len(tasks))
@@ -272,7 +260,7 @@ def _played(
         yield outcome
 
 
-def _report(progress: Callable[[float], None], number: int, share: float) -> None:
+def _report(progress: Show, number: int, share: float) -> None:
     progress(number + share)
 
 
@@ -292,10 +280,8 @@ def _tell(setting: Setting, tasks: Sequence[Task]) -> None:
     """Warn of the first workload here, once: processes that play do not."""
     workload = workload_of(setting, tasks[0][1] if setting.is_drawn else 0)
     semantics = setting.config.semantics
-    rules = [
-        make_for(player, setting.environment).rule_under(semantics)
-        for player in {word_of(player): player for player, _, _ in tasks}.values()
-    ]
+    players = {word_of(player): player for player, _, _ in tasks}.values()
+    rules = [make_for(player, setting.environment).rule_under(semantics) for player in players]
     if any(rule is not None and rule.placer in SKEW_PLACERS for rule in rules):
         jobs_taken_for_skewed(workload)
 
@@ -305,12 +291,7 @@ def _play_there(task: tuple[Setting, str | Handed, int, bool, RunStore | None]) 
 
 
 def _play(
-    setting: Setting,
-    player: str | Handed,
-    seed: int,
-    record: bool,
-    store: RunStore | None,
-    progress: Callable[[float], None] | None,
+    setting: Setting, player: str | Handed, seed: int, record: bool, store: RunStore | None, progress: Show | None
 ) -> Run | PolicyFailed:
     try:
         run = play(setting, player, seed, record, progress)

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ...simulator.base.codes import ASSIGN, DONE, JOINED, LEFT, MACHINES, SIZED, SPILL
-from .recording import HAPPENINGS, Recorded, Timeline
+from ...simulator.base.codes import ASSIGN, JOINED, LEFT, MACHINES, SIZED, SPILL
+from .recording import HAPPENINGS, Recorded, Timeline, timeline_of
 
 
 class _Machines:
@@ -87,23 +87,10 @@ def group_timeline(simulator: Any, entries: Iterable[Recorded]) -> Timeline:
             found.set(job, machines.of(group_of[job]) if job in group_of else (), now_s)
     s = simulator.state
     found.close(float(s.now_s))
-    n = int(s.n_jobs)
     use = simulator.meter.over_time()
-    return Timeline(
-        job=np.array(found.job, np.int64),
-        start_s=np.array(found.start_s, np.float64),
-        end_s=np.array(found.end_s, np.float64),
-        gpus=tuple(found.machines),
-        arrival_s=s.arrival_s[:n].copy(),
-        leave_s=np.where(s.status[:n] == DONE, s.finish_s[:n], np.inf),
-        begin_s=float(s.start_s),
-        stop_s=float(s.now_s),
-        gpu_machine=np.arange(simulator.topology.num_machines),
-        unit="machine",
-        use_s=use.time_s,
-        cpu_use=use.cpu,
-        network_use=use.network,
-    )
+    shares = {"use_s": use.time_s, "cpu_use": use.cpu, "network_use": use.network}
+    stretches = (found.job, found.start_s, found.end_s, found.machines)
+    return timeline_of(s, stretches, np.arange(simulator.topology.num_machines), unit="machine", **shares)
 
 
 def group_words(kind: int, numbers: tuple[int, ...], value: float | None) -> str:

@@ -29,6 +29,7 @@ from ..console.versions import LIBRARIES, versions
 from . import shipping
 from .executors import Item, Result, quietly
 
+Sent = tuple[str, str, Any]  # a file's place there, its hash, and its object of Ray
 LOCAL = "local"
 TRIES = 5  # of a task whose process or machine was lost: Ray hands it out again
 AHEAD = 1  # tasks more than processors, so that a cluster that can grow sees that more is wanted
@@ -126,7 +127,7 @@ class RayCluster:
             sent, back = self._sent_with(items)
             running[task.remote(work, shipping.changed(items, self._moved), sent, versions(*LIBRARIES))] = back
 
-    def _sent_with(self, items: list[Any]) -> tuple[list[tuple[str, str, Any]], dict[str, str]]:
+    def _sent_with(self, items: list[Any]) -> tuple[list[Sent], dict[str, str]]:
         """All files that were named so far (a machine then lays out few folders), and their names there -> here."""
         files, moved = shipping.needed(items)
         self._files |= {one.place: one for one in files}
@@ -171,9 +172,7 @@ def _outcome(ref: Any, back: Mapping[str, str]) -> tuple[float, list[Any]]:
         raise InputError(f"--ray: a machine cannot be given the sources ({_short(error)})") from None
 
 
-def _work(
-    work: Any, items: list[Any], sent: list[tuple[str, str, Any]], known: Mapping[str, str]
-) -> tuple[float, list[Any]]:
+def _work(work: Any, items: list[Any], sent: list[Sent], known: Mapping[str, str]) -> tuple[float, list[Any]]:
     """On a machine of the cluster: lay out the files, and work beside them; returns seconds and results."""
     expect_libraries(known)
     here = str(_laid_out(sent)), dict[str, str]()  # what the user allows is in the job's environment
@@ -193,7 +192,7 @@ def expect_libraries(known: Mapping[str, str]) -> None:
             )
 
 
-def _laid_out(sent: list[tuple[str, str, Any]]) -> Path:
+def _laid_out(sent: list[Sent]) -> Path:
     """The folder of work with these files; made once a machine, as a whole or not at all."""
     import ray
 
@@ -238,14 +237,9 @@ def _connect(address: str) -> None:
         _expect_reachable(address)
         shipping.write_package(Path(folder))
         try:
-            ray.init(
-                address=address,
-                runtime_env={"working_dir": folder, "env_vars": variables},
-                log_to_driver=False,
-                logging_level="ERROR",
-                configure_logging=True,
-                include_dashboard=False if address == LOCAL else None,
-            )
+            quiet = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": True}
+            job = {"working_dir": folder, "env_vars": variables}
+            ray.init(address, runtime_env=job, include_dashboard=False if address == LOCAL else None, **quiet)
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise InputError(
                 f"--ray {address}: {_short(error)}; expected auto in a cluster that runs (ray start "

@@ -19,21 +19,10 @@ from ...simulator.engine.base_simulator import Decider
 from ...simulator.engine.simulator import Simulator
 from ...simulator.events.journal import expect_logged, logged
 
-WORDS = {
-    START: "start",
-    PREEMPT: "preempt",
-    codes.MIGRATE: "migrate",
-    HOLD: "hold",
-    codes.RESIZE: "resize",
-    SHIFT: "shift",
-    REPLICATE: "replicate",
-    MOVE: "move",
-    DROP: "drop",
-    codes.ASSIGN: "assign",
-    codes.MACHINES: "machines",
-    SPILL: "spill",
-}
+KINDS = "start preempt migrate hold resize shift replicate move drop assign machines spill"
+WORDS = {getattr(codes, word.upper()): word for word in KINDS.split()}  # code -> word
 ABOUT_TABLES = (REPLICATE, MOVE, DROP)
+Steps = tuple[np.ndarray, np.ndarray]  # times, and values from each of them on
 HAPPENINGS = (codes.JOINED, LEFT, codes.SIZED)  # no decisions: what has become of those about groups
 
 
@@ -93,24 +82,11 @@ def _logged(simulator: Simulator, why: Mapping[int, str] = MappingProxyType({}))
     s = simulator.state
     expect_logged(s)
     count = int(s.log_count)
-    rows = zip(
-        s.log_time_s[:count].tolist(),
-        s.log_kind[:count].tolist(),
-        s.log_job[:count].tolist(),
-        s.log_first[:count].tolist(),
-        s.log_size[:count].tolist(),
-        strict=True,
-    )
+    columns = (s.log_time_s, s.log_kind, s.log_job, s.log_first, s.log_size)
+    rows, gpu = zip(*(column[:count].tolist() for column in columns), strict=True), s.log_gpu
     return [
-        Recorded(
-            time_s,
-            job,
-            kind,
-            tuple(s.log_gpu[first : first + size].tolist()),
-            _value(s, entry, kind),
-            why.get(entry, ""),
-        )
-        for entry, (time_s, kind, job, first, size) in enumerate(rows)
+        Recorded(time_s, job, kind, tuple(gpu[first : first + size].tolist()), _value(s, at, kind), why.get(at, ""))
+        for at, (time_s, kind, job, first, size) in enumerate(rows)
     ]
 
 
@@ -249,9 +225,7 @@ def _alone(gpu: np.ndarray, start_s: np.ndarray, end_s: np.ndarray) -> tuple[np.
     return start_s[start_s < end_s], end_s[start_s < end_s]
 
 
-def _steps(
-    ups: np.ndarray, up_by: np.ndarray, downs: np.ndarray, down_by: np.ndarray, begin_s: float
-) -> tuple[np.ndarray, np.ndarray]:
+def _steps(ups: np.ndarray, up_by: np.ndarray, downs: np.ndarray, down_by: np.ndarray, begin_s: float) -> Steps:
     """A step function from rises and falls at some times; simultaneous steps are one."""
     times, place = np.unique(np.concatenate([[begin_s], ups, downs]), return_inverse=True)
     change = np.bincount(place, weights=np.concatenate([[0], up_by, -down_by]), minlength=len(times))
@@ -291,19 +265,16 @@ def timeline(simulator: Simulator, entries: Iterable[Recorded]) -> Timeline:
         status = int(s.status[who])
         ended_s = s.finish_s[who] if status == DONE else now_s if status == codes.RUNNING else s.stopped_s[who]
         end_s[place] = float(ended_s)
-    n = int(s.n_jobs)
-    return Timeline(
-        job=np.array(job, np.int64),
-        start_s=np.array(start_s, np.float64),
-        end_s=np.array(end_s, np.float64),
-        gpus=tuple(gpus),
-        arrival_s=s.arrival_s[:n].copy(),
-        leave_s=np.where(s.status[:n] == DONE, s.finish_s[:n], np.inf),
-        begin_s=float(s.start_s),
-        stop_s=now_s,
-        gpu_machine=np.asarray(simulator.topology.gpu_machine),
-        machine_names=_machine_names(simulator.topology),
-    )
+    machines = np.asarray(simulator.topology.gpu_machine)
+    return timeline_of(s, (job, start_s, end_s, gpus), machines, machine_names=_machine_names(simulator.topology))
+
+
+def timeline_of(s: Any, stretches: tuple[Any, Any, Any, Any], gpu_machine: np.ndarray, **more: Any) -> Timeline:
+    """A timeline from its stretches (job, start_s, end_s, gpus) and the state at the end of the run."""
+    n, (job, start_s, end_s, gpus) = int(s.n_jobs), stretches
+    leave_s = np.where(s.status[:n] == DONE, s.finish_s[:n], np.inf)
+    bounds = np.array(job, np.int64), np.array(start_s, np.float64), np.array(end_s, np.float64), tuple(gpus)
+    return Timeline(*bounds, s.arrival_s[:n].copy(), leave_s, float(s.start_s), float(s.now_s), gpu_machine, **more)
 
 
 def _machine_names(topology: Topology) -> list[str]:

@@ -30,12 +30,6 @@ class Part:
     environment: str
     policy: str | None
 
-    @property
-    def name(self) -> str:
-        """For people."""
-        short = self.environment.removeprefix("clustergym/")
-        return short if self.policy is None else f"{short} {self.policy}"
-
 
 def parts_of(environments: list[str]) -> list[Part]:
     """The parts of these environments, by id; policies that take minutes are left out."""

@@ -102,12 +102,7 @@ def as_json(found: Episodes) -> dict[str, Any]:
         "jobs_sooner": list(found.sooner),
         "jobs": [one._asdict() for one in found.jobs],
         "differences": [
-            {
-                "time_s": instant.time_s,
-                "common": instant.common,
-                "first": [one._asdict() for one in instant.first],
-                "second": [one._asdict() for one in instant.second],
-            }
-            for instant in found.instants
+            vars(at) | {name: [one._asdict() for one in getattr(at, name)] for name in ("first", "second")}
+            for at in found.instants
         ],
     }

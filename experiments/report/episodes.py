@@ -161,9 +161,8 @@ def chosen(section: Section, wanted: tuple[str, str] | None = None, seed: int | 
     Raises:
         InputError: a wanted policy was played, but not recorded.
     """
-    recorded = {
-        entry.label: {run.seed: run for run in entry.runs if run.timeline is not None} for entry in section.entries
-    }
+    entries = section.entries
+    recorded = {one.label: {run.seed: run for run in one.runs if run.timeline is not None} for one in entries}
     one, other = _usual(section, recorded) if wanted is None else (_label(section, word) for word in wanted)
     if one is None or other is None:
         return None
@@ -190,9 +189,8 @@ def _usual(section: Section, recorded: Mapping[str, Mapping[int, Run]]) -> tuple
 
 
 def _not_recorded(labels: tuple[str, str], seeds: Sequence[Sequence[int]], wanted: int | None) -> str:
-    has = "; ".join(
-        f"{label} on {', '.join(map(str, some)) or 'none'}" for label, some in zip(labels, seeds, strict=True)
-    )
+    both = zip(labels, seeds, strict=True)
+    has = "; ".join(f"{label} on {', '.join(map(str, some)) or 'none'}" for label, some in both)
     what = "no seed of both" if wanted is None else f"seed {wanted} of both is not among those that"
     verb = "was recorded" if wanted is None else "were recorded"
     return (
@@ -211,16 +209,9 @@ def compared(labels: tuple[str, str], runs: tuple[Run, Run]) -> Episodes:
         if instant.differs:
             break
     jobs, sooner = _jobs(runs, (first, second))
-    return Episodes(
-        labels=labels,
-        seed=runs[0].seed,
-        runs=runs,
-        same_for=same_for,
-        instants=tuple(instant for instant in instants if instant.differs),
-        kinds=tuple(sorted(kinds(first, second), key=lambda one: -one.differing)),
-        jobs=jobs,
-        sooner=sooner,
-    )
+    differing = tuple(instant for instant in instants if instant.differs)
+    by_kind = tuple(sorted(kinds(first, second), key=lambda one: -one.differing))
+    return Episodes(labels, runs[0].seed, runs, same_for, differing, by_kind, jobs, sooner)
 
 
 def _timelines(runs: tuple[Run, Run]) -> tuple[Timeline, Timeline]:
@@ -255,9 +246,8 @@ def aligned(first: Iterable[Decision], second: Iterable[Decision], begin_s: floa
     instants = []
     for time_s, (ours, theirs) in sorted(by_time.items()):
         common = Counter(one.what for one in ours) & Counter(one.what for one in theirs)
-        instants.append(
-            Instant(time_s - begin_s, common.total(), tuple(_without(ours, common)), tuple(_without(theirs, common)))
-        )
+        others = (tuple(_without(some, common)) for some in (ours, theirs))
+        instants.append(Instant(time_s - begin_s, common.total(), *others))
     return instants
 
 
@@ -280,13 +270,8 @@ def kinds(first: Iterable[Decision], second: Iterable[Decision]) -> list[KindCou
         mine, other = ({key for key in some if key[0] == kind} for some in (ours, theirs))
         both = [(ours[key], theirs[key]) for key in mine & other]
         shapes = Counter((one.time_s == two.time_s, one[3:5] == two[3:5]) for one, two in both)
-        found.append(
-            KindCount(
-                kind,
-                *(shapes[True, True], shapes[False, True], shapes[True, False], shapes[False, False]),
-                *(len(mine - other), len(other - mine)),
-            )
-        )
+        counts = (shapes[key] for key in ((True, True), (False, True), (True, False), (False, False)))
+        found.append(KindCount(kind, *counts, len(mine - other), len(other - mine)))
     return found
 
 
@@ -310,7 +295,7 @@ def _jobs(
     names = _names(one, decisions[0]) | _names(other, decisions[1])
     order = np.argsort(-np.abs(gain_s), kind="stable")
     differing = tuple(
-        JobDifference(names.get(job, f"#{job}"), float(first_s[job]), float(second_s[job]), float(gain_s[job]))
+        JobDifference(names.get(job, f"#{job}"), *(float(times_s[job]) for times_s in (first_s, second_s, gain_s)))
         for job in order.tolist()
         if gain_s[job] != 0.0
     )
@@ -325,15 +310,13 @@ def _names(timeline: Timeline, decisions: Iterable[Decision]) -> dict[int, str]:
 
 def same_stretches(one: Timeline, other: Timeline) -> dict[int, list[tuple[float, float]]]:
     """Job -> begin and end of its stretches on the same machines at the same time in both runs."""
-    ours, theirs = (
-        {
-            (job, start_s, end_s): np.bincount(line.gpu_machine[list(gpus)]).tobytes()
-            for job, start_s, end_s, gpus in zip(
-                line.job.tolist(), line.start_s.tolist(), line.end_s.tolist(), line.gpus, strict=True
-            )
-        }
-        for line in (one, other)
-    )
+
+    def machines_of(line: Timeline) -> dict[tuple[int, float, float], bytes]:
+        bounds = zip(line.job.tolist(), line.start_s.tolist(), line.end_s.tolist(), strict=True)
+        machines = (np.bincount(line.gpu_machine[list(gpus)]).tobytes() for gpus in line.gpus)
+        return dict(zip(bounds, machines, strict=True))
+
+    ours, theirs = machines_of(one), machines_of(other)
     found: dict[int, list[tuple[float, float]]] = {}
     for key, machines in ours.items():
         if theirs.get(key) == machines:

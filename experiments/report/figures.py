@@ -41,18 +41,11 @@ def ratios(section: Section, styles: Styles) -> Chart | None:
             shapes.append(Shape(f"interval {classes}", [segment(float(x.at(ratio.low)), float(x.at(ratio.high)), y)]))
         place = float(x.at(ratio.mean))
         shapes.append(Shape(f"mean {classes}", [segment(place, place, y)]))
-    return Chart(
-        title=f"Mean JCT as a ratio to {section.baseline}",
-        summary="; ".join(f"{entry.label} {r.mean:.3f} ({r.low:.3f} to {r.high:.3f})" for entry, r in rows),
-        height=ROW_PX * len(rows),
-        x=x,
-        y=None,
-        x_label="left of 1 is better (log scale)",
-        shapes=shapes,
-        rows=_row_labels([entry for entry, _ in rows], styles),
-        note="Large dot: mean over seeds. Bar: paired 95 % interval. Small dots: one seed each.",
-        name="jct-ratio",
-    )
+    title, x_label = f"Mean JCT as a ratio to {section.baseline}", "left of 1 is better (log scale)"
+    summary = "; ".join(f"{entry.label} {r.mean:.3f} ({r.low:.3f} to {r.high:.3f})" for entry, r in rows)
+    note = "Large dot: mean over seeds. Bar: paired 95 % interval. Small dots: one seed each."
+    labels = _row_labels([entry for entry, _ in rows], styles)
+    return Chart(title, summary, ROW_PX * len(rows), x, None, x_label, "", shapes, labels, note=note, name="jct-ratio")
 
 
 def _ratio_per_seed(section: Section, entry: Entry) -> np.ndarray:
@@ -75,30 +68,18 @@ def box_over_seeds(section: Section, styles: Styles) -> Chart | None:
         shapes.append(Shape(f"whisker {classes}", [segment(low, first, y), segment(third, high, y)]))
         shapes.append(Shape(f"box {classes}", [box(first, third, y - half, y + half)], closed=True))
         shapes.append(Shape(f"median {classes}", [upright(middle, y - half, y + half)]))
-    return Chart(
-        title="Mean JCT over seeds",
-        summary="; ".join(f"{entry.label}: median {duration(float(np.median(v)))}" for entry, v in rows),
-        height=ROW_PX * len(rows),
-        x=x,
-        y=None,
-        x_label="mean JCT of a seed (log scale)",
-        shapes=shapes,
-        rows=_row_labels([entry for entry, _ in rows], styles),
-        note="Box: the middle half of the seeds, with the median. Lines: to the lowest and the highest seed.",
-        name="jct-by-seed",
-    )
+    title, x_label, height = "Mean JCT over seeds", "mean JCT of a seed (log scale)", ROW_PX * len(rows)
+    summary = "; ".join(f"{entry.label}: median {duration(float(np.median(v)))}" for entry, v in rows)
+    note = "Box: the middle half of the seeds, with the median. Lines: to the lowest and the highest seed."
+    labels = _row_labels([entry for entry, _ in rows], styles)
+    return Chart(title, summary, height, x, None, x_label, "", shapes, labels, note=note, name="jct-by-seed")
 
 
 def jct_cdf(entries: Sequence[Entry], styles: Styles) -> Chart | None:
     """Share of jobs done within a time, over all seeds of a policy."""
-    return distribution(
-        {entry.label: np.concatenate([run.jct_s for run in entry.runs]) for entry in entries},
-        styles,
-        title="Distribution of job completion time",
-        x_label="job completion time (log scale)",
-        y_label="finished jobs within it",
-        name="jct-cdf",
-    )
+    times_s = {entry.label: np.concatenate([run.jct_s for run in entry.runs]) for entry in entries}
+    about = {"x_label": "job completion time (log scale)", "y_label": "finished jobs within it", "name": "jct-cdf"}
+    return distribution(times_s, styles, title="Distribution of job completion time", **about)
 
 
 def over_time(section: Section, styles: Styles) -> list[Chart]:
@@ -114,15 +95,10 @@ def over_time_of(seed: int, timelines: Mapping[str, Timeline], styles: Styles) -
     edges = {label: np.linspace(line.begin_s, line.stop_s, _bins(line, stop_s)) for label, line in timelines.items()}
     used = {label: line.in_use() for label, line in timelines.items()}
     percent = axes.linear(0.0, 100.0, "{:g} %".format)
-    shown = [
-        (
-            use.title,
-            {label: 100.0 * bin_means(*some[number][2:], edges[label]) for label, some in used.items()},
-            percent,
-            use.label,
-        )
-        for number, use in enumerate(next(iter(used.values())))
-    ]
+    shown = []
+    for number, use in enumerate(next(iter(used.values()))):
+        shares = {label: 100.0 * bin_means(*some[number][2:], edges[label]) for label, some in used.items()}
+        shown.append((use.title, shares, percent, use.label))
     queue = {label: bin_means(*line.queue_length(), edges[label]) for label, line in timelines.items()}
     most = max(1.0, *(float(values.max()) for values in queue.values()))
     shown.append(("queue", queue, axes.linear(0.0, 1.03 * most), "jobs waiting"))

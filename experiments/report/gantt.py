@@ -48,6 +48,8 @@ def gantt(label: str, timeline: Timeline, stop_s: float, seed: int, same: Stretc
     by_gpu = timeline.num_gpus <= MOST_GPU_ROWS and len(gantt_boxes(timeline)) <= MOST_BOXES
     x = axes.durations(0.0, stop_s)
     drawn, rows = _jobs(timeline, x, same or {}) if by_gpu else _shades(timeline, x)
+    unit = timeline.unit
+    label_of_rows = "one row a GPU, lines between machines" if unit == "GPU" else f"one row a {unit}"
     stretches_s = timeline.end_s - timeline.start_s
     each = duration(float(stretches_s.mean())) if len(stretches_s) else "no time"
     jobs, stop = len(set(timeline.job.tolist())), duration(timeline.stop_s - timeline.begin_s)
@@ -58,16 +60,12 @@ def gantt(label: str, timeline: Timeline, stop_s: float, seed: int, same: Stretc
         x=x,
         y=None,
         x_label="time since the first arrival",
-        y_label=_row_words(timeline.unit) if by_gpu else "one row a machine, full colour: all its GPUs in use",
+        y_label=label_of_rows if by_gpu else "one row a machine, full colour: all its GPUs in use",
         shapes=drawn,
         rows=rows if len(rows) <= 20 else (),
         name=f"gantt-{folder_name(label)}",
         is_gantt=True,
     )
-
-
-def _row_words(unit: str) -> str:
-    return "one row a GPU, lines between machines" if unit == "GPU" else f"one row a {unit}"
 
 
 def _jobs(timeline: Timeline, x: axes.Axis, same: Stretches) -> tuple[list[Shape], list[Label]]:

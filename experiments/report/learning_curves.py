@@ -24,12 +24,11 @@ SHOWN: Mapping[str, tuple[str, bool]] = {
 RATIO = r"(?:against|ratio_to)_(.+)/mean"  # a tag that the training of an agent writes, or wrote in earlier versions
 FIRST = METRICS["jct_mean"].tag
 FIRST_PX, OTHER_PX = 340, 260
+Agents = Mapping[Training, Style]
 OUT_OF_SIGHT = 4.0
 
 
-def charts(
-    trainings: Sequence[Training], agents: Mapping[Training, Style], heuristics: Mapping[str, Style]
-) -> list[Chart]:
+def charts(trainings: Sequence[Training], agents: Agents, heuristics: Mapping[str, Style]) -> list[Chart]:
     """The charts of trainings (at least one) with one yardstick; `heuristics`: styles by folder name of the policy."""
     ratios = sorted({tag for one in trainings for tag in one.agent if re.fullmatch(RATIO, tag)})
     known = {tag for one in trainings for tag in one.agent}
@@ -40,9 +39,7 @@ def charts(
     return [replace(chart, height=OTHER_PX if number else FIRST_PX).settled() for number, chart in enumerate(drawn)]
 
 
-def _chart(
-    tag: str, trainings: Sequence[Training], agents: Mapping[Training, Style], heuristics: Mapping[str, Style]
-) -> Chart | None:
+def _chart(tag: str, trainings: Sequence[Training], agents: Agents, heuristics: Mapping[str, Style]) -> Chart | None:
     ratio = re.fullmatch(RATIO, tag)
     title, is_time = (f"Mean JCT as a ratio to {ratio[1]}", False) if ratio else SHOWN[tag]
     curves = {one: np.array(one.agent[tag], np.float64).reshape(-1, 2) for one in trainings if one.agent.get(tag)}

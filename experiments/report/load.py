@@ -194,12 +194,8 @@ def load(folders: Sequence[Path], baseline: str | None = None) -> Material:
     grouped: dict[Hashable, list[Evaluation]] = {}
     for evaluation in evaluations:
         grouped.setdefault(evaluation.played_on, []).append(evaluation)
-    sections = _told_apart(
-        [
-            section(parts[0].setting, [(part.folder, part.runs) for part in parts], baseline)
-            for parts in grouped.values()
-        ]
-    )
+    played = ((parts[0].setting, [(part.folder, part.runs) for part in parts]) for parts in grouped.values())
+    sections = _told_apart([section(setting, runs, baseline) for setting, runs in played])
     if baseline is not None and sections and all(one.baseline is None for one in sections):
         played = dict.fromkeys(entry.label for one in sections for entry in one.entries)
         raise InputError(f"--baseline {baseline!r}: not among what was played; these are: {', '.join(played)}")
@@ -242,10 +238,8 @@ def _entries(word: str, places: Sequence[tuple[Path, dict[int, Run]]]) -> list[E
             other = merged.setdefault(seed, run)
             if not is_same(other, run):
                 names = _short_names([folder for folder, _ in places])
-                return [
-                    Entry(f"{word} ({name})", word, _ascending(runs))
-                    for name, (_, runs) in zip(names, places, strict=True)
-                ]
+                named = zip(names, places, strict=True)
+                return [Entry(f"{word} ({name})", word, _ascending(runs)) for name, (_, runs) in named]
             if other.timeline is None:
                 merged[seed] = run
     return [Entry(word, word, _ascending(merged))]

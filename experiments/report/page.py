@@ -69,11 +69,10 @@ def page_styles(material: Material) -> tuple[dict[str, Style], dict[Training, St
     entries = {entry.label: entry for section in material.sections for entry in section.entries}
     agents = [label for label, entry in entries.items() if entry.is_agent]
     heuristics = sorted(label for label, entry in entries.items() if not entry.is_agent)
+    parts = {label: Path(entries[label].policy.partition(":")[2]).parts for label in agents}
     trained: dict[Training, str] = {}
     for training in material.trainings:
-        mine = [
-            label for label in agents if training.folder.name in Path(entries[label].policy.partition(":")[2]).parts
-        ]
+        mine = [label for label in agents if training.folder.name in parts[label]]
         trained[training] = mine[0] if len(mine) == 1 and mine[0] not in trained.values() else f"{training.folder}/"
     named = {folder_name(label): label for label in heuristics}
     for training in material.trainings:

@@ -12,9 +12,10 @@ from ..charts import marks
 from ..charts.chart import Chart
 from ..charts.chart_files import is_ours, png, save
 from ..charts.drawing import Drawing, laid_out, stacked
-from ..charts.marks import Style, variables_of
+from ..charts.marks import variables_of
+from ..charts.plots import Styles
 from ..playing.recording import Timeline
-from ..playing.runs import Run
+from ..playing.runs import Run, grouped
 from ..settings.evaluation_setting import Setting
 from ..storing.run_files import StoredRunWarning
 from ..storing.store import Evaluation
@@ -24,23 +25,19 @@ from .gantt import gantts
 from .load import Entry, Material, Section, section
 from .page import by_yardstick, page_styles
 
+Pairs = Mapping[int, Episodes | None]
 CARD_PX = 460.0  # the width of pictures on TensorBoard's cards, so that words are legible there
 
 
-def of_section(section: Section, styles: Mapping[str, Style]) -> list[Chart]:
+def of_section(section: Section, styles: Styles) -> list[Chart]:
     """All charts of a setting."""
-    over_seeds = (
-        figures.ratios(section, styles),
-        figures.box_over_seeds(section, styles),
-        figures.jct_cdf(section.entries, styles),
-    )
+    means = (figures.ratios(section, styles), figures.box_over_seeds(section, styles))
+    over_seeds = (*means, figures.jct_cdf(section.entries, styles))
     shown = [chart for chart in over_seeds if chart is not None]
     return [*shown, *figures.over_time(section, styles), *_gantts(*figures.one_seed(section))]
 
 
-def of_material(
-    material: Material, folder: Path, kinds: Sequence[str], pairs: Mapping[int, Episodes | None]
-) -> list[Path]:
+def of_material(material: Material, folder: Path, kinds: Sequence[str], pairs: Pairs) -> list[Path]:
     """Write the charts of a page into `folder`, which is made; each of several settings has a folder in it.
 
     Args:
@@ -93,10 +90,8 @@ def of_sweep(
 
     `settings` and `runs` are by value of the parameter `name`; ratios are to `baseline`, if any.
     """
-    sections = {
-        value: replace(section(settings[value], [(folder, mine)], baseline), baseline=baseline)
-        for value, mine in runs.items()
-    }
+    played = {value: section(settings[value], [(folder, mine)], baseline) for value, mine in runs.items()}
+    sections = {value: replace(one, baseline=baseline) for value, one in played.items()}
     found = sweeps.swept(name, sections)
     styles = page_styles(Material(found.sections, (), ()))[0]
     return write(sweeps.charts(found, styles), styles, folder)
@@ -107,10 +102,7 @@ def of_runs(runs: Sequence[Run], beside: Sequence[Run] = ()) -> dict[str, bytes]
 
     `beside` are runs of other policies on the same workloads.
     """
-    by_policy: dict[str, list[Run]] = {}
-    for run in (*runs, *beside):
-        by_policy.setdefault(run.policy, []).append(run)
-    entries = [Entry(policy, policy, tuple(mine)) for policy, mine in by_policy.items()]
+    entries = [Entry(policy, policy, tuple(mine)) for policy, mine in grouped((*runs, *beside)).items()]
     found = marks.styles([entries[0].label], [entry.label for entry in entries[1:]])
     seen = next((run for run in runs if run.timeline is not None), None)
     drawn = {"jct-cdf": figures.jct_cdf(entries, found)}
@@ -131,13 +123,13 @@ def of_run(run: Run) -> Drawing:
     return _under_each_other([replace(chart, legend=()) for chart in charts], found, charts[0].title)
 
 
-def of_episodes(pair: Episodes, styles: Mapping[str, Style]) -> Drawing:
+def of_episodes(pair: Episodes, styles: Styles) -> Drawing:
     """Two episodes on one time axis."""
     title = f"{pair.labels[0]} and {pair.labels[1]}, seed {pair.seed}"
     return _under_each_other(figures.of_episodes(pair, styles), styles, title)
 
 
-def _under_each_other(charts: Sequence[Chart], styles: Mapping[str, Style], title: str) -> Drawing:
+def _under_each_other(charts: Sequence[Chart], styles: Styles, title: str) -> Drawing:
     """Charts whose time axes are the same, aligned one under the other."""
     variables = variables_of(styles)
     left = max(laid_out(chart, variables).plots[0][0] for chart in charts)
@@ -152,11 +144,7 @@ def _gantts(seed: int, timelines: Mapping[str, Timeline]) -> list[Chart]:
 
 
 def write(
-    charts: Sequence[Chart],
-    styles: Mapping[str, Style],
-    folder: Path,
-    kinds: Sequence[str] = ("svg",),
-    keep_others: bool = False,
+    charts: Sequence[Chart], styles: Styles, folder: Path, kinds: Sequence[str] = ("svg",), keep_others: bool = False
 ) -> list[Path]:
     """Write each chart into `folder`, which is there; returns the paths, all different.
 

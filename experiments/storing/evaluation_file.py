@@ -34,13 +34,8 @@ CHECKSUM = "sha256"
 
 def common(setting: Setting) -> dict[str, Any]:
     """All fields but `policies`, as they are now."""
-    return {
-        "schema": SCHEMA,
-        "setting": _words(setting),
-        "content": identity.content(setting),
-        "sources": identity.sources(*identity.PLAYING),
-        "versions": identity.versions(*LIBRARIES),
-    }
+    found = {"schema": SCHEMA, "setting": _words(setting), "content": identity.content(setting)}
+    return found | {"sources": identity.sources(*identity.PLAYING), "versions": identity.versions(*LIBRARIES)}
 
 
 def _words(setting: Setting) -> dict[str, Any]:

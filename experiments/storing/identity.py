@@ -72,12 +72,9 @@ def content(setting: Setting) -> dict[str, str]:
 
 
 def _opened(setting: Setting, name: str, value: Any) -> Any:
-    opens = {
-        "topology": lambda: Topology.load(value),
-        "workload": lambda: workload_of(setting, 0),
-        "network": lambda: network_of(setting),
-    }
-    return opens[name]() if name in opens else value
+    if name == "topology":
+        return Topology.load(value)
+    return workload_of(setting, 0) if name == "workload" else network_of(setting) if name == "network" else value
 
 
 def _told_apart(name: str, value: Any) -> str:
@@ -172,7 +169,8 @@ def _parts_of(value: Any) -> Any:
     if isinstance(value, set | frozenset):
         return sorted(map(fingerprint, value))
     if isinstance(value, FunctionType):
-        return _name_of(value), value.__code__, value.__defaults__, value.__kwdefaults__, _enclosed(value)
+        enclosed = [cell.cell_contents for cell in value.__closure__ or () if cell != CellType()]  # those that are set
+        return _name_of(value), value.__code__, value.__defaults__, value.__kwdefaults__, enclosed
     if isinstance(value, ModuleType):
         return value.__name__
     if isinstance(value, CodeType):
@@ -188,10 +186,6 @@ def _parts_of(value: Any) -> Any:
         return parts
     made, arguments, state, items, pairs = (*parts, *[None] * 3)[:5]
     return made, arguments, state, None if items is None else list(items), None if pairs is None else list(pairs)
-
-
-def _enclosed(function: FunctionType) -> list[Any]:
-    return [cell.cell_contents for cell in function.__closure__ or () if cell != CellType()]
 
 
 def _name_of(value: Any) -> str:

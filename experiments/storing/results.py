@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -28,16 +28,18 @@ def write_decisions(runs: Sequence[Run], path: Path) -> None:
     shifts = DECISION_COLUMNS.index("shift_s")
     has_shifts = any(row[shifts - 2] for run in runs for row in run.decisions)
     kept = [place for place in range(len(DECISION_COLUMNS)) if has_shifts or place != shifts]
-    with written_whole(path) as draft, open(draft, "w", encoding="utf-8", newline="") as file:
-        rows = ((run.policy, run.seed, *row) for run in runs for row in run.decisions)
-        write_csv(file, [DECISION_COLUMNS[place] for place in kept], ([row[place] for place in kept] for row in rows))
+    rows = ((run.policy, run.seed, *row) for run in runs for row in run.decisions)
+    _write(path, [DECISION_COLUMNS[place] for place in kept], ([row[place] for place in kept] for row in rows))
 
 
 def write_jobs(runs: Sequence[Run], setting: Setting, path: Path) -> None:
     """Write the jobs on GPUs over time, by type and region: a row for each stretch and type."""
-    rows = (row for run in runs for row in _stretches(run, setting))
+    _write(path, JOB_COLUMNS, (row for run in runs for row in _stretches(run, setting)))
+
+
+def _write(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     with written_whole(path) as draft, open(draft, "w", encoding="utf-8", newline="") as file:
-        write_csv(file, JOB_COLUMNS, rows)
+        write_csv(file, columns, rows)
 
 
 def _stretches(run: Run, setting: Setting) -> Iterator[tuple[Any, ...]]:
@@ -63,8 +65,7 @@ def _stretches(run: Run, setting: Setting) -> Iterator[tuple[Any, ...]]:
 def write_copies(runs: Sequence[Run], path: Path) -> None:
     """Write the bytes of every table in every region, and over links: a row for each copy."""
     rows = ((run.policy, run.seed, *row) for run in runs for row in run.copies)
-    with written_whole(path) as draft, open(draft, "w", encoding="utf-8", newline="") as file:
-        write_csv(file, ("policy", "seed", *COPY_COLUMNS), rows)
+    _write(path, ("policy", "seed", *COPY_COLUMNS), rows)
 
 
 def write_parquet(runs: Sequence[Run], setting: Setting, path: Path) -> None:

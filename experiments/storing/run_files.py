@@ -47,10 +47,8 @@ def save(path: Path, identity: str, row: Mapping[str, Any]) -> None:
     import pyarrow.parquet as pq
 
     numbers = pa.map_(pa.string(), pa.float64())
-    columns = {
-        name: pa.array([list(value.items())], numbers) if isinstance(value, Mapping) else [value]
-        for name, value in row.items()
-    }
+    maps = {name: pa.array([list(value.items())], numbers) for name, value in row.items() if isinstance(value, Mapping)}
+    columns = {name: maps.get(name, [value]) for name, value in row.items()}
     table, buffer = pa.table({IDENTITY: [identity], **columns}), pa.BufferOutputStream()
     pq.write_table(table, buffer, compression="zstd", write_statistics=False, use_dictionary=False)
     with written_whole(path) as draft:

@@ -88,14 +88,6 @@ class Evaluation:
         """All seeds, ascending; a policy need not have been played on all of them."""
         return sorted({run.seed for run in self.runs})
 
-    def timeline_runs(self) -> dict[str, Run]:
-        """Policy -> its first run that has a timeline."""
-        found: dict[str, Run] = {}
-        for run in self.runs:
-            if run.timeline is not None:
-                found.setdefault(run.policy, run)
-        return found
-
 
 def read(folder: Path, timelines: bool = True) -> Evaluation:
     """The evaluation in `folder`, also while it goes on or after it was killed.
@@ -236,12 +228,8 @@ def open_store(folder: Path, setting: Setting, policies: Sequence[Any], fresh: b
     identities = {word: short_hash(told, word, own[word] + held[word]) for word in players}
     changes = list(evaluation_file.changes(before, common, identities)) if before is not None else []
     for change in changes:
-        warnings.warn(
-            f"{folder}: {change}; earlier results are not used and leave tables and pictures; "
-            "a folder of its own keeps them",
-            StoredRunWarning,
-            stacklevel=2,
-        )
+        gone = "earlier results are not used and leave tables and pictures; a folder of its own keeps them"
+        warnings.warn(f"{folder}: {change}; {gone}", StoredRunWarning, stacklevel=2)
     remove_orphans(folder / RUNS)
     evaluation_file.declare(folder, common, identities)
     if changes:
@@ -336,15 +324,8 @@ def _forget_shown(folder: Path) -> None:
 
 
 def _row_of(run: Run) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "policy": run.policy,
-        "seed": run.seed,
-        "jobs": run.jobs,
-        "metrics": run.metrics,
-        "jct_s": run.jct_s,
-        "knows_run_times": run.knows_run_times,
-        "is_drawn": run.is_drawn,
-    }
+    names = ("policy", "seed", "jobs", "metrics", "jct_s", "knows_run_times", "is_drawn")
+    row: dict[str, Any] = {name: getattr(run, name) for name in names}
     if run.timeline is not None:
         line = run.timeline
         row |= {f"timeline_{name}": getattr(line, name) for name in TIMELINE}

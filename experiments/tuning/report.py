@@ -86,17 +86,13 @@ def verdict(judged: Judged, metric: str) -> str:
 def document(search: Search, judged: Judged, seeds: Sequence[int]) -> dict[str, Any]:
     """All of it as JSON."""
     best = search.ranked[0]
+    word = search.subject.word(best)
     said = verdict(judged, search.subject.metric) if judged else "the defaults are the best"
     return {
         "about": {key: value for key, value in search.subject.about().items() if key not in ("sources", "content")},
         "space": [one.said for one in search.space],
         "trials": [row_of(trial, search) for trial in search.ended],
-        "best": {
-            "trial": best.number,
-            "value": best.value,
-            "parameters": best.user_attrs[VALUES],
-            "policy": search.subject.word(best),
-        },
+        "best": {"trial": best.number, "value": best.value, "parameters": best.user_attrs[VALUES], "policy": word},
         "importance": importance(search),
         "judged": {
             "seeds": list(seeds),
