@@ -39,11 +39,7 @@ class Platform(Distribution):
 
 
 def compile_kernels(package: Path) -> None:
-    """Put the entries of all environments and policies into the package below `package`, for each processor.
-
-    Raises:
-        subprocess.CalledProcessError: a kernel could not be compiled; no wheel is made.
-    """
+    """Put the entries of all environments and policies into the package below `package`, for each processor."""
     ready = package / "clustergym" / "simulator" / "compiler" / "ready"
     path = os.pathsep.join([str(package), os.environ.get("PYTHONPATH", "")])
 

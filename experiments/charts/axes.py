@@ -27,13 +27,7 @@ FAR_FACTOR = 20.0  # other values that span more have one
 
 @dataclass(frozen=True)
 class Axis:
-    """A range, its scale and its ticks (value, text).
-
-    Attributes:
-        low, high: the ends, low < high; both > 0 on a log scale.
-        log: whether equal factors are equal lengths.
-        ticks: inside the range.
-    """
+    """A range, its scale and its ticks."""
 
     low: float  # the ends, low < high; both > 0 on a log scale
     high: float

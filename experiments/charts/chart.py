@@ -20,13 +20,7 @@ LABEL_PX = 17  # least distance of two labels at the right edge
 
 @dataclass(frozen=True)
 class Shape:
-    """Lines or areas that look the same.
-
-    Attributes:
-        classes: what marks.py knows them by.
-        paths: float64 (n, 2) each, n >= 1, of the unit square: 0, 0 is below at the left.
-        closed: whether each path returns to where it began.
-    """
+    """Lines or areas that look the same."""
 
     classes: str  # as in marks.py
     paths: Sequence[np.ndarray]  # float64 (n, 2) each, n >= 1, in the unit square: 0, 0 is below at the left
@@ -40,7 +34,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Label:
-    """A word beside the drawing: its classes, its place in per cent, its text, and in full what the text shortens."""
+    """A word beside the drawing."""
 
     classes: str
     at: float  # per cent of the width or height
@@ -50,28 +44,13 @@ class Label:
 
 @dataclass(frozen=True)
 class Chart:
-    """One chart.
-
-    Attributes:
-        title, summary: heading, and what a reader who cannot see it is told.
-        height: pixels.
-        x, y: axes; y is None where `rows` are the lines.
-        x_label, y_label: what the axes show.
-        shapes: drawn in this order.
-        rows: labels of lines at the left, place from above.
-        ends: labels at the right edge, place from below; narrow screens have the legend instead.
-        legend: (classes, label) in order.
-        note: a sentence under the chart.
-        name: of a file that shows it alone, without ending.
-        is_gantt: whether its ground stands for what is free.
-        inside: words in the plot, in files alone: the place of their middle in the unit square, and the text.
-    """
+    """One chart; `rows` or `y` label the left side."""
 
     title: str
     summary: str  # for readers who cannot see the chart
     height: int  # pixels
     x: Axis
-    y: Axis | None
+    y: Axis | None  # None where `rows` are the lines
     x_label: str = ""
     y_label: str = ""
     shapes: Sequence[Shape] = ()  # drawn in this order

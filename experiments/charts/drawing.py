@@ -22,7 +22,8 @@ SWATCH = 26.0
 MOST_OF_ROWS = 0.3  # of the width, for labels at the left; as much for those at the right
 INK, FAINT, CARD = (THEME[name][0] for name in ("ink", "faint", "card"))
 GROUND = "#f4f5f6"  # under a Gantt chart: what is free
-Legend, Variables = Sequence[tuple[str, str]], Mapping[str, Mapping[str, str]]
+Legend = Sequence[tuple[str, str]]
+Variables = Mapping[str, Mapping[str, str]]
 # How wide words are, without a font at hand: the widths of DejaVu Sans, wider than what browsers have instead.
 # Hundredths of the size, of the characters 32 to 126; regular and bold.
 _REGULAR = (
@@ -42,13 +43,7 @@ _OTHER = 100  # of a character that is not among them
 
 @dataclass(frozen=True)
 class Stroke:
-    """Lines and areas that look the same.
-
-    Attributes:
-        paths: float64 (n, 2) each, pixels from above at the left.
-        closed: whether each path returns to where it began.
-        look: properties of SVG.
-    """
+    """Lines and areas that look the same."""
 
     paths: Sequence[np.ndarray]  # float64 (n, 2) each, pixels from above at the left
     closed: bool  # whether each path returns to its beginning
@@ -57,12 +52,7 @@ class Stroke:
 
 @dataclass(frozen=True)
 class Words:
-    """One line of text, `at` the left, middle or right end of its base line.
-
-    Attributes:
-        x, y: pixels from above at the left.
-        anchor: `start`, `middle`, `end`.
-    """
+    """One line of text."""
 
     x: float  # pixels from the left, of the end of the base line that `anchor` names
     y: float  # pixels from above
@@ -82,14 +72,7 @@ class Words:
 
 @dataclass(frozen=True)
 class Drawing:
-    """What one file shows.
-
-    Attributes:
-        width, height: pixels.
-        title, summary: heading, and what a reader who cannot see it is told.
-        strokes, words: drawn in this order.
-        plots: left, top, right, bottom of where curves and boxes are.
-    """
+    """The content of one file."""
 
     width: float  # pixels
     height: float
@@ -131,13 +114,9 @@ def wrapped(text: str, room: float, size: float, bold: bool = False) -> list[str
 
 
 def laid_out(chart: Chart, variables: Variables, width: float = PAPER, least_left: float = 0.0) -> Drawing:
-    """A chart as a drawing.
+    """A chart as a drawing; `variables`: colours of the policies, see `marks.variables_of`.
 
-    Args:
-        chart: to draw.
-        variables: colours of the policies; see `marks.variables_of`.
-        width: pixels.
-        least_left: least left end of the plot, pixels, which aligns charts of one time axis.
+    `least_left` is the least left end of the plot, pixels, which aligns charts of one time axis.
     """
     words = _heading(chart, width)
     top = _below(words) + GAP
@@ -151,10 +130,9 @@ def laid_out(chart: Chart, variables: Variables, width: float = PAPER, least_lef
     strokes = [Stroke([box(left, right, top, plot[3])], True, {"fill": GROUND})] if chart.is_gantt else []
     strokes += [stroke for shape in chart.shapes if (stroke := _stroke(shape, plot, variables)) is not None]
     words += _at_left(chart, plot, beside) + _at_right(chart, plot, beside, variables) + _under(chart, plot)
-    words += [
-        Words(left + x * (right - left), plot[3] - y * chart.height + 0.35 * SMALL, text, SMALL, "middle", CARD)
-        for x, y, text in chart.inside
-    ]
+    for x, y, text in chart.inside:
+        foot = plot[3] - y * chart.height + 0.35 * SMALL
+        words.append(Words(left + x * (right - left), foot, text, SMALL, "middle", CARD))
     y = plot[3] + GAP + LINE * SIZE + (LINE * SMALL if chart.x_label else 0.0)
     keys, named = _legend(chart.legend if not chart.ends else (), y + GAP, width, variables)
     strokes, words = strokes + keys, words + named

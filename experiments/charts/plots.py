@@ -22,7 +22,8 @@ Styles = Mapping[str, Style]
 Curve = tuple[np.ndarray, np.ndarray]
 Thin = Mapping[str, Sequence[Curve]]
 Said = Callable[[float], str]
-Series, Lines = Mapping[str, Sequence[Estimate]], Mapping[str, Sequence[Estimate | None]]
+Series = Mapping[str, Sequence[Estimate]]
+Lines = Mapping[str, Sequence[Estimate | None]]
 
 
 def bars(
@@ -33,10 +34,8 @@ def bars(
     Args:
         groups: names below the axis.
         series: label -> one estimate a group; there is no bar for nan.
-        styles: of the labels.
-        y: the axis; bars stand on its 0, or on its low end.
-        said: writes a number of the summary.
-        about: more fields of the chart.
+        styles, y: of the labels; the axis: bars stand on its 0, or on its low end.
+        said, about: writes a number of the summary; more fields of the chart.
     """
     x, wide, foot = axes.categories(groups), BARS / len(series), float(y.at(0.0))
     shapes, errors = [grid(None, y)], []
@@ -74,14 +73,9 @@ def distribution(values: Mapping[str, np.ndarray], styles: Styles, **about: Any)
 def curves(
     lines: Mapping[str, Curve], styles: Styles, x: Axis, y: Axis, thin: Thin | None = None, **about: Any
 ) -> Chart:
-    """A line a label, those of agents above the others, better above worse.
+    """A line a label, those of agents above the others, better above worse; `thin`: label -> lines below its line.
 
-    Args:
-        lines: label -> x and y; a step function has one more x than y: the edges of its steps.
-        styles: of the labels.
-        x, y: the axes.
-        thin: label -> lines that lie below its line.
-        about: more fields of the chart.
+    `lines`: label -> x and y; a step function has one more x than y: the edges of its steps.
     """
     best_last = list(lines)[::-1]
     order = [one for is_agent in (False, True) for one in best_last if styles[one].is_agent is is_agent]
@@ -100,13 +94,8 @@ def _path(curve: Curve, x: Axis, y: Axis) -> np.ndarray:
 def means(values: Sequence[str], lines: Lines, styles: Styles, y: Axis, said: Said, **about: Any) -> Chart:
     """Means over the values of a parameter: a line a label with a dot a value, the 95 % interval as a band.
 
-    Args:
-        values: as text; numbers lie at their size.
-        lines: label -> one estimate a value, or None.
-        styles: of the labels.
-        y: the axis.
-        said: writes a number of the summary.
-        about: more fields of the chart.
+    `values` are text; numbers lie at their size. `lines`: label -> one estimate a value, or None. `said` writes a
+    number of the summary.
     """
     x, at = axes.of_values(values)
     shapes, ends, told = [grid(x, y)], [], []

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..console import terminal
-from ..console.terminal import BadArgument, arguments, out, plain_table, print_json, print_lines, word_or_file
+from ..console.terminal import BadArgument, arguments, out, plain_table, print_json, print_lines, styled, word_or_file
 from .options import Json, NoSeed, Quiet, Topology, argument, option
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 UNITS = "slot,slots,machines,racks"
 _RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
-WHOLE = ("compute_fraction", "exposed_over_compute", "model", "units", "compute_ns")
-WHOLE += ("forward_end_ns", "backward_end_ns", "duration_ns")
+TIMES = ("compute_ns", "forward_end_ns", "backward_end_ns", "duration_ns")
+WHOLE = ("compute_fraction", "exposed_over_compute", "model", "units", *TIMES)
 TIER = ("kind", "units", "links", "busy_ns")
 MOST_GPUS = 1_000_000
 LAYER_WIDTH, SPAN_WIDTH = 72, 17  # columns that the table of layers takes, and each tier in it
@@ -152,11 +152,9 @@ def _document(found: Communication) -> dict[str, Any]:
 
 
 def _print(found: Communication) -> None:
-    from rich.text import Text
-
     console = out()
     shape = ", ".join(f"{tier.units} on {tier.name}" for tier in found.tiers) or "one GPU, nothing to exchange"
-    console.print(Text(f"{found.model}: {shape}", style="bold"))
+    console.print(styled(f"{found.model}: {shape}", "bold"))
     console.print(
         f"compute {_ms(found.compute_ns)} ms, iteration {_ms(found.duration_ns)} ms; exposed communication is "
         f"{found.exposed_over_compute:.6g} of compute: compute is {100 * found.compute_fraction:.6g} % of an iteration",
@@ -166,7 +164,7 @@ def _print(found: Communication) -> None:
         return
     table = plain_table()
     for column in ("tier", "kind", "members", "links", "busy [ms]", "of the iteration [%]"):
-        table.add_column(Text(column), justify="left" if column in ("tier", "kind") else "right")
+        table.add_column(styled(column), justify="left" if column in ("tier", "kind") else "right")
     for tier in found.tiers:
         share = 100 * tier.busy_ns / found.duration_ns
         table.add_row(tier.name, tier.kind, str(tier.units), str(tier.links), _ms(tier.busy_ns), f"{share:.1f}")
@@ -178,13 +176,11 @@ def _print(found: Communication) -> None:
 
 
 def _layer_table(found: Communication, with_spans: bool) -> Any:
-    from rich.text import Text
-
     table = plain_table()
     table.add_column("layer", overflow="fold")
     names = [f"{tier.name} [ms]" for tier in found.tiers] if with_spans else []
     for column in ("bytes", "ready [ms]", *names, "done [ms]", "exposed [ms]"):
-        table.add_column(Text(column), justify="right", overflow="fold")
+        table.add_column(styled(column), justify="right", overflow="fold")
     decimals = max(0, 4 - len(str(found.duration_ns // 1_000_000)))
 
     def ms(time_ns: int) -> str:
@@ -194,7 +190,7 @@ def _layer_table(found: Communication, with_spans: bool) -> Any:
         spans = [f"{ms(start)}-{ms(end)}" for start, end in layer.spans_ns[: len(names)]] or [""] * len(names)
         cells = (f"{layer.gradient_bytes:,}", ms(layer.ready_ns), *spans, ms(layer.done_ns), ms(layer.exposed_ns))
         name = f"{others[0].name} to {layer.name}: {1 + len(others)} that exchange nothing" if others else layer.name
-        table.add_row(Text(name), *cells)
+        table.add_row(styled(name), *cells)
     total = sum(layer.exposed_ns for layer in found.layers)
     table.add_section()
     size = sum(layer.gradient_bytes for layer in found.layers)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ...simulator.base.errors import InputError
 from ..console import terminal
-from ..console.terminal import arguments, out, plain_table, print_json, print_lines, typed, written_whole
+from ..console.terminal import arguments, out, plain_table, print_json, print_lines, styled, typed, written_whole
 from .options import Json, Quiet, argument, option, whole
 
 if TYPE_CHECKING:
@@ -108,33 +108,31 @@ def _told(pair: Episodes | None) -> dict[str, Any]:
 
 
 def _print_episodes(console: Console, found: Episodes) -> None:
-    from rich.text import Text
-
     from ..report import episode_words as told
 
     one, other = found.labels
-    console.print(Text(f"{one} and {other} on seed {found.seed}:", style="bold"))
+    console.print(styled(f"{one} and {other} on seed {found.seed}:", "bold"))
     for sentence in (told.parting(found), told.outcome(found)):
-        console.print(Text(sentence))
+        console.print(styled(sentence))
     if not found.instants:
         console.print()
         return
     table = plain_table()
     table.add_column("decision")
     for header in ("the same", "other time", "other place", "both", f"only {one}", f"only {other}"):
-        table.add_column(Text(header), justify="right", overflow="fold")
+        table.add_column(styled(header), justify="right", overflow="fold")
     for kind in found.kinds:
         table.add_row(kind.kind, *(f"{count:,}" for count in kind[1:]))
     console.print(table)
     table = plain_table()
     for header in ("time", one, other):
-        table.add_column(Text(header), overflow="fold")
+        table.add_column(styled(header), overflow="fold")
     for row in told.rows(found)[: told.FIRST_ROWS]:
         table.add_row(row.time, *(_lines(cells) for cells in (row.first, row.second)))
     console.print(table)
     more = len(found.instants) - told.FIRST_ROWS
     if more > 0:
-        console.print(Text(f"and {more:,} more times at which they differ: the page and --json have them", style="dim"))
+        console.print(styled(f"and {more:,} more times at which they differ: the page and --json have them", "dim"))
     console.print()
 
 
@@ -169,24 +167,22 @@ def _print(console: Console, section: Section) -> None:
         return policy_table(["JCT ratio"] * has_ratio + headers, lines, knows)
 
     is_wide, needed = print_fitting(console, drawn, knows)
-    console.print(Text(numbers.verdict(section), style="bold"))
+    console.print(styled(numbers.verdict(section), "bold"))
     notes = [f"{MARK} best of its column"]
     notes += [f"ratios to {section.baseline}'s mean, paired by seed"] if has_ratio else []
     notes += ["below: 95 % intervals"] if is_wide or has_ratio else []
     notes += [] if is_wide else [f"{needed} columns have room for all intervals"]
-    console.print(Text("; ".join(notes), style="dim"))
+    console.print(styled("; ".join(notes), "dim"))
     for warning in numbers.warnings(section):
-        console.print(Text(warning))
+        console.print(styled(warning))
     console.print()
 
 
 def _cell(cell: Cell | None, interval: bool) -> Text:
-    from rich.text import Text
-
     from ..comparing.table import marked
 
     if cell is None:
-        return Text("- ")
+        return styled("- ")
     text = marked(cell.text, cell.is_best)
     if cell.interval and interval:
         text.append(f"\n{cell.interval.replace(',', '').replace(' to ', '-')} ", style="dim not bold")

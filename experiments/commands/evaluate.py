@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from ..settings.evaluation_setting import Setting
     from ..storing.store import Evaluation, Store
 
-    Described, Words = Callable[..., Setting], list[str]
+    Described = Callable[..., Setting]
+    Words = list[str]
     Played = tuple[list[Run], list[str]]  # runs, and lines to print about them
 
 DEFAULT_SEEDS = "0-9"
@@ -208,10 +209,8 @@ def _evaluate_each(
         open_setting(setting, seeds[0])
     if logdir is not None:
         logdir.mkdir(parents=True, exist_ok=True)
-    runs = {
-        value: played(setting, words, seeds, None if logdir is None else logdir / f"{name}={value}", options)[0]
-        for value, setting in settings.items()
-    }
+    folders = {value: None if logdir is None else logdir / f"{name}={value}" for value in settings}
+    runs = {value: played(one, words, seeds, folders[value], options)[0] for value, one in settings.items()}
     if json:
         told = ((value, rows(mine, settings[value])) for value, mine in runs.items())
         print_json([{**row, "sweep": {name: value}} for value, found in told for row in found])

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from ...simulator.base.names import short_name
-from ..console.terminal import BadArgument, arguments, out, plain_table, print_json, print_lines, warnings_on_one_line
+from ..console import terminal
+from ..console.terminal import BadArgument, arguments, out, plain_table, print_json, print_lines, styled
 from .options import Json, NoSeed, Quiet, argument, option
 
 
@@ -14,10 +15,9 @@ def envs(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> None:
     """List the environments."""
     from ...envs.registration import ENVIRONMENTS
 
-    rows = [
-        {"id": env_id, "summary": entry.summary, "paper": entry.paper, "defaults": dict(entry.defaults)}
-        for env_id, entry in ENVIRONMENTS.items()
-    ]
+    rows = []
+    for env_id, one in ENVIRONMENTS.items():
+        rows.append({"id": env_id, "summary": one.summary, "paper": one.paper, "defaults": dict(one.defaults)})
     if json:
         print_json(rows)
     else:
@@ -38,7 +38,7 @@ def policies(
     if env is not None and option is not None and env != option:
         raise BadArgument(f"ENV {env!r} and --env {option!r}: one of them is enough")
     wanted = env if env is not None else option
-    with warnings_on_one_line(quiet):
+    with terminal.warnings_on_one_line(quiet):
         with arguments():
             env_id = resolve(wanted) if wanted is not None else None
         found = registry.describe() + registry.shipped()
@@ -93,13 +93,11 @@ def _tell_own(what: str) -> None:
 
 
 def _print(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
-    from rich.text import Text
-
     table = plain_table(padding=(0, 2, 0, 0), show_lines=False)
     for column in columns:
         table.add_column(column, overflow="fold", no_wrap=column in ("name", "id", "kind"))
     for row in rows:
-        table.add_row(*(Text(_words(row[one]), style="bold" if one in ("name", "id") else "") for one in columns))
+        table.add_row(*(styled(_words(row[one]), "bold" if one in ("name", "id") else "") for one in columns))
     out().print(table)
 
 

@@ -129,8 +129,7 @@ def described_setting(
     Args:
         env: id or short name of the environment.
         workload, topology, network: words, or paths of files.
-        format: of a trace.
-        oversize: how to treat jobs larger than the cluster.
+        format, oversize: of a trace, and of jobs larger than the cluster.
         assignments: values of `--set`, `key=value` each, or several.
         assume: fill in what a trace without models does not say (settings/plain_traces.py).
 
@@ -218,12 +217,7 @@ def _format(workload: str | None, format: str | None, semantics: str) -> str | N
 
 
 def open_setting(setting: Setting, seed: int = 0) -> None:
-    """Open all that the words of a setting name; `seed`: the first that will be played.
-
-    Raises:
-        BadArgument: a name or a value that is not valid.
-        InputError: a file that cannot be used.
-    """
+    """Open all that the words of a setting name; `seed`: the first to be played. Errors: as `described_setting`."""
     from ...simulator.cluster.topology import Topology
     from ...simulator.configuration.network_choice import on_topology
     from ...simulator.network.isolated import gang_factors
@@ -292,10 +286,8 @@ def _split(value: str) -> list[str]:
 def pairs(assignments: Sequence[str]) -> dict[str, str]:
     """Keys and values of `key=value` words of `--set`; one text may hold several, with a space before each key.
 
-    A value may be a list: a space that no `key=` follows is part of it.
-
-    Raises:
-        BadArgument: a word without "=", or a key that is given twice.
+    A value may be a list: a space that no `key=` follows is part of it. BadArgument for a word without "=", or a key
+    twice.
     """
     pairs: dict[str, str] = {}
     for value in (one for text in assignments for one in re.split(BETWEEN, text.strip())):

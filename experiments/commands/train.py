@@ -123,10 +123,8 @@ def configured(env: str, file: Path | None, given: Values, words: Values, assign
 
     Args:
         env: short name or id of the environment, or the name of a configuration.
-        file: with values in place of the defaults.
-        given: values by key.
+        file, given, assignments: values in place of the defaults: of a file, by key, and of `--set`.
         words: workloads, topology and network to train on instead.
-        assignments: values of `--set`.
 
     Raises:
         BadArgument: a key or a value that is not valid.

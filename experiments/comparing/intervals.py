@@ -105,16 +105,11 @@ def mean_error(values: np.ndarray) -> np.ndarray:
 
 
 def ratio_error(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
-    """Half the 95 % interval of the logarithm of mean(ours) / mean(theirs).
+    """Half the 95 % interval of the logarithm of mean(ours) / mean(theirs), float64 (...), of float64 (..., n), n > 1.
 
-    Without pair i the ratio is (1 - u_i) / (1 - v_i) times as large, u_i and v_i the pair's shares of the two sums: the
-    jackknife takes the standard error from these. With `theirs` all 1 it is that of a mean.
-
-    Args:
-        ours, theirs: float64 (..., n), n > 1, of sums that are not 0.
-
-    Returns:
-        float64 (...); inf where all of `theirs` is in one pair.
+    Without pair i the ratio is (1 - u_i) / (1 - v_i) times as large, u_i and v_i the pair's shares of the two sums (not
+    0): the jackknife takes the standard error from these. With `theirs` all 1 it is that of a mean. It is inf where all
+    of `theirs` is in one pair.
     """
     count = ours.shape[-1]
     share = theirs / theirs.sum(-1, keepdims=True)

@@ -21,6 +21,7 @@ from ...simulator.compiler.compile_messages import told_by
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
 _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 PIPE_WIDTH = 120  # columns where the output is no terminal
@@ -63,7 +64,6 @@ def out() -> Console:
     """The console on stdout; wide enough for a table where it is a pipe."""
     from rich.console import Console
     from rich.segment import Segment
-    from rich.text import Text
 
     class Shown(Console):
         def render_str(self, text: str, **options: Any) -> Text:
@@ -88,6 +88,13 @@ def print_lines(*lines: str) -> None:
 def shown(text: str) -> str:
     """`text` with control characters (as ESC) escaped as Python writes them."""
     return _OBEYED.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def styled(content: str, style: str = "") -> Text:
+    """`content` as it is, without markup, in a style."""
+    from rich.text import Text
+
+    return Text(content, style=style)
 
 
 def plain_table(**style: Any) -> Table:

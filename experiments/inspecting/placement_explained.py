@@ -38,7 +38,7 @@ LABELLED = 12  # layers whose name is written, if their bar is long enough
 
 @dataclass(frozen=True)
 class TierUse:
-    """A tier that the gang spans. links: that one message has at once; busy_ns: with collectives, of the iteration."""
+    """A tier that the gang spans."""
 
     name: str
     kind: str
@@ -49,17 +49,7 @@ class TierUse:
 
 @dataclass(frozen=True)
 class LayerUse:
-    """A layer, in ns from the start of the forward pass.
-
-    Attributes:
-        name: of the layer.
-        gradient_bytes: what is all-reduced.
-        ready_ns: when its gradient is computed.
-        spans_ns: (start, end) of its collective on each tier that the gang spans, innermost first; empty without
-            gradients.
-        done_ns: when it is complete, after its update.
-        exposed_ns: the part of the time after the backward pass that ends with this layer's completion.
-    """
+    """A layer, in ns from the start of the forward pass."""
 
     name: str
     gradient_bytes: int  # that are all-reduced
@@ -71,20 +61,7 @@ class LayerUse:
 
 @dataclass(frozen=True)
 class Communication:
-    """One iteration of a model at one placement.
-
-    Attributes:
-        model: as the layer table spells it.
-        units: the shape of the placement.
-        compute_ns: forward and backward pass.
-        forward_end_ns: when the forward pass ends.
-        backward_end_ns: when the backward pass ends; later than compute_ns if the tiers file has a `step_ns`.
-        duration_ns: when the last layer is complete.
-        compute_fraction: compute over duration, in (0, 1], rounded as the tiers file says.
-        exposed_over_compute: 1 / compute_fraction - 1.
-        tiers: those that the gang spans, innermost first.
-        layers: in order of the forward pass.
-    """
+    """One iteration of a model at one placement."""
 
     model: str  # as the layer table spells it
     units: Units  # the shape of the placement
@@ -99,11 +76,7 @@ class Communication:
 
 
 def shape_of(network: AllReduce, topology: Topology, gpus: Sequence[int]) -> Units:
-    """The shape of a gang on `gpus` (indices, in any order).
-
-    Raises:
-        InputError: no GPU, one that is not there, or one twice.
-    """
+    """The shape of a gang on `gpus` (indices, in any order); InputError for none, unknown ones, or one twice."""
     if not gpus:
         raise InputError("a placement of no GPU, expected at least one")
     for gpu in gpus:
@@ -127,11 +100,7 @@ def shape_of(network: AllReduce, topology: Topology, gpus: Sequence[int]) -> Uni
 
 
 def explain(network: AllReduce, model: str, units: Units) -> Communication:
-    """One iteration of `model` at the shape `units`.
-
-    Raises:
-        InputError: a model that the calibration does not list, or with more layers than a record holds; invalid units.
-    """
+    """One iteration of `model` at the shape `units`; InputError for an unknown model or invalid units."""
     layers = network.layers_of(model)
     if layers is None:
         known = ", ".join(network.calibration.model_names())

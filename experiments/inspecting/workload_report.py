@@ -22,7 +22,7 @@ from ..charts.chart_files import KINDS, expect_installed, save
 from ..charts.drawing import PANEL_PX, laid_out, stacked
 from ..charts.marks import Style, styles, variables_of
 from ..comparing.intervals import Estimate
-from ..console.terminal import plain_table
+from ..console.terminal import plain_table, styled
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -180,10 +180,10 @@ def region_tables(facts: dict[str, Any]) -> list[Table]:
     """The tables that `workload inspect` prints of regions."""
     names = [f"p{100 * q:g}" for q in OF_REGIONS]
     tables = facts["tables"]
-    types = [
-        (row["type"], f"{row['jobs']:,}", f"{row['job_share']:.1%}", *_words(row["units"]), f"{row['unit_hours']:,.0f}")
-        for row in facts["types"]
-    ]
+    types = []
+    for row in facts["types"]:
+        counts = f"{row['jobs']:,}", f"{row['job_share']:.1%}", *_words(row["units"]), f"{row['unit_hours']:,.0f}"
+        types.append((row["type"], *counts))
     spreads = [
         ("set-up of containers, s", *_words(facts["container_s"])),
         ("size of a table, TB", *_words(tables["size_tb"])),
@@ -328,13 +328,11 @@ def print_report(workload: Workload, console: Console) -> None:
 
 def _print_table(console: Console, title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """A titled table; columns without a header (words or bars) are left-aligned, the others hold numbers."""
-    from rich.text import Text
-
     table = plain_table()
     for name in header:
         table.add_column(name, justify="right" if name else "left", no_wrap=True)
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*map(styled, row))
     console.print(f"\n{title}", style="bold", highlight=False)
     console.print(table)
 
@@ -370,8 +368,7 @@ def draw(workload: Workload, path: Path) -> None:
     """Draw GPU demand, durations, arrivals and gaps as one 2 x 2 picture, svg, pdf or png by its ending.
 
     Raises:
-        MissingExtra: pdf and png, where matplotlib is not installed.
-        InputError: the picture cannot be written there.
+        MissingExtra, InputError: pdf and png without matplotlib; the picture cannot be written there.
     """
     kind = path.suffix[1:].lower()
     if kind not in KINDS:

@@ -93,10 +93,8 @@ class AgentLog:
     def evaluation(self, step: int, runs: Sequence[Run], beside: Sequence[Run] = ()) -> None:
         """Write the result of an agent at a training step: mean metrics over seeds, and pictures.
 
-        Args:
-            step: training steps so far.
-            runs: of the agent alone, one a seed; the first that has a timeline gives the Gantt chart.
-            beside: runs of heuristics on the same workloads, drawn into the picture of the distribution.
+        `runs` are of the agent alone, one a seed; the first with a timeline gives the Gantt chart. `beside` are runs of
+        heuristics on the same workloads, for the picture of the distribution.
         """
         self.show(applying([*runs, *beside]))
         means = next(iter(by_policy(runs).values()))
@@ -107,10 +105,8 @@ class AgentLog:
     def hparams(self, config: Mapping[str, Any], metrics: Mapping[str, float], places: Places = NOWHERE) -> None:
         """Write the run's row of the HParams page.
 
-        Args:
-            config: parameters, nested or not; other values than numbers, text and truth values are shown as text.
-            metrics: final results by metric name; their tags are `outcome/...`.
-            places: `workload`, `topology` and `network` of the validation, in words.
+        `config` may be nested; other values than numbers, text and truth values are shown as text. `metrics` are final
+        results by metric name, tags `outcome/...`. `places` are `workload`, `topology` and `network` of the validation.
         """
         folder = self._file.path.parent
         flat = _about(folder.name, "agent", VALIDATION, places) | flattened(config)
@@ -144,8 +140,7 @@ def write_heuristics(
 
     Args:
         runs: of any policies, on the validation workloads of the agents beside them.
-        logdir: of those agents.
-        last_step: end of the lines: the last training step of those agents.
+        logdir, last_step: of those agents: folder, and last training step.
         more: policy -> tag -> level, beside the metrics.
         places: see `AgentLog.hparams`.
     """

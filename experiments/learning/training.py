@@ -36,13 +36,7 @@ class TrainingLog:
     The tags of an evaluation are those of heuristics, over the workloads of the first validation scenario; the main
     ones of another have its name in front, `scenario/low-load/jct/mean_s`. `against_greedy/low-load` is the ratio of
     mean JCTs to the reference's, `against_greedy/mean` the mean over scenarios, by which the best agent is chosen.
-
-    Args:
-        folder: of the training.
-        config: of the training.
-        resume_at: the training step to go on from; None: from the start.
-        progress: called with the training steps done.
-        quiet: print nothing.
+    `resume_at` is the training step to go on from, or None.
     """
 
     def __init__(

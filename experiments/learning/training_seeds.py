@@ -29,15 +29,7 @@ PIECE_S = 300.0  # after which a piece ends at the next rollout
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a training.
-
-    Attributes:
-        seed: of the training.
-        values: its configuration.
-        folder: its folder as it stands, as a zip archive; empty: it has not begun.
-        command: what was typed.
-        seconds: how long to go on.
-    """
+    """A part of a training."""
 
     seed: int
     values: Mapping[str, Any]  # the configuration of the training
@@ -48,12 +40,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Standing:
-    """How far a training is.
-
-    Attributes:
-        step: training steps done.
-        best: what its best agent reached on the validation workloads; empty: it has not ended.
-    """
+    """The progress of a training."""
 
     step: int = 0  # training steps done
     best: Mapping[str, Any] | None = None  # result of its best agent on the validation; None: it goes on
@@ -69,11 +56,7 @@ def folder_of(folder: Path, seed: int) -> Path:
 
 
 def standing_of(folder: Path, config: Config) -> Standing:
-    """The progress of the training in `folder`.
-
-    Raises:
-        InputError: it has another configuration or other files, or cannot be read.
-    """
+    """The progress of the training in `folder`; InputError if it has another configuration or cannot be read."""
     from ...agents.files.checkpoint import read_checkpoint
     from ...agents.files.folders import standing
     from ...agents.training.trainer import CHECKPOINT
@@ -99,25 +82,15 @@ def train_seeds(
     progress: Callable[[float], None] = lambda steps: None,
     piece_s: float = PIECE_S,
 ) -> dict[int, Mapping[str, Any]]:
-    """Train once for each seed, into `folder`/seed=N; trainings that stand there go on, those that ended stay.
+    """Train once for each seed, into `folder`/seed=N, in pieces of `piece_s` seconds; returns the results by seed.
 
-    Args:
-        configs: seed -> configuration.
-        folder: DIR.
-        executor: of the trainings.
-        progress: called with the training steps done in all.
-        piece_s: seconds of a piece.
-
-    Returns:
-        Seed -> the result of its best agent; see `Training.run`.
+    Trainings that stand there go on, those that ended stay. `progress` is called with the training steps done in all.
     """
     found = {seed: standing_of(folder_of(folder, seed), config) for seed, config in configs.items()}
     while left := [seed for seed, one in found.items() if one.best is None]:
         progress(sum(one.step for one in found.values()))
-        pieces = [
-            Piece(seed, configs[seed].model_dump(mode="json"), _packed(folder_of(folder, seed)), typed.get(), piece_s)
-            for seed in left
-        ]
+        values = {seed: configs[seed].model_dump(mode="json") for seed in left}
+        pieces = [Piece(seed, values[seed], _packed(folder_of(folder, seed)), typed.get(), piece_s) for seed in left]
         for seed, packed in executor.each(train_piece, pieces):
             _unpack(packed, folder_of(folder, seed))
             found[seed] = standing_of(folder_of(folder, seed), configs[seed])

@@ -33,15 +33,10 @@ def name_of(metric: str, by: str, group: str) -> str:
 
 
 def by_group(simulator: Any, by: str, counted: np.ndarray) -> dict[str, float]:
-    """The metrics OF_JOBS of each group that has jobs, by name.
+    """The metrics OF_JOBS of each group that has jobs, by name, at the end of a run; InputError without regions.
 
-    Args:
-        simulator: at the end of a run over regions.
-        by: `level`, `tenant`, `region` (where a job ran last), or `copy`: kinds of copies.
-        counted: bool (jobs,), the jobs that count; copies are those of the whole run.
-
-    Raises:
-        InputError: the jobs have no regions.
+    Groups are by `level`, `tenant`, `region` (where a job ran last), or `copy`: kinds of copies, of the whole run.
+    `counted`: bool (jobs,), the jobs that count.
     """
     geo = simulator.workload.geo
     if geo is None:

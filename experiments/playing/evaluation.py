@@ -35,11 +35,7 @@ MOST_ASKED = 20_000  # jobs of a run of which reasons are kept: each instant wit
 
 
 def simulator_of(config: SimulatedCluster, policy: Policy) -> Any:
-    """The simulator of a cluster for `policy`, with its compiled rule if it is one.
-
-    Raises:
-        InputError: the policy needs run times, of which nothing is known.
-    """
+    """The simulator of a cluster for `policy`, with its compiled rule; InputError if it needs hidden run times."""
     policy.expect_known(config.estimates)
     return config.for_policy(policy).build(policy.rule_under(config.semantics))
 
@@ -55,9 +51,8 @@ def play(setting: Setting, player: Any, seed: int, record: bool = False, progres
     """One run.
 
     Args:
-        setting: to play on.
+        setting, seed: to play on.
         player: the policy: a word, or an object that decides, of which a copy plays.
-        seed: of the workload, of random orders and of failures.
         record: keep decisions and the timeline.
         progress: called with the share of jobs that have finished.
 

@@ -33,14 +33,11 @@ class Executor(Protocol):
         """Number of items that are worked on at once, as in `command.json`."""
 
     def each(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """The result of `work` for each item, in the order in which they end.
+        """The result of `work`, a function of a module, for each item of plain data, in the order in which they end.
 
-        Items are taken as they are needed, so they may depend on earlier results. Errors of `work` are raised here;
-        closing the iterator leaves the items that have not ended.
-
-        Args:
-            work: a function of a module; it raises `InputError` for a bad item.
-            items: of plain data; relative paths in their words are of this process's present folder.
+        Items are taken as they are needed, so they may depend on earlier results. Relative paths in their words are of
+        this process's present folder. Errors of `work` are raised here; it raises `InputError` for a bad item. Closing
+        the iterator leaves the items that have not ended.
         """
 
 

@@ -61,11 +61,7 @@ def expect_installed() -> None:
 
 @dataclass
 class RayCluster:
-    """A Ray cluster that does work.
-
-    Args:
-        address: `auto` (the cluster of this machine), `local` (one of this machine alone, until the command ends),
-            HOST:PORT, or ray://HOST:PORT.
+    """A Ray cluster: `auto` (of this machine), `local` (until the command ends), HOST:PORT, or ray://HOST:PORT.
 
     Raises:
         MissingExtra: Ray is not installed.
@@ -89,11 +85,7 @@ class RayCluster:
         return max(1, int(ray.cluster_resources().get("CPU", 1)))
 
     def each(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """See `Executor`; items whose process or machine is lost are worked on again.
-
-        Raises:
-            InputError: an item was lost five times.
-        """
+        """See `Executor`; items whose process or machine is lost are worked on again, TRIES times at most."""
         import ray
 
         shipping.forget()
@@ -148,11 +140,7 @@ class RayCluster:
 
 
 def _outcome(ref: Any, back: Mapping[str, str]) -> tuple[float, list[Any]]:
-    """The result of a task: seconds, and results of its items.
-
-    Raises:
-        InputError: an error of the work; or the task was lost each time that Ray handed it out.
-    """
+    """The seconds of a task, and results of its items; InputError of the work, or where the task was lost each time."""
     import ray
     from ray import exceptions as lost
 

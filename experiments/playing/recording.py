@@ -27,13 +27,10 @@ HAPPENINGS = (codes.JOINED, LEFT, codes.SIZED)  # no decisions: what has become 
 
 
 class Recorded(NamedTuple):
-    """One decision: when, for which job (index), what (a code, see `WORDS`), and on which GPUs.
+    """One decision. Of a decision about a table `job` is the table and `gpus` the region.
 
-    A preempted job's GPUs are those that it lost, a migrated one's those that it went to; a held job has none.
-    `value` is the seconds of a shift, or the ratio of a spill; None: it was taken back, or the decision is neither. Of
-    a decision about a table `job` is the table and `gpus` the region. Where jobs run in groups, `gpus` are the group
-    and, where they mean something, its machines, and `job` is -1 where it is about the group alone. `why` is what the
-    policy says of it; empty: nothing, or nobody has asked.
+    Where jobs run in groups, `gpus` are the group and, where they matter, its machines; `job` is -1 for the group
+    alone.
     """
 
     time_s: float
@@ -53,12 +50,8 @@ def decisions(
     """Play a run that was just reset to its end, and yield its decisions, with the starts of held jobs by themselves.
 
     A job that is preempted and started on the same GPUs at the same instant was not preempted: it yields nothing.
-
-    Args:
-        simulator: at its first decision point.
-        policy: decides; None for the simulator's compiled rule.
-        progress: called at every instant with the number of finished jobs.
-        asked: gives the reasons of the decisions of `policy` or of the compiled rule; None: there are none.
+    `policy` decides; None: the simulator's compiled rule. `progress` is called at every instant with the number of
+    finished jobs; `asked` gives the reasons.
     """
     simulator.state.log_on = 1
     asking = None if asked is None else Asking(simulator, asked)
@@ -114,14 +107,7 @@ def _in_effect(entries: list[Recorded]) -> list[Recorded]:
 
 
 class InUse(NamedTuple):
-    """How much of one resource of the whole cluster is in use over time.
-
-    Attributes:
-        title: what it is, within a heading.
-        label: of what it is a share, for an axis.
-        time_s: float64 (p,), ascending.
-        share: float64 (p,), from 0 to 1, from each time on.
-    """
+    """Use of one resource of the whole cluster over time."""
 
     title: str  # as a part of a heading
     label: str  # for an axis: of what it is a share
@@ -131,23 +117,7 @@ class InUse(NamedTuple):
 
 @dataclass(frozen=True)
 class Timeline:
-    """When which job held which GPUs, in one run.
-
-    Where jobs run in groups, machines stand for GPUs, one each; the members of a group hold all of its machines.
-
-    Attributes:
-        job: int64 (k,), the job of each stretch.
-        start_s, end_s: float64 (k,), its bounds.
-        gpus: k tuples of GPU indices.
-        arrival_s: float64 (n,), of all jobs.
-        leave_s: float64 (n,), when each job finished; inf if it did not.
-        begin_s, stop_s: the run's first arrival and its end.
-        gpu_machine: int64 (G,), the machine of each GPU.
-        unit: what a GPU is: `GPU`, or `machine`.
-        use_s: float64 (p,), of job groups: decision points and the end (simulator/groups/use.py); else p = 0.
-        cpu_use, network_use: float64 (p,), shares of all machines' from each of them on.
-        machine_names: as decisions call them, `rack.machine`; none: they are called by their numbers.
-    """
+    """The GPUs of each job over time, in one run; in job groups machines stand for GPUs."""
 
     job: np.ndarray  # int64 (k,), the job of each stretch
     start_s: np.ndarray  # float64 (k,)
@@ -159,8 +129,8 @@ class Timeline:
     stop_s: float  # end of the run
     gpu_machine: np.ndarray  # int64 (G,), the machine of each GPU
     unit: str = "GPU"  # `GPU`, or `machine`
-    use_s: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    cpu_use: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    use_s: np.ndarray = field(default_factory=lambda: np.zeros(0))  # float64 (p,), of job groups: times; else p = 0
+    cpu_use: np.ndarray = field(default_factory=lambda: np.zeros(0))  # shares of all machines', from each on
     network_use: np.ndarray = field(default_factory=lambda: np.zeros(0))
     machine_names: Sequence[str] = ()  # as decisions call them, `rack.machine`; none: by number
 
@@ -283,14 +253,10 @@ def _machine_names(topology: Topology) -> list[str]:
 
 
 class Asking:
-    """Plays an instant, and keeps the policy's reasons for every entry of the simulator's log.
+    """Plays an instant of a simulator that was just reset, and keeps the policy's reasons for every entry of its log.
 
     A compiled rule makes a whole pass at once; its reasons are found afterwards, from a copy of the state before it. So
     the run is the same to the bit with and without reasons.
-
-    Args:
-        simulator: just reset; its log is on.
-        policy: decides, or its compiled rule does.
     """
 
     def __init__(self, simulator: Any, policy: Policy) -> None:

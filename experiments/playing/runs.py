@@ -64,11 +64,7 @@ class RunStore(Protocol):
 
 
 def players_of(policies: Sequence[Any]) -> dict[str, str | Handed]:
-    """The players by their names in tables.
-
-    Raises:
-        InputError: an object that is no policy, or two of one name.
-    """
+    """The players by their names in tables; InputError for an object that is no policy, or two of one name."""
     players: dict[str, str | Handed] = {}
     for policy in policies:
         player = handed(policy)

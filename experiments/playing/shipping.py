@@ -31,13 +31,7 @@ BESIDE_ZIP = (".json", ".pkl", ".yaml", ".yml")  # what other libraries lay besi
 
 @dataclass(frozen=True)
 class Named:
-    """A file that is needed there.
-
-    Attributes:
-        place: its path there, relative to the folder of work.
-        path: here.
-        stamp: when it was written, nanoseconds, and its bytes.
-    """
+    """A file that is needed there."""
 
     place: str  # its path there, relative to the folder of work
     path: Path  # here
@@ -55,11 +49,7 @@ def write_package(folder: Path) -> None:
 
 
 def needed(item: Any) -> tuple[list[Named], dict[str, str]]:
-    """The files that the words in an item name, as they are now; and the words that change -> their text there.
-
-    Raises:
-        InputError: one of them cannot be read.
-    """
+    """The files that the words in an item name, and words that change -> their text there (InputError: no access)."""
     here = os.getcwd()
     found: dict[str, Named] = {}
     moved: dict[str, str] = {}

@@ -23,16 +23,7 @@ OPENING = ("start", "migrate", "resize")  # decisions that open a stretch of a t
 
 
 class Decision(NamedTuple):
-    """One recorded decision.
-
-    Attributes:
-        time_s: when, by the run's clock.
-        job: the job's name, or what else it is about.
-        kind: `start`, `preempt`, ...
-        place: the machines and how many GPUs of each, or what else the decision names.
-        shift: seconds, if it is a shift.
-        why: the policy's reason, if it gave one.
-    """
+    """One recorded decision."""
 
     time_s: float  # by the run's clock
     job: str  # its name, or another subject of the decision
@@ -55,13 +46,7 @@ class Decision(NamedTuple):
 
 @dataclass(frozen=True)
 class Instant:
-    """What two policies decided at one time.
-
-    Attributes:
-        time_s: since the first arrival.
-        common: how many decisions are the same.
-        first, second: the others of each.
-    """
+    """The decisions of two policies at one time."""
 
     time_s: float  # since the first arrival
     common: int  # number of decisions that are the same
@@ -75,14 +60,7 @@ class Instant:
 
 
 class KindCount(NamedTuple):
-    """How decisions of a kind compare: a job's first start with its first start, its second with its second.
-
-    Attributes:
-        kind: `start`, ...
-        same: at the same time, in the same place.
-        other_time, other_place, other_both: what is not the same.
-        only_first, only_second: the other policy made no such decision.
-    """
+    """Counts of decisions of a kind: a job's first start is compared with its first start, and so on."""
 
     kind: str
     same: int  # at the same time, in the same place
@@ -109,18 +87,7 @@ class JobDifference(NamedTuple):
 
 @dataclass(frozen=True)
 class Episodes:
-    """Two runs of one workload.
-
-    Attributes:
-        labels: of the two policies.
-        seed: of both runs.
-        runs: the two.
-        same_for: decisions until the first that differs; all, if none does.
-        instants: times at which something differs, in order.
-        kinds: of all decisions, most differing first.
-        jobs: that end at another time, the largest difference first.
-        sooner: how many jobs end sooner under the first policy, under the second, and at the same time.
-    """
+    """Two runs of one workload."""
 
     labels: tuple[str, str]  # of the two policies
     seed: int  # of both runs
@@ -148,18 +115,10 @@ class Episodes:
 
 
 def chosen(section: Section, wanted: tuple[str, str] | None = None, seed: int | None = None) -> Episodes | None:
-    """Two recorded runs of a section, compared.
+    """Two recorded runs of a section, compared: of `wanted` labels or words, or of the best and the baseline.
 
-    Args:
-        section: of the page.
-        wanted: labels or words of two policies; None: the best and the baseline, or the best two.
-        seed: of both; None: the first that both were recorded on.
-
-    Returns:
-        None if nothing is `wanted` and no two policies were recorded on the same seed, or a wanted one was not played.
-
-    Raises:
-        InputError: a wanted policy was played, but not recorded.
+    They are of `seed`, or of the first seed of both. None: no two policies were recorded on the same seed, or a wanted
+    one was not played. InputError: a wanted policy was played, but not recorded.
     """
     entries = section.entries
     recorded = {one.label: {run.seed: run for run in one.runs if run.timeline is not None} for one in entries}
@@ -270,7 +229,7 @@ def kinds(first: Iterable[Decision], second: Iterable[Decision]) -> list[KindCou
         mine, other = ({key for key in some if key[0] == kind} for some in (ours, theirs))
         both = [(ours[key], theirs[key]) for key in mine & other]
         shapes = Counter((one.time_s == two.time_s, one[3:5] == two[3:5]) for one, two in both)
-        counts = (shapes[key] for key in ((True, True), (False, True), (True, False), (False, False)))
+        counts = shapes[True, True], shapes[False, True], shapes[True, False], shapes[False, False]
         found.append(KindCount(kind, *counts, len(mine - other), len(other - mine)))
     return found
 

@@ -169,10 +169,9 @@ def _row(number: int, count: int) -> float:
 
 def _row_labels(entries: Sequence[Entry], styles: Styles) -> list[Label]:
     short = short_labels([entry.label for entry in entries])
-    return [
-        Label(styles[name].classes, round(100.0 * (number + 0.5) / len(short), 2), shown, name)
-        for number, (name, shown) in enumerate(short.items())
-    ]
+    places = (round(100.0 * (number + 0.5) / len(short), 2) for number in range(len(short)))
+    named = zip(places, short.items(), strict=True)
+    return [Label(styles[name].classes, at, shown, name) for at, (name, shown) in named]
 
 
 def short_labels(labels: Sequence[str]) -> dict[str, str]:

@@ -38,12 +38,7 @@ def gantts(seed: int, timelines: Mapping[str, Timeline], same: Stretches | None 
 def gantt(label: str, timeline: Timeline, stop_s: float, seed: int, same: Stretches | None = None) -> Chart:
     """The chart of one run; large clusters and long runs have a row a machine, shaded by its share of GPUs in use.
 
-    Args:
-        label: of the policy.
-        timeline: of its run.
-        stop_s: end of the time axis, seconds after the first arrival.
-        seed: of the run.
-        same: job -> begin and end of stretches that are drawn pale.
+    The time axis ends `stop_s` seconds after the first arrival. `same`: job -> begin and end of pale stretches.
     """
     by_gpu = timeline.num_gpus <= MOST_GPU_ROWS and len(gantt_boxes(timeline)) <= MOST_BOXES
     x = axes.durations(0.0, stop_s)
@@ -71,10 +66,8 @@ def gantt(label: str, timeline: Timeline, stop_s: float, seed: int, same: Stretc
 def _jobs(timeline: Timeline, x: axes.Axis, same: Stretches) -> tuple[list[Shape], list[Label]]:
     parts: dict[str, list[np.ndarray]] = {}
     boxes = gantt_boxes(timeline)
-    lefts, rights = (
-        x.at(np.array(times_s) - timeline.begin_s).tolist()
-        for times_s in ([one.start_s for one in boxes], [one.end_s for one in boxes])
-    )
+    bounds_s = ([one.start_s for one in boxes], [one.end_s for one in boxes])
+    lefts, rights = (x.at(np.array(times_s) - timeline.begin_s).tolist() for times_s in bounds_s)
     for one, left, right in zip(boxes, lefts, rights, strict=True):
         top, bottom = (1.0 - row / timeline.num_gpus for row in (one.top, one.bottom))
         pale = any(begin_s <= one.start_s and one.end_s <= end_s for begin_s, end_s in same.get(one.job, ()))
@@ -105,7 +98,6 @@ def _shades(timeline: Timeline, x: axes.Axis) -> tuple[list[Shape], list[Label]]
             if values[first]:
                 parts[int(values[first])].append(box(place[first], place[end], bottom, top))
     shapes = [Shape(f"shade s{number}", part, closed=True) for number, part in parts.items() if part]
-    return shapes, [
-        Label("machine", round(100.0 * (number + 0.5) / len(groups), 2), timeline.machine_name(int(group[0])))
-        for number, group in enumerate(groups)
-    ]
+    names = [timeline.machine_name(int(group[0])) for group in groups]
+    places = (round(100.0 * (number + 0.5) / len(groups), 2) for number in range(len(groups)))
+    return shapes, [Label("machine", at, name) for at, name in zip(places, names, strict=True)]

@@ -26,13 +26,7 @@ Curve = Sequence[tuple[int, float]]
 
 @dataclass(frozen=True)
 class Entry:
-    """One policy of a section.
-
-    Attributes:
-        label: what it is called on the page: its word, and its folder where the word alone is not enough.
-        policy: its word.
-        runs: ascending seeds, each once.
-    """
+    """One policy of a section."""
 
     label: str  # its word on the page, with its folder where the word alone is not enough
     policy: str  # its word
@@ -64,15 +58,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Section:
-    """All that was played on one setting.
-
-    Attributes:
-        setting: shared by all runs.
-        entries: by mean JCT, best first.
-        baseline: the label that ratios are to; None if the wanted one was not played here.
-        folders: where the runs are.
-        place: what to call these where another section has the same words, which name another content there; else "".
-    """
+    """All runs on one setting."""
 
     setting: Setting
     entries: tuple[Entry, ...]  # by mean JCT, best first
@@ -121,13 +107,7 @@ class Section:
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """The curves of one training folder.
-
-    Attributes:
-        folder: DIR of `train --logdir DIR`.
-        agent: tag -> its curve.
-        heuristics: folder name of the policy -> tag -> its level.
-    """
+    """The curves of one training folder."""
 
     folder: Path
     agent: Mapping[str, Curve]  # tag -> its curve
@@ -158,11 +138,9 @@ class Material:
 
 
 def load(folders: Sequence[Path], baseline: str | None = None) -> Material:
-    """Read folders.
+    """Read folders of `evaluate --logdir`, `train --logdir`, or both in one; at least one.
 
-    Args:
-        folders: of `evaluate --logdir`, `train --logdir`, or both in one; at least one.
-        baseline: the word of the policy that ratios are to; None: `greedy`, else the best heuristic.
+    `baseline` is the word of the policy that ratios are to; None: `greedy`, else the best heuristic.
 
     Raises:
         InputError: a folder that is none, or holds neither; a baseline that was played nowhere.
@@ -194,8 +172,8 @@ def load(folders: Sequence[Path], baseline: str | None = None) -> Material:
     grouped: dict[Hashable, list[Evaluation]] = {}
     for evaluation in evaluations:
         grouped.setdefault(evaluation.played_on, []).append(evaluation)
-    played = ((parts[0].setting, [(part.folder, part.runs) for part in parts]) for parts in grouped.values())
-    sections = _told_apart([section(setting, runs, baseline) for setting, runs in played])
+    settings = ((parts[0].setting, [(part.folder, part.runs) for part in parts]) for parts in grouped.values())
+    sections = _told_apart([section(setting, runs, baseline) for setting, runs in settings])
     if baseline is not None and sections and all(one.baseline is None for one in sections):
         played = dict.fromkeys(entry.label for one in sections for entry in one.entries)
         raise InputError(f"--baseline {baseline!r}: not among what was played; these are: {', '.join(played)}")

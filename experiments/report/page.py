@@ -28,13 +28,9 @@ def render(
     title: str = "Scheduling policies compared",
     pairs: Mapping[int, Episodes | None] | None = None,
 ) -> str:
-    """The page as HTML.
+    """The page as HTML; `about`: its origin, name -> value.
 
-    Args:
-        material: of the page.
-        about: origin of the page, name -> value.
-        title: of the page.
-        pairs: by number of the section, two episodes to lay side by side; None: `episodes.chosen` chooses.
+    `pairs`: by number of the section, two episodes to lay side by side; None: `episodes.chosen` chooses.
     """
     pairs = {n: chosen(one) for n, one in enumerate(material.sections)} if pairs is None else pairs
     of_label, of_training, of_folder_name = page_styles(material)

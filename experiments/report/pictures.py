@@ -40,14 +40,7 @@ def of_section(section: Section, styles: Styles) -> list[Chart]:
 def of_material(material: Material, folder: Path, kinds: Sequence[str], pairs: Pairs) -> list[Path]:
     """Write the charts of a page into `folder`, which is made; each of several settings has a folder in it.
 
-    Args:
-        material: of the page.
-        folder: of the files.
-        kinds: of files.
-        pairs: by number of the section, two episodes that are laid side by side.
-
-    Raises:
-        InputError: the folder cannot be made.
+    `pairs`: by number of the section, two episodes. InputError if the folder cannot be made.
     """
     of_label, of_training, of_name = page_styles(material)
     paths = []

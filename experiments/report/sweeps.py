@@ -24,13 +24,7 @@ WIDEST = 2.0  # of few seeds an interval reaches at most so many times beyond wh
 
 @dataclass(frozen=True)
 class Swept:
-    """Settings that differ in one parameter.
-
-    Attributes:
-        name: of the parameter: `workload.load`, `mtbf_s`.
-        values: of each setting, as text, in the order of the chart.
-        sections: what was played at each.
-    """
+    """Settings that differ in one parameter."""
 
     name: str  # of the parameter: `workload.load`, `mtbf_s`
     values: tuple[str, ...]  # of each setting, as text, in the order of the chart

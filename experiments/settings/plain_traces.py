@@ -38,12 +38,7 @@ def is_plain(setting: Setting) -> bool:
 def assumed(setting: Setting, given: Mapping[str, Any]) -> Setting:
     """The setting with the assumptions for such jobs, after one warning; others unchanged.
 
-    Args:
-        setting: with the environment's own defaults.
-        given: by field, the user's choices: they stay.
-
-    Raises:
-        InputError: a trace that cannot be used.
+    `given` are the user's choices by field: they stay. InputError for a trace that cannot be used.
     """
     if not is_plain(setting):
         return setting

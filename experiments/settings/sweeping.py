@@ -19,13 +19,7 @@ RANGE_OF_ANOTHER_KIND = re.compile(r"[\d.]+(\.\.|[-:,])[\d.]")  # 0.5-1.2, 0.5:1
 
 @dataclass(frozen=True)
 class Sweep:
-    """A parameter and its values, as text.
-
-    Attributes:
-        place: whose parameter it is: of the word of `workload`, `topology` or `network`; "": a key of `--set`.
-        key: its name.
-        values: one after the other.
-    """
+    """A parameter and its values, as text."""
 
     place: str  # of whose word it is a parameter: `workload`, `topology` or `network`; "": a key of `--set`
     key: str

@@ -30,7 +30,7 @@ KEYS = {"command", "date", "wall_s", "processes", "versions"}
 def recorded(folder: Path, processes: int = 1) -> Iterator[None]:
     """Add the running command to the log of `folder`; its seconds follow when the block ends well."""
     command, date = typed.get() or shlex.join(sys.argv), datetime.now(UTC).isoformat(timespec="milliseconds")
-    entry = {"command": command, "date": date, "wall_s": None, "processes": processes}
+    entry: dict[str, Any] = {"command": command, "date": date, "wall_s": None, "processes": processes}
     entry["versions"] = versions(*LIBRARIES, "gymnasium", *LEARNING_LIBRARIES)
     began_s = time.monotonic()
     read(folder)  # to say it where it cannot be

@@ -66,12 +66,10 @@ def events(path: Path) -> Iterator[Event]:
 
 
 class EventFile:
-    """The event file of one TensorBoard run.
+    """The event file of one TensorBoard run; `folder` is made if it is not there.
 
-    Args:
-        folder: of the run; made if it is not there.
-        until: keep the events of earlier files up to this step, inclusive; None: none of them.
-        ending: of the file's name. Only files with it are continued or replaced.
+    Events of earlier files up to step `until`, inclusive, are kept; None: none. Only files with `ending` are continued
+    or replaced.
     """
 
     def __init__(self, folder: Path, until: int | None = None, ending: str = "") -> None:
@@ -132,7 +130,5 @@ def scalars_of(folder: Path) -> Mapping[str, list[tuple[int, float]]]:
     logging.getLogger("tensorboard").setLevel(logging.ERROR)
     accumulator = EventAccumulator(str(folder), size_guidance={_SCALARS: 0, _IMAGES: 1})
     accumulator.Reload()
-    return {
-        tag: sorted({event.step: float(event.value) for event in accumulator.Scalars(tag)}.items())
-        for tag in accumulator.Tags()[_SCALARS]
-    }
+    curves = {tag: accumulator.Scalars(tag) for tag in accumulator.Tags()[_SCALARS]}
+    return {tag: sorted({one.step: float(one.value) for one in curve}.items()) for tag, curve in curves.items()}

@@ -122,10 +122,8 @@ def _held(files: Sequence[Path]) -> Iterator[bytes]:
 def fingerprint(value: Any) -> str:
     """Hash of a value by content: dataclasses field by field, arrays, mappings, sequences, numbers and text.
 
-    Of another object its copy's parts count, of a class its name, of a function its code and enclosed values.
-
-    Raises:
-        TypeError: it cannot be copied.
+    Of another object its copy's parts count (TypeError without), of a class its name, of a function its code and
+    values.
     """
     digest = hashlib.sha256()
     _feed(digest, value)

@@ -53,11 +53,9 @@ def _stretches(run: Run, setting: Setting) -> Iterator[tuple[Any, ...]]:
     for job, start_s, end_s, gpus in bounds:
         if start_s == end_s:  # it was stopped at once, and never ran
             continue
-        clusters = topology.gpu_cluster[list(gpus)]
-        held = Counter(
-            (topology.region_names[topology.cluster_region[cluster]], topology.cluster_gpu_type[cluster])
-            for cluster in clusters.tolist()
-        )
+        clusters = topology.gpu_cluster[list(gpus)].tolist()
+        regions = (topology.region_names[topology.cluster_region[cluster]] for cluster in clusters)
+        held = Counter(zip(regions, (topology.cluster_gpu_type[cluster] for cluster in clusters), strict=True))
         for (region, kind), count in held.items():
             yield run.policy, run.seed, names[job], region, kind, count, repr(start_s), repr(end_s)
 

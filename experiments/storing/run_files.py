@@ -58,13 +58,8 @@ def save(path: Path, identity: str, row: Mapping[str, Any]) -> None:
 def load(path: Path, without: tuple[str, ...] = (), seals: bool = True) -> dict[str, Any] | None:
     """The row of one run, `identity` included; lists of numbers as numpy arrays, of words as lists, maps as dicts.
 
-    Args:
-        path: of the file.
-        without: beginnings of the names of columns to leave out.
-        seals: False reads files without a seal too, which older versions wrote; an existing seal must be right.
-
-    Returns:
-        None if there is no such file, or, with a warning, if it cannot be read.
+    Columns whose names begin with `without` are left out. `seals` False reads files without a seal too, which older
+    versions wrote; an existing seal must be right. None: there is no such file, or, with a warning, it cannot be read.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -144,15 +144,7 @@ def _say_misplaced(path: Path) -> None:
 
 @dataclass(frozen=True)
 class Store:
-    """The folder of an evaluation that goes on. Processes may share it: it is a folder's name and some hashes.
-
-    Attributes:
-        folder: DIR.
-        identities: policy -> hash of all that its runs depend on.
-        setting: hashes of what the setting names; see `identity.content`.
-        files: policy -> hash of its files if it is a trained agent or a user's own, else "".
-        sources: hash of the sources that play.
-    """
+    """The folder of an evaluation that goes on. Processes may share it: it is a folder's name and some hashes."""
 
     folder: Path  # DIR
     identities: Mapping[str, str]  # policy -> hash of all that its runs depend on
@@ -177,10 +169,7 @@ class Store:
         save(self._path(run.policy, run.seed), self.identities[run.policy], _row_of(run))
 
     def expect_unchanged(self, setting: Setting, player: str | Handed) -> None:
-        """Raise InputError if sources, files of the setting or the policy have changed since the store was opened.
-
-        To be asked in the process that has played, after it has and before the run is kept.
-        """
+        """Raise InputError if sources, files or the policy have changed; to be called after a play, in its process."""
         identity.expect_sources(self.sources, *identity.PLAYING, what=str(self.folder))
         now = identity.content_once(setting, stamps(setting))
         changed = [name for name, digest in self.setting.items() if now.get(name) != digest]

@@ -12,7 +12,7 @@ from ...simulator.base.names import short_name
 from ...simulator.files.csv_cells import write_csv
 from ..comparing.intervals import FEWEST_TO_TELL, Comparison
 from ..comparing.table import ranges
-from ..console.terminal import out, plain_table, print_lines, written_whole
+from ..console.terminal import out, plain_table, print_lines, styled, written_whole
 from .subjects import BEST, PER_SEED, TRIALS, VALUES, TrainingParameters, direction_of
 from .trial_search import FATE, PLAYED, REFUSED, SECONDS, STOPPED, WHY, Search
 
@@ -129,8 +129,6 @@ def print_all(search: Search, judged: Judged, seeds: Sequence[int], typed: str) 
 
 
 def _print_trials(search: Search) -> None:
-    from rich.text import Text
-
     table = plain_table(padding=(0, 1, 0, 0))
     table.add_column("trial", justify="right", no_wrap=True)
     training = isinstance(search.subject, TrainingParameters)
@@ -139,7 +137,7 @@ def _print_trials(search: Search) -> None:
     ranked = search.ranked
     for trial in ranked[:BEST_SHOWN] + [one for one in ranked[BEST_SHOWN:] if one.number == 0]:
         values = " ".join(f"{key}={value}" for key, value in trial.user_attrs[VALUES].items())
-        table.add_row(str(trial.number), f"{trial.value:.4f}", Text(values or "the defaults"))
+        table.add_row(str(trial.number), f"{trial.value:.4f}", styled(values or "the defaults"))
     out().print(table)
     if isinstance(search.subject, TrainingParameters):
         print_lines(f"score: mean JCT on the validation workloads / {search.subject.config.reference}'s")

@@ -35,14 +35,7 @@ SHIPPED = Path(__file__).with_name("spaces")
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter that is chosen.
-
-    Attributes:
-        key: its name.
-        distribution: optuna's: of numbers, both ends possible, or of words.
-        when: the words that others, above it, must have for it to be asked at all.
-        said: as the file says it.
-    """
+    """One parameter that is chosen."""
 
     key: str
     distribution: Any  # optuna's: of numbers, both ends possible, or of words
@@ -71,11 +64,7 @@ class Parameter:
 
 
 def read_space(word: str) -> tuple[dict[str, Any], str]:
-    """The content of the space `word`, unchecked, and its name in messages: a file, or a shipped space by its name.
-
-    Raises:
-        InputError: there is none, it cannot be read, or it is empty.
-    """
+    """The content of the space `word`, a file or a shipped name, unchecked, and its name in messages."""
     path = Path(word)
     if not path.suffix and not path.exists():
         path = shipped()[choose(word, shipped(), "space")]

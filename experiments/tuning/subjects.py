@@ -58,16 +58,7 @@ def direction_of(metric: str) -> Literal["minimize", "maximize"]:
 
 @dataclass(frozen=True)
 class PolicyParameters:
-    """Parameters of a policy in a setting.
-
-    Attributes:
-        setting: what is played on.
-        policy: the word of the policy, with the parameters that are not to be chosen.
-        seeds: what a trial is played on.
-        metric: by its name in `simulator/engine/metrics.py`.
-        prunes: whether trials may be stopped early.
-        processes, executor: how many play the seeds of a trial; or who, in place of processes of this machine.
-    """
+    """Parameters of a policy in a setting."""
 
     setting: Setting
     policy: str  # its word, with the parameters that are not to be chosen
@@ -177,13 +168,7 @@ def _paired(found: Sequence[float], others: Sequence[float]) -> tuple[Sequence[f
 
 @dataclass(frozen=True)
 class TrainingParameters:
-    """Values of a training's configuration.
-
-    Attributes:
-        values: the configuration, checked, but for what is chosen.
-        folder: DIR.
-        prunes: whether trials may be stopped early.
-    """
+    """Values of a training's configuration."""
 
     values: Mapping[str, Any]  # the configuration, checked, but for the chosen values
     folder: Path  # DIR
@@ -247,11 +232,7 @@ class TrainingParameters:
             draft.write_text(yaml.safe_dump(found, sort_keys=False), encoding="utf-8")
 
     def play(self, trial: optuna.Trial, progress: Callable[[float], None]) -> float:
-        """One training, from its checkpoint if it was killed; returns the score of its best agent.
-
-        Raises:
-            TrialPruned: half of the others were better at the same evaluation.
-        """
+        """One training, from its checkpoint if it was killed; the score of its best agent. TrialPruned: see `_Log`."""
         from ...agents.training.trainer import Training
 
         config, folder = self.config_of(trial.user_attrs[VALUES]), self.folder_of(trial.number)

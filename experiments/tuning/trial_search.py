@@ -59,8 +59,7 @@ class Search:
     Args:
         subject, space: what is tuned, and the parameters to choose.
         folder: DIR, which is there; None keeps nothing.
-        seed: of the sampler.
-        at_once: trials at the same time.
+        seed, at_once: of the sampler, and trials at the same time.
         library: `sampler` and `pruner` of optuna, each a name and its options, in place of the defaults.
 
     Raises:
