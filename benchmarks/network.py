@@ -128,13 +128,8 @@ def _searched(options: Any, jobs: int, periods: str, grid: Grid, compared: bool)
         angles.append(overlay.demand.shape[1])
         if compared:
             gaps.append(exact(overlay).scores[0] - found[0].scores[0])
-    return {
-        "jobs": jobs,
-        "periods": periods,
-        "grid": "unified circle" if grid.of_circle else "own circle",
-        "angles": float(np.mean(angles)),
-        "ms_median": 1e3 * float(np.median(taken_s)),
-        "ms_95_percent": 1e3 * float(np.quantile(taken_s, 0.95)),
-        "optimal": float(np.mean(np.array(gaps) < SAME)) if gaps else None,
-        "close": float(np.mean(np.array(gaps) < CLOSE)) if gaps else None,
-    }
+    circle = "unified circle" if grid.of_circle else "own circle"
+    optimal, close = (float(np.mean(np.array(gaps) < gap)) if gaps else None for gap in (SAME, CLOSE))
+    row: Row = {"jobs": jobs, "periods": periods, "grid": circle, "angles": float(np.mean(angles))}
+    row |= {"ms_median": 1e3 * float(np.median(taken_s)), "ms_95_percent": 1e3 * float(np.quantile(taken_s, 0.95))}
+    return row | {"optimal": optimal, "close": close}

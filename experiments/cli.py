@@ -22,7 +22,6 @@ FAILED, BAD_ARGUMENTS = 1, 2
 SETTING = re.compile(r"[A-Za-z_][\w.]*=")  # how a KEY=VALUE begins
 # click's UsageError, or that of the copy of click that newer versions of typer carry
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
-
 app = typer.Typer(
     name="clustergym",
     help="Scheduling of deep-learning jobs on GPU clusters: simulate, compare, inspect, draw.",

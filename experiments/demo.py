@@ -32,7 +32,6 @@ TIMESTEPS = 250_000
 BRIEFLY = "evaluations=5 validation_seeds=5 imitation_steps=24000"
 DEFAULT_FOLDER = Path("demo-results")
 TRAINING, EVALUATION, PAGE = "training", "evaluation", "report.html"
-
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
@@ -45,6 +44,7 @@ def demo(
 ) -> None:
     """Train a small agent, evaluate it beside every heuristic, and write tables, logs, pictures and a report."""
     from ..policies import list as policies_of
+    from ..policies import shipped
 
     began_s = time.monotonic()
     training, evaluation, page = to / TRAINING, to / EVALUATION, to / PAGE
@@ -56,7 +56,8 @@ def demo(
     with _beside("evaluate", *_played(heuristics), "--logdir", str(evaluation)):
         _run("train", ENVIRONMENT, *learning, "--logdir", str(training))
     agent = f"maskable-ppo:{training / 'best'}"
-    _run("evaluate", *_played([agent, *heuristics, *_shipped()]), "--logdir", str(evaluation))
+    own = [str(one["name"]) for one in shipped() if one["name"] == f"zoo:{ENVIRONMENT}"]
+    _run("evaluate", *_played([agent, *heuristics, *own]), "--logdir", str(evaluation))
     _run("compare", str(evaluation), str(training), "--out", str(page))
     film = to / "winner.gif"
     winner = _tell_winner(evaluation, agent)
@@ -96,12 +97,6 @@ def _run(*arguments: str) -> None:
     sys.stdout.flush()
     if status := cli.run(arguments):
         raise typer.Exit(status)
-
-
-def _shipped() -> list[str]:
-    from ..policies import shipped
-
-    return [str(agent["name"]) for agent in shipped() if agent["name"] == f"zoo:{ENVIRONMENT}"]
 
 
 def _tell_winner(evaluation: Path, agent: str) -> str:

@@ -17,7 +17,6 @@ from .marks import Style
 PLOT_PX = 330
 CDF_POINTS = 140
 BARS, BAR = 0.8, 0.92  # of a group's room: all bars together; of a bar's: the bar
-
 Styles = Mapping[str, Style]
 Curve = tuple[np.ndarray, np.ndarray]
 Thin = Mapping[str, Sequence[Curve]]

@@ -137,17 +137,11 @@ def _document(found: Communication) -> dict[str, Any]:
         {"tier": tier.name, **{key: getattr(tier, key) for key in TIER}, "share": tier.busy_ns / found.duration_ns}
         for tier in found.tiers
     ]
-    layers = [
-        {
-            "layer": layer.name,
-            "bytes": layer.gradient_bytes,
-            "ready_ns": layer.ready_ns,
-            "tiers": {name: list(span) for name, span in zip(names, layer.spans_ns, strict=False)},
-            "done_ns": layer.done_ns,
-            "exposed_ns": layer.exposed_ns,
-        }
-        for layer in found.layers
-    ]
+    layers = []
+    for one in found.layers:
+        spans = {name: list(span) for name, span in zip(names, one.spans_ns, strict=False)}
+        row = {"layer": one.name, "bytes": one.gradient_bytes, "ready_ns": one.ready_ns, "tiers": spans}
+        layers.append(row | {"done_ns": one.done_ns, "exposed_ns": one.exposed_ns})
     return {**{key: getattr(found, key) for key in WHOLE}, "tiers": tiers, "layers": layers}
 
 

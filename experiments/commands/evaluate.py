@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 DEFAULT_SEEDS = "0-9"
 FEW = 3  # Gantt charts that are named one by one
-
-
 _POLICIES = (
     'Policies with parameters, in one quoted value ("fifo:head=skip las") or the option repeated; one of your '
     "own: py:FILE.py:NAME[,key=value...]; default: all that play in ENV, but for best-rotations and lookahead."

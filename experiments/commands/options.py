@@ -88,7 +88,6 @@ NoSeed = Annotated[int, option("--seed", None, "Accepted everywhere; nothing is 
 TrustZip = Annotated[bool, option("--trust-sb3-zip", None, _ZIP, callback=_trusting("CLUSTERGYM_TRUST_SB3_ZIP"))]
 TrustPy = Annotated[bool, option("--trust-py", None, _PY, callback=_trusting("CLUSTERGYM_TRUST_PY"))]
 Format = Annotated[str | None, option("--format", "NAME[:key=value,...]", "Trace format; recognised by default.")]
-
 Workload = Annotated[
     str | None, option("--workload", "NAME|PATH", "Generator with parameters, or a trace; your own: py:FILE.py:NAME.")
 ]
@@ -148,17 +147,9 @@ def described_setting(
             raise BadArgument(ELASTIC)
         options = _options(env_id, {key: value for key, value in words.items() if key not in OF_METRICS})
         choose(oversize, ("error", "drop", "cap"), "value of --oversize")
-        setting = Setting.of(
-            env_id,
-            topology,
-            workload,
-            network,
-            format=_format(workload, format, options.get("semantics", "events")),
-            oversize=oversize,  # type: ignore[arg-type]
-            window=words.get("window"),
-            by=words.get("by"),
-            **options,
-        )
+        told: Any = {"format": _format(workload, format, options.get("semantics", "events")), "oversize": oversize}
+        told |= {"window": words.get("window"), "by": words.get("by")}
+        setting = Setting.of(env_id, topology, workload, network, **told, **options)
     if not assume or workload is None:
         return setting
     from ..settings.plain_traces import assumed

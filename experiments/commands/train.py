@@ -21,13 +21,11 @@ if TYPE_CHECKING:
 CHECKPOINT = "checkpoint"
 Values = dict[str, Any]
 OF_CLONES = ("imitation_steps", "imitation_epochs", "imitation_own", "soften")  # mean nothing without imitation
-
 _VARIANCE = "Rewards against the reference policy's, or advantages against replicas of the workload."
 _IMITATE = "Clone this policy before learning; by default a good rule; or none."
 _SEEDS = "A training for each, in DIR/seed=N; the same command goes on where it stopped."
 Variance = Annotated[str | None, option("--variance", "reference|group|none", _VARIANCE)]
 Net = Annotated[str | None, option("--net", "candidates|mlp|py:FILE.py:NAME", "The network; your own by py:.")]
-
 Imitated = Annotated[str | None, option("--imitate", "POLICY|none", _IMITATE)]
 Seeds = Annotated[str | None, option("--seeds", "LIST", _SEEDS)]
 Jobs = Annotated[int, option("--jobs -j", "N", "With --seeds: trainings at once.", whole(1, opt.MOST_PROCESSES))]

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 TRIALS, TRAININGS = 50, 20
 SEEDS, JUDGE_SEEDS = "1000-1019", "0-49"
-
 PolicyWord = Annotated[
     str | None, option("--policy", "NAME", "Tune its parameters; those in the word, NAME:key=value, stay.")
 ]

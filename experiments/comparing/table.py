@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+Cells = Mapping[str, Mapping[str, Estimate]]  # by value and policy
 MARK = "*"
 KNOWS = "knows\nrun\ntimes"  # header of the column that says whether a policy knows how long jobs run
 MOST_COLUMNS = 2000  # wider than any table
@@ -160,9 +161,8 @@ def _alone(runs: Sequence[Run]) -> list[str]:
 def print_comparison(console: Console, runs: Sequence[Run], baseline: str) -> None:
     """Print one row a policy, the shortest mean JCT first: its ratio to the baseline's and the difference, paired."""
     knows = {run.policy: run.knows_run_times for run in runs}
-    found = sorted(
-        against(runs, baseline).items(), key=lambda item: (math.isnan(item[1].ratio.mean), item[1].ratio.mean)
-    )
+    found = list(against(runs, baseline).items())
+    found.sort(key=lambda item: (math.isnan(item[1].ratio.mean), item[1].ratio.mean))
     headers = ["JCT mean\nratio", "95 %\ninterval", "difference\n[s]", "95 %\ninterval", "shorter on\n[seeds]"]
 
     def drawn(wide: bool) -> Table:
@@ -217,11 +217,7 @@ def print_sweep(console: Console, name: str, runs: Mapping[str, Sequence[Run]], 
 
 
 def _print_swept(
-    console: Console,
-    name: str,
-    cells: Mapping[str, Mapping[str, Estimate]],
-    marked: Mapping[str, set[str]],
-    shown: Callable[[float], str],
+    console: Console, name: str, cells: Cells, marked: Mapping[str, set[str]], shown: Callable[[float], str]
 ) -> None:
     words = list(next(iter(cells.values())))
     at_once = max(1, (console.width - FIRST_COLUMN) // SWEPT_COLUMN)

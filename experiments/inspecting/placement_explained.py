@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -203,19 +204,13 @@ def chart_of(found: Communication) -> Chart:
     looks = styles([], PARTS)
     after = float(x.at(found.backward_end_ns / unit_ns))
     keys = [part for part in PARTS if part in shapes and part != "in turn"]
-    return Chart(
-        title=f"{found.model}: exposed communication is {found.exposed_over_compute:.4g} of compute (shaded)",
-        summary=f"{len(found.layers)} layers; compute {found.backward_end_ns:,} ns of {found.duration_ns:,} ns",
-        height=ROW_PX * len(rows),
-        x=x,
-        y=None,
-        x_label=f"time since the forward pass began [{unit}]",
-        shapes=[
-            Shape(f"band {looks['exposed'].classes}", [box(after, 1.0, 0.0, 1.0)], closed=True),
-            *(Shape(f"bar {looks[part].classes}", some, closed=True) for part, some in shapes.items()),
-            Shape("one", [upright(after, 0.0, 1.0)]),
-        ],
-        rows=[Label("", 100.0 * (row + 0.5) / len(rows), name) for row, name in enumerate(rows)],
-        legend=[(f"bar {looks[part].classes}", part) for part in keys],
-        inside=inside,
-    )
+    title = f"{found.model}: exposed communication is {found.exposed_over_compute:.4g} of compute (shaded)"
+    summary = f"{len(found.layers)} layers; compute {found.backward_end_ns:,} ns of {found.duration_ns:,} ns"
+    drawn = [Shape(f"band {looks['exposed'].classes}", [box(after, 1.0, 0.0, 1.0)], closed=True)]
+    drawn += [Shape(f"bar {looks[part].classes}", some, closed=True) for part, some in shapes.items()]
+    drawn += [Shape("one", [upright(after, 0.0, 1.0)])]
+    labels = [Label("", 100.0 * (row + 0.5) / len(rows), name) for row, name in enumerate(rows)]
+    legend = [(f"bar {looks[part].classes}", part) for part in keys]
+    x_label = f"time since the forward pass began [{unit}]"
+    about: Any = {"shapes": drawn, "rows": labels, "legend": legend, "inside": inside}
+    return Chart(title, summary, ROW_PX * len(rows), x, None, x_label, **about)

@@ -67,25 +67,14 @@ def summary(workload: Workload) -> dict[str, Any]:
     ]
     more = {} if workload.geo is None else {"regions": region_facts(workload, workload.geo)}
     more |= {} if workload.ps is None else {"ps": ps_facts(workload, workload.ps)}
-    return {
-        "name": workload.name,
-        "jobs": n,
-        "span_s": span_s,
-        "gpu_hours": float(gpu_s.sum() / _HOUR_S),
-        "mean_gpus": float(workload.gpus.mean()),
-        "busy_gpus": float(gpu_s.sum() / (workload.arrival_s - first_s + workload.duration_s).max()),
-        "offered_gpus": offered_gpus(workload),
-        "gpus": by_size,
-        "duration_s": _spread(workload.duration_s),
-        "gap_s": _gaps(gaps_s),
-        "models": _shares(workload.model),
-        "hours": _hours(workload.arrival_s),
-        "users": _distinct(workload.user),
-        "tenants": _distinct(workload.tenant),
-        "deadlines": float(np.isfinite(workload.deadline_s).mean()),
-        "backlog": float((workload.arrival_s == workload.arrival_s[0]).mean()) if n > 1 else 0.0,
-        **more,
-    }
+    busy_s = (workload.arrival_s - first_s + workload.duration_s).max()
+    backlog = float((workload.arrival_s == workload.arrival_s[0]).mean()) if n > 1 else 0.0
+    facts = {"name": workload.name, "jobs": n, "span_s": span_s, "gpu_hours": float(all_s / _HOUR_S)}
+    facts |= {"mean_gpus": float(workload.gpus.mean()), "busy_gpus": float(all_s / busy_s)}
+    facts |= {"offered_gpus": offered_gpus(workload), "gpus": by_size, "duration_s": _spread(workload.duration_s)}
+    facts |= {"gap_s": _gaps(gaps_s), "models": _shares(workload.model), "hours": _hours(workload.arrival_s)}
+    facts |= {"users": _distinct(workload.user), "tenants": _distinct(workload.tenant)}
+    return facts | {"deadlines": float(np.isfinite(workload.deadline_s).mean()), "backlog": backlog} | more
 
 
 def offered_gpus(workload: Workload) -> float | None:
@@ -157,23 +146,14 @@ def region_facts(workload: Workload, geo: Demands) -> dict[str, Any]:
         row = {"type": name, "jobs": int(asks.sum()), "job_share": float(asks.mean())}
         types.append({**row, "units": _points(units[asks], OF_REGIONS), "unit_hours": float((units * hours).sum())})
     readers = np.bincount(geo.table, minlength=len(geo.tables))
-    return {
-        "regions": len(geo.regions),
-        "types": types,
-        "parts": _by_code((geo.part_units > 0).sum(axis=1) - 1, MOST_PARTS),
-        "levels": _by_code(geo.level, len(geo.slo_s)),
-        "recurring": float(geo.recurring.mean()),
-        "container_s": _points(geo.container_s, OF_REGIONS),
-        "tables": {
-            "tables": len(geo.tables),
-            "tb": float(geo.tables.size_bytes.sum() / _TERABYTE),
-            "size_tb": _points(geo.tables.size_bytes / _TERABYTE, OF_REGIONS),
-            "readers": _points(readers[readers > 0], OF_REGIONS),
-            "per_job": float(np.diff(geo.first).mean()),
-        },
-        "history": len(geo.history),
-        "tenants": len(geo.quota),
-    }
+    size = geo.tables.size_bytes
+    tables: dict[str, Any] = {"tables": len(geo.tables), "tb": float(size.sum() / _TERABYTE)}
+    tables |= {"size_tb": _points(size / _TERABYTE, OF_REGIONS), "readers": _points(readers[readers > 0], OF_REGIONS)}
+    tables |= {"per_job": float(np.diff(geo.first).mean())}
+    parts, levels = _by_code((geo.part_units > 0).sum(axis=1) - 1, MOST_PARTS), _by_code(geo.level, len(geo.slo_s))
+    facts = {"regions": len(geo.regions), "types": types, "parts": parts, "levels": levels}
+    facts |= {"recurring": float(geo.recurring.mean()), "container_s": _points(geo.container_s, OF_REGIONS)}
+    return facts | {"tables": tables, "history": len(geo.history), "tenants": len(geo.quota)}
 
 
 def region_tables(facts: dict[str, Any]) -> list[Table]:
@@ -228,33 +208,27 @@ def ps_facts(workload: Workload, ps: PsJobs) -> dict[str, Any]:
     ratio, iteration_s = ps.ratio(workload.gpus), ps.iteration_s(workload.gpus)
     code = numbered(workload.model.tolist())
     models = [_facts_of(workload, ps, np.flatnonzero(code == one)) for one in range(int(code.max()) + 1)]
-    return {
-        "machines": [int(workload.gpus.min()), int(workload.gpus.max())],
-        "comp_machine_hours": float(workload.work_s().sum() / _HOUR_S),
-        "comm_hours": float((workload.iterations * ps.comm_s).sum() / _HOUR_S),
-        "summed_ratio": ps.summed_ratio(workload.gpus),
-        "ratio": _points(ratio, OF_PS),
-        "iteration_s": _points(iteration_s, OF_PS),
-        "iterations": float(workload.iterations.mean()),
-        "epoch_iterations": float(ps.epoch_iterations.mean()),
-        "input_gb": float(ps.input_bytes.sum() / GIGABYTE),
-        "model_gb": float(ps.model_bytes.sum() / GIGABYTE),
-        "models": sorted(models, key=lambda row: -row["comp_machine_hours"]),
-    }
+    comp_h, comm_h = workload.work_s().sum() / _HOUR_S, (workload.iterations * ps.comm_s).sum() / _HOUR_S
+    facts: dict[str, Any] = {"machines": [int(workload.gpus.min()), int(workload.gpus.max())]}
+    facts |= {"comp_machine_hours": float(comp_h), "comm_hours": float(comm_h)}
+    facts |= {"summed_ratio": ps.summed_ratio(workload.gpus), "ratio": _points(ratio, OF_PS)}
+    facts |= {"iteration_s": _points(iteration_s, OF_PS), "iterations": float(workload.iterations.mean())}
+    facts |= {"epoch_iterations": float(ps.epoch_iterations.mean())}
+    facts |= _sizes_gb(ps.input_bytes.sum(), ps.model_bytes.sum())
+    return facts | {"models": sorted(models, key=lambda row: -row["comp_machine_hours"])}
+
+
+def _sizes_gb(input_bytes: np.floating, model_bytes: np.floating) -> dict[str, float]:
+    return {"input_gb": float(input_bytes / GIGABYTE), "model_gb": float(model_bytes / GIGABYTE)}
 
 
 def _facts_of(workload: Workload, ps: PsJobs, jobs: np.ndarray) -> dict[str, Any]:
     """The jobs of a model: number, sizes of a job and COMM seconds of an iteration (means), ratio, work."""
     some = ps.take(jobs)
-    return {
-        "model": workload.model[jobs[0]] or "unknown",
-        "jobs": len(jobs),
-        "input_gb": float(some.input_bytes.mean() / GIGABYTE),
-        "model_gb": float(some.model_bytes.mean() / GIGABYTE),
-        "comm_s": float(some.comm_s.mean()),
-        "summed_ratio": some.summed_ratio(workload.gpus[jobs]),
-        "comp_machine_hours": float(workload.work_s()[jobs].sum() / _HOUR_S),
-    }
+    sizes_gb = _sizes_gb(some.input_bytes.mean(), some.model_bytes.mean())
+    row = {"model": workload.model[jobs[0]] or "unknown", "jobs": len(jobs), **sizes_gb}
+    row |= {"comm_s": float(some.comm_s.mean()), "summed_ratio": some.summed_ratio(workload.gpus[jobs])}
+    return row | {"comp_machine_hours": float(workload.work_s()[jobs].sum() / _HOUR_S)}
 
 
 def ps_line(facts: dict[str, Any]) -> str:

@@ -37,6 +37,7 @@ FINAL = "outcome/"
 VALIDATION = "validation workloads"
 AGAINST = "against_.+/mean"  # ratios of mean JCT to a reference's, the mean over the scenarios of a training
 Places = Mapping[str, str]
+Levels = Mapping[str, Mapping[str, float]]
 NOWHERE: Places = {}  # of an unknown setting
 TEST, BY_SEED = "test/", "by_seed/jct/mean_s"
 # A heuristic does not learn: its scalar is a level line, from the start to where agents' curves usually end.
@@ -128,11 +129,7 @@ class AgentLog:
 
 
 def write_heuristics(
-    runs: Sequence[Run],
-    logdir: Path,
-    last_step: int = LAST_STEP,
-    more: Mapping[str, Mapping[str, float]] | None = None,
-    places: Mapping[str, str] = NOWHERE,
+    runs: Sequence[Run], logdir: Path, last_step: int = LAST_STEP, more: Levels | None = None, places: Places = NOWHERE
 ) -> None:
     """Write one TensorBoard run a policy, `logdir`/<policy>: the mean over seeds of every metric as a level line.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -102,21 +103,14 @@ def over_time_of(seed: int, timelines: Mapping[str, Timeline], styles: Styles) -
     queue = {label: bin_means(*line.queue_length(), edges[label]) for label, line in timelines.items()}
     most = max(1.0, *(float(values.max()) for values in queue.values()))
     shown.append(("queue", queue, axes.linear(0.0, 1.03 * most), "jobs waiting"))
-    return [
-        curves(
-            {label: (edges[label] - line.begin_s, values[label]) for label, line in timelines.items()},
-            styles,
-            x,
-            y,
-            title=f"{title[0].upper()}{title[1:]} over time",
-            summary=f"seed {seed}; " + "; ".join(f"{label}: mean {values[label].mean():.3g}" for label in timelines),
-            height=250,
-            x_label=f"time since the first arrival, seed {seed}",
-            y_label=y_label,
-            name=title.lower().replace(" ", "-"),
-        )
-        for title, values, y, y_label in shown
-    ]
+    found = []
+    for title, values, y, y_label in shown:
+        lines = {label: (edges[label] - line.begin_s, values[label]) for label, line in timelines.items()}
+        summary = f"seed {seed}; " + "; ".join(f"{label}: mean {values[label].mean():.3g}" for label in timelines)
+        about: Any = {"title": f"{title[0].upper()}{title[1:]} over time", "summary": summary, "y_label": y_label}
+        about |= {"x_label": f"time since the first arrival, seed {seed}", "name": title.lower().replace(" ", "-")}
+        found.append(curves(lines, styles, x, y, height=250, **about))
+    return found
 
 
 def of_episodes(found: Episodes, styles: Styles) -> list[Chart]:
@@ -130,23 +124,17 @@ def of_episodes(found: Episodes, styles: Styles) -> list[Chart]:
     return [chart.with_shapes(line) for chart in charts]
 
 
-def _in_system(lines: Mapping[str, Timeline], styles: Styles, stop_s: float, seed: int) -> Chart:
+def _in_system(timelines: Mapping[str, Timeline], styles: Styles, stop_s: float, seed: int) -> Chart:
     """Jobs that have come and not ended; the area between two curves is the difference of the sums of their JCTs."""
     edges = np.linspace(0.0, stop_s, 2 * TIME_BINS + 1)
-    values = {label: bin_means(*line.in_system(), edges + line.begin_s) for label, line in lines.items()}
-    return curves(
-        {label: (edges, some) for label, some in values.items()},
-        styles,
-        axes.durations(0.0, stop_s),
-        axes.linear(0.0, 1.03 * max(1.0, *(float(some.max()) for some in values.values()))),
-        title="Jobs in the system",
-        summary="; ".join(f"{label}: mean {some.mean():.3g}" for label, some in values.items()),
-        height=170,
-        x_label="time since the first arrival",
-        y_label="jobs that have come and not ended",
-        note="The area between the curves is the difference of the sums of their completion times.",
-        name=f"episodes-{seed}-jobs",
-    )
+    values = {label: bin_means(*line.in_system(), edges + line.begin_s) for label, line in timelines.items()}
+    y = axes.linear(0.0, 1.03 * max(1.0, *(float(some.max()) for some in values.values())))
+    summary = "; ".join(f"{label}: mean {some.mean():.3g}" for label, some in values.items())
+    note = "The area between the curves is the difference of the sums of their completion times."
+    about: Any = {"title": "Jobs in the system", "summary": summary, "note": note, "name": f"episodes-{seed}-jobs"}
+    about |= {"x_label": "time since the first arrival", "y_label": "jobs that have come and not ended"}
+    lines = {label: (edges, some) for label, some in values.items()}
+    return curves(lines, styles, axes.durations(0.0, stop_s), y, height=170, **about)
 
 
 def one_seed(section: Section) -> tuple[int, dict[str, Timeline]]:

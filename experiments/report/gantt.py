@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -48,19 +49,12 @@ def gantt(label: str, timeline: Timeline, stop_s: float, seed: int, same: Stretc
     stretches_s = timeline.end_s - timeline.start_s
     each = duration(float(stretches_s.mean())) if len(stretches_s) else "no time"
     jobs, stop = len(set(timeline.job.tolist())), duration(timeline.stop_s - timeline.begin_s)
-    return Chart(
-        title=label,
-        summary=f"{label}, seed {seed}: {jobs} jobs in {len(stretches_s)} stretches of {each} each; ends after {stop}",
-        height=int(np.clip(7 * (timeline.num_gpus if by_gpu else len(rows)), 120, 320)),
-        x=x,
-        y=None,
-        x_label="time since the first arrival",
-        y_label=label_of_rows if by_gpu else "one row a machine, full colour: all its GPUs in use",
-        shapes=drawn,
-        rows=rows if len(rows) <= 20 else (),
-        name=f"gantt-{folder_name(label)}",
-        is_gantt=True,
-    )
+    summary = f"{label}, seed {seed}: {jobs} jobs in {len(stretches_s)} stretches of {each} each; ends after {stop}"
+    height = int(np.clip(7 * (timeline.num_gpus if by_gpu else len(rows)), 120, 320))
+    y_label = label_of_rows if by_gpu else "one row a machine, full colour: all its GPUs in use"
+    labels, name = rows if len(rows) <= 20 else (), f"gantt-{folder_name(label)}"
+    about: Any = {"y_label": y_label, "shapes": drawn, "rows": labels, "name": name, "is_gantt": True}
+    return Chart(label, summary, height, x, None, "time since the first arrival", **about)
 
 
 def _jobs(timeline: Timeline, x: axes.Axis, same: Stretches) -> tuple[list[Shape], list[Label]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -60,18 +61,10 @@ def _chart(tag: str, trainings: Sequence[Training], agents: Agents, heuristics: 
         shapes.append(Shape(f"mean {agents[one].classes}", [segment(last, last, place)]))
         ends.append(Label(agents[one].classes, 100.0 * place, _name(one)))
     ended = [f"{_name(one)} ends at {_value(curve[-1, 1], is_time)}" for one, curve in curves.items()]
-    return Chart(
-        title=title,
-        summary="; ".join([*ended, *(f"{name} {_value(level, is_time)}" for name, level in levels.items())]),
-        height=OTHER_PX,
-        x=x,
-        y=y,
-        x_label="training steps",
-        shapes=shapes,
-        ends=ends,
-        legend=[(end.classes, end.text) for end in sorted(ends, key=lambda end: -end.at)],
-        name=f"learning-{folder_name(tag)}",
-    )
+    summary = "; ".join([*ended, *(f"{name} {_value(level, is_time)}" for name, level in levels.items())])
+    legend, name = [(end.classes, end.text) for end in sorted(ends, key=lambda end: -end.at)], folder_name(tag)
+    about: Any = {"ends": ends, "legend": legend, "name": f"learning-{name}"}
+    return Chart(title, summary, OTHER_PX, x, y, "training steps", shapes=shapes, **about)
 
 
 def _name(training: Training) -> str:

@@ -136,19 +136,13 @@ def as_json(section: Section) -> dict[str, Any]:
         "setting": section.setting.words(),
         "folders": [str(folder) for folder in section.folders],
         "baseline": section.baseline,
-        "policies": [
-            {
-                "label": entry.label,
-                "policy": entry.policy,
-                "agent": entry.is_agent,
-                "knows_run_times": entry.knows_run_times,
-                "same_as": twin.get(entry.label),
-                "seeds": entry.seeds,
-                "metrics": {
-                    name: vars(entry.estimate(name)) for name in dict.fromkeys(k for r in entry.runs for k in r.metrics)
-                },
-                "ratio": None if (ratio := section.ratio(entry)) is None else vars(ratio),
-            }
-            for entry in section.entries
-        ],
+        "policies": [_entry_as_json(section, entry, twin.get(entry.label)) for entry in section.entries],
     }
+
+
+def _entry_as_json(section: Section, entry: Entry, twin: str | None) -> dict[str, Any]:
+    names, ratio = dict.fromkeys(name for run in entry.runs for name in run.metrics), section.ratio(entry)
+    row: dict[str, Any] = {"label": entry.label, "policy": entry.policy, "agent": entry.is_agent}
+    row |= {"knows_run_times": entry.knows_run_times, "same_as": twin, "seeds": entry.seeds}
+    row["metrics"] = {name: vars(entry.estimate(name)) for name in names}
+    return row | {"ratio": None if ratio is None else vars(ratio)}

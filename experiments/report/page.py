@@ -43,12 +43,9 @@ def render(
         about=about,
         styles=[*of_label.values(), *of_training.values(), *of_folder_name.values()],
         style_of=of_label,
-        width=WIDTH,
-        height=HEIGHT,
-        job_hues=JOB_COLOURS,
-        marks_css=marks.css,
-        theme_css=marks.theme_css,
         told=episode_words,
+        **{"width": WIDTH, "height": HEIGHT, "job_hues": JOB_COLOURS},
+        **{"marks_css": marks.css, "theme_css": marks.theme_css},
     )
 
 
@@ -88,10 +85,7 @@ def _view(section: Section, of_label: Mapping[str, Style], pair: Episodes | None
     return {
         "title": section.setting.environment.rpartition("/")[2] + (f", {section.place}" if section.place else ""),
         "facts": facts(section),
-        "verdict": numbers.verdict(section),
-        "headers": numbers.headers(section),
-        "rows": numbers.rows(section),
-        "warnings": numbers.warnings(section),
+        **{name: getattr(numbers, name)(section) for name in ("verdict", "headers", "rows", "warnings")},
         "section": section,
         "ratios": figures.ratios(section, of_label),
         "boxes": figures.box_over_seeds(section, of_label),

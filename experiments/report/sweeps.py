@@ -107,17 +107,11 @@ def _chart(sweep: Swept, styles: Mapping[str, Style], is_ratio: bool) -> Chart |
     low = max(min(value.low for value in every), low / WIDEST)
     high = min(max(value.high for value in every), high * WIDEST)
     y = axes.log_ratios(0.98 * low, 1.02 * high) if is_ratio else axes.between(low, high)
-    chart = means(
-        sweep.values,
-        lines,
-        styles,
-        y,
-        "{:.3f}".format if is_ratio else duration,
-        title=f"Mean JCT{f' as a ratio to {sweep.baseline},' * is_ratio} over {sweep.name}",
-        x_label=sweep.name,
-        y_label="below 1 is better (log scale)" if is_ratio else f"mean JCT{' (log scale)' if y.log else ''}",
-        note=f"Dots: means over seeds. Bands: {'paired ' * is_ratio}95 % intervals.",
-        name=f"sweep-{folder_name(sweep.name)}-{'jct-ratio' if is_ratio else 'jct'}",
-    )
+    title = f"Mean JCT{f' as a ratio to {sweep.baseline},' * is_ratio} over {sweep.name}"
+    y_label = "below 1 is better (log scale)" if is_ratio else f"mean JCT{' (log scale)' if y.log else ''}"
+    note = f"Dots: means over seeds. Bands: {'paired ' * is_ratio}95 % intervals."
+    name = f"sweep-{folder_name(sweep.name)}-{'jct-ratio' if is_ratio else 'jct'}"
+    about = {"title": title, "x_label": sweep.name, "y_label": y_label, "note": note, "name": name}
+    chart = means(sweep.values, lines, styles, y, "{:.3f}".format if is_ratio else duration, **about)
     one = Shape("one", [segment(0.0, 1.0, float(y.at(1.0)))])
     return chart.with_shapes(one, first=True) if is_ratio else chart

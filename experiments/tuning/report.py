@@ -34,16 +34,10 @@ Judged = Mapping[str, Comparison]  # by scenario, of the best with the defaults;
 def row_of(trial: FrozenTrial, search: Search) -> dict[str, Any]:
     """A trial as one row of the table; parameters of the defaults, and those that were not asked, are None."""
     told = trial.user_attrs
-    return {
-        "trial": trial.number,
-        "state": told[FATE],
-        "value": None if told[FATE] == REFUSED else trial.value,
-        "seeds": len(told.get(PER_SEED, ())),
-        "seconds": told[SECONDS],
-        "word": search.subject.word(trial),
-        "why": told[WHY],
-        **{one.key: told[VALUES].get(one.key) for one in search.space},
-    }
+    value, seeds = None if told[FATE] == REFUSED else trial.value, len(told.get(PER_SEED, ()))
+    row = {"trial": trial.number, "state": told[FATE], "value": value, "seeds": seeds, "seconds": told[SECONDS]}
+    row |= {"word": search.subject.word(trial), "why": told[WHY]}
+    return row | {one.key: told[VALUES].get(one.key) for one in search.space}
 
 
 def write_trials(search: Search, folder: Path) -> None:
@@ -86,7 +80,7 @@ def verdict(judged: Judged, metric: str) -> str:
 def document(search: Search, judged: Judged, seeds: Sequence[int]) -> dict[str, Any]:
     """All of it as JSON."""
     best = search.ranked[0]
-    word = search.subject.word(best)
+    word, scenarios = search.subject.word(best), [{"name": name, **asdict(one)} for name, one in judged.items()]
     said = verdict(judged, search.subject.metric) if judged else "the defaults are the best"
     return {
         "about": {key: value for key, value in search.subject.about().items() if key not in ("sources", "content")},
@@ -94,12 +88,7 @@ def document(search: Search, judged: Judged, seeds: Sequence[int]) -> dict[str, 
         "trials": [row_of(trial, search) for trial in search.ended],
         "best": {"trial": best.number, "value": best.value, "parameters": best.user_attrs[VALUES], "policy": word},
         "importance": importance(search),
-        "judged": {
-            "seeds": list(seeds),
-            "metric": search.subject.metric,
-            "verdict": said,
-            "scenarios": [{"name": name, **asdict(one)} for name, one in judged.items()],
-        },
+        "judged": {"seeds": list(seeds), "metric": search.subject.metric, "verdict": said, "scenarios": scenarios},
     }
 
 
