@@ -23,12 +23,8 @@ Row = dict[str, Any]
 def bench(summary: str, argv: list[str] | None, *tables: Callable[[Any], Iterable[Row]], **more: str) -> int:
     """Measure, and print the tables or the JSON document; returns the exit status.
 
-    Args:
-        summary: of the benchmark.
-        argv: the arguments; None: those of the process.
-        tables: each yields its rows from the parsed arguments. Its name is the key in the document, its docstring the
-            title; the keys of a row are the columns.
-        more: further whole-number options: name, and help.
+    A function of `tables` yields its rows from the parsed arguments. Its name is the key in the document, its docstring
+    the title; the keys of a row are the columns. `more` are further whole-number options: name, and help.
     """
     compile_at_once()
     parser = argparse.ArgumentParser(description=summary, allow_abbrev=False)

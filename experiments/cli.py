@@ -73,10 +73,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def run_app(program: typer.Typer, arguments: Sequence[str], start: str = "clustergym") -> int:
-    """Run `program`; returns the exit status: 0, 1 (it failed), 2 (bad arguments), 130 (interrupted).
-
-    `start` are the words before `arguments`, for messages that repeat the command.
-    """
+    """Run `program`, typed after `start`; returns the exit status: 0, 1 failed, 2 bad arguments, 130 interrupted."""
     before = typed.set(f"{start} {shlex.join(map(str, arguments))}".rstrip())
     try:
         return _status(program, arguments)

@@ -114,10 +114,7 @@ def wrapped(text: str, room: float, size: float, bold: bool = False) -> list[str
 
 
 def laid_out(chart: Chart, variables: Variables, width: float = PAPER, least_left: float = 0.0) -> Drawing:
-    """A chart as a drawing; `variables`: colours of the policies, see `marks.variables_of`.
-
-    `least_left` is the least left end of the plot, pixels, which aligns charts of one time axis.
-    """
+    """A chart as a drawing; `least_left`, least left end of the plot in pixels, aligns charts of one time axis."""
     words = _heading(chart, width)
     top = _below(words) + GAP
     if chart.y_label:

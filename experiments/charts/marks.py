@@ -105,10 +105,7 @@ def theme_css(dark: bool) -> str:
 
 
 def properties(classes: str, variables: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
-    """Properties of a shape with these classes, variables resolved, on white.
-
-    `variables` are those of policies: class -> variable -> value; see `variables_of`.
-    """
+    """Properties of a shape with these classes, on white; `variables`: class -> variable -> value, of policies."""
     own = set(classes.split())
     known = {name: pair[0] for name, pair in THEME.items()}
     known |= {f"j{number}": light for number, (light, _) in enumerate(JOB_COLOURS)}

@@ -19,6 +19,7 @@ CDF_POINTS = 140
 BARS, BAR = 0.8, 0.92  # of a group's room: all bars together; of a bar's: the bar
 Styles = Mapping[str, Style]
 Curve = tuple[np.ndarray, np.ndarray]
+Curves = Mapping[str, Curve]
 Thin = Mapping[str, Sequence[Curve]]
 Said = Callable[[float], str]
 Series = Mapping[str, Sequence[Estimate]]
@@ -28,13 +29,9 @@ Lines = Mapping[str, Sequence[Estimate | None]]
 def bars(
     groups: Sequence[str], series: Series, styles: Styles, y: Axis, said: Said = "{:.3g}".format, **about: Any
 ) -> Chart:
-    """Bars beside each other, group after group, with their 95 % intervals.
+    """Bars beside each other, group after group, with their 95 % intervals; they stand on 0 of `y`, or on its low end.
 
-    Args:
-        groups: names below the axis.
-        series: label -> one estimate a group; there is no bar for nan.
-        styles, y: of the labels; the axis: bars stand on its 0, or on its low end.
-        said, about: writes a number of the summary; more fields of the chart.
+    `series`: label -> one estimate a group; there is no bar for nan. `said` writes a number of the summary.
     """
     x, wide, foot = axes.categories(groups), BARS / len(series), float(y.at(0.0))
     shapes, errors = [grid(None, y)], []
@@ -69,9 +66,7 @@ def distribution(values: Mapping[str, np.ndarray], styles: Styles, **about: Any)
     return found.with_shapes(grid(x, None), first=True)
 
 
-def curves(
-    lines: Mapping[str, Curve], styles: Styles, x: Axis, y: Axis, thin: Thin | None = None, **about: Any
-) -> Chart:
+def curves(lines: Curves, styles: Styles, x: Axis, y: Axis, thin: Thin | None = None, **about: Any) -> Chart:
     """A line a label, those of agents above the others, better above worse; `thin`: label -> lines below its line.
 
     `lines`: label -> x and y; a step function has one more x than y: the edges of its steps.

@@ -63,7 +63,7 @@ class WithOptions(typer.core.TyperCommand):
 
 @dataclass(frozen=True)
 class Options:
-    """How to play: where, forgetting earlier runs or not, keeping every decision or not, silently."""
+    """Where to play, whether to forget earlier runs and to record all runs, and whether silently."""
 
     processes: int
     executor: Executor | None
@@ -107,11 +107,9 @@ def evaluate(
         chosen = _seeds(seeds, seed)
         if fresh and logdir is None:
             raise BadArgument("--fresh: it forgets the runs in --logdir, which is not given")
-        given = _Given({"workload": workload, "topology": topology, "network": network}, tuple(set_ or ()))
-        described: Callable[..., Setting] = partial(
-            opt.described_setting, env, format=format, oversize=oversize, assume=True
-        )
-        setting = described(**given.words, assignments=given.assignments)
+        places, assigned = {"workload": workload, "topology": topology, "network": network}, tuple(set_ or ())
+        described: Described = partial(opt.described_setting, env, format=format, oversize=oversize, assume=True)
+        setting = described(**places, assignments=assigned)
         told = (setting.environment, setting.config.semantics.describe(), setting.config.estimates.describe())
         words = opt.chosen_policies(policies or (), *told, plain=not policies and is_plain(setting))
         open_setting(setting, chosen[0])
@@ -123,7 +121,7 @@ def evaluate(
         if sweep is not None:
             if files.given:
                 raise BadArgument(f"{next(iter(files.given))} goes without --sweep")
-            name, settings = _swept(sweep, setting, described, given)
+            name, settings = _swept(sweep, setting, partial(described, **places), assigned)
             _evaluate_each(name, settings, words, chosen, logdir, options, baseline, json)
             return
         runs, notes = played(setting, words, chosen, logdir, options)
@@ -167,15 +165,7 @@ class _Files:
         return [f"{words[name]}: {path}" for name, path in self.given.items()]
 
 
-@dataclass(frozen=True)
-class _Given:
-    """The given part of a setting: words of places, and values of `--set`."""
-
-    words: dict[str, str | None]
-    assignments: tuple[str, ...]
-
-
-def _swept(text: str, setting: Setting, described: Described, given: _Given) -> tuple[str, dict[str, Setting]]:
+def _swept(text: str, setting: Setting, given: Described, assigned: tuple[str, ...]) -> tuple[str, dict[str, Setting]]:
     from ..settings import sweeping
 
     with arguments():
@@ -185,9 +175,9 @@ def _swept(text: str, setting: Setting, described: Described, given: _Given) -> 
     for value in sweep.values:
         if sweep.place:
             word = sweeping.with_parameter(getattr(setting, sweep.place), sweep.key, value)
-            found[value] = described(**(given.words | {sweep.place: word}), assignments=given.assignments)
+            found[value] = given(**{sweep.place: word}, assignments=assigned)
         else:
-            found[value] = described(**given.words, assignments=(*given.assignments, f"{sweep.key}={value}"))
+            found[value] = given(assignments=(*assigned, f"{sweep.key}={value}"))
     return sweep.name, found
 
 

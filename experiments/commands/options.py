@@ -275,11 +275,7 @@ def _split(value: str) -> list[str]:
 
 
 def pairs(assignments: Sequence[str]) -> dict[str, str]:
-    """Keys and values of `key=value` words of `--set`; one text may hold several, with a space before each key.
-
-    A value may be a list: a space that no `key=` follows is part of it. BadArgument for a word without "=", or a key
-    twice.
-    """
+    """Keys and values of `key=value` words of `--set`; a space that no `key=` follows is part of a value."""
     pairs: dict[str, str] = {}
     for value in (one for text in assignments for one in re.split(BETWEEN, text.strip())):
         key, equals, text = value.partition("=")

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from ..reproduce.reproductions import Reproduction
 
 MOST_ORDERS = 1000
+
+
 Traces = Annotated[Path | None, option("--traces", "DIR", "The authors' own jobs: a clone of their repository.")]
 Orders = Annotated[
     int | None,

@@ -79,10 +79,7 @@ def _shown_load(load: dict[str, Any]) -> str:
 
 
 def _offered(jobs: Workload, topology: str | None, network: str | None, speeds: str | None) -> dict[str, Any]:
-    """The load that the jobs offer to a cluster, and the network there; nothing without a cluster.
-
-    With speeds: the load on the fastest and on the slowest types that the jobs accept.
-    """
+    """The load that the jobs offer to a cluster, on the fastest and slowest types; nothing without a cluster."""
     from ...simulator.cluster.topology import Topology as Cluster
     from ...simulator.configuration.network_choice import load_network
     from ...simulator.configuration.offered_load import offered_load

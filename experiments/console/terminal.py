@@ -200,11 +200,7 @@ def expect_writable(path: Path, what: str) -> None:
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """A path to write to; it takes the place of `path` when the block ends well, and vanishes otherwise.
-
-    Raises:
-        OSError: it cannot be written; `filename` is `path`.
-    """
+    """A path to write to; it takes the place of `path` when the block ends well, and vanishes otherwise."""
     draft = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         yield draft

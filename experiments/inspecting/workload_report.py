@@ -339,11 +339,7 @@ def _bar(share: float, mark: str) -> str:
 
 
 def draw(workload: Workload, path: Path) -> None:
-    """Draw GPU demand, durations, arrivals and gaps as one 2 x 2 picture, svg, pdf or png by its ending.
-
-    Raises:
-        MissingExtra, InputError: pdf and png without matplotlib; the picture cannot be written there.
-    """
+    """Draw GPU demand, durations, arrivals and gaps as one 2 x 2 picture, svg, pdf or png by its ending."""
     kind = path.suffix[1:].lower()
     if kind not in KINDS:
         raise InputError(f"{path}: the picture cannot be written (expected a name in .{', .'.join(KINDS)})")

@@ -67,13 +67,8 @@ class AgentLog:
     """The TensorBoard run of an agent that learns: curves over training steps, pictures, its row of HParams.
 
     A call returns when its data is on disk: after a kill at any moment the log can be opened again. A metric is written
-    from the step on at which `applying` first has it.
-
-    Args:
-        folder: of the run, by custom `DIR/agent`.
-        resume_at: go on from this training step: an earlier log stays up to it, later entries go. None: an earlier log
-            there is replaced.
-        critic: whether there is one; without, its figures are not written.
+    from the step on at which `applying` first has it. An earlier log in `folder` stays up to step `resume_at`, or is
+    replaced (None). Without a `critic` its figures are not written.
     """
 
     def __init__(self, folder: Path, resume_at: int | None = None, critic: bool = True) -> None:
@@ -133,13 +128,8 @@ def write_heuristics(
 ) -> None:
     """Write one TensorBoard run a policy, `logdir`/<policy>: the mean over seeds of every metric as a level line.
 
-    Earlier lines of the same policy are replaced.
-
-    Args:
-        runs: of any policies, on the validation workloads of the agents beside them.
-        logdir, last_step: of those agents: folder, and last training step.
-        more: policy -> tag -> level, beside the metrics.
-        places: see `AgentLog.hparams`.
+    Earlier lines of the same policy are replaced. `runs` are on the validation workloads of the agents beside them, and
+    lines end at the last training step of those. `more`: policy -> tag -> level, beside the metrics.
     """
     shown = applying(runs)
     names = folder_names(list(estimates := by_policy(runs)))
@@ -152,11 +142,7 @@ def write_heuristics(
 
 
 def write_evaluation(runs: Sequence[Run], logdir: Path, places: Mapping[str, str] = NOWHERE) -> None:
-    """Write one TensorBoard run a policy, trained agents included, of an evaluation at `places`.
-
-    The steps are seeds: `by_seed/jct/mean_s` has the mean JCT of each, `test/...` has the mean over all as a level
-    line.
-    """
+    """Write one TensorBoard run a policy, agents too, of an evaluation; steps are seeds, `test/...` has the means."""
     shown = applying(runs)
     names = folder_names(list(estimates := by_policy(runs)))
     of_policy = grouped(runs)

@@ -48,16 +48,10 @@ def run_times_known(policy: Policy, estimates: Estimates) -> str:
 
 
 def play(setting: Setting, player: Any, seed: int, record: bool = False, progress: Show | None = None) -> Run:
-    """One run.
+    """One run; `player` is a word, or an object that decides, of which a copy plays.
 
-    Args:
-        setting, seed: to play on.
-        player: the policy: a word, or an object that decides, of which a copy plays.
-        record: keep decisions and the timeline.
-        progress: called with the share of jobs that have finished.
-
-    Raises:
-        InputError: an error of a user's policy, with the line of its file.
+    `record` keeps decisions and the timeline; `progress` is called with the share of jobs that have finished.
+    InputError for an error of a user's policy, with the line of its file.
     """
     given, player = player, handed(player)
     policy = make_for(player, setting.environment)
@@ -198,10 +192,10 @@ def _play_all(
     """The runs of `tasks` by policy and seed, stored ones as they are, and the errors of others; `show` counts."""
     played: dict[tuple[str, int], Run] = {}
     missing: list[Task] = []
-    for player, seed, kept in tasks:
-        run = None if store is None else store.find(word_of(player), seed, kept)
+    for task in tasks:
+        run = None if store is None else store.find(word_of(task[0]), *task[1:])
         if run is None:
-            missing.append((player, seed, kept))
+            missing.append(task)
         else:
             played[run.policy, run.seed] = run
     failed: list[PolicyFailed] = []

@@ -64,10 +64,7 @@ class _Stretches:
 
 
 def group_timeline(simulator: Any, entries: Iterable[Recorded]) -> Timeline:
-    """Follow the log of a run of a `GroupSimulator` while `recording.decisions` plays it.
-
-    Jobs that join and leave within an instant do not count.
-    """
+    """The timeline of a `GroupSimulator` from its log; a job that joins and leaves at one instant does not count."""
     machines, found = _Machines(simulator.topology.num_machines), _Stretches()
     group_of: dict[int, int] = {}
     for now_s, touched in _instants(entries):

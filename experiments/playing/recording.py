@@ -28,10 +28,9 @@ HAPPENINGS = (codes.JOINED, LEFT, codes.SIZED)  # no decisions: what has become 
 
 
 class Recorded(NamedTuple):
-    """One decision. Of a decision about a table `job` is the table and `gpus` the region.
+    """One decision; of a decision about a table `job` is the table and `gpus` the region.
 
-    Where jobs run in groups, `gpus` are the group and, where they matter, its machines; `job` is -1 for the group
-    alone.
+    In job groups `gpus` are the group and, where they matter, its machines; `job` is -1 for the group alone.
     """
 
     time_s: float
@@ -47,9 +46,8 @@ def decisions(
 ) -> Iterator[Recorded]:
     """Play a run that was just reset to its end, and yield its decisions, with the starts of held jobs by themselves.
 
-    A job that is preempted and started on the same GPUs at the same instant was not preempted: it yields nothing.
-    `policy` decides; None: the simulator's compiled rule. `progress` is called at every instant with the number of
-    finished jobs; `asked` gives the reasons.
+    A job that is preempted and started on the same GPUs at the same instant yields nothing. `policy` decides; None: the
+    simulator's compiled rule. `progress` gets the number of finished jobs at every instant; `asked` gives the reasons.
     """
     simulator.state.log_on = 1
     asking = None if asked is None else Asking(simulator, asked)
@@ -201,7 +199,7 @@ def _steps(ups: np.ndarray, up_by: np.ndarray, downs: np.ndarray, down_by: np.nd
 
 
 def timeline(simulator: Simulator, entries: Iterable[Recorded]) -> Timeline:
-    """Follow the decisions of a run while `decisions` plays it, and return who held what when.
+    """Follow the decisions of a run while `decisions` plays it; returns the GPUs of each job over time.
 
     A machine's failure is no decision: the stretch of a job that it stopped ends when the state says so.
     """

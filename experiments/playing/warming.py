@@ -37,10 +37,7 @@ def parts_of(environments: list[str]) -> list[Part]:
 
 
 def warm_environment(item: tuple[str, bool]) -> tuple[str, int, float]:
-    """Compile an environment and its policies; returns its id, the number of parts, and seconds.
-
-    `item` is the id, and whether for large records, see `use`.
-    """
+    """Compile an environment by id, `large` or not, and its policies; returns id, number of parts, and seconds."""
     (env_id, large), began = item, time.monotonic()
     parts = parts_of([env_id])
     for part in parts:
@@ -55,10 +52,7 @@ def warm(part: Part, large: bool) -> None:
 
 
 def use(part: Part, large: bool) -> None:
-    """Play a little, on the default workload and cluster.
-
-    `large`: on records for up to 16,392 jobs and 8,200 GPUs, which all but the smallest workloads and clusters need.
-    """
+    """Play a little on the default workload and cluster; `large`: on records for up to 16,392 jobs and 8,200 GPUs."""
     if part.policy is None:
         _step(part.environment, large)
     else:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...simulator.base.errors import InputError, MissingExtra
 from ..comparing.intervals import Estimate, estimate, paired_ratio, pairs
-from ..playing.runs import Run, distinct, is_same, same_as
+from ..playing.runs import Run, distinct, grouped, is_same, same_as
 from ..settings.evaluation_setting import Setting
 from ..storing.event_file import AGENT, AGENT_WORDS, HEURISTIC, files, scalars_of
 from ..storing.run_files import StoredRunWarning
@@ -169,10 +169,10 @@ def load(folders: Sequence[Path], baseline: str | None = None) -> Material:
         if not evaluations and not trainings:
             raise missing
         warnings.warn(f"{folder}: its learning curves are left out: {missing}", StoredRunWarning, stacklevel=2)
-    grouped: dict[Hashable, list[Evaluation]] = {}
+    by_setting: dict[Hashable, list[Evaluation]] = {}
     for evaluation in evaluations:
-        grouped.setdefault(evaluation.played_on, []).append(evaluation)
-    settings = ((parts[0].setting, [(part.folder, part.runs) for part in parts]) for parts in grouped.values())
+        by_setting.setdefault(evaluation.played_on, []).append(evaluation)
+    settings = ((parts[0].setting, [(part.folder, part.runs) for part in parts]) for parts in by_setting.values())
     sections = _told_apart([section(setting, runs, baseline) for setting, runs in settings])
     if baseline is not None and sections and all(one.baseline is None for one in sections):
         played = dict.fromkeys(entry.label for one in sections for entry in one.entries)
@@ -198,13 +198,9 @@ def section(setting: Setting, parts: Sequence[tuple[Path, Sequence[Run]]], basel
     """
     by_word: dict[str, list[tuple[Path, dict[int, Run]]]] = {}
     for folder, runs in parts:
-        for run in runs:
-            places = by_word.setdefault(run.policy, [])
-            if not places or places[-1][0] != folder:
-                places.append((folder, {}))
-            places[-1][1][run.seed] = run
-    entries = [entry for word, places in by_word.items() for entry in _entries(word, places)]
-    entries = [entry for entry in entries if entry.runs]
+        for word, mine in grouped(runs).items():
+            by_word.setdefault(word, []).append((folder, {run.seed: run for run in mine}))
+    entries = [entry for word, places in by_word.items() for entry in _entries(word, places) if entry.runs]
     entries.sort(key=lambda entry: (_or_last(entry.estimate("jct_mean").mean), entry.label))
     return Section(setting, tuple(entries), _baseline(entries, baseline), tuple(folder for folder, _ in parts))
 

@@ -85,9 +85,7 @@ def warnings(section: Section) -> list[str]:
     if section.place:
         found.append("Another setting has the same words, but they name another content there.")
     if section.is_unfinished:
-        found.append(
-            "Jobs that had not finished are in no JCT: compare policies that finished different jobs with care."
-        )
+        found += ["Jobs that had not finished are in no JCT: compare policies that finished different jobs with care."]
     if not section.one_set_of_seeds:
         found.append("Policies were played on different seeds: compare their ratios, which are over common seeds.")
     return found + [f"{line}." for line in section.same_runs]

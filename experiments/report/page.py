@@ -28,10 +28,7 @@ def render(
     title: str = "Scheduling policies compared",
     pairs: Mapping[int, Episodes | None] | None = None,
 ) -> str:
-    """The page as HTML; `about`: its origin, name -> value.
-
-    `pairs`: by number of the section, two episodes to lay side by side; None: `episodes.chosen` chooses.
-    """
+    """The page as HTML; `about`: its origin; `pairs`: two episodes by number of the section (None: chosen here)."""
     pairs = {n: chosen(one) for n, one in enumerate(material.sections)} if pairs is None else pairs
     of_label, of_training, of_folder_name = page_styles(material)
     return _template().render(

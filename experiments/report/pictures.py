@@ -38,10 +38,7 @@ def of_section(section: Section, styles: Styles) -> list[Chart]:
 
 
 def of_material(material: Material, folder: Path, kinds: Sequence[str], pairs: Pairs) -> list[Path]:
-    """Write the charts of a page into `folder`, which is made; each of several settings has a folder in it.
-
-    `pairs`: by number of the section, two episodes. InputError if the folder cannot be made.
-    """
+    """Write the charts of a page into `folder`, which is made; each of several settings has a folder in it."""
     of_label, of_training, of_name = page_styles(material)
     paths = []
     for number, one in enumerate(material.sections):
@@ -67,10 +64,7 @@ def _made(folder: Path) -> Path:
 
 
 def of_evaluation(found: Evaluation) -> list[Path]:
-    """Write the charts of an evaluation into its folder, as SVG; returns their paths.
-
-    A file of other origin with the name of a chart stays, with a warning.
-    """
+    """Write the charts of an evaluation into its folder, as SVG; files of other origin stay, with a warning."""
     one = section(found.setting, [(found.folder, found.runs)], None)
     styles = page_styles(Material((one,), (), ()))[0]
     return write(of_section(one, styles), styles, found.folder, keep_others=True)
@@ -79,10 +73,7 @@ def of_evaluation(found: Evaluation) -> list[Path]:
 def of_sweep(
     name: str, settings: Mapping[str, Setting], runs: Mapping[str, Sequence[Run]], baseline: str | None, folder: Path
 ) -> list[Path]:
-    """Write the charts of a sweep into `folder`, which is there, as SVG; returns their paths.
-
-    `settings` and `runs` are by value of the parameter `name`; ratios are to `baseline`, if any.
-    """
+    """Write the charts of a sweep over `name` into `folder`, as SVG; ratios are to `baseline`, if any."""
     played = {value: section(settings[value], [(folder, mine)], baseline) for value, mine in runs.items()}
     sections = {value: replace(one, baseline=baseline) for value, one in played.items()}
     found = sweeps.swept(name, sections)
@@ -91,10 +82,7 @@ def of_sweep(
 
 
 def of_runs(runs: Sequence[Run], beside: Sequence[Run] = ()) -> dict[str, bytes]:
-    """Two pictures as PNG: `jct-cdf` of all runs, and `gantt` of the first recorded one of `runs` of one policy.
-
-    `beside` are runs of other policies on the same workloads.
-    """
+    """PNG pictures: `jct-cdf` of `runs` of one policy and those `beside`, `gantt` of its first recorded run."""
     entries = [Entry(policy, policy, tuple(mine)) for policy, mine in grouped((*runs, *beside)).items()]
     found = marks.styles([entries[0].label], [entry.label for entry in entries[1:]])
     seen = next((run for run in runs if run.timeline is not None), None)
@@ -139,10 +127,7 @@ def _gantts(seed: int, timelines: Mapping[str, Timeline]) -> list[Chart]:
 def write(
     charts: Sequence[Chart], styles: Styles, folder: Path, kinds: Sequence[str] = ("svg",), keep_others: bool = False
 ) -> list[Path]:
-    """Write each chart into `folder`, which is there; returns the paths, all different.
-
-    `keep_others`: an SVG file of other origin is not replaced; a warning says so.
-    """
+    """Write each chart into `folder`; returns the paths. `keep_others`: SVG files of other origin stay (a warning)."""
     variables = variables_of(styles)
     paths: list[Path] = []
     for chart in charts:

@@ -56,10 +56,7 @@ def describe_network(setting: Setting) -> str:
 
 
 def describe_load(setting: Setting, seeds: Sequence[int]) -> str:
-    """The load of the workloads on the cluster and network of the setting: the mean over the first few seeds.
-
-    For jobs that accept several types of GPUs it is on the fastest, and on the slowest where that differs.
-    """
+    """The load of the workloads in a setting, mean over the first few seeds; on the fastest and slowest GPU types."""
     topology, network = Topology.load(setting.topology), network_of(setting)
     speeds = None if speeds_of(setting) is None else setting.config.unit_speeds(topology)  # type: ignore[attr-defined]
     loads: list[float] = []

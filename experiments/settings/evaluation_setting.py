@@ -184,10 +184,7 @@ def _workload(
 
 
 def may_draw(setting: Setting, player: Any) -> bool:
-    """Whether seeds can differ unseen by a run's record: a drawn workload, or parts of a user's own.
-
-    `player` is a policy's word, or an object that decides.
-    """
+    """Whether seeds can differ unseen by a run's record: a drawn workload, or parts of a user's own."""
     if setting.is_drawn or not isinstance(player, str):
         return True
     theirs = {PREFIX.removesuffix(":"), *installed(OURS)}

@@ -36,10 +36,7 @@ def is_plain(setting: Setting) -> bool:
 
 
 def assumed(setting: Setting, given: Mapping[str, Any]) -> Setting:
-    """The setting with the assumptions for such jobs, after one warning; others unchanged.
-
-    `given` are the user's choices by field: they stay. InputError for a trace that cannot be used.
-    """
+    """The setting with the assumptions for such jobs, after one warning; what is `given` by field stays."""
     if not is_plain(setting):
         return setting
     changed = {key: value for key, value in ASSUMED[setting.environment].items() if key not in given}

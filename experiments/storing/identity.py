@@ -54,9 +54,7 @@ def content(setting: Setting) -> dict[str, str]:
     """Hashes of the content that a setting reads, by option: of files, whatever their paths, and of a user's own.
 
     The words themselves do not count. Of a user's own code its result counts too, for it may read other files.
-
-    Raises:
-        InputError: a file or an object that cannot be used, or an object that cannot be told from others.
+    InputError for a file or an object that cannot be used, or an object that cannot be told from others.
     """
     found = {}
     for name, mark, value in named(setting):

@@ -187,17 +187,15 @@ def open_store(folder: Path, setting: Setting, policies: Sequence[Any], fresh: b
 
     Args:
         folder: DIR.
-        setting: to play on.
-        policies: to play, as `evaluate` takes them.
+        setting, policies: to play, as `evaluate` takes them.
         fresh: forget the runs that the folder holds.
 
     Returns:
         The `store` of `evaluate`: runs that it has are not played again.
 
     Raises:
-        BadArgument: the folder holds an evaluation of another setting, or a file of other origin that would be
-            replaced.
-        InputError: one of a newer version.
+        BadArgument, InputError: the folder holds an evaluation of another setting or of a newer version, or a file of
+            other origin that would be replaced.
         OSError: the folder cannot be written.
     """
     _expect_ours(folder)

@@ -81,11 +81,7 @@ def shipped() -> dict[str, Path]:
 
 
 def parse(said: Mapping[str, Any], source: str, subject: Subject) -> tuple[Parameter, ...]:
-    """The parameters that a space (`read_space`, without `optuna`) leaves to choose; their ends have been tried.
-
-    Raises:
-        InputError: with the parameter, the value and what was expected; `source` is the space's name.
-    """
+    """The parameters that a space (`read_space`, without `optuna`) leaves to choose; their ends have been tried."""
     found: list[Parameter] = []
     for key, value in said.items():
         above = {*(one.key for one in found), *subject.fixed}

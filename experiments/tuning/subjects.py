@@ -108,9 +108,7 @@ class PolicyParameters:
     def play(self, trial: optuna.Trial, progress: Callable[[float], None]) -> float:
         """Play the seeds, a few at a time; returns the ratio of the metric to that of the defaults.
 
-        Raises:
-            TrialPruned: it is clearly worse than the best so far.
-            InputError: it cannot be compared with the defaults.
+        TrialPruned: it is clearly worse than the best so far. InputError: it cannot be compared with the defaults.
         """
         import optuna
 

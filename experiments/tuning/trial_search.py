@@ -54,16 +54,10 @@ def expect_installed() -> None:
 
 @dataclass
 class Search:
-    """A search that is begun, or goes on.
+    """A search that is begun, or goes on: of a subject over a space, in `folder` (None keeps nothing).
 
-    Args:
-        subject, space: what is tuned, and the parameters to choose.
-        folder: DIR, which is there; None keeps nothing.
-        seed, at_once: of the sampler, and trials at the same time.
-        library: `sampler` and `pruner` of optuna, each a name and its options, in place of the defaults.
-
-    Raises:
-        InputError: no such sampler or pruner, or a folder that holds no trials.
+    `seed` is of the sampler; `at_once` trials run at the same time. `library`: `sampler` and `pruner` of optuna, each a
+    name and its options, in place of the defaults. InputError for unknown ones, or a folder that holds no trials.
     """
 
     subject: Subject
@@ -96,12 +90,7 @@ class Search:
         return optuna.create_study(sampler=sampler, direction=direction, load_if_exists=True, **more)
 
     def begin(self) -> None:
-        """Write the search's description, or compare it with the folder's.
-
-        Raises:
-            BadArgument: the folder's trials are of another search.
-            InputError: it cannot be written.
-        """
+        """Write the search's description; BadArgument if the folder's trials are of another search."""
         about = {**self.subject.about(), "space": [one.said for one in self.space], "seed": self.seed}
         about = json.loads(json.dumps(about | {"optuna": self.library}))
         with _storing(self.folder):
@@ -130,10 +119,7 @@ class Search:
         return sorted(set(range(trials)) - {trial.number for trial in self.ended})
 
     def run(self, numbers: Sequence[int], progress: Callable[[float], None]) -> Iterator[FrozenTrial]:
-        """The trials of these numbers (of `missing`) as they end; the defaults before all others.
-
-        `progress` is called with the number done, fractions included, where one is played at a time.
-        """
+        """The trials of these numbers (of `missing`) as they end; the defaults before all others."""
         first = [number for number in numbers if number == 0 or self.at_once == 1]
         for done, number in enumerate(first):
             self.choose(number)
@@ -164,11 +150,7 @@ class Search:
         return True
 
     def play(self, number: int, progress: Callable[[float], None] = lambda share: None) -> FrozenTrial:
-        """Play a trial whose values are chosen, and keep the result; `progress` is called with its share that is done.
-
-        Raises:
-            InputError: the defaults are refused, or it cannot be kept, as on a full disk.
-        """
+        """Play a trial whose values are chosen, and keep the result; InputError if the defaults are refused."""
         import optuna
         from optuna.trial import TrialState
 
