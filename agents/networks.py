@@ -1,15 +1,14 @@
-"""Networks that score candidates: what an agent sees goes in, logits of every action part and a value come out.
+"""Networks that score candidates: from an observation to logits of every action part and a value.
 
 `candidates`: a shared scorer over candidates. Waiting and running jobs are embedded row by row by shared weights; the
-cluster attends over all of them; each legal candidate is scored from its own features, its job's embedding and what the
-cluster has seen. Permuting the jobs permutes the scores, and nothing depends on the number of slots or on
-the size of the cluster, so the same weights serve any.
+cluster attends over all of them; each legal candidate is scored from its own features, its job's embedding and the
+result of the attention. Permuting the jobs permutes the scores, and nothing depends on the number of slots or on the
+size of the cluster, so the same weights serve any.
 
-`mlp`: two dense layers over everything that is not said twice: of the candidates' features it sees only
-which are legal.
+`mlp`: two dense layers over everything but the candidates' features, of which it sees only the legality.
 
-One of your own, `py:FILE.py:NAME`, is a class like these: made as `NAME(tables, **options)`, with `critic=False` beside
-where it takes that and no values are wanted; `forward(observation, legal)` as here. It may have `values(observation)`,
+A user's own, `py:FILE.py:NAME`, is a class like these: made as `NAME(tables, **options)`, with `critic=False` where it
+takes that and no values are needed; `forward(observation, legal)` as here. It may have `values(observation)`,
 `calibrate(observation)` before learning, and `soften(factor)` after imitation.
 """
 
@@ -32,19 +31,16 @@ from ..simulator.files.own_code import is_own, own
 LOWEST = -1e9  # logit of what is not legal: its probability is exactly 0 in float32
 LEGAL = 0  # column of the candidates' features, in every environment
 VALUE_SCALE = 0.1  # of sums over some ten rows
-LEAST_SPREAD = 0.01  # a feature that hardly varies is not blown up,
-CONSTANT, IGNORED = 1e-6, 1e9  # and one that never does, such as slack without deadlines, is not looked at
+LEAST_SPREAD = 0.01  # a feature that hardly varies is not magnified,
+CONSTANT, IGNORED = 1e-6, 1e9  # and a constant one, such as slack without deadlines, is ignored
 
 
 class Standard(nn.Module):
     """Features shifted and scaled to mean 0 and spread 1, as found in a sample; the identity before that.
 
-    A time lies in [0, 1] on the scale of a month: between ten minutes and twenty lies a twentieth.
-
     Args:
-        columns: how many features a row has.
-        squash: whether what lies far out counts by its logarithm. Run times have long tails: hundreds of spreads out,
-            where few samples lie, linear layers say whatever they happen to.
+        columns: features of a row.
+        squash: whether far values count by their logarithm: run times have long tails, on which linear layers fail.
     """
 
     mean: torch.Tensor
@@ -57,7 +53,7 @@ class Standard(nn.Module):
         self.register_buffer("spread", torch.ones(columns))
 
     def calibrate(self, rows: torch.Tensor) -> None:
-        """Take mean and spread from `rows` (n, columns); nothing happens if there are none."""
+        """Take mean and spread from `rows` (n, columns), if there are any."""
         if len(rows):
             self.mean.copy_(rows.mean(0))
             spread = rows.std(0, correction=0)
@@ -71,10 +67,10 @@ class Standard(nn.Module):
 
 
 class ValueScorer(nn.Module):
-    """Scores the values of a part from what is told about each, by weights that all values share.
+    """Scores the values of a part from features of each, by weights that all values share.
 
-    Beside itself, a feature is looked at less the least of all values, and less their mean: what matters of the excess
-    at a rotation is how it compares with the others.
+    The layers see each feature, the feature less the least of all values, and less their mean, since an excess at a
+    rotation matters in comparison.
 
     Args:
         features: of a value.
@@ -98,7 +94,7 @@ class ValueScorer(nn.Module):
 
     @staticmethod
     def compared(values: torch.Tensor) -> torch.Tensor:
-        """Features, and what they are above the least and above the mean: (n, values, 3 features)."""
+        """Features, and their differences from the least and from the mean: (n, values, 3 features)."""
         return torch.cat([values, values - values.amin(1, keepdim=True), values - values.mean(1, keepdim=True)], 2)
 
 
@@ -108,11 +104,11 @@ class CandidateNetwork(nn.Module):
     Args:
         tables: layout of the observation.
         width: of all embeddings.
-        heads: of the attention; each has its own question about the jobs.
-        hold_logit: what a hold starts with, beside a start's 0: holds are for walking the window and for explicit
-            delays, and cost learning where they are as likely as a start.
-        squash: as of `Standard`; agents of before have none.
-        critic: False: no values are learned, and 0 comes out for them.
+        heads: of the attention.
+        hold_logit: initial logit of a hold, beside a start's 0: holds cost learning where they are as likely as a
+            start.
+        squash: as of `Standard`; older agents have none.
+        critic: False: no values are learned, and they are 0.
     """
 
     row_of: torch.Tensor
@@ -153,9 +149,9 @@ class CandidateNetwork(nn.Module):
             self.value = nn.Sequential(nn.Linear(pooled, 2 * width), nn.ReLU(), nn.Linear(2 * width, 1))
         self.hold_logit = nn.Parameter(torch.tensor(hold_logit))
         for last in (self.score, *self.parts):
-            nn.init.orthogonal_(last.weight)  # smaller ones let next to nothing through to the layers below
+            nn.init.orthogonal_(last.weight)  # smaller ones pass too little gradient to the layers below
             nn.init.zeros_(last.bias)
-        row_of = [-1] * (1 + tables.plans)  # no job's: what advances, or places all of them
+        row_of = [-1] * (1 + tables.plans)  # no job's: candidates that advance, or place all jobs
         first = 0
         for table in tables.tables:
             row_of += [first + row for row in range(table.rows) for _ in range(table.kinds)]
@@ -167,9 +163,7 @@ class CandidateNetwork(nn.Module):
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Logits of candidates (n, C) and of the other parts (n, P in all), and values (n,).
 
-        Args:
-            observation: float32 (n, size).
-            legal: bool (n, C); the others are not even scored.
+        `observation`: float32 (n, size); `legal`: bool (n, C); only legal candidates are scored.
         """
         cluster, tables, taken = self._split(observation)
         rows, looked = self._look(cluster, tables, torch.cat(taken, 1))
@@ -199,7 +193,7 @@ class CandidateNetwork(nn.Module):
         return torch.cat(scores, 1)
 
     def _values_of_parts(self, observation: torch.Tensor) -> list[torch.Tensor]:
-        """What is told about the values of each part, (n, values, features)."""
+        """Features of the values of each part, (n, values, features)."""
         place = self.tables.cluster + sum(table.rows * table.columns for table in self.tables.tables)
         found = []
         for part in self.tables.parts:
@@ -213,7 +207,7 @@ class CandidateNetwork(nn.Module):
         return self._value(*self._split(observation))
 
     def calibrate(self, observation: torch.Tensor) -> None:
-        """Scale features as they are spread in a sample (n, size), before learning."""
+        """Scale features by their spread in a sample (n, size), before learning."""
         cluster, place = self.tables.cluster, self.tables.cluster
         self.standard_cluster.calibrate(observation[:, :cluster])
         for table, standard in zip(self.tables.tables, self.standard_rows, strict=True):
@@ -252,10 +246,10 @@ class CandidateNetwork(nn.Module):
     def _look(
         self, cluster: torch.Tensor, tables: list[torch.Tensor], taken: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Embeddings of the rows (n, rows, width), and of the cluster with what its heads see in them.
+        """Embeddings of the rows (n, rows, width), and of the cluster with the answers of its heads.
 
-        A head's keys and values are the embeddings themselves; only what it asks and what is made of the answers is
-        learned, so attention costs next to nothing beside embedding the rows.
+        A head's keys and values are the embeddings themselves; only questions and the use of answers are learned, so
+        attention costs little beside embedding the rows.
         """
         cluster = functional.relu(self.cluster(cluster))
         embedded = [functional.relu(embed(features)) for features, embed in zip(tables, self.rows, strict=True)]
@@ -269,7 +263,7 @@ class CandidateNetwork(nn.Module):
     def _value(self, cluster: torch.Tensor, tables: list[torch.Tensor], taken: list[torch.Tensor]) -> torch.Tensor:
         """Values (n,), by layers of their own: the cluster, and the sum of the rows of each table.
 
-        Where actor and critic share layers, the errors of values, far larger, drown what is learned about actions.
+        In shared layers the errors of values, far larger, would drown those of actions.
         """
         if not self.critic:
             return cluster.new_zeros(len(cluster))
@@ -284,7 +278,7 @@ class DenseNetwork(nn.Module):
 
     Args:
         tables: layout of the observation.
-        width: of both layers of both networks, that of the policy and that of the value.
+        width: of both layers of both networks, policy and value.
         squash, critic: as of `CandidateNetwork`.
     """
 
@@ -335,7 +329,7 @@ class DenseNetwork(nn.Module):
 
 
 def _dense(inputs: int, width: int) -> nn.Sequential:
-    """Two layers, as stable-baselines3 begins them."""
+    """Two layers, initialised as in stable-baselines3."""
     first, second = nn.Linear(inputs, width), nn.Linear(width, width)
     for layer in (first, second):
         nn.init.orthogonal_(layer.weight, 2**0.5)
@@ -354,7 +348,7 @@ NETWORKS: dict[str, Any] = {"candidates": CandidateNetwork, "mlp": DenseNetwork}
 
 
 def network_class(name: str) -> tuple[Any, dict[str, str]]:
-    """The class of a network, by name or by the word of a user's own, and the options that the word gives, as text.
+    """The class of a network, by name or by the word of a user's own, and the word's options as text.
 
     Raises:
         InputError: there is none, or it is no class of networks.
@@ -372,4 +366,4 @@ def make_network(name: str, tables: Tables, options: Mapping[str, Any], critic: 
     kind, given = network_class(name)
     told = {"critic": critic} if "critic" in signature(kind).parameters else {}
     values = arguments_of(partial(kind, tables), {**given, **options, **told}, f"network {name}")
-    return kind(tables, **{**values, **options})  # options are no text: what a file says is taken as it is
+    return kind(tables, **{**values, **options})  # options from a file are typed already

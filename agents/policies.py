@@ -21,11 +21,11 @@ ALGORITHMS = ("maskable-ppo", "ppo")
 
 
 class _Scored:
-    """What both policy classes share: the network in place of SB3's layers, and the distribution of an action.
+    """The common part of both policy classes: the network in place of SB3's layers, and the distribution of an action.
 
-    The parts after the candidate belong to the action only where they mean something (a delay, where a job is held):
-    elsewhere they are drawn, but count neither in the probability nor in the entropy. A candidate that the observation
-    calls illegal is never drawn, with or without a mask.
+    The parts after the candidate count in probability and entropy only where they have an effect (a delay, where a job
+    is held); elsewhere they are drawn without counting. A candidate that the observation marks illegal is never drawn,
+    with or without a mask.
     """
 
     tables: Tables
@@ -90,11 +90,11 @@ class _Scored:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many values each part of the action has, the candidate first."""
+        """Number of values of each part of the action, the candidate first."""
         return (self.tables.candidates, *(part.size for part in self.tables.parts))
 
     def _said(self, parts: list[torch.Tensor]) -> torch.Tensor:
-        """The parts (n,) of an action as its space has them: (n, parts), or (n,) where there is one."""
+        """The parts (n,) of an action in its space: (n, parts), or (n,) for one part."""
         return torch.stack(parts, 1) if self.action_space.shape else parts[0]
 
     def _log_prob(
@@ -142,7 +142,7 @@ class _Scored:
         return self._said([_draw(own, deterministic) for own in (scores, *parts)])
 
     def action_logits(self, obs: torch.Tensor, action_masks: Any = None) -> torch.Tensor:
-        """Log-probabilities of all parts of the action, one part after the other: (n, C + P)."""
+        """Log-probabilities of all parts of the action, concatenated: (n, C + P)."""
         scores, parts, _, _ = self._scores(obs, action_masks)
         return torch.cat([scores, *parts], 1)
 
@@ -160,18 +160,18 @@ class ScoredPolicy(_Scored, ActorCriticPolicy):  # type: ignore[misc]  # observa
 
     Args:
         observation_space: the flat Box of an environment.
-        action_space: its MultiDiscrete; its Discrete, where the candidate is the whole action.
+        action_space: its MultiDiscrete, or Discrete for a candidate alone.
         lr_schedule: SB3's schedule of the learning rate.
         network: `candidates` or `mlp`.
         tables: the layout, `Tables.to_json()`.
-        holds: False: never holds a job by itself; where nothing should start, it advances.
-        critic: False: it has no value network (nor has the group baseline any use for one).
+        holds: False: it never holds single jobs, but advances.
+        critic: False: no value network, as for the group baseline.
         options: of the network (width, heads, hold_logit).
         kwargs: SB3's own.
     """
 
     def get_distribution(self, obs: Any) -> Distribution:
-        """SB3's distribution over the parts, each for itself."""
+        """SB3's distribution over the parts, each separately."""
         return self.action_dist.proba_distribution(action_logits=self.action_logits(obs))
 
 
@@ -179,7 +179,7 @@ class MaskableScoredPolicy(_Scored, MaskableActorCriticPolicy):  # type: ignore[
     """`ScoredPolicy` for sb3-contrib's MaskablePPO."""
 
     def get_distribution(self, obs: Any, action_masks: np.ndarray | None = None) -> Any:
-        """sb3-contrib's distribution over the parts, each for itself."""
+        """sb3-contrib's distribution over the parts, each separately."""
         return self.action_dist.proba_distribution(action_logits=self.action_logits(obs, action_masks))
 
 

@@ -1,11 +1,10 @@
-"""What an environment looks like from outside: how an action is said, how an observation comes, and where the mask is.
+"""The outer form of an environment: the forms of actions and observations, and the place of the mask.
 
-Inside, an action is a row of whole numbers (the candidate, then what is said beside it), an observation a row of
-features, and the mask a row of 0 and 1 for all parts of the action. docs/tutorials/batched.md has the forms that the
-arguments `action`, `observation` and `mask` give them outside; masks are those of the action as it is said there.
-
-A part that is not said is 0, its plain value, which is safe: a hold lasts until GPUs are freed, sub-batches are the
-largest that fit, a shift is none, a group gets the machines that balance it and spills by climbing.
+Inside, an action is a row of whole numbers (the candidate, then the other parts), an observation a row of features,
+and the mask a row of 0 and 1 for all parts of the action. docs/tutorials/batched.md has the outer forms of the
+arguments `action`, `observation` and `mask`. A part that is missing is 0, which is safe: a hold lasts until GPUs are
+freed, sub-batches are the largest that fit, a shift is none, a group gets the machines that balance it and spills by
+climbing.
 """
 
 from __future__ import annotations
@@ -31,8 +30,7 @@ KEYS = ("observation", "action_mask")
 FARTHEST = 1 << 32  # no part of an action means anything beyond it
 NUMBERS = ("no", "one", "two", "three", "four")
 
-# By how many numbers an action says: they are written at once, as int64, if each is from 0 to 2**32 - 1; else they are
-# read one by one.
+# By the length of an action: numbers from 0 to 2**32 - 1 are written at once, as int64; others are read one by one.
 WORD = "I4x" if sys.byteorder == "little" else "4xI"
 WRITERS: tuple[Callable[..., None], ...] = tuple(
     struct.Struct("=" + count * WORD).pack_into for count in range(len(NUMBERS))
@@ -48,7 +46,7 @@ class Shape(Protocol):
 
 @dataclass(frozen=True)
 class Form:
-    """The outside of an environment whose window is known; `Form.of` makes it.
+    """The outer form of an environment whose window is known.
 
     Attributes:
         parts: sizes of all parts of the action.
@@ -56,8 +54,8 @@ class Form:
         is_flat: whether the tables are in one Box.
         is_single: whether an action is one number, the candidate.
         keys: of the observation and of the mask beside it; None: the mask is not in the observation.
-        told: the parts that an action says.
-        names: what the parts after the candidate are, for messages.
+        told: the parts of an outer action.
+        names: of the parts after the candidate, for messages.
     """
 
     parts: tuple[int, ...]
@@ -77,11 +75,7 @@ class Form:
         mask: str | Mapping[str, str] = INFO,
         names: tuple[str, ...] = (),
     ) -> Form:
-        """The form that these arguments of an environment ask for.
-
-        Raises:
-            InputError: a value that does not fit.
-        """
+        """The form that these arguments of an environment ask for; InputError for a value that does not fit."""
         choose(observation, OBSERVATIONS, "value of observation")
         choose(action, ACTIONS, "value of action")
         is_single = action == "discrete" or len(shape.parts) == 1
@@ -102,11 +96,11 @@ class Form:
 
     @property
     def features(self) -> int:
-        """Features in all."""
+        """Number of features."""
         return max(place.stop for place in self.places.values())
 
     def spaces(self) -> tuple[gym.Space[Any], gym.Space[Any]]:
-        """Those of observations and actions."""
+        """Spaces of observations and of actions."""
         return self.observation_space, self.action_space
 
     @property
@@ -142,15 +136,11 @@ class Form:
         return seen if self.keys is None else {self.keys[0]: seen, self.keys[1]: self.mask(mask).copy()}
 
     def mask(self, masks: np.ndarray) -> np.ndarray:
-        """Of masks of all parts, (M,) or (n, M), what is told outside, a view (m,) or (n, m)."""
+        """The outer mask, a view (m,) or (n, m), of masks of all parts, (M,) or (n, M)."""
         return masks[..., : self.parts[0]] if self.is_single else masks
 
     def read(self, action: Any, parts: np.ndarray) -> None:
-        """Modify `parts`, int64 (parts,): as far as `action`, of the action space, says something about them.
-
-        Raises:
-            InputError: it is none.
-        """
+        """Modify `parts`, int64 (parts,): the values of `action`, of the action space; InputError if it is none."""
         said = action.tolist() if isinstance(action, np.ndarray) else action
         if self.is_single and not isinstance(said, list | tuple):
             said = [said]
@@ -170,11 +160,7 @@ class Form:
             raise self._refusal(action) from None
 
     def read_all(self, actions: Any, parts: np.ndarray) -> None:
-        """Modify `parts`, int64 (n, parts): as `read`, of actions in a batch, whole numbers (n, parts), or (n,).
-
-        Raises:
-            InputError: they are none.
-        """
+        """Modify `parts`, int64 (n, parts): as `read`, for actions of a batch, whole numbers (n, parts), or (n,)."""
         said = np.asarray(actions)
         told = parts[:, 0] if self.is_single else parts
         if self.is_single and said.shape == (len(parts), 1):
@@ -185,10 +171,7 @@ class Form:
         told[:] = said
 
     def said(self, parts: np.ndarray) -> Any:
-        """The action of the action space for all parts (parts,); for a batch (n, parts) so too.
-
-        What the other parts say beside a candidate alone is left out.
-        """
+        """The action of the action space for all parts (parts,), or for a batch (n, parts)."""
         if not self.is_single:
             return parts
         return parts[0] if parts.ndim == 1 else parts[:, 0]
@@ -203,11 +186,7 @@ class Form:
 
 
 def keys_of(mask: str | Mapping[str, str]) -> tuple[str, str] | None:
-    """The keys of observation and mask that the argument `mask` asks for; None: no mask in the observation.
-
-    Raises:
-        InputError: a value that does not fit.
-    """
+    """The keys of observation and mask for the argument `mask`; None: no mask in the observation. InputError: else."""
     expected = f"expected 'info', 'observation', 'KEY' or 'KEY/MASK', or the names {' and '.join(KEYS)} with their keys"
     if isinstance(mask, Mapping):
         if set(mask) - set(KEYS) or not all(isinstance(key, str) for key in mask.values()):

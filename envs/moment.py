@@ -1,9 +1,7 @@
-"""An environment in the middle of an episode: kept, gone back to, copied, and sent to other processes.
+"""The state of an environment in the middle of an episode: kept, restored, copied, and sent to other processes.
 
-What an environment is consists of what it was made from, which copies share, and of what it has played: the bytes of
-its row (the simulator's record, the window, what was told last) and a little that Python keeps beside them (`aside`).
-A `Moment` is the second. `snapshot` gives one, `restore` goes back to it, and `copy.deepcopy` and `pickle` make another
-environment from the same and restore the moment there.
+An environment consists of its arguments, which copies share, and of a `Moment`: the bytes of its row (the simulator's
+record, the window, the last outcome) and a little that Python keeps beside them (`aside`).
 """
 
 from __future__ import annotations
@@ -26,15 +24,15 @@ SHARED = ("spec",)  # by copies, beside what they were made from
 
 @dataclass(frozen=True, eq=False)
 class Moment:
-    """What `snapshot` gives: it does not change when the environment goes on, and can be restored often.
+    """A snapshot; it stays as it is, and can be restored often.
 
     Attributes:
         capacity: of the record.
         extent: how much of it is in use; None: `record` is all of it.
         record, window: their bytes, uint8.
         outcome, features, mask, reference: the other arrays of the row.
-        terms: on which it is played; see `SimulatedCluster.terms`.
-        aside: what else it takes to go on.
+        terms: of the run; see `SimulatedCluster.terms`.
+        aside: the rest of the state.
     """
 
     capacity: Room
@@ -49,7 +47,7 @@ class Moment:
     aside: Mapping[str, Any]
 
     def __getstate__(self) -> dict[str, Any]:
-        """For other processes, where the policy that is played does not come along."""
+        """For other processes; a policy that is played stays behind."""
         state, instant = vars(self), self.aside.get("instant", {})
         if instant.get("expert") is None:
             return state
@@ -75,11 +73,7 @@ def moment_of(env: Any) -> Moment:
 
 
 def go_back(env: Any, moment: Moment) -> None:
-    """Modify an environment: go on at a moment of it, or of one that was made alike.
-
-    Raises:
-        InputError: it is that of one that was made otherwise.
-    """
+    """Modify an environment: continue at a moment of it, or of one with the same arguments; InputError for others."""
     if not isinstance(moment, Moment):
         raise InputError(
             f"restore: {type(moment).__name__} given; expected what snapshot() of such an environment gave"
@@ -126,19 +120,19 @@ def _write_record(env: Any, moment: Moment) -> None:
 
 
 def parts_of(env: Any) -> tuple[dict[str, Any], Moment | None]:
-    """What, beside what it was made from, makes a copy of an environment."""
+    """Attributes and moment that a copy of an environment needs beside the arguments."""
     return env.extras(), moment_of(env) if env.simulator.has_run else None
 
 
 def complete(env: Any, extras: Mapping[str, Any], moment: Moment | None) -> None:
-    """Modify an environment that was just made from the same as another: become as that one."""
+    """Modify an environment that was just made from the same arguments as another: become like that one."""
     vars(env).update(extras)
     if moment is not None:
         go_back(env, moment)
 
 
 def made_again(make: Callable[..., Any], given: Any, extras: Mapping[str, Any], moment: Moment | None) -> Any:
-    """Another environment, made from the same."""
+    """Another environment, made from the same arguments."""
     arguments, named = given
     env = make(*arguments, **named)
     complete(env, extras, moment)

@@ -1,4 +1,4 @@
-"""What is told of a cluster in numbers: in every `info`, and to a reward that a user writes (envs/reward.py)."""
+"""A cluster in numbers, for rewards that a user writes (envs/reward.py)."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class Snapshot:
 
     Attributes:
         time_s: the clock, seconds from the workload's origin.
-        waiting_jobs: that have arrived and have no GPUs, whether held or not.
-        running_jobs, finished_jobs, total_jobs: that hold GPUs; that are done; of the workload.
-        used_gpus, total_gpus: GPUs that jobs hold, and all; in regions CPU machines too, in Grouping-v0 machines.
+        waiting_jobs: arrived without GPUs, whether held or not.
+        running_jobs, finished_jobs, total_jobs: with GPUs; done; of the workload.
+        used_gpus, total_gpus: held by jobs, and all; in regions with CPU machines, in Grouping-v0 machines.
         active_job_s: job-seconds from arrival to finish, or to now, of all jobs: its growth is what `jct` charges.
         slowdown_sum: the same, of each job in its isolated run times: what `slowdown` charges.
-        late_jobs: jobs that missed their deadline by now, in regions that started late: what `slo` charges.
-        decisions: actions that were played in the episode.
+        late_jobs: jobs that have missed their deadline, in regions that started late: what `slo` charges.
+        decisions: actions of the episode.
         terminated, truncated: whether the episode has ended.
     """
 
@@ -48,7 +48,7 @@ class Snapshot:
 
     @classmethod
     def of(cls, s: np.void, w: np.void, outcome: Sequence[float]) -> Snapshot:
-        """The present, of a simulator's record, a window, and what its last step came to."""
+        """The present, from a simulator's record, a window, and the outcome of the last step."""
         return cls(
             time_s=float(s["now_s"]),
             waiting_jobs=int(outcome[WAITING_JOBS]),
@@ -67,7 +67,7 @@ class Snapshot:
 
     @classmethod
     def before_all(cls, s: np.void) -> Snapshot:
-        """The first arrival, before anybody is there."""
+        """The first arrival, without jobs."""
         return cls(float(s["start_s"]), 0, 0, 0, int(s["n_jobs"]), 0, int(s["n_gpus"]), 0.0, 0.0, 0, 0, False, False)
 
 

@@ -18,11 +18,7 @@ HEADER = b"{"  # of a safetensors file, after eight bytes with its length, which
 
 
 def write_tensors(path: Path, tensors: Mapping[str, torch.Tensor]) -> None:
-    """Write tensors by name; those that share memory are written each for itself.
-
-    Raises:
-        InputError: the file cannot be written: a full disk.
-    """
+    """Write tensors by name, those that share memory separately; InputError if the file cannot be written."""
     alone = {
         name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format) for name, tensor in tensors.items()
     }

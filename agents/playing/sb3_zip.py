@@ -1,6 +1,6 @@
 """Agents in the .zip files of stable-baselines3. They hold pickles: opening one can run any code.
 
-Which algorithm wrote a file is read from its names, before any pickle in it is opened.
+The algorithm is recognised from the file's names, before any pickle is opened.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from stable_baselines3.common.policies import BasePolicy
 
 FLAG, VARIABLE = "--trust-sb3-zip", "CLUSTERGYM_TRUST_SB3_ZIP"
-MOST_BYTES = 2**26  # of the description in a file; a policy of one's own may be in it
+MOST_BYTES = 2**26  # of the description in a file; it may contain a user's policy
 ALGORITHMS = {  # module and class of each
     "ppo": "stable_baselines3:PPO",
     "a2c": "stable_baselines3:A2C",
@@ -38,7 +38,7 @@ def load_zip(path: Path, allow_pickle: bool, algo: str | None = None) -> tuple[s
     Args:
         path: the file.
         allow_pickle: open it.
-        algo: the algorithm; None: what the file looks like.
+        algo: the algorithm; None: recognised.
 
     Raises:
         InputError: it may not be opened, or cannot be.
@@ -57,14 +57,14 @@ def load_zip(path: Path, allow_pickle: bool, algo: str | None = None) -> tuple[s
         )
     try:
         policy: Any = _learner(found).load(path, device="cpu", custom_objects=_not_needed()).policy
-    except Exception as error:  # zip files, pickles and torch have a hundred ways to fail
+    except Exception as error:  # zip files, pickles and torch can fail in any way
         raise InputError(f"{path}: it cannot be opened as an agent of {found} ({_line(error)})") from None
     policy.set_training_mode(False)
     return found, policy
 
 
 def recognised(path: Path) -> str:
-    """The algorithm that wrote a .zip, by the names of what it holds; no pickle is opened.
+    """The algorithm that wrote a .zip, by the names of its contents; no pickle is opened.
 
     Raises:
         InputError: it is no .zip of stable-baselines3, or of an algorithm whose actions no environment has.
@@ -88,12 +88,12 @@ def recognised(path: Path) -> str:
 
 
 def _module(told: Any) -> str:
-    """Where a class is from, by what a file says about it."""
+    """The module of a class in a file's description."""
     return str(told.get("__module__", "")) if isinstance(told, dict) else ""
 
 
 def _described(path: Path) -> dict[str, Any]:
-    """The values in a file by name; those that are pickled are dicts with text about them."""
+    """The values in a file by name; pickled ones are dicts with text about them."""
     try:
         with zipfile.ZipFile(path) as archive:
             if archive.getinfo("data").file_size > MOST_BYTES:
@@ -107,24 +107,12 @@ def _described(path: Path) -> dict[str, Any]:
 
 
 def _not_needed() -> dict[str, Any]:
-    """What a player has no use for, in place of what the file holds: schedules, and room for experience."""
-    return {
-        "learning_rate": 0.0,
-        "lr_schedule": _none,
-        "clip_range": _none,
-        "clip_range_vf": None,
-        "exploration_schedule": _none,
-        "delta_std_schedule": _none,
-        "replay_buffer_class": None,
-        "rollout_buffer_class": None,
-        "buffer_size": 1,
-        "n_envs": 1,
-        "_last_obs": None,
-        "_last_original_obs": None,
-        "_last_episode_starts": None,
-        "ep_info_buffer": None,
-        "ep_success_buffer": None,
-    }
+    """Replacements for contents that a player does not need: schedules, and room for experience."""
+    schedules = ("lr_schedule", "clip_range", "exploration_schedule", "delta_std_schedule")
+    classes = ("clip_range_vf", "replay_buffer_class", "rollout_buffer_class")
+    state = ("_last_obs", "_last_original_obs", "_last_episode_starts", "ep_info_buffer", "ep_success_buffer")
+    values = {"learning_rate": 0.0, "buffer_size": 1, "n_envs": 1}
+    return {**values, **dict.fromkeys(schedules, _none), **dict.fromkeys((*classes, *state))}
 
 
 def _none(progress: float) -> float:
@@ -132,7 +120,6 @@ def _none(progress: float) -> float:
 
 
 def _line(error: Exception) -> str:
-    """An error's text on one line."""
     return " ".join(str(error).split())[:300] or type(error).__name__
 
 
@@ -144,11 +131,7 @@ def _learner(algo: str) -> Any:
 
 
 def algorithm_of(model: Any) -> str:
-    """The algorithm of a model in memory.
-
-    Raises:
-        InputError: none of `ALGORITHMS`.
-    """
+    """The algorithm of a model in memory; InputError: none of `ALGORITHMS`."""
     for kind in type(model).__mro__:
         for algo, place in ALGORITHMS.items():
             module, _, name = place.partition(":")

@@ -1,7 +1,7 @@
-"""What a training run is: one checked value, from the environment's configuration file and what the user changes.
+"""A training run as one checked value, from the environment's configuration file and the user's changes.
 
-The files are `agents/configs/<environment>.yaml`, and others beside them; docs/tutorials/training.md says which runs
-chose their values.
+The files are `agents/configs/<environment>.yaml`, and others beside them; docs/tutorials/training.md has the runs
+behind their values.
 """
 
 from __future__ import annotations
@@ -12,15 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    field_serializer,
-    field_validator,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_serializer, field_validator, model_validator
 
 from ...envs.registration import ENVIRONMENTS
 from ...simulator.base.errors import InputError
@@ -30,7 +22,7 @@ from ...simulator.files.yaml_files import load_mapping
 
 FOLDER = Path(__file__).resolve().parents[1] / "configs"
 NETS = ("candidates", "mlp")
-# Not to be set by `env`: what training gives, and what our networks see and say.
+# Keys of training itself and of our networks, which `env` may not set.
 OF_TRAINING = ("topology", "workload", "network", "observation", "action", "mask", "reference", "render_mode")
 
 Positive = Annotated[int, Field(ge=1)]
@@ -42,10 +34,10 @@ class _Checked(BaseModel):
 
 
 class Scenario(_Checked):
-    """A setting that workloads are drawn from.
+    """A setting from which workloads are drawn.
 
     Attributes:
-        name: how tables and logs call it.
+        name: in tables and logs.
         topology, network: words, as on the command line.
         workloads: words of generators, or paths; each episode draws one of them.
         share: rows of the batch that play it, relative to the other scenarios.
@@ -69,29 +61,27 @@ class Config(_Checked):
     Attributes:
         environment: the id.
         algo: `maskable-ppo` or `ppo`.
-        net: `candidates`, `mlp`, or a class of your own, `py:FILE.py:NAME` (networks.py says what it needs);
-            `net_options`: its width and so on.
-        squash: whether features that lie far out count by their logarithm (a network of your own need not know).
-        holds: whether the agent may hold single jobs, where the environment has candidates that do; else it only starts
+        net: `candidates`, `mlp`, or a class of your own, `py:FILE.py:NAME` (networks.py); `net_options`: its width and
+            so on.
+        squash: whether far features count by their logarithm (your own network need not support it).
+        holds: whether the agent may hold single jobs, where the environment has such candidates; else it only starts
             them or advances.
         env: keyword arguments of the environment; `reward` may be a function or `py:FILE.py:NAME`.
-        training: what it trains on.
-        validation: what checkpoint and mode are chosen on; workloads of other seeds than any that it trains on.
-        validation_seeds: how many of each.
-        variance: how the variance of workloads is tamed: `reference`, the reward is the difference to what the
-            policy `reference` reaches on the same workload; `group`, the advantage is the difference to the mean of
-            `replicas` runs of the same workload; or `none`.
-            Unless given, `reference` is `greedy`; where the environment lets jobs be stopped, the greedy that does so
-            at the same cost (under `semantics=artist-sim` none does).
-        imitate: a policy to clone before PPO: `imitation_steps` of its decisions, gone through `imitation_epochs`
-            times, of which a share `imitation_own` is taken where a clone of the others gets by itself (Delay-v0,
-            Sharing-v0); then logits are divided by `soften`, so that there is something left to explore. Unless given
-            it is the reference; `none`: begin from nothing.
+        training: the settings to train on.
+        validation: those by which checkpoint and mode are chosen; their seeds are not trained on.
+        validation_seeds: number of each.
+        variance: reduction of the variance of workloads: `reference`, the reward is the difference to the policy
+            `reference` on the same workload; `group`, the advantage is the difference to the mean of `replicas` runs of
+            the same workload; or `none`. `reference` is `greedy` by default; where the environment lets jobs be
+            stopped, the greedy that does so at the same cost (under `semantics=artist-sim` none does).
+        imitate: a policy to clone before PPO, the reference by default, or `none`: `imitation_steps` of its decisions,
+            in `imitation_epochs` passes, of which a share `imitation_own` is taken at states that a clone of the others
+            reaches (Delay-v0, Sharing-v0); then logits are divided by `soften`, for exploration.
         timesteps: decisions to train for, all rows together; no more are taken, unless the first rollout is longer.
         num_envs, n_steps, batch_size, n_epochs, learning_rate (falls linearly to 0), gamma, gae_lambda, clip_range,
-        ent_coef, vf_coef, max_grad_norm, normalise: of PPO, as in stable-baselines3; `normalise` scales rewards by the
-            spread of returns. With `variance: group` a rollout is one episode of every row, nothing is discounted and
-            advantages have a scale of their own, so n_steps, gamma, gae_lambda, vf_coef and normalise play no part.
+            ent_coef, vf_coef, max_grad_norm, normalise: of PPO, as in stable-baselines3; `normalise` scales rewards by
+            the spread of returns. With `variance: group` a rollout is one episode of every row, without discounts and
+            with scaled advantages, so n_steps, gamma, gae_lambda, vf_coef and normalise have no effect.
         evaluations: periodic evaluations in all.
         seed: of everything.
     """
@@ -165,17 +155,17 @@ class Config(_Checked):
 
     @property
     def steps_of_rollout(self) -> int:
-        """`n_steps`, or as many as it takes not to train for more than is asked."""
+        """`n_steps`, or fewer, so that no more than `timesteps` are trained."""
         return max(1 if self.num_envs > 1 else 2, min(self.n_steps, self.timesteps // self.num_envs))
 
     @property
     def pays_jct(self) -> bool:
-        """Whether the reward is the environment's own."""
+        """Whether the reward is `jct`."""
         return self.env.get("reward", "jct") == "jct"
 
 
 def _better_greedy(environment: str, env: Mapping[str, Any]) -> str:
-    """The better of the two that plays by the same rules as an environment with these keyword arguments."""
+    """The better greedy that plays by the rules of an environment with these keyword arguments."""
     entry = ENVIRONMENTS.get(environment)
     if entry is not None and loaded(entry.config).unit != "GPUs":  # jobs are no gangs; there is one of the name
         return "greedy"
@@ -183,16 +173,12 @@ def _better_greedy(environment: str, env: Mapping[str, Any]) -> str:
         return "greedy"
     cost = env.get("preemption_cost", 0.0)
     seconds = "/".join(f"{float(part):g}" for part in (cost if isinstance(cost, list | tuple) else (cost,)))
-    return f"greedy:preempt=on,preemption_cost={seconds},round={float(env.get('round', 0.0)):g}".removesuffix(
-        ",round=0"
-    )
+    word = f"greedy:preempt=on,preemption_cost={seconds},round={float(env.get('round', 0.0)):g}"
+    return word.removesuffix(",round=0")
 
 
 def default_config(environment: str) -> dict[str, Any]:
-    """The shipped configuration of an environment, by its id, its short name, or its own name (`Delay-preemptive`).
-
-    Returns:
-        Plain values.
+    """The shipped configuration of an environment, plain values, by its id, its short name, or its own name (`Delay-preemptive`).
 
     Raises:
         InputError: there is none.
@@ -204,16 +190,12 @@ def default_config(environment: str) -> dict[str, Any]:
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """A mapping from a YAML file.
-
-    Raises:
-        InputError: the file cannot be read, or holds something else.
-    """
+    """A mapping from a YAML file; InputError if the file cannot be read, or holds something else."""
     return load_mapping(path, "training configuration")
 
 
 def make_config(values: Mapping[str, Any], source: str) -> Config:
-    """Check the values of a configuration; `source` is where they come from, for the error.
+    """Check the values of a configuration; `source` is their origin, for the error.
 
     Raises:
         InputError: naming the key, the value and what was expected.
@@ -234,7 +216,7 @@ def make_config(values: Mapping[str, Any], source: str) -> Config:
 
 
 def expect_fitting(config: Config) -> None:
-    """Build one environment, and look at every key of `env` and `net_options`.
+    """Build one environment, and check every key of `env` and `net_options`.
 
     Raises:
         InputError: a key that is unknown or set by training itself, or a value that the environment refuses.
@@ -244,7 +226,7 @@ def expect_fitting(config: Config) -> None:
     from ..networks import network_class
 
     factory = env_class(config.environment)
-    if config.imitation_own and factory.demonstration is not ClusterEnv.demonstration:  # that follows who is asked
+    if config.imitation_own and factory.demonstration is not ClusterEnv.demonstration:  # there the expert is played
         raise InputError(
             f"imitation_own = {config.imitation_own:g}: who is asked in {config.environment} has to be followed; leave "
             "it out"
@@ -265,7 +247,7 @@ def expect_fitting(config: Config) -> None:
 
 
 def assign(values: dict[str, Any], key: str, text: str) -> None:
-    """Modify `values`: give the key, dots between the names of nested ones, the value that YAML reads in `text`.
+    """Modify `values`: give the key, with dots between nested names, the value that YAML reads in `text`.
 
     Raises:
         InputError: there is no such key, or no such value.

@@ -1,10 +1,9 @@
 """The group baseline: PPO whose advantage is the difference to other runs of the same workload.
 
 Rows come in groups of replicas that play the same workload under different random choices. A rollout is one whole
-episode of every row. The advantage of a decision at time t is what the row gets from t on, less the mean of what the
-other replicas of its workload get from t on, in units of the spread of these differences within the group: a workload
-on which much can go wrong counts no more than a calm one. Nothing is discounted, no value is bootstrapped, and there is
-no value network.
+episode of every row. The advantage of a decision at time t is the row's return from t on, less the mean return of the
+other replicas from t on, in units of the spread of these differences within the group, so that a workload of large
+differences counts no more than others. There are no discounts, bootstrapped values or value network.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ LEAST_ROOM = 4096  # decisions
 
 
 class Episodes:
-    """The steps of one rollout, with what PPO's update asks of a rollout buffer.
+    """The steps of one rollout, with the interface of a rollout buffer for PPO's update.
 
     Args:
         masked: whether the samples carry masks.
 
     Attributes:
-        count: how many decisions it holds.
+        count: number of decisions.
     """
 
     def __init__(self, masked: bool) -> None:
@@ -46,7 +45,7 @@ class Episodes:
 
     @property
     def columns(self) -> dict[str, np.ndarray]:
-        """By name, one row a decision, in the order in which they were taken; views."""
+        """By name, one row a decision, in the order of play; views."""
         return {name: column[: self.count] for name, column in self._room.items()}
 
     def clear(self) -> None:
@@ -81,7 +80,7 @@ class Episodes:
         parts = [slice(first, last) for first, last in pairwise(bounds)]
         for part in parts:
             returns[part] = np.cumsum(reward[part][::-1])[::-1]
-        # What a row still gets, as a function of time: at each decision, and nothing at its end.
+        # Remaining return of a row as a function of time: at each decision, and 0 at its end.
         curves = [(np.concatenate([[0.0], after_s[part]]), np.concatenate([returns[part], [0.0]])) for part in parts]
         for number, part in enumerate(parts):
             group = number - number % replicas
@@ -101,7 +100,7 @@ class Episodes:
 
     @property
     def returns(self) -> np.ndarray:
-        """What was reached."""
+        """The returns."""
         return self.columns["return"]
 
     def get(self, batch_size: int) -> Iterator[Any]:
@@ -119,11 +118,11 @@ class Episodes:
 
 
 class _Grouped:
-    """What both learners share.
+    """The common part of both learners.
 
     Attributes:
         replicas: rows in a group.
-        each: decisions that an episode of a row is thought to take: the longest of the last rollout; 0: nobody knows.
+        each: expected decisions of an episode: the longest of the last rollout; 0: unknown.
     """
 
     replicas: int
@@ -138,7 +137,7 @@ class _Grouped:
     def collect_rollouts(
         self, env: VecEnv, callback: BaseCallback, rollout_buffer: Any, n_rollout_steps: int, *_: Any, **__: Any
     ) -> bool:
-        """Play one episode of every row, or of as many as still may; a row that has ended waits until all have."""
+        """Play one episode of every row, or of as many as fit; a row that has ended waits for the others."""
         assert isinstance(env, ClusterVecEnv)
         count = rows_of_rollout(
             env.num_envs, self.replicas, self.each, self._total_timesteps - self.num_timesteps, self.num_timesteps == 0
@@ -180,14 +179,14 @@ class _Grouped:
 
 
 def rows_of_rollout(rows: int, replicas: int, each: float, left: int, is_first: bool) -> int:
-    """How many rows play a rollout, so that no more decisions are taken than are left to be trained on.
+    """The number of rows of a rollout, so that no more decisions are taken than are left.
 
-    All of them, or as many whole groups as fit. The first rollout is played in any case: by a part of a group, at least
-    two rows, if no whole one fits.
+    All of them, or as many whole groups as fit. The first rollout is always played: by a part of a group, at least two
+    rows, if no whole one fits.
 
     Args:
         rows, replicas: of the batch.
-        each: decisions that an episode of a row takes; 0: nobody knows.
+        each: decisions of an episode of a row; 0: unknown.
         left: decisions.
         is_first: whether nothing has been played yet.
     """

@@ -1,4 +1,4 @@
-"""A warm start: clone a heuristic's decisions, then soften them so that there is something left to explore."""
+"""A warm start: clone a heuristic's decisions, then soften the logits for exploration."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from .learners import make_env
 
 BATCH = 1024
 RATE = 1e-3  # at the beginning; it falls linearly to 0
-SCALED = 10_000  # lessons, the first: features are scaled as they are spread there; by all, a clone plays worse
-IMPOSSIBLE = 0.5 * LOWEST  # a log-probability below this is that of an action that is never taken
-PATIENCE = 5_000  # decisions in a row that teach nothing new; then the model has no more to tell
+SCALED = 10_000  # first lessons, by whose spread features are scaled; with all lessons a clone plays worse
+IMPOSSIBLE = 0.5 * LOWEST  # log-probabilities of actions that are never taken are below
+PATIENCE = 5_000  # decisions in a row without a new lesson, after which recording ends
 FATES = {
     "lessons": "lessons",
     "repeated": "like one before",
@@ -32,13 +32,13 @@ FATES = {
 
 @dataclass(frozen=True)
 class Imitated:
-    """What came of an imitation.
+    """The result of an imitation.
 
     Attributes:
         model: the policy that was imitated.
         agreement: the share of the lessons that the clone decides alike (before it is softened).
-        decisions: how many the model took, by their fate (`FATES`) and their kind: that of their candidate, or, where
-            no action says them, that of the decision.
+        decisions: counts of the model's decisions, by fate (`FATES`) and by kind of candidate, or, where no action
+            plays them, of decision.
     """
 
     model: str
@@ -51,21 +51,21 @@ class Imitated:
 
 
 def clone(policy: Any, config: Config) -> Imitated:
-    """Modify `policy`, a new one: imitate `config.imitate` where it is to be trained, then divide logits by `soften`.
+    """Modify `policy`, a new one: imitate `config.imitate` in its training environment, then divide logits by `soften`.
 
-    All lessons differ. A decision that no action says, that the agent may not take (`holds`), or that was a lesson
-    already is none; nothing is done where no action says it, else it is played. There are fewer lessons than
-    `imitation_steps` where the model has no more to tell. The last of them, a share of `imitation_own`, are of states
-    that the clone reaches by itself: who never errs does not show what to do after an error.
+    All lessons differ. A decision that no action plays, that the agent may not take (`holds`), or that was a lesson
+    already is none; if no action plays it, nothing is done, else it is played. There may be fewer lessons than
+    `imitation_steps`. The last of them, a share of `imitation_own`, are of states that the clone reaches, to teach
+    recovery from errors.
 
     Args:
         policy: of `policies.py`.
-        config: whom, on how many decisions, how often, how softly.
+        config: of the training.
 
     Raises:
         InputError: no decision of the model is one that the agent can take.
     """
-    # Replicas would all tell the same.
+    # Replicas would give the same lessons.
     env = make_env(config.model_copy(update={"variance": "none"}))
     lessons = _Lessons(env, config)
     own = int(config.imitation_own * config.imitation_steps)
@@ -95,7 +95,6 @@ def _candidates(actions: Any) -> Any:
 
 
 def _batches(count: int) -> tuple[torch.Tensor, ...]:
-    """The numbers of so many decisions, in order, some at a time."""
     return torch.arange(count).split(BATCH)
 
 
@@ -113,7 +112,7 @@ def _fit(policy: Any, observations: torch.Tensor, actions: torch.Tensor, epochs:
 
 
 class _Lessons:
-    """What the model of an imitation decides, and where.
+    """The decisions of the model of an imitation, and their observations.
 
     Attributes:
         decisions: its decisions by fate and kind.
@@ -126,13 +125,10 @@ class _Lessons:
         self.found: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
 
     def record(self, count: int, player: Any = None) -> None:
-        """Play until there are `count` lessons, or the model has no more to tell.
+        """Play until there are `count` lessons, or no new ones come.
 
-        Every row has a model of its own: many keep what they know of a run.
-
-        Args:
-            count: how many.
-            player: whose actions are played, for lessons at the states that it reaches; None: the model's.
+        Every row has a model of its own, since policies remember a run. With a `player` its actions are played, for
+        lessons at the states that it reaches; else the model's.
         """
         env, config = self.env, self.config
         models = [make_for(str(config.imitate), config.environment) for _ in range(env.num_envs)]
@@ -152,7 +148,7 @@ class _Lessons:
             _expect_some(config, self.decisions)
 
     def _ask(self, one: Any, model: Any, count: int) -> tuple[Any, bool]:
-        """The action that plays what a model decides in an environment, None if there is none; is it a new lesson."""
+        """The action that plays a model's decision in an environment, None if there is none; whether it is a new lesson."""
         try:
             action, seen, is_known = one.demonstration(model)
         except InvalidDecision as error:
@@ -163,13 +159,13 @@ class _Lessons:
             if len(self.found) < count:
                 self.found[lesson] = seen, action
             return action, True
-        # Where it is not known, the window has turned to what it is about.
+        # If it is not known, the window has turned to its job.
         fate, shown = ("repeated", seen) if is_known else ("unsaid", one.observe())
         self.decisions[fate].update(_kinds(self.env, shown[None], np.asarray(action)[None]))
         return action, False
 
     def possible(self, policy: Any) -> tuple[torch.Tensor, torch.Tensor]:
-        """Observations (n, F) and actions (n, ...) of the lessons that `policy` can follow; InputError: of none."""
+        """Observations (n, F) and actions (n, ...) of the lessons that `policy` can follow; InputError if there are none."""
         observations, actions = (torch.as_tensor(np.stack(column)) for column in zip(*self.found.values(), strict=True))
         with torch.no_grad():
             likely = [policy.evaluate_actions(observations[pick], actions[pick])[1] for pick in _batches(len(actions))]
@@ -182,7 +178,7 @@ class _Lessons:
 
 
 def _kinds(env: ClusterVecEnv, observations: np.ndarray, actions: np.ndarray) -> list[str]:
-    """The kinds of the candidates that actions (n, ...) take where observations (n, F) are seen."""
+    """The kinds of the candidates that actions (n, ...) take at observations (n, F)."""
     tables, names = env.envs[0].tables, env.envs[0].interface.columns[-1]
     columns = [column for column, name in enumerate(names) if name.startswith("1: ") and column != LEGAL]
     candidates = observations[:, -tables.candidates * tables.candidate_columns :]
@@ -192,7 +188,6 @@ def _kinds(env: ClusterVecEnv, observations: np.ndarray, actions: np.ndarray) ->
 
 
 def _expect_some(config: Config, decisions: Mapping[str, Counter[str]]) -> None:
-    """InputError where there is no lesson."""
     if not decisions["lessons"]:
         raise InputError(
             f"imitate: no lesson for an agent (none: begin from nothing); {_told(str(config.imitate), decisions)}"

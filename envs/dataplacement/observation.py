@@ -122,9 +122,9 @@ def observe(states, row, windows, look, known, waiting, l, offered, place, spent
     """Modify features, float32 (F,), and mask, int8 (M,): show the present while tables are offered.
 
     Args:
-        states: records (n,); row: which; windows: of the window, (1,).
-        look, known, waiting: see look_arrays.py; l: the ledger.
-        offered: the table; place: how many are behind; spent: bytes of the quota; cost: of Figure 4.
+        states, row, windows: records (n,), the row, and the window, (1,).
+        look, known, waiting, l: see look_arrays.py; the ledger.
+        offered, place, spent, cost: the table; number of those behind; bytes of the quota; cost of Figure 4.
     """
     s, w = states[row], windows[0]
     list_legal(s, look, offered, spent)
@@ -156,7 +156,6 @@ def observe_nothing(states, row, windows, features, mask):
 
 @kernel
 def _first_candidate(w):
-    """Where the features of candidates begin."""
     regions = (w.candidates - FIRST_REGION) // KINDS
     return len(CLUSTER) + w.slots * QUEUE_COLUMNS + w.running_slots * RUNNING_COLUMNS + regions * REGION_COLUMNS
 
@@ -175,7 +174,7 @@ def scaled_bytes(size):
 
 @kernel
 def part(value, whole):
-    """A share, cut at 1; of nothing, 1 where there is something."""
+    """A share, cut at 1; of nothing, 1 for something."""
     if whole > 0:
         return min(1.0, float(value) / float(whole))
     return 1.0 if value > 0 else 0.0
@@ -207,7 +206,7 @@ def lay_still(states, row, look, known, l):
 
 @kernel
 def _read_bytes(s, l, table):
-    """Bytes that those whom the slow path knows read of a table."""
+    """Bytes of a table that the known readers read."""
     return float((l.first_user[table + 1] - l.first_user[table]) * s.table_size[table])
 
 
@@ -248,7 +247,7 @@ def _observe_tables(s, look, known, waiting, l, place, spent, cost, shown):
 
 @kernel
 def _observe_queue(s, w, look, known, waiting, l, offered, place, features, row):
-    """Write the offered table and those whose turn is next."""
+    """Write the offered table and the next ones."""
     _observe_table(s, look, known, waiting, l, offered, features[row : row + QUEUE_COLUMNS])
     slot = 1
     while slot < w.slots and place < look.order.shape[0]:
@@ -262,7 +261,6 @@ def _observe_queue(s, w, look, known, waiting, l, offered, place, features, row)
 
 @kernel
 def _observe_table(s, look, known, waiting, l, table, shown):
-    """Write the row of a table."""
     for column in range(STILL_COLUMNS):
         shown[column] = look.still[table, column]
     lies = decided = unable = 0
@@ -297,7 +295,7 @@ def _observe_copies(s, w, look, known, waiting, features, row):
 
 @kernel
 def _rank_copies(s, look):
-    """Modify the scratch: the copies with the most bytes left, among equals by table and region; returns how many."""
+    """Modify the scratch: the copies with the most bytes left, then by table and region; returns their number."""
     rows, count = look.left.shape[0], 0
     if s.n_transfers == 0 or rows == 0:
         return count
@@ -320,7 +318,7 @@ def _rank_copies(s, look):
 
 @kernel
 def _comes_before(s, look, transfer, left, place):
-    """Whether a copy comes before the one at a place, whose table is the same or comes first."""
+    """Whether a copy comes before the one at a place, whose table is the same or an earlier one."""
     if left != look.left[place]:
         return left > look.left[place]
     other = look.transfer[place]
@@ -362,7 +360,6 @@ def _observe_regions(s, w, look, known, l, table, features, row):
 
 @kernel
 def _observe_work(s, region, shown):
-    """Write the units of a region that are free, and the jobs that run there."""
     free = units = running = 0
     for cluster in range(s.n_clusters):
         if s.cluster_region[cluster] == region:
@@ -376,7 +373,7 @@ def _observe_work(s, region, shown):
 
 @kernel
 def _observe_candidates(s, look, known, waiting, l, table, spent, features, row, mask):
-    """Write legal candidates and what each comes to."""
+    """Write legal candidates and their effects."""
     for candidate, column in ((DONE, IS_DONE), (LEAVE, IS_LEAVE)):
         at = row + candidate * CANDIDATE_COLUMNS
         mask[candidate] = 1
@@ -402,7 +399,7 @@ def _observe_candidates(s, look, known, waiting, l, table, spent, features, row,
 
 @kernel
 def _observe_change(look, l, table, region, kind, total, shown):
-    """Write what a candidate changes of Figure 4; the table has been weighed."""
+    """Write a candidate's effect on Figure 4; the table has been weighed."""
     shown[CHANGE] = 0.5
     shown[CHANGE + 1] = 1.0
     if KIND_CODES[kind] == MOVE and region != l.home[table]:
@@ -414,7 +411,7 @@ def _observe_change(look, l, table, region, kind, total, shown):
 
 @kernel
 def _observe_readers_after(s, look, known, waiting, l, table, region, kind, shown):
-    """Write who of the table's readers could run where after a candidate; a home that moves may leave a replica."""
+    """Write the change of readers' regions by a candidate; a home that moves may leave a replica."""
     comes = kind != DROP and not look.copies[table, region]
     left_home = l.home[table] if kind == MOVE and not s.table_wanted[table] >> l.home[table] & 1 else -1
     came = left = served = 0

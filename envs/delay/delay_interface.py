@@ -1,4 +1,4 @@
-"""The window of Delay-v0 on any simulator: what an agent would see and may do there now."""
+"""The window of Delay-v0 on any simulator."""
 
 from __future__ import annotations
 
@@ -65,12 +65,7 @@ PARTS = 3  # candidate, delay bucket, tier of the hold
 
 @dataclass(frozen=True)
 class MakeRoom:
-    """What a policy that may stop others decides at once: who makes way for a job, and its start.
-
-    Attributes:
-        job: which starts.
-        decisions: all of it, in order.
-    """
+    """All decisions of one instant by which a policy stops or moves jobs, and starts `job` last."""
 
     job: int
     decisions: tuple[Decision, ...]
@@ -97,23 +92,21 @@ class DelayInterface(AgentInterface):
         self._laid = KNOWN
 
     def lay(self, simulator: Simulator) -> None:
-        """Start looking at a run, whatever its state; its window is put into this one's order."""
+        """Show a run, whatever its state; its window gets the order of this interface."""
         super().lay(simulator)
         w, jobs = self.plain, len(simulator.workload)
         undictate(w)
         w["known_job"] = w["written_job"] = w["written_runner"] = NO_JOB
-        w["ran"][: max(self._laid, jobs), 0] = NO_JOB  # a line of the cache each: no more than are in use
+        w["ran"][: max(self._laid, jobs), 0] = NO_JOB  # no more than are in use: each is a line of the cache
         self._laid = jobs
 
     def resume(self, simulator: Simulator) -> None:
-        """Go on with a window that has just been written over, and that looks at this run."""
+        """Continue on this run with a window whose bytes were just replaced."""
         super().resume(simulator)
         self._laid = KNOWN
 
     def dictate(self, decision: Decision | None) -> None:
-        """Modify the window: the candidate of a start or a move stands for the very GPUs that a policy names.
-
-        None: for those that the environment chooses.
+        """Modify the window: the candidate of a start or a move stands for the GPUs that a policy names; None: no more.
 
         Raises:
             InvalidDecision: the job cannot have them.
@@ -125,11 +118,11 @@ class DelayInterface(AgentInterface):
 
     @staticmethod
     def terms(env_kwargs: Mapping[str, Any]) -> Rule:
-        """What holds, whoever decides, in an environment with these keyword arguments; see `terms.terms`."""
+        """The rule that holds for every policy in an environment with these keyword arguments; see `terms.terms`."""
         return terms(**{key: value for key, value in env_kwargs.items() if key in signature(terms).parameters})
 
     def composed(self, policy: Decider, decision: Decision) -> Decision | MakeRoom:
-        """`decision`, or what begins with it, if the policy that gave it makes room for a job that starts then."""
+        """`decision`, or all that follows from it if its policy makes room for a job."""
         following = getattr(policy, "following", None)
         if following is None or not isinstance(decision, Preempt | Migrate):
             return decision
@@ -137,11 +130,10 @@ class DelayInterface(AgentInterface):
         return MakeRoom(rest[-1].job, (decision, *rest)) if rest else decision
 
     def action(self, decision: Decision | MakeRoom) -> np.ndarray:
-        """The action (candidate, delay bucket, tier of the hold), int64 (3,), that plays `decision` in the window now.
+        """The action (candidate, delay bucket, hold tier), int64 (3,), that plays `decision` in the present window.
 
         Raises:
-            InvalidDecision: the window offers no such action: the job is not shown, or the environment's placer gives
-                other GPUs than the decision asks for.
+            InvalidDecision: the job is not shown, or the environment's placer gives other GPUs than the decision names.
         """
         simulator, window = self.simulator, self.window
         if isinstance(decision, Advance):
@@ -176,9 +168,9 @@ class DelayInterface(AgentInterface):
         return np.array([candidate, bucket, tier], np.int64)
 
     def decisions(self, action: Any) -> list[Decision]:
-        """What `action` (candidate, delay bucket, tier of the hold) stands for in the window as it was last filled.
+        """The decisions of `action` (candidate, delay bucket, tier of the hold) in the window as last filled.
 
-        Advance for the candidate 0 and for one that is not legal; a delay or tier out of range is the nearest one.
+        Advance for candidate 0 and illegal ones; a delay or tier out of range becomes the nearest.
         """
         simulator, window = self.simulator, self.window
         candidate, delay, tier = (int(part) for part in action)
@@ -208,7 +200,7 @@ def _tier(simulator: Simulator, gpus: tuple[int, ...]) -> int:
 
 
 def kind_of(simulator: Simulator, decision: Start | Migrate) -> int:
-    """Which candidate of its job's slot stands for a decision, by the tier of its GPUs."""
+    """The candidate of a decision among those of its job's slot, by the tier of its GPUs."""
     target = target_of(_tier(simulator, decision.gpus))
     if isinstance(decision, Start):
         return int(target)
@@ -216,7 +208,6 @@ def kind_of(simulator: Simulator, decision: Start | Migrate) -> int:
 
 
 def _hint(simulator: Simulator, window: np.record, decision: Decision | MakeRoom) -> str:
-    """What can be done so that a decision is among the legal candidates."""
     if isinstance(decision, Preempt | Migrate | MakeRoom) and not window.preemption:
         return "; give the environment preemption=True"
     if isinstance(decision, Migrate) and not simulator.state.migrates and not simulator.state.waiting:
@@ -229,7 +220,6 @@ def _hint(simulator: Simulator, window: np.record, decision: Decision | MakeRoom
 
 
 def _hold_parts(simulator: Simulator, window: np.record, decision: Hold) -> tuple[int, int]:
-    """Delay bucket and tier of a hold."""
     if decision.until_s is None and decision.tier is None:
         return UNTIL_OFFER, 0
     if decision.until_s is None or decision.tier not in (MACHINE, RACK):

@@ -16,34 +16,24 @@ from ..outcome import GOES_ON, IS_ADJUSTED, TERMINATED, TRUNCATED
 from ..step import advance, begin_step, end_step, is_over, take_candidate, used_gpus
 from ..window import NO_JOB, choice_of
 from .ahead import ask_for_jobs, ask_for_lists, ask_for_rows
-from .delay_window import (
-    HOLD_KIND,
-    PREEMPT_KIND,
-    ROOM_KIND,
-    find_moved,
-    find_target,
-    hold_of,
-    may_act,
-    refresh,
-)
+from .delay_window import HOLD_KIND, PREEMPT_KIND, ROOM_KIND, find_moved, find_target, hold_of, may_act, refresh
 from .observation import forget, observe, write_mask
 
 
 @entry
 def step_rows(states, windows, references, chosen, actions, outcomes, features, masks):
-    """Modify the chosen rows: play one action in each, and write what follows from it.
+    """Modify the chosen rows: play one action in each, and write the result.
 
     Args:
         states, windows: records (n,).
         references: float64 (n, jobs): finish times of the reference's run, ascending.
         chosen: int64 (k,), the rows to step.
-        actions: int64 (n, 3): candidate, delay bucket, tier of the hold. A row that begins ignores it, and goes to its
-            first decision.
-        outcomes: float64 (n, OUTCOMES): reward, elapsed seconds, and flags, see codes.py.
-        features: float32 (n, F), masks: int8 (n, M): the present after the step.
+        actions: int64 (n, 3): candidate, delay bucket, tier of the hold; a row that begins ignores it.
+        outcomes: float64 (n, OUTCOMES): reward, elapsed seconds, and flags, see outcome.py.
+        features, masks: float32 (n, F), int8 (n, M): the present after the step.
 
     Returns:
-        How many of the rows need a look: their episode has ended, their run has stalled, or rates are asked for.
+        The number of rows that need a look: episode ended, run stalled, or rates asked for.
     """
     odd = 0
     rows = chosen.size
@@ -67,7 +57,7 @@ def step_rows(states, windows, references, chosen, actions, outcomes, features, 
 
 @kernel
 def _step(s, w, reference, candidate, delay, tier, outcome):
-    """Modify `s`, window `w` and `outcome`: one action, and on to the next decision."""
+    """Modify `s`, window `w` and `outcome`: play one action, and run to the next decision."""
     if w.begins == GOES_ON:
         w.begins = 0
         w.code = advance(s)
@@ -112,7 +102,7 @@ def turn(states, windows, row, features, mask):
 
 @kernel
 def settle(s, w):
-    """Modify `s` and window `w`: with `skip_idle`, go on while only advancing or holding is possible."""
+    """Modify `s` and window `w`: with `skip_idle`, advance while only advancing or holding is possible."""
     while not is_over(s, w):
         w.code = advance(s)
         show(s, w)
@@ -122,7 +112,7 @@ def settle(s, w):
 
 @kernel
 def show(s, w):
-    """Modify window `w`: show the present, unless nobody will see it, since `settle` passes over it."""
+    """Modify window `w`: show the present, unless `settle` passes over it."""
     if w.code == ASK or (w.code == DECIDE and w.skip_idle and not may_act(s, w)):
         w.can_act = 0
     else:
@@ -131,7 +121,7 @@ def show(s, w):
 
 @kernel
 def _apply(s, w, candidate, delay, tier):
-    """Modify `s`: carry out a legal candidate but 0; True if not by the delay and tier that were asked."""
+    """Modify `s`: carry out a legal candidate but 0; True if with another delay or tier than asked for."""
     is_waiting, _, job, kind = choice_of(w, candidate)
     if not is_waiting:
         if kind == PREEMPT_KIND:

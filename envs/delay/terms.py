@@ -1,4 +1,4 @@
-"""What holds in Delay-v0 whoever decides: costs, rounds, leases, and the timers that follow what is accepted."""
+"""The rule of Delay-v0 for every policy: costs, rounds, leases, and delay timers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def terms(
     migration: bool = False,
     tuner: Any = TUNER,
 ) -> Rule:
-    """The rule of an environment with these keyword arguments, as they are given or read from JSON; see `DelayEnv`."""
+    """The rule of an environment with these keyword arguments, as given or read from JSON; see `DelayEnv`."""
     if isinstance(tuner, Mapping):
         try:
             tuner = Tuner(**tuner)

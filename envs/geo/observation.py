@@ -131,13 +131,9 @@ FEW = 4.0
 
 @entry
 def look(states, windows, row, r, g, features, mask):
-    """Modify the window in `row`, features and mask: show the present, whatever was looked at before.
+    """Modify the window in `row`, features, float32 (F,), and mask, int8 (M,): show the present, whatever came before.
 
-    Args:
-        states, windows: records (n,).
-        row: which.
-        r: the regions, g: the ranking, both laid anew.
-        features: float32 (F,). mask: int8 (M,).
+    `states` and `windows` are records (n,), `r` and `g` the regions and the ranking, both laid anew.
     """
     s, w = states[row], windows[row]
     begin_run(w, r, g)
@@ -150,7 +146,7 @@ def look(states, windows, row, r, g, features, mask):
 def show(s, w, r, g, features, mask):
     """Modify the window, features and mask: show the present, after `look_around`.
 
-    While `starts_stand` the features and the mask are those that were written last.
+    While `starts_stand`, features and mask are those that were written last.
     """
     begin_window(s, w, r, g)
     queue = len(CLUSTER)
@@ -184,13 +180,13 @@ def ratio(value, whole):
 
 @kernel
 def weight_of(s, job):
-    """By what `greedy` orders workloads: isolated run time left x the square root of the GPUs."""
+    """The key by which `greedy` orders workloads: isolated run time left x the square root of the GPUs."""
     return isolated_left_s(s, job) * math.sqrt(max(1, s.gpu_units[job]))
 
 
 @kernel
 def count_regions(bits):
-    """How many regions are in a set."""
+    """The size of a set of regions."""
     count = 0
     while bits != 0:
         bits &= bits - 1
@@ -202,7 +198,7 @@ def count_regions(bits):
 def _weigh_demand(s, w, g):
     """Modify the window in place: units asked by region and type, GPUs held by priority.
 
-    What waits or is held asks in the regions that could run it and in those to which its tables are on the way.
+    A pending workload asks in the regions that could run it and in those to which its tables are on the way.
     """
     level = g.level
     for region in range(s.n_regions):
@@ -230,7 +226,7 @@ def _weigh_demand(s, w, g):
 
 @kernel
 def _weigh_pending(s, w, job, bits):
-    """Modify the window in place: count a workload that waits or is held, and could run in these regions."""
+    """Modify the window in place: count a pending workload that could run in these regions."""
     count = count_regions(bits)
     for region in range(s.n_regions):
         if (bits >> region) & 1:
@@ -244,7 +240,7 @@ def _weigh_pending(s, w, job, bits):
 
 @kernel
 def _ask(w, region, types, kinds, units):
-    """Modify the window in place: units asked in a region, over the types that would do by how many are there."""
+    """Modify the window in place: units asked in a region, divided among accepted types by their supply."""
     there = 0.0
     for kind in range(types):
         if (kinds >> kind) & 1:
@@ -256,9 +252,9 @@ def _ask(w, region, types, kinds, units):
 
 @kernel
 def _observe_queue(s, w, r, g, features, mask, row, candidate):
-    """Write the rows of the waiting workloads from `row` on, and the candidates of all slots; returns the units asked.
+    """Write the waiting workloads from `row` on, and the candidates of all slots; returns the units asked.
 
-    Where nobody has started since, and nobody's level has changed, the starts of a workload are as they were.
+    The starts of a workload stay as they were if no workload has started since, and no level has changed.
     """
     asked = 0
     width, starts = w.per_waiting * CANDIDATE_COLUMNS, hold_kind(w) * CANDIDATE_COLUMNS
@@ -304,7 +300,7 @@ def _slot_before(w, r, slot, job):
 
 @kernel
 def _keep_starts(s, w, kept, mask, offered, before, slot):
-    """Modify window `w`, write the starts of a slot: they are those that slot `before` had, but for demands."""
+    """Modify window `w`, write the starts of a slot: those of slot `before`, but for demands."""
     for choice in range(w.clusters):
         cluster = w.offered[slot, choice] = w.offered[before, choice]
         for way in range(2):
@@ -320,7 +316,6 @@ def _keep_starts(s, w, kept, mask, offered, before, slot):
 
 @kernel
 def _observe_waiting(s, w, g, shown, slot, job):
-    """Write the row of a waiting workload."""
     observe_size(s, shown, job)
     left_s = isolated_left_s(s, job)
     age_s = s.now_s - s.arrival_s[job]
@@ -350,7 +345,7 @@ def _observe_waiting(s, w, g, shown, slot, job):
 
 @kernel
 def _observe_starts(s, w, r, g, offered, slot, job):
-    """Modify window `w`: where a waiting workload could start; write these candidates."""
+    """Modify window `w`: write the starts of a waiting workload."""
     first = waiting_candidate(w, slot, 0)
     bits = g.bits[job]
     count = list_clusters(s, w, r, job, slot, bits)
@@ -376,7 +371,6 @@ def _observe_starts(s, w, r, g, offered, slot, job):
 
 @kernel
 def _observe_hold(s, w, offered, slot, job):
-    """Write the candidate that holds a waiting workload, if it is legal."""
     hold = hold_kind(w)
     if w.legal[waiting_candidate(w, slot, hold)]:
         at = hold * CANDIDATE_COLUMNS
@@ -387,7 +381,7 @@ def _observe_hold(s, w, offered, slot, job):
 
 @kernel
 def _observe_brings(s, w, r, g, offered, slot, job):
-    """Modify window `w`: the regions to which a waiting workload's tables could be brought; write its candidates."""
+    """Modify window `w`: write the copies of a waiting workload's tables to regions."""
     count = list_regions(s, w, job, slot)
     for choice in range(count):
         region = w.bring_to[slot, choice]
@@ -405,10 +399,9 @@ def _observe_brings(s, w, r, g, offered, slot, job):
 
 @kernel
 def _describe_place(s, w, offer, job, region, bits, kinds, left_s):
-    """Write what a candidate says about its workload and the region where that runs, or is to run.
+    """Write the columns about a workload and its region.
 
-    `bits`: regions that could run it; `kinds`: set of the types that its first part may get there; `left_s`: its run
-    time left there.
+    `bits`: regions that could run it; `kinds`: set of the types of its first part there; `left_s`: its run time left.
     """
     offer[0] = s.gpus[job] / s.n_gpus
     offer[1] = scaled_time(w, left_s)
@@ -426,7 +419,7 @@ def _describe_place(s, w, offer, job, region, bits, kinds, left_s):
 
 @kernel
 def _left_on_s(s, r, job):
-    """Isolated run time left of a workload on the types of the choice that was looked at last."""
+    """Isolated run time left of a workload on the types of the last choice."""
     left_s = isolated_left_s(s, job)
     if s.type_speed[0, 0] == 0.0 or r.kind[job, CHOICES] == 0:
         return left_s
@@ -449,7 +442,7 @@ def _describe_start(s, w, r, offered, job, cluster, free, bits):
 
 @kernel
 def _describe_leavers(s, w, r, level, offered, newcomer):
-    """Write what a candidate says about those who leave for it."""
+    """Write the columns about workloads that leave for a candidate."""
     leavers, units, left = r.count[LEAVES], 0, 0.0
     most, youngest_s, least = 0, math.inf, math.inf
     for i in range(leavers):
@@ -482,7 +475,6 @@ def _share_at_home(s, job, region):
 
 @kernel
 def _observe_running(s, w, level, features, row):
-    """Write the rows of the running workloads from `row` on."""
     for slot in range(w.running_shown):
         job = w.running_job[slot]
         shown = features[row : row + RUNNING_COLUMNS]
@@ -499,7 +491,6 @@ def _observe_running(s, w, level, features, row):
 
 @kernel
 def _observe_regions(s, w, r, features, row):
-    """Write the rows of the regions from `row` on."""
     all_cpus = s.type_gpus[s.cpu_type]
     all_gpus = s.n_gpus - all_cpus
     _add_bytes(s, w)
@@ -535,7 +526,7 @@ def _observe_regions(s, w, r, features, row):
 
 @kernel
 def _add_bytes(s, w):
-    """Modify the window in place: bytes for which room is kept in each region since they are on the way to it."""
+    """Modify the window in place: bytes on the way to each region."""
     for region in range(s.n_regions):
         w.bytes_to[region] = 0
     for table in range(s.n_tables if s.n_transfers > 0 else 0):

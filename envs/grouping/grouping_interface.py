@@ -1,4 +1,4 @@
-"""The window of Grouping-v0 on any simulator of job groups: what an agent would see and may do there now."""
+"""The window of Grouping-v0 on any simulator of job groups."""
 
 from __future__ import annotations
 
@@ -78,16 +78,16 @@ class GroupingInterface(AgentInterface):
 
     @staticmethod
     def terms(env_kwargs: Mapping[str, Any]) -> Any:
-        """What holds, whoever decides: what the simulator has unless told otherwise."""
+        """The terms that hold for every policy: the simulator's defaults."""
         return GroupTerms()
 
     def lay(self, simulator: Any) -> None:
-        """Start looking at a run, whatever its state; its window is put into this one's order."""
+        """Show a run, whatever its state; its window gets the order of this interface."""
         super().lay(simulator)
         self.plain["focus_group"] = -1
 
     def dictate(self, decision: Decision | None) -> None:
-        """Modify the window: the group that a policy is about to decide about comes first."""
+        """Modify the window: show the group of a policy's next decision first."""
         group = -1
         if isinstance(decision, AssignGroup | SetMachines) and decision.group is not None:
             group = decision.group
@@ -96,11 +96,10 @@ class GroupingInterface(AgentInterface):
         self.plain["focus_group"] = group
 
     def action(self, decision: Decision) -> np.ndarray:
-        """The action (candidate, machines, spill), int64 (3,), that plays `decision` in the window as it stands.
+        """The action (candidate, machines, spill), int64 (3,), that plays `decision` in the present window.
 
         Raises:
-            InvalidDecision: the window offers no such action: job or group are not shown, the machines are more than
-                can be asked for, or the ratio is no tenth.
+            InvalidDecision: job or group are not shown, the machines are too many, or the ratio is no tenth.
         """
         s, w = self.simulator.state, self.window
         if isinstance(decision, Advance):
@@ -129,9 +128,9 @@ class GroupingInterface(AgentInterface):
         return np.array([candidate, machines, spill], np.int64)
 
     def decisions(self, action: Any) -> list[Decision]:
-        """What `action` (candidate, machines, spill) stands for in the window as it was last filled, in order.
+        """The decisions of `action` (candidate, machines, spill) in the window as last filled, in order.
 
-        Advance for the candidate 0 and for one that is not legal; numbers that do not apply are the nearest that do.
+        Advance for candidate 0 and illegal ones; numbers that do not apply become the nearest that do.
         """
         s, w = self.simulator.state, self.window
         candidate, machines, spill = (int(part) for part in action)
@@ -153,12 +152,12 @@ class GroupingInterface(AgentInterface):
         return [_spill(ratio_taken(s, w, job, group, own, spill), job)]
 
     def decision(self, action: Any) -> Decision:
-        """The first decision that an action stands for now."""
+        """The first decision of an action."""
         return self.decisions(action)[0]
 
 
 def _spilt(s: Any, w: np.record, job: int, group: int, machines: int, value: int) -> list[Decision]:
-    """The decision about a job's spill ratio that goes with its place; none where it is as asked already."""
+    """The decision about a job's spill ratio that goes with its place; none where it stays."""
     if not s.spills:
         return []
     ratio = ratio_taken(s, w, job, group, machines, value)
@@ -196,7 +195,7 @@ def _number(w: np.record, decision: Decision, machines: int | None) -> int:
 
 
 def _value(w: np.record, decision: Decision, ratio: float) -> int:
-    """The value of the third part that asks for a spill ratio; negative: for climbing."""
+    """The value of the third part for a spill ratio; negative: climbing."""
     if ratio < 0.0:
         return 0
     value = round(ratio * TENTHS)

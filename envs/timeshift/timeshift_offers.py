@@ -1,4 +1,4 @@
-"""The placements that a decision point offers, and what each would come to."""
+"""The placements that a decision point offers, and their features."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Offer:
     """A placement of all jobs.
 
     Attributes:
-        decisions: what leads there from the present, in order; none: it is the present.
+        decisions: from the present to it, in order; none: it is the present.
         gangs: the GPUs of every job that runs then.
-        meetings: where these gangs meet.
+        meetings: the links that these gangs share.
     """
 
     decisions: tuple[Decision, ...]
@@ -36,13 +36,13 @@ PLACING, PLACED, SHIFTING, THROUGH = range(4)  # stages of an instant
 
 @dataclass
 class Instant:
-    """A decision point, and the place in it.
+    """A decision point, and the stage in it.
 
     Attributes:
         stage: PLACING, PLACED (decisions are to be carried out), SHIFTING or THROUGH.
         present: the placement as it is.
         offers: placements, while placing.
-        turning: jobs whose shift is still to be chosen, ascending; turned: how many are chosen.
+        turning, turned: jobs whose shift is still to be chosen, ascending; number of those chosen.
     """
 
     stage: int = THROUGH
@@ -52,7 +52,7 @@ class Instant:
     turned: int = 0
 
     def copy(self) -> Instant:
-        """The same place, to go on from by itself."""
+        """An independent copy."""
         return replace(self, offers=self.offers.copy(), turning=self.turning.copy())
 
 
@@ -94,7 +94,7 @@ def describe_offer(offer: Offer, place: float, gpus: int, waiting: int, links: i
 
     Args:
         place: among the candidates, 0 the first.
-        gpus: of the cluster. waiting: jobs now. links: of the network.
+        gpus, waiting, links: GPUs of the cluster, waiting jobs now, links of the network.
     """
     starts = [d.job for d in offer.decisions if isinstance(d, Start)]
     stops = [d.job for d in offer.decisions if isinstance(d, Preempt)]
@@ -117,7 +117,7 @@ def describe_offer(offer: Offer, place: float, gpus: int, waiting: int, links: i
 
 
 def describe_shared_links(meetings: SharedLinks, running: int, links: int) -> list[float]:
-    """The columns of an offer that are about links."""
+    """The columns of an offer about links."""
     components = meetings.components
     if not components:
         return [0.0] * 10
@@ -130,12 +130,9 @@ def describe_shared_links(meetings: SharedLinks, running: int, links: int) -> li
     best = np.concatenate([look.best for look in looks])
     cycles = sum(_cycles(component.flows) for component in components)
     load = max(float(component.load.max()) for component in components)
-    worst_free = sum_in_order(
-        _worst(component.flows, look.free) for component, look in zip(components, looks, strict=True)
-    )
-    worst_best = sum_in_order(
-        _worst(component.flows, look.best) for component, look in zip(components, looks, strict=True)
-    )
+    flows = [component.flows for component in components]
+    worst_free = sum_in_order(_worst(one, look.free) for one, look in zip(flows, looks, strict=True))
+    worst_best = sum_in_order(_worst(one, look.best) for one, look in zip(flows, looks, strict=True))
     return [
         min(1.0, contending / running),
         shared / max(1, links),

@@ -1,8 +1,7 @@
-"""Colours: one per job that stays its own, four tiers, and the greys between. All are (red, green, blue), 0 to 255.
+"""Colours: one a job, four tiers, and greys. All are (red, green, blue), 0 to 255.
 
-The hues of jobs are those of Paul Tol's schemes "bright" and "vibrant" (SRON/EPS/TN/09-002), made to be told apart with
-any colour vision, without the greens, which mean tiers here; five lightnesses of each. A tier is told by the height of
-its band as well as by its colour.
+The hues of jobs are those of Paul Tol's schemes "bright" and "vibrant" (SRON/EPS/TN/09-002), for any colour vision,
+without the greens, which mean tiers here; five lightnesses of each. A tier also has its own height of band.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ def ink_on(colour: Colour) -> Colour:
 
 
 def waited_colour(waited_s: float) -> Colour:
-    """Light for a job that has just come, dark after a day; each factor of 10 in between is the same step."""
+    """Light for a new job, dark after a day, logarithmic in between."""
     from math import log10
 
     share = log10(max(waited_s, 60.0) / 60.0) / log10(86_400.0 / 60.0)

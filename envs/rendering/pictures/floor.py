@@ -1,4 +1,4 @@
-"""Where every GPU is drawn: racks, machines, slots and GPUs fitted into a rectangle, from 1 GPU to 100,000."""
+"""The places of all GPUs: racks, machines, slots and GPUs fitted into a rectangle, from 1 GPU to 100,000."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LINE_COST = {1: 1.0, 2: 0.92, 4: 0.75, 8: 0.6}  # a machine is easier to read in
 
 
 class Gaps(NamedTuple):
-    """Units between things, at one density; `least` is the side of a GPU from which on the density is worth it."""
+    """Units between things, at one density; `least` is the smallest side of a GPU that it is used for."""
 
     least: int
     rack: int
@@ -52,7 +52,7 @@ class Counts(NamedTuple):
 
     @classmethod
     def of(cls, shape: ClusterShape) -> Counts:
-        """Those of a cluster."""
+        """The counts of a cluster."""
         gpus = max(len(machine.gpus) for rack in shape.racks() for machine in rack.machines)
         return cls(len(shape.rack_machines), max(shape.rack_machines), gpus, max(shape.machine_slots))
 
@@ -69,12 +69,12 @@ class Grid(NamedTuple):
 
 @dataclass(frozen=True)
 class FloorPlan:
-    """Where everything is, in pixels of the whole picture.
+    """Places in pixels of the whole picture.
 
     Attributes:
-        by_machine: GPUs are too small to be seen, so items are machines; otherwise they are GPUs.
-        racks, machines: their boxes; items: boxes of GPUs or machines.
-        gaps, grid: what it was made with.
+        by_machine: whether items are machines, since GPUs are too small to be seen; otherwise GPUs.
+        racks, machines, items: boxes of racks, of machines, and of GPUs or machines.
+        gaps, grid: of this plan.
     """
 
     by_machine: bool
@@ -131,7 +131,7 @@ def _columns(count: int) -> list[int]:
 
 
 def _gpu_size(counts: Counts, gaps: Gaps, grid: Grid, size: tuple[int, int]) -> tuple[int, int]:
-    """What is left for one GPU when the gaps have been taken away; 0 or less if they alone are too much."""
+    """Room of one GPU without the gaps; 0 or less if they alone are too much."""
     rack_rows = math.ceil(counts.racks / grid.rack_columns)
     machine_rows = math.ceil(counts.machines / grid.machine_columns)
     per_line, slot_gaps = _line(counts, grid)

@@ -29,10 +29,10 @@ def draw_rgb(simulator: Simulator, size: tuple[int, int] = SIZE, seen: Seen | No
     Args:
         simulator: a simulator after `reset`.
         size: width and height in pixels, (640, 420) to (7680, 4320).
-        seen: of the run, where several frames of it are drawn; it is brought up to date.
+        seen: memory of earlier frames of the run, which is updated.
 
     Returns:
-        uint8 (height, width, 3), a fresh array; the same state, and what was seen, give the same pixels.
+        uint8 (height, width, 3), a fresh array; the same state and memory give the same pixels.
 
     Raises:
         MissingExtra: the extra [render] is not installed.
@@ -64,14 +64,14 @@ def draw_scene(scene: Scene, size: tuple[int, int] = SIZE, seen: Seen | None = N
 
 
 class Stage:
-    """What stays the same from frame to frame: the places of everything, and the picture of an empty cluster.
+    """The constant part of all frames: the places of everything, and the picture of an empty cluster.
 
     Attributes:
         scale: pixels per unit; a picture of 960 x 640 has 1.
         cluster, queue, running: boxes of the three cards.
-        plan: where the GPUs are.
+        plan: places of the GPUs.
         base: uint8 (height, width, 3).
-        legend_end: where the legend goes on.
+        legend_end: end of the legend.
     """
 
     def __init__(self, shape: ClusterShape, name: str, size: tuple[int, int]) -> None:
@@ -120,7 +120,6 @@ class Stage:
                 pen.text(place, str(number), 9, palette.FAINT, anchor="rm")
 
     def _draw_legend(self, pen: Pen) -> None:
-        """Swatches as GPUs look, at the foot of the picture."""
         u, side = self.unit, self.unit(15)
         x, y = self.margin, self.size[1] - u(25) + side // 2
         if self.plan.by_machine:
@@ -138,7 +137,7 @@ class Stage:
 
 @lru_cache(maxsize=4)
 def stage_of(shape: ClusterShape, name: str, size: tuple[int, int]) -> Stage:
-    """The stage of a cluster, kept for the next frame."""
+    """The stage of a cluster, cached for the next frame."""
     return Stage(shape, name, size)
 
 
@@ -182,7 +181,7 @@ def _machine_colours(scene: Scene) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _split_shared(pen: Pen, plan: FloorPlan, scene: Scene) -> None:
-    """The body of a GPU that several jobs share, in one stripe a job, side by side above its band."""
+    """The body of a shared GPU: one stripe a job, side by side above its band."""
     for gpu in np.flatnonzero((scene.partners >= 0).any(axis=0)).tolist():
         for job, stripe in _stripes(scene, plan, gpu)[1:]:
             pen.box(stripe, job_colour(job))
@@ -191,7 +190,6 @@ def _split_shared(pen: Pen, plan: FloorPlan, scene: Scene) -> None:
 
 
 def _draw_shared_legend(pen: Pen, stage: Stage) -> None:
-    """What a GPU of two colours is."""
     (x, y), side = stage.legend_end, pen.unit(15)
     for number, job in enumerate((1, 3)):
         left, top = x + number * side // 2, y - side // 2
@@ -200,7 +198,7 @@ def _draw_shared_legend(pen: Pen, stage: Stage) -> None:
 
 
 def _stripes(scene: Scene, plan: FloorPlan, gpu: int) -> list[tuple[int, Box]]:
-    """The jobs on a GPU, and the part of its body that shows each."""
+    """The jobs on a GPU, and the stripe of each."""
     jobs = [int(job) for job in (scene.owner[gpu], *scene.partners[:, gpu]) if job >= 0]
     left, top, right, bottom = plan.items[gpu]
     bounds = [left + (right - left) * i // len(jobs) for i in range(len(jobs) + 1)] if jobs else []
@@ -216,7 +214,7 @@ def _band(height: int, levels: int = len(palette.TIER_COLOURS)) -> int:
 
 
 def _draw_labels(pen: Pen, plan: FloorPlan, scene: Scene) -> None:
-    """Crosses on GPUs that are down, and each job's label on the first GPU of each row of its GPUs."""
+    """Crosses on failed GPUs, and each job's label on the first GPU of each row of its GPUs."""
     if plan.by_machine or min(plan.grid.width, plan.grid.height) < 9:
         return
     for gpu in np.flatnonzero(scene.owner == DOWN).tolist():

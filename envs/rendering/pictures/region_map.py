@@ -1,7 +1,6 @@
-"""Regions as pixels: a map of demand over supply with the tables on their way, and how much was in use when.
+"""Regions as pixels: a map of demand over supply with the tables on their way, and past use.
 
-Regions stand around the edge, in order clockwise from the top left, so that what flows between two of them crosses
-nothing but the middle. Where on earth they are is not known.
+Regions stand around the edge, clockwise from the top left, so that flows cross only the middle.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ LOW, EVEN, HIGH = palette.TIER_COLOURS[0], palette.TIER_COLOURS[2], palette.TIER
 GPUS, CPUS = palette.USED, palette.HUES[1]
 ASKED = palette.mix(HIGH, palette.WHITE, 0.62)
 FLOW = palette.HUES[3]
-TAG_AT = 0.28  # of an arrow, from its start: both ways between two regions have theirs in different places
+TAG_AT = 0.28  # of an arrow, from its start: tags of both directions differ
 GRID = 4  # lines of the plot
 
 
@@ -37,7 +36,7 @@ def load_colour(load: float) -> Colour:
 
 
 class Boxes:
-    """Where the parts of a picture of this size are; `u` as `unit` of a pen."""
+    """Places of the parts of a picture; `u` as `unit` of a pen."""
 
     def __init__(self, size: tuple[int, int], u: Callable[[float], int]) -> None:
         margin, head, foot, gap, side = u(14), u(76), u(50), u(10), u(256)
@@ -51,7 +50,7 @@ class Boxes:
 
 
 def draw_regions(simulator: Simulator, size: tuple[int, int], seen: Seen | None = None) -> np.ndarray:
-    """The picture; see `picture.draw_rgb`, which draws it where there are regions."""
+    """The picture of a cluster with regions; see `picture.draw_rgb`."""
     return draw_region_scene(read_regions(simulator), size, seen)
 
 
@@ -132,14 +131,14 @@ def place_regions(count: int, inner: Box, gap: int, most_high: int) -> list[Box]
 
 
 def _spread(first: int, last: int, count: int) -> list[int]:
-    """So many places from the first to the last; a lone one in the middle."""
+    """Evenly spaced places from the first to the last; a single one in the middle."""
     if count == 1:
         return [(first + last) // 2]
     return [first + (last - first) * i // (count - 1) for i in range(count)]
 
 
 def _draw_region(pen: Pen, place: Box, region: Region) -> None:
-    """A card: the name, a bar for each type of units, a bar for storage; small ones only say how loaded they are."""
+    """A card: the name, a bar for each type of units, a bar for storage; on small cards only the load."""
     u = pen.unit
     left, top, right, bottom = place
     edge = load_colour(region.load) if region.is_up else palette.GPU_DOWN
@@ -162,9 +161,9 @@ def _draw_region(pen: Pen, place: Box, region: Region) -> None:
 
 
 def _draw_supply(pen: Pen, row: Box, supply: Supply) -> None:
-    """A line of a card: the type, a track of all units, filled as far as they are used, what is asked behind, a ratio.
+    """A line of a card: the type, a track of all units, used and asked ones, and their ratio.
 
-    Where more is asked than there is, the track is all that is asked, and a tick shows how much there is.
+    If more is asked than there is, the track is all that is asked, and a tick shows the supply.
     """
     u = pen.unit
     left, top, right, line = row
@@ -208,7 +207,7 @@ def _draw_storage(pen: Pen, row: Box, region: Region) -> None:
 
 
 def _draw_flow(pen: Pen, places: list[Box], flow: Flow, world: RegionScene) -> tuple[tuple[int, int], str]:
-    """An arrow from card to card, the wider the more is left; two ways side by side. Returns where to say what."""
+    """An arrow from card to card, wider for more bytes; directions side by side. Returns place and words of its tag."""
     source, target = (_middle(places[region]) for region in (flow.source, flow.target))
     angle = math.atan2(target[1] - source[1], target[0] - source[0])
     aside = 5 * pen.scale
@@ -228,7 +227,7 @@ def _middle(place: Box) -> tuple[float, float]:
 
 
 def _on_edge(place: Box, middle: tuple[float, float], angle: float, shift: tuple[float, float]) -> tuple[int, int]:
-    """Where a ray from the middle of a box, moved aside, leaves it."""
+    """The point where a ray from the middle of a box, shifted, leaves it."""
     dx, dy = math.cos(angle), math.sin(angle)
     half = (place[2] - place[0]) / 2 + 3, (place[3] - place[1]) / 2 + 3
     far = min(half[0] / abs(dx) if abs(dx) > 1e-9 else math.inf, half[1] / abs(dy) if abs(dy) > 1e-9 else math.inf)
@@ -273,7 +272,7 @@ def _draw_line(pen: Pen, plot: Box, world: RegionScene, shares: np.ndarray, colo
 
 
 def _draw_legend(pen: Pen, boxes: Boxes) -> None:
-    """Two lines at the foot: the parts of the bars; what frames, the bars at their left and ratios say."""
+    """Two lines at the foot: parts of the bars; meaning of frames, side bars and ratios."""
     u = pen.unit
     x, y, side = boxes.map[0], boxes.foot + u(7), u(12)
     entries = [

@@ -1,4 +1,4 @@
-"""What a picture says about links that jobs share: how loaded each is, and the jobs that meet on one of them."""
+"""Links that jobs share: the load of each, and the jobs on one of them."""
 
 from __future__ import annotations
 
@@ -11,23 +11,22 @@ from ....simulator.engine.simulator import Simulator
 from ....simulator.profiles.phases import Phases
 from ...timeshift.shared_links import Component, SharedLinks, shared_links_now, shift_now, turned_now
 
-WARM_UP = 4  # iterations of the slowest job that pass before what is shown of their use of a link
-SHOWN = (2, 6)  # iterations of it that are shown: enough for
-QUICK = 24  # of the quickest job, as far as that goes
+WARM_UP = 4  # iterations of the slowest job before the shown time
+SHOWN = (2, 6)  # least and most iterations of it that are shown,
+QUICK = 24  # enough for so many of the quickest job, if possible
 
 
 @dataclass(frozen=True, eq=False)
 class Crossing:
-    """The jobs that meet on one link, and how they are turned.
+    """The jobs on one link, and their rotations.
 
     Attributes:
-        link: its name. capacity: bytes per second.
+        link, capacity: its name; bytes per second.
         jobs: ascending; phases, flows, periods_s, iterations: of each; iterations are those once around the circle.
         perimeter_s: of their unified circle.
-        begins_s: at which second of the circle an iteration of each begins, as they are turned now.
-        scores: compatibility of the link if all begin at once, and as they are turned now.
-        use: by manner (at once, as they are turned): seconds (k,) and bytes per second of each job on the link from
-            then on (k, jobs); shown is the time from the first to the last.
+        begins_s: second of the circle at which an iteration of each begins, at the present rotations.
+        scores: compatibility of the link if all begin at once, and at the present rotations.
+        use: in both cases: seconds (k,), and bytes per second of each job on the link from then on (k, jobs).
     """
 
     link: str
@@ -49,9 +48,9 @@ class NetworkScene:
 
     Attributes:
         load: float64 (links,), mean demand of the jobs on each link, of its capacity.
-        sharers: int64 (links,), how many jobs use it.
-        contending: jobs that meet others. components: groups of them that links join.
-        crossing: the link on which most is wanted above its capacity if all begin at once; None: nobody meets.
+        sharers: int64 (links,), number of jobs on it.
+        contending, components: jobs that share links; groups of them that links join.
+        crossing: the link with the largest excess if all begin at once; None: no link is shared.
     """
 
     load: np.ndarray
@@ -67,7 +66,7 @@ def has_contention(simulator: Simulator) -> bool:
 
 
 def read_network(simulator: Simulator) -> NetworkScene:
-    """The network of a simulator whose jobs share links, at the present instant."""
+    """The network of a simulator whose jobs share links."""
     links = simulator.topology.links
     assert links is not None
     meetings = shared_links_now(simulator)
@@ -75,13 +74,8 @@ def read_network(simulator: Simulator) -> NetworkScene:
     for place in meetings.places.values():
         load[place.use.links] += place.use.flows * (place.phases.bytes / place.phases.iteration_s)
         sharers[place.use.links] += 1
-    return NetworkScene(
-        load / links.capacity,
-        sharers,
-        len(meetings.component_of),
-        len(meetings.components),
-        _crossing(simulator, meetings),
-    )
+    contending, joined = len(meetings.component_of), len(meetings.components)
+    return NetworkScene(load / links.capacity, sharers, contending, joined, _crossing(simulator, meetings))
 
 
 def _crossing(simulator: Simulator, meetings: SharedLinks) -> Crossing | None:
@@ -132,7 +126,7 @@ def _use(
     on: np.ndarray,
     turned: tuple[np.ndarray, tuple[float, ...]] | None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What the jobs at `on` send over a link in the long run: all begin at once, or `turned` by (seconds, periods)."""
+    """Use of a link by the jobs at `on` in the long run: all begin at once, or `turned` by (seconds, periods)."""
     links, s = simulator.topology.links, simulator.plain.record
     assert links is not None
     contenders = []

@@ -47,7 +47,7 @@ class Rack:
 
 @dataclass(frozen=True)
 class ClusterShape:
-    """How many GPUs each slot has, slots each machine, machines each rack; hashable, so that layouts can be kept."""
+    """GPUs of each slot, slots of each machine, machines of each rack; hashable, as a key of layouts."""
 
     slot_gpus: tuple[int, ...]
     machine_slots: tuple[int, ...]
@@ -102,23 +102,21 @@ class WaitingJob:
 
 @dataclass(frozen=True)
 class Scene:
-    """What a picture shows.
+    """The content of a picture.
 
     Attributes:
         name: of the topology.
         now_s: the clock, seconds.
-        shape: the cluster; `racks()` walks through it.
-        owner: int64 (GPUs,), the job on each GPU, the first of them where several share it, or `codes.FREE`, or
-            `codes.DOWN`.
-        partners: int64 (k, GPUs), the other jobs on each GPU, `codes.FREE` where there are no more; k = 0 where GPUs
-            are not shared.
-        tier: int64 (GPUs,), tier code of the placement of a GPU's jobs, of the widest one; -1 where there is none.
+        shape: the cluster.
+        owner: int64 (GPUs,), the first job on each GPU, or `codes.FREE`, or `codes.DOWN`.
+        partners: int64 (k, GPUs), the other jobs on each GPU, then `codes.FREE`; k = 0 without shared GPUs.
+        tier: int64 (GPUs,), widest tier code of the placements of a GPU's jobs; -1: none.
         running: every running job, in order of arrival.
-        queue: the first waiting jobs in window order, then `held` the first held ones in order of arrival.
+        queue, held: the first waiting jobs in window order; the first held ones in order of arrival.
         free, down: GPUs; used are the others.
-        waiting, held_jobs, done, jobs: how many there are in all.
+        waiting, held_jobs, done, jobs: counts of all.
         largest_gang: GPUs of the workload's largest job.
-        jct_s: mean JCT of the jobs that are done, seconds; nan: none is.
+        jct_s: mean JCT of finished jobs, seconds; nan: none is.
     """
 
     name: str
@@ -160,12 +158,7 @@ class Scene:
 
 
 def read_scene(simulator: Simulator, shown_jobs: int = SHOWN_JOBS) -> Scene:
-    """The scene at the present instant.
-
-    Args:
-        simulator: a simulator after `reset`.
-        shown_jobs: how many waiting jobs, and how many held ones, are described one by one.
-    """
+    """The scene at the present instant, with at most `shown_jobs` waiting and as many held jobs."""
     s, workload = simulator.state, simulator.workload
     owner, *others = _holders(s, simulator.view.jobs_per_gpu)
     partners = np.array(others, np.int64).reshape(-1, len(owner))
@@ -198,7 +191,7 @@ def _holders(s: np.record, layers: int) -> np.ndarray:
     room = len(s.gpu_slot)
     berths = np.stack([s.gpu_job[layer * room :][: s.n_gpus] for layer in range(layers)]).astype(np.int64)
     down = berths[0] == DOWN
-    late = np.iinfo(np.int64).max  # nobody comes last
+    late = np.iinfo(np.int64).max  # sorts empty places last
     held = np.sort(np.where(berths >= 0, berths, late), axis=0)
     held[held == late] = FREE
     held[0, down] = DOWN
@@ -260,7 +253,7 @@ def _waiting(s: np.record, workload: Workload, job: int, is_held: bool) -> Waiti
 
 
 def _names(workload: Workload, job: int) -> tuple[str, str, str]:
-    """Label, id and model of a job; unprintable characters would spoil a terminal or a font."""
+    """Label, id and model of a job; unprintable characters become "?"."""
     name, model = (
         "".join(c if c.isprintable() else "?" for c in str(text))
         for text in (workload.job_id[job], workload.model[job])

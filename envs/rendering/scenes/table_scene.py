@@ -1,4 +1,4 @@
-"""What lies where: read from a simulator, and told as text, a row a region, a column a table."""
+"""Places of tables, read from a simulator, and as text: a row a region, a column a table."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_TABLES = 200
 
 @dataclass(frozen=True)
 class Moving:
-    """A copy on the way: the table, from where (None: no region has one), to where, and the bytes that are left."""
+    """A copy on the way: the table, its source (None: no region has one), its target, and the bytes left."""
 
     table: str
     source: str | None
@@ -40,21 +40,22 @@ class Moving:
 
 @dataclass(frozen=True, eq=False)
 class TableScene:
-    """What lies where now.
+    """Places of tables now.
 
     Attributes:
         now_s: the clock.
-        regions: names. lies: int8 (regions, tables), codes of `WORDS`; tables in order of the bytes that are read, the
-            first 200; order: which they are, and names: what they are called.
-        all_names, size_bytes, home_of, copies, readers: of every table: its name, bytes, home, the regions that have a
-            copy, and how many jobs that recur read it.
-        tables: of all, how many. load: float64 (regions,), demand over supply of high-priority GPU-hours as the tables
-            will lie. stored: float64 (regions,), share of the storage that is taken.
-        cost: of Figure 4; terms: Expressions 1 to 3 of it, weighted.
+        regions: names. lies: int8 (regions, tables), codes of `WORDS`, of the first 200 tables by bytes read; order,
+            names: their numbers and names.
+        all_names, size_bytes, home_of, copies, readers: of every table: name, bytes, home, regions with a copy, number
+            of recurring jobs that read it.
+        tables: number of all.
+        load: float64 (regions,), demand over supply of high-priority GPU-hours at the future places.
+        stored: float64 (regions,), share of the storage in use.
+        cost, terms: of Figure 4; its Expressions 1 to 3, weighted.
         home, collocated: percentages (simulator/table_placement/placement_metrics.py).
         moving: the copies on the way.
-        is_due: whether tables are looked at now, which happens every `every_s` seconds.
-        jct_s: mean JCT of the jobs that are done, seconds; nan: none is.
+        is_due, every_s: whether it is the time of a review; seconds between reviews.
+        jct_s: mean JCT of finished jobs, seconds; nan: none is.
     """
 
     now_s: float
@@ -81,7 +82,7 @@ class TableScene:
 
 
 def read_tables(simulator: Simulator) -> TableScene:
-    """The tables of a simulator at the present instant."""
+    """The tables of a simulator now."""
     view, s = simulator.view, simulator.plain.record
     warehouse = view.projected_warehouse()
     placement, standing = Placement(warehouse, Objective()), standing_of(warehouse)
