@@ -4,8 +4,6 @@ A step is `begin_step`, the action, `end_step`; between them the environment sho
 `is_over` says that there is something to decide, or nothing more to come.
 """
 
-from __future__ import annotations
-
 from ..policies.loop import decision_loop
 from ..simulator.base.codes import ASK, DECIDE, ENDLESS, FINISHED, HORIZON, STALLED
 from ..simulator.compiler.jit import entry, kernel

@@ -1,7 +1,5 @@
 """From one review of the tables of DataPlacement-v0 to the next in one kernel call: passes of MAST, and the clock."""
 
-from __future__ import annotations
-
 from ...policies.mast.compiled_passes import play_instant
 from ...simulator.base.codes import ASK, DECIDE
 from ...simulator.compiler.jit import entry

@@ -7,8 +7,6 @@ training jobs that the slow path knows; one that counts as high priority does so
 lies in [0, 1]; rows without a table, copy or region, and candidates that are not legal, are zero.
 """
 
-from __future__ import annotations
-
 import math
 
 from ...simulator.base.codes import DROP, MOVE

@@ -1,7 +1,5 @@
 """One step of Delay-v0 in one kernel call: decode the action, apply it, advance to the next decision, observe."""
 
-from __future__ import annotations
-
 import math
 
 from ...policies.greedy.room import find_room, make_room

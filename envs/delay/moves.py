@@ -4,8 +4,6 @@ A job has two moves: to a better tier, and to the fullest place with room at its
 that no machine holds), if that leaves a machine wholly free or gives a waiting gang its first place.
 """
 
-from __future__ import annotations
-
 import math
 
 from ...simulator.base.codes import AFFINITY, RUNNING

@@ -9,8 +9,6 @@ Everything lies in [0, 1]; rows without a job, and candidates that are not legal
 are still to come.
 """
 
-from __future__ import annotations
-
 import math
 
 from ...simulator.base.codes import TIMES_HIDDEN

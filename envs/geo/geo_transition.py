@@ -3,8 +3,6 @@
 Where a decision about tables is due, the kernel stops in the middle of a step, and continues after it.
 """
 
-from __future__ import annotations
-
 import math
 
 from ...policies.mast.global_scheduler import AVERAGES, RUNNERS

@@ -11,8 +11,6 @@ of a start those on its own. Everything lies in [0, 1]; rows without a job, or w
 not legal, are zero.
 """
 
-from __future__ import annotations
-
 import math
 
 from ...policies.mast.global_scheduler import RUNNERS

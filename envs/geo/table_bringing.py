@@ -6,8 +6,6 @@ has a copy in a region that is up. A workload that needs what only homes have ru
 offered.
 """
 
-from __future__ import annotations
-
 import math
 
 from ...simulator.compiler.jit import kernel

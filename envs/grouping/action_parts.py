@@ -1,7 +1,5 @@
 """How an action is carried out, and the numbers that its second and third part stand for."""
 
-from __future__ import annotations
-
 from ...simulator.compiler.jit import entry, kernel
 from ...simulator.groups.group_codes import CLIMBS, NONE
 from ...simulator.groups.kernels.decide import join, open_for, pause, set_machines, set_spill

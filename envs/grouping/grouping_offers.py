@@ -3,8 +3,6 @@
 Memory columns are the group's needs; garbage collection and disks are not predicted.
 """
 
-from __future__ import annotations
-
 from ...simulator.compiler.jit import kernel
 from ...simulator.jobs.remaining_time import isolated_left_s
 from ...simulator.numerics.fast_log import log_from_one

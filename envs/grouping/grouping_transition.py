@@ -1,7 +1,5 @@
 """One step of Grouping-v0 in one kernel call: carry out the action, advance to the next decision point, observe."""
 
-from __future__ import annotations
-
 from ...simulator.base.codes import DECIDE, STALLED
 from ...simulator.compiler.jit import entry, kernel
 from ...simulator.groups.kernels.group_clock import advance

@@ -6,8 +6,6 @@ of subtasks are those that are measured, 0 before. Everything lies in [0, 1]; ro
 candidates that are not legal, are zero.
 """
 
-from __future__ import annotations
-
 from ...simulator.compiler.jit import kernel
 from ...simulator.groups.group_codes import LOADING as IS_LOADING
 from ...simulator.groups.group_codes import OUT

@@ -11,8 +11,6 @@ elastic job keeps the first of its GPUs, or takes the lowest free ones beside it
 takes larger passes.
 """
 
-from __future__ import annotations
-
 from ...policies.bsbf.sjf_bsbf_partners import (
     find_partners,
     halvings_beside,

@@ -6,8 +6,6 @@ log(f) / log(1000), interference ratios xi log(xi) / log(10), all cut at 1; a sl
 [0, 1]; rows without a job, and candidates that are not legal, are zero.
 """
 
-from __future__ import annotations
-
 from ...simulator.base.codes import FREE
 from ...simulator.base.tiers import NETWORK
 from ...simulator.compiler.jit import kernel

@@ -1,7 +1,5 @@
 """Features of a start candidate: the gang in `s.gang`, with the largest sub-batch that fits there."""
 
-from __future__ import annotations
-
 import math
 
 from ...policies.bsbf.sjf_bsbf_partners import apart_s, side_by_side_s, together_s

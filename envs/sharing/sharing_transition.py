@@ -1,7 +1,5 @@
 """One step of Sharing-v0 in one kernel call: decode the action, apply it, advance to the next decision, observe."""
 
-from __future__ import annotations
-
 import math
 
 from ...policies.loop.decision_loop import next_s

@@ -1,7 +1,5 @@
 """Excess of the demand of jobs on their links, at every rotation of one of them: compiled."""
 
-from __future__ import annotations
-
 from ...simulator.compiler.jit import entry, kernel
 
 
