@@ -26,26 +26,16 @@ from .outcome import GOES_ON, OUTCOMES, TERMINATED, TRUNCATED
 
 @dataclass
 class Rows:
-    """What the kernel of an environment reads and writes, for n rows.
+    """Arrays that the kernel of an environment reads and writes, for n rows."""
 
-    Attributes:
-        windows: structured (n,): what the environment keeps beside the simulator's record.
-        actions: int64 (n, parts).
-        outcomes: float64 (n, OUTCOMES): reward, elapsed seconds, and flags, see outcome.py.
-        features, masks: the present, float32 (n, F) and int8 (n, M); the kernel relies on what it last wrote.
-        references: float64 (n, jobs): finish times of the reference's run; no columns without one.
-        capacity: of the records; None: there are none yet.
-        records: the simulators' states (n,).
-    """
-
-    windows: np.recarray
-    actions: np.ndarray
-    outcomes: np.ndarray
-    features: np.ndarray
-    masks: np.ndarray
-    references: np.ndarray
-    capacity: Room | None = None
-    records: np.recarray | None = None
+    windows: np.recarray  # structured (n,): the environment's own state
+    actions: np.ndarray  # int64 (n, parts)
+    outcomes: np.ndarray  # float64 (n, OUTCOMES): reward, elapsed seconds, and flags, see outcome.py
+    features: np.ndarray  # float32 (n, F), the present; the kernel relies on what it last wrote
+    masks: np.ndarray  # int8 (n, M), likewise
+    references: np.ndarray  # float64 (n, jobs): finish times of the reference's run; no columns without one
+    capacity: Room | None = None  # of the records; None: there are none yet
+    records: np.recarray | None = None  # the simulators' states (n,)
 
     @classmethod
     def empty(cls, n: int, window: np.dtype, parts: int, features: int, mask: int) -> Rows:

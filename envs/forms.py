@@ -46,25 +46,17 @@ class Shape(Protocol):
 
 @dataclass(frozen=True)
 class Form:
-    """The outer form of an environment whose window is known.
+    """The outer form of an environment whose window is known."""
 
-    Attributes:
-        parts: sizes of all parts of the action.
-        places: the features of each table.
-        is_flat: whether the tables are in one Box.
-        is_single: whether an action is one number, the candidate.
-        keys: of the observation and of the mask beside it; None: the mask is not in the observation.
-        told: the parts of an outer action.
-        names: of the parts after the candidate, for messages.
-    """
-
-    parts: tuple[int, ...]
-    places: Mapping[str, slice]
-    is_flat: bool
-    is_single: bool
-    keys: tuple[str, str] | None
-    told: range
-    names: tuple[str, ...] = ()
+    parts: tuple[int, ...]  # sizes of all parts of the action
+    places: Mapping[str, slice]  # the features of each table
+    is_flat: bool  # whether the tables are in one Box
+    is_single: bool  # whether an action is one number, the candidate
+    keys: (
+        tuple[str, str] | None
+    )  # of the observation and of the mask beside it; None: the mask is not in the observation
+    told: range  # the parts of an outer action
+    names: tuple[str, ...] = ()  # of the parts after the candidate, for messages
 
     @classmethod
     def of(

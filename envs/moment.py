@@ -24,27 +24,18 @@ SHARED = ("spec",)  # by copies, beside what they were made from
 
 @dataclass(frozen=True, eq=False)
 class Moment:
-    """A snapshot; it stays as it is, and can be restored often.
-
-    Attributes:
-        capacity: of the record.
-        extent: how much of it is in use; None: `record` is all of it.
-        record, window: their bytes, uint8.
-        outcome, features, mask, reference: the other arrays of the row.
-        terms: of the run; see `SimulatedCluster.terms`.
-        aside: the rest of the state.
-    """
+    """A snapshot; it stays as it is, and can be restored often."""
 
     capacity: Room
-    extent: Any
-    record: np.ndarray
-    window: np.ndarray
-    outcome: np.ndarray
+    extent: Any  # how much of the record is in use; None: `record` is all of it
+    record: np.ndarray  # its bytes, uint8
+    window: np.ndarray  # its bytes, uint8
+    outcome: np.ndarray  # this and the next three: the other arrays of the row
     features: np.ndarray
     mask: np.ndarray
     reference: np.ndarray
-    terms: Mapping[str, str]
-    aside: Mapping[str, Any]
+    terms: Mapping[str, str]  # of the run; see `SimulatedCluster.terms`
+    aside: Mapping[str, Any]  # the rest of the state
 
     def __getstate__(self) -> dict[str, Any]:
         """For other processes; a policy that is played stays behind."""

@@ -18,32 +18,20 @@ def places_of(sizes: Mapping[str, int]) -> dict[str, slice]:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of jobs (or of other subjects of decisions), each with its candidates.
-
-    Attributes:
-        rows: how many are shown.
-        columns: features of a row; the first is 1 where the row is taken.
-        kinds: candidates of a row.
-    """
+    """Rows of jobs (or of other subjects of decisions), each with its candidates."""
 
     rows: int
-    columns: int
-    kinds: int
+    columns: int  # features of a row; the first is 1 where the row is taken
+    kinds: int  # candidates of a row
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the action after the candidate.
+    """A part of the action after the candidate."""
 
-    Attributes:
-        size: number of its values.
-        column: of the candidates' features, 1 where the part has an effect.
-        features: of each of its values; 0: none.
-    """
-
-    size: int
-    column: int
-    features: int = 0
+    size: int  # number of its values
+    column: int  # of the candidates' features, 1 where the part has an effect
+    features: int = 0  # of each of its values; 0: none
 
 
 @dataclass(frozen=True)

@@ -15,27 +15,19 @@ from .autoreset import autoreset_mode
 
 @dataclass(frozen=True)
 class Entry:
-    """What lists and the command line know of an environment. Classes are `module:name`, loaded when needed.
-
-    Attributes:
-        summary, paper: for lists.
-        entry_point, vector_entry_point: its classes.
-        defaults: topology, workload and network of its small setting, congested so that there is something to learn.
-        options: of the simulated cluster, where they differ from the usual ones.
-        features: of its cluster, which options may need (simulator/configuration/cluster_config.py).
-        config: the class that describes its cluster.
-        picture: draws a run: (simulator, size, seen).
-    """
+    """What lists and the command line know of an environment. Classes are `module:name`, loaded when needed."""
 
     summary: str
     paper: str
     entry_point: str
     vector_entry_point: str
-    defaults: Mapping[str, str]
-    options: Mapping[str, Any] = field(default_factory=dict)
-    features: frozenset[str] = frozenset({"run times", "leases", "outages"})
-    config: str = "clustergym.simulator.configuration.cluster_config:ClusterConfig"
-    picture: str = "clustergym.envs.rendering.pictures.picture:draw_rgb"
+    defaults: Mapping[str, str]  # topology, workload, network: small, and congested so that there is something to learn
+    options: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # of the simulated cluster, where they differ from the usual ones
+    features: frozenset[str] = frozenset({"run times", "leases", "outages"})  # of its cluster, which options may need
+    config: str = "clustergym.simulator.configuration.cluster_config:ClusterConfig"  # the class of its cluster
+    picture: str = "clustergym.envs.rendering.pictures.picture:draw_rgb"  # draws a run: (simulator, size, seen)
 
 
 ENVIRONMENTS: dict[str, Entry] = {

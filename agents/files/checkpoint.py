@@ -33,19 +33,12 @@ CHUNK_BYTES = 2**20
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The state of a training.
+    """The state of a training."""
 
-    Attributes:
-        step: training steps done.
-        tensors: by name, of any dtype and shape.
-        arrays: by name, of any dtype but object, structured ones too.
-        data: JSON data. Numbers come back exactly, tuples as lists.
-    """
-
-    step: int
-    tensors: dict[str, torch.Tensor] = field(default_factory=dict)
-    arrays: dict[str, np.ndarray] = field(default_factory=dict)
-    data: dict[str, Any] = field(default_factory=dict)
+    step: int  # training steps done
+    tensors: dict[str, torch.Tensor] = field(default_factory=dict)  # of any dtype and shape
+    arrays: dict[str, np.ndarray] = field(default_factory=dict)  # of any dtype but object, structured ones too
+    data: dict[str, Any] = field(default_factory=dict)  # JSON data; numbers come back exactly, tuples as lists
 
 
 def write_checkpoint(folder: str | Path, checkpoint: Checkpoint) -> None:

@@ -43,37 +43,23 @@ class Statistics(BaseModel):
 
 
 class Description(BaseModel):
-    """The content of the file.
-
-    Attributes:
-        schema_version: of this description.
-        environment: the id of its training environment.
-        env_kwargs: keyword arguments of that environment that its window and its terms depend on.
-        mode: `argmax` or `sampled`.
-        normalise: the statistics of a `VecNormalize` around its environment.
-        steps: of the training.
-    """
+    """The content of the file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     schema_version: Literal[1] = 1
-    environment: str
-    env_kwargs: dict[str, Any] = Field(default_factory=dict)
+    environment: str  # the id of its training environment
+    env_kwargs: dict[str, Any] = Field(default_factory=dict)  # those that its window and its terms depend on
     mode: Literal["argmax", "sampled"] = "argmax"
-    normalise: Statistics | None = None
-    steps: int = 0
+    normalise: Statistics | None = None  # of a `VecNormalize` around its environment
+    steps: int = 0  # of the training
 
 
 @dataclass(frozen=True)
 class Normaliser:
-    """The statistics of a `VecNormalize`, and their use.
+    """The statistics of a `VecNormalize`, and their use."""
 
-    Attributes:
-        mean, var: of the features, by key of a Dict; of one Box the key is "".
-        epsilon, clip: as there.
-    """
-
-    mean: Mapping[str, np.ndarray]
+    mean: Mapping[str, np.ndarray]  # of the features, by key of a Dict; of one Box the key is ""
     var: Mapping[str, np.ndarray]
     epsilon: float
     clip: float

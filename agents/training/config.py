@@ -34,20 +34,13 @@ class _Checked(BaseModel):
 
 
 class Scenario(_Checked):
-    """A setting from which workloads are drawn.
+    """A setting from which workloads are drawn."""
 
-    Attributes:
-        name: in tables and logs.
-        topology, network: words, as on the command line.
-        workloads: words of generators, or paths; each episode draws one of them.
-        share: rows of the batch that play it, relative to the other scenarios.
-    """
-
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]
-    topology: str
-    network: str
-    workloads: Annotated[tuple[str, ...], Field(min_length=1)]
-    share: Positive = 1
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]  # in tables and logs
+    topology: str  # a word, as on the command line
+    network: str  # likewise
+    workloads: Annotated[tuple[str, ...], Field(min_length=1)]  # words of generators, or paths; each episode draws one
+    share: Positive = 1  # rows of the batch that play it, relative to the other scenarios
 
     @property
     def variant(self) -> dict[str, Any]:

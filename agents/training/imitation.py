@@ -32,18 +32,11 @@ FATES = {
 
 @dataclass(frozen=True)
 class Imitated:
-    """The result of an imitation.
+    """The result of an imitation."""
 
-    Attributes:
-        model: the policy that was imitated.
-        agreement: the share of the lessons that the clone decides alike (before it is softened).
-        decisions: counts of the model's decisions, by fate (`FATES`) and by kind of candidate, or, where no action
-            plays them, of decision.
-    """
-
-    model: str
-    agreement: float
-    decisions: dict[str, dict[str, int]]
+    model: str  # the policy that was imitated
+    agreement: float  # the share of the lessons that the clone decides alike (before it is softened)
+    decisions: dict[str, dict[str, int]]  # of the model, by fate (`FATES`) and kind of candidate or decision
 
     def __str__(self) -> str:
         """One sentence."""

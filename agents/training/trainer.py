@@ -45,23 +45,14 @@ CALIBRATION_STEPS = 200  # of every row
 
 @dataclass(frozen=True)
 class Evaluated:
-    """A periodic evaluation.
+    """A periodic evaluation."""
 
-    Attributes:
-        step: training steps before it.
-        played: by mode, the agent on every validation workload.
-        ratios: by mode and scenario, its mean JCT over that of the reference.
-        mode: the better mode.
-        score: mean of that mode's ratios; lower is better.
-        is_best: whether its score is the lowest so far.
-    """
-
-    step: int
-    played: dict[Mode, list[Played]]
-    ratios: dict[Mode, dict[str, float]]
-    mode: Mode
-    score: float
-    is_best: bool
+    step: int  # training steps before it
+    played: dict[Mode, list[Played]]  # the agent on every validation workload
+    ratios: dict[Mode, dict[str, float]]  # by mode and scenario, its mean JCT over that of the reference
+    mode: Mode  # the better one
+    score: float  # mean of that mode's ratios; lower is better
+    is_best: bool  # whether its score is the lowest so far
 
 
 class Listener(Protocol):

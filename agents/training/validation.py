@@ -25,19 +25,12 @@ MODES: tuple[Mode, ...] = ("argmax", "sampled")
 
 @dataclass(frozen=True)
 class Played:
-    """One policy on one workload.
+    """One policy on one workload."""
 
-    Attributes:
-        scenario: the scenario's name.
-        seed: of the workload.
-        metrics: by the names of `simulator/engine/metrics.py`.
-        jct_s: its mean JCT, seconds; an unfinished job counts as the reward charges it (envs/reward.py).
-    """
-
-    scenario: str
-    seed: int
-    metrics: dict[str, float]
-    jct_s: float
+    scenario: str  # its name
+    seed: int  # of the workload
+    metrics: dict[str, float]  # by the names of `simulator/engine/metrics.py`
+    jct_s: float  # mean JCT; an unfinished job counts as the reward charges it (envs/reward.py)
 
 
 class Validation:

@@ -12,19 +12,12 @@ from .geo_window import AS_IT_IS, IN_PLACE_OF_OTHERS, NO_CLUSTER
 
 @dataclass(frozen=True)
 class WorkloadDecision:
-    """One workload starts, or is held.
-
-    Attributes:
-        job: the workload.
-        cluster: of its first part; -1: it is held.
-        way: AS_IT_IS, or IN_PLACE_OF_OTHERS.
-        decisions: in order: preemptions for it, decisions about tables before it, its own.
-    """
+    """One workload starts, or is held."""
 
     job: int
-    cluster: int
-    way: int
-    decisions: tuple[Decision, ...]
+    cluster: int  # of its first part; -1: it is held
+    way: int  # AS_IT_IS, or IN_PLACE_OF_OTHERS
+    decisions: tuple[Decision, ...]  # in order: preemptions for it, decisions about tables before it, its own
 
     @property
     def choice(self) -> tuple[int, int, int]:

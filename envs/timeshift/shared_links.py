@@ -34,24 +34,15 @@ class Place:
 
 @dataclass(frozen=True, eq=False)
 class Component:
-    """Gangs that are joined by links which several of them use.
+    """Gangs that are joined by links which several of them use."""
 
-    Attributes:
-        jobs, phases: ascending, and the phases of each.
-        flows: float64 (links, jobs), flows of each job on each shared link.
-        capacity: float64 (links,), bytes per second.
-        links, num_links: numbers of these links, and how many links they stand for.
-        padding: most by which a period may exceed an iteration (simulator/contention/circle.py), a fraction.
-        key: hashable; equal for components that differ only in their jobs.
-    """
-
-    jobs: tuple[int, ...]
+    jobs: tuple[int, ...]  # ascending
     phases: tuple[Phases, ...]
-    flows: np.ndarray
-    capacity: np.ndarray
+    flows: np.ndarray  # float64 (links, jobs), flows of each job on each shared link
+    capacity: np.ndarray  # float64 (links,), bytes per second
     links: tuple[int, ...]
-    num_links: int
-    padding: float
+    num_links: int  # that `links` stand for
+    padding: float  # most by which a period may exceed an iteration, a fraction; see circle.py
 
     @cached_property
     def key(self) -> tuple[object, ...]:
@@ -82,14 +73,10 @@ class Component:
 
 @dataclass(frozen=True)
 class ExcessEstimate:
-    """Average excess of a component's links, fractions of their capacities, by link.
+    """Average excess of a component's links, fractions of their capacities, by link."""
 
-    Attributes:
-        free, best: at random rotations; with each job in turn at its rotation of least excess.
-    """
-
-    free: np.ndarray
-    best: np.ndarray
+    free: np.ndarray  # at random rotations
+    best: np.ndarray  # with each job in turn at its rotation of least excess
 
 
 class SharedLinks:

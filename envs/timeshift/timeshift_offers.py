@@ -18,17 +18,11 @@ MOST_LOOPS = 8.0  # cycles of an affinity graph that read 0.5
 
 @dataclass(frozen=True, eq=False)
 class Offer:
-    """A placement of all jobs.
+    """A placement of all jobs."""
 
-    Attributes:
-        decisions: from the present to it, in order; none: it is the present.
-        gangs: the GPUs of every job that runs then.
-        meetings: the links that these gangs share.
-    """
-
-    decisions: tuple[Decision, ...]
-    gangs: Gangs
-    meetings: SharedLinks
+    decisions: tuple[Decision, ...]  # from the present to it, in order; none: it is the present
+    gangs: Gangs  # the GPUs of every job that runs then
+    meetings: SharedLinks  # the links that these gangs share
 
 
 PLACING, PLACED, SHIFTING, THROUGH = range(4)  # stages of an instant
@@ -36,20 +30,13 @@ PLACING, PLACED, SHIFTING, THROUGH = range(4)  # stages of an instant
 
 @dataclass
 class Instant:
-    """A decision point, and the stage in it.
+    """A decision point, and the stage in it."""
 
-    Attributes:
-        stage: PLACING, PLACED (decisions are to be carried out), SHIFTING or THROUGH.
-        present: the placement as it is.
-        offers: placements, while placing.
-        turning, turned: jobs whose shift is still to be chosen, ascending; number of those chosen.
-    """
-
-    stage: int = THROUGH
+    stage: int = THROUGH  # PLACING, PLACED (decisions are to be carried out), SHIFTING or THROUGH
     present: Offer = field(default_factory=lambda: Offer((), {}, SharedLinks({}, np.zeros(0))))
-    offers: list[Offer] = field(default_factory=list)
-    turning: list[int] = field(default_factory=list)
-    turned: int = 0
+    offers: list[Offer] = field(default_factory=list)  # while placing
+    turning: list[int] = field(default_factory=list)  # jobs whose shift is still to be chosen, ascending
+    turned: int = 0  # number of shifts chosen
 
     def copy(self) -> Instant:
         """An independent copy."""

@@ -69,20 +69,14 @@ class Grid(NamedTuple):
 
 @dataclass(frozen=True)
 class FloorPlan:
-    """Places in pixels of the whole picture.
+    """Places in pixels of the whole picture."""
 
-    Attributes:
-        by_machine: whether items are machines, since GPUs are too small to be seen; otherwise GPUs.
-        racks, machines, items: boxes of racks, of machines, and of GPUs or machines.
-        gaps, grid: of this plan.
-    """
-
-    by_machine: bool
+    by_machine: bool  # whether items are machines, since GPUs are too small to be seen
     gaps: Gaps
     grid: Grid
     racks: tuple[Box, ...]
     machines: tuple[Box, ...]
-    items: tuple[Box, ...]
+    items: tuple[Box, ...]  # GPUs or machines
 
 
 @lru_cache(maxsize=8)

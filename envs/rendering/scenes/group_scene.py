@@ -15,50 +15,35 @@ SHORTEST_S, LONGEST_S = 5.0, 3600.0
 
 @dataclass(frozen=True)
 class GroupLane:
-    """One group.
-
-    Attributes:
-        group, machines, members, loading: its number, number of machines, jobs, and those of them that load.
-        round_s: predicted (paper harmony, Eq. 1), nan where times are not measured. cpu, net: its use by that, 0 to 1.
-        memory, subtasks: share of its memory in use; subtasks by end.
-    """
+    """One group."""
 
     group: int
     machines: int
     members: tuple[int, ...]
-    loading: frozenset[int]
-    round_s: float
-    cpu: float
+    loading: frozenset[int]  # members that load
+    round_s: float  # predicted (paper harmony, Eq. 1), nan where times are not measured
+    cpu: float  # its use by that, 0 to 1
     net: float
-    memory: float
-    subtasks: tuple[Subtask, ...]
+    memory: float  # share in use
+    subtasks: tuple[Subtask, ...]  # by end
 
 
 @dataclass(frozen=True)
 class GroupScene:
-    """All groups.
-
-    Attributes:
-        now_s, seconds: the clock; length of the shown future.
-        machines, free, down: counts of machines.
-        lanes, waiting: the groups; jobs that wait.
-        running, done, jobs: counts of jobs.
-        past, jct_s: past use of all machines; mean JCT of finished jobs, nan: none is.
-        cpu, net: use of all machines, 0 to 1.
-    """
+    """All groups."""
 
     now_s: float
-    seconds: float
+    seconds: float  # length of the shown future
     machines: int
     free: int
     down: int
     lanes: tuple[GroupLane, ...]
-    waiting: tuple[int, ...]
+    waiting: tuple[int, ...]  # jobs
     running: int
     done: int
     jobs: int
-    past: UseOverTime
-    jct_s: float
+    past: UseOverTime  # use of all machines
+    jct_s: float  # mean JCT of finished jobs; nan: none is
 
     @property
     def cpu(self) -> float:

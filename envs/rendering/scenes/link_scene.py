@@ -18,46 +18,32 @@ QUICK = 24  # enough for so many of the quickest job, if possible
 
 @dataclass(frozen=True, eq=False)
 class Crossing:
-    """The jobs on one link, and their rotations.
-
-    Attributes:
-        link, capacity: its name; bytes per second.
-        jobs: ascending; phases, flows, periods_s, iterations: of each; iterations are those once around the circle.
-        perimeter_s: of their unified circle.
-        begins_s: second of the circle at which an iteration of each begins, at the present rotations.
-        scores: compatibility of the link if all begin at once, and at the present rotations.
-        use: in both cases: seconds (k,), and bytes per second of each job on the link from then on (k, jobs).
-    """
+    """The jobs on one link, and their rotations."""
 
     link: str
-    capacity: float
-    jobs: tuple[int, ...]
+    capacity: float  # bytes per second
+    jobs: tuple[int, ...]  # ascending
     phases: tuple[Phases, ...]
     flows: tuple[float, ...]
     periods_s: tuple[float, ...]
-    iterations: tuple[int, ...]
-    perimeter_s: float
-    begins_s: tuple[float, ...]
-    scores: tuple[float, float]
-    use: tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+    iterations: tuple[int, ...]  # of each, once around the circle
+    perimeter_s: float  # of their unified circle
+    begins_s: tuple[float, ...]  # second of the circle at which an iteration of each begins, at the present rotations
+    scores: tuple[float, float]  # compatibility of the link if all begin at once, and at the present rotations
+    use: tuple[
+        tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]
+    ]  # in both cases: seconds (k,), bytes per second by job (k, jobs)
 
 
 @dataclass(frozen=True, eq=False)
 class NetworkScene:
-    """The network now.
+    """The network now."""
 
-    Attributes:
-        load: float64 (links,), mean demand of the jobs on each link, of its capacity.
-        sharers: int64 (links,), number of jobs on it.
-        contending, components: jobs that share links; groups of them that links join.
-        crossing: the link with the largest excess if all begin at once; None: no link is shared.
-    """
-
-    load: np.ndarray
-    sharers: np.ndarray
-    contending: int
-    components: int
-    crossing: Crossing | None
+    load: np.ndarray  # float64 (links,), mean demand of the jobs on each link, of its capacity
+    sharers: np.ndarray  # int64 (links,), number of jobs on it
+    contending: int  # jobs that share links
+    components: int  # groups of them that links join
+    crossing: Crossing | None  # the link with the largest excess if all begin at once; None: no link is shared
 
 
 def has_contention(simulator: Simulator) -> bool:

@@ -13,19 +13,13 @@ from .scene import RunningJob, Scene, WaitingJob, read_scene
 
 @dataclass(frozen=True)
 class Supply:
-    """Units of one type in a region.
+    """Units of one type in a region."""
 
-    Attributes:
-        kind: the type's name.
-        units, used, down: all, >= 1; held by workloads; on failed machines.
-        asked: by waiting workloads, each divided evenly among the regions that could run it.
-    """
-
-    kind: str
-    units: int
-    used: int
-    down: int
-    asked: float
+    kind: str  # the type's name
+    units: int  # all, >= 1
+    used: int  # held by workloads
+    down: int  # on failed machines
+    asked: float  # by waiting workloads, each divided evenly among the regions that could run it
 
     @property
     def load(self) -> float:
@@ -35,16 +29,13 @@ class Supply:
 
 @dataclass(frozen=True)
 class Region:
-    """One region: its types in the order of the workload's, GPUs before CPU machines; bytes.
-
-    `coming_bytes`: on the way; they are part of `stored_bytes`.
-    """
+    """One region: its types in the order of the workload's, GPUs before CPU machines; bytes."""
 
     name: str
     is_up: bool
     supplies: tuple[Supply, ...]
     stored_bytes: float
-    coming_bytes: float
+    coming_bytes: float  # on the way; part of `stored_bytes`
     storage_bytes: float
 
     @property
@@ -65,31 +56,19 @@ class Flow:
 
 @dataclass(frozen=True, eq=False)
 class RegionScene:
-    """The regions now.
+    """The regions now."""
 
-    Attributes:
-        scene: the rest; a job's model is its priority and region.
-        regions: in order.
-        flows, stuck: by source, then target; copies that wait for a source.
-        gpus, cpus: (used, all) of GPUs and of CPU machines.
-        homeless: waiting workloads that no region can run.
-        late: workloads whose first start was too late.
-        bin_s: width of the bins of `course` from the first arrival on, seconds.
-        course: float64 (2, k): share of the GPUs, and of the CPU machines, in use in each bin.
-        elapsed_s: since the first arrival.
-    """
-
-    scene: Scene
+    scene: Scene  # the rest; a job's model is its priority and region
     regions: tuple[Region, ...]
-    flows: tuple[Flow, ...]
-    stuck: int
-    gpus: tuple[int, int]
-    cpus: tuple[int, int]
-    homeless: int
-    late: int
-    bin_s: float
-    course: np.ndarray
-    elapsed_s: float
+    flows: tuple[Flow, ...]  # by source, then target
+    stuck: int  # copies that wait for a source
+    gpus: tuple[int, int]  # used, all
+    cpus: tuple[int, int]  # used, all
+    homeless: int  # waiting workloads that no region can run
+    late: int  # workloads whose first start was too late
+    bin_s: float  # width of the bins of `course` from the first arrival on, seconds
+    course: np.ndarray  # float64 (2, k): share of the GPUs, and of the CPU machines, in use in each bin
+    elapsed_s: float  # since the first arrival
 
 
 def has_regions(simulator: Simulator) -> bool:

@@ -65,26 +65,17 @@ class ClusterShape:
 
 @dataclass(frozen=True)
 class RunningJob:
-    """A job on GPUs.
+    """A job on GPUs."""
 
-    Attributes:
-        job: its index, in order of arrival.
-        label: at most 5 characters: its id, or "#" and its index.
-        tier: code of its placement's tier.
-        progress: share of its iterations that is done, 0 to 1.
-        remaining_s: seconds until it ends at its present speed, a restore included.
-        beside: labels of the jobs that it shares a GPU with.
-    """
-
-    job: int
-    label: str
+    job: int  # its index, in order of arrival
+    label: str  # at most 5 characters: its id, or "#" and its index
     name: str
     model: str
     gpus: int
-    tier: int
-    progress: float
-    remaining_s: float
-    beside: tuple[str, ...] = ()
+    tier: int  # code of its placement's tier
+    progress: float  # share of its iterations that is done, 0 to 1
+    remaining_s: float  # until it ends at its present speed, a restore included
+    beside: tuple[str, ...] = ()  # labels of the jobs that it shares a GPU with
 
 
 @dataclass(frozen=True)
@@ -102,40 +93,25 @@ class WaitingJob:
 
 @dataclass(frozen=True)
 class Scene:
-    """The content of a picture.
+    """The content of a picture."""
 
-    Attributes:
-        name: of the topology.
-        now_s: the clock, seconds.
-        shape: the cluster.
-        owner: int64 (GPUs,), the first job on each GPU, or `codes.FREE`, or `codes.DOWN`.
-        partners: int64 (k, GPUs), the other jobs on each GPU, then `codes.FREE`; k = 0 without shared GPUs.
-        tier: int64 (GPUs,), widest tier code of the placements of a GPU's jobs; -1: none.
-        running: every running job, in order of arrival.
-        queue, held: the first waiting jobs in window order; the first held ones in order of arrival.
-        free, down: GPUs; used are the others.
-        waiting, held_jobs, done, jobs: counts of all.
-        largest_gang: GPUs of the workload's largest job.
-        jct_s: mean JCT of finished jobs, seconds; nan: none is.
-    """
-
-    name: str
+    name: str  # of the topology
     now_s: float
     shape: ClusterShape
-    owner: np.ndarray
-    partners: np.ndarray
-    tier: np.ndarray
-    running: tuple[RunningJob, ...]
-    queue: tuple[WaitingJob, ...]
-    held: tuple[WaitingJob, ...]
-    free: int
+    owner: np.ndarray  # int64 (GPUs,), the first job on each GPU, or `codes.FREE`, or `codes.DOWN`
+    partners: np.ndarray  # int64 (k, GPUs), the other jobs on each GPU, then `codes.FREE`; k = 0 without shared GPUs
+    tier: np.ndarray  # int64 (GPUs,), widest tier code of the placements of a GPU's jobs; -1: none
+    running: tuple[RunningJob, ...]  # all, in order of arrival
+    queue: tuple[WaitingJob, ...]  # the first waiting jobs in window order
+    held: tuple[WaitingJob, ...]  # the first held ones in order of arrival
+    free: int  # GPUs
     down: int
-    waiting: int
+    waiting: int  # this and the next three: counts of all jobs
     held_jobs: int
     done: int
     jobs: int
-    largest_gang: int
-    jct_s: float
+    largest_gang: int  # GPUs of the workload's largest job
+    jct_s: float  # mean JCT of finished jobs, seconds; nan: none is
 
     @property
     def gpus(self) -> int:

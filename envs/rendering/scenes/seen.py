@@ -22,15 +22,12 @@ LONGEST_NAME = 24  # letters, so that the mean after it has room
 
 @dataclass
 class Seen:
-    """Memory of the frames of one run, handed to each of them.
+    """Memory of the frames of one run, handed to each of them."""
 
-    Attributes:
-        policy: its name; empty: unknown.
-        crossing, labels, at_s: of the last frame with a shared link: the worst link, labels of its jobs, the clock.
-    """
-
-    policy: str = ""
-    crossing: Crossing | None = None
+    policy: str = ""  # its name; empty: unknown
+    crossing: Crossing | None = (
+        None  # the worst link of the last frame with a shared link; the next two: its jobs, the clock
+    )
     labels: Mapping[int, str] = field(default_factory=dict)
     at_s: float = 0.0
 

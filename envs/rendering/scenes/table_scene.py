@@ -40,45 +40,29 @@ class Moving:
 
 @dataclass(frozen=True, eq=False)
 class TableScene:
-    """Places of tables now.
-
-    Attributes:
-        now_s: the clock.
-        regions: names. lies: int8 (regions, tables), codes of `WORDS`, of the first 200 tables by bytes read; order,
-            names: their numbers and names.
-        all_names, size_bytes, home_of, copies, readers: of every table: name, bytes, home, regions with a copy, number
-            of recurring jobs that read it.
-        tables: number of all.
-        load: float64 (regions,), demand over supply of high-priority GPU-hours at the future places.
-        stored: float64 (regions,), share of the storage in use.
-        cost, terms: of Figure 4; its Expressions 1 to 3, weighted.
-        home, collocated: percentages (simulator/table_placement/placement_metrics.py).
-        moving: the copies on the way.
-        is_due, every_s: whether it is the time of a review; seconds between reviews.
-        jct_s: mean JCT of finished jobs, seconds; nan: none is.
-    """
+    """Places of tables now."""
 
     now_s: float
     regions: tuple[str, ...]
-    lies: np.ndarray
-    order: list[int]
-    names: tuple[str, ...]
-    all_names: tuple[str, ...]
+    lies: np.ndarray  # int8 (regions, tables), codes of `WORDS`, of the first 200 tables by bytes read
+    order: list[int]  # numbers of these tables
+    names: tuple[str, ...]  # of these tables
+    all_names: tuple[str, ...]  # of every table, as the next four
     size_bytes: np.ndarray
     home_of: list[int]
     copies: list[list[int]]
-    readers: list[int]
+    readers: list[int]  # number of recurring jobs
     tables: int
-    load: np.ndarray
-    stored: np.ndarray
-    cost: float
-    terms: tuple[float, float, float]
-    home: float
+    load: np.ndarray  # float64 (regions,), demand over supply of high-priority GPU-hours at the future places
+    stored: np.ndarray  # float64 (regions,), share of the storage in use
+    cost: float  # of Figure 4
+    terms: tuple[float, float, float]  # Expressions 1 to 3 of it, weighted
+    home: float  # percentage, as the next; see placement_metrics.py
     collocated: float
-    moving: tuple[Moving, ...]
-    is_due: bool
-    every_s: float
-    jct_s: float
+    moving: tuple[Moving, ...]  # copies on the way
+    is_due: bool  # whether it is the time of a review
+    every_s: float  # between reviews
+    jct_s: float  # mean JCT of finished jobs, seconds; nan: none is
 
 
 def read_tables(simulator: Simulator) -> TableScene:
