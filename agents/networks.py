@@ -193,7 +193,6 @@ class CandidateNetwork(nn.Module):
         return torch.cat(scores, 1)
 
     def _values_of_parts(self, observation: torch.Tensor) -> list[torch.Tensor]:
-        """Features of the values of each part, (n, values, features)."""
         place = self.tables.cluster + sum(table.rows * table.columns for table in self.tables.tables)
         found = []
         for part in self.tables.parts:
@@ -329,7 +328,6 @@ class DenseNetwork(nn.Module):
 
 
 def _dense(inputs: int, width: int) -> nn.Sequential:
-    """Two layers, initialised as in stable-baselines3."""
     first, second = nn.Linear(inputs, width), nn.Linear(width, width)
     for layer in (first, second):
         nn.init.orthogonal_(layer.weight, 2**0.5)
@@ -348,11 +346,7 @@ NETWORKS: dict[str, Any] = {"candidates": CandidateNetwork, "mlp": DenseNetwork}
 
 
 def network_class(name: str) -> tuple[Any, dict[str, str]]:
-    """The class of a network, by name or by the word of a user's own, and the word's options as text.
-
-    Raises:
-        InputError: there is none, or it is no class of networks.
-    """
+    """The class of a network, by name or a user's word, and the word's options as text; InputError: no such class."""
     if not is_own(name):
         return NETWORKS[choose(name, NETWORKS, "network")], {}
     found = own(name, "network")

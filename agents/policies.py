@@ -94,7 +94,6 @@ class _Scored:
         return (self.tables.candidates, *(part.size for part in self.tables.parts))
 
     def _said(self, parts: list[torch.Tensor]) -> torch.Tensor:
-        """The parts (n,) of an action in its space: (n, parts), or (n,) for one part."""
         return torch.stack(parts, 1) if self.action_space.shape else parts[0]
 
     def _log_prob(

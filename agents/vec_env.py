@@ -20,6 +20,7 @@ from ..envs.batch import Batch
 from ..envs.batch_state import restore, state_of
 from ..envs.outcome import ELAPSED_S, IS_ADJUSTED, IS_FORCED, IS_INVALID, REWARD, TERMINATED, TRUNCATED, counts_of
 from ..envs.registration import env_class, resolve
+from ..envs.vector import FLAGS
 
 
 def sb3_vec_env(
@@ -152,16 +153,10 @@ class ClusterVecEnv(VecEnv):
         return self.present(), rewards, terminated | truncated, infos
 
     def _info(self, i: int) -> dict[str, Any]:
-        row = self._outcomes[i]
-        return {
-            "elapsed_s": float(row[ELAPSED_S]),
-            "action_mask": self.envs[i].form.mask(self.batch.rows.masks[i]).copy(),
-            "invalid_action": bool(row[IS_INVALID] > 0.0),
-            "forced_action": bool(row[IS_FORCED] > 0.0),
-            "adjusted_action": bool(row[IS_ADJUSTED] > 0.0),
-            "TimeLimit.truncated": False,
-            **counts_of(row.tolist()),
-        }
+        row, mask = self._outcomes[i], self.envs[i].form.mask(self.batch.rows.masks[i]).copy()
+        flags = {key: bool(row[column] > 0.0) for key, column in FLAGS.items()}
+        told = {"elapsed_s": float(row[ELAPSED_S]), "action_mask": mask, **flags}
+        return {**told, "TimeLimit.truncated": False, **counts_of(row.tolist())}
 
     def play(self, rows: np.ndarray, actions: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray]:
         """Play `actions` (k, ...) in some rows, int64 (k,); an ended row stays as it is until `reset`.

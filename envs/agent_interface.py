@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -152,13 +152,10 @@ class AgentInterface:
     def terms(env_kwargs: Mapping[str, Any]) -> Rule:
         """The rule that holds for every policy in an environment with these keyword arguments; others are ignored."""
         cost = env_kwargs.get("preemption_cost", 0.0)
-        return Rule(
-            "fifo",
-            placer=env_kwargs.get("placer", "tier"),
-            preemption_cost=tuple(cost) if isinstance(cost, list) else cost,
-            round=env_kwargs.get("round", 0.0),
-            migrates=bool(env_kwargs.get("migration", False)),
-        )
+        cost = tuple(cost) if isinstance(cost, list) else cost
+        placer, migrates = env_kwargs.get("placer", "tier"), bool(env_kwargs.get("migration", False))
+        round_s = env_kwargs.get("round", 0.0)
+        return Rule("fifo", placer=placer, preemption_cost=cost, round=round_s, migrates=migrates)
 
     def composed(self, policy: Decider, decision: Decision) -> Any:
         """The action's meaning when it begins with the `decision` of a policy: mostly that decision alone."""
@@ -186,11 +183,7 @@ class AgentInterface:
         return bool(w.can_act) or (not w.skip_idle and self.simulator.state.waiting > 0)
 
     def action(self, decision: Decision) -> np.ndarray:
-        """The action, int64 (parts,), that plays `decision` in the window as it was last looked at.
-
-        Raises:
-            InvalidDecision: the window offers no such action.
-        """
+        """The action, int64 (parts,), that plays `decision` in the present window; InvalidDecision: there is none."""
         raise TypeError(f"{type(self).__name__} does not say which action plays a decision: define action")
 
     def decisions(self, action: Any) -> list[Decision]:
@@ -220,15 +213,7 @@ def _kinds(gpus: np.ndarray) -> np.ndarray:
     return np.minimum(np.ceil(np.log2(gpus)).astype(np.int64), KINDS - 1)
 
 
-class OfJob(Protocol):
-    """A decision about a job."""
-
-    @property
-    def job(self) -> int:
-        """The job's number."""
-
-
-def slot_of(shown: np.ndarray, decision: OfJob) -> int:
+def slot_of(shown: np.ndarray, decision: Any) -> int:
     """The slot that shows the job of a decision; InvalidDecision if none does."""
     slots = np.flatnonzero(shown == decision.job)
     if len(slots) == 0:

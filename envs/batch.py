@@ -40,14 +40,9 @@ class Rows:
     @classmethod
     def empty(cls, n: int, window: np.dtype, parts: int, features: int, mask: int) -> Rows:
         """`n` rows, all zero, without records."""
-        return cls(
-            windows=np.zeros(n, window).view(np.recarray),
-            actions=np.zeros((n, parts), np.int64),
-            outcomes=np.zeros((n, OUTCOMES)),
-            features=np.zeros((n, features), np.float32),
-            masks=np.zeros((n, mask), np.int8),
-            references=np.zeros((n, 0)),
-        )
+        windows, actions = np.zeros(n, window).view(np.recarray), np.zeros((n, parts), np.int64)
+        shown = np.zeros((n, features), np.float32), np.zeros((n, mask), np.int8)
+        return cls(windows, actions, np.zeros((n, OUTCOMES)), *shown, np.zeros((n, 0)))
 
     def like(self, n: int) -> Rows:
         """`n` other rows, all zero, without records."""
@@ -231,11 +226,7 @@ class Batch:
         return [env.snapshot() for env in self.envs]
 
     def restore(self, moments: Sequence[Moment | None]) -> None:
-        """Continue at moments, one for each row; None: the row stays as it is.
-
-        Raises:
-            InputError: they are of another kind, or not as many as rows.
-        """
+        """Continue at moments, one for each row; None: it stays. InputError: of another kind, or too many or few."""
         if len(moments) != self.num_envs:
             raise InputError(f"restore: {len(moments)} snapshots given; expected one for each of {self.num_envs} rows")
         for env, moment in zip(self.envs, moments, strict=True):
@@ -244,7 +235,6 @@ class Batch:
         self.metrics = {}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Batch:
-        """Another batch that continues as this one would."""
         copied = memo[id(self)] = self.made(*self.given)
         for env, new in zip(self.envs, copied.envs, strict=True):
             memo[id(env)] = new

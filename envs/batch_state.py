@@ -24,11 +24,8 @@ def state_of(batch: Batch) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     extent = _extent(plains)
     arrays = {name: getattr(rows, name) for name in PLAIN}
     arrays["windows"] = _bytes_of(rows.windows, batch.num_envs)
-    data = {
-        "capacity": list(astuple(capacity)),
-        "extent": list(extent),
-        "rows": [env.state_dict() for env in batch.envs],
-    }
+    data = {"capacity": list(astuple(capacity)), "extent": list(extent)}
+    data["rows"] = [env.state_dict() for env in batch.envs]
     copies = {name: array.copy() for name, array in arrays.items()}
     copies["records"] = np.stack([packed(plain, extent) for plain in plains])
     return copies, data

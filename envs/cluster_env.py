@@ -157,14 +157,11 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
 
     @classmethod
     def configured(cls, topology: Any, network: Any, given: dict[str, Any]) -> tuple[Any, Manner]:
-        """The cluster of such an environment, and its further arguments.
+        """The cluster of such an environment, and its further arguments; InputError: unknown or invalid ones.
 
         Args:
             topology, network: as given; None: the environment's own.
             given: the other arguments, of the cluster and of `Manner`.
-
-        Raises:
-            InputError: an unknown one, or a value that does not fit.
         """
         env_id = f"{NAMESPACE}{cls.part}"
         manner = Manner(**{key: given[key] for key in MANNER if key in given})
@@ -174,14 +171,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         return config_of(env_id, topology, network, **options), manner
 
     def __init__(self, simulator: Any, interface: AgentInterface, workload: Any, manner: Manner) -> None:
-        """Set up what all environments share.
-
-        Args:
-            simulator: a `Simulator`, or another with the same methods.
-            interface: the window.
-            workload: as given; None: the environment's own.
-            manner: the rest of its arguments.
-        """
+        """Set up a `simulator` with its window, a workload (None: the environment's own), and the further arguments."""
         self.simulator, self.interface, self.rule = simulator, interface, simulator.rule
         self.placer, self.order, self.manner = interface.placer, interface.order, manner
         self.form = Form.of(interface, manner.observation, manner.action, manner.mask, self.others)
@@ -238,7 +228,6 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         return math.inf if found == NEVER else float(found)
 
     def _sources_of(self, workload: Any) -> list[Callable[[int], Workload]]:
-        """For each given workload, a function from a seed to a workload."""
         given = workload if isinstance(workload, tuple | list) else (workload,)
         if not given:
             raise InputError("workload = []: expected at least one workload")
@@ -261,7 +250,6 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
             stepper.payers[row] = self._write_own_reward
 
     def _write_own_reward(self) -> None:
-        """After a step: write what a user's function pays."""
         assert self._own_reward is not None
         after = self.in_numbers()
         if self.interface.plain["owes"]:  # it began an episode
@@ -344,13 +332,9 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         self._expect_reset()
         if self._drawn["given"]:
             raise InputError(f"state: row {self.row} plays a workload that was given to reset; give it to make instead")
-        rule = self.simulator.rule
-        return {
-            **self._drawn,
-            "rule": None if rule == self.rule else dataclasses.asdict(rule),
-            "code": int(self._window.code),
-            "random": self.np_random.bit_generator.state,
-        }
+        rule, random = self.simulator.rule, self.np_random.bit_generator.state
+        kept = None if rule == self.rule else dataclasses.asdict(rule)
+        return {**self._drawn, "rule": kept, "code": int(self._window.code), "random": random}
 
     def resume(self, played: Mapping[str, Any]) -> None:
         """Continue the episode that `played` describes, whose arrays lie in the row already."""
@@ -381,10 +365,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         go_back(self, moment)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        """Another environment that continues as this one would, without its window of `human` rendering.
-
-        It is made from the same arguments; attributes set since then are copied.
-        """
+        """Another environment that continues as this one would, without its window of `human` rendering."""
         arguments, named = self.given
         copied = memo[id(self)] = type(self)(*arguments, **named)
         self.pass_on(copied, memo)
@@ -405,15 +386,10 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
 
     def aside(self) -> dict[str, Any]:
         """The part of the state that the arrays of the row do not hold."""
-        return {
-            "drawn": self._drawn,
-            "run": self.simulator.aside(),
-            "random": self.np_random.bit_generator.state,
-            "random_seed": self._np_random_seed,
-            "before": getattr(self, "_before", None),
-            "led": self.stepper.led.get(self.row),
-            "memories": [asked.memory(self.simulator) for asked in self._asked()],
-        }
+        random = {"random": self.np_random.bit_generator.state, "random_seed": self._np_random_seed}
+        told = {"before": getattr(self, "_before", None), "led": self.stepper.led.get(self.row)}
+        memories = [asked.memory(self.simulator) for asked in self._asked()]
+        return {"drawn": self._drawn, "run": self.simulator.aside(), **random, **told, "memories": memories}
 
     def take_aside(self, aside: Mapping[str, Any]) -> None:
         """Continue in a row whose arrays were just replaced, with what `aside` returned."""

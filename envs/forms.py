@@ -52,9 +52,7 @@ class Form:
     places: Mapping[str, slice]  # the features of each table
     is_flat: bool  # whether the tables are in one Box
     is_single: bool  # whether an action is one number, the candidate
-    keys: (
-        tuple[str, str] | None
-    )  # of the observation and of the mask beside it; None: the mask is not in the observation
+    keys: tuple[str, str] | None  # of observation and mask; None: the mask is not in the observation
     told: range  # the parts of an outer action
     names: tuple[str, ...] = ()  # of the parts after the candidate, for messages
 
@@ -71,15 +69,9 @@ class Form:
         choose(observation, OBSERVATIONS, "value of observation")
         choose(action, ACTIONS, "value of action")
         is_single = action == "discrete" or len(shape.parts) == 1
-        return cls(
-            parts=tuple(shape.parts),
-            places=places_of(shape.sizes),
-            is_flat=observation == "flat",
-            is_single=is_single,
-            keys=keys_of(mask),
-            told=range(1 if is_single else len(shape.parts)),
-            names=names,
-        )
+        parts, places = tuple(shape.parts), places_of(shape.sizes)
+        told = range(1 if is_single else len(parts))
+        return cls(parts, places, observation == "flat", is_single, keys_of(mask), told, names)
 
     @property
     def masked(self) -> int:

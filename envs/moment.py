@@ -38,7 +38,6 @@ class Moment:
     aside: Mapping[str, Any]  # the rest of the state
 
     def __getstate__(self) -> dict[str, Any]:
-        """For other processes; a policy that is played stays behind."""
         state, instant = vars(self), self.aside.get("instant", {})
         if instant.get("expert") is None:
             return state
@@ -49,18 +48,11 @@ def moment_of(env: Any) -> Moment:
     """The present of an environment."""
     rows, row, plain = env.stepper.rows, env.row, env.simulator.plain
     extent = None if plain.data.nbytes < SPARSE_BYTES else plain.extent
-    return Moment(
-        capacity=rows.capacity,
-        extent=extent,
-        record=plain.data.copy() if extent is None else packed(plain, extent),
-        window=env.interface.data.copy(),
-        outcome=rows.outcomes[row].copy(),
-        features=rows.features[row].copy(),
-        mask=rows.masks[row].copy(),
-        reference=rows.references[row].copy(),
-        terms=env.terms,
-        aside=env.aside(),
-    )
+    record, window = plain.data.copy() if extent is None else packed(plain, extent), env.interface.data.copy()
+    outcome, features = rows.outcomes[row].copy(), rows.features[row].copy()
+    mask, reference = rows.masks[row].copy(), rows.references[row].copy()
+    aside = env.aside()
+    return Moment(rows.capacity, extent, record, window, outcome, features, mask, reference, env.terms, aside)
 
 
 def go_back(env: Any, moment: Moment) -> None:

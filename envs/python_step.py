@@ -90,10 +90,7 @@ class PythonStepInterface(AgentInterface):
         raise TypeError(f"{type(self).__name__} does not say what there is to decide: define legal")
 
     def take(self, candidate: int, second: int) -> ActionOutcome:
-        """Play a legal candidate; its decisions are to be carried out before the next `refresh`.
-
-        `second`: the second part of the action; 0 where there is none.
-        """
+        """Play a legal candidate and the `second` part, 0 if there is none; its decisions are still to be applied."""
         raise TypeError(f"{type(self).__name__} does not say what actions mean: define take")
 
     def write(self, features: np.ndarray, mask: np.ndarray) -> None:
@@ -229,7 +226,6 @@ class PythonStepEnv(ClusterEnv):
         self.interface.refresh()
 
     def _pass_over(self) -> None:
-        """Close an instant without decisions, and run to the next."""
         self._leave()
         self._go()
 

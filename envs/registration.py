@@ -22,9 +22,7 @@ class Entry:
     entry_point: str
     vector_entry_point: str
     defaults: Mapping[str, str]  # topology, workload, network: small, and congested so that there is something to learn
-    options: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # of the simulated cluster, where they differ from the usual ones
+    options: Mapping[str, Any] = field(default_factory=dict)  # of the cluster, where they differ from the usual ones
     features: frozenset[str] = frozenset({"run times", "leases", "outages"})  # of its cluster, which options may need
     config: str = "clustergym.simulator.configuration.cluster_config:ClusterConfig"  # the class of its cluster
     picture: str = "clustergym.envs.rendering.pictures.picture:draw_rgb"  # draws a run: (simulator, size, seen)

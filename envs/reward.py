@@ -91,7 +91,6 @@ def _named_cost(s, w, reference):
 
 @kernel
 def _by_level(w, sums):
-    """A weighted sum over levels."""
     total = 0.0
     for level in range(LEVELS):
         total += w.level_weight[level] * sums[level]
@@ -169,11 +168,7 @@ def _will_be_late(s, job, start_s, end_s):
 
 
 def reward_scale(s: np.void, w: np.void, workload: str) -> float:
-    """The divisor of the increase, so that returns mean the same on any workload.
-
-    Raises:
-        InputError: `slo`, and no job of `workload` can be late; or no level of its jobs has a weight.
-    """
+    """The divisor of the increase, so that returns mean the same on any workload; InputError: no job can be charged."""
     kind = int(w["reward_kind"])
     n = int(s["n_jobs"])
     isolated_s = s["iterations"][:n] * s["base_iteration_s"][:n]
@@ -208,11 +203,7 @@ def weigh(
     carbon_weight: float,
     level_weights: Sequence[float] | None,
 ) -> None:
-    """Write into a window the charges for a $ and for a kg of CO2, and the weights of levels.
-
-    Raises:
-        InputError: a weight that is no finite number, one without prices, or beside a reward that takes none.
-    """
+    """Write into a window the charges for $ and kg of CO2, and the weights of levels; InputError: an invalid one."""
     if level_weights is not None:
         window.level_weight[:] = _checked_levels(level_weights, reward)
     for name, value in (("cost_weight", cost_weight), ("carbon_weight", carbon_weight)):
@@ -226,7 +217,6 @@ def weigh(
 
 
 def _checked_levels(given: Sequence[float], reward: str | Reward) -> tuple[float, ...]:
-    """The weights of the levels, as floats."""
     found = numbers("level_weights", given)
     if len(found) != LEVELS or not all(0.0 <= value < math.inf for value in found) or not any(found):
         raise InputError(f"level_weights = {given!r}: expected {LEVELS} numbers of at least 0, a level each, one above")

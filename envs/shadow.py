@@ -31,10 +31,7 @@ class ShadowSimulator:
         self._copy: Simulator | None = None
 
     def decisions(self, simulator: Simulator, policy: Decider) -> list[Decision]:
-        """All decisions of `policy` now, in order, without the last `Advance`.
-
-        Its rule or clock is installed in `simulator` too, as if it had decided there.
-        """
+        """All decisions of `policy` now, without the last `Advance`; its rule or clock is installed in `simulator`."""
         copy = self._taken_over(simulator)
         found: list[Decision] = []
         for decision in copy.asked(policy):

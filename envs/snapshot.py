@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..simulator.base.codes import DONE
-from .outcome import FINISHED_JOBS, RUNNING_JOBS, TERMINATED, TRUNCATED, USED_GPUS, WAITING_JOBS
+from .outcome import TERMINATED, TRUNCATED, USED_GPUS, WAITING_JOBS
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,21 +49,11 @@ class Snapshot:
     @classmethod
     def of(cls, s: np.void, w: np.void, outcome: Sequence[float]) -> Snapshot:
         """The present, from a simulator's record, a window, and the outcome of the last step."""
-        return cls(
-            time_s=float(s["now_s"]),
-            waiting_jobs=int(outcome[WAITING_JOBS]),
-            running_jobs=int(outcome[RUNNING_JOBS]),
-            finished_jobs=int(outcome[FINISHED_JOBS]),
-            total_jobs=int(s["n_jobs"]),
-            used_gpus=int(outcome[USED_GPUS]),
-            total_gpus=int(s["n_gpus"]),
-            active_job_s=float(s["active_integral"]),
-            slowdown_sum=float(s["slowdown_integral"]),
-            late_jobs=_late(s),
-            decisions=int(w["decisions"]),
-            terminated=outcome[TERMINATED] > 0.0,
-            truncated=outcome[TRUNCATED] > 0.0,
-        )
+        waiting, running, finished, used = (int(count) for count in outcome[WAITING_JOBS : USED_GPUS + 1])
+        jobs, gpus, decisions = int(s["n_jobs"]), int(s["n_gpus"]), int(w["decisions"])
+        sums = float(s["active_integral"]), float(s["slowdown_integral"])
+        ended = outcome[TERMINATED] > 0.0, outcome[TRUNCATED] > 0.0
+        return cls(float(s["now_s"]), waiting, running, finished, jobs, used, gpus, *sums, _late(s), decisions, *ended)
 
     @classmethod
     def before_all(cls, s: np.void) -> Snapshot:

@@ -27,10 +27,7 @@ NO_CANDIDATE = -2  # which no action says
 
 @kernel
 def begin_step(s, w, reference):
-    """Modify window `w`: a step begins now; the first one is charged for the time before its decision too.
-
-    The step that begins an episode earns nothing.
-    """
+    """Modify `w`: a step begins; the first decision is charged for the time before it, the begin earns nothing."""
     if w.begins:
         w.cost = first_cost(s, w)
     elif not w.owes:
@@ -66,10 +63,7 @@ def take_candidate(w, candidate, outcome):
 
 @kernel
 def end_step(s, w, reference, outcome, used):
-    """Modify `outcome`: the result of the step; one that truncates the episode is charged for the work left.
-
-    `used`: GPUs that jobs hold now.
-    """
+    """Modify `outcome`: the result of the step; truncation charges for the work left. `used`: GPUs of jobs."""
     is_cut = w.code == HORIZON or (w.code != FINISHED and w.code != ASK and w.decisions >= w.max_decisions)
     cost = cut_cost(s, w, reference) if is_cut else total_cost(s, w, reference)
     outcome[REWARD] = -(cost - w.cost) / w.reward_scale

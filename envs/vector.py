@@ -98,11 +98,7 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         return self.batch.snapshot()
 
     def restore(self, moments: Sequence[Moment | None]) -> None:
-        """Continue at snapshots, one for each row, of environments with the same arguments; None: the row stays.
-
-        Raises:
-            InputError: they are of another kind, or not as many as rows.
-        """
+        """Continue at snapshots, one a row, of environments with the same arguments; None: it stays."""
         self.batch.restore(moments)
         self._ended = self.batch.terminated | self.batch.truncated
 
@@ -155,7 +151,6 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         return infos
 
     def _add_present(self, infos: dict[str, Any]) -> None:
-        """Modify `infos`: masks and counts of the present, of all rows."""
         counts = self.batch.rows.outcomes.T[WAITING_JOBS : USED_GPUS + 1].astype(np.int64, order="C")
         told = np.ones(self.num_envs, np.bool_)
         infos["action_mask"], infos["_action_mask"] = self._masks(), told
@@ -194,7 +189,6 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         infos["_metrics"] = ended
 
     def _renew(self, infos: dict[str, Any], metrics: dict[int, dict[str, float]]) -> None:
-        """Modify `infos`: reset the ended rows, and keep their last values."""
         rows, chosen = self.batch.rows, np.flatnonzero(self._ended)
         final: dict[str, Any] = {}
         for key in ("elapsed_s", *FLAGS, "active_jobs", *COUNTS, "action_mask"):

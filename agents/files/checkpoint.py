@@ -46,22 +46,14 @@ def write_checkpoint(folder: str | Path, checkpoint: Checkpoint) -> None:
     with replaced_whole(Path(folder)) as draft:
         write_tensors(draft / TENSORS, checkpoint.tensors)
         _write_arrays(draft / ARRAYS, checkpoint.arrays)
-        manifest = {
-            "schema_version": VERSION,
-            "step": int(checkpoint.step),
-            "sha256": {name: _checksum(draft / name) for name in (TENSORS, ARRAYS)},
-            "sha256_of_data": _checksum_of(checkpoint.data),
-            "data": checkpoint.data,
-        }
+        checksums = {name: _checksum(draft / name) for name in (TENSORS, ARRAYS)}
+        manifest = {"schema_version": VERSION, "step": int(checkpoint.step), "sha256": checksums}
+        manifest |= {"sha256_of_data": _checksum_of(checkpoint.data), "data": checkpoint.data}
         (draft / MANIFEST).write_text(json.dumps(manifest) + "\n", encoding="utf-8")
 
 
 def read_checkpoint(folder: str | Path) -> Checkpoint:
-    """The checkpoint in `folder`; the one before it, if a kill interrupted a replacement.
-
-    Raises:
-        InputError: there is none, it is torn or edited, or a newer version wrote it.
-    """
+    """The checkpoint in `folder`, or the one before it after a kill; InputError: none, torn, edited, or newer."""
     folder = standing(Path(folder))
     path = folder / MANIFEST
     for name in (MANIFEST, TENSORS, ARRAYS):
@@ -127,11 +119,8 @@ def random_states() -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The states of the process's random numbers (torch, numpy's global one, `random`): arrays and JSON data."""
     version, words, gauss = random.getstate()
     kind, keys, place, has_gauss, cached = np.random.get_state(legacy=True)  # noqa: NPY002  stable-baselines3 uses it
-    arrays = {
-        "random/torch": torch.get_rng_state().numpy().copy(),
-        "random/numpy": np.array(keys, np.uint32),
-        "random/python": np.array(words, np.uint64),
-    }
+    arrays = {"random/torch": torch.get_rng_state().numpy().copy(), "random/numpy": np.array(keys, np.uint32)}
+    arrays["random/python"] = np.array(words, np.uint64)
     return arrays, {"python": [version, gauss], "numpy": [str(kind), int(place), int(has_gauss), float(cached)]}
 
 
@@ -159,11 +148,7 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer) -> tuple[dict[str, torch
 
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, torch.Tensor], data: dict[str, Any]) -> None:
-    """Restore the state of `optimizer_tensors` in an optimizer over the same parameters; `tensors` may hold others too.
-
-    Raises:
-        InputError: it is over other parameters.
-    """
+    """Restore the state of `optimizer_tensors` in an optimizer; InputError if it is over other parameters."""
     state: dict[int, dict[str, Any]] = {int(index): dict(values) for index, values in data["state"].items()}
     for name, tensor in tensors.items():
         place, _, rest = name.partition("/")

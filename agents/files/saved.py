@@ -47,12 +47,7 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class Normalisation(BaseModel):
-    """Scaling of observations before the network: (x - mean) / sqrt(var + epsilon), cut at +-clip.
-
-    Attributes:
-        mean, var: one number a feature.
-        epsilon, clip: as in stable-baselines3's `VecNormalize`.
-    """
+    """Scaling of observations: (x - mean) / sqrt(var + epsilon), cut at +-clip, as in SB3's `VecNormalize`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -157,11 +152,7 @@ def load_agent(path: str | Path) -> SavedAgent:
 
 
 def read_description(folder: str | Path) -> AgentDescription:
-    """The description of the agent in a folder, without its weights.
-
-    Raises:
-        InputError: it is missing, invalid, or of a newer version.
-    """
+    """The description of the agent in a folder; InputError: it is missing, invalid, or of a newer version."""
     path = Path(folder) / DESCRIPTION
     expect_plain_file(path)
     try:
@@ -185,11 +176,7 @@ def read_description(folder: str | Path) -> AgentDescription:
 
 
 def build_policy(description: AgentDescription, source: str = "agent") -> BasePolicy:
-    """The policy of a description, with random weights.
-
-    Raises:
-        InputError: it names no such policy, or values that no policy takes; `source` names their file.
-    """
+    """The policy of a description, with random weights; InputError, which names `source`: there is no such policy."""
     algo = choose(description.algo, ALGORITHMS, f"algo in {source}:")
     network = description.network
     if is_own(network):

@@ -57,7 +57,6 @@ class ActingPolicy(PlayedAgent):
         self.environments = tuple(places) or self.environments
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For copies, also in other processes, which look at runs of their own."""
         home = self._window.environment if self._window is not None else None
         return _restored, (self.thing, self._source, self.files, self.name, home)
 
@@ -87,7 +86,6 @@ def _restored(thing: Any, said: str, files: tuple[Path, ...], name: str, home: s
 
 
 def _places(thing: Any, said: str) -> Sequence[str]:
-    """The ids of its environments."""
     home = getattr(thing, "environment", None)
     return environments_in(thing, said) or ((resolve(home),) if isinstance(home, str) else ())
 

@@ -69,7 +69,6 @@ def open_agent(
 
 @functools.lru_cache(maxsize=8)
 def _loaded(path: Path, stamp: tuple[Any, ...]) -> SavedAgent:
-    """The agent in a folder; once per process, until its files change."""
     from ..files.saved import load_agent
 
     return load_agent(path)

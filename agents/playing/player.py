@@ -135,7 +135,6 @@ class PlayedAgent(Policy):
         return decision
 
     def _look_at(self, simulator: Simulator) -> None:
-        """Turn to a run, new or known."""
         assert self._window is not None
         self._window.interface.lay(simulator)
         if self._run is not None:
@@ -190,13 +189,9 @@ class AgentPolicy(PlayedAgent):
         if normalisation is not None:
             self._mean = np.array(normalisation.mean)
             self._deviation = np.sqrt(np.array(normalisation.var) + normalisation.epsilon)
-        super().__init__(
-            name,
-            described.environment,
-            described.env_kwargs if env_kwargs is None else env_kwargs,
-            agent.files,
-            str(agent.files[0]) if agent.files else "agent",
-        )
+        env_kwargs = described.env_kwargs if env_kwargs is None else env_kwargs
+        source = str(agent.files[0]) if agent.files else "agent"
+        super().__init__(name, described.environment, env_kwargs, agent.files, source)
 
     def _expect_fitting(self, window: Window) -> None:
         policy = self.agent.policy
@@ -209,7 +204,6 @@ class AgentPolicy(PlayedAgent):
             )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For copies, also in other processes, which look at runs of their own."""
         make = functools.partial(AgentPolicy, mode=self.mode, env_kwargs=self.env_kwargs, name=self.name)
         return make, (self.agent,)
 

@@ -117,11 +117,7 @@ class Beside:
 
 
 def read_beside(path: Path) -> Beside | None:
-    """The description beside the agent in `path`; None if there is none.
-
-    Raises:
-        InputError: it is not what `save_sb3` writes, or it names code that is not trusted.
-    """
+    """The description beside the agent in `path`; None if there is none. InputError: invalid or untrusted."""
     file = path.with_suffix(".json")
     if not file.is_file():
         return None
@@ -147,11 +143,7 @@ def read_beside(path: Path) -> Beside | None:
 
 
 def read_normaliser(path: Path, allow_pickle: bool) -> Normaliser | None:
-    """The statistics in a file of `VecNormalize.save`: a pickle, which can run any code when opened.
-
-    Raises:
-        InputError: it may not be opened, or is something else.
-    """
+    """The statistics in a file of `VecNormalize.save`, a pickle; InputError: not allowed, or something else."""
     if not path.is_file():
         raise InputError(f"normalise = {path}: there is no such file; expected what VecNormalize.save wrote")
     if not allow_pickle:

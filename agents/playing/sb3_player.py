@@ -62,7 +62,6 @@ class Sb3Policy(PlayedAgent):
         super().__init__(name, environment, env_kwargs, files, f"policy {name}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For copies, also in other processes, which look at runs of their own."""
         environment = self._window.environment if self._window is not None else None
         options = {"normaliser": self.normaliser, "mode": self.mode, "files": self.files}
         make = functools.partial(Sb3Policy, **options)  # type: ignore[arg-type]
@@ -152,16 +151,9 @@ def open_zip(
         normaliser = read_normaliser(files[-1], allow_pickle)
     said = environment or own.get("environment") or (beside.environment if beside is not None else None)
     given = {**(beside.env_kwargs if beside is not None else {}), **words} if env_kwargs is None else dict(env_kwargs)
-    return Sb3Policy(
-        word,
-        algo,
-        policy,
-        None if said is None else resolve(said),
-        given,
-        normaliser=normaliser,
-        mode=mode or own.get("mode") or (beside.mode if beside is not None else "argmax"),
-        files=tuple(files),
-    )
+    place = None if said is None else resolve(said)
+    mode = mode or own.get("mode") or (beside.mode if beside is not None else "argmax")
+    return Sb3Policy(word, algo, policy, place, given, normaliser=normaliser, mode=mode, files=tuple(files))
 
 
 def parted(rest: str, word: str) -> tuple[Path, dict[str, str]]:
@@ -200,7 +192,6 @@ def _seen(policy: BasePolicy, window: Window, given: Mapping[str, Any]) -> dict[
 
 
 def _shape(space: spaces.Space[Any]) -> Any:
-    """The shape of a space, for comparison and messages."""
     if isinstance(space, spaces.Dict):
         return {key: _shape(one) for key, one in sorted(space.spaces.items())}
     if isinstance(space, spaces.MultiDiscrete):

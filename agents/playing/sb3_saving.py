@@ -73,11 +73,7 @@ def save_sb3(
 
 
 def _made_with(env: Any) -> tuple[str | None, dict[str, Any]]:
-    """The id and the keyword arguments of a model's environment; None and nothing if they are unknown.
-
-    Raises:
-        InputError: a wrapper changes observations or actions.
-    """
+    """Id and keyword arguments of a model's environment, None if unknown; InputError: a wrapper changes spaces."""
     base = env.unwrapped
     if hasattr(base, "env_id"):
         return base.env_id, dict(base.env_kwargs)

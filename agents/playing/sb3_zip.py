@@ -64,11 +64,7 @@ def load_zip(path: Path, allow_pickle: bool, algo: str | None = None) -> tuple[s
 
 
 def recognised(path: Path) -> str:
-    """The algorithm that wrote a .zip, by the names of its contents; no pickle is opened.
-
-    Raises:
-        InputError: it is no .zip of stable-baselines3, or of an algorithm whose actions no environment has.
-    """
+    """The algorithm that wrote a .zip, by the names of its contents, without a pickle; InputError: unknown."""
     data = _described(path)
     for key, algo in OF_ONE.items():
         if key in data:
@@ -88,7 +84,6 @@ def recognised(path: Path) -> str:
 
 
 def _module(told: Any) -> str:
-    """The module of a class in a file's description."""
     return str(told.get("__module__", "")) if isinstance(told, dict) else ""
 
 

@@ -111,9 +111,5 @@ def telling_keys(environment: str) -> set[str]:
 
 
 def arguments(environment: str, words: Mapping[str, Any], what: str) -> dict[str, Any]:
-    """Keyword arguments of an environment, with text converted to their types.
-
-    Raises:
-        InputError: one that it does not have, or an invalid value.
-    """
+    """Keyword arguments of an environment, with text converted to their types; InputError: an invalid one."""
     return arguments_of(env_class(environment), words, what)

@@ -171,11 +171,7 @@ def _better_greedy(environment: str, env: Mapping[str, Any]) -> str:
 
 
 def default_config(environment: str) -> dict[str, Any]:
-    """The shipped configuration of an environment, plain values, by its id, its short name, or its own name (`Delay-preemptive`).
-
-    Raises:
-        InputError: there is none.
-    """
+    """The shipped configuration of an environment as plain values, by id, short or own name; InputError: none."""
     files = {path.stem.capitalize(): path for path in FOLDER.glob("*.yaml")}
     names = {name.lower(): name for name in map(short_name, ENVIRONMENTS)}
     files = {names.get(name.lower(), name): path for name, path in files.items()}
@@ -188,11 +184,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 
 def make_config(values: Mapping[str, Any], source: str) -> Config:
-    """Check the values of a configuration; `source` is their origin, for the error.
-
-    Raises:
-        InputError: naming the key, the value and what was expected.
-    """
+    """Check the values of a configuration; InputError: naming `source`, the key, the value and what was expected."""
     try:
         return Config.model_validate(dict(values))
     except ValidationError as error:
@@ -240,11 +232,7 @@ def expect_fitting(config: Config) -> None:
 
 
 def assign(values: dict[str, Any], key: str, text: str) -> None:
-    """Modify `values`: give the key, with dots between nested names, the value that YAML reads in `text`.
-
-    Raises:
-        InputError: there is no such key, or no such value.
-    """
+    """Modify `values`: give the key, with dots between nested names, the value of the YAML `text`; or InputError."""
     *parents, last = key.split(".")
     choose(key.split(".", maxsplit=1)[0], Config.model_fields, "key of the configuration:")
     place = values

@@ -60,7 +60,6 @@ class Episodes:
         self.count = end
 
     def _column(self, name: str, size: int, like: np.ndarray) -> np.ndarray:
-        """The column `name`, with room for `size` rows."""
         room = self._room.get(name)
         if room is None or len(room) < size:
             larger = np.empty((max(LEAST_ROOM, size + size // 2), *like.shape[1:]), like.dtype)
@@ -139,9 +138,8 @@ class _Grouped:
     ) -> bool:
         """Play one episode of every row, or of as many as fit; a row that has ended waits for the others."""
         assert isinstance(env, ClusterVecEnv)
-        count = rows_of_rollout(
-            env.num_envs, self.replicas, self.each, self._total_timesteps - self.num_timesteps, self.num_timesteps == 0
-        )
+        left = self._total_timesteps - self.num_timesteps
+        count = rows_of_rollout(env.num_envs, self.replicas, self.each, left, self.num_timesteps == 0)
         if not count:
             return False
         callback.on_rollout_start()

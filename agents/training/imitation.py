@@ -39,7 +39,6 @@ class Imitated:
     decisions: dict[str, dict[str, int]]  # of the model, by fate (`FATES`) and kind of candidate or decision
 
     def __str__(self) -> str:
-        """One sentence."""
         return f"{_told(self.model, self.decisions)}; the clone decides {self.agreement:.1%} of the lessons alike"
 
 
@@ -83,7 +82,6 @@ def clone(policy: Any, config: Config) -> Imitated:
 
 
 def _candidates(actions: Any) -> Any:
-    """The first part of actions, (n,), of an array or a tensor."""
     return actions if actions.ndim == 1 else actions[:, 0]
 
 
@@ -92,7 +90,6 @@ def _batches(count: int) -> tuple[torch.Tensor, ...]:
 
 
 def _fit(policy: Any, observations: torch.Tensor, actions: torch.Tensor, epochs: int) -> None:
-    """Make the actions likelier, at a rate that falls to 0."""
     optimizer = torch.optim.Adam(policy.parameters(), lr=RATE)
     rate = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, epochs * len(_batches(len(actions))))
     for _ in range(epochs):
@@ -141,7 +138,7 @@ class _Lessons:
             _expect_some(config, self.decisions)
 
     def _ask(self, one: Any, model: Any, count: int) -> tuple[Any, bool]:
-        """The action that plays a model's decision in an environment, None if there is none; whether it is a new lesson."""
+        """The action for a model's decision in an environment, None if there is none; whether it is a new lesson."""
         try:
             action, seen, is_known = one.demonstration(model)
         except InvalidDecision as error:
@@ -158,7 +155,7 @@ class _Lessons:
         return action, False
 
     def possible(self, policy: Any) -> tuple[torch.Tensor, torch.Tensor]:
-        """Observations (n, F) and actions (n, ...) of the lessons that `policy` can follow; InputError if there are none."""
+        """Observations (n, F) and actions (n, ...) of the lessons that `policy` can follow; InputError: none."""
         observations, actions = (torch.as_tensor(np.stack(column)) for column in zip(*self.found.values(), strict=True))
         with torch.no_grad():
             likely = [policy.evaluate_actions(observations[pick], actions[pick])[1] for pick in _batches(len(actions))]

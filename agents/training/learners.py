@@ -88,10 +88,5 @@ def policy_kwargs(config: Config, env: ClusterVecEnv) -> dict[str, Any]:
     """Arguments that build the policy anew, beside its spaces: plain values."""
     tables = env.get_attr("tables")[0]
     squash = {"squash": config.squash} if "squash" in signature(network_class(config.net)[0]).parameters else {}
-    return {
-        "network": config.net,
-        "tables": tables.to_json(),
-        "holds": config.holds,
-        "critic": config.variance != "group",
-        "options": {**squash, **config.net_options},
-    }
+    built: dict[str, Any] = {"network": config.net, "tables": tables.to_json(), "holds": config.holds}
+    return {**built, "critic": config.variance != "group", "options": {**squash, **config.net_options}}

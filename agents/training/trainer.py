@@ -142,10 +142,7 @@ class Training:
         return f"a rollout is {found}; {asked}{cut}"
 
     def run(self, resume: bool = False) -> dict[str, Any]:
-        """Train to the end; returns the best agent's results on the validation workloads.
-
-        Args:
-            resume: continue from the folder's checkpoint.
+        """Train to the end, or `resume` from the checkpoint; returns the best agent's validation results.
 
         Raises:
             InputError: there is no checkpoint, or it does not belong to this configuration.
@@ -237,19 +234,11 @@ class Training:
         arrays = {**random_arrays, **{f"env/{name}": array for name, array in env_arrays.items()}}
         if learner._last_obs is not None:
             arrays |= {"last/observation": learner._last_obs, "last/starts": learner._last_episode_starts}
-        data: dict[str, Any] = {
-            "config": self.config.model_dump(mode="json"),
-            "optimizer": optimizer,
-            "random": random_data,
-            "env": env_data,
-            "updates": learner._n_updates,
-            "next_evaluation": standing.next_evaluation,
-            "evaluated": standing.evaluated,
-            "best": standing.best,
-            "imitation": standing.imitation,
-            "read": self.read,
-            "each": float(getattr(learner, "each", 0.0)),
-        }
+        config = self.config.model_dump(mode="json")
+        data: dict[str, Any] = {"config": config, "optimizer": optimizer, "random": random_data, "env": env_data}
+        data |= {"updates": learner._n_updates, "next_evaluation": standing.next_evaluation}
+        data |= {"evaluated": standing.evaluated, "best": standing.best, "imitation": standing.imitation}
+        data |= {"read": self.read, "each": float(getattr(learner, "each", 0.0))}
         if isinstance(learner.env, VecNormalize):
             spread = learner.env.ret_rms
             data["returns"] = [float(spread.mean), float(spread.var), float(spread.count)]
@@ -286,7 +275,6 @@ class Training:
 
 
 def _decided(env: Any, policy: Any, rng: np.random.Generator) -> np.ndarray:
-    """A policy's action in an environment, or a random legal one where no action plays its decision."""
     try:
         return np.asarray(env.act_of(policy))
     except InvalidDecision:

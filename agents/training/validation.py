@@ -38,22 +38,11 @@ class Validation:
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        self.cases = [
-            (scenario, FIRST_SEED + number, _workload(config, scenario, FIRST_SEED + number))
-            for scenario in config.validation
-            for number in range(config.validation_seeds)
-        ]
-        variants = [
-            {"topology": scenario.topology, "network": scenario.network, "workload": workload}
-            for scenario, _, workload in self.cases
-        ]
-        self.env = sb3_vec_env(
-            config.environment,
-            len(self.cases),
-            seed=0,
-            variants=variants,
-            **{**config.env, "observation": "flat", "reward": "jct", "reference": None},
-        )
+        seeds = range(FIRST_SEED, FIRST_SEED + config.validation_seeds)
+        self.cases = [(one, seed, _workload(config, one, seed)) for one in config.validation for seed in seeds]
+        variants = [{"topology": one.topology, "network": one.network, "workload": own} for one, _, own in self.cases]
+        options = {**config.env, "observation": "flat", "reward": "jct", "reference": None}
+        self.env = sb3_vec_env(config.environment, len(self.cases), seed=0, variants=variants, **options)
 
     def play(self, policy: Any, mode: Mode) -> list[Played]:
         """`policy` (of SB3) on every workload; random numbers outside are unchanged."""
@@ -76,7 +65,6 @@ class Validation:
         ]
 
     def _jct_s(self, row: int, jobs: int, metrics: Mapping[str, float], total: float) -> float:
-        """The mean JCT of an episode, from its reward if it was truncated."""
         if metrics["jobs_finished"] == jobs:
             return metrics["jct_mean"]
         return float(-total * self.env.envs[row].interface.window.reward_scale / jobs)

@@ -54,13 +54,8 @@ class DataPlacementInterface(PythonStepInterface):
         self.quota = number("quota", quota)
         if not self.quota >= 0.0:
             raise InputError(f"quota = {quota!r}; expected a share of all bytes, 0 or more")
-        super().__init__(
-            kinds=(0, 0),
-            others=(),
-            plans=LEAVE,
-            more={"regions": Table(region_slots, len(REGIONS), len(KINDS))},
-            **window,
-        )
+        more = {"regions": Table(region_slots, len(REGIONS), len(KINDS))}
+        super().__init__(kinds=(0, 0), others=(), plans=LEAVE, more=more, **window)
         self.region_slots = region_slots
         self.scheduler = scheduler_of(scheduler)
         self.asked = (self.scheduler,)
@@ -191,11 +186,7 @@ class DataPlacementInterface(PythonStepInterface):
             self.expert_decisions.append(decision)
 
     def expert_action(self) -> np.ndarray:
-        """The action, int64 (1,), that plays the expert's next decision.
-
-        Raises:
-            InvalidDecision: it is beyond the quota, or was made at this instant already.
-        """
+        """The action, int64 (1,), for the expert's next decision; InvalidDecision: beyond the quota, or repeated."""
         day = self.day
         if day is None or not self.expert_decisions:
             return np.array([DONE], np.int64)

@@ -90,7 +90,6 @@ class DataPlacementEnv(PythonStepEnv):
         return needs_look
 
     def _pass_over(self) -> None:
-        """Run to the next review of the tables, or to the next instant; see `PythonStepEnv`."""
         scheduler = self.interface.scheduler
         if not (type(scheduler) is Passes and self._simulates(scheduler)):
             super()._pass_over()

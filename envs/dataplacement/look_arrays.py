@@ -39,7 +39,6 @@ class Look(NamedTuple):
     still: Any  # float64 (T, 6), the first features of each
     gpu_share: Any  # float64 (R,), GPUs, of all
     amount: Any  # float64 (5,), by the names below
-
     copies: Any  # bool (T, R), where the tables will lie
     decided: Any  # bool (T, R, NOTES), the decisions about each
     gains: Any  # float64 (T,), decrease of the cost by the best move of each alone

@@ -245,7 +245,6 @@ def _observe_tables(s, look, known, waiting, l, place, spent, cost, shown):
 
 @kernel
 def _observe_queue(s, w, look, known, waiting, l, offered, place, features, row):
-    """Write the offered table and the next ones."""
     _observe_table(s, look, known, waiting, l, offered, features[row : row + QUEUE_COLUMNS])
     slot = 1
     while slot < w.slots and place < look.order.shape[0]:
@@ -278,7 +277,6 @@ def _observe_table(s, look, known, waiting, l, table, shown):
 
 @kernel
 def _observe_copies(s, w, look, known, waiting, features, row):
-    """Write copies on the way, those with the most bytes left first."""
     for place in range(_rank_copies(s, look)):
         transfer = look.transfer[place]
         table = s.transfer_table[transfer]
@@ -371,7 +369,6 @@ def _observe_work(s, region, shown):
 
 @kernel
 def _observe_candidates(s, look, known, waiting, l, table, spent, features, row, mask):
-    """Write legal candidates and their effects."""
     for candidate, column in ((DONE, IS_DONE), (LEAVE, IS_LEAVE)):
         at = row + candidate * CANDIDATE_COLUMNS
         mask[candidate] = 1

@@ -106,11 +106,7 @@ class DelayInterface(AgentInterface):
         self._laid = KNOWN
 
     def dictate(self, decision: Decision | None) -> None:
-        """Modify the window: the candidate of a start or a move stands for the GPUs that a policy names; None: no more.
-
-        Raises:
-            InvalidDecision: the job cannot have them.
-        """
+        """Modify the window: a start's or move's candidate stands for a policy's GPUs; InvalidDecision: illegal."""
         undictate(self.plain)
         if isinstance(decision, Start | Migrate):
             check_gang(self.simulator, decision)

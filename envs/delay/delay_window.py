@@ -164,7 +164,6 @@ def refresh(s, w):
 
 @kernel
 def _mark_dictated(s, w, job, slot):
-    """Modify window `w` and `s.gang`: a waiting job can start on the GPUs that a policy names."""
     target = w.dictated_kind
     lay_dictated(s, w)
     w.legal[waiting_candidate(w, slot, target)] = 1
@@ -177,11 +176,7 @@ def _mark_dictated(s, w, job, slot):
 
 @kernel
 def _look_out(s, w, job, demand):
-    """Modify window `w`: features of the class of a waiting job.
-
-    Times until a machine, and a rack, has room if running jobs end as expected, 1: never; and the present delay timers
-    of machine and rack (0 without a tuner).
-    """
+    """Modify `w`: features of a waiting job's class: times until machine and rack have room, its delay timers."""
     need = s.gpus[job]
     wait_s = 0.0 if need <= w.most_machine else room_s(s, need, MACHINE) - s.now_s
     _tell(w, demand, 0, wait_s)
@@ -194,7 +189,6 @@ def _look_out(s, w, job, demand):
 
 @kernel
 def _tell(w, demand, place, time_s):
-    """Modify window `w`: a time of a class, as a feature; mostly it has not changed."""
     if w.outlook_s[demand, place] != time_s:
         w.outlook_s[demand, place] = time_s
         w.outlook[demand, place] = scaled_time(w, time_s) if time_s < math.inf else 1.0
@@ -313,7 +307,6 @@ def _probe_targets(s, w, need, demand):
 
 @kernel
 def _mark_running(s, w):
-    """Modify window `w`: running jobs can be stopped while others wait, and moved."""
     for slot in range(w.running_shown):
         job = w.running_job[slot]
         first = running_candidate(w, slot, 0)

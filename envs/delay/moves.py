@@ -124,7 +124,6 @@ def find_fuller(s, job, most_machine, most_rack):
 
 @kernel
 def _find_machine(s, job, most):
-    """Modify `s.gang`: `find_defragment` for a gang inside a machine."""
     own = s.gpu_machine[s.first_gpu[job]]
     need = s.gpus[job]
     then_free = s.machine_free[own] + need
@@ -145,7 +144,6 @@ def _find_machine(s, job, most):
 
 @kernel
 def _find_rack(s, job, most):
-    """Modify `s.gang`: `find_defragment` for a gang inside a rack."""
     own = s.machine_rack[s.gpu_machine[s.first_gpu[job]]]
     need = s.gpus[job]
     best = -1

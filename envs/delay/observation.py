@@ -109,7 +109,6 @@ def _share(gpus):
 
 @kernel
 def _size(gpus):
-    """The size of a gang as a feature, logarithmic."""
     return min(1.0, math.log2(1.0 + gpus) / math.log2(1.0 + UNIT_GPUS))
 
 
@@ -120,13 +119,11 @@ def _jobs(s, count):
 
 @kernel
 def _slowdown(s, job, tier):
-    """Slowdown of the best gang at a tier, relative to the isolated run, as a feature."""
     return scaled_slowdown(s.tier_factor[s.profile[job], tier] * s.compute_iteration_s[job] / s.base_iteration_s[job])
 
 
 @kernel
 def _time_left(w, isolated, slowdown):
-    """The feature "run time left" from features of the isolated time and the slowdown."""
     # Converted first: plain Python would add these numbers of four bytes as such.
     return min(1.0, float(isolated) + float(slowdown) * LOG_WORST / w.log_horizon)
 
@@ -347,7 +344,6 @@ def _observe_candidate(offered, at, kind, slowdown, left, share):
 
 @kernel
 def _observe_running(s, w, features, mask, row, candidates):
-    """Write the running jobs from `row` on, and their candidates."""
     width = PER_RUNNING * CANDIDATE_COLUMNS
     first = running_candidate(w, 0, 0)
     candidate = candidates + first * CANDIDATE_COLUMNS
@@ -417,7 +413,6 @@ def _observe_moves(s, w, shown, offered, before, slot):
 
 @kernel
 def _observe_move(s, offered, at, kind, tier, slowdown, shown):
-    """Write a candidate that moves a running job, whose row is `shown`."""
     _observe_candidate(offered, at, kind, slowdown, shown[5], shown[1])
     offered[at + 6] = tier
     offered[at + 10] = _share(s.free_gpus)

@@ -68,14 +68,8 @@ class GeoInterface(PythonStepInterface):
         check_range("clusters", clusters, 1, MAX_CLUSTERS)
         check_range("brings", brings, 0, MAX_BRINGS)
         check_range("region_slots", region_slots, 1, MOST_REGION_SLOTS)
-        super().__init__(
-            kinds=(kinds_of(clusters, brings), 0),
-            others=(),
-            more={"regions": Table(region_slots, len(REGIONS), 0)},
-            slots=slots,
-            order=order,
-            **window,
-        )
+        kinds, more = (kinds_of(clusters, brings), 0), {"regions": Table(region_slots, len(REGIONS), 0)}
+        super().__init__(kinds=kinds, others=(), more=more, slots=slots, order=order, **window)
         self.window.clusters, self.window.brings, self.window.region_slots = clusters, brings, region_slots
         self.window.any_leaves = preempts == "any"
         self.clock = Rule("fifo", round=round)
@@ -200,7 +194,6 @@ class GeoInterface(PythonStepInterface):
         return start_of(self.window, candidate) if candidate else None
 
     def _candidate(self, turn: WorkloadDecision) -> int | None:
-        """The legal candidate that stands for a turn; None: there is none."""
         found = candidate_of(self.window, *turn.choice)
         return found if found and self._mask[found] else None
 
@@ -238,7 +231,6 @@ class GeoInterface(PythonStepInterface):
         return [*(Preempt(other) for other in leaving), Start(job, regions.taken[:units].tolist())]
 
     def _brought(self, job: int, region: int) -> Iterator[Replicate]:
-        """Copies of the tables that a workload lacks in a region."""
         view = self.simulator.view
         coming = {table for table, _, target, _ in view.transfers if target == region}
         for table in view.tables_of(job).tolist():

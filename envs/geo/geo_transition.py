@@ -101,7 +101,6 @@ def _go(s, w, g, is_first):
 
 @kernel
 def _is_offered(s, w, r, g):
-    """True if there is something to decide; else the environment passes over the instant."""
     if w.is_through:
         return False
     if w.is_first or (not w.skip_idle and s.waiting > 0):

@@ -247,7 +247,6 @@ def _replace_worst(s, w, r, job, slot, cluster):
 
 @kernel
 def _offer_guided(w, slot, count):
-    """Modify `offered` in place: add the cluster that a policy has chosen; returns their number."""
     for at in range(count):
         if w.offered[slot, at] == w.guided_cluster:
             return count
@@ -358,10 +357,7 @@ def something_comes(s):
 
 @kernel
 def begin_window(s, w, r, g):
-    """Modify `w`, the regions and the ranking in place: the workloads shown, after `look_around`; only holds are legal.
-
-    `g.spare` marks those that have a plan, but for the one in focus.
-    """
+    """Modify `w`, regions and ranking in place: the workloads shown, `g.spare`: with a plan; only holds are legal."""
     fill_slots(s, w)
     _show_startable(s, w, r, g)
     w.can_act = 0
@@ -380,10 +376,7 @@ def end_window(s, w):
 
 @kernel
 def plan_start(s, r, job, cluster, way):
-    """Modify `taken` and `leaving` in place: the plan of a waiting workload in a cluster, as last looked at.
-
-    Returns the number of leavers; -1: there is no plan.
-    """
+    """Modify `taken` and `leaving` in place: a waiting job's plan in a cluster; the number of leavers, -1: no plan."""
     if way == IN_PLACE_OF_OTHERS and find_plan(s, r, job, cluster, AS_IT_IS):
         undo(r, job)
         return -1

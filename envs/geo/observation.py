@@ -129,10 +129,7 @@ FEW = 4.0
 
 @entry
 def look(states, windows, row, r, g, features, mask):
-    """Modify the window in `row`, features, float32 (F,), and mask, int8 (M,): show the present, whatever came before.
-
-    `states` and `windows` are records (n,), `r` and `g` the regions and the ranking, both laid anew.
-    """
+    """Modify the window in `row`, features and mask: show the present, with regions `r` and ranking `g` laid anew."""
     s, w = states[row], windows[row]
     begin_run(w, r, g)
     look_around(s, w, r, g)
@@ -142,10 +139,7 @@ def look(states, windows, row, r, g, features, mask):
 
 @kernel
 def show(s, w, r, g, features, mask):
-    """Modify the window, features and mask: show the present, after `look_around`.
-
-    While `starts_stand`, features and mask are those that were written last.
-    """
+    """Modify the window, features and mask: show the present, after `look_around`; starts that stand are kept."""
     begin_window(s, w, r, g)
     queue = len(CLUSTER)
     running = queue + w.slots * QUEUE_COLUMNS
@@ -224,7 +218,6 @@ def _weigh_demand(s, w, g):
 
 @kernel
 def _weigh_pending(s, w, job, bits):
-    """Modify the window in place: count a pending workload that could run in these regions."""
     count = count_regions(bits)
     for region in range(s.n_regions):
         if (bits >> region) & 1:
@@ -426,7 +419,6 @@ def _left_on_s(s, r, job):
 
 @kernel
 def _describe_start(s, w, r, offered, job, cluster, free, bits):
-    """Write a candidate that starts a workload; the plan is carried out in `r`."""
     offer = offered[FIRST_OFFER:]
     offered[0] = offered[START_COLUMN] = 1.0
     kinds = 1 << s.cluster_type[cluster]
@@ -440,7 +432,6 @@ def _describe_start(s, w, r, offered, job, cluster, free, bits):
 
 @kernel
 def _describe_leavers(s, w, r, level, offered, newcomer):
-    """Write the columns about workloads that leave for a candidate."""
     leavers, units, left = r.count[LEAVES], 0, 0.0
     most, youngest_s, least = 0, math.inf, math.inf
     for i in range(leavers):
@@ -524,7 +515,6 @@ def _observe_regions(s, w, r, features, row):
 
 @kernel
 def _add_bytes(s, w):
-    """Modify the window in place: bytes on the way to each region."""
     for region in range(s.n_regions):
         w.bytes_to[region] = 0
     for table in range(s.n_tables if s.n_transfers > 0 else 0):

@@ -43,10 +43,7 @@ def lacks(s, table, region):
 
 @kernel
 def weigh_bringing(s, w, job):
-    """Modify `bring_bytes` in place: bytes to copy of a waiting workload's tables, by region.
-
-    NOT_POSSIBLE: it lacks nothing there, or they cannot be copied.
-    """
+    """Modify `bring_bytes` in place: bytes of a waiting workload's tables to copy, by region, or NOT_POSSIBLE."""
     sizes, counts, lacking = w.bring_bytes, w.bring_count, 0
     hosts = 0 if needs_home(s, job) else s.job_hosts[job] & s.up_regions
     for region in range(s.n_regions):

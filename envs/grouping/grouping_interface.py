@@ -65,14 +65,10 @@ class GroupingInterface(AgentInterface):
             machine_choices = min(Topology.load(topology).num_machines, MOST_MACHINES)
         check_range("machine_choices", machine_choices, 0, MOST_MACHINES)
         check_range("spill_choices", spill_choices, 1, SPILLS)
-        super().__init__(
-            kinds=(1 + group_slots, 3 + group_slots),
-            others=(Part(1 + machine_choices, SECOND_COLUMN), Part(spill_choices, THIRD_COLUMN)),
-            more={"groups": Table(group_slots, GROUP_COLUMNS, 1)},
-            slots=slots,
-            running_slots=running_slots,
-            **window,
-        )
+        others = Part(1 + machine_choices, SECOND_COLUMN), Part(spill_choices, THIRD_COLUMN)
+        window |= {"more": {"groups": Table(group_slots, GROUP_COLUMNS, 1)}, "slots": slots}
+        kinds = 1 + group_slots, 3 + group_slots
+        super().__init__(kinds=kinds, others=others, running_slots=running_slots, **window)
         w = self.window
         w.group_slots, w.machine_choices, w.spill_choices = group_slots, machine_choices, spill_choices
 
@@ -157,7 +153,6 @@ class GroupingInterface(AgentInterface):
 
 
 def _spilt(s: Any, w: np.record, job: int, group: int, machines: int, value: int) -> list[Decision]:
-    """The decision about a job's spill ratio that goes with its place; none where it stays."""
     if not s.spills:
         return []
     ratio = ratio_taken(s, w, job, group, machines, value)
@@ -169,7 +164,6 @@ def _spill(ratio: float, job: int) -> SetSpill:
 
 
 def _job_candidates(w: np.record, decision: AssignGroup) -> tuple[int, int]:
-    """The first candidate of the decision's job, and which of them opens a group."""
     if decision.job in w.waiting_job[: int(w.slots)]:
         return waiting_candidate(w, slot_of(w.waiting_job, decision), 0), OPEN_KIND
     return running_candidate(w, slot_of(w.running_job, decision), 0), open_kind(w)

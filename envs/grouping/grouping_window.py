@@ -180,13 +180,11 @@ def _mark_running(s, w):
 
 @kernel
 def _may_spill(s, w, job):
-    """Whether a job may get a spill ratio: it has not at this instant."""
     return s.spills and (s.spilt_at[job] != s.instants or job == w.focus)
 
 
 @kernel
 def _mark_moves(s, w, slot, here, stays_on):
-    """Modify window `w`: a job that may change its place."""
     job = w.running_job[slot]
     group = s.goal[job]
     is_focus = job == w.focus
@@ -232,7 +230,6 @@ def find_partner(s, w, job):
 
 @kernel
 def _mark_groups(s, w):
-    """Modify window `w`: groups get machines."""
     here = group_candidate(w, 0)
     acts = False
     for k in range(w.groups_shown):

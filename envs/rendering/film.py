@@ -81,14 +81,7 @@ def save_html(
     captions: Sequence[str],
     facts: Sequence[tuple[str, str]] = (),
 ) -> None:
-    """Write one page that plays the frames and loads nothing else.
-
-    Args:
-        frames: at least one, all of one size.
-        path, title, captions: of the page; a caption a frame.
-        fps: frames a second at normal speed.
-        facts: rows of a table below: name and value.
-    """
+    """Write one page that plays frames of one size, a caption each, over a table of `facts`, and loads nothing else."""
     import jinja2
 
     pictures = []
@@ -120,7 +113,6 @@ def _with_few_colours(frames: Iterable[np.ndarray]) -> Any:
 
 
 def _palette(frames: Sequence[np.ndarray]) -> np.ndarray:
-    """The palette, uint8 (255, 3)."""
     weights = np.array([65_536, 256, 1])
     theme = np.array(THEME) @ weights
     codes = np.concatenate([(frame.reshape(-1, 3) @ weights.astype(np.int32)) for frame in frames])

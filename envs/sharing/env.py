@@ -97,7 +97,6 @@ class SharingEnv(ClusterEnv):
 
 
 def _pace_of(elastic: bool | Pace, gpu: str) -> Pace | None:
-    """The pace of elastic jobs; None where jobs are not elastic."""
     if elastic is False:
         return None
     if elastic is True:

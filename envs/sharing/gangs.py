@@ -60,10 +60,7 @@ def can_resize(s, job):
 
 @entry
 def find_resized(s, w, job, exponent):
-    """Modify `s.gang`: 2^exponent GPUs for a running elastic job, or the nearest other number that it can have.
-
-    Returns False if it is another number.
-    """
+    """Modify `s.gang`: 2^exponent GPUs for a running elastic job; False: the nearest other number it can have."""
     if job == w.dictated_job:
         lay_dictated(s, w)
         return True
@@ -128,7 +125,6 @@ def _comes_before(s, w, pair_s, place, i):
 
 @kernel
 def _insert(s, w, pair_s, place, i):
-    """Modify `w.ranked_*`: insert a partner among the first `i`."""
     while i > 0 and _comes_before(s, w, pair_s, place, i - 1):
         w.ranked_s[i] = w.ranked_s[i - 1]
         w.ranked_place[i] = w.ranked_place[i - 1]

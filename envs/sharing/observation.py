@@ -204,7 +204,6 @@ def _observe_starts(s, w, offered, slot, job):
 
 @kernel
 def _observe_running(s, w, features, row, candidate):
-    """Write the running jobs from `row` on, and their candidates."""
     width = PER_RUNNING * CANDIDATE_COLUMNS
     first = running_candidate(w, 0, 0)
     for slot in range(w.running_shown):

@@ -176,7 +176,6 @@ def describe_wider(s, w, job, sub_batch, offer):
 
 @kernel
 def _slowdown_with(s, job, sub_batch):
-    """Slowdown of a running job beside its partners in passes of `sub_batch`."""
     present = s.sub_batch[job]
     s.sub_batch[job] = sub_batch
     slowdown = slowdown_now(s, job)

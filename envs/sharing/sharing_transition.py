@@ -77,7 +77,6 @@ def _go(s, w):
 
 @kernel
 def _show(s, w):
-    """Modify window `w`: show the present, unless it is passed over."""
     if w.code == ASK or (w.code == DECIDE and w.skip_idle and not may_act(s, w)):
         w.can_act = 0
     else:

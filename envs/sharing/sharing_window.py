@@ -97,17 +97,13 @@ def refresh(s, w):
 
 @kernel
 def _admit_exponents(w, least, most):
-    """Modify window `w`: allow these sub-batches in the mask."""
     w.least_exponent = min(w.least_exponent, least)
     w.most_exponent = max(w.most_exponent, most)
 
 
 @kernel
 def may_act(s, w):
-    """False if nothing can start or change, from a test that does not look at single jobs.
-
-    Larger passes deserve a decision point only where a partner has just left.
-    """
+    """False if nothing can start or change, or grow after a partner has left; single jobs are not looked at."""
     if w.elastic or (w.preemption and s.waiting > 0) or s.n_eased > 0:
         return True
     room = s.free_gpus + single_gpus(s)
@@ -147,10 +143,7 @@ def _may_widen(s, job):
 
 @kernel
 def _mark_running(s, w):
-    """Modify window `w`: while others wait, running jobs can be stopped; elastic ones at any time, and resized.
-
-    Others can be resized while larger passes fit.
-    """
+    """Modify window `w`: jobs can be stopped while others wait, elastic ones and those with larger passes resized."""
     for slot in range(w.running_shown):
         job = w.running_job[slot]
         here = running_candidate(w, slot, 0)

@@ -115,7 +115,6 @@ def num_links(simulator: Simulator) -> int:
 
 
 def _observe_links(simulator: Simulator, instant: Instant, jobs: list[int], rows: np.ndarray) -> None:
-    """Write the network use of running jobs, and their rotations."""
     meetings, links = instant.present.meetings, simulator.topology.links
     s = simulator.plain.record
     excess = excess_now(simulator, meetings)
@@ -241,7 +240,6 @@ def _time(w: np.void, value: np.ndarray) -> np.ndarray:
 
 
 def _slack(s: np.void, w: np.void, jobs: np.ndarray, left_s: np.ndarray) -> np.ndarray:
-    """As `window.scaled_slack`, of several jobs with known isolated run times left."""
     deadline_s = s["deadline_s"][jobs]
     slack_s = deadline_s - float(s["now_s"]) - left_s
     half = np.copysign(0.5 * _time(w, np.abs(slack_s)), slack_s)

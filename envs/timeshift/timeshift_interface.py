@@ -75,13 +75,8 @@ class TimeShiftInterface(PythonStepInterface):
         self.clock = terms_of(self.scheduler)
         turns = choose(shifts, get_args(Shifts), "value of shifts") == "cassini"
         self._turner = Cassini("cassini", self.scheduler, self.clock) if turns else None
-        super().__init__(
-            kinds=(0, 0),
-            others=(Part(BUCKETS, SHIFT_COLUMN, 1),),
-            plans=candidates,
-            running_slots=running_slots,
-            **window,
-        )
+        others = (Part(BUCKETS, SHIFT_COLUMN, 1),)
+        super().__init__(kinds=(0, 0), others=others, plans=candidates, running_slots=running_slots, **window)
         self.guided: Way
         self._of_expert, self._of_scheduler = ShadowSimulator(), ShadowSimulator()
         self._clear()
@@ -120,7 +115,6 @@ class TimeShiftInterface(PythonStepInterface):
         self._show()
 
     def _show(self) -> None:
-        """Show jobs, the one whose shift is chosen first, and say whether there is something to decide."""
         w = self.plain
         w["focus"] = self.at.turning[0] if self.at.turning else NO_JOB
         self._goes_on = bool(show(self.simulator.records, self.windows, 0))
@@ -273,11 +267,7 @@ class TimeShiftInterface(PythonStepInterface):
         return self.guided
 
     def expert_action(self) -> np.ndarray:
-        """The action, int64 (2,), that plays the expert's next decision.
-
-        Raises:
-            InvalidDecision: a time-shift that is none of the 72 rotations of a period.
-        """
+        """The action, int64 (2,), for the expert's next decision; InvalidDecision: a shift by none of 72 rotations."""
         candidate, bucket = 0, 0
         if self.at.stage == PLACING and self.guided:
             candidate = 1 + [offer.decisions for offer in self.at.offers].index(self.guided)

@@ -91,16 +91,9 @@ def describe_offer(offer: Offer, place: float, gpus: int, waiting: int, links: i
     running = max(1, len(offer.gangs))
     used = len(set().union(*offer.gangs.values()))
     new = sum(len(offer.gangs[job]) for job in starts if job not in again)
-    return [
-        place,
-        crowd(started),
-        crowd(moves),
-        crowd(stopped),
-        used / gpus,
-        min(1.0, new / gpus),
-        crowd(max(0, waiting - started + stopped)),
-        *describe_shared_links(offer.meetings, running, links),
-    ]
+    jobs = [crowd(started), crowd(moves), crowd(stopped)]
+    then = [used / gpus, min(1.0, new / gpus), crowd(max(0, waiting - started + stopped))]
+    return [place, *jobs, *then, *describe_shared_links(offer.meetings, running, links)]
 
 
 def describe_shared_links(meetings: SharedLinks, running: int, links: int) -> list[float]:
@@ -120,22 +113,14 @@ def describe_shared_links(meetings: SharedLinks, running: int, links: int) -> li
     flows = [component.flows for component in components]
     worst_free = sum_in_order(_worst(one, look.free) for one, look in zip(flows, looks, strict=True))
     worst_best = sum_in_order(_worst(one, look.best) for one, look in zip(flows, looks, strict=True))
-    return [
-        min(1.0, contending / running),
-        shared / max(1, links),
-        crowded / vertices,
-        min(1.0, max(len(component.jobs) for component in components) / running),
-        load / (1.0 + load),
-        min(1.0, float(free.mean())),
-        min(1.0, float(best.mean())),
-        worst_free / (1.0 + worst_free),
-        worst_best / (1.0 + worst_best),
-        cycles / (cycles + MOST_LOOPS),
-    ]
+    largest = max(len(component.jobs) for component in components)
+    parts = [min(1.0, contending / running), shared / max(1, links), crowded / vertices, min(1.0, largest / running)]
+    means = [load / (1.0 + load), min(1.0, float(free.mean())), min(1.0, float(best.mean()))]
+    sums = [worst_free / (1.0 + worst_free), worst_best / (1.0 + worst_best)]
+    return [*parts, *means, *sums, cycles / (cycles + MOST_LOOPS)]
 
 
 def _worst(flows: np.ndarray, excess: np.ndarray) -> float:
-    """Sum over jobs of the excess on the worst of their links."""
     return float(np.where(flows > 0, excess[:, None], 0.0).max(axis=0).sum())
 
 

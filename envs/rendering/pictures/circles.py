@@ -86,7 +86,6 @@ def draw_use(pen: Pen, box: Box, crossing: Crossing | None, when: str = "") -> N
 
 
 def _draw_strip(pen: Pen, box: Box, crossing: Crossing, number: int) -> None:
-    """One column of pixels a moment; the height of the box is the capacity."""
     pen.box(box, palette.TRACK)
     when, sent = crossing.use[number]
     columns, height = box[2] - box[0], box[3] - box[1]
@@ -105,7 +104,6 @@ def _draw_strip(pen: Pen, box: Box, crossing: Crossing, number: int) -> None:
 
 
 def _draw_jobs(pen: Pen, box: Box, crossing: Crossing, labels: Mapping[int, str]) -> None:
-    """The colours of the jobs, and their rotations."""
     u = pen.unit
     x, y = box[0], (box[1] + box[3]) // 2
     x = pen.text((x, y), "turned by", 9, palette.FAINT, anchor="lm") + u(8)

@@ -125,7 +125,6 @@ def _columns(count: int) -> list[int]:
 
 
 def _gpu_size(counts: Counts, gaps: Gaps, grid: Grid, size: tuple[int, int]) -> tuple[int, int]:
-    """Room of one GPU without the gaps; 0 or less if they alone are too much."""
     rack_rows = math.ceil(counts.racks / grid.rack_columns)
     machine_rows = math.ceil(counts.machines / grid.machine_columns)
     per_line, slot_gaps = _line(counts, grid)
@@ -148,10 +147,8 @@ def _lay(shape: ClusterShape, gaps: Gaps, grid: Grid, area: Box, by_machine: boo
     counts, racks = Counts.of(shape), shape.racks()
     per_line, slot_gaps = _line(counts, grid)
     line_width = per_line * (grid.width + gaps.gpu) - gaps.gpu + slot_gaps * (gaps.slot - gaps.gpu)
-    machine_size = (
-        gaps.label + line_width + 2 * gaps.machine_pad,
-        grid.lines * (grid.height + gaps.gpu) - gaps.gpu + 2 * gaps.machine_pad,
-    )
+    height = grid.lines * (grid.height + gaps.gpu) - gaps.gpu + 2 * gaps.machine_pad
+    machine_size = (gaps.label + line_width + 2 * gaps.machine_pad, height)
     inside = _extent(counts.machines, grid.machine_columns, machine_size, gaps.machine)
     rack_size = (inside[0] + 2 * gaps.rack_pad, inside[1] + 2 * gaps.rack_pad + gaps.title)
     whole = _extent(counts.racks, grid.rack_columns, rack_size, gaps.rack)

@@ -23,20 +23,7 @@ NET = palette.TIER_COLOURS[2]
 
 
 def draw_groups(simulator: GroupSimulator, size: tuple[int, int] = SIZE, seen: Seen | None = None) -> np.ndarray:
-    """The groups now, as a picture.
-
-    Args:
-        simulator: a simulator of job groups after `reset`.
-        size: width and height in pixels, (640, 420) to (7680, 4320).
-        seen: memory of earlier frames of the run.
-
-    Returns:
-        uint8 (height, width, 3), a fresh array; the same state gives the same pixels.
-
-    Raises:
-        MissingExtra: the extra [render] is not installed.
-        InputError: a size out of range.
-    """
+    """The groups of a simulator now, uint8 (height, width, 3); arguments and errors as of `picture.draw_rgb`."""
     size = checked_size(size)
     scene = read_groups(simulator)
     pen = Pen.page(size)
@@ -71,7 +58,6 @@ def _draw_totals(pen: Pen, width: int, scene: GroupScene) -> None:
 
 
 def _draw_machines(pen: Pen, scene: GroupScene, box: Box) -> None:
-    """All machines in a row, group by group; then failed ones, then free ones."""
     pen.box(box, palette.GPU_FREE)
     left, of_all = box[0], (box[2] - box[0]) / scene.machines
     first = 0
@@ -87,7 +73,6 @@ def _draw_machines(pen: Pen, scene: GroupScene, box: Box) -> None:
 
 
 def _draw_use(pen: Pen, scene: GroupScene, what: str, share: np.ndarray, colour: palette.Colour, box: Box) -> None:
-    """Past use as a share of all machines; the full height is all of them."""
     u, time_s = pen.unit, scene.past.time_s
     top = box[1] + u(13)
     pen.box((box[0], top, box[2], box[3]), palette.TRACK)
@@ -146,7 +131,6 @@ def _draw_lane(pen: Pen, scene: GroupScene, lane: GroupLane, box: Box, left: int
 
 
 def _draw_members(pen: Pen, lane: GroupLane, box: Box) -> None:
-    """The jobs of a group in their colours, then those that only finish a subtask."""
     u, (x, middle) = pen.unit, (box[0], (box[1] + box[3]) // 2)
     leaving = sorted({subtask.job for subtask in lane.subtasks} - set(lane.members))
     for job in [*lane.members, *leaving]:

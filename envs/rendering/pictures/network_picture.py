@@ -45,10 +45,7 @@ class Boxes:
 
 
 def draw_network(simulator: Simulator, size: tuple[int, int], seen: Seen | None = None) -> np.ndarray:
-    """The picture of a cluster whose jobs share links; see `picture.draw_rgb`.
-
-    While no jobs meet on a link, circles and use are the last ones, pale.
-    """
+    """The picture of jobs on shared links; see `picture.draw_rgb`. While they share none, the last circles are pale."""
     scene, network, links = read_scene(simulator), read_network(simulator), simulator.topology.links
     assert links is not None
     pen = Pen.page(size)
@@ -91,7 +88,6 @@ def load_colour(load: float) -> Colour:
 
 
 def _draw_graph(pen: Pen, box: Box, links: LinkGraph, scene: Scene, network: NetworkScene) -> None:
-    """Machines at the bottom, switches above; each link in the colour of its load, both directions side by side."""
     u = pen.unit
     pen.title(box, "Network")
     place = _places(links)
@@ -114,7 +110,6 @@ def _draw_graph(pen: Pen, box: Box, links: LinkGraph, scene: Scene, network: Net
 
 
 def _draw_machines(pen: Pen, at: Sequence[tuple[int, int]], scene: Scene, width: int) -> None:
-    """A box a machine, one stripe a GPU in the colour of its job."""
     u = pen.unit
     labels = {job.job: job.label for job in scene.running}
     half = max(1, min(u(12), round(width / max(1, len(at) - 1) * 0.42))) if len(at) > 1 else u(12)

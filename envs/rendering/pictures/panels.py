@@ -108,7 +108,6 @@ def draw_band(pen: Pen, box: Box, level: int, tier: int) -> None:
 
 
 def _heading(pen: Pen, box: Box, title: str, note: str, foot: int) -> tuple[int, int]:
-    """Write a card's title; returns the first row's top and the number of rows above the foot (units)."""
     u = pen.unit
     pen.title(box, title, note)
     top = box[1] + u(30)
@@ -116,7 +115,6 @@ def _heading(pen: Pen, box: Box, title: str, note: str, foot: int) -> tuple[int,
 
 
 def _share(jobs: list[Job], rows: int, total: int) -> tuple[list[Job], int]:
-    """The jobs that get a row, and the number of others, for which a row is kept."""
     if total <= rows:
         return jobs[:total], 0
     shown = jobs[: rows - 1]

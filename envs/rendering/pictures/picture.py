@@ -142,7 +142,6 @@ def stage_of(shape: ClusterShape, name: str, size: tuple[int, int]) -> Stage:
 
 
 def _draw_items(pen: Pen, stage: Stage, scene: Scene) -> None:
-    """Every GPU, or machine: its colour, the band of its tier at the foot, round corners."""
     items = stage.plan.items
     bodies, tiers = _machine_colours(scene) if stage.plan.by_machine else _gpu_colours(scene)
     ground: Colour = tuple(stage.base[items[0][1], items[0][0]].tolist())
@@ -162,7 +161,6 @@ def _draw_items(pen: Pen, stage: Stage, scene: Scene) -> None:
 
 
 def _gpu_colours(scene: Scene) -> tuple[np.ndarray, np.ndarray]:
-    """Body colour uint8 (GPUs, 3) and tier (GPUs,)."""
     colours = np.array([*palette.JOB_COLOURS, palette.GPU_FREE, palette.GPU_DOWN], np.uint8)
     jobs = len(palette.JOB_COLOURS)
     index = np.where(scene.owner >= 0, scene.owner % jobs, np.where(scene.owner == DOWN, jobs + 1, jobs))
@@ -170,7 +168,6 @@ def _gpu_colours(scene: Scene) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _machine_colours(scene: Scene) -> tuple[np.ndarray, np.ndarray]:
-    """Body colour uint8 (machines, 3) by the share of GPUs used, and the widest tier of a machine's jobs."""
     firsts = np.array([machine.gpus.start for rack in scene.racks() for machine in rack.machines])
     sizes = np.diff(np.append(firsts, scene.gpus))
     share = np.add.reduceat((scene.owner >= 0).astype(np.int64), firsts) / sizes
@@ -181,7 +178,6 @@ def _machine_colours(scene: Scene) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _split_shared(pen: Pen, plan: FloorPlan, scene: Scene) -> None:
-    """The body of a shared GPU: one stripe a job, side by side above its band."""
     for gpu in np.flatnonzero((scene.partners >= 0).any(axis=0)).tolist():
         for job, stripe in _stripes(scene, plan, gpu)[1:]:
             pen.box(stripe, job_colour(job))
@@ -198,7 +194,6 @@ def _draw_shared_legend(pen: Pen, stage: Stage) -> None:
 
 
 def _stripes(scene: Scene, plan: FloorPlan, gpu: int) -> list[tuple[int, Box]]:
-    """The jobs on a GPU, and the stripe of each."""
     jobs = [int(job) for job in (scene.owner[gpu], *scene.partners[:, gpu]) if job >= 0]
     left, top, right, bottom = plan.items[gpu]
     bounds = [left + (right - left) * i // len(jobs) for i in range(len(jobs) + 1)] if jobs else []
@@ -207,7 +202,6 @@ def _stripes(scene: Scene, plan: FloorPlan, gpu: int) -> list[tuple[int, Box]]:
 
 
 def _band(height: int, levels: int = len(palette.TIER_COLOURS)) -> int:
-    """Height of so many levels of the band at the foot of a GPU of that height."""
     if height >= 18:
         return levels * max(2, round(height / 15))
     return max(1, height // 5) if height >= 4 else 0

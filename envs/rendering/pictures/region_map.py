@@ -131,14 +131,12 @@ def place_regions(count: int, inner: Box, gap: int, most_high: int) -> list[Box]
 
 
 def _spread(first: int, last: int, count: int) -> list[int]:
-    """Evenly spaced places from the first to the last; a single one in the middle."""
     if count == 1:
         return [(first + last) // 2]
     return [first + (last - first) * i // (count - 1) for i in range(count)]
 
 
 def _draw_region(pen: Pen, place: Box, region: Region) -> None:
-    """A card: the name, a bar for each type of units, a bar for storage; on small cards only the load."""
     u = pen.unit
     left, top, right, bottom = place
     edge = load_colour(region.load) if region.is_up else palette.GPU_DOWN
@@ -161,10 +159,7 @@ def _draw_region(pen: Pen, place: Box, region: Region) -> None:
 
 
 def _draw_supply(pen: Pen, row: Box, supply: Supply) -> None:
-    """A line of a card: the type, a track of all units, used and asked ones, and their ratio.
-
-    If more is asked than there is, the track is all that is asked, and a tick shows the supply.
-    """
+    """A line of a card: type, track of used and asked units with a tick for the supply if more is asked, ratio."""
     u = pen.unit
     left, top, right, line = row
     middle = top + line // 2
@@ -177,12 +172,8 @@ def _draw_supply(pen: Pen, row: Box, supply: Supply) -> None:
     if track[2] - track[0] < u(12):
         return
     whole = max(float(supply.units), supply.used + supply.down + supply.asked)
-    parts = [
-        (supply.used, CPUS if supply.kind == "CPU" else GPUS),
-        (supply.down, palette.GPU_DOWN),
-        (round(supply.asked), ASKED),
-    ]
-    pen.bar(track, parts, whole)
+    held = [(supply.used, CPUS if supply.kind == "CPU" else GPUS), (supply.down, palette.GPU_DOWN)]
+    pen.bar(track, [*held, (round(supply.asked), ASKED)], whole)
     at = track[0] + round((track[2] - track[0]) * supply.units / whole)
     if whole > supply.units:
         pen.box((at - 1, track[1] - u(2), at + 1, track[3] + u(2)), palette.INK)
@@ -227,7 +218,6 @@ def _middle(place: Box) -> tuple[float, float]:
 
 
 def _on_edge(place: Box, middle: tuple[float, float], angle: float, shift: tuple[float, float]) -> tuple[int, int]:
-    """The point where a ray from the middle of a box, shifted, leaves it."""
     dx, dy = math.cos(angle), math.sin(angle)
     half = (place[2] - place[0]) / 2 + 3, (place[3] - place[1]) / 2 + 3
     far = min(half[0] / abs(dx) if abs(dx) > 1e-9 else math.inf, half[1] / abs(dy) if abs(dy) > 1e-9 else math.inf)
@@ -235,7 +225,6 @@ def _on_edge(place: Box, middle: tuple[float, float], angle: float, shift: tuple
 
 
 def _draw_course(pen: Pen, box: Box, world: RegionScene) -> None:
-    """The share of GPUs and of CPU machines in use since the first arrival."""
     u = pen.unit
     pen.title(box, "In use")
     x = box[0] + u(64)
@@ -259,7 +248,6 @@ def _draw_course(pen: Pen, box: Box, world: RegionScene) -> None:
 
 
 def _draw_line(pen: Pen, plot: Box, world: RegionScene, shares: np.ndarray, colour: Colour) -> None:
-    """A stepped line, a step a bin."""
     before: tuple[int, int] | None = None
     for number, share in enumerate(shares.tolist()):
         y = plot[3] - round((plot[3] - plot[1]) * min(1.0, share))
@@ -272,16 +260,10 @@ def _draw_line(pen: Pen, plot: Box, world: RegionScene, shares: np.ndarray, colo
 
 
 def _draw_legend(pen: Pen, boxes: Boxes) -> None:
-    """Two lines at the foot: parts of the bars; meaning of frames, side bars and ratios."""
     u = pen.unit
     x, y, side = boxes.map[0], boxes.foot + u(7), u(12)
-    entries = [
-        ("GPUs used", GPUS),
-        ("CPU machines used", CPUS),
-        ("asked by who waits", ASKED),
-        ("down", palette.GPU_DOWN),
-        ("tables on the way", FLOW),
-    ]
+    entries = [("GPUs used", GPUS), ("CPU machines used", CPUS), ("asked by who waits", ASKED)]
+    entries += [("down", palette.GPU_DOWN), ("tables on the way", FLOW)]
     x = pen.swatches(x, y, side, entries)
     pen.box((x, y + u(2), x + u(30), y + side - u(2)), ASKED)
     pen.box((x, y + u(2), x + u(18), y + side - u(2)), GPUS)

@@ -42,13 +42,9 @@ class Boxes:
 def draw_tables(
     simulator: Simulator, size: tuple[int, int], seen: Seen | None = None, offered: int | None = None
 ) -> np.ndarray:
-    """Places of tables, as a picture: uint8 (height, width, 3).
+    """The places of tables of a simulator with regions, uint8 (height, width, 3); arguments as of `picture.draw_rgb`.
 
-    Args:
-        simulator: a simulator of regions after `reset`.
-        size: width and height in pixels.
-        seen: memory of earlier frames of the run.
-        offered: the table to be decided about, if any.
+    `offered`: the table to be decided about, if any.
     """
     scene = read_tables(simulator)
     pen = Pen.page(size)
@@ -77,7 +73,6 @@ def _draw_totals(pen: Pen, width: int, scene: TableScene) -> None:
 
 
 def _draw_matrix(pen: Pen, box: Box, scene: TableScene, offered: int | None) -> None:
-    """Sizes above, names below; between them the places of each table."""
     u = pen.unit
     pen.title(box, "Tables")
     left, right = box[0] + u(114), box[2] - u(12)
@@ -107,7 +102,6 @@ def _draw_matrix(pen: Pen, box: Box, scene: TableScene, offered: int | None) -> 
 
 
 def _draw_sizes(pen: Pen, scene: TableScene, edges: list[int], rows: tuple[int, int], left: int) -> None:
-    """A bar a table, as high as the square root of its bytes, so that small ones are visible."""
     u = pen.unit
     largest = float(scene.size_bytes.max())
     pen.text((left, rows[0] + u(4)), "size, the largest", 9, palette.FAINT)
@@ -119,7 +113,6 @@ def _draw_sizes(pen: Pen, scene: TableScene, edges: list[int], rows: tuple[int, 
 
 
 def _draw_region(pen: Pen, scene: TableScene, region: int, box: Box) -> None:
-    """The name, demand for GPUs, and use of storage; in one line if a row is low."""
     u, load, stored = pen.unit, float(scene.load[region]), float(scene.stored[region])
     colour = palette.TIER_COLOURS[3] if load > 1.0 else palette.USED
     if box[3] - box[1] < u(LOWEST_OF_THREE):
@@ -138,7 +131,6 @@ def _draw_region(pen: Pen, scene: TableScene, region: int, box: Box) -> None:
 
 
 def _draw_offered(pen: Pen, box: Box, scene: TableScene, offered: int | None) -> None:
-    """The table to be decided about; otherwise the time of reviews."""
     u, x = pen.unit, box[0] + pen.unit(12)
     pen.title(box, "To be decided")
     if offered is None:

@@ -30,9 +30,7 @@ class Crossing:
     perimeter_s: float  # of their unified circle
     begins_s: tuple[float, ...]  # second of the circle at which an iteration of each begins, at the present rotations
     scores: tuple[float, float]  # compatibility of the link if all begin at once, and at the present rotations
-    use: tuple[
-        tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]
-    ]  # in both cases: seconds (k,), bytes per second by job (k, jobs)
+    use: tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]  # by case: s (k,), bytes/s (k, jobs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +63,6 @@ def read_network(simulator: Simulator) -> NetworkScene:
 
 
 def _crossing(simulator: Simulator, meetings: SharedLinks) -> Crossing | None:
-    """The worst link of all components if all jobs begin at once; of equal ones the first."""
     best: tuple[float, float] = (-1.0, -1.0)
     chosen: tuple[Component, int] | None = None
     for component in meetings.components:

@@ -144,7 +144,6 @@ def _region(simulator: Simulator, region: int, asked: np.ndarray) -> Region:
 
 
 def _transfers(s: np.void) -> list[int]:
-    """The copies on the way, by table."""
     found = []
     for first in s["table_transfer"][: int(s["n_tables"])].tolist() if int(s["n_transfers"]) else ():
         transfer = first
@@ -167,7 +166,6 @@ def _flows(simulator: Simulator) -> tuple[tuple[Flow, ...], int]:
 
 
 def _told(simulator: Simulator, scene: Scene) -> Scene:
-    """The scene with priorities and regions of workloads in place of their models."""
     view, names = simulator.view, simulator.view.demands.regions
 
     def running(job: RunningJob) -> RunningJob:
@@ -178,9 +176,5 @@ def _told(simulator: Simulator, scene: Scene) -> Scene:
     def waiting(job: WaitingJob) -> WaitingJob:
         return replace(job, model=f"P{view.level(job.job)} {view.parts(job.job)[0][0]}")
 
-    return replace(
-        scene,
-        running=tuple(map(running, scene.running)),
-        queue=tuple(map(waiting, scene.queue)),
-        held=tuple(map(waiting, scene.held)),
-    )
+    queue, held = tuple(map(waiting, scene.queue)), tuple(map(waiting, scene.held))
+    return replace(scene, running=tuple(map(running, scene.running)), queue=queue, held=held)

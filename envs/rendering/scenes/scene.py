@@ -175,11 +175,8 @@ def _holders(s: np.record, layers: int) -> np.ndarray:
 
 
 def _shape(s: np.record) -> ClusterShape:
-    return ClusterShape(
-        tuple(s.slot_gpus[: s.n_slots].tolist()),
-        tuple(s.machine_slots[: s.n_machines].tolist()),
-        tuple(s.rack_machines[: s.n_racks].tolist()),
-    )
+    counts = s.slot_gpus[: s.n_slots], s.machine_slots[: s.n_machines], s.rack_machines[: s.n_racks]
+    return ClusterShape(*(tuple(each.tolist()) for each in counts))
 
 
 @lru_cache(maxsize=8)
@@ -203,7 +200,6 @@ def _running(s: np.record, workload: Workload, holders: np.ndarray) -> tuple[Run
 
 
 def _beside(holders: np.ndarray) -> dict[int, list[int]]:
-    """The partners of each job that has some, ascending."""
     found: dict[int, set[int]] = {}
     for gpu in np.flatnonzero((holders[1:] >= 0).any(axis=0)).tolist():
         jobs = [int(job) for job in holders[:, gpu] if job >= 0]
@@ -213,7 +209,6 @@ def _beside(holders: np.ndarray) -> dict[int, list[int]]:
 
 
 def _window(s: np.record, most: int) -> Iterator[int]:
-    """The first `most` waiting jobs in window order."""
     low, mid, top = s.window_low, s.window_mid, s.window_top
     rank = next_member(low, mid, top, 0)
     for _ in range(most):
@@ -230,8 +225,6 @@ def _waiting(s: np.record, workload: Workload, job: int, is_held: bool) -> Waiti
 
 def _names(workload: Workload, job: int) -> tuple[str, str, str]:
     """Label, id and model of a job; unprintable characters become "?"."""
-    name, model = (
-        "".join(c if c.isprintable() else "?" for c in str(text))
-        for text in (workload.job_id[job], workload.model[job])
-    )
+    texts = str(workload.job_id[job]), str(workload.model[job])
+    name, model = ("".join(c if c.isprintable() else "?" for c in text) for text in texts)
     return (name if len(name) <= LABEL_LENGTH else f"#{job}"), name, model

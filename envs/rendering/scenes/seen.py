@@ -25,9 +25,7 @@ class Seen:
     """Memory of the frames of one run, handed to each of them."""
 
     policy: str = ""  # its name; empty: unknown
-    crossing: Crossing | None = (
-        None  # the worst link of the last frame with a shared link; the next two: its jobs, the clock
-    )
+    crossing: Crossing | None = None  # the worst link of the last frame with shared links; then its jobs, the clock
     labels: Mapping[int, str] = field(default_factory=dict)
     at_s: float = 0.0
 

@@ -17,14 +17,9 @@ from .seen import mean_jct_s
 NOTHING, COPY, LEAVES, COMES, HOME, ARRIVES = range(6)  # of a table in a region
 MARKS = (".", "o", "-", "+", "H", ">")
 WORDS = ("nothing", "replica", "about to be deleted", "replica on the way", "home", "home on the way")
-COLOURS = (
-    palette.GPU_FREE,
-    palette.mix(palette.USED, palette.WHITE, 0.55),
-    palette.GPU_DOWN,
-    palette.mix(palette.TIER_COLOURS[2], palette.WHITE, 0.45),
-    palette.USED,
-    palette.TIER_COLOURS[2],
-)
+REPLICA = palette.mix(palette.USED, palette.WHITE, 0.55)
+COMING = palette.mix(palette.TIER_COLOURS[2], palette.WHITE, 0.45)
+COLOURS = (palette.GPU_FREE, REPLICA, palette.GPU_DOWN, COMING, palette.USED, palette.TIER_COLOURS[2])
 MOST_TABLES = 200
 
 
