@@ -38,9 +38,7 @@ CONSTANT, IGNORED = 1e-6, 1e9  # and a constant one, such as slack without deadl
 class Standard(nn.Module):
     """Features shifted and scaled to mean 0 and spread 1, as found in a sample; the identity before that.
 
-    Args:
-        columns: features of a row.
-        squash: whether far values count by their logarithm: run times have long tails, on which linear layers fail.
+    With `squash` far values count by their logarithm: run times have long tails, on which linear layers fail.
     """
 
     mean: torch.Tensor
@@ -71,11 +69,6 @@ class ValueScorer(nn.Module):
 
     The layers see each feature, the feature less the least of all values, and less their mean, since an excess at a
     rotation matters in comparison.
-
-    Args:
-        features: of a value.
-        width: of the embeddings.
-        squash: as of `Standard`.
     """
 
     def __init__(self, features: int, width: int, squash: bool = False) -> None:
@@ -273,13 +266,7 @@ class CandidateNetwork(nn.Module):
 
 
 class DenseNetwork(nn.Module):
-    """The plain MLP; see the module.
-
-    Args:
-        tables: layout of the observation.
-        width: of both layers of both networks, policy and value.
-        squash, critic: as of `CandidateNetwork`.
-    """
+    """The plain MLP; see the module. `width`: of both layers of policy and value; the rest as of `CandidateNetwork`."""
 
     OWN = (LEGAL,)
     places: torch.Tensor

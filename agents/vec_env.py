@@ -55,12 +55,7 @@ def sb3_vec_env(
 
 
 class ClusterVecEnv(VecEnv):
-    """A `Batch` as an SB3 `VecEnv`; `sb3_vec_env` makes it.
-
-    Attributes:
-        batch: the rows.
-        env_id, env_kwargs: arguments of `sb3_vec_env`, with the variant of row 0.
-    """
+    """A `Batch` as an SB3 `VecEnv`; `sb3_vec_env` makes it, and keeps its arguments (variants as of row 0)."""
 
     env_id: str
     env_kwargs: Mapping[str, Any]

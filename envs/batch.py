@@ -210,9 +210,8 @@ class Batch:
         first = self.envs[0]
         for i, env in enumerate(self.envs):
             if env.observation_space != first.observation_space or env.action_space != first.action_space:
-                raise InputError(
-                    f"variants: the spaces of row {i} differ from those of row 0; give all the same window"
-                )
+                differ = f"the spaces of row {i} differ from those of row 0"
+                raise InputError(f"variants: {differ}; give all the same window")
         self.stepper = first.stepper.like(self.num_envs)
         self.rows = self.stepper.rows
         for i, env in enumerate(self.envs):

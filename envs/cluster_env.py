@@ -205,10 +205,8 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
     def _pay(self, reward: str | Reward, reference: Any, max_decisions: float | None) -> None:
         self._own_reward = own_reward(reward)
         if self._own_reward is None and not isinstance(reward, str):
-            known = ", ".join(self.rewards)
-            raise InputError(
-                f"reward = {reward!r}: expected one of {known}, or a function of two snapshots or its word"
-            )
+            known = f"one of {', '.join(self.rewards)}, or a function of two snapshots or its word"
+            raise InputError(f"reward = {reward!r}: expected {known}")
         if self._own_reward is None:
             choose(reward, self.rewards, "value of reward")  # type: ignore[arg-type]
         if reference is not None and reward != "jct":
@@ -341,7 +339,9 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         self._drawn = {key: played[key] for key in ("seed", "workload", "given")}
         self.np_random.bit_generator.state = played["random"]
         workload = self.sources[played["workload"]](played["seed"])
-        rule = self.rule if played["rule"] is None else terms_from(type(self.rule), played["rule"])
+        rule, kept = self.rule, played["rule"]
+        if kept is not None:
+            rule = rule_from(kept) if type(rule) is Rule else type(rule)(**kept)
         self.simulator.resume(workload, rule, played["code"])
         self.interface.resume(self.simulator)
         if self._own_reward:
@@ -503,11 +503,8 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         """What to learn from `policy` now: the action that plays its next decision, and the features before it.
 
         Returns:
-            The action; the features, float32 (F,); and whether an agent sees the same and can do the same. If not,
-            there is nothing to learn, but the action is played.
-
-        Raises:
-            InvalidDecision: no action plays the decision.
+            The action; the features, float32 (F,); and whether an agent sees and can do the same. If not, there is
+            nothing to learn, but the action is played. InvalidDecision: no action plays the decision.
         """
         self._expect_reset()
         features = self._features.copy()
@@ -571,11 +568,6 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         if self._screen is not None:
             self._screen.close()
             self._screen = None
-
-
-def terms_from(kind: type, fields: Mapping[str, Any]) -> Any:
-    """The rule of a run, of class `kind`, from its fields as JSON gives them."""
-    return rule_from(fields) if kind is Rule else kind(**fields)
 
 
 def _arguments(cls: type[ClusterEnv], named: Mapping[str, Any]) -> Iterator[inspect.Parameter]:

@@ -20,15 +20,10 @@ def config_class(name: str) -> type[SimulatedCluster]:
 
 
 def config_of(name: str, topology: Any = None, network: Any = None, **options: Any) -> SimulatedCluster:
-    """The cluster of an environment; the environment gives what is None or missing.
+    """The cluster of an environment, by id or short name, which gives what is None or missing.
 
-    Args:
-        name: id or short name of the environment.
-        topology, network: words, paths or objects; without a network, that of the semantics, if any.
-        options: of the cluster.
-
-    Raises:
-        InputError: an option that its cluster does not have or that has no effect there, or a value that does not fit.
+    Without a network it is that of the semantics, if any. InputError: an option that the cluster does not have or that
+    has no effect there, or a value that does not fit.
     """
     env_id = resolve(name)
     entry, kind = ENVIRONMENTS[env_id], config_class(env_id)

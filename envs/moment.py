@@ -58,9 +58,8 @@ def moment_of(env: Any) -> Moment:
 def go_back(env: Any, moment: Moment) -> None:
     """Modify an environment: continue at a moment of it, or of one with the same arguments; InputError for others."""
     if not isinstance(moment, Moment):
-        raise InputError(
-            f"restore: {type(moment).__name__} given; expected what snapshot() of such an environment gave"
-        )
+        given = type(moment).__name__
+        raise InputError(f"restore: {given} given; expected what snapshot() of such an environment gave")
     rows, row, window = env.stepper.rows, env.row, env.interface.data
     own = (window.shape, rows.features[row].shape, rows.masks[row].shape, type(env.simulator.capacity))
     if own != (moment.window.shape, moment.features.shape, moment.mask.shape, type(moment.capacity)):
@@ -97,9 +96,6 @@ def _write_record(env: Any, moment: Moment) -> None:
         own = stepper.rows.records[row : row + 1]
         own.view(np.ndarray).view(np.uint8)[...] = 0
         simulator.move_to(own.view(np.recarray), room)
-
-
-# Copies.
 
 
 def parts_of(env: Any) -> tuple[dict[str, Any], Moment | None]:

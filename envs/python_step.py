@@ -154,11 +154,7 @@ class Player(Protocol):
 
 
 class PythonStepper(Stepper):
-    """A stepper without a kernel: each row is played by its own environment.
-
-    Attributes:
-        players: the environments by row.
-    """
+    """A stepper without a kernel: each row is played by its own environment, `players`."""
 
     def __init__(self, rows: Rows, part: str) -> None:
         super().__init__(rows, part, _no_kernel)
@@ -252,9 +248,8 @@ class PythonStepEnv(ClusterEnv):
     def act_of(self, policy: Decider) -> Any:
         """The action that plays the next decision of `policy`; mask and observation are then those that it belongs to.
 
-        Raises:
-            InputError: the policy needs tables in every region, which it lacks here.
-            InvalidDecision: no action stands for it.
+        InputError: the policy needs tables in every region, which it lacks here; InvalidDecision: no action stands for
+        it.
         """
         if getattr(policy, "tables_everywhere", False):
             raise InputError(

@@ -32,13 +32,8 @@ def job_ends_s(s: Any) -> np.ndarray:
 class Reference:
     """A scheduler that plays each episode's workload, on the same cluster and with the same failures.
 
-    Args:
-        policy: a `Rule`, a policy, or a policy's name.
-        simulator: of the environment.
-        env_id: id of the environment, by which a name of a policy may differ.
-
-    Raises:
-        InputError: it does not schedule, or it needs run times, which are hidden.
+    `policy` is a `Rule`, a policy or a name, which may differ by environment. InputError: it does not schedule, or it
+    needs run times, which are hidden.
     """
 
     def __init__(self, policy: Any, simulator: Simulator, env_id: str) -> None:
@@ -66,9 +61,8 @@ class Reference:
     def finishes_s(self, simulator: Simulator) -> tuple[np.ndarray, float, float]:
         """Play the workload to which `simulator` was just reset, before its clock starts.
 
-        Returns:
-            Finish times of its jobs, seconds, ascending, float64 (jobs,), with those cut off at the horizon as in
-            reward.py; the end of its run, seconds; and the sum of its JCTs, job-seconds.
+        Returns finish times of its jobs, seconds, ascending, float64 (jobs,), with those cut off at the horizon as in
+        reward.py; the end of its run, seconds; and the sum of its JCTs, job-seconds.
         """
         # A pace answers in Python, and compiled rules place nothing in regions.
         if self.rule is None or simulator.pace is not None or simulator.workload.geo is not None:

@@ -190,9 +190,8 @@ def make_vec(
         vector_kwargs["autoreset_mode"] = autoreset_mode(vector_kwargs["autoreset_mode"])
     for key in OF_BATCHES:
         if key in vector_kwargs and str(mode) in ("sync", "async"):
-            raise InputError(
-                f"{key}: single environments, as wrappers need them, have none; leave it or the wrappers out"
-            )
+            none = "single environments, as wrappers need them, have none"
+            raise InputError(f"{key}: {none}; leave it or the wrappers out")
     return gymnasium.make_vec(
         resolve(id), num_envs, vectorization_mode=mode, vector_kwargs=vector_kwargs, wrappers=wrappers, **kwargs
     )

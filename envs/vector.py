@@ -153,7 +153,8 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
     def _add_present(self, infos: dict[str, Any]) -> None:
         counts = self.batch.rows.outcomes.T[WAITING_JOBS : USED_GPUS + 1].astype(np.int64, order="C")
         told = np.ones(self.num_envs, np.bool_)
-        infos["action_mask"], infos["_action_mask"] = self._masks(), told
+        masks = self.form.mask(self.batch.rows.masks)
+        infos["action_mask"], infos["_action_mask"] = masks.copy() if self.copy else masks, told
         infos["active_jobs"], infos["_active_jobs"] = counts[0] + counts[1], told
         for key, values in zip(COUNTS, counts, strict=True):
             infos[key], infos["_" + key] = values, told
@@ -212,10 +213,6 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         if self.copy:
             return self.form.observed(features.copy(), masks.copy() if self.form.keys else masks)
         return self.form.observed(features, masks)
-
-    def _masks(self) -> np.ndarray:
-        masks = self.form.mask(self.batch.rows.masks)
-        return masks.copy() if self.copy else masks
 
     def action_masks(self) -> np.ndarray:
         """Legal actions of every row, bool (N, M), a new array."""

@@ -75,7 +75,10 @@ def read_checkpoint(folder: str | Path) -> Checkpoint:
     for name in (TENSORS, ARRAYS):
         if checksums.get(name) != _checksum(folder / name):
             raise InputError(f"{folder / name}: torn or edited, its checksum does not fit the one in {MANIFEST}")
-    return Checkpoint(step, read_tensors(folder / TENSORS), _read_arrays(folder / ARRAYS), data)
+    tensors = read_tensors(folder / TENSORS)
+    with zipfile.ZipFile(folder / ARRAYS) as archive:
+        arrays = {name.removesuffix(".npy"): _array(archive.read(name)) for name in archive.namelist()}
+    return Checkpoint(step, tensors, arrays, data)
 
 
 def _checksum(path: Path) -> str:
@@ -98,11 +101,6 @@ def _write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
                 np.lib.format.write_array(file, np.asarray(array), allow_pickle=False)
-
-
-def _read_arrays(path: Path) -> dict[str, np.ndarray]:
-    with zipfile.ZipFile(path) as archive:
-        return {name.removesuffix(".npy"): _array(archive.read(name)) for name in archive.namelist()}
 
 
 def _array(content: bytes) -> np.ndarray:

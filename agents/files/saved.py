@@ -58,55 +58,35 @@ class Normalisation(BaseModel):
 
 
 class AgentDescription(BaseModel):
-    """An agent and its origin: the content of `agent.json`.
-
-    Attributes:
-        schema_version: of this description.
-        algo: `maskable-ppo` or `ppo`.
-        network: `candidates`, `mlp`, or the word of a user's own (networks.py).
-        policy_kwargs: of the policy class (policies.py): `tables`, `holds`, `critic`, `options`; plain values.
-        environment: the id of its training environment.
-        env_kwargs: keyword arguments of that environment, which give its window on any cluster.
-        mode: `argmax` plays the likeliest action, `sampled` draws from the probabilities.
-        normalisation: of observations; None: none.
-        command: the command line of the training.
-        config: the training configuration.
-        versions: of Python and of the packages; filled in when it is saved.
-        seed, steps: of the training.
-        evaluation: its results, metric by metric or setting by setting.
-    """
+    """An agent and its origin: the content of `agent.json`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    schema_version: Literal[1] = 1
-    algo: str
-    network: str
-    policy_kwargs: dict[str, Any] = Field(default_factory=dict)
-    environment: str
-    env_kwargs: dict[str, Any] = Field(default_factory=dict)
-    mode: Literal["argmax", "sampled"] = "argmax"
-    normalisation: Normalisation | None = None
-    command: str = ""
-    config: dict[str, Any] = Field(default_factory=dict)
-    versions: dict[str, str] = Field(default_factory=dict)
-    seed: int | None = None
-    steps: int = 0
-    evaluation: dict[str, Any] = Field(default_factory=dict)
+    schema_version: Literal[1] = 1  # of this description
+    algo: str  # `maskable-ppo` or `ppo`
+    network: str  # `candidates`, `mlp`, or the word of a user's own (networks.py)
+    policy_kwargs: dict[str, Any] = Field(default_factory=dict)  # of the policy class (policies.py), plain values
+    environment: str  # the id of its training environment
+    env_kwargs: dict[str, Any] = Field(
+        default_factory=dict
+    )  # of that environment, which give its window on any cluster
+    mode: Literal["argmax", "sampled"] = "argmax"  # `argmax` plays the likeliest action, `sampled` draws
+    normalisation: Normalisation | None = None  # of observations; None: none
+    command: str = ""  # the command line of the training
+    config: dict[str, Any] = Field(default_factory=dict)  # of the training
+    versions: dict[str, str] = Field(default_factory=dict)  # of Python and of the packages; filled in when it is saved
+    seed: int | None = None  # of the training
+    steps: int = 0  # of the training
+    evaluation: dict[str, Any] = Field(default_factory=dict)  # its results, by metric or by setting
 
 
 @dataclass(frozen=True)
 class SavedAgent:
-    """An agent that was loaded.
+    """An agent that was loaded."""
 
-    Attributes:
-        policy: with its weights, on the CPU, in evaluation mode.
-        description: its content.
-        files: that it was read from.
-    """
-
-    policy: BasePolicy
+    policy: BasePolicy  # with its weights, on the CPU, in evaluation mode
     description: AgentDescription
-    files: tuple[Path, ...]
+    files: tuple[Path, ...]  # that it was read from
 
 
 def save_agent(folder: str | Path, policy: BasePolicy, description: AgentDescription) -> None:
@@ -253,9 +233,8 @@ def _expect_playing(policy: BasePolicy, folder: Path) -> None:
         with torch.inference_mode():
             policy.get_distribution(torch.zeros((1, *size)))  # type: ignore[operator]
     except Exception as error:
-        raise InputError(
-            f"{folder / DESCRIPTION}: policy_kwargs: the policy cannot be played ({_one_line(error)})"
-        ) from None
+        told = f"policy_kwargs: the policy cannot be played ({_one_line(error)})"
+        raise InputError(f"{folder / DESCRIPTION}: {told}") from None
 
 
 def _versions() -> dict[str, str]:

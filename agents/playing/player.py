@@ -41,8 +41,7 @@ class PlayedAgent(Policy):
         name: in tables and logs.
         environment: the id of its training environment; None: that in which it plays.
         env_kwargs: keyword arguments of that environment, as far as its window depends on them.
-        files: that it was read from.
-        source: of its arguments, for messages.
+        files, source: that it was read from; the origin of its arguments, for messages.
 
     Attributes:
         environments: the ids of the environments that it plays in.

@@ -30,16 +30,11 @@ class Sb3Policy(PlayedAgent):
     """An agent of stable-baselines3 as a policy: the actions of `model.predict`, with the results of `env.step`.
 
     Args:
-        name: in tables and logs.
-        algo: of `sb3_zip.ALGORITHMS`.
-        policy: the model's.
+        name, files: in tables and logs; that it was read from.
+        algo, policy: of `sb3_zip.ALGORITHMS`; the model's.
         environment, env_kwargs: of its training; see `PlayedAgent`.
         normaliser: of observations; None: none.
         mode: `argmax`: deterministic; `sampled`: drawn, from the run's seed and the state's place in the run.
-        files: that it was read from.
-
-    Raises:
-        InputError: it cannot be played.
     """
 
     def __init__(
@@ -126,16 +121,10 @@ def open_zip(
 ) -> Sb3Policy:
     """The agent of a word `sb3:FILE.zip[,key=value...]`; also `ppo:FILE.zip`, which names the algorithm.
 
-    The word has precedence over the file beside the .zip (`sb3_beside.py`).
-
-    Args:
-        word: keys are keyword arguments of the environment, `algo`, `mode`, `normalise` (a pickle of `VecNormalize`, in
-            the present folder or beside the .zip) and `environment`.
-        allow_pickle: open files that can run any code.
-        mode, env_kwargs, environment: in place of those of the word, or of the file beside.
-
-    Raises:
-        InputError: there is no such file, it may not be opened, or a key is invalid.
+    The word's keys are keyword arguments of the environment, `algo`, `mode`, `normalise` (a pickle of `VecNormalize`,
+    in the present folder or beside the .zip) and `environment`. They have precedence over the file beside the .zip
+    (`sb3_beside.py`), and the other arguments over both. `allow_pickle`: open files that can run any code. InputError:
+    there is no such file, it may not be opened, or a key is invalid.
     """
     kind, _, rest = word.partition(":")
     path, words = parted(rest, word)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...simulator.base.errors import InputError
-from ...simulator.base.names import choose
+from ...simulator.base.names import choose, loaded
 
 if TYPE_CHECKING:
     from stable_baselines3.common.policies import BasePolicy
@@ -35,13 +35,7 @@ OF_ONE = {"n_quantiles": "qr-dqn", "exploration_fraction": "dqn", "cg_max_steps"
 def load_zip(path: Path, allow_pickle: bool, algo: str | None = None) -> tuple[str, BasePolicy]:
     """The algorithm that wrote a .zip by `model.save`, and its policy, on the CPU, in evaluation mode.
 
-    Args:
-        path: the file.
-        allow_pickle: open it.
-        algo: the algorithm; None: recognised.
-
-    Raises:
-        InputError: it may not be opened, or cannot be.
+    `allow_pickle`: open it; `algo`: the algorithm, None: recognised. InputError: it may not be opened, or cannot be.
     """
     if path.is_dir():
         raise InputError(f"{path}: this is a folder; expected a .zip of stable-baselines3")
@@ -56,7 +50,7 @@ def load_zip(path: Path, allow_pickle: bool, algo: str | None = None) -> tuple[s
             f"wrote it, allow it with {FLAG} (or {VARIABLE}=1, or allow_pickle=True)"
         )
     try:
-        policy: Any = _learner(found).load(path, device="cpu", custom_objects=_not_needed()).policy
+        policy: Any = loaded(ALGORITHMS[found]).load(path, device="cpu", custom_objects=_not_needed()).policy
     except Exception as error:  # zip files, pickles and torch can fail in any way
         raise InputError(f"{path}: it cannot be opened as an agent of {found} ({_line(error)})") from None
     policy.set_training_mode(False)
@@ -69,9 +63,10 @@ def recognised(path: Path) -> str:
     for key, algo in OF_ONE.items():
         if key in data:
             return algo
-    classes = [_module(data.get(key)) for key in ("policy_class", "rollout_buffer_class")]
+    classes = [data.get(key) for key in ("policy_class", "rollout_buffer_class")]
+    modules = [str(one.get("__module__", "")) for one in classes if isinstance(one, dict)]
     for part, algo in (("maskable", "maskable-ppo"), ("recurrent", "recurrent-ppo")):
-        if any(part in module for module in classes):
+        if any(part in module for module in modules):
             return algo
     if "clip_range" in data:
         return "ppo"
@@ -81,10 +76,6 @@ def recognised(path: Path) -> str:
         f"{path}: it is of no algorithm that can play here; expected one of {', '.join(ALGORITHMS)}, or algo=... that "
         "says which it is"
     )
-
-
-def _module(told: Any) -> str:
-    return str(told.get("__module__", "")) if isinstance(told, dict) else ""
 
 
 def _described(path: Path) -> dict[str, Any]:
@@ -116,13 +107,6 @@ def _none(progress: float) -> float:
 
 def _line(error: Exception) -> str:
     return " ".join(str(error).split())[:300] or type(error).__name__
-
-
-def _learner(algo: str) -> Any:
-    import importlib
-
-    module, _, name = ALGORITHMS[algo].partition(":")
-    return getattr(importlib.import_module(module), name)
 
 
 def algorithm_of(model: Any) -> str:

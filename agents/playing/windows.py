@@ -43,16 +43,12 @@ class Window:
         environment: the id.
         env_kwargs: keyword arguments of the environment; those not about the window (workload, reward, render mode and
             so on) are ignored.
-        source: of them, for messages.
+        source: of them, for messages. InputError: a value that does not fit.
 
     Attributes:
-        interface: the window on a run.
-        form: of observations and actions.
+        interface, form: the window on a run; of observations and actions.
         terms: the rule that holds for every policy.
         features, mask: float32 (F,), int8 (M,): the present as it was last looked at, of all parts.
-
-    Raises:
-        InputError: no such environment, or a value that does not fit.
     """
 
     def __init__(self, environment: str, env_kwargs: Mapping[str, Any], source: str) -> None:

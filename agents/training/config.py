@@ -51,44 +51,30 @@ class Scenario(_Checked):
 class Config(_Checked):
     """A training run.
 
-    Attributes:
-        environment: the id.
-        algo: `maskable-ppo` or `ppo`.
-        net: `candidates`, `mlp`, or a class of your own, `py:FILE.py:NAME` (networks.py); `net_options`: its width and
-            so on.
-        squash: whether far features count by their logarithm (your own network need not support it).
-        holds: whether the agent may hold single jobs, where the environment has such candidates; else it only starts
-            them or advances.
-        env: keyword arguments of the environment; `reward` may be a function or `py:FILE.py:NAME`.
-        training: the settings to train on.
-        validation: those by which checkpoint and mode are chosen; their seeds are not trained on.
-        validation_seeds: number of each.
-        variance: reduction of the variance of workloads: `reference`, the reward is the difference to the policy
-            `reference` on the same workload; `group`, the advantage is the difference to the mean of `replicas` runs of
-            the same workload; or `none`. `reference` is `greedy` by default; where the environment lets jobs be
-            stopped, the greedy that does so at the same cost (under `semantics=artist-sim` none does).
-        imitate: a policy to clone before PPO, the reference by default, or `none`: `imitation_steps` of its decisions,
-            in `imitation_epochs` passes, of which a share `imitation_own` is taken at states that a clone of the others
-            reaches (Delay-v0, Sharing-v0); then logits are divided by `soften`, for exploration.
-        timesteps: decisions to train for, all rows together; no more are taken, unless the first rollout is longer.
-        num_envs, n_steps, batch_size, n_epochs, learning_rate (falls linearly to 0), gamma, gae_lambda, clip_range,
-            ent_coef, vf_coef, max_grad_norm, normalise: of PPO, as in stable-baselines3; `normalise` scales rewards by
-            the spread of returns. With `variance: group` a rollout is one episode of every row, without discounts and
-            with scaled advantages, so n_steps, gamma, gae_lambda, vf_coef and normalise have no effect.
-        evaluations: periodic evaluations in all.
-        seed: of everything.
+    `variance` reduces the variance of workloads: with `reference` the reward is the difference to the policy
+    `reference` on the same workload; with `group` the advantage is the difference to the mean of `replicas` runs of the
+    same workload, and a rollout is one episode of every row, without discounts and with scaled advantages, so that
+    n_steps, gamma, gae_lambda, vf_coef and normalise have no effect. `reference` is `greedy` by default; where the
+    environment lets jobs be stopped, the greedy that does so at the same cost (under `semantics=artist-sim` none does).
+
+    `imitate` is a policy to clone before PPO, the reference by default, or `none`: `imitation_steps` of its decisions,
+    in `imitation_epochs` passes, of which a share `imitation_own` is taken at states that a clone of the others reaches
+    (Delay-v0, Sharing-v0); then logits are divided by `soften`, for exploration. The fields from `num_envs` to
+    `normalise` are those of PPO in stable-baselines3; `normalise` scales rewards by the spread of returns.
     """
 
     environment: str
     algo: Literal["maskable-ppo", "ppo"] = "maskable-ppo"
-    net: str = "candidates"
-    net_options: dict[str, float | int] = Field(default_factory=dict)
-    squash: bool = True
-    holds: bool = False
-    env: dict[str, Any] = Field(default_factory=dict)
-    training: Annotated[tuple[Scenario, ...], Field(min_length=1)]
-    validation: Annotated[tuple[Scenario, ...], Field(min_length=1)]
-    validation_seeds: Positive = 20
+    net: str = "candidates"  # `candidates`, `mlp`, or a class of your own, `py:FILE.py:NAME` (networks.py)
+    net_options: dict[str, float | int] = Field(default_factory=dict)  # its width and so on
+    squash: bool = True  # far features count by their logarithm (your own network need not support it)
+    holds: bool = False  # the agent may hold single jobs, where there are such candidates
+    env: dict[str, Any] = Field(
+        default_factory=dict
+    )  # keyword arguments; `reward` may be a function or `py:FILE.py:NAME`
+    training: Annotated[tuple[Scenario, ...], Field(min_length=1)]  # to train on
+    validation: Annotated[tuple[Scenario, ...], Field(min_length=1)]  # for choosing checkpoint and mode
+    validation_seeds: Positive = 20  # of each; not trained on
     variance: Literal["reference", "group", "none"] = "group"
     reference: str = ""
     replicas: Annotated[int, Field(ge=2)] = 16
@@ -97,12 +83,12 @@ class Config(_Checked):
     imitation_epochs: Positive = 10
     imitation_own: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
     soften: Annotated[float, Field(ge=1.0)] = 1.0
-    timesteps: Positive = 4_000_000
+    timesteps: Positive = 4_000_000  # decisions of all rows together; only the first rollout may exceed them
     num_envs: Positive = 128
     n_steps: Positive = 256
     batch_size: Annotated[int, Field(ge=2)] = 2048
     n_epochs: Positive = 2
-    learning_rate: Annotated[float, Field(gt=0.0, le=1.0)] = 2e-3
+    learning_rate: Annotated[float, Field(gt=0.0, le=1.0)] = 2e-3  # falls linearly to 0
     gamma: Rate = 1.0
     gae_lambda: Rate = 1.0
     clip_range: Annotated[float, Field(gt=0.0)] = 0.2
@@ -110,8 +96,8 @@ class Config(_Checked):
     vf_coef: Annotated[float, Field(ge=0.0)] = 0.5
     max_grad_norm: Annotated[float, Field(gt=0.0)] = 0.5
     normalise: bool = False
-    evaluations: Positive = 16
-    seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
+    evaluations: Positive = 16  # in all
+    seed: Annotated[int, Field(ge=0, lt=2**31)] = 0  # of everything
 
     @field_validator("net")
     @classmethod

@@ -29,14 +29,7 @@ LEAST_ROOM = 4096  # decisions
 
 
 class Episodes:
-    """The steps of one rollout, with the interface of a rollout buffer for PPO's update.
-
-    Args:
-        masked: whether the samples carry masks.
-
-    Attributes:
-        count: number of decisions.
-    """
+    """The steps of one rollout, with the interface of a rollout buffer for PPO's update; with masks if `masked`."""
 
     def __init__(self, masked: bool) -> None:
         self.masked = masked
@@ -177,16 +170,10 @@ class _Grouped:
 
 
 def rows_of_rollout(rows: int, replicas: int, each: float, left: int, is_first: bool) -> int:
-    """The number of rows of a rollout, so that no more decisions are taken than are left.
+    """The number of rows of a rollout, so that no more decisions are taken than are `left`.
 
-    All of them, or as many whole groups as fit. The first rollout is always played: by a part of a group, at least two
-    rows, if no whole one fits.
-
-    Args:
-        rows, replicas: of the batch.
-        each: decisions of an episode of a row; 0: unknown.
-        left: decisions.
-        is_first: whether nothing has been played yet.
+    All `rows`, or as many whole groups of `replicas` as fit, if an episode of a row takes `each` decisions (0:
+    unknown). The first rollout is always played: by a part of a group, at least two rows, if no whole one fits.
     """
     fitting = rows if each * rows <= left else int(left / each)
     if fitting >= replicas or not is_first:

@@ -48,14 +48,7 @@ def clone(policy: Any, config: Config) -> Imitated:
     All lessons differ. A decision that no action plays, that the agent may not take (`holds`), or that was a lesson
     already is none; if no action plays it, nothing is done, else it is played. There may be fewer lessons than
     `imitation_steps`. The last of them, a share of `imitation_own`, are of states that the clone reaches, to teach
-    recovery from errors.
-
-    Args:
-        policy: of `policies.py`.
-        config: of the training.
-
-    Raises:
-        InputError: no decision of the model is one that the agent can take.
+    recovery from errors. InputError: no decision of the model is one that the agent can take.
     """
     # Replicas would give the same lessons.
     env = make_env(config.model_copy(update={"variance": "none"}))
@@ -102,12 +95,7 @@ def _fit(policy: Any, observations: torch.Tensor, actions: torch.Tensor, epochs:
 
 
 class _Lessons:
-    """The decisions of the model of an imitation, and their observations.
-
-    Attributes:
-        decisions: its decisions by fate and kind.
-        found: features and actions by the bytes of both.
-    """
+    """Decisions of the model of an imitation by fate and kind, and their features and actions by their bytes."""
 
     def __init__(self, env: ClusterVecEnv, config: Config) -> None:
         self.env, self.config = env, config
@@ -179,9 +167,8 @@ def _kinds(env: ClusterVecEnv, observations: np.ndarray, actions: np.ndarray) ->
 
 def _expect_some(config: Config, decisions: Mapping[str, Counter[str]]) -> None:
     if not decisions["lessons"]:
-        raise InputError(
-            f"imitate: no lesson for an agent (none: begin from nothing); {_told(str(config.imitate), decisions)}"
-        )
+        told = _told(str(config.imitate), decisions)
+        raise InputError(f"imitate: no lesson for an agent (none: begin from nothing); {told}")
 
 
 def _told(model: str, decisions: Mapping[str, Mapping[str, int]]) -> str:

@@ -82,14 +82,7 @@ class _Standing:
 
 
 class Training:
-    """One training run in one folder.
-
-    Args:
-        config: of the run.
-        folder: of checkpoint and best agent.
-        listener: of its progress.
-        command: the command line, for the agent's description.
-    """
+    """One training run, with checkpoint and best agent in `folder`; `command`: for the agent's description."""
 
     def __init__(self, config: Config, folder: Path, listener: Listener, command: str = "") -> None:
         torch.set_num_threads(1)

@@ -38,10 +38,8 @@ class DataPlacementInterface(PythonStepInterface):
 
     Attributes:
         day: the review, while tables are offered; None: there is nothing to decide.
-        scheduler: places workloads.
         expert: the slow half of the policy that is played, if one is.
         expert_decisions: its decisions at this instant that are still to be carried out.
-        first_cost: of Figure 4, at the beginning.
     """
 
     columns = (CLUSTER, QUEUE, RUNNING, CANDIDATES)
@@ -77,9 +75,8 @@ class DataPlacementInterface(PythonStepInterface):
         """Show a run, whatever its state."""
         geo = simulator.workload.geo
         if geo is None:
-            raise InputError(
-                f"workload {simulator.workload.name!r} reads no tables: DataPlacement-v0 needs one as mast-like"
-            )
+            name = simulator.workload.name
+            raise InputError(f"workload {name!r} reads no tables: DataPlacement-v0 needs one as mast-like")
         if len(geo.regions) > self.region_slots:
             raise InputError(f"region_slots = {self.region_slots}: expected {len(geo.regions)} or more, one a region")
         super().lay(simulator)

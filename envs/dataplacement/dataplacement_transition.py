@@ -10,13 +10,8 @@ from ..step import advance
 def simulate(states, row, r, g, q, p, round_s):
     """Modify a record and the scheduler's arrays in place: place workloads and advance until tables are due.
 
-    Args:
-        states, row: records (n,), and the row.
-        r, g, q, p: regions, ranking, queue and placed workloads of the scheduler.
-        round_s: from one pass to the next.
-
-    Returns:
-        The reason of the stop; ASK: the scheduler has to decide in Python at this instant.
+    `r`, `g`, `q`, `p`: regions, ranking, queue and placed workloads of the scheduler; `round_s`: from one pass to the
+    next. Returns the reason of the stop; ASK: the scheduler has to decide in Python at this instant.
     """
     s = states[row]
     while play_instant(s, r, g, q, p, round_s):

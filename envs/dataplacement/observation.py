@@ -119,10 +119,8 @@ FEW = 4.0
 def observe(states, row, windows, look, known, waiting, l, offered, place, spent, cost, features, mask):
     """Modify features, float32 (F,), and mask, int8 (M,): show the present while tables are offered.
 
-    Args:
-        states, row, windows: records (n,), the row, and the window, (1,).
-        look, known, waiting, l: see look_arrays.py; the ledger.
-        offered, place, spent, cost: the table; number of those behind; bytes of the quota; cost of Figure 4.
+    The review's arrays are those of look_arrays.py and the ledger `l`; then the table, the number of those behind, the
+    bytes of the quota, and the cost of Figure 4.
     """
     s, w = states[row], windows[0]
     list_legal(s, look, offered, spent)

@@ -36,13 +36,7 @@ def is_whole(decision: TableDecision) -> bool:
 
 
 class PlacementReview:
-    """One review.
-
-    Args:
-        simulator: at the instant.
-        quota: share of the bytes of all tables that may be copied.
-        first_cost: of Figure 4, at the beginning.
-        rows: copies on the way that are shown.
+    """A review: a share `quota` of all bytes may be copied, `rows` copies are shown; `first_cost` as of the window.
 
     Attributes:
         placement: the tables at their future homes, and the cost.

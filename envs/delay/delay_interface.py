@@ -128,8 +128,7 @@ class DelayInterface(AgentInterface):
     def action(self, decision: Decision | MakeRoom) -> np.ndarray:
         """The action (candidate, delay bucket, hold tier), int64 (3,), that plays `decision` in the present window.
 
-        Raises:
-            InvalidDecision: the job is not shown, or the environment's placer gives other GPUs than the decision names.
+        InvalidDecision: the job is not shown, or the environment's placer gives other GPUs than the decision names.
         """
         simulator, window = self.simulator, self.window
         if isinstance(decision, Advance):
@@ -160,7 +159,9 @@ class DelayInterface(AgentInterface):
         if isinstance(decision, Start | Migrate):
             _expect_same_gpus(simulator, window, decision)
         if isinstance(decision, MakeRoom):
-            _expect_same_way(simulator, decision)
+            found: Sequence[Decision] = simulator.rehearse(loop_calls.make_room, decision.job)
+            if tuple(found) != decision.decisions:
+                raise InvalidDecision(f"{decision!r}: the environment makes room in another way: {list(found)}")
         return np.array([candidate, bucket, tier], np.int64)
 
     def decisions(self, action: Any) -> list[Decision]:
@@ -248,9 +249,3 @@ def _expect_same_gpus(simulator: Simulator, window: np.record, decision: Start |
         raise InvalidDecision(
             f"{decision!r}: the environment's placer gives GPUs {list(found)}; give the environment the policy's placer"
         )
-
-
-def _expect_same_way(simulator: Simulator, asked: MakeRoom) -> None:
-    found: Sequence[Decision] = simulator.rehearse(loop_calls.make_room, asked.job)
-    if tuple(found) != asked.decisions:
-        raise InvalidDecision(f"{asked!r}: the environment makes room in another way: {list(found)}")

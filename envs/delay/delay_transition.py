@@ -20,19 +20,7 @@ from .observation import forget, observe, write_mask
 
 @entry
 def step_rows(states, windows, references, chosen, actions, outcomes, features, masks):
-    """Modify the chosen rows: play one action in each, and write the result.
-
-    Args:
-        states, windows: records (n,).
-        references: float64 (n, jobs): finish times of the reference's run, ascending.
-        chosen: int64 (k,), the rows to step.
-        actions: int64 (n, 3): candidate, delay bucket, tier of the hold; a row that begins ignores it.
-        outcomes: float64 (n, OUTCOMES): reward, elapsed seconds, and flags, see outcome.py.
-        features, masks: float32 (n, F), int8 (n, M): the present after the step.
-
-    Returns:
-        The number of rows that need a look: episode ended, run stalled, or rates asked for.
-    """
+    """Modify the chosen rows: play one action (candidate, delay bucket, tier of the hold) in each; see `Stepper`."""
     odd = 0
     rows = chosen.size
     for i in range(rows):

@@ -99,7 +99,11 @@ class GeoInterface(PythonStepInterface):
 
     def lay(self, simulator: Simulator) -> None:
         """Show a run, whatever its state; its window gets the order of this interface."""
-        _expect_regions(simulator, int(self.window.region_slots))
+        name, slots, needed = simulator.workload.name, self.window.region_slots, simulator.topology.num_regions
+        if simulator.workload.geo is None:
+            raise InputError(f"workload {name!r} asks nothing of regions; expected one that does, as mast-like")
+        if needed > slots:
+            raise InputError(f"region_slots = {slots}: expected {needed} or more, one a region")
         super().lay(simulator)
         self._clear()
         self._say(is_first=False, is_through=False)
@@ -309,14 +313,3 @@ def slow_half_of(tables: str | Decider | None) -> Decider | None:
     if slow is not None and not callable(getattr(slow, "decide", None)):
         raise InputError(f"tables = {tables!r}: expected a policy that places tables, such as 'tetris-v2', or None")
     return slow
-
-
-def _expect_regions(simulator: Simulator, region_slots: int) -> None:
-    if simulator.workload.geo is None:
-        raise InputError(
-            f"workload {simulator.workload.name!r} asks nothing of regions; expected one that does, as mast-like"
-        )
-    if simulator.topology.num_regions > region_slots:
-        raise InputError(
-            f"region_slots = {region_slots}: expected {simulator.topology.num_regions} or more, one a region"
-        )

@@ -22,13 +22,9 @@ from .table_bringing import bring, can_bring_any
 def step_row(states, windows, references, row, r, g, looks, action, outcome, features, mask):
     """Modify one row: play an action, int64 (1,), and write the result, as the kernels of a `Stepper` do.
 
-    Args:
-        r: the regions, g: the ranking of this row.
-        looks: whether a policy decides about tables when they are due.
-
-    Returns:
-        1 if the row needs a look, else 0; or ASK: tables have to be decided about first. Then nothing is written yet;
-        the step continues once the window has `begins = GOES_ON`.
+    `r`: the regions, `g`: the ranking of this row; `looks`: whether a policy decides about due tables. Returns 1 if the
+    row needs a look, else 0; or ASK: tables have to be decided about first. Then nothing is written yet; the step
+    continues once the window has `begins = GOES_ON`.
     """
     s, w = states[row], windows[row]
     goes_on = w.begins == GOES_ON

@@ -94,8 +94,7 @@ class GroupingInterface(AgentInterface):
     def action(self, decision: Decision) -> np.ndarray:
         """The action (candidate, machines, spill), int64 (3,), that plays `decision` in the present window.
 
-        Raises:
-            InvalidDecision: job or group are not shown, the machines are too many, or the ratio is no tenth.
+        InvalidDecision: job or group are not shown, the machines are too many, or the ratio is no tenth.
         """
         s, w = self.simulator.state, self.window
         if isinstance(decision, Advance):
@@ -108,8 +107,10 @@ class GroupingInterface(AgentInterface):
             first, opens = _job_candidates(w, decision)
             if decision.group is None:
                 candidate, machines = first + opens, _number(w, decision, decision.machines)
+            elif decision.machines is not None:
+                raise InvalidDecision(f"{decision!r}: the group is there; its machines are for SetMachines")
             else:
-                candidate = _join_candidate(w, decision, first, opens, decision.group)
+                candidate = first + 1 + _group_slot(w, decision, decision.group)
             spill = _value(w, decision, float(s.alpha_asked[decision.job]))
         elif isinstance(decision, SetSpill):
             slot = slot_of(w.running_job, decision)
@@ -167,12 +168,6 @@ def _job_candidates(w: np.record, decision: AssignGroup) -> tuple[int, int]:
     if decision.job in w.waiting_job[: int(w.slots)]:
         return waiting_candidate(w, slot_of(w.waiting_job, decision), 0), OPEN_KIND
     return running_candidate(w, slot_of(w.running_job, decision), 0), open_kind(w)
-
-
-def _join_candidate(w: np.record, decision: AssignGroup, first: int, opens: int, group: int) -> int:
-    if decision.machines is not None:
-        raise InvalidDecision(f"{decision!r}: the group is there; its machines are for SetMachines")
-    return first + 1 + _group_slot(w, decision, group)
 
 
 def _group_slot(w: np.record, decision: Decision, group: int) -> int:

@@ -14,12 +14,8 @@ from .drawing.pen import INSTALL
 class Window:
     """Shows one frame after the other; opens with the first.
 
-    Args:
-        title: of the window.
-        fps: frames a second at most: `show` waits for its turn. 0: it never waits.
-
-    Attributes:
-        is_open: False once the user has closed it; `show` then does nothing.
+    `fps`: frames a second at most, for which `show` waits; 0: it never waits. `is_open`: False once the user has closed
+    it; `show` then does nothing.
     """
 
     def __init__(self, title: str = "clustergym", fps: float = 10) -> None:

@@ -64,9 +64,7 @@ class SharingInterface(AgentInterface):
     def action(self, decision: Decision) -> np.ndarray:
         """The action (candidate, sub-batch exponent), int64 (2,), that plays `decision` in the present window.
 
-        Raises:
-            InvalidDecision: the job is not shown, no candidate has these GPUs, or the sub-batch is no halving of the
-                batch.
+        InvalidDecision: the job is not shown, no candidate has these GPUs, or the sub-batch is no halving of the batch.
         """
         simulator, window = self.simulator, self.window
         if isinstance(decision, Advance):
@@ -74,7 +72,10 @@ class SharingInterface(AgentInterface):
         if isinstance(decision, Start) and decision.batch is None:
             first = waiting_candidate(window, slot_of(window.waiting_job, decision), 0)
             kind = _kind_of(simulator, window, decision, first)
-            return np.array([first + kind, _exponent_of(simulator, window, decision)], np.int64)
+            s, job = simulator.state, decision.job
+            least, most = exponents_of(s, job)  # on the GPUs in `gang`
+            exponent = _halvings(int(s.batch[job]), decision, int(least), int(most), int(window.n_exponents))
+            return np.array([first + kind, exponent], np.int64)
         if isinstance(decision, Hold) and decision.until_s is None:
             candidate = waiting_candidate(window, slot_of(window.waiting_job, decision), starts_of(window))
         elif isinstance(decision, Preempt | Resize) and getattr(decision, "batch", None) is None:
@@ -138,12 +139,6 @@ def _resized_exponent(simulator: Simulator, window: np.record, decision: Resize)
         if tuple(s.gang[: s.gang_size].tolist()) == decision.gpus:
             return exponent
     raise InvalidDecision(f"{decision!r}: no number of GPUs that this environment offers gives these")
-
-
-def _exponent_of(simulator: Simulator, window: np.record, decision: Start) -> int:
-    s, job = simulator.state, decision.job
-    least, most = exponents_of(s, job)
-    return _halvings(int(s.batch[job]), decision, int(least), int(most), int(window.n_exponents))
 
 
 def _halvings(batch: int, decision: Start | Resize, least: int, most: int, exponents: int) -> int:

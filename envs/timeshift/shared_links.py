@@ -80,12 +80,7 @@ class ExcessEstimate:
 
 
 class SharedLinks:
-    """Gangs, and the links that they share.
-
-    Args:
-        places: of every gang that uses links, by job.
-        capacity: of every link, bytes per second.
-        padding: most by which the period of a shift may exceed an iteration, a fraction; the network's.
+    """Gangs, and the links that they share; capacities in bytes per second, `padding` as of `Component`.
 
     Attributes:
         components: by their first job.

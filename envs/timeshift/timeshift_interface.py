@@ -72,7 +72,8 @@ class TimeShiftInterface(PythonStepInterface):
         check_range("candidates", candidates, LEAST_CANDIDATES, MOST_CANDIDATES)
         self.scheduler = source_of(scheduler)
         self.asked = (self.scheduler,)
-        self.clock = terms_of(self.scheduler)
+        clock = getattr(self.scheduler, "clock", None)
+        self.clock = clock if isinstance(clock, Rule) else Rule("fifo")
         turns = choose(shifts, get_args(Shifts), "value of shifts") == "cassini"
         self._turner = Cassini("cassini", self.scheduler, self.clock) if turns else None
         others = (Part(BUCKETS, SHIFT_COLUMN, 1),)
@@ -282,9 +283,8 @@ class TimeShiftInterface(PythonStepInterface):
         period_s = self._period_s(job)
         bucket = nearest_bucket(seconds, period_s)
         if bucket_s(bucket, period_s) != seconds:
-            raise InvalidDecision(
-                f"{Shift(job, seconds)!r}: expected one of {BUCKETS} even parts of its period of {period_s!r} s"
-            )
+            expected = f"expected one of {BUCKETS} even parts of its period of {period_s!r} s"
+            raise InvalidDecision(f"{Shift(job, seconds)!r}: {expected}")
         return bucket
 
     def write(self, features: np.ndarray, mask: np.ndarray) -> None:
@@ -319,12 +319,6 @@ class TimeShiftInterface(PythonStepInterface):
             self.at.offers, self.at.stage = [], played["stage"]
             self.at.turning, self.at.turned = list(played["turning"]), played["turned"]
         self._show()
-
-
-def terms_of(scheduler: CandidateSource) -> Rule:
-    """The rule that holds for every policy, from the scheduler: its rounds, and the cost of preemption."""
-    clock = getattr(scheduler, "clock", None)
-    return clock if isinstance(clock, Rule) else Rule("fifo")
 
 
 def source_of(scheduler: str | CandidateSource) -> CandidateSource:

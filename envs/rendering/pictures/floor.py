@@ -84,7 +84,8 @@ def plan_floor(shape: ClusterShape, area: Box, scale: float) -> FloorPlan:
     """Fit the cluster into the middle of `area` of a picture, at so many pixels a unit."""
     size = (area[2] - area[0], area[3] - area[1])
     for by_machine in (False, True):
-        items = _machines_as_gpus(shape) if by_machine else shape
+        machines = len(shape.machine_slots)
+        items = ClusterShape((1,) * machines, (1,) * machines, shape.rack_machines) if by_machine else shape
         counts = Counts.of(items)
         for gaps in (*DENSITIES, *([SMALLEST] if by_machine else [])):
             gaps = Gaps(gaps.least, *(math.ceil(gap * scale) for gap in gaps[1:]))
@@ -93,11 +94,6 @@ def plan_floor(shape: ClusterShape, area: Box, scale: float) -> FloorPlan:
                 return _lay(items, gaps, grid, area, by_machine)
     gpus = f"{shape.gpus:,} GPUs on {len(shape.machine_slots):,} machines"
     raise InputError(f"{gpus} do not fit a picture whose cluster has {size[0]}x{size[1]} pixels; draw a larger one")
-
-
-def _machines_as_gpus(shape: ClusterShape) -> ClusterShape:
-    machines = len(shape.machine_slots)
-    return ClusterShape((1,) * machines, (1,) * machines, shape.rack_machines)
 
 
 def _best_grid(counts: Counts, gaps: Gaps, size: tuple[int, int], scale: float) -> Grid:

@@ -64,15 +64,7 @@ def draw_scene(scene: Scene, size: tuple[int, int] = SIZE, seen: Seen | None = N
 
 
 class Stage:
-    """The constant part of all frames: the places of everything, and the picture of an empty cluster.
-
-    Attributes:
-        scale: pixels per unit; a picture of 960 x 640 has 1.
-        cluster, queue, running: boxes of the three cards.
-        plan: places of the GPUs.
-        base: uint8 (height, width, 3).
-        legend_end: end of the legend.
-    """
+    """The constant part of all frames: boxes of three cards, places of GPUs, picture of an empty cluster."""
 
     def __init__(self, shape: ClusterShape, name: str, size: tuple[int, int]) -> None:
         self.size = size

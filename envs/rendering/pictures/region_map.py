@@ -199,7 +199,8 @@ def _draw_storage(pen: Pen, row: Box, region: Region) -> None:
 
 def _draw_flow(pen: Pen, places: list[Box], flow: Flow, world: RegionScene) -> tuple[tuple[int, int], str]:
     """An arrow from card to card, wider for more bytes; directions side by side. Returns place and words of its tag."""
-    source, target = (_middle(places[region]) for region in (flow.source, flow.target))
+    boxes = [places[region] for region in (flow.source, flow.target)]
+    source, target = (((box[0] + box[2]) / 2, (box[1] + box[3]) / 2) for box in boxes)
     angle = math.atan2(target[1] - source[1], target[0] - source[0])
     aside = 5 * pen.scale
     shift = -math.sin(angle) * aside, math.cos(angle) * aside
@@ -211,10 +212,6 @@ def _draw_flow(pen: Pen, places: list[Box], flow: Flow, world: RegionScene) -> t
     place = tuple(round(a + TAG_AT * (b - a)) for a, b in zip(start, end, strict=True))
     words = f"{amount(flow.left_bytes)}" + (f" ({flow.tables})" if flow.tables > 1 else "")
     return (place[0], place[1]), words if math.hypot(end[0] - start[0], end[1] - start[1]) > 40 * pen.scale else ""
-
-
-def _middle(place: Box) -> tuple[float, float]:
-    return (place[0] + place[2]) / 2, (place[1] + place[3]) / 2
 
 
 def _on_edge(place: Box, middle: tuple[float, float], angle: float, shift: tuple[float, float]) -> tuple[int, int]:
