@@ -20,7 +20,7 @@ from inspect import signature
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional
 
 from ..envs.observation_layout import Tables
@@ -41,8 +41,8 @@ class Standard(nn.Module):
     With `squash` far values count by their logarithm: run times have long tails, on which linear layers fail.
     """
 
-    mean: torch.Tensor
-    spread: torch.Tensor
+    mean: Tensor
+    spread: Tensor
 
     def __init__(self, columns: int, squash: bool = False) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class Standard(nn.Module):
         self.register_buffer("mean", torch.zeros(columns))
         self.register_buffer("spread", torch.ones(columns))
 
-    def calibrate(self, rows: torch.Tensor) -> None:
+    def calibrate(self, rows: Tensor) -> None:
         """Take mean and spread from `rows` (n, columns), if there are any."""
         if len(rows):
             self.mean.copy_(rows.mean(0))
@@ -58,7 +58,7 @@ class Standard(nn.Module):
             spread = torch.where(spread < CONSTANT, IGNORED, spread.clamp(min=LEAST_SPREAD))
             self.spread.copy_(spread)
 
-    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+    def forward(self, rows: Tensor) -> Tensor:
         """Rows (..., columns), scaled."""
         scaled = (rows - self.mean) / self.spread
         return torch.copysign(scaled.abs().log1p(), scaled) if self.squash else scaled
@@ -80,13 +80,13 @@ class ValueScorer(nn.Module):
         nn.init.orthogonal_(self.score.weight)
         nn.init.zeros_(self.score.bias)
 
-    def forward(self, values: torch.Tensor, context: torch.Tensor) -> torch.Tensor:
+    def forward(self, values: Tensor, context: Tensor) -> Tensor:
         """Scores (n, values) from features (n, values, features) and context (n, width)."""
         hidden = self.value(self.standard(self.compared(values))) + self.of_context(context).unsqueeze(1)
         return self.score(functional.relu(hidden)).squeeze(2)
 
     @staticmethod
-    def compared(values: torch.Tensor) -> torch.Tensor:
+    def compared(values: Tensor) -> Tensor:
         """Features, and their differences from the least and from the mean: (n, values, 3 features)."""
         return torch.cat([values, values - values.amin(1, keepdim=True), values - values.mean(1, keepdim=True)], 2)
 
@@ -104,7 +104,7 @@ class CandidateNetwork(nn.Module):
         critic: False: no values are learned, and they are 0.
     """
 
-    row_of: torch.Tensor
+    row_of: Tensor
 
     def __init__(
         self,
@@ -151,9 +151,7 @@ class CandidateNetwork(nn.Module):
             first += table.rows
         self.register_buffer("row_of", torch.tensor(row_of), persistent=False)
 
-    def forward(
-        self, observation: torch.Tensor, legal: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def forward(self, observation: Tensor, legal: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Logits of candidates (n, C) and of the other parts (n, P in all), and values (n,).
 
         `observation`: float32 (n, size); `legal`: bool (n, C); only legal candidates are scored.
@@ -177,15 +175,14 @@ class CandidateNetwork(nn.Module):
         parts = self._part_scores(observation, context)
         return logits, parts, self._value(cluster, tables, taken)
 
-    def _part_scores(self, observation: torch.Tensor, context: torch.Tensor) -> torch.Tensor:
-        """Logits of the values of all parts after the candidate, (n, P)."""
+    def _part_scores(self, observation: Tensor, context: Tensor) -> Tensor:
         scores = [context.new_zeros(len(context), 0)]
         values = self._values_of_parts(observation)
         for part, seen, layer, scorer in zip(self.tables.parts, values, self.parts, self.valued, strict=True):
             scores.append(layer(context) + scorer(seen, context) if part.features else layer(context))
         return torch.cat(scores, 1)
 
-    def _values_of_parts(self, observation: torch.Tensor) -> list[torch.Tensor]:
+    def _values_of_parts(self, observation: Tensor) -> list[Tensor]:
         place = self.tables.cluster + sum(table.rows * table.columns for table in self.tables.tables)
         found = []
         for part in self.tables.parts:
@@ -194,11 +191,11 @@ class CandidateNetwork(nn.Module):
             place = end
         return found
 
-    def values(self, observation: torch.Tensor) -> torch.Tensor:
+    def values(self, observation: Tensor) -> Tensor:
         """Values (n,) only."""
         return self._value(*self._split(observation))
 
-    def calibrate(self, observation: torch.Tensor) -> None:
+    def calibrate(self, observation: Tensor) -> None:
         """Scale features by their spread in a sample (n, size), before learning."""
         cluster, place = self.tables.cluster, self.tables.cluster
         self.standard_cluster.calibrate(observation[:, :cluster])
@@ -222,7 +219,7 @@ class CandidateNetwork(nn.Module):
         with torch.no_grad():
             self.hold_logit.div_(factor)
 
-    def _split(self, observation: torch.Tensor) -> tuple[torch.Tensor, list[torch.Tensor], list[torch.Tensor]]:
+    def _split(self, observation: Tensor) -> tuple[Tensor, list[Tensor], list[Tensor]]:
         """Features of the cluster and of the rows of each table (n, rows, columns), and which are taken (n, rows)."""
         place = self.tables.cluster
         cluster = self.standard_cluster(observation[:, :place])
@@ -235,9 +232,7 @@ class CandidateNetwork(nn.Module):
             place = end
         return cluster, tables, taken
 
-    def _look(
-        self, cluster: torch.Tensor, tables: list[torch.Tensor], taken: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    def _look(self, cluster: Tensor, tables: list[Tensor], taken: Tensor) -> tuple[Tensor, Tensor]:
         """Embeddings of the rows (n, rows, width), and of the cluster with the answers of its heads.
 
         A head's keys and values are the embeddings themselves; only questions and the use of answers are learned, so
@@ -252,7 +247,7 @@ class CandidateNetwork(nn.Module):
         seen = (weights * taken) @ rows
         return rows, torch.cat([cluster, seen.view(len(rows), -1)], 1)
 
-    def _value(self, cluster: torch.Tensor, tables: list[torch.Tensor], taken: list[torch.Tensor]) -> torch.Tensor:
+    def _value(self, cluster: Tensor, tables: list[Tensor], taken: list[Tensor]) -> Tensor:
         """Values (n,), by layers of their own: the cluster, and the sum of the rows of each table.
 
         In shared layers the errors of values, far larger, would drown those of actions.
@@ -269,7 +264,7 @@ class DenseNetwork(nn.Module):
     """The plain MLP; see the module. `width`: of both layers of policy and value; the rest as of `CandidateNetwork`."""
 
     OWN = (LEGAL,)
-    places: torch.Tensor
+    places: Tensor
 
     def __init__(self, tables: Tables, width: int = 64, squash: bool = False, *, critic: bool = True) -> None:
         super().__init__()
@@ -286,27 +281,25 @@ class DenseNetwork(nn.Module):
         nn.init.zeros_(self.score.bias)
         self.critic = nn.Sequential(*_dense(len(places), width), nn.Linear(width, 1)) if critic else None
 
-    def forward(
-        self, observation: torch.Tensor, legal: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def forward(self, observation: Tensor, legal: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """As `CandidateNetwork.forward`."""
         seen = self._seen(observation)
         scores = self.score(self.actor(seen))
         logits, parts = scores.split([self.tables.candidates, scores.shape[1] - self.tables.candidates], 1)
         return logits.masked_fill(~legal, LOWEST), parts, self._value(seen)
 
-    def values(self, observation: torch.Tensor) -> torch.Tensor:
+    def values(self, observation: Tensor) -> Tensor:
         """Values (n,) only."""
         return self._value(self._seen(observation))
 
-    def calibrate(self, observation: torch.Tensor) -> None:
+    def calibrate(self, observation: Tensor) -> None:
         """As `CandidateNetwork.calibrate`."""
         self.standard.calibrate(observation.index_select(1, self.places))
 
-    def _seen(self, observation: torch.Tensor) -> torch.Tensor:
+    def _seen(self, observation: Tensor) -> Tensor:
         return self.standard(observation.index_select(1, self.places))
 
-    def _value(self, seen: torch.Tensor) -> torch.Tensor:
+    def _value(self, seen: Tensor) -> Tensor:
         return seen.new_zeros(len(seen)) if self.critic is None else self.critic(seen).squeeze(-1)
 
     def soften(self, factor: float) -> None:

@@ -156,8 +156,7 @@ class ClusterVecEnv(VecEnv):
     def play(self, rows: np.ndarray, actions: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray]:
         """Play `actions` (k, ...) in some rows, int64 (k,); an ended row stays as it is until `reset`.
 
-        Returns:
-            Observations, rewards (k,) float32, ends (k,) bool, and elapsed seconds (k,).
+        Returns observations, rewards (k,) float32, ends (k,) bool, and elapsed seconds (k,).
         """
         batch = self.batch
         every = self.envs[0].form.said(np.zeros_like(batch.rows.actions))
@@ -206,18 +205,10 @@ class ClusterVecEnv(VecEnv):
         return [self.envs[i] for i in self._get_indices(indices)]
 
     def get_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """The whole state, to continue bit for bit in another process: arrays, and JSON data.
-
-        Raises:
-            InputError: a row plays a workload that was given to `reset` and cannot be drawn again.
-        """
+        """The whole state, to continue bit for bit elsewhere: arrays and JSON data; InputError: workloads given to `reset`."""
         return state_of(self.batch)
 
     def set_state(self, arrays: Mapping[str, np.ndarray], data: Mapping[str, Any]) -> None:
-        """Continue at a state of `get_state` of equally made environments; `present()` has their observations.
-
-        Raises:
-            InputError: the state is that of other environments, or of another version.
-        """
+        """Continue at a state of `get_state` of equally made environments; InputError: of others or another version."""
         restore(self.batch, arrays, data)
         self._outcomes = self.batch.rows.outcomes.copy()

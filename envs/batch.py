@@ -173,15 +173,13 @@ class Batch:
     """Environments of one class in the rows of shared arrays.
 
     Args:
-        env_class: a `ClusterEnv`.
-        num_envs: rows, >= 1.
+        env_class, num_envs: a `ClusterEnv`; rows, >= 1.
         replicas: rows k g to k g + k - 1 are seeded alike, so they play the same workloads (k = replicas).
         variants: keyword arguments that differ: row i has `variants[i % len(variants)]`; none: all rows are alike.
         kwargs: keyword arguments of all environments.
 
     Attributes:
-        envs: the environments by row.
-        rows: the shared arrays.
+        envs, rows: the environments by row; the shared arrays.
         kind_of: a number for each row, the same for rows with the same keyword arguments.
 
     Raises:

@@ -63,10 +63,8 @@ def _bytes_of(records: np.ndarray, n: int) -> np.ndarray:
 
 def _expect_like(name: str, given: np.ndarray, own: np.ndarray) -> None:
     if given.shape != own.shape or given.dtype != own.dtype:
-        raise InputError(
-            f"state: {name} of shape {given.shape}, {given.dtype}; expected {own.shape}, {own.dtype}: it is that of "
-            "other environments or of another version"
-        )
+        expected = f"{own.shape}, {own.dtype}: it is that of other environments or of another version"
+        raise InputError(f"state: {name} of shape {given.shape}, {given.dtype}; expected {expected}")
 
 
 def _extent(plains: list[Any]) -> Any:

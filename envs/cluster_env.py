@@ -357,10 +357,8 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         """Continue at a snapshot of this environment, or of one with the same arguments, with its random numbers.
 
         Observation and mask are then those of the snapshot: `observe()`, `action_masks()`. Wrappers do not notice. The
-        workload and the environment's own policies are shared with other copies.
-
-        Raises:
-            InputError: it is a snapshot of an environment of another kind.
+        workload and the environment's own policies are shared with other copies. InputError: a snapshot of another
+        kind.
         """
         go_back(self, moment)
 
@@ -405,7 +403,6 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
             asked.recall(self.simulator, memory)
 
     def _asked(self) -> list[Remembers]:
-        """Its own policies and paces that remember more of a run than the record holds."""
         found = (self.simulator.pace, *self.interface.asked)
         return [asked for asked in found if hasattr(asked, "memory") and hasattr(asked, "recall")]
 
@@ -438,12 +435,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         return self.form.copied(self._features, self._mask), reward, terminated > 0.0, truncated > 0.0, info
 
     def settle(self) -> dict[str, float] | None:
-        """After a step that ended the episode or stalled: the metrics, None if it continues; for `step` and batches.
-
-        Raises:
-            Stalled: jobs wait, and nothing can be started any more.
-            Endless: time passes, but no job progresses or ever will.
-        """
+        """After a step: the metrics if the episode has ended, else None; Stalled or Endless: no job can progress."""
         code = int(self.interface.plain["code"])
         self.simulator.note(code)
         self.simulator.expect_end()

@@ -164,9 +164,8 @@ class Form:
         if self.is_single:
             return InputError(f"action {action!r}: expected a whole number, the candidate")
         count = NUMBERS[len(self.parts)]
-        return InputError(
-            f"action {action!r}: expected {count} whole numbers, ({', '.join(('candidate', *self.names))})"
-        )
+        names = ", ".join(("candidate", *self.names))
+        return InputError(f"action {action!r}: expected {count} whole numbers, ({names})")
 
 
 def keys_of(mask: str | Mapping[str, str]) -> tuple[str, str] | None:

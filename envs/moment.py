@@ -67,10 +67,8 @@ def go_back(env: Any, moment: Moment) -> None:
     for name, told in env.terms.items():
         if moment.terms[name] != told:
             before = moment.terms[name]
-            raise InputError(
-                f"restore: a snapshot of an environment with {name} {before}, this one has {told}; expected one that "
-                "was made alike"
-            )
+            given = f"a snapshot of an environment with {name} {before}, this one has {told}"
+            raise InputError(f"restore: {given}; expected one that was made alike")
     _write_record(env, moment)
     window[...] = moment.window
     rows.outcomes[row], rows.features[row], rows.masks[row] = moment.outcome, moment.features, moment.mask

@@ -252,10 +252,9 @@ class PythonStepEnv(ClusterEnv):
         it.
         """
         if getattr(policy, "tables_everywhere", False):
-            raise InputError(
-                f"policy {getattr(policy, 'name', policy)!s}: a bound, for which every table lies in every region; "
-                "expected another in an environment, or this one as its reference=, or in clustergym evaluate"
-            )
+            bound = f"policy {getattr(policy, 'name', policy)!s}: a bound, for which every table lies in every region"
+            expected = "another in an environment, or this one as its reference=, or in clustergym evaluate"
+            raise InputError(f"{bound}; expected {expected}")
         self._expect_reset()
         self.simulator.expect_decider(policy)
         self.player = getattr(policy, "name", "")

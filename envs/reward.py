@@ -66,7 +66,6 @@ def total_cost(s, w, reference):
 
 @kernel
 def _spent_cost(s, w):
-    """The charge for energy, traffic and storage, and for carbon; 0 without weights."""
     if w.cost_weight == 0.0 and w.carbon_weight == 0.0:
         return 0.0
     count_spent(s)

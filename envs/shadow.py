@@ -15,10 +15,8 @@ class LeftBehind:
 
     def decide(self, view: ClusterView) -> Decision:
         """Raise InputError: the policy is not here."""
-        raise InputError(
-            "the environment was sent between act_of and step, and the policy that it played stayed behind; ask act_of "
-            "again, and step that action"
-        )
+        sent = "the environment was sent between act_of and step, and the policy that it played stayed behind"
+        raise InputError(f"{sent}; ask act_of again, and step that action")
 
 
 class ShadowSimulator:

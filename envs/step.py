@@ -39,10 +39,9 @@ def begin_step(s, w, reference):
 
 @entry
 def candidate_played(legal, count, candidate):
-    """The candidate that an action plays, of the first `count` in `legal`: its own, if that is legal (not 0).
+    """The candidate that an action plays, of the first `count` in `legal`: its own if legal, else the first legal one.
 
-    If not, time passes (candidate 0); where none can, the first legal candidate is played, so that no action stops the
-    clock. NO_CANDIDATE: none is legal.
+    That is 0, which lets time pass, where possible. NO_CANDIDATE: none is legal.
     """
     if 0 <= candidate < count and legal[candidate] != 0:
         return candidate

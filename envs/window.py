@@ -182,10 +182,7 @@ def scaled_time(w, value):
 
 @kernel
 def scaled_slack(s, w, job):
-    """Slack of a job (deadline - now - isolated run time left, seconds) as a feature.
-
-    1/2 is no slack, more is time to spare, less is a miss, on the scale of `scaled_time`; 1: no deadline.
-    """
+    """Slack of a job (deadline - now - isolated run time left, seconds): 1/2 is none, less a miss; 1: no deadline."""
     if s.n_due == 0:
         return 1.0
     deadline_s = s.deadline_s[job]

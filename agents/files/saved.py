@@ -67,9 +67,7 @@ class AgentDescription(BaseModel):
     network: str  # `candidates`, `mlp`, or the word of a user's own (networks.py)
     policy_kwargs: dict[str, Any] = Field(default_factory=dict)  # of the policy class (policies.py), plain values
     environment: str  # the id of its training environment
-    env_kwargs: dict[str, Any] = Field(
-        default_factory=dict
-    )  # of that environment, which give its window on any cluster
+    env_kwargs: dict[str, Any] = Field(default_factory=dict)  # of that environment: its window on any cluster
     mode: Literal["argmax", "sampled"] = "argmax"  # `argmax` plays the likeliest action, `sampled` draws
     normalisation: Normalisation | None = None  # of observations; None: none
     command: str = ""  # the command line of the training
@@ -113,10 +111,8 @@ def load_agent(path: str | Path) -> SavedAgent:
     """
     path = Path(path)
     if path.is_file():
-        raise InputError(
-            f"{path}: this is a file; expected the folder of an agent (a .zip of stable-baselines3 is played by the "
-            "policy's word sb3:FILE.zip)"
-        )
+        hint = "a .zip of stable-baselines3 is played by the policy's word sb3:FILE.zip"
+        raise InputError(f"{path}: this is a file; expected the folder of an agent ({hint})")
     folder = standing(path)
     if not folder.is_dir():
         raise InputError(f"{path}: there is no such folder; expected one with {DESCRIPTION} and {WEIGHTS}")

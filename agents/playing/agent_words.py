@@ -31,14 +31,10 @@ def open_agent(
     """The agent of a policy's word `kind:rest`: `ppo:PATH`, `maskable-ppo:PATH`, `sb3:FILE.zip,...`, `zoo:ENV`.
 
     Args:
-        kind: `ppo`, `maskable-ppo`, `sb3` or `zoo`.
-        rest: a path, after which a .zip may have `,key=value...`; or the short name of an environment.
+        kind, rest: the latter a path, after which a .zip may have `,key=value...`; or the short name of an environment.
         allow_pickle: open a .zip of stable-baselines3 too, which can run any code; the environment variable
             CLUSTERGYM_TRUST_SB3_ZIP=1 does the same.
-        mode: `argmax` or `sampled`; None: the agent's own.
-        env_kwargs: in place of the saved ones.
-        environment: id or short name of the one that a .zip plays in; None: that of the file beside it, or the present
-            one.
+        mode, env_kwargs, environment: in place of the agent's own.
 
     Raises:
         InputError: there is no such agent, or it cannot be played.

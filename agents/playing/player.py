@@ -109,9 +109,9 @@ class PlayedAgent(Policy):
         window = self._window
         if window is None:
             short = LOOKOUTS and short_name(next(iter(LOOKOUTS)))
+            word = f"policies.make({self.name!r}, environment={short!r})"
             raise InputError(
-                f"policy {self.name}: nobody has said in which environment it plays; expected one, as "
-                f"policies.make({self.name!r}, environment={short!r})"
+                f"policy {self.name}: nobody has said in which environment it plays; expected one, as {word}"
             )
         simulator, interface = simulator_behind(view), window.interface
         if self._run != (simulator, simulator.runs):
@@ -147,7 +147,6 @@ class PlayedAgent(Policy):
             self._begin(self._seed(simulator.state))
 
     def _seed(self, s: Any) -> int:
-        """The seed of a run's record, if the agent draws; else 0."""
         return draw_seed(s) if self.draws else 0
 
     def following(self, view: ClusterView) -> tuple[Decision, ...]:
@@ -196,11 +195,9 @@ class AgentPolicy(PlayedAgent):
         policy = self.agent.policy
         shape, sizes = policy.observation_space.shape, policy.sizes
         if shape != window.features.shape or sizes != window.interface.parts:
-            raise InputError(
-                f"{self._source}: the policy takes observations of shape {shape} and gives actions {sizes}; an "
-                f"environment with its env_kwargs and observation='flat' has {window.features.shape} and "
-                f"{window.interface.parts}"
-            )
+            found = f"the policy takes observations of shape {shape} and gives actions {sizes}"
+            expected = f"observation='flat' has {window.features.shape} and {window.interface.parts}"
+            raise InputError(f"{self._source}: {found}; an environment with its env_kwargs and {expected}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         make = functools.partial(AgentPolicy, mode=self.mode, env_kwargs=self.env_kwargs, name=self.name)

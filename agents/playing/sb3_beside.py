@@ -80,10 +80,8 @@ class Normaliser:
         for what, kept in (("mean", self.mean), ("var", self.var)):
             found = {key: one.shape for key, one in kept.items()}
             if kept.keys() != self.mean.keys() or not found or not found.items() <= expected.items():
-                raise InputError(
-                    f"{source}: normalise: {what} of observations {_shapes(found)}; its observations are "
-                    f"{_shapes(expected)}"
-                )
+                own = f"its observations are {_shapes(expected)}"
+                raise InputError(f"{source}: normalise: {what} of observations {_shapes(found)}; {own}")
 
     def __call__(self, observation: Any) -> Any:
         """The observation as the network expects it, float32."""
@@ -147,9 +145,9 @@ def read_normaliser(path: Path, allow_pickle: bool) -> Normaliser | None:
     if not path.is_file():
         raise InputError(f"normalise = {path}: there is no such file; expected what VecNormalize.save wrote")
     if not allow_pickle:
+        allow = f"allow it with {FLAG} (or {VARIABLE}=1, or allow_pickle=True)"
         raise InputError(
-            f"{path}: this is a pickle, which can run any code when opened; if you trust who wrote it, allow it with "
-            f"{FLAG} (or {VARIABLE}=1, or allow_pickle=True)"
+            f"{path}: this is a pickle, which can run any code when opened; if you trust who wrote it, {allow}"
         )
     try:
         with path.open("rb") as file:

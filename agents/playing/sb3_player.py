@@ -156,7 +156,6 @@ def parted(rest: str, word: str) -> tuple[Path, dict[str, str]]:
 
 
 def _named(name: str, beside: Path) -> Path:
-    """The file of a name: in the present folder, else in that of another file."""
     there = beside.parent / name
     return there if there.is_file() and not Path(name).is_file() else Path(name)
 

@@ -45,10 +45,8 @@ def save_sb3(
     found, given = (None, {}) if env is None else _made_with(env)
     said = resolve(environment) if environment is not None else found
     if said is None:
-        raise InputError(
-            f"{path}: the model's environment does not say how it was made; say so: "
-            "save_sb3(model, path, 'Sharing', slots=8, ...)"
-        )
+        call = "save_sb3(model, path, 'Sharing', slots=8, ...)"
+        raise InputError(f"{path}: the model's environment does not say how it was made; say so: {call}")
     if said == found:
         env_kwargs = {**given, **env_kwargs}
     known = inspect.signature(env_class(said)).parameters
@@ -88,11 +86,11 @@ def _made_with(env: Any) -> tuple[str | None, dict[str, Any]]:
 def _expect_plain_wrappers(env: Any) -> None:
     while isinstance(env, gym.Wrapper):
         if isinstance(env, gym.ObservationWrapper | gym.ActionWrapper | gym.wrappers.NormalizeObservation):
-            raise InputError(
-                f"the model's environment is wrapped in {type(env).__name__}, which changes what it sees or says; play "
-                "it by py:FILE.py:NAME, with a function act(observation, mask) that does the same "
-                "(docs/tutorials/agents.md)"
+            wrapped = f"wrapped in {type(env).__name__}, which changes what it sees or says"
+            own = (
+                "py:FILE.py:NAME, with a function act(observation, mask) that does the same (docs/tutorials/agents.md)"
             )
+            raise InputError(f"the model's environment is {wrapped}; play it by {own}")
         env = env.env
 
 
@@ -110,7 +108,5 @@ def _plain(key: str, value: Any) -> Any:
         return json.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError):
         name = getattr(value, "name", None)
-        raise InputError(
-            f"{key} = {value!r:.60}: a file cannot hold it; give the environment its word"
-            + (f", as {name!r}" if isinstance(name, str) else "")
-        ) from None
+        word = f"its word, as {name!r}" if isinstance(name, str) else "its word"
+        raise InputError(f"{key} = {value!r:.60}: a file cannot hold it; give the environment {word}") from None

@@ -45,10 +45,9 @@ def load_zip(path: Path, allow_pickle: bool, algo: str | None = None) -> tuple[s
         raise InputError(f"{path}: this is a file; expected the folder of an agent, or a .zip of stable-baselines3")
     found = choose(algo, ALGORITHMS, "algorithm") if algo is not None else recognised(path)
     if not allow_pickle:
-        raise InputError(
-            f"{path}: files of stable-baselines3 hold pickles, which can run any code when opened; if you trust who "
-            f"wrote it, allow it with {FLAG} (or {VARIABLE}=1, or allow_pickle=True)"
-        )
+        what = "files of stable-baselines3 hold pickles, which can run any code when opened"
+        allow = f"allow it with {FLAG} (or {VARIABLE}=1, or allow_pickle=True)"
+        raise InputError(f"{path}: {what}; if you trust who wrote it, {allow}")
     try:
         policy: Any = loaded(ALGORITHMS[found]).load(path, device="cpu", custom_objects=_not_needed()).policy
     except Exception as error:  # zip files, pickles and torch can fail in any way
@@ -72,10 +71,8 @@ def recognised(path: Path) -> str:
         return "ppo"
     if "gae_lambda" in data:
         return "a2c"
-    raise InputError(
-        f"{path}: it is of no algorithm that can play here; expected one of {', '.join(ALGORITHMS)}, or algo=... that "
-        "says which it is"
-    )
+    expected = f"expected one of {', '.join(ALGORITHMS)}, or algo=... that says which it is"
+    raise InputError(f"{path}: it is of no algorithm that can play here; {expected}")
 
 
 def _described(path: Path) -> dict[str, Any]:

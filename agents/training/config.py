@@ -69,9 +69,7 @@ class Config(_Checked):
     net_options: dict[str, float | int] = Field(default_factory=dict)  # its width and so on
     squash: bool = True  # far features count by their logarithm (your own network need not support it)
     holds: bool = False  # the agent may hold single jobs, where there are such candidates
-    env: dict[str, Any] = Field(
-        default_factory=dict
-    )  # keyword arguments; `reward` may be a function or `py:FILE.py:NAME`
+    env: dict[str, Any] = Field(default_factory=dict)  # `reward` may be a function or `py:FILE.py:NAME`
     training: Annotated[tuple[Scenario, ...], Field(min_length=1)]  # to train on
     validation: Annotated[tuple[Scenario, ...], Field(min_length=1)]  # for choosing checkpoint and mode
     validation_seeds: Positive = 20  # of each; not trained on
@@ -187,21 +185,15 @@ def make_config(values: Mapping[str, Any], source: str) -> Config:
 
 
 def expect_fitting(config: Config) -> None:
-    """Build one environment, and check every key of `env` and `net_options`.
-
-    Raises:
-        InputError: a key that is unknown or set by training itself, or a value that the environment refuses.
-    """
+    """Build one environment, and check every key of `env` and `net_options`; InputError: naming a wrong one."""
     from ...envs.cluster_env import ClusterEnv
     from ...envs.registration import env_class
     from ..networks import network_class
 
     factory = env_class(config.environment)
     if config.imitation_own and factory.demonstration is not ClusterEnv.demonstration:  # there the expert is played
-        raise InputError(
-            f"imitation_own = {config.imitation_own:g}: who is asked in {config.environment} has to be followed; leave "
-            "it out"
-        )
+        followed = f"who is asked in {config.environment} has to be followed"
+        raise InputError(f"imitation_own = {config.imitation_own:g}: {followed}; leave it out")
     own = [key for key in signature(factory).parameters if key not in OF_TRAINING]
     for key in config.env:
         choose(key, own, "key of env:")

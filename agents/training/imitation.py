@@ -22,12 +22,8 @@ RATE = 1e-3  # at the beginning; it falls linearly to 0
 SCALED = 10_000  # first lessons, by whose spread features are scaled; with all lessons a clone plays worse
 IMPOSSIBLE = 0.5 * LOWEST  # log-probabilities of actions that are never taken are below
 PATIENCE = 5_000  # decisions in a row without a new lesson, after which recording ends
-FATES = {
-    "lessons": "lessons",
-    "repeated": "like one before",
-    "unsaid": "that an agent cannot see or say",
-    "untaken": "that this agent never takes",
-}
+FATES = {"lessons": "lessons", "repeated": "like one before"}
+FATES |= {"unsaid": "that an agent cannot see or say", "untaken": "that this agent never takes"}
 
 
 @dataclass(frozen=True)
@@ -172,9 +168,8 @@ def _expect_some(config: Config, decisions: Mapping[str, Counter[str]]) -> None:
 
 
 def _told(model: str, decisions: Mapping[str, Mapping[str, int]]) -> str:
-    told = [
-        f"{sum(kinds.values()):,} {FATES[fate]} ({', '.join(f'{kind} {count:,}' for kind, count in kinds.items())})"
-        for fate, kinds in decisions.items()
-        if kinds
-    ]
+    told = []
+    for fate, kinds in decisions.items():
+        counts = ", ".join(f"{kind} {count:,}" for kind, count in kinds.items())
+        told += [f"{sum(kinds.values()):,} {FATES[fate]} ({counts})"] if kinds else []
     return f"decisions of {model}: {', '.join(told)}"

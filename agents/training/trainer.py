@@ -135,11 +135,7 @@ class Training:
         return f"a rollout is {found}; {asked}{cut}"
 
     def run(self, resume: bool = False) -> dict[str, Any]:
-        """Train to the end, or `resume` from the checkpoint; returns the best agent's validation results.
-
-        Raises:
-            InputError: there is no checkpoint, or it does not belong to this configuration.
-        """
+        """Train to the end, or `resume` from the checkpoint; returns the best agent's validation results."""
         if resume:
             self._restore(read_checkpoint(self.folder / CHECKPOINT))
         elif self.config.imitate is None:

@@ -17,11 +17,7 @@ from .config import Config
 
 
 def read_in(config: Config) -> dict[str, str]:
-    """A hash of the files of each part of a configuration that has some, whatever their paths.
-
-    They are those of scenarios, of the user's own code, and of the policies to compare with and to imitate. InputError
-    if own code or a policy cannot be opened.
-    """
+    """Hashes of the files that scenarios, own code and policies of a configuration read, by part, not by path."""
     own = {"net": config.net, "reward": config.env.get("reward", "jct")}
     found = {what: read_by(word, A_FILE, "own code") for what, word in own.items() if is_own(word)}
     for what, mark, word in _words(config):
@@ -37,7 +33,6 @@ def read_in(config: Config) -> dict[str, str]:
 
 
 def _words(config: Config) -> Iterator[tuple[str, Any, Any]]:
-    """Possible files in the scenarios of a training: their role, mark, value."""
     options = {key: config.env[key] for key in options_of(config.environment) if key in config.env}
     for kind, scenarios in ("training", config.training), ("validation", config.validation):
         for one in scenarios:
@@ -52,7 +47,5 @@ def expect_same(began: Mapping[str, str], now: Mapping[str, str], where: Path) -
     """InputError if `began`, hashes of the checkpoint `where`, differ from those `now`; see `read_in`."""
     changed = [what for what in {**began, **now} if began.get(what) != now.get(what)]
     if changed:
-        raise InputError(
-            f"{where}: what the training reads has changed since it began ({', '.join(changed)}); put it back, or "
-            "train anew into another folder"
-        )
+        what = f"what the training reads has changed since it began ({', '.join(changed)})"
+        raise InputError(f"{where}: {what}; put it back, or train anew into another folder")

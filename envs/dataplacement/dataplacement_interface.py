@@ -170,7 +170,6 @@ class DataPlacementInterface(PythonStepInterface):
             day.offer(due[0].table)
 
     def _ask(self, policy: Decider) -> None:
-        """Find the expert's decisions at this instant, once."""
         slow = getattr(policy, "slow", policy)
         if slow is self.expert and self._asked:
             return

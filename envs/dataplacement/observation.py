@@ -202,7 +202,6 @@ def lay_still(states, row, look, known, l):
 
 @kernel
 def _read_bytes(s, l, table):
-    """Bytes of a table that the known readers read."""
     return float((l.first_user[table + 1] - l.first_user[table]) * s.table_size[table])
 
 
@@ -312,7 +311,6 @@ def _rank_copies(s, look):
 
 @kernel
 def _comes_before(s, look, transfer, left, place):
-    """Whether a copy comes before the one at a place, whose table is the same or an earlier one."""
     if left != look.left[place]:
         return left > look.left[place]
     other = look.transfer[place]
@@ -392,7 +390,6 @@ def _observe_candidates(s, look, known, waiting, l, table, spent, features, row,
 
 @kernel
 def _observe_change(look, l, table, region, kind, total, shown):
-    """Write a candidate's effect on Figure 4; the table has been weighed."""
     shown[CHANGE] = 0.5
     shown[CHANGE + 1] = 1.0
     if KIND_CODES[kind] == MOVE and region != l.home[table]:

@@ -220,10 +220,9 @@ def _hold_parts(simulator: Simulator, window: np.record, decision: Hold) -> tupl
     if decision.until_s is None and decision.tier is None:
         return UNTIL_OFFER, 0
     if decision.until_s is None or decision.tier not in (MACHINE, RACK):
-        raise InvalidDecision(
-            f"{decision!r}: in this environment a hold until the next offer has no tier, and any other starts by "
-            f"itself at the tier {MACHINE} (machine) or {RACK} (rack)"
-        )
+        tiers = f"the tier {MACHINE} (machine) or {RACK} (rack)"
+        rule = f"a hold until the next offer has no tier, and any other starts by itself at {tiers}"
+        raise InvalidDecision(f"{decision!r}: in this environment {rule}")
     if decision.until_s == hold_of(simulator.state, window, decision.job, UNTIL_TIMER, decision.tier - MACHINE)[0]:
         return UNTIL_TIMER, decision.tier - MACHINE
     wanted = decision.until_s - float(simulator.state.now_s)
@@ -231,10 +230,8 @@ def _hold_parts(simulator: Simulator, window: np.record, decision: Hold) -> tupl
     near = [i for i, delay in enumerate(delays) if math.isclose(delay, wanted, rel_tol=1e-9)]
     if not near:
         known = ", ".join(f"{delay:g}" for delay in delays[UNTIL_TIMER + 1 :])
-        raise InvalidDecision(
-            f"{decision!r}: {wanted:g} s is none of this environment's delays; give it delays=(..., {wanted:g}), not "
-            f"only {known}"
-        )
+        given = f"give it delays=(..., {wanted:g}), not only {known}"
+        raise InvalidDecision(f"{decision!r}: {wanted:g} s is none of this environment's delays; {given}")
     return near[0], decision.tier - MACHINE
 
 
@@ -246,6 +243,5 @@ def _expect_same_gpus(simulator: Simulator, window: np.record, decision: Start |
         find_moved(s, window, decision.job, kind_of(simulator, decision))
     found = tuple(s.gang[: s.gang_size].tolist())
     if found != decision.gpus:
-        raise InvalidDecision(
-            f"{decision!r}: the environment's placer gives GPUs {list(found)}; give the environment the policy's placer"
-        )
+        given = f"the environment's placer gives GPUs {list(found)}"
+        raise InvalidDecision(f"{decision!r}: {given}; give the environment the policy's placer")

@@ -100,10 +100,7 @@ def window_dtype() -> np.dtype:
 
 @entry
 def hold_of(s, w, job, delay, tier):
-    """End of a hold by the other parts of an action, seconds, and the worst tier at which the job starts by itself.
-
-    A delay or tier out of range becomes the nearest. Infinity: until the next offer; then the tier has no effect.
-    """
+    """End of a hold, seconds, infinity: the next offer, and the worst tier of a start by itself; both are clipped."""
     delay = min(max(delay, 0), w.n_delays - 1)
     tier = MACHINE + min(max(tier, 0), HOLD_TIERS - 1)
     if delay == UNTIL_TIMER:

@@ -94,10 +94,7 @@ def find_move(s, w, job):
 
 @entry
 def find_defragment(s, job):
-    """Modify `s.gang`: GPUs of the fullest other machine, or rack, with room for a running job at its tier.
-
-    False if there is none, or if the move would neither free a whole machine nor give a waiting gang its first place.
-    """
+    """Modify `s.gang`: GPUs of the fullest other machine, or rack, at a running job's tier; False: none, or no gain."""
     return find_fuller(s, job, most_of(s.machine_free, s.n_machines), most_of(s.rack_free, s.n_racks))
 
 

@@ -28,13 +28,6 @@ def terms(
             raise InputError(f"tuner = {dict(tuner)!r}: expected history, initial, deviation, floors") from None
     if not (tuner is None or isinstance(tuner, Tuner)):
         raise InputError(f"tuner = {tuner!r}: expected a Tuner, its arguments in a dict, or None")
-    return Rule(
-        "fifo",
-        placer=placer,
-        preemption_cost=tuple(preemption_cost) if isinstance(preemption_cost, list) else preemption_cost,
-        round=round,
-        lease=lease,
-        migrates=migration,
-        tuner=tuner,
-        advisory=tuner is not None,
-    )
+    cost = tuple(preemption_cost) if isinstance(preemption_cost, list) else preemption_cost
+    clock: dict[str, Any] = {"round": round, "lease": lease, "tuner": tuner, "advisory": tuner is not None}
+    return Rule("fifo", placer=placer, preemption_cost=cost, migrates=migration, **clock)

@@ -164,7 +164,6 @@ class GeoInterface(PythonStepInterface):
             self._let_expert_hold()
 
     def _let_expert_hold(self) -> None:
-        """Let the expert hold a workload until a certain time even where no event is left."""
         if self.turns and self.turns[0].ends_by_itself:
             found = candidate_of(self.window, *self.turns[0].choice)
             if found:

@@ -336,7 +336,6 @@ def _observe_waiting(s, w, g, shown, slot, job):
 
 @kernel
 def _observe_starts(s, w, r, g, offered, slot, job):
-    """Modify window `w`: write the starts of a waiting workload."""
     first = waiting_candidate(w, slot, 0)
     bits = g.bits[job]
     count = list_clusters(s, w, r, job, slot, bits)
@@ -372,7 +371,6 @@ def _observe_hold(s, w, offered, slot, job):
 
 @kernel
 def _observe_brings(s, w, r, g, offered, slot, job):
-    """Modify window `w`: write the copies of a waiting workload's tables to regions."""
     count = list_regions(s, w, job, slot)
     for choice in range(count):
         region = w.bring_to[slot, choice]
@@ -453,7 +451,6 @@ def _describe_leavers(s, w, r, level, offered, newcomer):
 
 @kernel
 def _share_at_home(s, job, region):
-    """The share of a workload's tables that have their home in a region; 1 where it reads none."""
     reads, at_home = s.n_reads[job], 0
     if reads == 0:
         return 1.0

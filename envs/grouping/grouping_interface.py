@@ -184,7 +184,6 @@ def _number(w: np.record, decision: Decision, machines: int | None) -> int:
 
 
 def _value(w: np.record, decision: Decision, ratio: float) -> int:
-    """The value of the third part for a spill ratio; negative: climbing."""
     if ratio < 0.0:
         return 0
     value = round(ratio * TENTHS)

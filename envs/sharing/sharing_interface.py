@@ -123,10 +123,8 @@ def _kind_of(simulator: Simulator, window: np.record, decision: Start, first: in
         found = window.legal[first + kind] and find_start(s, window, decision.job, kind)
         if found and tuple(s.gang[: s.gang_size].tolist()) == decision.gpus:
             return kind
-    raise InvalidDecision(
-        f"{decision!r}: none of the job's legal candidates has these GPUs; give the environment the policy's placer, "
-        "or more partners"
-    )
+    hint = "give the environment the policy's placer, or more partners"
+    raise InvalidDecision(f"{decision!r}: none of the job's legal candidates has these GPUs; {hint}")
 
 
 def _resized_exponent(simulator: Simulator, window: np.record, decision: Resize) -> int:
@@ -148,7 +146,5 @@ def _halvings(batch: int, decision: Start | Resize, least: int, most: int, expon
     for exponent in range(least, min(most, exponents - 1) + 1):
         if batch >> exponent == decision.sub_batch:
             return exponent
-    raise InvalidDecision(
-        f"{decision!r}: its sub-batch is not the batch of {batch} samples a GPU, halved {least} to {most} times; or "
-        "give the environment more exponents"
-    )
+    halved = f"the batch of {batch} samples a GPU, halved {least} to {most} times"
+    raise InvalidDecision(f"{decision!r}: its sub-batch is not {halved}; or give the environment more exponents")

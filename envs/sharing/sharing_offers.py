@@ -139,7 +139,6 @@ def _describe_ends(s, w, job, kind, other, solo_s, whole_s, offer):
 
 @kernel
 def _is_first(s, i, other):
-    """True if `s.gang[i]` is the first GPU of the gang that another job holds."""
     for before in range(i):
         berth = s.gang[before]
         for _ in range(s.jobs_per_gpu):

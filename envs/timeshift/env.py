@@ -92,10 +92,8 @@ class TimeShiftEnv(PythonStepEnv):
     def act_of(self, policy: Decider) -> Any:
         """The action that plays the next decision of `policy`; mask and observation are then those that it belongs to.
 
-        Raises:
-            InputError: the policy needs dedicated links, other routes, or other numbers of workers than this
-                environment has.
-            InvalidDecision: a time-shift that is none of the 72 rotations of a period.
+        InputError: the policy needs dedicated links, other routes, or other numbers of workers than this environment
+        has; InvalidDecision: a time-shift that is none of the 72 rotations of a period.
         """
         if getattr(policy, "dedicated", False) and getattr(self.simulator.network, "mode", "") != "dedicated":
             raise InputError(f"policy {called(policy)}: expected network='contention:mode=dedicated'")

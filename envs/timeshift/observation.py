@@ -150,7 +150,6 @@ def excess_now(simulator: Simulator, meetings: SharedLinks) -> dict[int, float]:
 
 
 def _observe_offers(look: PythonStepInterface, instant: Instant, rows: np.ndarray) -> None:
-    """Write the candidates of the first stage; the present stands for candidate 0."""
     s = look.simulator.plain.record
     gpus, waiting, links = int(s["n_gpus"]), int(s["waiting"]), num_links(look.simulator)
     legal = look.legal()
@@ -164,7 +163,6 @@ def _observe_offers(look: PythonStepInterface, instant: Instant, rows: np.ndarra
 
 
 def _observe_turns(look: PythonStepInterface, instant: Instant, rotations: np.ndarray, rows: np.ndarray) -> None:
-    """Write the candidates of the second stage, and the excess at each rotation of the job."""
     job = instant.turning[0]
     s = look.simulator.plain.record
     told = np.zeros(len(TURNS), np.float32)

@@ -77,12 +77,7 @@ OFFER_COLUMNS = len(OFFER)
 
 
 def describe_offer(offer: Offer, place: float, gpus: int, waiting: int, links: int) -> list[float]:
-    """The features of an offer, (OFFER_COLUMNS,), in [0, 1].
-
-    Args:
-        place: among the candidates, 0 the first.
-        gpus, waiting, links: GPUs of the cluster, waiting jobs now, links of the network.
-    """
+    """The features of an offer, (OFFER_COLUMNS,), in [0, 1]; `place` among the candidates is 0 for the first."""
     starts = [d.job for d in offer.decisions if isinstance(d, Start)]
     stops = [d.job for d in offer.decisions if isinstance(d, Preempt)]
     again = set(starts) & set(stops)

@@ -21,13 +21,8 @@ def mix(one: Colour, other: Colour, share: float) -> Colour:
 
 BLACK, WHITE = (0, 0, 0), (255, 255, 255)
 HUES = tuple(map(_hex, ("4477aa", "ee7733", "66ccee", "aa3377", "ccbb44", "009988", "ee6677", "332288")))
-JOB_COLOURS: tuple[Colour, ...] = (
-    *HUES,
-    *(mix(hue, WHITE, 0.45) for hue in HUES),
-    *(mix(hue, BLACK, 0.36) for hue in HUES),
-    *(mix(hue, WHITE, 0.24) for hue in HUES),
-    *(mix(hue, BLACK, 0.18) for hue in HUES),
-)
+SHADES = ((WHITE, 0.0), (WHITE, 0.45), (BLACK, 0.36), (WHITE, 0.24), (BLACK, 0.18))
+JOB_COLOURS: tuple[Colour, ...] = tuple(mix(hue, other, share) for other, share in SHADES for hue in HUES)
 TIER_COLOURS: tuple[Colour, ...] = tuple(map(_hex, ("1a7f45", "7cc36a", "f5a80b", "d1242f")))
 
 PAGE = _hex("f3f5f8")

@@ -200,7 +200,6 @@ def _band(height: int, levels: int = len(palette.TIER_COLOURS)) -> int:
 
 
 def _draw_labels(pen: Pen, plan: FloorPlan, scene: Scene) -> None:
-    """Crosses on failed GPUs, and each job's label on the first GPU of each row of its GPUs."""
     if plan.by_machine or min(plan.grid.width, plan.grid.height) < 9:
         return
     for gpu in np.flatnonzero(scene.owner == DOWN).tolist():

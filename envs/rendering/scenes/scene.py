@@ -224,7 +224,6 @@ def _waiting(s: np.record, workload: Workload, job: int, is_held: bool) -> Waiti
 
 
 def _names(workload: Workload, job: int) -> tuple[str, str, str]:
-    """Label, id and model of a job; unprintable characters become "?"."""
     texts = str(workload.job_id[job]), str(workload.model[job])
     name, model = ("".join(c if c.isprintable() else "?" for c in text) for text in texts)
     return (name if len(name) <= LABEL_LENGTH else f"#{job}"), name, model
