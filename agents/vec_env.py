@@ -205,7 +205,7 @@ class ClusterVecEnv(VecEnv):
         return [self.envs[i] for i in self._get_indices(indices)]
 
     def get_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """The whole state, to continue bit for bit elsewhere: arrays and JSON data; InputError: workloads given to `reset`."""
+        """The whole state, to continue elsewhere: arrays and JSON data; InputError: workloads given to `reset`."""
         return state_of(self.batch)
 
     def set_state(self, arrays: Mapping[str, np.ndarray], data: Mapping[str, Any]) -> None:
