@@ -8,9 +8,8 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any, ClassVar, get_type_hints
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
@@ -27,8 +26,9 @@ from ..simulator.rules.rule import PLACERS, Rule, rule_from
 from ..simulator.workloads import Workload, workload_source
 from .agent_interface import AgentInterface
 from .batch import Rows, Stepper
-from .configured import config_of, expect_option, options_of
+from .configured import config_of, expect_option
 from .forms import Form
+from .manner import MANNER, NAMESPACE, Manner, arguments
 from .moment import Moment, complete, copied_extras, go_back, made_again, moment_of, parts_of
 from .observation_layout import Tables
 from .outcome import BEGINS, REWARD, TERMINATED, TRUNCATED, counts_of
@@ -40,7 +40,6 @@ from .snapshot import Snapshot
 if TYPE_CHECKING:
     from .rendering.scenes.seen import Seen
 
-NAMESPACE = "clustergym/"
 DECISIONS_A_JOB = 50  # far more than a useful policy needs; ends the episodes of others
 NEVER = 2**62  # as a limit of decisions
 SETTINGS = ("max_decisions", "observation_space", "action_space")  # of a made environment; spaces draw numbers
@@ -49,22 +48,6 @@ CALLED = ("sources", "_own_reward")  # callables that copies share
 # Fields of the window that `_lay` writes.
 OF_REFERENCE = ("ref_on", "ref_jobs", "ref_end_s", "ref_arrived", "ref_arrived_s", "ref_done", "ref_done_s")
 OF_EPISODE = ("begins", "decisions", "max_decisions", "reward_scale", *OF_REFERENCE)
-
-
-@dataclasses.dataclass(frozen=True)
-class Manner:
-    """Arguments of all environments beside those of windows and clusters; see `ClusterEnv`."""
-
-    max_decisions: float | None = None
-    observation: str = "dict"
-    action: str = "parts"
-    mask: str | Mapping[str, str] = "info"
-    reward: str | Reward = "jct"
-    reference: Any = None
-    render_mode: str | None = None
-
-
-MANNER = frozenset(one.name for one in fields(Manner))
 
 
 class ClusterEnv(gym.Env[Any, np.ndarray]):
@@ -103,14 +86,12 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
             name, a policy or a `Rule`; None: none.
         estimates: what policies and the observation know of run times: `exact`, `none`, `lognormal:sigma=1`, `user`, or
             `Estimates` (simulator/jobs/estimates.py); rewards use true run times.
-        mtbf_s, mttr_s, checkpoint_s: machine failures (simulator/events/initialise.py); 0 mean time between failures:
-            none.
+        mtbf_s, mttr_s, checkpoint_s, region_mtbf_s, region_mttr_s: failures of machines and of regions
+            (simulator/events/initialise.py); 0 mean time between failures: none.
         outages, fault_groups, group_mtbf_s, group_mttr_s: a csv of outages, and what fails together
             (simulator/events/outage_list.py); None: none.
         render_mode: `ansi`, `rgb_array` or `human`.
-        region_mtbf_s, region_mttr_s: in regions, outages of regions; 0: none.
-        prices, watts, egress_per_gb, storage_per_tb_month: in regions, costs of electricity, traffic and storage
-            (simulator/costs/tariff.py), which add metrics of costs; None: no costs.
+        prices, watts, egress_per_gb, storage_per_tb_month: in regions, costs (simulator/costs/tariff.py).
         speeds, copy_time, copy_order, replica_lag_s, tables_every_s: in regions, as of `ClusterConfig`.
         cost_weight, carbon_weight: with prices, the charge for each $ and each kg of CO2 on a reward that has a name
             (envs/reward.py); 0: none.
@@ -122,7 +103,6 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
 
     Attributes:
         given: the arguments of the constructor.
-        config: the cluster that it simulates.
         part: its name in messages about compiling.
         others: names of the parts of an action after the candidate, for messages.
         step_rows: its kernel, see `Stepper`.
@@ -153,7 +133,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
             _, *own = inspect.signature(cls.__init__).parameters.values()
             if own and own[-1].kind is inspect.Parameter.VAR_KEYWORD:
                 named = {one.name: one for one in own[:-1]}
-                cls.__signature__ = inspect.Signature([*named.values(), *_arguments(cls, named)])  # type: ignore[attr-defined]
+                cls.__signature__ = inspect.Signature([*named.values(), *arguments(cls.part, named)])  # type: ignore[attr-defined]
 
     @classmethod
     def configured(cls, topology: Any, network: Any, given: dict[str, Any]) -> tuple[Any, Manner]:
@@ -560,13 +540,3 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         if self._screen is not None:
             self._screen.close()
             self._screen = None
-
-
-def _arguments(cls: type[ClusterEnv], named: Mapping[str, Any]) -> Iterator[inspect.Parameter]:
-    usual = ENVIRONMENTS[f"{NAMESPACE}{cls.part}"].options
-    kinds = get_type_hints(Manner)
-    told = [(one.name, one.default, kinds[one.name]) for one in fields(Manner)]
-    told += [(key, usual.get(key, one.default), one.kind) for key, one in options_of(f"{NAMESPACE}{cls.part}").items()]
-    for name, default, kind in told:
-        if name not in named:
-            yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)

@@ -36,9 +36,10 @@ def draw_ansi(simulator: Simulator, width: int = 100) -> str:
         Lines of printable characters without a line break at the end.
     """
     width = max(40, width)
+    symbols: Mapping[int, str] = {}
     if has_regions(simulator):
         world = read_regions(simulator)
-        scene, symbols, lines = world.scene, {}, _region_lines(world)
+        scene, lines = world.scene, _region_lines(world)
     else:
         scene = read_scene(simulator)
         symbols, lines = _cluster_lines(scene, width)

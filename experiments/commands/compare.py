@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from ..report.numbers import Cell
 
 PAGE = "report.html"
-MARK = "*"
 FEW = 4  # pictures that are named one by one
 Two = Annotated[
     tuple[str, str] | None,
@@ -170,36 +169,29 @@ def _print(console: Console, section: Section) -> None:
     """Print one section: what was played, the table, and what it says."""
     from rich.text import Text
 
-    from ..comparing.table import KNOWS, broken, width_of
+    from ..comparing.table import MARK, policy_table, print_fitting
     from ..report import numbers, page
 
     for name, value in page.facts(section).items():
         console.print(Text.assemble((f"{name:<12} ", "bold"), value))
     rows = numbers.rows(section)
 
-    def drawn(intervals: bool) -> Table:
-        table = plain_table(padding=(0, 1, 0, 0))
-        table.add_column("policy", overflow="fold", min_width=10)
-        table.add_column(Text(KNOWS), overflow="fold", min_width=5)
-        if section.baseline is not None:
-            table.add_column(Text("JCT ratio"), justify="right", no_wrap=True)
-        for header, unit in numbers.headers(section):
-            table.add_column(Text(f"{header}\n[{unit}]" if unit else header), justify="right", no_wrap=True)
-        for row in rows:
-            ratio = [_cell(row.ratio, True)] if section.baseline is not None else []
-            cells = [_cell(cell, intervals) for cell in row.cells]
-            table.add_row(Text(broken(row.entry.label)), Text(row.entry.knows_run_times), *ratio, *cells)
-        return table
+    has_ratio = section.baseline is not None
+    headers = [f"{header}\n[{unit}]" if unit else header for header, unit in numbers.headers(section)]
+    knows = {row.entry.label: row.entry.knows_run_times for row in rows}
 
-    table = drawn(True)
-    needed = width_of(console, table, [row.entry.label for row in rows])
-    is_wide = needed <= console.width
-    table = table if is_wide else drawn(False)
-    console.print(table)
+    def drawn(intervals: bool) -> Table:
+        lines = {
+            row.entry.label: [_cell(row.ratio, True)] * has_ratio + [_cell(cell, intervals) for cell in row.cells]
+            for row in rows
+        }
+        return policy_table(["JCT ratio"] * has_ratio + headers, lines, knows)
+
+    is_wide, needed = print_fitting(console, drawn, knows)
     console.print(Text(numbers.verdict(section), style="bold"))
     notes = [f"{MARK} best of its column"]
-    notes += [f"ratios to {section.baseline}'s mean, paired by seed"] if section.baseline is not None else []
-    notes += ["below: 95 % intervals"] if is_wide or section.baseline is not None else []
+    notes += [f"ratios to {section.baseline}'s mean, paired by seed"] if has_ratio else []
+    notes += ["below: 95 % intervals"] if is_wide or has_ratio else []
     notes += [] if is_wide else [f"{needed} columns have room for all intervals"]
     console.print(Text("; ".join(notes), style="dim"))
     for warning in numbers.warnings(section):
@@ -210,9 +202,11 @@ def _print(console: Console, section: Section) -> None:
 def _cell(cell: Cell | None, interval: bool) -> Text:
     from rich.text import Text
 
+    from ..comparing.table import marked
+
     if cell is None:
         return Text("- ")
-    text = Text(cell.text + (MARK if cell.is_best else " "), style="bold green" if cell.is_best else "")
+    text = marked(cell.text, cell.is_best)
     if cell.interval and interval:
         text.append(f"\n{cell.interval.replace(',', '').replace(' to ', '-')} ", style="dim not bold")
     return text

@@ -238,10 +238,11 @@ def _opened(
 ) -> tuple[tuple[Parameter, ...], Mapping[str, Any]]:
     """The space, read and checked to its ends, and what it says of optuna."""
     from ..tuning.space import parse, read_space
+    from ..tuning.trial_search import library_of
 
     with arguments():
         said, source = read_space(word)
-        library = said.pop("optuna", {})
+        library = library_of(said.pop("optuna", {}), source)
         return parse(said, source, subject), library
 
 

@@ -105,25 +105,14 @@ def print_table(console: Console, runs: Sequence[Run]) -> None:
     unfinished = any(run.metrics["jobs_finished"] < run.jobs for run in runs)
 
     def drawn(intervals: bool) -> Table:
-        table = plain_table(padding=(0, 1, 0, 0))
-        table.add_column("policy", overflow="fold", min_width=10)
-        table.add_column(_text(KNOWS), overflow="fold", min_width=5)
-        for metric in shown:
-            table.add_column(_text(metric.title), justify="right", no_wrap=True)
-        if unfinished:
-            table.add_column("finished", justify="right", no_wrap=True)
+        lines = {}
         for policy, row in estimates.items():
-            cells = [_cell(metric, row[metric.name], policy in best[metric], intervals) for metric in shown]
+            lines[policy] = [_cell(metric, row[metric.name], policy in best[metric], intervals) for metric in shown]
             if unfinished:
-                cells.append(_text(f"{row['jobs_finished'].mean:,.6g}"))
-            table.add_row(_text(broken(policy)), _text(knows[policy] or "-"), *cells)
-        return table
+                lines[policy].append(_text(f"{row['jobs_finished'].mean:,.6g}"))
+        return policy_table([metric.title for metric in shown] + ["finished"] * unfinished, lines, knows)
 
-    with_intervals = drawn(True)
-    needed = width_of(console, with_intervals, estimates)
-    intervals = needed <= console.width
-    table = with_intervals if intervals else drawn(False)
-    console.print(table)
+    intervals, needed = print_fitting(console, drawn, estimates)
     notes = [f"{MARK} best of its column"] if any(best.values()) else []
     if any(not row[metric.name].is_sure for row in estimates.values() for metric in shown):
         below = "below: 95 % interval of the mean over seeds"
@@ -181,28 +170,21 @@ def print_comparison(console: Console, runs: Sequence[Run], baseline: str) -> No
     headers = ["JCT mean\nratio", "95 %\ninterval", "difference\n[s]", "95 %\ninterval", "shorter on\n[seeds]"]
 
     def drawn(wide: bool) -> Table:
-        table = plain_table(padding=(0, 1, 0, 0))
-        table.add_column("policy", overflow="fold", min_width=10)
-        table.add_column(_text(KNOWS), overflow="fold", min_width=5)
-        for header in headers if wide else headers[:3] + headers[4:]:
-            table.add_column(_text(header), justify="right", no_wrap=True)
+        lines = {}
         for policy, row in found:
             differences = f"{_signed(row.difference.low)} to {_signed(row.difference.high)}"
             cells = [
-                _marked(f"{row.ratio.mean:.3f}", row.ratio.is_below(1.0)),
+                marked(f"{row.ratio.mean:.3f}", row.ratio.is_below(1.0)),
                 _text("" if row.ratio.is_sure else f"{row.ratio.low:.3f}-{row.ratio.high:.3f}", "dim"),
                 _text(_signed(row.difference.mean)),
                 _text("" if row.difference.is_sure else differences, "dim"),
                 _text("baseline" if policy == baseline else f"{row.lower} of {row.seeds}"),
             ]
-            shown = cells if wide else cells[:3] + cells[4:]
-            table.add_row(_text(broken(policy)), _text(knows[policy] or "-"), *shown)
-        return table
+            lines[policy] = cells if wide else cells[:3] + cells[4:]
+        return policy_table(headers if wide else headers[:3] + headers[4:], lines, knows)
 
-    whole = drawn(True)
-    table = whole if width_of(console, whole, [word for word, _ in found]) <= console.width else drawn(False)
     console.print(_text(f"\nagainst {baseline}, on the same workloads:", "bold"))
-    console.print(table)
+    print_fitting(console, drawn, [word for word, _ in found])
     notes = [f"{MARK} interval wholly below 1"] if any(row.ratio.is_below(1.0) for _, row in found) else []
     notes.append("ratio of the means over seeds, paired by seed")
     if any(1 < row.seeds < FEWEST_TO_TELL for _, row in found):
@@ -270,10 +252,29 @@ def _print_swept(
 def _swept_cell(value: Estimate, shown: Callable[[float], str], is_marked: bool) -> Text:
     if math.isnan(value.mean):
         return _text("- ")
-    cell = _marked(shown(value.mean), is_marked)
+    cell = marked(shown(value.mean), is_marked)
     if not value.is_sure:
         cell.append(f"\n{shown(value.low)}-{shown(value.high)} ".replace(",", ""), style="dim not bold")
     return cell
+
+
+def policy_table(headers: Sequence[str], lines: Mapping[str, Sequence[Text]], knows: Mapping[str, str]) -> Table:
+    """A row a policy: its word, whether it knows run times, and what its line has under the headers."""
+    table = plain_table(padding=(0, 1, 0, 0))
+    table.add_column("policy", overflow="fold", min_width=10)
+    table.add_column(_text(KNOWS), overflow="fold", min_width=5)
+    for header in headers:
+        table.add_column(_text(header), justify="right", no_wrap=True)
+    for policy, cells in lines.items():
+        table.add_row(_text(broken(policy)), _text(knows[policy] or "-"), *cells)
+    return table
+
+
+def print_fitting(console: Console, drawn: Callable[[bool], Table], policies: Iterable[str]) -> tuple[bool, int]:
+    """Print the wide table, or the narrow one if it has no room; whether it had, and the columns that it needs."""
+    needed = width_of(console, wide := drawn(True), policies)
+    console.print(wide if needed <= console.width else drawn(False))
+    return needed <= console.width, needed
 
 
 def width_of(console: Console, table: Table, policies: Iterable[str]) -> int:
@@ -310,13 +311,14 @@ def _cell(metric: Metric, value: Estimate, is_best: bool, interval: bool) -> Tex
     low, mean, high = (metric.factor * number for number in (value.low, value.mean, value.high))
     is_count = metric.unit == "count"
     digits = 0 if abs(mean) >= (100 if is_count else 1000) or (is_count and mean % 1.0 == 0.0) else 1
-    cell = _marked("-" if math.isnan(mean) else f"{mean:,.{digits}f}", is_best)
+    cell = marked("-" if math.isnan(mean) else f"{mean:,.{digits}f}", is_best)
     if interval and not value.is_sure:
         cell.append(f"\n{low:.{digits}f}-{high:.{digits}f} ", style="dim")
     return cell
 
 
-def _marked(shown: str, is_marked: bool) -> Text:
+def marked(shown: str, is_marked: bool) -> Text:
+    """A number, in bold green with a mark if it is to be seen."""
     return _text(shown + (MARK if is_marked else " "), "bold green" if is_marked else "")
 
 

@@ -7,7 +7,7 @@
     theta: {low: 0.5, high: 8, log: true, when: {preempt: on}}      # asked only where preempt, above it, is on
     thresholds: {choices: [3250/7200, 1000/4000], when: {head: skip}}
     placer: first                                                   # always this
-    optuna: {sampler: {name: RandomSampler}}                        # how to search, see trial_search.py
+    optuna: {sampler: RandomSampler}                                # how to search, see trial_search.py
 
 Every value is text until the reader of its parameter has read it, so `on` is a word and `1e-4` a number.
 """

@@ -199,12 +199,21 @@ def _in_process(item: tuple[tuple[Any, ...], int]) -> FrozenTrial:
     return Search(*how).play(number)
 
 
-def _made(what: str, said: Any) -> Any:
+def library_of(said: Any, source: str) -> dict[str, Any]:
+    """`sampler` and `pruner` as a space says them: a name, or a mapping with `name` and options."""
+    if not isinstance(said, Mapping) or any(isinstance(one, list) for one in said.values()):
+        raise InputError(f"{source}: optuna: expected sampler and pruner, each a name, or a name and its options")
+    for key in said:
+        choose(key, ("sampler", "pruner"), f"key of {source}: optuna:")
+    return {key: {"name": one} if isinstance(one, str) else dict(one) for key, one in said.items()}
+
+
+def _made(what: str, said: Mapping[str, Any]) -> Any:
     """A sampler or pruner of optuna from its name and its options, those that are text as YAML reads them."""
     import optuna
 
     room = getattr(optuna, f"{what}s")
-    name = choose(said.get("name", "") if isinstance(said, Mapping) else said, room.__all__, f"optuna: {what}")
+    name = choose(said.get("name", ""), room.__all__, f"optuna {what}")
     options = {key: yaml.safe_load(one) if isinstance(one, str) else one for key, one in said.items() if key != "name"}
     try:
         return getattr(room, name)(**options)

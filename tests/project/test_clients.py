@@ -1,4 +1,4 @@
-"""Learners of other libraries train on the environments by the lines of docs/tutorials/clients.md, as they are."""
+"""Learners of other libraries train on the environments by the commands of docs/tutorials/clients.md, as they are."""
 
 from __future__ import annotations
 
@@ -123,9 +123,11 @@ def test_maskable_ppo_beats_fifo_on_seeds_that_it_has_not_seen(tmp_path):
     print(f"{found}: {printed}")
 
 
-def test_the_page_shows_the_files_that_are_run():
+def test_the_page_shows_or_links_the_files_that_are_run():
     shown = [each.text for each in blocks(PAGE) if each.language in ("python", "yaml")]
-    assert sorted(shown) == sorted(path.read_text() for path in FOLDER.iterdir() if path.is_file())
+    names = re.findall(r"\]\(\.\./examples/clients/(\S+)\)", PAGE.read_text())
+    linked = [(FOLDER / name).read_text() for name in names]
+    assert sorted(shown + linked) == sorted(path.read_text() for path in FOLDER.iterdir() if path.is_file())
 
 
 def test_glue_is_at_most_ten_lines():

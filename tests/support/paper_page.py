@@ -23,6 +23,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from clustergym.tests.support.paths import ROOT
@@ -35,25 +36,24 @@ ALGORITHM, SETTING = "Paper", "Setting"
 
 @dataclass(frozen=True)
 class Source:
-    """A paper of CITATION.cff: which part of it, or whose words of it, are meant; the folder that bears its name."""
+    """A paper of CITATION.cff: which part of it, or whose words of it, are meant."""
 
     remark: str = ""
-    folder: str = ""
 
 
 PAPERS = {
     "dally": Source(),
-    "sjf-bsbf": Source(folder="policies/bsbf"),
+    "sjf-bsbf": Source(),
     "gandiva": Source("as papers dally and sjf-bsbf describe it"),
     "tiresias": Source("as papers dally and sjf-bsbf describe it"),
     "themis": Source("as paper cassini describes it"),
-    "cassini": Source(folder="policies/cassini"),
+    "cassini": Source(),
     "crux": Source(),
     "mltcp": Source(),
-    "pollux": Source(folder="policies/pollux"),
-    "harmony": Source(folder="policies/harmony"),
-    "mast": Source("its fast path (Sec. 4)", "policies/mast"),
-    "tetris": Source("its slow path (Sec. 3)", "policies/tetris"),
+    "pollux": Source(),
+    "harmony": Source(),
+    "mast": Source("its fast path (Sec. 4)"),
+    "tetris": Source("its slow path (Sec. 3)"),
 }
 ORDER = ("Algorithm", "Theorem", "Table", "Figure", "Expression", "Eq", "Sec")  # of places on the page
 
@@ -114,24 +114,24 @@ def files(found: Sequence[Tag], paper: str) -> list[str]:
     return sorted(count, key=lambda file: (-count[file], file))
 
 
-def page(found: Sequence[Tag], root: Path = ROOT) -> str:
+def page(found: Sequence[Tag]) -> str:
     """The text of docs/papers.md."""
     read = {key: files(found, key) for key in PAPERS}
     rows = [f"| [{_name(key)}](#{key}) | {len(of)} | {_code(of)} |" for key, of in read.items()]
     parts = [
         "# Papers",
         "Which function does what of which paper. Made by `python tests/support/paper_page.py --write` from the lines "
-        "`Paper: dally, Algorithm 1.` at the end of docstrings and from `CITATION.cff`; a test holds the page to them. "
+        "`Paper: dally, Algorithm 1.` at the end of docstrings and from `CITATION.cff`, which has "
+        "the full citations; a test holds the page to them. "
         "What the papers leave open, and what is read otherwise than printed, stands at the head of these files.",
         "| paper | files to read against it | |\n| --- | ---: | --- |\n" + "\n".join(rows),
-        *(_section(key, found, root) for key in PAPERS),
+        *(_section(key, found) for key in PAPERS),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _section(key: str, found: Sequence[Tag], root: Path) -> str:
-    source = PAPERS[key]
-    parts = [f"## {_name(key)} {{ #{key} }}", f"{reference(key).cited(source.remark).rstrip('.')}."]
+def _section(key: str, found: Sequence[Tag]) -> str:
+    parts = [f"## {_name(key)} {{ #{key} }}", f"{_short(key)}."]
     own = [tag for tag in found if tag.paper == key]
     algorithm = [tag for tag in own if tag.kind == ALGORITHM]
     if algorithm:
@@ -139,11 +139,13 @@ def _section(key: str, found: Sequence[Tag], root: Path) -> str:
     setting = [tag for tag in own if tag.kind == SETTING]
     if setting:
         parts += ["What its experiments play on:", _table(setting)]
-    beside = [file for file in _in_folder(source, root) if file not in {tag.file for tag in own}]
-    if beside:
-        lines = [f"* `{file}`: {_headline(root / file)}" for file in beside]
-        parts.append("Also in its folder, what the paper has no section or equation for:\n\n" + "\n".join(lines))
     return "\n\n".join(parts)
+
+
+def _short(key: str) -> str:
+    """First author, venue and year, and which part of the paper; CITATION.cff has the rest."""
+    paper = reference(key)
+    return ", ".join(filter(None, (f"{paper.authors[0]} et al.", paper.short, PAPERS[key].remark)))
 
 
 def _name(key: str) -> str:
@@ -151,25 +153,16 @@ def _name(key: str) -> str:
 
 
 def _table(found: Sequence[Tag]) -> str:
-    rows = [f"| {tag.place} | `{tag.name or 'the module'}` | `{tag.file}` |" for tag in sorted(found, key=_order)]
-    return "| in the paper | here | file |\n| --- | --- | --- |\n" + "\n".join(rows)
+    """A row a place and file, with all functions there; the module itself has no name."""
+    grouped = groupby(sorted(found, key=_order), key=lambda tag: (tag.place, tag.file))
+    rows = [f"| {place} | `{file}` | {_code([tag.name for tag in of if tag.name])} |" for (place, file), of in grouped]
+    return "| in the paper | file | here |\n| --- | --- | --- |\n" + "\n".join(rows)
 
 
 def _order(tag: Tag) -> tuple[int, list[str], str, str]:
     kind = next((i for i, word in enumerate(ORDER) if tag.place.startswith(word)), len(ORDER))
     natural = [part.zfill(4) if part.isdigit() else part for part in re.findall(r"\d+|\D+", tag.place)]
     return kind, natural, tag.file, tag.name
-
-
-def _in_folder(source: Source, root: Path) -> list[str]:
-    folder = root / source.folder
-    if not source.folder or not folder.is_dir():
-        return []
-    return [path.relative_to(root).as_posix() for path in sorted(folder.rglob("*.py")) if path.name != "__init__.py"]
-
-
-def _headline(path: Path) -> str:
-    return (ast.get_docstring(ast.parse(path.read_text())) or "").split("\n")[0].rstrip(".") + "."
 
 
 def _code(names: Sequence[str]) -> str:

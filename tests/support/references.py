@@ -57,12 +57,12 @@ class Reference:
         """Venue and year as pages have them: the venue, an apostrophe, two digits."""
         return f"{self.venue}'{self.year % 100:02}"
 
-    def cited(self, part: str = "") -> str:
-        """Authors, title, venue and year, `part` of it, DOI and arXiv number; then what is not sure, in Markdown."""
+    def cited(self) -> str:
+        """Authors, title, venue and year, DOI and arXiv number; then what is not sure, in Markdown."""
         authors = ", ".join(self.authors) + (" et al." if self.more else "")
         doi = f"[doi:{self.doi}](https://doi.org/{self.doi})" if self.doi else ""
         arxiv = f"[arXiv:{self.arxiv}](https://arxiv.org/abs/{self.arxiv})" if self.arxiv else ""
-        told = ", ".join(filter(None, (authors, f"*{self.title}*", self.short, part, doi, arxiv)))
+        told = ", ".join(filter(None, (authors, f"*{self.title}*", self.short, doi, arxiv)))
         return f"{told}. {self.note}" if self.note else told
 
 

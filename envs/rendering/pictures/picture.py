@@ -11,7 +11,7 @@ from ....simulator.base.codes import DOWN
 from ....simulator.base.tiers import UNPLACED
 from ....simulator.engine.simulator import Simulator
 from ..drawing import palette
-from ..drawing.palette import Colour, job_colour
+from ..drawing.palette import job_colour
 from ..drawing.pen import SIZE, Pen, checked_size, scale_of
 from ..scenes.link_scene import has_contention
 from ..scenes.region_scene import has_regions
@@ -136,8 +136,9 @@ def stage_of(shape: ClusterShape, name: str, size: tuple[int, int]) -> Stage:
 def _draw_items(pen: Pen, stage: Stage, scene: Scene) -> None:
     items = stage.plan.items
     bodies, tiers = _machine_colours(scene) if stage.plan.by_machine else _gpu_colours(scene)
-    ground: Colour = tuple(stage.base[items[0][1], items[0][0]].tolist())
-    for box, body, tier in zip(items, map(tuple, bodies.tolist()), tiers.tolist(), strict=True):
+    below = stage.base[items[0][1], items[0][0]]
+    ground, *colours = ((red, green, blue) for red, green, blue in [below.tolist(), *bodies.tolist()])
+    for box, body, tier in zip(items, colours, tiers.tolist(), strict=True):
         left, top, right, bottom = box
         pen.box(box, body)
         if tier > UNPLACED and bottom - top >= 4:
