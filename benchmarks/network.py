@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from _measure import Row, bench, cpu_seconds
 
-from clustergym.experiments.reproduce.cassini.cassini_instances import PERIODS, drawn_jobs, on_one_link
+from clustergym.experiments.reproduce.cassini.cassini_links import PERIODS, drawn_jobs, on_one_link
 from clustergym.policies.cassini.compatibility import exact, solve
 from clustergym.simulator.cluster.fabrics import cassini_testbed, leaf_spine
 from clustergym.simulator.cluster.links import GBPS, LinkGraph
