@@ -95,28 +95,23 @@ def tune(
 
     trial_search.expect_installed()
     with warnings_on_one_line(quiet):
-        of_training = {"--config": config, "--timesteps": timesteps}
-        _expect_one(policy, train, of_training, {"--seeds": seeds, "--metric": metric, "--ray": ray})
+        read = {"format": format, "oversize": None if oversize == "error" else oversize}
+        of_policy = {"--seeds": seeds, "--metric": metric, "--ray": ray, **{f"--{key}": read[key] for key in read}}
+        _expect_one(policy, train, {"--config": config, "--timesteps": timesteps}, of_policy)
         opt.expect_own_folder(logdir, "tune", "an evaluation", "a training")
         unseen = tuple(parse_seeds(judge_seeds, "--judge-seeds"))
         executor = cluster(ray)
         places: dict[str, Any] = {"workload": workload, "topology": topology, "network": network}
-        subject: Subject
         if train:
-            if format is not None or oversize != "error":
-                raise BadArgument("--format and --oversize go with --policy, not with --train")
-            subject = _training(env, config, timesteps, places, set_ or (), logdir, prune)
+            subject: Any = _training(env, config, timesteps, places, set_ or (), logdir, prune)
             word, played_on = space or "training", _options_of(subject)
         else:
-            assert policy is not None
-            places["workload"] = _one(workload)
-            named = {**places, "format": format, "oversize": oversize}
-            setting = opt.described_setting(env, **named, assignments=set_ or ())
+            named = {**places, "workload": _one(workload), **read}
+            setting = opt.described_setting(env, **{**named, "oversize": oversize}, assignments=set_ or ())
             tuned_on = tuple(parse_seeds(seeds or SEEDS))
             _expect_apart(tuned_on, unseen)
-            subject = _policy(setting, policy, tuned_on, metric or "jct_mean", prune, jobs, executor)
-            named["oversize"] = None if oversize == "error" else oversize
-            word, played_on = space or _space_of(policy, setting.environment), _typed(env, named, set_ or ())
+            subject = _policy(setting, str(policy), tuned_on, metric or "jct_mean", prune, jobs, executor)
+            word, played_on = space or _space_of(str(policy), setting.environment), _typed(env, named, set_ or ())
         parameters, library = _opened(word, subject)
         with arguments():
             at_once = jobs if train else 1  # of a policy the seeds are, so that the next trial knows the last

@@ -164,7 +164,7 @@ class Play:
     def _made(self, policy: str, name: str) -> list[Case]:
         one = self.setting(name, policy)
         word = one.policies.get(policy, self.player(policy).word)
-        sets = self.find(one.jobs)(self.options) if one.jobs else [None] * one.draws
+        sets: list[Any] = self.find(one.jobs)(self.options) if one.jobs else [None] * one.draws
         self.together[name] = len(sets) if one.jobs else 1
         self.notes += [sets[0].says] if one.jobs and sets[0].says not in self.notes else []
         return [
