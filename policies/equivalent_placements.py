@@ -69,7 +69,7 @@ def _fewest(counts: np.ndarray, size: int, rng: np.random.Generator | None) -> i
 
 
 def _any_of(groups: np.ndarray, rng: np.random.Generator) -> int:
-    """What `rng.choice` draws, in a fifth of the time."""
+    """As `rng.choice`, in a fifth of the time."""
     return int(groups[rng.integers(len(groups))])
 
 

@@ -106,7 +106,7 @@ SUMMARIES = {
     "oracle": "the best utilisation at every event: exact up to 10 jobs, above by local search",
     "muri": "Muri (SIGCOMM'22), by analogy: jobs whose stages interleave, by matchings",
 }
-# What builds each, and the further fields of `Entry` up to its transport.
+# Builder and further fields of `Entry`.
 _BUILT: dict[str, tuple[Any, ...]] = {
     "random": (".random.random_policy:random_policy", (*BOTH, TIME_SHIFT, GEO, GROUPING)),
     "random-start": (".random.random_starts:random_starts", (GEO,)),
@@ -131,8 +131,8 @@ _BUILT: dict[str, tuple[Any, ...]] = {
     "sjf-bsbf+cassini": (".cassini.cassini_schedulers:bsbf_cassini", (TIME_SHIFT,)),
     "least-shared": (".themis:LeastShared", (TIME_SHIFT,)),
     "ideal": (".themis:ideal", (TIME_SHIFT,)),
-    "best-rotations": (".cassini.best_rotations:BestRotations", (TIME_SHIFT,)),
-    "lookahead": (".cassini.lookahead:Lookahead", (TIME_SHIFT,)),
+    "best-rotations": (".cassini.best_rotations:BestRotations", (TIME_SHIFT,), (), "", True),
+    "lookahead": (".cassini.lookahead:Lookahead", (TIME_SHIFT,), (), "", True),
     "mast": (".mast.mast:scoped_scheduler", (GEO,), ("mast", "global", "region")),
     "federated": (".mast.mast:scoped_scheduler", (GEO,), ("federated", "region", "region")),
     "global": (".mast.mast:scoped_scheduler", (GEO,), ("global", "global", "global")),
@@ -154,10 +154,7 @@ _BUILT: dict[str, tuple[Any, ...]] = {
     "oracle": (".harmony.oracle:Oracle", (GROUPING,)),
     "muri": (".harmony.muri:Muri", (GROUPING,)),
 }
-_SLOW = ("best-rotations", "lookahead")
-POLICIES: dict[str, Entry] = {
-    name: Entry(builder, SUMMARIES[name], *rest, is_slow=name in _SLOW) for name, (builder, *rest) in _BUILT.items()
-}
+POLICIES = {name: Entry(builder, SUMMARIES[name], *rest) for name, (builder, *rest) in _BUILT.items()}
 
 # Words of trained agents, and what opens them; `agents` is not imported from here.
 AGENTS = dict.fromkeys(("ppo", "maskable-ppo", "sb3", "zoo"), "clustergym.agents.playing.agent_words:open_agent")
@@ -170,6 +167,12 @@ def list(env_id: str | None = None) -> builtins.list[str]:
 
     Policies of installed packages come last (own.py); in an environment only those that name it. `shipped` lists the
     trained agents that come with the package.
+
+    Args:
+        env_id: the environment; None: all.
+
+    Returns:
+        The names, in the order of the registry.
     """
     others = installed(OURS)
     if env_id is None:

@@ -2,7 +2,7 @@
 
 Our choice: slices end together, `slicing_s` seconds after a job began to wait while others ran, and every `slicing_s`
 from then on while a job waits. Waiting jobs then get GPUs in the order in which they began to wait (order TURNS). A job
-that finds too few stops running ones, the longest on its GPUs first; jobs not needed keep theirs (eviction.py). A
+that finds too few stops running ones, the longest on its GPUs first; jobs not needed keep their GPUs (eviction.py). A
 stopped job waits behind all others and pays `preemption_cost`. So the n-th to wait runs within n slices, whatever its
 gang; a gang that finds no place even so is passed over.
 

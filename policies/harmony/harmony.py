@@ -9,7 +9,7 @@ Departures and readings:
 * Line 6 balances each job by itself; `balance="group"` balances their sums, in closed form.
 * Jobs are sorted by iteration time with equal shares of the machines. A group takes the longest job left, then, up to
   its size, of the next few (as many as its size) the one that balances it most.
-* Swaps are between the most imbalanced group and the one most opposite to it, until none of theirs helps.
+* Swaps are between the most imbalanced group and the one most opposite to it, until none of their swaps helps.
 * The machine goes to the group whose COMP is longest beside its COMM.
 * A grouping in which a group's models exceed its memory is not taken.
 

@@ -128,7 +128,7 @@ def _before(kind, job, part):
 
 @kernel
 def _fits_beside(r, job, kind, need, first, part, importance):
-    """Whether a part has room at its spot, beside those of its type from `first` on at theirs."""
+    """Whether a part has room at its spot, with those of its type from `first` on at their spots."""
     units = need[job, part]
     for other in range(first, part):
         if kind[job, other] == kind[job, part] and r.spot[other] == r.spot[part]:
@@ -323,7 +323,7 @@ def begin_plan(r):
 
 @kernel
 def undo(r, job):
-    """Modify the regions in place: a workload gives its units back, and all in the log get theirs."""
+    """Modify the regions in place: a workload gives its units back, and all in the log get back their units."""
     release(r, job)
     begin = 0
     for line in range(r.count[LOGGED]):

@@ -103,7 +103,7 @@ def _speeds(view: ClusterView, job: int, gpus: int) -> tuple[float, float]:
 def _plan(
     view: ClusterView, jobs: np.ndarray, held: np.ndarray, wanted: np.ndarray, gpus_of: dict[int, list[int]]
 ) -> Plan:
-    """GPUs for an allocation: unchanged jobs keep theirs, the others take the lowest free ones."""
+    """GPUs for an allocation: unchanged jobs keep their GPUs, the others take the lowest free ones."""
     kept = [row for row in range(len(jobs)) if wanted[row].any() and np.array_equal(held[row], wanted[row])]
     gangs = {int(jobs[row]): tuple(gpus_of[int(jobs[row])]) for row in kept}
     free = set(view.free_gpus.tolist()).union(*gpus_of.values()).difference(*gangs.values())

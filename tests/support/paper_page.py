@@ -6,7 +6,6 @@
 
 A tag ends a docstring of a module, a class or a function, after other text or as a line; a docstring may have several:
 
-
     Paper: dally, Algorithm 1, line 4; Sec. IV-B2.
     Setting: mast, Figure 2.
 
