@@ -32,11 +32,7 @@ WORDS = {
 
 
 def apply_table(simulator: Simulated, decision: TableDecision) -> None:
-    """Carry out a decision about a table at this instant.
-
-    Raises:
-        InvalidDecision: it cannot be carried out; the state is as before.
-    """
+    """Carry out a decision about a table at this instant; InvalidDecision if it is illegal, and nothing has changed."""
     table, region = check_table(simulator, decision)
     if isinstance(decision, Replicate):
         simulator.plain.call(region_calls.replicate, table, region, int(decision.whole))
@@ -70,7 +66,6 @@ def is_idle(view: RecordView, decision: TableDecision) -> bool:
 
 
 def _terms(decision: TableDecision) -> tuple[int, int, int, int]:
-    """A decision as the kernels take it: table, region, kind, and whether all partitions are asked for."""
     whole = isinstance(decision, Replicate) and decision.whole
     return int(decision.table), int(decision.region), CODES[type(decision)], int(whole)
 

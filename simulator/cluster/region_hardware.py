@@ -86,14 +86,7 @@ class World:
 
     @classmethod
     def of(cls, topology: Topology, gpu_types: Sequence[str] = ()) -> World:
-        """The regions of a topology that has `lands`, each cluster a cluster; `topology` is the other way.
-
-        Args:
-            gpu_types: names that get the first codes, in this order; the topology's others come after them.
-
-        Raises:
-            InputError: a topology without lands.
-        """
+        """The regions of a topology with `lands`, else InputError; `gpu_types`: names that get the first codes."""
         if topology.lands is None:
             raise InputError(f"topology {topology.name!r} has no regions with storage; expected such as mast:regions=4")
         kinds = topology.cluster_gpu_type
@@ -127,8 +120,7 @@ class World:
     def topology(self) -> Topology:
         """The same as a Topology with `lands`; a cluster of both kinds becomes two, NAME and NAME-cpu.
 
-        Raises:
-            InputError: a region without machines, names that are used twice, or more than a million units.
+        InputError: a region without machines, names used twice, or more than a million units.
         """
         halves = [half for row in np.argsort(self.clusters.region, kind="stable") for half in self._halves(int(row))]
         regions = np.array([half.region for half in halves], np.int64)
@@ -162,7 +154,6 @@ class World:
         return Lands(self.storage_bytes, self.wan_bytes_per_s, self.fault_group, *ends)
 
     def _halves(self, row: int) -> list[_Half]:
-        """The GPU machines and the CPU machines of a cluster, each where there are any."""
         clusters = self.clusters
         name, region, per_rack = clusters.names[row], int(clusters.region[row]), int(clusters.machines_per_rack[row])
         halves = []
@@ -200,7 +191,6 @@ class _Half:
     per_rack: int
 
     def racks(self) -> np.ndarray:
-        """Machines of each rack, the last with what is left."""
         whole, rest = divmod(self.machines, self.per_rack)
         return np.array([self.per_rack] * whole + [rest] * (rest > 0), np.int64)
 

@@ -85,10 +85,9 @@ def check_machines(topology: Any) -> None:
 
 
 def check_lands(topology: Any, lands: Lands | None) -> None:
-    """Whether regions so described, if any, can be those of a `Topology`.
+    """Check that `lands`, unless None, fit the topology.
 
-    Raises:
-        InputError: another number of regions or more than 64, or a cluster without a type or of unequal machines.
+    InputError: another number of regions or more than 64, or a cluster without a type or of unequal machines.
     """
     if lands is None:
         return

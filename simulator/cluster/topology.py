@@ -191,12 +191,12 @@ class Topology:
         """Build from how many children each element has, level by level, in natural order; all counts >= 1.
 
         Args:
-            slot_gpus (S,), machine_slots (M,), rack_machines (R,), cluster_racks (C,), region_clusters: the counts;
-                without the last two there is one cluster, or one region, that holds everything.
+            slot_gpus (S,), machine_slots (M,), rack_machines (R,), cluster_racks (C,), region_clusters: the counts; the
+                last two default to one cluster, one region.
             name, cluster_gpu_type, cluster_names (one each per cluster), region_names: "" and numbered by default.
             tiers: exactly slot, machine, rack and network.
             machine_order: natural, or the seed of a random order, a whole number of at most 18 digits.
-            links, lands, written: what the attributes say; without `written` it is the tiers and GPU types given here.
+            links, lands, written: see the attributes; `written` defaults to the tiers and GPU types given here.
 
         Raises:
             InputError: counts that do not add up, too many GPUs, or names, an order, links or lands that do not fit.
@@ -245,9 +245,8 @@ class Topology:
     def load(cls, source: Topology | Mapping[str, Any] | str | os.PathLike[str] | Callable[[], Topology]) -> Topology:
         """A Topology from itself, a preset (`"dally:racks=8"`), a mapping, or a path to a YAML or JSON file.
 
-        Or from a function that gives one, or the word of one, `py:FILE.py:NAME[,key=value...]` (own_code.py).
-
-        A word whose part before ":" is a preset's name is that preset; write `./dally` for a file of that name.
+        Also from a function that returns one, or its word `py:FILE.py:NAME[,key=value...]` (own_code.py). A word whose
+        part before ":" is a preset's name is that preset; write `./dally` for a file of that name.
 
         Raises:
             InputError: no such preset or file, a bad parameter, or a bad specification.
@@ -341,7 +340,7 @@ class Topology:
 
     @cached_property
     def machine_scan(self) -> np.ndarray:
-        """The machines in the order in which first-fit placers look at them, int64 (M,).
+        """The machines in the order in which first-fit placers scan them, int64 (M,).
 
         A random order is `numpy.random.default_rng(seed).permutation(M)`: the machines of all racks, mixed.
         """
@@ -365,13 +364,9 @@ class Topology:
         return f"{self.region_names[self.cluster_region[cluster]]}.{self.cluster_names[cluster]}."
 
     def gpu_label(self, gpu: int) -> str:
-        """The label "rack.machine.gpu" of a GPU.
+        """The label "[region.cluster.]rack.machine.gpu" of a GPU, each counted from 0 in the level above.
 
-        Counted from 0: the rack in its cluster, the machine in its rack, the GPU in its machine.
-        "region.cluster." stands in front only if there are several clusters.
-
-        Raises:
-            InputError: there is no such GPU.
+        The part in brackets appears only with several clusters. InputError: there is no such GPU.
         """
         if not 0 <= gpu < self.num_gpus:
             raise InputError(f"GPU {gpu}: topology {self.name!r} has GPUs 0 to {self.num_gpus - 1}")
@@ -384,11 +379,7 @@ class Topology:
         return f"{self._prefix(cluster)}{rack_in_cluster}.{machine_in_rack}.{gpu_in_machine}"
 
     def gpu_index(self, label: str) -> int:
-        """The GPU that `gpu_label` calls `label`.
-
-        Raises:
-            InputError: a label of another form, or that names no GPU of this topology.
-        """
+        """The GPU that `gpu_label` calls `label`; InputError: another form, or no GPU of this topology."""
         form = "rack.machine.gpu" if self.num_clusters == 1 else "region.cluster.rack.machine.gpu"
         parts = label.rsplit(".", 3) if isinstance(label, str) else []
         prefix = f"{parts[0]}." if len(parts) == 4 else ""
@@ -415,9 +406,8 @@ class Topology:
     def graph(self) -> networkx.DiGraph:
         """The tree as a networkx.DiGraph, edges downwards, for checking and drawing (not for speed).
 
-        Nodes are ("network", 0), ("region", i), ("cluster", i), ("rack", i), ("machine", i), ("slot", i) and
-        ("gpu", i) with attributes `kind` and `label`; edges carry `tier`, `bandwidth_gbps`, `latency_s` and
-        `oversubscription` of the tier that the edge belongs to.
+        Nodes are (kind, index) from ("network", 0) to ("gpu", i), with attributes `kind` and `label`; edges carry
+        `tier`, `bandwidth_gbps`, `latency_s` and `oversubscription` of their tier.
         """
         import networkx
 
@@ -446,7 +436,6 @@ class Topology:
         return graph
 
     def __eq__(self, other: object) -> bool:
-        """Same name, same arrays, same names, tiers, links and lands, and the same of it written by the user."""
         if self is other:
             return True
         if not isinstance(other, Topology):
@@ -491,11 +480,7 @@ def check_gpu_count(gpus: int, what: str) -> None:
 
 
 def checked_order(value: object, what: str) -> str:
-    """A machine order as text: "natural", or a whole number without leading zeros.
-
-    Raises:
-        InputError: anything else; `what` names the topology.
-    """
+    """A machine order as text, "natural" or a whole number without leading zeros; else InputError, naming `what`."""
     if isinstance(value, str) and value.strip() == NATURAL:
         return NATURAL
     if isinstance(value, str) and _SEED.fullmatch(value.strip()):

@@ -14,13 +14,9 @@ from .topology import Topology
 
 
 def gpus_of(topology: Topology) -> Topology:
-    """A topology without its CPU machines; itself where it has none.
+    """A topology without its CPU machines and `lands`, racks to GPUs renumbered; itself where it has none.
 
-    Racks, machines and GPUs are numbered anew; clusters and regions keep their names. What lies between regions is left
-    out with the machines.
-
-    Raises:
-        InputError: nothing is left.
+    Clusters and regions keep their names. InputError: nothing is left.
     """
     if CPU_TYPE not in topology.cluster_gpu_type:
         return topology

@@ -156,11 +156,7 @@ class SimulatedCluster:
 
     @staticmethod
     def gang_room(topology: Topology) -> int:
-        """The most that a job may ask of what jobs run on there.
-
-        Raises:
-            InputError: there are no GPUs, and no regions where jobs could do without.
-        """
+        """The most units that a job may ask there; InputError: neither GPUs nor regions, where jobs may do without."""
         if topology.lands is None:
             return gpus_of(topology).num_gpus
         return topology.num_gpus - topology.num_cpu_machines
@@ -237,10 +233,7 @@ class ClusterConfig(SimulatedCluster):
 
     @property
     def of_tables(self) -> tuple[float, bool, bool, float]:
-        """What `lay_regions` is told: seconds between looks, if times of copies are drawn, if urgent ones go first.
-
-        Last, how far replicas are behind.
-        """
+        """For `lay_regions`: seconds between looks, whether copy times are drawn, whether urgent ones go first, lag."""
         return self.tables_every_s, self.copy_time == "published", self.copy_order == "urgent", self.replica_lag_s
 
     def check(self) -> None:
@@ -292,11 +285,7 @@ class ClusterConfig(SimulatedCluster):
         return replace(self, network=network_for(policy, network))
 
     def for_policy(self, policy: Any) -> Self:
-        """The cluster as it is while a policy plays: on its network, and elastic jobs run as fast as it says.
-
-        Raises:
-            InputError: the network is not one on which it plays.
-        """
+        """The cluster while a policy plays: on its network, elastic jobs at its pace; InputError: not its network."""
         there = self.on_network_for(policy)
         if self.pace is not None or isinstance(there.network, Contention):
             return there
@@ -333,7 +322,6 @@ def summaries(kind: type) -> dict[str, str]:
 
 
 def _gathered(kind: Any, before: SimulatedCluster | None, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields from options and fields by name; what is not given of a group is as `before`, or as usual."""
     known = kind.options()
     own = {one.name for one in fields(kind)}
     found: dict[str, Any] = {}

@@ -57,22 +57,16 @@ class UnitSpeeds:
     def load(cls, word: str, topology: Topology) -> UnitSpeeds:
         """The table of a word: `gavel`, or the path of a csv of speeds on types that a topology has.
 
-        Raises:
-            InputError: no such file; a row that does not fit: one sentence with the file, the line, the value and what
-                was expected.
+        InputError: no such file; a row that does not fit, with the file, the line, the value and what was expected.
         """
         if word == "gavel":
             return cls(_GAVEL)
         return _read(word, tuple(dict.fromkeys(topology.cluster_gpu_type)), stamp_of(word))
 
     def rows(self, workload: Workload) -> tuple[np.ndarray, np.ndarray]:
-        """The speeds of a workload's jobs, as the unit types of its demands are numbered.
+        """The row of each job, int64 (jobs,), and distinct rows, float64 (rows, types), types as the demands number.
 
-        Returns:
-            The row of each job, int64 (jobs,), and the rows, float64 (rows, types), no two alike.
-
-        Raises:
-            InputError: the workload asks nothing of regions, or no job is of a model of the table.
+        InputError: the workload has no demands of regions, or no job is of a model of the table.
         """
         if workload.geo is None:
             raise no_types(workload.name)

@@ -58,7 +58,6 @@ class Averages:
         return seconds, congestion
 
     def _average(self, simulator: Simulated, joined: Joined, jobs: list[int], first: dict[int, int]) -> Average:
-        """The averages of a component; of one job it is clear what they are."""
         shifts = {job: _shift(simulator, job) for job in jobs}
         if len(jobs) == 1:
             alone_s, shift = joined.phases[jobs[0]].iteration_s, shifts[jobs[0]]

@@ -50,8 +50,8 @@ class Circle:
 def unify(iteration_s: Sequence[float], tolerance: float = TOLERANCE, most: int = MOST_ITERATIONS) -> Circle:
     """The unified circle of jobs with these iteration times.
 
-    The smallest perimeter at which every job's period is at most `tolerance` (a fraction) longer than its iteration;
-    if there is none, the one with the least padding of the job that has the most. Equal times always have themselves.
+    It has the smallest perimeter at which every period is at most `tolerance` longer than its iteration; if there is
+    none, the least padding of the most padded job. Equal times always have themselves.
 
     Args:
         iteration_s: seconds, > 0, one per job.
@@ -115,10 +115,7 @@ class Grid:
         return self.steps if self.of_circle else self.steps * max(circle.iterations)
 
     def shifts(self, circle: Circle, job: int) -> np.ndarray:
-        """Rotations of a job, in angles of the unified circle, rounded to whole ones: int64, ascending from 0.
-
-        All are below one of its iterations (Eq. 4).
-        """
+        """Rotations of a job, whole angles of the circle below one iteration (Eq. 4): int64, ascending from 0."""
         count = circle.iterations[job]
         if self.of_circle:
             return np.arange(-(-self.steps // count), dtype=np.int64)
@@ -128,8 +125,7 @@ class Grid:
 def demand(phases: Phases, circle: Circle, job: int, grid: Grid) -> np.ndarray:
     """bw_circle_j: bytes per second of a job at each angle of the unified circle, float64 (|A|,).
 
-    Read at the middle of each angle's arc, so an edge of a phase moves by at most half an arc. The job's padding is a
-    Down phase at the end of its iteration.
+    Read at the middle of each arc, so an edge of a phase moves by at most half an arc. Padding is a final Down phase.
     """
     angles = grid.angles(circle)
     times = (np.arange(angles) + 0.5) * (circle.perimeter_s / angles)

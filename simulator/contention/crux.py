@@ -89,14 +89,9 @@ def correction(sender: Sender, reference: Sender) -> float:
 
 
 def compressed(order: Sequence[int], shared: Mapping[tuple[int, int], float], levels: int) -> dict[int, int]:
-    """The order of jobs, the most urgent first, in at most so many levels; those of one level have one priority.
+    """The priority of each job, 0 to `levels` - 1, highest first, from `order`, the most urgent first.
 
-    Args:
-        order: jobs. shared: what it costs to have two jobs, the more urgent first, in one level; others cost nothing.
-        levels: >= 1.
-
-    Returns:
-        The priority of each job, 0 to `levels` - 1, the highest first.
+    `shared`: the cost of two jobs, the more urgent first, in one level; other pairs cost nothing.
     """
     count = len(order)
     place = {job: at for at, job in enumerate(order)}

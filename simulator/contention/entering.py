@@ -50,9 +50,9 @@ def lay_network(simulator: Simulated) -> None:
 
 
 def relink(simulator: Simulated) -> None:
-    """Lay links as they are now: what they carry, and the ways of the jobs that run. When they next change is laid too.
+    """Lay links as they are now: capacities, ways of running jobs, and the next change.
 
-    Only jobs whose way has changed are taken off their links and put on others, with what they have sent.
+    Only jobs with a changed way leave their links and enter others, with the bytes that they have sent.
     """
     network, s, records = simulator.network, simulator.state, simulator.records
     assert isinstance(network, LinkNetwork)
@@ -128,11 +128,7 @@ class EnteringPace:
         return self.network.may_resize(simulator.workload, job)
 
     def settle(self, simulator: Simulated) -> Iterator[tuple[int, float]]:
-        """The jobs that run at another average rate than before, where rates are averages; see simulated.py.
-
-        Where paths are chosen by who else runs, all are put on theirs; where Crux says who goes first, priorities are
-        laid.
-        """
+        """The jobs with a new average rate, if rates are averages (simulated.py); lays chosen paths, priorities."""
         s, network = simulator.state, self.network
         s.net_changed = 0
         if s.links_changed:

@@ -67,14 +67,9 @@ def flows_of(traffic: Iterable[tuple[str, float]], workers: Sequence[int], nics:
 def least_congested(
     links: LinkGraph, paths: EqualPaths, senders: Mapping[int, Sender], flows: Mapping[int, Mapping[Flow, float]]
 ) -> dict[int, dict[Flow, list[int]]]:
-    """The path of each flow of each job.
+    """By job, the links of the path of each flow; none where no path is up.
 
-    Args:
-        links: the network. paths: those that may be taken.
-        senders: the jobs, as they would be by the table. flows: what each sends, in streams; of these jobs.
-
-    Returns:
-        By job, the links of each flow; none where no path is up.
+    `senders`: the jobs, as by the table. `flows`: in streams, of these jobs.
 
     Paper: crux, path selection.
     """

@@ -242,8 +242,8 @@ class LinkNetwork:
     def tier_factors(self, workload: Jobs | Any, topology: Topology | None) -> tuple[np.ndarray, np.ndarray]:
         """Slowdowns per (model, gang size, batch), with nobody else on the links; see `base.Network`.
 
-        They are for who wants to know before a job is placed: its rate comes from `alone`. Where there are more
-        different ones than a record holds, they are rounded.
+        They serve estimates before a placement; the rate of a placed job comes from `alone`. They are rounded where a
+        record cannot hold all.
 
         Raises:
             InputError: a job of several GPUs whose model has no phases, or whose batch is not known.
@@ -260,16 +260,14 @@ class LinkNetwork:
             digits = min(4, digits - 1)
 
     def _is_silent(self, workload: Any, job: int) -> bool:
-        """Whether nothing is known of what a job sends, and that is taken for nothing."""
         if self.default is None:
             return False
         return int(workload.batch_size[job]) == 0 or not has_pattern(str(workload.model[job]), self._own_models)
 
     def may_resize(self, workload: Workload, job: int) -> bool:
-        """Whether a job may have another number of GPUs than it asks.
+        """Whether a job may have another number of GPUs than it asks: a data parallel model may (patterns.py).
 
-        One whose model is data parallel may, as text names it (patterns.py). A model that is split needs as many GPUs
-        as it has parts; of a user's own phases, and of a job that sends nothing known, nobody knows how they scale.
+        A split model needs as many GPUs as it has parts; scaling of the user's own phases is not known.
         """
         if self.workers == "fixed" or int(workload.batch_size[job]) == 0:
             return False
@@ -283,14 +281,14 @@ class LinkNetwork:
         return np.array([between if tier >= RACK else 1.0 for tier in range(TIERS)])
 
     def alone(self, topology: Topology, workload: Workload, job: int, gpus: Any, outage: Outage | None = None) -> Own:
-        """The phases of a job on these GPUs with nobody else on their links, and how often it crosses which link.
+        """The phases of a job alone on these GPUs, and how often it crosses which link.
 
-        A link that the job crosses several times may be slower than its flows are together: Up phases take longer
-        then. Rates are whole bytes per second. On one machine there are neither Up phases nor links.
+        A link that the job crosses several times may be slower than its flows together: Up phases take longer then.
+        Rates are whole bytes per second. On one machine there are neither Up phases nor links.
 
         Args:
-            outage: which links are down (`outage`); ways avoid them. Where none is left there are no links, and the
-                phases are those of the whole network. Links count with the capacity that they were built with.
+            outage: the links that are down (`outage`). Where no way is left there are no links, and the phases are
+                those of the whole network. Links have their built capacity.
 
         Raises:
             InputError: see `tier_factors`.
@@ -300,13 +298,7 @@ class LinkNetwork:
     def together(
         self, topology: Topology, workload: Workload, gangs: Mapping[int, Any], outage: Outage | None = None
     ) -> dict[int, Own]:
-        """As `alone`, of jobs that run at once on these GPUs and nobody else does; in the order of `gangs`.
-
-        Who else runs matters where paths are chosen by what others leave free (`routes=least`), and only there.
-
-        Raises:
-            InputError: see `tier_factors`.
-        """
+        """As `alone`, of jobs that run at once, without others; with `routes=least` they choose paths together."""
         self.memo.expect(topology)
         known = {job: self._gang(topology, workload, job, gpus) for job, gpus in gangs.items()}
         found = {job: self._by_itself(topology, workload, job, gang, outage) for job, gang in known.items()}
@@ -326,11 +318,7 @@ class LinkNetwork:
         return self.together(simulator.topology, simulator.workload, _running_gangs(simulator), self.outage(simulator))
 
     def own(self, simulator: Simulated, job: int, gpus: Any = None) -> Own:
-        """As `alone`, of a job beside those that run now: on the GPUs that it holds, or on others.
-
-        Raises:
-            InputError: see `tier_factors`.
-        """
+        """As `alone`, of a job beside those that run now: on the GPUs that it holds, or on others."""
         gangs = _running_gangs(simulator) if self.routes == "least" else {}
         gangs[job] = simulator.view.gpus_of(job) if gpus is None else gpus
         return self.together(simulator.topology, simulator.workload, gangs, self.outage(simulator))[job]
@@ -344,7 +332,6 @@ class LinkNetwork:
         return _Gang(model, asked, batch, float(workload.iteration_s[job]), workers, drawn)
 
     def _by_itself(self, topology: Topology, workload: Workload, job: int, gang: _Gang, outage: Outage | None) -> Own:
-        """Phases and links of a job on the paths of the table or the hash."""
         workers = gang.workers if _are_apart(topology, gang.workers) else ()
         key = (*gang._replace(workers=workers), len(gang.workers))
         alone = self.memo.alone
@@ -401,11 +388,7 @@ class LinkNetwork:
         return self.mode == "exact" and (self.link_mtbf_s < math.inf or self._degraded is not None)
 
     def changes(self, topology: Topology) -> LinkChanges | None:
-        """The scales of the links of a topology over time; None: no file says any.
-
-        Raises:
-            InputError: the file names what the topology has not.
-        """
+        """The scales of the links of a topology over time; None: no file. InputError: an unknown link in the file."""
         if not self.fails or self._degraded is None:
             return None
         self.memo.expect(topology)
@@ -477,10 +460,7 @@ class LinkNetwork:
         return throttled(scaled(pattern.phases, factor, rings), max(most, 1.0)), use
 
     def _drawn(self, job: int, outage: Outage | None, start: int, end: int) -> list[list[int]]:
-        """The paths of a flow of a job, one for each of its channels; none if no way is left.
-
-        What is whole stays; a path with a link that is down is drawn anew from the shortest ways left.
-        """
+        """The paths of a flow, one a channel, drawn anew only if a link is down; none if no way is left."""
         found = []
         for channel in range(self.channels):
             path = drawn_path(self._equal_paths, self.route_seed, job, start, end, channel)
@@ -523,10 +503,7 @@ class LinkNetwork:
         return joined
 
     def component(self, simulator: Simulated, job: int) -> list[int]:
-        """The running jobs that a job is joined to by shared links, itself among them, ascending; none: it sends none.
-
-        Whether they are on a link together is what counts, not whether it is full.
-        """
+        """The running jobs joined to a job by shared links, full or not, and itself, ascending; none: it sends none."""
         return list(self.joined(simulator).component.get(job, ()))
 
     def contending(self, simulator: Simulated) -> dict[int, list[int]]:
@@ -534,11 +511,7 @@ class LinkNetwork:
         return {} if self.mode == "dedicated" else sharing(self.joined(simulator).uses)
 
     def period_s(self, simulator: Simulated, job: int) -> float:
-        """Seconds from slot to slot of a job that would be shifted now, by `unify` over its component.
-
-        Raises:
-            InputError: the job sends nothing over the network.
-        """
+        """Seconds from slot to slot of a job shifted now, by `unify` on its component; InputError: it sends none."""
         period_s = self.joined(simulator).period_s
         if job not in period_s:
             raise InputError(f"{name_of_job(simulator.workload, job)} sends nothing over the network now")
@@ -554,7 +527,6 @@ def _chosen(paths: Mapping[Flow, Sequence[int]], start: int, end: int) -> list[S
 
 
 def _are_apart(topology: Topology, workers: tuple[int, ...]) -> bool:
-    """Whether workers, by their NICs, are on several machines."""
     nics = 1 if topology.links is None else topology.links.nics
     return workers[0] // nics != workers[-1] // nics
 

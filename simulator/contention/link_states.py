@@ -88,11 +88,7 @@ class Degraded:
         return cls(path, numbers["time_s"], numbers["scale"], tuple(link), tuple(start), tuple(end), table.places)
 
     def on(self, links: LinkGraph, what: str) -> LinkChanges:
-        """The rows as changes of the links of a network; `what`: how errors call it.
-
-        Raises:
-            InputError: a link or node that is not there, or one that has two scales at one time.
-        """
+        """The rows as changes of links; InputError, naming `what`: no such link, or two scales at one time."""
         columns = {"link": list(self.link), "from": list(self.start), "to": list(self.end)}
         table = Table(self.path, columns, self.line, "line")
         place = {name: link for link, name in enumerate(links.link_names)}

@@ -46,12 +46,7 @@ class Electricity:
 
     @classmethod
     def load(cls, word: str, regions: Sequence[str]) -> Electricity:
-        """The table for these regions, from the csv whose path `word` is.
-
-        Raises:
-            InputError: no such file, or one that has not each hour of each region once: one sentence with the file, the
-                line, the value and what was expected.
-        """
+        """The table for these regions, from the csv at `word`, each hour of each once; InputError names the place."""
         return _read(word, tuple(regions), stamp_of(word))
 
 

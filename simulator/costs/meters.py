@@ -14,10 +14,7 @@ HOUR_S = 3600.0
 
 @kernel
 def integral_until(sums, hours, region, time_s):
-    """Integral from time 0 of what changes by the hour and begins again after so many hours, value x hours.
-
-    `sums`: float64 (regions, > hours), from the first hour to the beginning of each.
-    """
+    """Integral from time 0 of hourly values that repeat; `sums`: float64 (regions, > hours), up to each hour."""
     at = time_s / HOUR_S
     hour = math.floor(at)
     rounds = hour // hours

@@ -60,11 +60,7 @@ def measured_applications(folder: str) -> Callable[[str], Application]:
 
 
 def fitted_applications(gpu: str, profiles: Profiles | None = None) -> Callable[[str], Application]:
-    """Model name -> its fits on a GPU type; of the shipped profiles, or of others.
-
-    Raises:
-        InputError: when called with a model that is not known, has no fit for the GPU type, or no gradient noise scale.
-    """
+    """Model -> its fits on a GPU type; a call raises InputError: an unknown model, without a fit or noise scale."""
     known = profiles or shipped_profiles()
     made: dict[str, Application] = {}
 

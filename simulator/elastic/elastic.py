@@ -147,11 +147,7 @@ class Trainee:
         return float(step / (step_s + (step_s - sync_s) * extra))
 
     def goodputs(self, most: int) -> np.ndarray:
-        """Predicted progress per second on 0 to `most` GPUs of one node, and of more than one: (2, most + 1).
-
-        Raises:
-            ValueError: nothing was seen yet.
-        """
+        """Predicted progress per second on 0 to `most` GPUs of one node, of more: (2, most + 1); ValueError: unseen."""
         if self.fit is None:
             raise ValueError("a job that never ran predicts nothing")
         table = np.zeros((2, most + 1))
@@ -201,7 +197,6 @@ class TrainingPace:
         return trainees[job]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """In another process it knows no run."""
         return type(self), (self.application_of, self.elastic, self.interval_s)
 
     def _of_run(self, simulator: Simulated) -> dict[int, Trainee]:
@@ -267,7 +262,6 @@ class TrainingPace:
 
 
 def _placement(simulator: Simulated, job: int) -> tuple[int, ...]:
-    """GPUs on each machine, machines in the order of the gang."""
     machine_of = simulator.topology.gpu_machine
     counts: dict[int, int] = {}
     for gpu in gpus_of(simulator.state, job):

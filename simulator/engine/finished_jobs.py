@@ -53,17 +53,11 @@ class FinishedJobs:
 
 @entry
 def lay_times(states, row, among, times, told):
-    """Modify `times` and `told`: those of the jobs of a run `among` which we are asked, or of all if it is empty.
+    """Modify `times`, float64 (TIMES, jobs), and `told`; returns how many jobs have finished: columns of `times`.
 
     Args:
-        states: records (n,).
-        row: of the run.
-        among: bool (jobs,), or (0,).
-        times: float64 (TIMES, jobs).
+        among: bool (jobs,), the jobs of the run that count; (0,): all.
         told: float64 (TOLD,): when the last one finished, how many have not, how many were late, how many are due.
-
-    Returns:
-        How many of them have finished: so many columns of `times`.
     """
     s = states[row]
     count, left, late, due = 0, 0, 0, 0

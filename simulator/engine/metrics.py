@@ -36,10 +36,8 @@ from .metric_registry import NAMES
 def totals(plain: Plain, among: np.ndarray | None = None) -> dict[str, float]:
     """All metrics of the run so far, in the order of `NAMES`.
 
-    Args:
-        plain: the record of a run.
-        among: bool (jobs,), the jobs whose times count; the makespan is then from the first arrival of these to their
-            last finish. None: all.
+    `among`: bool (jobs,), the jobs whose times count, the makespan from their first arrival to their last finish; None:
+    all.
     """
     s, jobs = plain.record, FinishedJobs(plain, among)
     jct_mean, queued_mean, comm_mean, slowdown_mean, fairness_mean = jobs.means()
@@ -83,10 +81,10 @@ def _listed_outages(s: np.void) -> dict[str, float]:
 
 
 def gpu_seconds(s: np.void) -> dict[str, float]:
-    """Where all GPU-seconds since the first arrival went, by name.
+    """Where all GPU-seconds since the first arrival went, by name, unfinished stretches included; see the module.
 
-    all, held, busy, shared (by several), compute, comm, interference, restore, lost, down, free; see the module. With
-    regions gpu_compute is the compute of GPUs alone. The stretches of jobs that still run are counted until now.
+    all, held, busy, shared (by several), compute, comm, interference, restore, lost, down, free; with regions
+    gpu_compute, of GPUs alone.
     """
     is_shared = len(s["gpu_job"]) > len(s["gpu_slot"])
     parts = {
@@ -159,11 +157,7 @@ def job_table(plain: Plain, workload: Workload) -> dict[str, np.ndarray]:
 def times_of_jobs(s: np.void, workload: Workload, comm_s: np.ndarray, started: np.ndarray) -> dict[str, np.ndarray]:
     """The first columns of a table of jobs.
 
-    Args:
-        s: the record of a run.
-        workload: of that run.
-        comm_s: float64 (jobs,), exposed communication of each job.
-        started: bool (jobs,), whether it has ever started.
+    `comm_s`: float64 (jobs,), exposed communication; `started`: bool (jobs,), whether it has ever started.
     """
     n = int(s["n_jobs"])
     finished = s["status"][:n] == DONE
@@ -184,7 +178,6 @@ def times_of_jobs(s: np.void, workload: Workload, comm_s: np.ndarray, started: n
 
 
 def _network(s: np.void) -> dict[str, float]:
-    """What only jobs that share links have."""
     jobs = np.flatnonzero(s["is_sending"][: s["n_jobs"]])
     unmet = s["send_top"][jobs] - s["send_rate"][jobs]
     unbooked = s["held_flows"][jobs] * unmet * (s["phase_now_s"] - s["sent_since_s"][jobs])

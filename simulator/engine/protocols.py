@@ -62,8 +62,7 @@ class CandidateSource(Protocol):
     def candidates(self, view: ClusterView, n: int) -> list[Plan]:
         """Up to n plans for this instant, at least one, all distinct, and equal in the scheduler's own terms.
 
-        The first is the one that it would take itself. The same view gives the same plans: nothing is remembered from
-        one instant to the next that is not in the record.
+        The first is the scheduler's own choice. Equal views give equal plans: all memory is in the record.
         """
 
 
@@ -89,12 +88,7 @@ def install_policies(place: str) -> None:
 
 
 def policy_of(word: str, env_id: str | None = None) -> Any:
-    """The policy of a name (`sjf`, `dally:history=24`) in an environment; InputError if there is none.
-
-    Args:
-        word: the name, with its parameters.
-        env_id: id of the environment; None: whichever, so that parameters of any are taken.
-    """
+    """The policy of a name with parameters (`dally:history=24`); `env_id` None: parameters of any environment."""
     if not _maker:
         raise InputError(f"policy {word!r}: nothing that knows policies by name is installed; import clustergym")
     return loaded(_maker[0])(word, env_id)

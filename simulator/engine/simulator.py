@@ -182,7 +182,6 @@ class Simulator(BaseSimulator):
                 self._go(rule_loop().advance)
 
     def _take(self, workload: Workload) -> None:
-        """Take over a workload, and of the topology what its jobs can run on."""
         self._stand_on(ground_of(Topology.load(self.config.topology), workload))
         self.workload = workload.oversize(self.config.gang_room(self.topology))
 
@@ -305,9 +304,9 @@ class Simulator(BaseSimulator):
         return play
 
     def next_decision(self) -> Decision:
-        """What the compiled rule decides next at this instant: the pass it would make, one decision at a time.
+        """The next decision of the compiled rule's pass at this instant.
 
-        The pass is made once, on a copy of the state, and remembered as long as the decisions carried out are its own.
+        The pass is made once, on a copy of the state, and kept while the decisions carried out are its own.
         """
         s, last = self.state, self._handed_out
         before, self._asked = self._asked, LastAsked(int(s.instants), int(s.decisions))
@@ -329,7 +328,6 @@ class Simulator(BaseSimulator):
         return self._pass_on_copy()
 
     def _was_last(self, decision: Decision) -> bool:
-        """Whether `decision` is the one that was carried out last."""
         s = self.state
         kind, job = KINDS[type(decision)], getattr(decision, "job", None)
         if (kind, job) != (s.last_kind, s.last_job):

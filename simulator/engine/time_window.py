@@ -57,15 +57,9 @@ class Window:
 
 
 def windowed(window: Window, simulator: Any, at: Callable[[float], Mapping[str, float]]) -> dict[str, float]:
-    """The metrics of a window.
+    """The metrics of a window of a run that has ended; InputError: no job arrives in it.
 
-    Args:
-        window: of a run that has ended.
-        simulator: that run.
-        at: the metrics that the same run had so many seconds after the first arrival.
-
-    Raises:
-        InputError: no job arrives in the window.
+    `at`: the metrics of the same run so many seconds after the first arrival.
     """
     found, whole = simulator.metrics(window.of(simulator.plain.record)), simulator.metrics()
     before = at(window.begin_s) if window.begin_s > 0.0 else {}
@@ -74,11 +68,9 @@ def windowed(window: Window, simulator: Any, at: Callable[[float], Mapping[str, 
 
 
 def between(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
-    """Of two moments of a run: the shares of the time between them, and how much what grows has grown.
+    """The shares of the time between two moments of a run, and the growth of sums.
 
-    Args:
-        before: all metrics at the first; empty: that is the first arrival.
-        after: all at the second, which is later.
+    `before`: all metrics at the first; empty: the first arrival. `after`: all at the second.
     """
     from_s, to_s = before.get("makespan", 0.0), after["makespan"]
     found = {}

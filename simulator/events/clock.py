@@ -58,7 +58,7 @@ def pass_time(s, time_s):
 def happen(s):
     """Modify `s`: everything that happens at `now_s`, in the order arrivals, then the heap's (time, id).
 
-    An auction comes last, and returns 1: a pass is made before the next one.
+    An auction comes last and returns 1: a pass is made before the next one.
     """
     now = s.now_s
     most = s.events + AT_ONCE
@@ -97,10 +97,7 @@ def happen(s):
 
 @kernel
 def _region_event(s, item):
-    """Modify `s`: a region fails or is up again, copies are complete or have caught up, or tables are due.
-
-    True if jobs may run now.
-    """
+    """Modify `s`: a region, copies or the slow path have an event; True if jobs may run now."""
     if item == s.tables_event:
         s.tables_due = 1
         s.tables_seen = s.decisions

@@ -56,17 +56,10 @@ class OutageList:
 
     @classmethod
     def load(cls, outages: str, fault_groups: str, topology: Topology, are_random: bool) -> OutageList:
-        """The list of the two files.
+        """The list of the two files, "": none; `fault_groups` also `racks` or `regions`.
 
-        Args:
-            outages: path of the list; "": there is none.
-            fault_groups: path of the groups, `racks`, `regions`, or "": there are none.
-            topology: what they are of.
-            are_random: the groups fail at random.
-
-        Raises:
-            InputError: no such file; a row that does not fit: one sentence with the file, the line, the value and what
-                was expected.
+        `are_random`: the groups fail at random. InputError: no such file, or the file, line and value of a row that
+        does not fit.
         """
         return _read(outages, fault_groups, topology, are_random, stamp_of(outages), stamp_of(fault_groups))
 
@@ -151,7 +144,6 @@ def _frozen(
 
 
 def _groups(word: str, topology: Topology) -> dict[str, FaultGroup]:
-    """The fault groups by name."""
     if word == "racks":
         return {str(rack): FaultGroup(_machines_of(topology, "rack", rack), ()) for rack in range(topology.num_racks)}
     if word == "regions":
@@ -190,7 +182,6 @@ def _machines_of(topology: Topology, what: str, index: int) -> tuple[int, ...]:
 
 
 def _members(table: Table, topology: Topology, groups: dict[str, FaultGroup] | None) -> list[FaultGroup]:
-    """What each row names, one object a name; of groups where there may be any."""
     whats, names = table.text("what"), table.text("name")
     allowed = PLACES if groups is None else (*PLACES, "group")
     known: dict[str, dict[str, int]] = {

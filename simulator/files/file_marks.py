@@ -58,11 +58,11 @@ def path_mark(beside: Beside = alone) -> MayBeFile:
 
 
 def path_unless(known: Collection[str], beside: Beside = alone, last: str = "") -> MayBeFile:
-    """Of what is a path unless its name is known.
+    """The mark of a value that is a path unless its name is known.
 
     Args:
         known: names; of a mapping, name -> the function that takes the parameters of the word, which may be marked.
-        beside: which files are read with one.
+        beside: files that are read with one.
         last: see `parse_name`.
     """
 
@@ -144,16 +144,9 @@ class Read:
 
 
 def read_by(word: str | os.PathLike[str], mark: MayBeFile, what: str) -> Read:
-    """What a word makes one read: the files that it names, and those beside them.
+    """The files that a word at a place with this mark names, and those beside them.
 
-    Of a user's own code, the files that it is written in, and those that its parameters name.
-
-    Args:
-        word: as it was given.
-        mark: of its place.
-
-    Raises:
-        InputError: own code that cannot be opened.
+    Of a user's own code, its files and those that its parameters name. InputError: own code that cannot be opened.
     """
     files: list[tuple[str, Path]] = []
 
@@ -172,7 +165,6 @@ def read_by(word: str | os.PathLike[str], mark: MayBeFile, what: str) -> Read:
 
 
 def _files_of(place: Path, beside: Beside) -> list[tuple[str, Path]]:
-    """A file, or what is not there, and those beside it; of a folder those in it, each with its name in there."""
     try:
         found = [Path(one) for one in beside(str(place))] if os.path.exists(place) else []
     except InputError:  # who opens the file says what is wrong with it
@@ -183,7 +175,6 @@ def _files_of(place: Path, beside: Beside) -> list[tuple[str, Path]]:
 
 
 def _hash(file: Path) -> str:
-    """Of the content; what cannot be read has none."""
     try:
         with file.open("rb") as opened:
             return hashlib.file_digest(opened, "sha256").hexdigest()

@@ -59,11 +59,7 @@ class Own:
     files: tuple[Path, ...]
 
     def made(self) -> Any:
-        """What the class or the function gives for the parameters; NAME itself if it is neither.
-
-        Raises:
-            InputError: a parameter that it does not take, or what it raised.
-        """
+        """The result of the class or function for the parameters; NAME itself if it is neither; InputError: failure."""
         if not (
             inspect.isclass(self.factory)
             or inspect.isroutine(self.factory)
@@ -77,12 +73,9 @@ class Own:
             return self.factory(**arguments)
 
     def function(self, leading: int) -> Callable[..., Any]:
-        """A function of `leading` arguments, the parameters of the word given: NAME itself, or what the class gives.
+        """A function of `leading` arguments: NAME with the parameters, or the result of the class.
 
-        What it raises is told in one sentence.
-
-        Raises:
-            InputError: a parameter that it does not take.
+        Its errors become one sentence. InputError: a parameter that it does not take.
         """
         if callable(self.factory) and not inspect.isclass(self.factory):
             arguments = arguments_of(functools.partial(self.factory, *[None] * leading), self.params, str(self))
@@ -113,14 +106,10 @@ def is_own(word: Any) -> bool:
 
 
 def own(word: str, what: str, trusted: bool = True) -> Own:
-    """What a word `py:...` names. A file is loaded once, and again when it has changed.
+    """The object of a word `py:...`. A file is loaded once, and again when it has changed.
 
-    Args:
-        word: with its parameters.
-        trusted: False where the word comes out of a folder rather than from the user.
-
-    Raises:
-        InputError: it is no such word, there is no such file, module or name, or what went wrong when it was imported.
+    `trusted`: False for a word out of a folder, not from the user. InputError: no such word, file, module or name, or
+    an error of its import.
     """
     place, name, params = parsed(word, what)
     said = f"{what} {word!r}"
@@ -142,15 +131,10 @@ def own(word: str, what: str, trusted: bool = True) -> Own:
 
 
 def function_of(source: Any, what: str, leading: int, **offered: Any) -> Callable[..., Any]:
-    """A user's function of `leading` arguments: itself, or what a word `py:...` names.
+    """A user's function of `leading` arguments: itself, a class of callables, or what a word `py:...` names.
 
-    Args:
-        source: the function, a class whose objects can be called, or the word.
-        leading: how many arguments it is called with.
-        offered: keyword arguments that it gets where it takes them and the word does not give them.
-
-    Raises:
-        InputError: it cannot be called, or the word names nothing.
+    `offered`: keyword arguments that it gets if it takes them and the word does not give them. InputError: not
+    callable, or no such name.
     """
     return _offered(source, what, offered).function(leading)
 
@@ -185,11 +169,7 @@ def _parameters(factory: Any) -> Mapping[str, inspect.Parameter]:
 
 
 def parsed(word: str, what: str) -> tuple[str, str, dict[str, str]]:
-    """The file or module, the name and the parameters of a word `py:...`; nothing is imported.
-
-    Raises:
-        InputError: it is no such word.
-    """
+    """File or module, name and parameters of a word `py:...`, without an import; InputError: it is no such word."""
     rest = word.strip().removeprefix(PREFIX)
     found = _MODULE_WORD.fullmatch(rest)
     if found is None or found["place"].endswith(".py"):
@@ -201,12 +181,7 @@ def parsed(word: str, what: str) -> tuple[str, str, dict[str, str]]:
 
 
 def expect_trusted(value: Any, where: str) -> None:
-    """InputError if a value out of a folder holds a word `py:...`, at any depth, unless the user trusts such words.
-
-    Args:
-        value: words, and mappings and sequences of them.
-        where: what it is and where it comes from.
-    """
+    """InputError if a value holds a word `py:...`, at any depth, unless the user trusts these; `where`: its place."""
     if os.environ.get(TRUST) == "1":
         return
     for word in _words(value):
@@ -232,9 +207,9 @@ def _words(value: Any) -> Iterator[str]:
 
 @contextmanager
 def blamed(what: str, files: Iterable[Path | str]) -> Iterator[None]:
-    """What a user's code raises inside becomes one sentence: the exception, and the last line of his files that ran.
+    """Turn an exception of a user's code into one sentence with the last line of these files that ran.
 
-    An exception that did not pass through these files is not theirs, and is left alone.
+    An exception that did not pass through these files is left alone.
     """
     try:
         yield
@@ -281,7 +256,6 @@ def _kind(value: Any) -> str:
 
 
 def _imported(place: str, said: str) -> tuple[ModuleType, Path | None]:
-    """The module that a file is, or that has a name; and its file, if it has one."""
     if place.endswith(".py"):
         path = Path(place).expanduser().resolve()
         if not path.is_file():
@@ -338,7 +312,6 @@ def _from_file(path: Path, said: str) -> ModuleType:
 
 
 def _last_line(error: BaseException, path: Path | None = None) -> str:
-    """Where a user's module failed: in its file if that is known, else wherever it was at last."""
     place = line_in(error, [path]) if path is not None else None
     if place is None and isinstance(error, SyntaxError) and error.filename:
         place = f"{shown(Path(error.filename))}, line {error.lineno}"
@@ -357,7 +330,6 @@ def _let_import(folder: Path) -> None:
 
 
 def _missing(found: Any, part: str, place: str) -> str:
-    """That something has no such name, and which it has."""
     inside = getattr(found, "__name__", None)
     names = [
         name

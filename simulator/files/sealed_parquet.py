@@ -17,11 +17,7 @@ _TAIL_BYTES = 8  # the length of the footer in 4 bytes, and the magic
 
 
 def sealed(data: bytes) -> bytes:
-    """The parquet file with a seal.
-
-    Args:
-        data: a whole parquet file, as pyarrow writes it.
-    """
+    """A whole parquet file, as pyarrow writes it, with the seal."""
     at = _footer(data)
     assert at >= len(MAGIC)
     return b"".join((data[:at], MARK, hashlib.sha256(data).digest(), data[at:]))
@@ -41,5 +37,4 @@ def state(data: bytes) -> Literal["whole", "damaged", "unsealed"]:
 
 
 def _footer(data: bytes) -> int:
-    """Where the footer begins; negative where the file is too short for what its end says."""
     return len(data) - _TAIL_BYTES - int.from_bytes(data[-_TAIL_BYTES:-4], "little")

@@ -44,7 +44,7 @@ def next_start(s, job, ready_s):
 
 @kernel
 def draw_factor(s, job):
-    """Modify `s`: by how much the Down times of the iteration that begins are longer than alone: stretch and jitter.
+    """Modify `s`: the factor on the Down times of the iteration that begins: stretch and jitter.
 
     Jitter is lognormal with mean 1: sigma^2 = ln(1 + CoV^2), mu = -sigma^2 / 2; Box and Muller's cosine.
     """

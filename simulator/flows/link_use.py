@@ -145,10 +145,7 @@ def leave_links(s, job):
 
 @kernel
 def set_capacity(s, link, capacity, carried):
-    """Modify `s`: a link has this capacity from now on, at most its whole one; only jobs that it joins get new rates.
-
-    `carried`: what arrives of it when more is offered than fits.
-    """
+    """Modify `s`: a link's capacity, at most its whole one, and what arrives of it when more is offered than fits."""
     least = min(s.link_capacity[link], capacity)
     s.link_capacity[link] = capacity
     s.link_carried[link] = carried
@@ -162,7 +159,6 @@ def set_capacity(s, link, capacity, carried):
 
 @kernel
 def _make_dirty(s, link):
-    """Modify `s`: the rates of a link's jobs are due."""
     if not s.is_dirty[link]:
         s.is_dirty[link] = 1
         s.dirty_link[s.n_dirty] = link

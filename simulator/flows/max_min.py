@@ -72,10 +72,7 @@ def _fill_equal(s):
 
 @kernel
 def _set_rate(s, job, rate):
-    """Modify `s`: a sending job goes on at another rate, or at one that another link allows.
-
-    The end of its phase moves, or the next step of its weight.
-    """
+    """Modify `s`: a sending job has another rate or bottleneck; the end of its phase or weight step moves."""
     book_waiting(s, job)
     s.held_at[job] = s.stop_link[job]
     s.held_flows[job] = s.stop_flows[job]

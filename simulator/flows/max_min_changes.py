@@ -73,7 +73,6 @@ def _give_up(s, jobs):
 
 @kernel
 def _look_at(s, link):
-    """Modify `s`: jobs of a link have begun or ceased to send."""
     load = 0.0
     use = s.link_first[link]
     while use >= 0:
@@ -134,9 +133,9 @@ def _full_at(s, link, level, most):
 
 @kernel
 def _move_jobs(s, link, level, found, jobs):
-    """Modify `s`: a link has its turn at `level` and is full at `found`: new keys; returns how many jobs have any.
+    """Modify `s`: a link with its turn at `level` is full at `found`: new keys; returns how many jobs have any.
 
-    If that is now all stop that have not; if it is later those go on that had stopped at it.
+    Jobs without a key stop there if it is now; if it is later, those that had stopped at it go on.
     """
     use = s.link_first[link]
     while use >= 0:
@@ -156,7 +155,6 @@ def _move_jobs(s, link, level, found, jobs):
 
 @kernel
 def _note(s, job, jobs):
-    """Modify `s`: a job is among those whose rate may have changed; returns how many these are."""
     if s.may_join[job]:
         s.may_join[job] = 0
         s.fill_job[jobs] = job

@@ -62,7 +62,6 @@ def step_end(s, job):
 
 @kernel
 def _grown(s, job):
-    """The weight of a sending job by what it has sent of its iteration."""
     total, sent = 0.0, 0.0
     for phase in range(s.n_phases[job]):
         sent += s.phase_bytes[job, phase] if phase <= s.phase[job] else 0.0
@@ -75,7 +74,6 @@ def _grown(s, job):
 
 @kernel
 def _highest(s, jobs):
-    """The highest priority of the jobs that have no rate yet."""
     highest = -math.inf
     for i in range(jobs):
         if s.fill_rate[s.fill_job[i]] == 0.0:
@@ -109,10 +107,7 @@ def _rise(s, jobs, links, priority):
 
 @kernel
 def _lay_flows(s, jobs, links, priority):
-    """Modify `s`: flows x weight of a priority's jobs on each hot link; returns how many they are, and their least top.
-
-    The top of a job is by its weight.
-    """
+    """Modify `s`: flows x weight of a priority's jobs on each hot link; returns their number and least top / weight."""
     base = s.fills * s.fill_link.size
     for i in range(links):
         s.fill_flows[i] = 0.0
@@ -141,7 +136,6 @@ def _lay_height(s, place):
 
 @kernel
 def _stop_at_link(s, link, level, priority):
-    """Modify `s`: the rising jobs of a full link have `level` by their weight; returns how many."""
     stopped = 0
     use = s.link_first[link]
     while use >= 0:

@@ -52,10 +52,7 @@ def computing_s(s, job, iterations):
 
 @kernel
 def enter_stay(s, job, offset_s):
-    """Modify `s`: a running job that has entered its links iterates from its restore on.
-
-    Without a shift `offset_s` later. It goes on in the middle of an iteration if that is where it was stopped.
-    """
+    """Modify `s`: a job on its links iterates after its restore, where it was stopped; unshifted `offset_s` later."""
     seconds = s.asked_shift_s[job]
     set_shift(s, job, seconds, s.asked_period_s[job])
     s.asked_shift_s[job] = -1.0

@@ -118,9 +118,7 @@ def settled(
     Args:
         comp_machine_s, comm_s: of an iteration, (n,), n >= 1: machine-seconds of COMP, seconds of COMM.
         input_bytes, model_bytes: (n,), raw.
-        machines: at least 1.
         asked: (n,) shares of input on disk, 0 to 1; negative: that job climbs. None: all do.
-        terms: by default those above.
     """
     terms = terms or MemoryTerms()
     jobs = len(comp_machine_s)

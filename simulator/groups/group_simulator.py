@@ -132,11 +132,7 @@ class GroupSimulator(BaseSimulator):
         self.meter.take_over(*aside[3])
 
     def use(self, rule: GroupTerms) -> None:
-        """Let other terms hold, now and for the resets to come; running groups cannot change how they execute.
-
-        Raises:
-            InputError: jobs are in groups that execute in another way, or it is no terms of groups.
-        """
+        """Let other terms hold, now and after resets; InputError: no terms, or another execution while groups run."""
         if rule == self.rule:
             return
         if not isinstance(rule, GroupTerms):
@@ -247,7 +243,7 @@ class GroupSimulator(BaseSimulator):
             raise InvalidDecision(f"{decision!r}: there is no group {group!r}; there are {self.view.groups.tolist()}")
 
     def subtasks(self, group: int, seconds: float) -> list[Subtask]:
-        """What the group executes in the next seconds if nothing is decided, by end: the pictures of Figures 5 and 8.
+        """The group's subtasks of the next seconds without decisions, by end: Figures 5 and 8.
 
         At most `state.TRACED` of them; those in progress at the end are left out.
         """

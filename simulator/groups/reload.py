@@ -87,9 +87,7 @@ class ReloadTable:
 def reload_jobs(kappa: float = 1.0, ratio: float = 1.05) -> ReloadJobs:
     """The eight jobs of Table I in two groups.
 
-    Args:
-        kappa: COMM over 2 x model bytes / (16 x 1.1 Gbps), above 0.
-        ratio: COMP over COMM on 16 machines, above 0.
+    `kappa`: COMM over 2 x model bytes / (16 x 1.1 Gbps), above 0; `ratio`: COMP over COMM on 16 machines, above 0.
     """
     if not (kappa > 0 and ratio > 0):
         raise InputError(f"kappa is {kappa} and ratio is {ratio}; numbers above 0 are expected")
@@ -132,7 +130,6 @@ def _settled(jobs: ReloadJobs, asked: float, terms: MemoryTerms) -> list[Settled
 
 
 def _seconds(groups: list[Settled]) -> tuple[float, float]:
-    """Mean over the groups, which are of one size, and the slower one."""
     rounds = [float("inf") if group.out_of_memory else group.round_s for group in groups]
     return float(np.mean(rounds)), max(rounds)
 
@@ -161,11 +158,7 @@ def fit_gc_slope(
     ratio: float = 1.05,
     slowest: bool = False,
 ) -> float:
-    """The slope at which the eight jobs need `target_s` at `alpha`, mean over the jobs or of the slower group.
-
-    Raises:
-        InputError: no slope from 0 to 1,000 does it.
-    """
+    """The slope, 0 to 1,000, with `target_s` at `alpha`, mean or of the slower group; InputError: none."""
     terms = terms or MemoryTerms()
     jobs = reload_jobs(kappa, ratio)
 

@@ -64,10 +64,9 @@ class UseMeter:
         self._done.append((float(s["cpu_busy_s"]) + cpu_s, float(s["busy"]) * (float(s["net_busy_s"]) + net_s)))
 
     def over_time(self) -> UseOverTime:
-        """What was seen so far.
+        """The shares seen so far.
 
-        What was lost in mid-subtask has not been done, as in the metrics: at no look more had been than at any later
-        one. So near such an instant the share may be too low, by one subtask of a group at most.
+        Work lost in mid-subtask does not count: near such an instant the share may be one subtask of a group too low.
         """
         time_s = np.array(self._time_s)
         done = np.array(self._done).reshape(-1, 2)
@@ -79,10 +78,7 @@ class UseMeter:
 
 
 def in_progress(s: np.void) -> tuple[float, float]:
-    """What is done of the subtasks in progress: machine-seconds of COMP, and of COMM.
-
-    They run on the machines that their groups had before this instant's decisions.
-    """
+    """Machine-seconds of COMP, and of COMM, done in subtasks in progress, on the groups' earlier machines."""
     return _shared(s) if s["execution"] == NAIVE else _in_turn(s)
 
 

@@ -42,14 +42,9 @@ class Slowdowns(Protocol):
 
 
 def lay_kinds(s: np.void, workload: Workload, models: Sequence[str], slowdowns: Slowdowns) -> None:
-    """Write the slowdowns, and which of them hold for a job, into a record whose models and batches are laid.
+    """Write the slowdowns, and the kind of each job, into a record whose models and batches are laid.
 
-    Args:
-        models: by number, as `s["model"]` has them.
-        slowdowns: the table.
-
-    Raises:
-        InputError: more kinds than a record holds, or a model that the table does not know.
+    `models`: by number, as in `s["model"]`. InputError: too many kinds, or a model that the table lacks.
     """
     n = len(workload)
     told = frozenset(getattr(slowdowns, "tells_apart", ()))
@@ -103,10 +98,7 @@ def _loads(s: np.void, workload: Workload, told: frozenset[str]) -> tuple[list[L
 
 
 def _merged(whole: np.ndarray, of_model: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Loads of one model that slow and are slowed alike are one kind: (a load of every kind, the kind of every load).
-
-    Kinds are numbered by their first load.
-    """
+    """Merge loads of one model with equal slowdowns: (a load of every kind, by first load; the kind of every load)."""
     both = np.column_stack([of_model, whole, whole.T])
     _, first, kind = np.unique(both, axis=0, return_index=True, return_inverse=True)
     order = first.argsort()

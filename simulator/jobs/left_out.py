@@ -49,11 +49,7 @@ class LeftOut:
         self.gone |= rows
 
     def odd(self, rows: np.ndarray, place: int, said: str) -> None:
-        """Leave out rows, given by index, none of which is left out yet; the first stands at `place` in the file.
-
-        Args:
-            said: where the first stands and what is odd there, "line 7, column 'gpus': 'x'; expected ...".
-        """
+        """Leave out rows, given by index, not yet left out; the first is at `place` and `said` tells what is odd."""
         self.gone[rows] = True
         self._odd += len(rows)
         if self._first is None or place < self._first[0]:
@@ -68,10 +64,9 @@ class LeftOut:
         return found
 
     def tell(self) -> np.ndarray:
-        """The indices of the rows that stay; says in one warning how many do not, and why.
+        """The indices of the rows that stay; one warning says how many do not, and why.
 
-        Raises:
-            InputError: none stays, too many are odd, or one is where none may be.
+        InputError: none stays, too many are odd, or one is where none may be.
         """
         total, first = len(self.gone) + self._lost, self._first[1] if self._first else ""
         most = max(MOST_ODD, int(MOST_ODD_SHARE * total))

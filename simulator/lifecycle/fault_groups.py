@@ -28,7 +28,6 @@ def outage_event(s, item):
 
 @kernel
 def _group_event(s, group):
-    """Modify `s`: a group fails at random, or comes back."""
     count = s.group_failures[group]
     item = s.first_group_event + group
     if s.group_down[group]:
@@ -43,7 +42,6 @@ def _group_event(s, group):
 
 @kernel
 def _next_row(s):
-    """Modify `s`: the next row of the list of outages comes."""
     row = s.next_outage
     group, kind = s.outage_group[row], s.outage_kind[row]
     s.next_outage = row + 1
@@ -59,7 +57,6 @@ def _next_row(s):
 
 @kernel
 def _begin(s, group, is_saved):
-    """Modify `s`: a group goes down."""
     s.outages += 1
     freed = False
     first = s.group_first[group]

@@ -67,9 +67,7 @@ def iteration_times_s(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Seconds per iteration without what the network adds, and isolated, float64 (n,) each; see the module.
 
-    Args:
-        network: `duration` says what the workload's times are; a network without one takes them as isolated.
-        profile, factors: what `gang_factors` gave for them.
+    A network without `duration` takes times as isolated. `profile`, `factors`: of `gang_factors`.
     """
     given_s = workload.iteration_s
     best = best_slowdowns(network, workload, topology, profile, factors)
@@ -141,7 +139,6 @@ def _largest_racks(topology: Topology, gpus: int) -> Sequence[int]:
 
 
 def _machines(topology: Topology, racks: Sequence[int]) -> list[int]:
-    """The machines of some racks, the largest first."""
     found = np.flatnonzero(np.isin(topology.machine_rack, racks))
     return found[np.argsort(-topology.machine_gpus[found], kind="stable")].tolist()
 

@@ -88,12 +88,9 @@ class Pace(Protocol):
     def rate(self, simulator: Simulated, job: int) -> tuple[float, float]:
         """The pace of a running job that has just got its present GPUs, or reached the end of a phase.
 
-        Called before time passes, once for each such job, in the order in which it happened to them; the iterations
-        that are left are up to date.
-
-        Returns:
-            Seconds per iteration on its GPUs with nobody beside it, > 0; and how many iterations are left when to ask
-            again, less than are left now; 0: not before it moves.
+        Called before time passes, once per such job, in their order; iterations left are up to date. Returns seconds
+        per iteration alone on its GPUs, > 0; and how many iterations are left at the next call, fewer than now; 0: not
+        before it moves.
         """
 
 

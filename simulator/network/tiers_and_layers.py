@@ -143,10 +143,7 @@ class Calibration:
         return [layers.model for layers in self.models]
 
     def find(self, model: str) -> ModelLayers | None:
-        """The layers of a model in any spelling (profiles/model_names.py); None if the table does not list it.
-
-        Another name of the same network counts where the name itself is not listed: "imagenet" is ResNet-50.
-        """
+        """The layers of a model in any spelling or alias (profiles/model_names.py); None if it is not listed."""
         return self._by_name.get(plain(model)) or self._by_alias.get(normalised(model))
 
     def is_extrapolated(self, layers: ModelLayers) -> bool:
@@ -239,7 +236,6 @@ A_CALIBRATION = path_unless(CALIBRATIONS.keys(), beside=_named_in)
 
 @functools.cache
 def _schema() -> SimpleNamespace:
-    """The file's schema as pydantic models; made when first needed, so the simulator imports without pydantic."""
     from typing import Annotated, Literal
 
     from pydantic import BaseModel, ConfigDict, Field

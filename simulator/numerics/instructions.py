@@ -41,7 +41,6 @@ def instruction(signature: Any, emit: Callable[[Any, Any], Any]) -> Callable[[Ca
 
 
 def _llvm(name: str) -> Callable[[Any, Any], Any]:
-    """What calls a function of one number that LLVM knows."""
     return lambda builder, value: builder.call(builder.module.declare_intrinsic(name, [value.type]), [value])
 
 

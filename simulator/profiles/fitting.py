@@ -37,17 +37,10 @@ class Fitted:
 
 
 def fit_profiles(groups: Sequence[Measurements], source: str) -> tuple[list[Fitted], dict[str, ModelProfile]]:
-    """Fit every model on every GPU type that was measured.
+    """Fit every model on every measured GPU type: the fits in order, and the profiles by model.
 
-    Args:
-        groups: of `read_measurements`.
-        source: written beside the numbers: where and how they were measured.
-
-    Returns:
-        The fits in order, and the profiles by model.
-
-    Raises:
-        InputError: rows that cannot tell a model's line, naming the model, the GPU type and what is needed.
+    `groups`: of `read_measurements`; `source`: where and how it was measured. InputError: rows that cannot tell a
+    model's line, with the model, the GPU type and what is needed.
     """
     fitted = [Fitted(rows.model, rows.gpu, len(rows), fit_throughput(rows, source)) for rows in groups]
     profiles: dict[str, ModelProfile] = {}
@@ -166,5 +159,4 @@ def _fit_gangs(rows: Measurements, several: np.ndarray) -> tuple[float, ...]:
 
 
 def _told(gpus: np.ndarray) -> tuple[bool, bool]:
-    """Whether the rows of a tier tell its constant, and its slope in GPUs."""
     return len(gpus) > 0, len(np.unique(np.maximum(gpus, 2))) > 1

@@ -56,11 +56,7 @@ def read_measurements(
 ) -> list[Measurements]:
     """The rows of the files, grouped by model and GPU type in order of appearance.
 
-    Args:
-        model, gpu: for files without these columns.
-
-    Raises:
-        InputError: one sentence with file, line, column, value and what was expected.
+    `model`, `gpu`: for files without these columns. InputError names file, line, column, value and what was expected.
     """
     groups: dict[tuple[str, str], list[np.ndarray]] = {}
     spelling: dict[str, str] = {}

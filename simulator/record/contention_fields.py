@@ -84,7 +84,6 @@ def _link_fields(links: Axis) -> list[Field]:
 
 
 def _use_fields(uses: Axis) -> list[Field]:
-    """A pool; all lists end with -1."""
     return [
         ("use_job", "i8", (uses,)),
         ("use_link", "i8", (uses,)),
@@ -151,7 +150,6 @@ def _job_fields(jobs: Axis, phases: int) -> list[Field]:
 
 
 def _heap_fields(jobs: Axis) -> list[Field]:
-    """The heap of jobs by when their present part ends."""
     return [
         ("phase_key", "f8", (jobs,)),
         ("phase_item", "i8", (jobs,)),
@@ -161,7 +159,6 @@ def _heap_fields(jobs: Axis) -> list[Field]:
 
 
 def _scratch_fields(jobs: Axis, links: Axis) -> list[Field]:
-    """Of the computation of rates (flows/max_min.py, max_min_sparse.py)."""
     return [
         ("n_dirty", "i8"),  # links whose jobs need new rates before time passes
         ("dirty_link", "i8", (links,)),

@@ -50,7 +50,6 @@ def blocks_of(fields: Collection[Field], dtype: np.dtype, of: Collection[str], h
 
 
 def _block(shape: tuple[Axis | int, ...], kind: np.dtype, first: int, of: Collection[str]) -> Block:
-    """One field: its first axis counts, or else its last."""
     for axis in (shape[0], shape[-1]) if shape else ():
         if not isinstance(axis, Axis) or axis.of not in of or axis.length == 1:
             continue
@@ -62,7 +61,6 @@ def _block(shape: tuple[Axis | int, ...], kind: np.dtype, first: int, of: Collec
 
 
 def _joined(one: Block, other: Block) -> Block | None:
-    """Both as one, if the second follows the first and is like it."""
     alike = (one.of, one.length, one.more) == (other.of, other.length, other.more)
     if not alike or one.first + one.count * one.size * one.length != other.first:
         return None

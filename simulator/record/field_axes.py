@@ -78,7 +78,6 @@ def dtype_of(fields: Iterable[Field]) -> np.dtype:
 
 
 def _rank(field: Field) -> int:
-    """Where in a record a field lies: 0 for numbers, 1 for arrays of a few, 2 for the others."""
     shape = shape_of(field)
     return 0 if not shape else 1 if len(shape) == 1 and isinstance(shape[0], int) and shape[0] <= FEW else 2
 

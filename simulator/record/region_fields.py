@@ -226,7 +226,6 @@ def _transfer_fields(regions: int, transfers: int) -> list[Field]:
 
 
 def _cost_fields(regions: int, types: int, hours: int) -> list[Field]:
-    """Prices by region and hour, and the meters of what they are paid for (costs/meters.py)."""
     by_region = ("stored_byte_s", "stored_since_s", "free_w")  # bytes stored until when; watts, were all units free
     by_type = (
         "held_unit_s",  # unit-seconds held, of a type in a region,

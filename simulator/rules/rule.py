@@ -311,7 +311,6 @@ def _choice(name: str, value: Any, known: Collection[str]) -> None:
 
 
 def _numbers(name: str, value: Any, expected: str = "seconds") -> tuple[float, ...]:
-    """One number or several, as floats."""
     try:
         return tuple(float(item) for item in (value if isinstance(value, tuple | list) else (value,)))
     except (TypeError, ValueError):
@@ -319,14 +318,12 @@ def _numbers(name: str, value: Any, expected: str = "seconds") -> tuple[float, .
 
 
 def _number(name: str, value: Any, expected: str = "seconds") -> float:
-    """One number as a float."""
     if isinstance(value, tuple | list):
         raise InputError(f"{name} = {value!r}: expected {expected}, one number")
     return _numbers(name, value, expected)[0]
 
 
 def _pair(name: str, value: Any, unit: str) -> tuple[float, float]:
-    """A number for machine and rack, or one for each, >= 0."""
     numbers = _numbers(name, value)
     if len(numbers) not in (1, 2) or not all(number >= 0.0 for number in numbers):
         raise InputError(f"{name} = {_slashed(numbers)}: expected {unit} >= 0, MACHINE/RACK or one number for both")

@@ -114,7 +114,6 @@ class Semantics:
 
 
 def _word(value: Any) -> str:
-    """A value of a rule's field as the command line has it."""
     if isinstance(value, tuple):
         return "/".join(map(_word, value)) or "empty"
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -62,7 +62,6 @@ def tier_of_gang(s):
 
 @kernel
 def _tier_of(s, begin, end):
-    """Innermost tier that holds `s.gang[begin:end]`."""
     tier = SLOT
     for i in range(begin + 1, end):
         tier = tier_between(s, tier, s.gang[begin], s.gang[i])
@@ -155,7 +154,6 @@ def occupy(s, job):
 
 @kernel
 def _occupy_berths(s, job):
-    """Modify `s`: as `occupy`, where GPUs are shared."""
     bytes_each = memory_taken(s, job)
     first = s.gang[0]
     slot = s.gpu_slot[first]
@@ -225,7 +223,6 @@ def vacate_gang(s, first):
 
 @kernel
 def _vacate_berths(s, first):
-    """Modify `s`: as `vacate_gang`, where GPUs are shared."""
     job = s.gpu_job[first]
     bytes_each = memory_taken(s, job)
     berth = first

@@ -53,7 +53,6 @@ def _placed_s(s, job, tier):
 
 @kernel
 def _slowest_part_s(s, job):
-    """As `_placed_s`, of a workload in regions that holds `s.gang`: the time of its slowest part with GPUs."""
     slowest_s = 0.0
     begin = 0
     for part in range(s.part_units.shape[1]):

@@ -27,7 +27,6 @@ def renew(s):
 
 @kernel
 def _wait(s):
-    """Modify `s`: the next look."""
     s.patience = s.events + PATIENCE + A_JOB * (s.next_arrival - s.done)
 
 

@@ -106,7 +106,6 @@ def tightest(free, first, end, need):
 
 @kernel
 def _tightest_after(free, first, end, need, last_free, last):
-    """As `tightest`, among those that come after (last_free, last) in the order of most free first."""
     best = -1
     best_free = 1 << 30
     for i in range(first, end):
@@ -354,7 +353,6 @@ def _is_dedicated(s, size):
 
 @kernel
 def _most_free(s, need, affinity):
-    """Most free machine with room for `need`, first in the scan, among those of `affinity` (-1: all); or -1."""
     best = -1
     for i in range(s.n_machines):
         machine = s.machine_scan[i]
@@ -368,7 +366,6 @@ def _most_free(s, need, affinity):
 
 @kernel
 def _last_free(s):
-    """Free GPUs of the last machine in the scan that has any."""
     for i in range(s.n_machines - 1, -1, -1):
         if s.machine_free[s.machine_scan[i]] > 0:
             return s.machine_free[s.machine_scan[i]]

@@ -89,7 +89,6 @@ def enlist(s, job):
 
 @kernel
 def _strike(s, job, place):
-    """Modify the list: the job is not in it any more; the last one takes its place."""
     s.alone_place[job] = 0
     s.n_alone -= 1
     last = s.n_alone

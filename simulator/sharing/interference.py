@@ -252,7 +252,6 @@ def _of_file(word: str, rest: str, default: float | None) -> _Found:
 
 
 def _parted(rest: str) -> tuple[str, dict[str, str]]:
-    """Path and parameters of what follows `csv:`."""
     path, *given = re.split(r",(?=\s*\w+\s*=)", rest)
     return path.strip(), parse_name(f"csv:{','.join(given)}", "interference")[1]
 
@@ -270,7 +269,6 @@ def _is_path(word: str) -> bool:
 
 
 def _told(word: str, see: See) -> str:
-    """A word with what `see` gives for the path of its csv."""
     name, colon, rest = word.partition(":")
     if not (colon and name.strip() == "csv"):
         return A_WORD.told(word, see)

@@ -139,7 +139,6 @@ class _Reader:
         self.modes: dict[str, dict[Key, float]] = {}
 
     def read(self, text: str) -> None:
-        """Read the whole file."""
         lines = ["" if line.startswith("#") else line for line in text.splitlines()]
         head = next((i for i, line in enumerate(lines) if line.strip()), len(lines))
         reader = csv.DictReader(lines[head:], strict=True, skipinitialspace=True)
@@ -177,7 +176,6 @@ class _Reader:
         return plain(name)
 
     def table(self, mode: str | None) -> Table:
-        """The table of a mode."""
         found = self.modes[self._chosen(mode)]
         pairs: dict[tuple[str, str], list[tuple[tuple[float, ...], float]]] = {}
         for (victim, partner, numbers), xi in found.items():
