@@ -82,11 +82,8 @@ def is_skewed(models: np.ndarray, threshold: float = DEFAULT_THRESHOLD, unknown:
 
     Args:
         models: model names, any spelling, shape (n,).
-        threshold: in [0, 1].
+        threshold: in [0, 1], else InputError.
         unknown: the answer for models without a profile; True, as Tiresias consolidates unless it has learnt more.
-
-    Raises:
-        InputError: a threshold outside [0, 1].
 
     Paper: tiresias, skew, as in paper dally, Sec. I and III-B.
     """
@@ -100,10 +97,7 @@ def is_skewed(models: np.ndarray, threshold: float = DEFAULT_THRESHOLD, unknown:
 
 
 def jobs_taken_for_skewed(workload: Workload) -> np.ndarray:
-    """Which jobs of a workload Tiresias consolidates (`is_skewed`), bool (n,).
-
-    Warns where models of its jobs on several GPUs are not known: those are consolidated.
-    """
+    """Which jobs of a workload Tiresias consolidates, bool (n,); a warning names unknown models of larger jobs."""
     models = workload.model
     several = dict.fromkeys(models[workload.gpus > 1])
     unknown = [model for model in several if np.isnan(skew_of(str(model)))]

@@ -29,13 +29,7 @@ class Block(NamedTuple):
 
 
 def blocks_of(fields: Collection[Field], dtype: np.dtype, of: Collection[str], holds: Collection[str]) -> list[Block]:
-    """The blocks of a record.
-
-    Args:
-        fields: of the record, as they are declared; dtype: the record.
-        of: what may be in use in part.
-        holds: of the fields that hold so long (field_axes.py); the others are left out.
-    """
+    """The blocks of a record `dtype`, with arrays `of` a partly used number; `holds` picks fields (field_axes.py)."""
     blocks: list[Block] = []
     for field, kind, first in declared(fields, dtype):
         if held(field) not in holds:
@@ -70,11 +64,7 @@ def _joined(one: Block, other: Block) -> Block | None:
 
 
 def used_parts(data: np.ndarray, blocks: Iterable[Block], used: Mapping[str, int]) -> list[np.ndarray]:
-    """Views of the bytes in use: of arrays of something the first `used[something]` entries.
-
-    Args:
-        data: uint8, of one record.
-    """
+    """Views of the bytes in use of one record, `data`, uint8: the first `used[something]` entries of its arrays."""
     parts = []
     for first, count, size, length, of, more in blocks:
         part = data[first : first + count * size * length]

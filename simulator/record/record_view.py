@@ -85,9 +85,6 @@ class RecordView:
 
 
 def sealed(array: np.ndarray) -> np.ndarray:
-    """An array that nobody else has, read-only from now on: a write to it is numpy's ValueError.
-
-    An empty one has nothing to write to, and `Generator.permutation` wants to write to it.
-    """
+    """An unshared array, read-only from now on unless empty (`Generator.permutation` writes to an empty one)."""
     array.flags.writeable = not array.size
     return array

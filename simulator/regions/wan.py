@@ -34,8 +34,8 @@ def left_bytes(s, transfer):
 def _source(s, table, target, lane):
     """The region from which a table is copied: with the fastest share of a link; -1 = there is none now.
 
-    Such a share counts the copies that do not come after it as equals, on the link and of what the region may send.
-    Where all of the table is wanted, or of copies that are to be deleted, only if there is no other way.
+    The share counts equal and earlier copies, on the link and of what the region may send. Doomed copies, and partial
+    needs of whole ones, come last.
     """
     is_whole = s.table_target[table] == target or s.table_complete[table] >> target & 1
     copies = s.table_whole[table] if is_whole else readable(s, table)

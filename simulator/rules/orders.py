@@ -135,10 +135,7 @@ def stopped_key(s, job):
 
 @kernel
 def running_key(s, job):
-    """Key of a running job, comparable with those of waiting jobs.
-
-    Until the instant ends it is also the key of a job that just lost its GPUs: the order is fixed during a pass.
-    """
+    """Key of a running job, comparable with those of waiting jobs, also of one that lost its GPUs at this instant."""
     if has_levels(s):
         return s.run_key[job]
     if has_places(s):  # behind all that wait and were slowed down as much
@@ -156,8 +153,8 @@ def return_key(s, job):
 def key_now(s, job):
     """Key of a waiting or a running job.
 
-    Where jobs take turns, running ones, which are only offered better tiers, come last at the end of a slice, else
-    first: in the order LATEST, as without slices.
+    With slices, running jobs, which are only offered better tiers, come last at a slice's end, else first, as in
+    LATEST.
     """
     if s.order == TURNS and s.status[job] == RUNNING:
         return s.now_s if s.turn_s <= s.now_s else -s.first_start_s[job]
@@ -184,9 +181,9 @@ def settle_place(s, job):
 
 @kernel
 def next_check_s(s, job):
-    """Instant of the next demotion of a running job: when GPUs x service reaches the threshold of its level.
+    """Instant of a running job's next demotion: when GPUs x service reaches its level's threshold, in quanta.
 
-    Rounded up to a multiple of `quantum_s`, the resolution at which a scheduler looks (Tiresias' own: 1 s).
+    `quantum_s` is the resolution at which a scheduler looks (Tiresias' own: 1 s).
 
     Paper: tiresias, discretised queues.
     """
@@ -228,9 +225,9 @@ def restore_cost_s(s, job):
 
 @kernel
 def comes_before(s, a, b):
-    """Whether job `a` is offered GPUs before `b`: by key; at auctions, ties go to who got or lost GPUs longer ago.
+    """Whether job `a` is offered GPUs before `b`: by key; at auctions, and for Nw_sens, ties go by the last change.
 
-    So they do in order of Nw_sens, among those of as many GPUs; who asks fewer comes first there.
+    In order of Nw_sens fewer GPUs come before that.
     """
     key_a = key_now(s, a)
     key_b = key_now(s, b)

@@ -59,9 +59,9 @@ class Semantics:
             raise InputError(f"semantics {self.name}: lease_s = {self.lease_s:g}: expected 0, or at least 0.001")
 
     def chunk_on(self, workload: Workload) -> float:
-        """Iterations per GPU that count as one step of these jobs: `chunk`, or 0 where not all of them have iterations.
+        """Iterations per GPU in one step: `chunk`, or 0, with a warning, where some jobs have none.
 
-        A warning says so: chunks of iterations that are but a second each would run for hours past the end of a job.
+        Chunks of iterations that are but a second each would run for hours past the end of a job.
         """
         if self.chunk == 0.0 or workload.iterations_known:
             return self.chunk
@@ -77,8 +77,7 @@ class Semantics:
     def in_place(self) -> dict[str, float]:
         """Fields of a rule that they set aside, and what is played in their place.
 
-        At auctions leases are those of the semantics, GPUs are not shared, and there are no rounds, no slices and, as
-        jobs are ordered without queues, no quantum.
+        At auctions leases are those of the semantics, GPUs are not shared, and there are no rounds, slices or quantum.
         """
         if not self.auctions:
             return {}
@@ -86,15 +85,11 @@ class Semantics:
         return {"lease": self.lease_s, **{name: getattr(Rule, name) for name in absent}}
 
     def expect_played(self, rule: Rule, who: str, given: Set[str] | None = None, instead: Rule | None = None) -> None:
-        """See that what a rule asks is played.
+        """InputError for a field of a rule that is not played.
 
         Args:
-            who: asks it.
-            given: fields that were asked for; None: all that are not as usual.
+            who: the asker, in the error. given: the fields asked for; None: all that are not as usual.
             instead: what is played in its place but for what they set aside; None: itself.
-
-        Raises:
-            InputError: a field that is not.
         """
         if given is None:
             given = {name for name in self.in_place if getattr(rule, name) != getattr(Rule, name)}
@@ -133,11 +128,7 @@ SEMANTICS = {"events": events, "artist-sim": artist_sim}
 
 
 def load_semantics(source: Semantics | str) -> Semantics:
-    """Semantics from their text, e.g. "artist-sim:lease_s=1800", or themselves.
-
-    Raises:
-        InputError: an unknown name, or an unknown or bad parameter.
-    """
+    """Semantics from their text, e.g. "artist-sim:lease_s=1800", or themselves; InputError: a bad name or parameter."""
     if isinstance(source, Semantics):
         return source
     name, params = parse_name(source, "semantics")

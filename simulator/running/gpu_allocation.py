@@ -122,10 +122,7 @@ def note_change(s):
 
 @kernel
 def occupy(s, job):
-    """Modify `s`: `job` holds the GPUs of `s.gang`, in that order; returns their tier. They have room for it.
-
-    In regions the gangs are those of its parts with GPUs, and the tier is the outermost of theirs.
-    """
+    """Modify `s`: `job` holds the GPUs of `s.gang`, with room, in order; returns their (parts' outermost) tier."""
     note_change(s)
     if has_berths(s):
         return _occupy_berths(s, job)

@@ -102,10 +102,7 @@ def forget_eased(s):
 
 @kernel
 def rest_sub_batch(s, job):
-    """Modify `s`: the sub-batch of a job that waits is the largest that an empty GPU admits, until it is given another.
-
-    Nothing happens where GPUs are not shared.
-    """
+    """Modify `s`: a waiting job has the largest sub-batch that an empty GPU admits, where GPUs are shared."""
     if has_berths(s):
         s.sub_batch[job] = alone_sub_batch(s, job)
 
@@ -142,10 +139,7 @@ def excess(s, job, partner):
 
 @kernel
 def excess_of(s, kind, other):
-    """By how much more than 1 a job of kind `other` slows one of `kind` down.
-
-    With `slices` two jobs that together would get no more done than one alone take turns, each at half its speed.
-    """
+    """The slowdown minus 1 of a job of kind `kind` beside one of `other`; `slices`: turns of half speed bound it."""
     xi = s.xi[kind, other]
     if s.slices and 1.0 / xi + 1.0 / s.xi[other, kind] <= 1.0:
         return 1.0

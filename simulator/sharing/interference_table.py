@@ -90,11 +90,7 @@ class Table:
 
 
 def read_table(path: str | Path, mode: str | None = None) -> Table:
-    """The table of a csv, of that mode where it has several.
-
-    Raises:
-        InputError: one sentence with file, line, column, value and what was expected.
-    """
+    """The table of a csv, of that mode where it has several; InputError names file, line, column and value."""
     try:
         status = os.stat(path)
         stamp = (status.st_mtime_ns, status.st_size)

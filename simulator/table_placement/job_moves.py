@@ -11,7 +11,7 @@ from .cost import move
 
 @kernel
 def _send(l, table, begin, end, target, total, were):
-    """Modify the ledger in place: move the tables begin to end - 1; `were`, int64 (n,), then has their homes before.
+    """Modify the ledger in place: move the tables begin to end - 1; `were`, int64 (n,), gets their old homes.
 
     Returns what that adds to the cost, and whether Expressions 4 and 5 allow one move after the other.
     """
@@ -47,7 +47,7 @@ def _best_region(l, table, begin, end, total, were):
 
 @entry
 def survey_jobs(l, first, table, jobs, were, gains):
-    """Modify `gains`, float64 (n,), in place: what each of `jobs`, int64 (n,), gains by the best move of its tables.
+    """Modify `gains`, float64 (n,): the gain of `jobs`, int64 (n,), by the best move of their tables.
 
     `first` and `table` are those of `Jobs`; `were`, int64, has room for the tables of a job.
     """
@@ -60,10 +60,7 @@ def survey_jobs(l, first, table, jobs, were, gains):
 
 @entry
 def follow_jobs(l, first, table, queue, quota, were):
-    """Modify the ledger in place: move the tables of each job of the queue where they then gain most.
-
-    Each within what is left of the quota, KiB. Returns the number of jobs whose tables moved.
-    """
+    """Modify the ledger: move each queued job's tables where they gain most, within `quota`, KiB; returns the jobs."""
     total = total_size(l)
     made = 0
     for job in queue:

@@ -78,17 +78,12 @@ class Work:
 
 
 def check_reads(what: str, reads: float, size_reads: float) -> None:
-    """Refuse what cannot be drawn.
+    """InputError for what cannot be drawn; `what`: whose parameters they are.
 
     Args:
-        what: whose parameters they are.
         reads: tables that a family reads, in the mean, 1 to 100; fewer by the borders of teams and by duplicates.
-        size_reads: how GPU-hours go with the number of tables: the correlation of their normal scores, 0 (independent)
-            to 1 (who reads more tables asks more GPU-hours). Numbers of GPUs, run times, and how the two go together
-            stay what they are.
-
-    Raises:
-        InputError: out of range.
+        size_reads: correlation of the normal scores of GPU-hours and the number of tables, 0 (independent) to 1.
+            Marginals of GPUs and run times, and their dependence, stay.
     """
     if not 1.0 <= reads <= 100.0:
         raise InputError(f"{what}: reads={reads:g}; expected 1 to 100")
@@ -175,10 +170,10 @@ def _scores(order: np.ndarray) -> np.ndarray:
 
 
 def read_elsewhere(rng: np.random.Generator, families: Families, home: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What each family reads, first and table as in `Families`, once so many read a table at another home as published.
+    """First and table of each family's reads, as in `Families`, with the published share of tables at another home.
 
-    Families of several tables swap their last ones, so that tables stay shared as often as they were. V0's rate of
-    training at home is the published one then, if enough of them read several.
+    Families of several tables swap their last ones, so that tables stay shared as often. V0's rate of training at home
+    is the published one then, if enough of them read several.
     """
     first, table = families.first, families.table.copy()
     chosen = rng.permutation(np.flatnonzero(families.reads > 1))

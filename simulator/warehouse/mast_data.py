@@ -131,8 +131,8 @@ def _demands(rng: np.random.Generator, families: Families, family: np.ndarray) -
 def skewed_loads(regions: int) -> np.ndarray:
     """High-priority demand over supply by region, ascending, under V0: the published worst x (rank / regions)^a.
 
-    Among many regions its standard deviation is a / ((a + 1) sqrt(2 a + 1)) of the worst; `LOAD_POWER` is the larger of
-    the two powers for which that is the published one (the smaller leaves more demand than supply everywhere).
+    Its limit of the standard deviation is a / ((a + 1) sqrt(2 a + 1)) of the worst; `LOAD_POWER` is the larger of the
+    two powers that give the published one (the smaller leaves more demand than supply everywhere).
     """
     return mast_statistics.OVERLOAD["V0"] * ((np.arange(regions) + 1.0) / regions) ** LOAD_POWER
 
@@ -142,7 +142,7 @@ def homes_of_teams(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The region that each team chose, and the load of each region under V0.
 
-    The teams with the most high-priority demand choose first, each where most of a region's demand is still missing.
+    Teams with the most high-priority demand choose first, each where most of a region's demand is still missing.
     """
     load = rng.permutation(skewed_loads(len(gpu_share)))
     high = (demand["level"] < HIGH_LEVELS) & demand["recurring"]
@@ -202,10 +202,7 @@ def _world(shares: dict[str, np.ndarray], hosts: np.ndarray, gpus: float, size: 
 
 
 def quotas(jobs: Jobs, home: np.ndarray, cpu_share: np.ndarray) -> np.ndarray:
-    """CPU-hours a day of each application in each region: float64 (applications, regions).
-
-    What it computes at the homes that hold most of its jobs' tables, with some slack.
-    """
+    """CPU-hours a day by application and region, float64: use at its jobs' main homes with some slack."""
     regions, apps = len(cpu_share), int(jobs.app.max()) + 1
     at = np.zeros((len(jobs), regions), np.int64)
     np.add.at(at, (jobs.owner, home[jobs.table]), 1)

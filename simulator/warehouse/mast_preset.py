@@ -46,15 +46,12 @@ def mast(
 ) -> Topology:
     """Regions with uneven hardware, storage and links between them, as paper mast, Sec. 2, Figure 2, describes them.
 
-    Assumptions: this module. Clusters of CPU machines have the type "CPU" and one unit a machine; the
-    GPU types are V100, A100 and H100. `regions`: 1 to 64. `gpus`: of all, a multiple of 8. `cpu_machines`: of all;
-    none: as many as GPUs. `largest_cluster`: its GPUs; none: a region of the mean size has three, of 32 to 1,024.
-    `storage_tb`: of all regions; none: 0.2 a GPU. `wan_gbps`: from each region to each other; none: 0.08 x gpus /
-    regions. `egress_gbps`, `ingress_gbps`: of all links from a region together, and to it; none: as much as each has.
-    `seed`: of the shares and of which region has which type.
-
-    Raises:
-        InputError: a parameter out of range, or too few GPUs for a machine of each type in each region that has it.
+    Assumptions: this module. Clusters of CPU machines have the type "CPU" and one unit a machine; the GPU types are
+    V100, A100 and H100. `regions`: 1 to 64. `gpus`: of all, a multiple of 8. `cpu_machines`: of all; none: as many as
+    GPUs. `largest_cluster`: its GPUs; none: a region of the mean size has three, of 32 to 1,024. `storage_tb`: of all
+    regions; none: 0.2 a GPU. `wan_gbps`: from each region to each other; none: 0.08 x gpus / regions. `egress_gbps`,
+    `ingress_gbps`: of all links from a region, and to it; none: their sum. `seed`: of the shares and the GPU types.
+    InputError: a parameter out of range, or too few GPUs for all types of a region.
 
     Setting: mast, Figure 2; Sec. 2.
     """
@@ -72,11 +69,7 @@ def mast_world(
     wan_gbps: float | None = None,
     seed: int = 0,
 ) -> World:
-    """The regions; see `mast` for the parameters.
-
-    Raises:
-        InputError: a parameter out of range, or too few GPUs for the types of all regions.
-    """
+    """The regions; see `mast` for the parameters and the error."""
     cpu_machines = gpus if cpu_machines is None else cpu_machines
     if largest_cluster is None:
         largest_cluster = default_largest_cluster(regions, gpus)

@@ -209,17 +209,10 @@ class Warehouse:
 
 
 def type_shares(sets: TypeSets, gpus: np.ndarray) -> np.ndarray:
-    """As GPUs of which types jobs count that accept several; ours, the paper is silent.
+    """Shares of `sets` of types among them, float64 (sets, regions, types), sum 1, of the empty set 0; our choice.
 
-    In a region a job counts as GPUs of each type that it accepts by the share that the region's GPUs of this type have
-    of those of all of them; in a region without any, by that of all regions; where there are none, evenly.
-
-    Args:
-        sets: of types.
-        gpus: int64 (regions, types), how many there are.
-
-    Returns:
-        float64 (sets, regions, types), 0 to 1; of a set 1 in sum, of the empty one 0.
+    Shares follow the region's `gpus`, int64 (regions, types); without any, those of all regions; without any, they are
+    equal.
     """
     share = np.zeros((len(sets.bits), *gpus.shape))
     for found, kinds in zip(share, sets.accepted(gpus.shape[1]).astype(np.int64), strict=True):

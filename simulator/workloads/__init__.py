@@ -78,10 +78,7 @@ def workload_source(
     oversize: Literal["error", "drop", "cap"] = "error",
     cluster_gpus: int | None = None,
 ) -> Callable[[int], Workload]:
-    """As `open_workload`, for many seeds: a function from the seed to the workload.
-
-    A file is read, and a generator's parameters are checked, once and now.
-    """
+    """As `open_workload`, for many seeds: a function from the seed to the workload; files are read once, now."""
     choose(oversize, ("error", "drop", "cap"), "value of oversize")
     if is_own(source) or callable(source):
         if format is not None:

@@ -100,9 +100,8 @@ def cassini_poisson(
 def cassini_dynamic(cluster_gpus: int = 24, arrive_s: float = 5.0, seed: int = 0) -> Workload:
     """DLRM and ResNet50 come to a cluster that is busy with other jobs (paper cassini, Sec. 5.3, Figure 13).
 
-    Assumed, as everybody asks what the paper leaves open: the newcomers ask 2 workers or more, together at most half
-    of the cluster; jobs of all 13 models (GPTs data parallel) are there at time 0 and hold the rest of it exactly; the
-    last of them asks what is left.
+    Assumed: the newcomers ask 2 workers or more, together at most half of the cluster; jobs of all 13 models (GPTs data
+    parallel) are there at time 0 and hold the rest of it exactly; the last of them asks what is left.
 
     Args:
         cluster_gpus: at least 8.
@@ -117,11 +116,7 @@ def cassini_dynamic_mp(cluster_gpus: int = 24, arrive_s: float = 5.0, seed: int 
     """GPT1, GPT2, GPT3 and DLRM come to a cluster busy with such jobs, all model parallel (Sec. 5.4, Figure 14).
 
     "multiple GPT and DLRM models" in the text: one of each. The rest as in `cassini-dynamic` and in `cassini-poisson`
-    with `parallel=model`.
-
-    Args:
-        cluster_gpus: at least 16.
-        arrive_s: when the newcomers arrive, all together, in seconds.
+    with `parallel=model`. `cluster_gpus`: at least 16. `arrive_s`: of all newcomers, seconds.
 
     Setting: cassini, Sec. 5.4, Figure 14.
     """
@@ -129,14 +124,11 @@ def cassini_dynamic_mp(cluster_gpus: int = 24, arrive_s: float = 5.0, seed: int 
 
 
 def cassini_multigpu(arrive_s: float = 5.0, seed: int = 0) -> Workload:
-    """XLM, ResNet50 and others on 6 servers of two GPUs, then DLRM: paper cassini, Sec. 5.6, Figure 16.
+    """XLM, ResNet50 and others on 6 servers of two GPUs, then DLRM at `arrive_s`: paper cassini, Sec. 5.6, Figure 16.
 
     From the text: XLM, ResNet50 and the newcomer DLRM ask three GPUs each, "a mix of data parallel and model parallel
-    jobs", and it is the scheduler's choice with whom DLRM shares a server. So four of the 12 GPUs are free when it
-    comes: two more are held by a job of one of the 13 models, GPTs data parallel or split, each equally likely.
-
-    Args:
-        arrive_s: when DLRM arrives, in seconds.
+    jobs", and the scheduler chooses DLRM's partner on a server. So four of the 12 GPUs are free when it comes: two more
+    are held by a job of one of the 13 models, GPTs data parallel or split, each equally likely.
 
     Setting: cassini, Sec. 5.6, Figure 16.
     """
@@ -149,14 +141,9 @@ def cassini_multigpu(arrive_s: float = 5.0, seed: int = 0) -> Workload:
 
 
 def cassini_snapshot(id: int = 1, workers: int = 4, seed: int = 0) -> Workload:
-    """The competing jobs of one snapshot of paper cassini, Table 2, all there at time 0.
+    """The competing jobs of one snapshot of paper cassini, Table 2, all there at time 0; `seed`: of iterations.
 
-    Args:
-        id: 1 to 5. workers: of every job, 2 to 12; the table does not say how many.
-        seed: of the number of iterations.
-
-    Raises:
-        InputError: no such snapshot, or workers out of range.
+    `id`: 1 to 5. `workers`: of every job, 2 to 12; the table does not say how many. InputError: out of range.
 
     Setting: cassini, Table 2.
     """
@@ -179,10 +166,7 @@ def mean_gpu_s(
     gpus_per_machine: int = 1,
     gbps: float | None = None,
 ) -> float:
-    """Mean GPU-seconds of a job of `cassini-poisson`, alone: over models, strategies, workers, iterations, batches.
-
-    The mean over batches is that of 16, evenly spread over the model's range.
-    """
+    """Mean GPU-seconds of a job of `cassini-poisson`, alone, over all that is drawn; 16 evenly spread batches."""
     if iteration_s is not None:
         return sum(asked) / len(asked) * iteration_s * sum(ITERATIONS) / 2
     per_iteration = []

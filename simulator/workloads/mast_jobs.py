@@ -326,9 +326,9 @@ def _parts(rng: np.random.Generator, rows: Rows, kind: np.ndarray, cpu: int) -> 
 
 
 def _of_any_type(geo: Demands, chosen: np.ndarray, family: np.ndarray, of_history: np.ndarray) -> Demands:
-    """The same, where the GPUs that `chosen` families, bool (families,), ask may be of all types.
+    """The same, where GPUs of `chosen` families, bool (families,), may be of all types.
 
-    `family`: int64 (jobs,), of each row; `of_history`: int64, of those of the history that train, its first.
+    `family`: int64 (jobs,), of each row; `of_history`: int64, of the training rows of the history, its first.
     """
     cpu, history = len(geo.gpu_types) - 1, geo.history
     opens = chosen[family][:, None] & (geo.part_type != NO_TYPE) & (geo.part_type != cpu)
@@ -406,10 +406,7 @@ def _history(
     rows: Rows,
     kind: np.ndarray,
 ) -> tuple[Jobs, np.ndarray, np.ndarray]:
-    """What the slow path knows: a day of these rows, which recur, then of analytics; and the applications' quotas.
-
-    At last the family of each of these rows, int64.
-    """
+    """The slow path's history: a day of recurring rows, then of analytics; quotas; the family of each row, int64."""
     _, once = np.unique([name.split(".")[0] for name in rows.name.tolist()], return_index=True)
     row = np.sort(once)
     hours = np.minimum(rows.duration_s[row] / HOUR_S, 24.0)

@@ -74,10 +74,9 @@ def read(
     caps: Literal["off", "on", "batch"] = "off",
     odd: Odd = "drop",
 ) -> Workload:
-    """Read an ArtISt-sim job file.
+    """Read an ArtISt-sim job file, json or converted csv.
 
     Args:
-        path: json or converted csv.
         scale: `gang` divides every duration by the job's GPUs.
         caps: `on` cuts the two overflowing jobs, `batch` where all jobs arrive at one time; iterations and duration
             shrink together.

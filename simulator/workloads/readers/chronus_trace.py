@@ -45,12 +45,7 @@ def recognises(head: Head) -> bool:
 def read(
     path: str | Path, *, slot_s: float = 60.0, deadline: Literal["first", "last"] = "first", odd: Odd = "drop"
 ) -> Workload:
-    """Read a Chronus csv; jobs without GPUs or run time are dropped.
-
-    Args:
-        slot_s: seconds of one slot, > 0.
-        deadline: which of several deadlines counts.
-    """
+    """Read a Chronus csv without jobs of no GPUs or time; `slot_s`: seconds of a slot; `deadline`: of several."""
     if not 0 < slot_s <= 1e6:
         raise InputError(f"format chronus: slot_s={slot_s:g}; expected seconds above 0, up to 1e6")
     table = read_csv(path, keep=_READ, harmless=_HARMLESS, odd=odd)
