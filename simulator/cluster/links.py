@@ -26,16 +26,15 @@ MOST_ROUTES = 2**25  # nodes x machines: the routing table of a fat tree of 4,00
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LinkGraph:
-    """Nodes and directed links of a network. Arrays are read-only.
+    """Nodes and directed links of a network, read-only arrays. Build one with `from_graph`.
 
-    Shapes: N nodes, M machines of C network cards (NICs) each, L links. NIC c of machine m is NIC m C + c. Build one
-    with `from_graph`.
+    Shapes: N nodes, M machines of C network cards (NICs) each, L links. NIC c of machine m is NIC m C + c.
 
     Attributes:
         node_names: N names, those of the graph that it was built from.
         nic_node: int64 (M, C), the node of each NIC; that of the first one stands for the machine.
-        forwards: bool (N,), whether traffic of others may pass through the node: switches do, machines only where
-            the graph says so.
+        forwards: bool (N,), whether foreign traffic may pass: through switches, through machines only if the graph says
+            so.
         source, target: int64 (L,), the nodes that each link leads from and to; links are in ascending order of source.
         capacity: float64 (L,), bytes per second, > 0.
     """

@@ -25,11 +25,9 @@ class Clusters:
     """The dynamic clusters of all regions, one row each; int64 (clusters,) unless said otherwise.
 
     Attributes:
-        names: unique within a region.
-        region: which region it is in.
+        names: unique within a region. region: its index.
         gpu_type: code of its GPU machines, NO_GPU (-1) if it has none.
-        gpu_machines, gpus_per_machine: its machines with GPUs, >= 0.
-        cpu_machines: its machines without, >= 0.
+        gpu_machines, gpus_per_machine, cpu_machines: machines with GPUs and without, >= 0.
         machines_per_rack: >= 1.
     """
 
@@ -55,15 +53,9 @@ class World:
     """The regions.
 
     Attributes:
-        name: of the whole.
-        regions: names, unique.
-        gpu_types: names, unique; a code is the place in it.
+        regions, gpu_types: unique names; a code is the place in `gpu_types`.
         clusters: of all regions.
-        storage_bytes: int64 (regions,), >= 0.
-        wan_bytes_per_s: float64 (regions, regions), from a region to another, > 0 off the diagonal; the diagonal is
-            not looked at.
-        fault_group: int64 (regions,): regions of one group may fail together; a disaster-recovery copy lies in another.
-        egress_bytes_per_s, ingress_bytes_per_s: float64 (regions,), > 0, caps as in `Lands`.
+        storage_bytes, wan_bytes_per_s, fault_group, egress_bytes_per_s, ingress_bytes_per_s: as in `Lands`.
     """
 
     name: str

@@ -35,7 +35,7 @@ class LinkUse:
 
     Attributes:
         links: int64 (k,), ascending, each once; empty for a job on one machine.
-        flows: float64 (k,), how many streams of one worker cross the link, > 0, in whole GRAINs. A ring of g GPUs that
+        flows: float64 (k,), streams of one worker that cross the link, > 0, in whole GRAINs. A ring of g GPUs that
             all-reduces B bytes sends 2 (g - 1) / g x B bytes over a link per flow; a tree sends B.
     """
 
@@ -64,13 +64,9 @@ def route(links: LinkGraph, start: int, end: int) -> list[int]:
 
 @dataclass(frozen=True, eq=False)
 class EqualPaths:
-    """All shortest paths between NICs; parallel cables are several.
+    """All shortest paths between NICs; parallel cables are several. Inner nodes forward.
 
-    Paths lead through nodes that forward; their ends need not.
-
-    Args:
-        links: the network.
-        up: bool (L,), the links that paths may take; None: all.
+    `up`: bool (L,), the links that paths may take; None: all.
     """
 
     links: LinkGraph

@@ -104,12 +104,12 @@ UNKNOWN_TIERS = tuple(Tier(name) for name in TIER_NAMES)
 
 @dataclass(frozen=True)
 class Written:
-    """What the user wrote about a topology beside its shape, and no preset: networks go by it, or say that they do not.
+    """The user's words about a topology beside its shape, not a preset's; networks use them or tell that they do not.
 
     Attributes:
         tiers: numbers of the tiers; nan where the user wrote none.
-        gpu_type: a type of GPU was given that nothing goes by; with `Topology.lands`, parts of jobs ask for types.
-        capacities: the name under which capacities of links were given, which `tiers` were worked out from; "": none.
+        gpu_type: a given GPU type has no effect; with `Topology.lands`, parts of jobs ask for types.
+        capacities: the name under which capacities of links were given, the source of `tiers`; "": none.
     """
 
     tiers: tuple[Tier, ...] = UNKNOWN_TIERS
@@ -127,23 +127,23 @@ class Topology:
     Shapes: G GPUs, S slots, M machines, R racks, C clusters. Build one with `load`, `from_spec` or `from_counts`.
 
     Attributes:
-        name: how tables call it.
+        name: for tables.
         gpu_slot, gpu_machine: (G,), the slot and the machine of each GPU, ascending.
-        slot_machine (S,), machine_rack (M,), rack_cluster (R,), cluster_region (C,): the index of the level
-            above, ascending.
+        slot_machine (S,), machine_rack (M,), rack_cluster (R,), cluster_region (C,): the index of the level above,
+            ascending.
         slot_first_gpu, slot_gpus (S,): the contiguous range of GPUs of each slot.
         machine_first_gpu, machine_gpus (M,): the contiguous range of GPUs of each machine.
         rack_first_machine, rack_machines (R,): the contiguous range of machines of each rack.
         cluster_gpu_type: GPU type per cluster, "" where it is not known.
         region_names, cluster_names: one each per region and per cluster.
         tiers: slot, machine, rack, network, in this order: all that is known of them.
-        machine_order: in which order first-fit placers look at machines: "natural" is ascending index, a
-            whole number is the seed of a random order of all machines; see `machine_scan`.
-        links: the links between the machines, where the topology knows them; None: it has tiers only.
+        machine_order: the order in which first-fit placers scan machines: "natural" is ascending, a whole number is the
+            seed of a random order of all machines; see `machine_scan`.
+        links: the links between the machines; None: it has tiers only.
         lands: storage of the regions and the links between them; None: regions are only names. With them a cluster has
-            machines of one type and size. With or without, a unit of a cluster of type "CPU" is a machine without GPUs.
-        written: what of all this the user wrote; the rest is a preset's.
-        about: what was read from a file and what was assumed, in words; "": nothing to say.
+            machines of one type and size. A unit of a cluster of type "CPU" is always a machine without GPUs.
+        written: the part of all this that the user wrote; the rest is a preset's.
+        about: what was read from a file and what was assumed, in words; "": nothing.
     """
 
     name: str

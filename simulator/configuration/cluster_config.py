@@ -51,13 +51,10 @@ class Option:
     """One option of a simulated cluster.
 
     Attributes:
-        name: its key.
+        name: its key. kind: its type. default: in words. summary: from the docstring of its class.
         group: the field whose dataclass it is a field of; "": none.
-        kind: its type.
-        default: its value if nobody gives another, in words.
         feature: what a cluster must have for it to mean anything; "": nothing.
         needs: it means something only where one of these options has a value.
-        summary: what it is, from the docstring of its class.
     """
 
     name: str

@@ -45,11 +45,7 @@ def no_types(workload: str) -> InputError:
 
 @dataclass(frozen=True, eq=False)
 class UnitSpeeds:
-    """A table of speeds.
-
-    Attributes:
-        speed: by normalised model, or ANY_MODEL, and type, > 0.
-    """
+    """A table of speeds, > 0, by normalised model, or ANY_MODEL, and type."""
 
     speed: Mapping[tuple[str, str], float]
 

@@ -34,11 +34,7 @@ Average = tuple[tuple[float, ...], float]  # seconds per iteration of each job; 
 
 @dataclass
 class Averages:
-    """The steady states of a network's components.
-
-    Attributes:
-        played: how many components have been played so far.
-    """
+    """The steady states of a network's components; `played`: how many have been played so far."""
 
     network: LinkNetwork
     played: int = 0

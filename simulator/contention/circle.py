@@ -25,12 +25,7 @@ _SLACK = 1e-9  # 0.12 / 0.04 is 3.0000000000000004, 0.06 / 0.02 just below 3
 
 @dataclass(frozen=True)
 class Circle:
-    """A unified circle.
-
-    Attributes:
-        perimeter_s: seconds once around, P.
-        iterations: r_j of each job, >= 1: its iterations once around.
-    """
+    """A unified circle: its perimeter P in seconds, and r_j, the iterations of each job once around, >= 1."""
 
     perimeter_s: float
     iterations: tuple[int, ...]
@@ -93,9 +88,9 @@ class Grid:
 
     Attributes:
         degrees: one step, a divisor of 360; the paper's 5.
-        of_circle: False: a step is so many degrees of each job's own circle, mapped onto the unified circle, so a job
-            has as many rotations whatever it shares the link with. True: degrees of the unified circle, as the paper
-            says; a job with r iterations on it then has only 1 / r of the rotations.
+        of_circle: False: a step is in degrees of each job's own circle, mapped onto the unified circle, so the number
+            of rotations does not depend on others. True: degrees of the unified circle, as in the paper; a job with r
+            iterations on it then has only 1 / r of the rotations.
     """
 
     degrees: float = 5.0

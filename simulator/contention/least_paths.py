@@ -33,12 +33,7 @@ Flow = tuple[int, int]
 
 @dataclass(frozen=True)
 class Sender:
-    """A job that sends.
-
-    Attributes:
-        work: W, GPU-seconds of computing in an iteration.
-        phases: what it does alone. room: bytes per second that the tightest of its links has for each of its flows.
-    """
+    """A job that sends: W, GPU-seconds of computing an iteration, its phases alone, its links' least bytes/s a flow."""
 
     work: float
     phases: Phases

@@ -59,12 +59,11 @@ ONLY_WITH = (  # a parameter, and the value of another without which it means no
 
 
 class _Gang(NamedTuple):
-    """What phases and links of a job on its GPUs follow from.
+    """The inputs of phases and links of a job on its GPUs.
 
     Attributes:
         model: None: it sends nothing. asked: GPUs. batch: samples of an iteration on each. base_s: of an iteration.
-        workers: the NIC of each.
-        drawn: the job, if its paths are drawn.
+        workers: the NIC of each. drawn: the job, if its paths are drawn.
     """
 
     model: str | None
@@ -77,13 +76,12 @@ class _Gang(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Joined:
-    """Who shares links with whom at an instant.
+    """The sharing of links at an instant, of a workload and topology, `of`.
 
     Attributes:
         phases, uses: of every running job that sends over the network, jobs in ascending order.
-        component: the jobs that each of them is joined to by shared links, itself among them, ascending.
+        component: the jobs joined to each by shared links, itself among them, ascending.
         period_s: seconds from one slot of its iterations to the next, if it had a shift.
-        of: workload and topology.
     """
 
     of: tuple[Workload, Topology]
@@ -99,45 +97,45 @@ class Joined:
 
 @dataclass(frozen=True, eq=False)
 class LinkNetwork:
-    """What network contention is, whoever says how fast jobs run on it (`contention.Contention`).
+    """Network contention as a value (`contention.Contention`).
 
     Args:
-        mode: exact: phases are carried on from event to event; averaged: the jobs that share links run at the average
-            rate of their steady state; dedicated: no job ever meets another.
+        mode: exact: phases go on from event to event; averaged: jobs that share links have the average rate of their
+            steady state; dedicated: jobs never meet.
         collective: ring or tree: the all-reduce of data parallel jobs, and phases of the user's own, over the machines
             of a gang in ascending order. Others send as they are split (cluster/traffic.py).
         gbps: top rate of a flow, gigabits per second.
-        offsets: random: the first iteration on new GPUs begins up to an iteration later, uniformly; none: at once.
-            Of a job with a shift, the shift decides.
+        offsets: random: the first iteration on new GPUs begins up to an iteration later, uniformly; none: at once. A
+            shift replaces it.
         jitter: coefficient of variation of Down times, which are lognormal with mean as given.
         pacing: jobs with a shift begin every iteration at a slot; else only the first one.
         adjust: how late, as a part of an iteration, a job with a shift may begin before it waits for its next slot
             (paper cassini, Sec. 5.7: 0.05); off: any.
-        padding: how much longer than an iteration the period of a shift may be for the sake of a short common circle
-            (contention/circle.py), a fraction.
-        carried: what arrives of a link to which more is offered than fits, a part of its capacity, in (0, 1]; 1: all
-            of it. The paper's own figures leave no room for less (`clustergym reproduce cassini-congestion`).
-        rates: who gets how much of a full link: fair: max-min; crux: the jobs of higher priority first (crux.py);
-            mltcp: in proportion to base + slope x the part of its iteration's bytes that a job has sent (`growth`).
+        padding: how much longer than an iteration the period of a shift may be, a fraction, for a short common circle
+            (contention/circle.py).
+        carried: what arrives of a link to which more is offered than fits, a part of its capacity, in (0, 1]. The
+            paper's own figures leave no room for less than 1 (`clustergym reproduce cassini-congestion`).
+        rates: shares of a full link: fair: max-min; crux: jobs of higher priority first (crux.py); mltcp: in proportion
+            to base + slope x the part of its iteration's bytes that a job has sent (`growth`).
         levels: priorities of crux, >= 1.
         base, slope: of mltcp, > 0 and >= 0.
         link_mtbf_s: mean time between failures of a cable, exponential as those of machines, > 0; inf: none. Both
-            directions fail, routes avoid what is down, and a job to which no way is left waits where it would send.
+            directions fail, routes avoid them, and a job without a way waits where it would send.
         link_mttr_s: mean time until it is up again, > 0.
         degraded: path of a csv of scales of capacities over time (link_states.py); "": none.
         routes: table: one path to each machine from everywhere, balanced over equal ones (`LinkGraph.next_link`); hash:
-            each flow takes one of all equal paths by a hash, so that flows collide (routes.py, `drawn_path`). A flow is
-            what one NIC of a job sends to another. least: the jobs that run are spread over equal paths, those first
-            that compute most for their bytes (least_paths.py).
-        route_seed: of the hash, >= 0. Runs with other seeds have the same paths.
-        channels: queue pairs of a flow, each with an even part of it and a hash of its own, 1 to MOST_CHANNELS.
-        models: path of the user's own phases (own_patterns.py), which are read when the network is made; "": none.
+            each flow, from one NIC of a job to another, takes one of all equal paths by a hash, so that flows collide
+            (routes.py, `drawn_path`). least: running jobs are spread over equal paths, those that compute most for
+            their bytes first (least_paths.py).
+        route_seed: of the hash, >= 0, whatever the seed of the run.
+        channels: queue pairs of a flow, each with an even part of it and its own hash, 1 to MOST_CHANNELS.
+        models: path of the user's own phases (own_patterns.py), read when the network is made; "": none.
         default: silent: jobs whose model has no phases or whose batch is not known send nothing; None: an error.
         duration: isolated or compute: what `duration_s` means (isolated.py). Computing is an iteration on one machine.
-        workers: fixed: a job runs on as many GPUs as it asks; elastic: one that is data parallel (`may_resize`) runs on
-            any number, and each of its workers has as many samples an iteration as before. So an iteration computes as
-            long, all-reduces among more or fewer, and does more or less of the job's work, in proportion: that is ours,
-            as Pollux' gradient noise of these models is published nowhere. Schedulers that resize jobs set it.
+        workers: fixed: a job runs on as many GPUs as it asks; elastic: a data parallel one (`may_resize`) runs on any
+            number, with the same samples a worker and iteration. So an iteration computes as long, all-reduces among
+            more or fewer, and does more or less of the work, in proportion (our choice: Pollux' gradient noise of these
+            models is not published). Schedulers that resize jobs set it.
 
     Raises:
         InputError: a number out of range, or a file of phases that cannot be used.

@@ -25,12 +25,7 @@ MOST_ROWS = 100_000
 
 @dataclass(frozen=True, eq=False)
 class Outage:
-    """Which links are up, where some are not.
-
-    Attributes:
-        links: all there are.
-        up: bool (L,).
-    """
+    """The `links` of a network and which are `up`, bool (L,)."""
 
     links: LinkGraph
     up: np.ndarray
@@ -53,13 +48,11 @@ class Outage:
 
 @dataclass(frozen=True, eq=False)
 class Degraded:
-    """Scales of the capacities of links over time, as a file has them (k rows).
+    """Scales of the capacities of links over time, the k rows of a file.
 
     Attributes:
-        path: of the file.
-        time_s, scale: float64 (k,).
+        time_s, scale: float64 (k,). line: int64 (k,), in the file `path`.
         link, start, end: k words each; empty where the file names the links of a row the other way.
-        line: int64 (k,), where in the file.
     """
 
     path: str
@@ -127,11 +120,7 @@ class Degraded:
 
 @dataclass(frozen=True, eq=False)
 class LinkChanges:
-    """Scales of the capacities of links over time, ascending (k changes).
-
-    Attributes:
-        num_links: L. time_s, scale: float64 (k,). link: int64 (k,).
-    """
+    """Scales of the capacities of `num_links` links over time, ascending: float64 (k,), links int64 (k,)."""
 
     num_links: int
     time_s: np.ndarray

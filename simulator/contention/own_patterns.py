@@ -36,11 +36,7 @@ class OwnPattern:
 
 @dataclass(frozen=True, eq=False)
 class OwnPatterns:
-    """The models of a file, as they were read; one is equal to itself alone.
-
-    Attributes:
-        models: by name.
-    """
+    """The models of a file, by name; one is equal to itself alone."""
 
     models: Mapping[str, OwnPattern]
 

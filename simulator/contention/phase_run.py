@@ -57,12 +57,9 @@ class Contender:
 
 @dataclass(frozen=True)
 class Growth:
-    """Weights that grow with what a job has sent of its iteration: base + slope x that part, instead of its own.
+    """Weights that grow with the bytes sent of an iteration: base + slope x that part, in `steps` equal steps, >= 1.
 
-    Attributes:
-        base: > 0. slope: >= 0.
-        steps: equal parts of an iteration's bytes in which the weight is taken as constant, >= 1
-            (flows/max_min_weighted.py).
+    base > 0, slope >= 0 (flows/max_min_weighted.py).
     """
 
     base: float
@@ -76,11 +73,7 @@ class Growth:
 
 
 class PhaseRun:
-    """Jobs on links, from time 0 on.
-
-    Jobs have the numbers of the sequence; where a result depends on which of two is first, it is that with the lower
-    number.
-    """
+    """Jobs on links, from time 0 on, numbered as in the sequence; the lower number goes first."""
 
     def __init__(
         self,

@@ -25,12 +25,7 @@ COLUMNS = ("region", "hour", "price_per_mwh", "carbon_g_per_kwh")
 
 @dataclass(frozen=True, eq=False)
 class Electricity:
-    """Price and carbon intensity of every hour. Arrays are read-only.
-
-    Attributes:
-        price_per_mwh: float64 (regions, hours), $/MWh.
-        carbon_g_per_kwh: float64 (regions, hours), gCO2/kWh.
-    """
+    """$/MWh and gCO2/kWh of every hour, float64 (regions, hours), read-only."""
 
     price_per_mwh: np.ndarray
     carbon_g_per_kwh: np.ndarray

@@ -14,10 +14,9 @@ from ..profiles.throughput import ThroughputFit
 
 
 class FittedApplication:
-    """An application by its fitted times and its gradient noise scale (models.py).
+    """An application by its fitted times and its gradient noise scale, in equal parts of the progress (models.py).
 
-    Nothing forbids single samples per GPU there, so `smallest_local` is 1. The noise is that of equal parts of the
-    progress: of a scale, sqr is 1 and var the scale.
+    `smallest_local` is 1; of a noise scale, sqr is 1 and var the scale.
     """
 
     smallest_local = 1

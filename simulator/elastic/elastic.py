@@ -48,12 +48,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class Work:
-    """What a job has to do.
-
-    Attributes:
-        per_iteration: progress that stands for one iteration of the workload.
-        ends: float64, the progress at which each of its epochs ends; the last one is the job's end.
-    """
+    """The work of a job: the progress of an iteration of the workload, and at each epoch's end, float64."""
 
     per_iteration: float
     ends: np.ndarray
@@ -70,11 +65,10 @@ class Work:
 
 @dataclass
 class Trainee:
-    """What a running job knows of itself.
+    """The knowledge of a running job about itself.
 
     Args:
         goodput: of what it trains, on up to MOST_GPUS.
-        work: what it has to do.
         batch: the batch that it must keep; None: it picks one.
         gpus: the most GPUs that it may get; None: as many as its application allows.
 
@@ -82,7 +76,7 @@ class Trainee:
         seen: (nodes, GPUs, samples per GPU) -> (step s, synchronisation s).
         fit: throughput parameters, None until something was seen.
         noise: squared norm and variance of the gradient when it last looked.
-        versions: how often what it knows has changed.
+        versions: how often its knowledge has changed.
     """
 
     goodput: Goodput
@@ -167,10 +161,9 @@ class TrainingPace:
     The workload's `model` says what a job trains, its `iterations` and `batch_size` how much of it.
 
     Args:
-        application_of: model name -> what is trained (elastic/applications.py).
-        tunes: True: jobs are elastic, run on whatever GPUs they get and pick their batch; False: each has the GPUs and
-            the batch of the workload.
-        interval_s: seconds, whole; jobs look at what they saw at its multiples. Take the scheduler's rounds.
+        application_of: model name -> application (elastic/applications.py).
+        tunes: True: jobs are elastic and pick their batch; False: each has the GPUs and the batch of the workload.
+        interval_s: seconds, whole; jobs take up what they saw at its multiples. Take the scheduler's rounds.
 
     Attributes:
         elastic, restores_first: of the protocol; here the first start costs what every restart does.

@@ -35,9 +35,9 @@ class Policy(Protocol):
 
 
 class Room(Protocol):
-    """The shape of a simulator's records: `Capacity`, or that of another simulator.
+    """The shape of a simulator's records: `Capacity`, or another frozen dataclass of whole numbers.
 
-    A frozen dataclass whose fields are whole numbers: a record has room for another where each of them is as large.
+    A record has room for another where each of them is as large.
     """
 
     @property
@@ -67,10 +67,7 @@ class CandidateSource(Protocol):
 
 
 class Remembers(Protocol):
-    """Whom an environment asks, and who remembers more of a run than the record says, from one instant to the next.
-
-    Copies of the environment, and those that go back, need it; who has no such methods remembers nothing.
-    """
+    """A decider with memory between instants beyond the record, for copies of the environment and resets of state."""
 
     def memory(self, simulator: Any) -> Any:
         """What it remembers of the present run; it does not change when the run goes on."""

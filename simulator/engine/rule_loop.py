@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Loop(Protocol):
-    """Functions of an array of records and a row; those that are not described are named after a method of `Simulator`.
+    """Functions of an array of records and a row, named after methods of `Simulator` unless described.
 
     Attributes:
         advance: to the next decision point; why it stopped (`base.codes`).

@@ -63,24 +63,23 @@ class Simulator(BaseSimulator):
     Args:
         config: the cluster: a `ClusterConfig`; or its topology, with `network` and its other options beside it.
         network: beside a topology: the network fidelity, by default none.
-        rule: the compiled scheduler that `run` plays, and whose preemption cost, rounds and leases hold whoever
-            decides; by default first come first served.
+        rule: the compiled scheduler of `run`, whose preemption cost, rounds and leases always hold; by default first
+            come first served.
         options: beside a topology: those of `ClusterConfig`, and its fields (`horizon_s=3600.0`,
             `failures=Failures(86400.0)`).
 
     A workload with `geo` is simulated in the regions of the topology; only a policy can place its jobs. Any other has
-    the topology's GPUs alone, as if there were no CPU machines, and no gang may span regions that links join.
+    only the topology's GPUs, without CPU machines, and no gang may span regions that links join.
 
     Attributes:
         config: what is simulated, its topology and network opened.
-        topology: what the jobs of the present workload can run on; before the first, all of it.
-        records: array of one record, for those who know `state.py`; `state` is that record. Do not write to it.
-        plain: the same record for those who write or read many fields (state.py).
+        topology: the part on which the jobs of the present workload can run; before the first, all of it.
+        records, state, plain: array of one record, that record, and its fast access (state.py). Do not write to it.
         view: the read-only `ClusterView` of the present.
         room: None, or what is asked before each reset to `move_to` records of at least a capacity (batches).
         done: every job is finished.
         at_horizon: the horizon was reached before that.
-        runs: how often `reset` or `restore` has replaced the state; whoever remembers a run notices a new one by it.
+        runs: how often `reset` or `restore` has replaced the state.
     """
 
     def __init__(

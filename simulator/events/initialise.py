@@ -43,8 +43,8 @@ TOGETHER: dict[str, Any] = {"feature": "outages"}
 class Failures:
     """Failures of machines, and of regions: exponential times between failures of one and to repair, seconds.
 
-    A region that is down has no machine that runs, and nothing is copied from or to it; what lies there stays. Each
-    fails by itself, unless `fault_groups` says what fails together.
+    A region that is down has no running machine and no copies from or to it; its data stays. Each fails by itself,
+    except within `fault_groups`.
 
     Args:
         mtbf_s: mean time between failures of a machine, > 0; inf: none.
@@ -54,8 +54,8 @@ class Failures:
         region_mttr_s: mean time until it is up again, > 0.
         outages: a csv of outages of regions, clusters, racks, machines and fault groups, with notice or without
             (events/outage_list.py); none: there are none but those at random.
-        fault_groups: what fails together: `racks`, `regions` (fault groups of the topology), or a csv of sets with
-            names; none: nothing does.
+        fault_groups: what fails together: `racks`, `regions` (fault groups of the topology), or a csv of named sets;
+            none: nothing does.
         group_mtbf_s: mean time between failures of a fault group, > 0; inf: none fails at random.
         group_mttr_s: mean time until it is up again, > 0.
     """
@@ -119,13 +119,11 @@ class Failures:
 
 @dataclass(frozen=True)
 class Cluster:
-    """What `lay_cluster` writes.
+    """The output of `lay_cluster`.
 
     Attributes:
-        scalars: int by field.
-        arrays: int64 (arrays of CLUSTER_ARRAYS, GPUs).
-        berths: int64 (arrays of PER_BERTH,): the same for every berth.
-        sets: int64 by field: every GPU is free.
+        scalars: int by field. sets: int64 by field: every GPU is free.
+        arrays: int64 (arrays of CLUSTER_ARRAYS, GPUs). berths: int64 (arrays of PER_BERTH,), for each berth.
     """
 
     scalars: Mapping[str, int]

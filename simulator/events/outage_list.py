@@ -26,12 +26,7 @@ MOST_ROWS = 100_000
 
 
 class FaultGroup(NamedTuple):
-    """Machines and regions that fail together.
-
-    Attributes:
-        machines: ascending, without those of the regions.
-        regions: ascending.
-    """
+    """Regions, and machines outside them, that fail together, ascending."""
 
     machines: tuple[int, ...]
     regions: tuple[int, ...]
@@ -39,11 +34,10 @@ class FaultGroup(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class OutageList:
-    """Groups, and what happens to them when. Arrays are read-only.
+    """Groups and their outages. Arrays are read-only.
 
     Attributes:
-        groups: those that fail at random come first.
-        failing: how many these are.
+        groups: the first `failing` ones fail at random.
         time_s: float64 (rows,), ascending.
         group: int64 (rows,), index of `groups`. kind: int64 (rows,), codes of base/codes.py.
     """

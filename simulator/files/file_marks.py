@@ -44,7 +44,7 @@ class MayBeFile:
     """The mark.
 
     Attributes:
-        told: of a word, and what to put in place of each path that it names: the word with that.
+        told: of a word and a replacement for each path in it: the word with that.
         known: the names that are no paths; of a mapping, name -> the function that takes the parameters of the word.
     """
 
@@ -120,13 +120,7 @@ def without_files(word: str, mark: MayBeFile) -> str:
 
 @dataclass(frozen=True)
 class Read:
-    """What a word makes one read.
-
-    Attributes:
-        text: the word with `HERE` in place of the paths.
-        files: in the order in which the word names them; of a folder those in it, each with its name in there, where
-            the option may be one.
-    """
+    """A word with `HERE` for paths, and its files in order; of a folder its files by their names in it."""
 
     text: str
     files: tuple[tuple[str, Path], ...]

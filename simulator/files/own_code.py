@@ -41,15 +41,12 @@ _asked: set[str] = set()  # words of the user in this process: what they name ru
 
 @dataclass(frozen=True)
 class Own:
-    """What a word names.
+    """The object of a word.
 
     Attributes:
-        word: as it was written.
-        what: how to call it in an error, as "policy".
+        word: as it was written. what: its name in errors, as "policy". params: of the word, as text.
         factory: NAME: a class, a function, or another object.
-        params: of the word, as text.
-        files: the file, or that of the module, and what it imports from its own folder: who keeps results compares
-            their content.
+        files: the file, or that of the module, and its imports from its folder, for comparisons of results.
     """
 
     word: str

@@ -71,15 +71,13 @@ class MemoryTerms:
 
 @dataclass(frozen=True)
 class Settled:
-    """What a group settles on.
+    """The memory of a group.
 
     Attributes:
         alpha, model_spill: float64 (n,), shares of input and model on disk.
-        disk_s: float64 (n,), seconds for one pass over what is spilled.
-        occupancy: share of the group's RAM that is filled.
-        gc: factor on every COMP, at least 1.
+        disk_s: float64 (n,), seconds for one pass over the spilled bytes.
+        occupancy: share of the group's RAM that is filled. gc: factor on every COMP, at least 1.
         round_s: seconds of one round of the group, Eq. (1) with the collector, and not less than its disks need.
-        out_of_memory: the jobs fill more than there is.
     """
 
     alpha: np.ndarray

@@ -30,17 +30,16 @@ from .use import UseMeter
 class GroupSimulator(BaseSimulator):
     """A cluster of equal machines on which parameter-server jobs run in groups, simulated subtask by subtask.
 
-    It is to groups what `Simulator` is to gangs on GPUs, and offers the same: `reset`, `view`, `apply`, `advance`,
-    `run`, `metrics`, `jobs`.
+    It offers the same as `Simulator`: `reset`, `view`, `apply`, `advance`, `run`, `metrics`, `jobs`.
 
     Args:
         config: the cluster: a `GroupClusterConfig`; or its topology, with its groups and other options beside it.
         groups: beside a topology: a `GroupConfig`, its arguments, or `key=value,...`.
-        rule: what holds until a policy brings other terms; by default `GroupTerms()`.
+        rule: the terms until a policy brings other ones; by default `GroupTerms()`.
         options: beside a topology: those of `GroupClusterConfig`, and its fields.
 
     A group that loses a machine begins again from the checkpoints of its jobs: one at each epoch, one whenever a job
-    stopped. Of run times is known what estimates say; metrics of subtasks are known once profiled.
+    stopped. Run times are known by estimates; metrics of subtasks once profiled.
 
     Attributes:
         config: what is simulated, its topology opened.

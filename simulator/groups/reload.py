@@ -58,11 +58,8 @@ class ReloadTable:
     """Seconds of an iteration.
 
     Attributes:
-        alphas: those tried, the same for all jobs.
-        fixed_s: by alpha, mean over the jobs; inf where a group is out of memory.
-        fixed_slowest_s: by alpha, of the slower group.
-        dynamic_s, dynamic_slowest_s: the same with climbing.
-        dynamic_alpha: float64 (8,), what the jobs settle on.
+        fixed_s, fixed_slowest_s: by tried alpha of all jobs, mean and of the slower group; inf: out of memory.
+        dynamic_s, dynamic_slowest_s: the same with climbing, to `dynamic_alpha`, float64 (8,).
     """
 
     alphas: tuple[float, ...]

@@ -29,10 +29,7 @@ class UseOverTime(NamedTuple):
 
 
 class UseMeter:
-    """Looks at a simulator at each decision point, before anything is decided, and at the end.
-
-    It is no part of the record: where kernels advance that themselves, somebody else has to look now and then.
-    """
+    """Looks at a simulator at each decision point, before any decision, and at the end. It is no part of the record."""
 
     def __init__(self, simulator: BaseSimulator) -> None:
         self._simulator = simulator

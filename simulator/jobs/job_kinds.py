@@ -31,10 +31,10 @@ class Load(NamedTuple):
 
 
 class Slowdowns(Protocol):
-    """Where xi comes from; `profiles.interference.Interference` is one.
+    """The source of xi, like `sharing.interference.Interference`.
 
-    An object may have `tells_apart`, the fields of `Load` that its table asks for beside the model, and
-    `load_matrix`, which takes loads as `matrix` takes models; without them it knows models only.
+    Optional are `tells_apart`, the fields of `Load` that its table asks for beside the model, and `load_matrix`, which
+    takes loads as `matrix` takes models.
     """
 
     def matrix(self, models: Sequence[str]) -> np.ndarray:

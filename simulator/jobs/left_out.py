@@ -24,10 +24,9 @@ class LeftOut:
     """The rows of a file that are left out, and why.
 
     Args:
-        path: the file.
         rows: how many the table has that was read from it.
         odd: whether odd rows are left out, or the first is refused.
-        lost: odd rows of the file that are none of the table: their lines, and what is odd there.
+        lost: odd rows of the file outside the table: their lines, and what is odd there.
 
     Attributes:
         gone: bool (rows,), those that are left out.

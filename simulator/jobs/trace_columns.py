@@ -180,13 +180,11 @@ class Table:
     """Columns of equal length (lists of str, or numeric arrays) and the place of each row.
 
     Attributes:
-        path: the file, as the user named it.
-        columns: by name.
-        places: (n,) 1-based numbers of the rows in the file.
-        unit: what `places` counts: "line", "row" or "job".
+        path: the file, as the user named it. columns: by name.
+        places: (n,) 1-based numbers of the rows in the file. unit: what they count: "line", "row" or "job".
         header: every column name of the file, also those not kept.
-        shown: what the file calls a column, where that differs.
-        left_out: where rows that do not fit are left out, the rows that are; None: they are refused.
+        shown: the file's names of columns, where they differ.
+        left_out: rows that are left out; None: bad rows are refused.
     """
 
     path: str

@@ -17,13 +17,9 @@ _CONTENT = re.compile(rb"^[ \t]*[^#\s]", re.M)
 
 @dataclass(frozen=True)
 class Head:
-    """The first 64 KiB of a file; more where comments fill them.
+    """The first 64 KiB of a file, more if comments fill them: bytes, lenient text, and the fields of its first line.
 
-    Attributes:
-        data: the raw bytes.
-        text: the same as text, undecodable bytes replaced.
-        columns: the fields of the first line that is neither empty nor a "#" comment, split where it
-            has most to split at: commas, semicolons or tabs.
+    Empty lines and "#" comments do not count; the separator with most fields does: commas, semicolons or tabs.
     """
 
     data: bytes

@@ -76,20 +76,18 @@ class Workload:
         iterations: float64 > 0; `duration_s` itself where the source has none (then 1 iteration = 1 s).
         iteration_s: float64 > 0, seconds per iteration on its GPUs, placed best, as exact as the source has it;
             `duration_s / iterations` where the source has none.
-        model: str objects, "" unknown.
+        model, user, tenant (the virtual cluster): str objects, "" unknown.
         batch_size: int64 >= 0, 0 unknown.
-        user: str objects, "" unknown.
-        tenant: str objects, the virtual cluster, "" unknown.
         priority: int64, 0 default, larger is more important.
         deadline_s: float64 > 0, absolute seconds on the arrival clock, inf = none.
-        estimate_s: float64 > 0, what its user takes `duration_s` for (simulator/jobs/estimates.py), inf = unknown.
-        geo: what the jobs ask of regions: parts of several unit types, tables, levels; `gpus` is then all units of the
-            parts. None: nothing.
-        ps: what the jobs ask as parameter-server jobs: COMP, COMM, bytes, epochs; `gpus` are then the machines on which
-            `duration_s` is meant. None: they are none.
+        estimate_s: float64 > 0, its user's estimate of `duration_s` (simulator/jobs/estimates.py), inf = unknown.
+        geo: demands of regions: parts of several unit types, tables, levels; `gpus` is then all units of the parts.
+            None: none.
+        ps: demands as parameter-server jobs: COMP, COMM, bytes, epochs; `gpus` are then the machines of `duration_s`.
+            None: none.
         iterations_known: the source gives the iterations of every job; else an iteration of some is but a second.
-        window_s: seconds within which the jobs were submitted, as their generator says, which may be longer than from
-            the first arrival to the last; None: nothing says so. Files do not hold it.
+        window_s: seconds within which the jobs were submitted, as their generator says, perhaps beyond the last
+            arrival; None: unknown. Files do not hold it.
 
     Build one with `from_arrays`, which checks; the constructor does not.
     """

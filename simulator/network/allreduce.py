@@ -35,11 +35,10 @@ class AllReduce:
     """Ring all-reduces per layer and tier, overlapped with the backward pass.
 
     Attributes:
-        calibration: tiers and layer tables.
-        words: the parameters that made it, for `describe`.
+        calibration: tiers and layer tables. words: the parameters that made it, for `describe`.
         default: the model that stands in for those that the calibration does not list; None: they are an error.
         duration: what `duration_s` means (isolated.py).
-        plain: the network before a topology's numbers took the place of the calibration's; None: none did.
+        plain: the network with the calibration's own numbers; None: this one has them.
     """
 
     calibration: Calibration

@@ -29,12 +29,7 @@ Placement = tuple[int, ...]  # GPUs on each machine
 
 @dataclass(frozen=True, eq=False)
 class LookedUp:
-    """Tables of measurements, and the fits behind them.
-
-    Attributes:
-        fits: the network that knows what the tables do not have.
-        folder: DIR/MODEL/ are the tables of a model.
-    """
+    """Tables of measurements, DIR/MODEL/ in `folder`, and the network of fits behind them."""
 
     fits: Measured
     folder: str = field(metadata={MARK: A_FOLDER})

@@ -70,11 +70,10 @@ class Simulated(Protocol):
 
 
 class Pace(Protocol):
-    """Who says how fast jobs run, where no table in the record does: measured look-ups, elastic jobs, shared links.
+    """How fast jobs run, where no table in the record says it: measured look-ups, elastic jobs, shared links.
 
-    One that also has `settle(simulator)` is called by it after `rate` has been: an iterable of (job, seconds per
-    iteration) of running jobs that go on at another rate from now on. One whose jobs are not all elastic, though
-    `elastic`, has `may_resize(simulator, job)`.
+    An optional `settle(simulator)` is called after `rate`: an iterable of (job, seconds per iteration) of running jobs
+    with a new rate. An `elastic` one with other jobs too has `may_resize(simulator, job)`.
 
     Attributes:
         elastic: jobs may run on other numbers of GPUs than they ask (`Start` and `Resize`), and a decision is due

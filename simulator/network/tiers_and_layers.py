@@ -58,9 +58,9 @@ CALIBRATIONS = {path.stem: path for path in sorted(DATA.glob("*.yaml"))}
 
 @dataclass(frozen=True)
 class Link:
-    """One tier. bandwidth_gb_s: of one link; latency_ns: of one link; links: of each member, 0 = as many as members.
+    """One tier: GB/s and ns of one link; links of each member, 0 = as many as members.
 
-    nominal_gbps: what the links have on paper that an effective bandwidth was measured on, gigabits per second.
+    nominal_gbps: the nominal gigabits per second of links with a measured effective bandwidth.
     """
 
     name: str
@@ -105,10 +105,7 @@ class Fabric:
 
 @dataclass(frozen=True, eq=False)
 class ModelLayers:
-    """The layers of one model in order of the forward pass: names, and int64 arrays of shape (layers,).
-
-    measured_on: the GPU of the compute times; "": nobody says.
-    """
+    """A model's layers in forward order: names, int64 (layers,); measured_on: the GPU of compute times, "": unknown."""
 
     model: str
     names: tuple[str, ...]

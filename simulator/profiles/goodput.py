@@ -87,11 +87,7 @@ def _within(application: Application, local: int, extra: int, gpus: int) -> tupl
 
 
 class Goodput:
-    """The batches that an application could run on each number of GPUs, and the goodput that each would have.
-
-    Args:
-        application: what is trained.
-        most: GPUs of the largest gang, >= 1.
+    """The batches that an application could run on 1 to `most` GPUs, and the goodput that each would have.
 
     Paper: pollux, Sec. 3.
     """

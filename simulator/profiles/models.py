@@ -46,10 +46,7 @@ SHIPPED = Path(__file__).resolve().parent / "data" / "pollux.json"
 
 @dataclass(frozen=True)
 class MemoryLine:
-    """Memory of a job on one GPU: base_bytes + sample_bytes x samples of one pass, on every GPU type.
-
-    `sample_assumed`: nobody measured what a sample takes.
-    """
+    """Bytes of a job on any GPU: base_bytes + sample_bytes (`sample_assumed`: not measured) x samples of one pass."""
 
     base_bytes: float
     sample_bytes: float

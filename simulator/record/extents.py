@@ -13,11 +13,9 @@ ALL = ""
 
 
 class Block(NamedTuple):
-    """Bytes that follow each other: `count` arrays of `length` entries of `size` bytes, with `more` entries in use.
+    """Bytes that follow each other: `count` arrays of `length` entries of `size` bytes.
 
-    Attributes:
-        of: what the entries are of: so many are in use as of these; ALL: all.
-        more: entries in use beyond those.
+    `of`: as many entries as these are in use, ALL: all; and `more`.
     """
 
     first: int

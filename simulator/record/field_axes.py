@@ -33,10 +33,8 @@ class Axis(NamedTuple):
     """What an array has an entry for.
 
     Attributes:
-        of: one of the words above; "": its room is always in use, or nobody has counted.
-        length: how many of them there is room for.
-        layers: so many arrays of this length follow each other.
-        more: entries behind them.
+        of: one of the words above; "": its room is always in use. more: further entries behind.
+        length: how many of them there is room for. layers: so many arrays of this length follow each other.
     """
 
     of: str

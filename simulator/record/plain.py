@@ -59,10 +59,7 @@ class Plain:
     """The only record of an array by item, `record["gpus"]`: np.record looks every field up in Python.
 
     Attributes:
-        records: the array.
-        record: its fields.
-        data: its bytes.
-        head: the bytes of its numbers, and of arrays of a few.
+        data: its bytes. head: those of its numbers, and of arrays of a few.
         cluster: int64 (arrays of CLUSTER_ARRAYS, GPUs), which follow each other.
         berths: int64 (arrays of PER_BERTH, layers, GPUs).
         job_floats: float64 (JOB_FLOATS, jobs). job_integers: int64 (JOB_INTEGERS, jobs).

@@ -33,11 +33,7 @@ class Recorded(Protocol):
 
 
 class RecordView:
-    """The part of a view that hangs on no kind of simulator.
-
-    Args:
-        simulator: what is seen. It is not handed on: who decides reads here, and changes nothing.
-    """
+    """The part of a view that fits any kind of simulator, which it does not hand on."""
 
     _simulator: Recorded
 

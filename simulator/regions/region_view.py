@@ -25,10 +25,7 @@ def regions_in(bits: int) -> list[int]:
 
 
 class RegionView(RunView):
-    """The part of a `ClusterView` that is about regions; all of it raises InputError in a simulation without them.
-
-    Regions, tables, clusters and unit types are indices; names are in `topology` and `demands`.
-    """
+    """The part of a `ClusterView` about regions; InputError without them. `topology` and `demands` name indices."""
 
     _simulator: Simulated
 

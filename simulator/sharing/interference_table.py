@@ -39,12 +39,7 @@ MODE = "mode"
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of one pair of models.
-
-    Attributes:
-        numbers: (rows, len(COLUMNS)) float64; nan: any. The row that wins a tie comes first.
-        xi: (rows,) float64.
-    """
+    """The rows of one pair of models: numbers, float64 (rows, len(COLUMNS)), nan: any, ties in order; xi (rows,)."""
 
     numbers: np.ndarray
     xi: np.ndarray
@@ -67,8 +62,7 @@ class Table:
     """Slowdowns of every ordered pair of some models.
 
     Attributes:
-        names: the models as the file spells them.
-        pairs: rows by plain names of victim and partner.
+        names: the models as the file spells them. pairs: rows by plain names of victim and partner.
         tells_apart: fields of `Load` that some row has a number for, in the order of NUMBERS.
     """
 

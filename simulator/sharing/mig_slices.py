@@ -14,14 +14,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Slice:
-    """One of the equal instances that a GPU is cut in.
-
-    Attributes:
-        name: NVIDIA's, of the A100 with 40 GB.
-        count: how many a GPU is cut in.
-        compute: share of the GPU's multiprocessors, (0, 1].
-        memory: share of its memory, (0, 1].
-    """
+    """One of `count` equal instances of a GPU, with NVIDIA's name (A100, 40 GB) and shares of compute and memory."""
 
     name: str
     count: int

@@ -22,12 +22,7 @@ STEPS_A_DAY = 1440  # of the cumulated rate
 
 @dataclass(frozen=True)
 class Active:
-    """Which families are active on which day, from the day before the first.
-
-    Attributes:
-        recurring: int64 (1 + days, places), the recurring family at each place.
-        others: int64 (1 + days, places), the same of families that never recur.
-    """
+    """The active families by day, from day -1: recurring and other ones at each place, int64 (1 + days, places)."""
 
     recurring: np.ndarray
     others: np.ndarray
