@@ -1,8 +1,4 @@
-"""The vocabulary of decisions that policies, environments and people share. Jobs and GPUs are indices.
-
-In a simulation of regions a GPU may also be a CPU machine, a unit of a cluster without GPUs. Groups are numbers that
-`view.groups` gives.
-"""
+"""The decisions of policies, environments and people. Jobs, GPUs (in regions also CPU machines), groups: indices."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Whether a decision about a table can be carried out now, and what it would send over links.
 
-`kind` is MOVE, REPLICATE or DROP (codes.py); `whole`: of a replica, whether all partitions are asked for. Who words the
-answers is table_decisions.py.
+`kind` is MOVE, REPLICATE or DROP (codes.py); `whole`: a replica of all partitions. table_decisions.py words the
+answers.
 """
 
 from ..base.codes import DROP, MOVE, REPLICATE

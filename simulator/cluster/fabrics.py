@@ -2,8 +2,7 @@
 
 Every cable is full duplex, two links of `LinkGraph`, of 50 Gbps by default. Racks are the leaf (edge) switches.
 Machines may have several network cards (NICs), a cable each; GPU i is on NIC i mod N. All NICs go to one leaf, or with
-rails NIC k to the k-th leaf of as many (NVIDIA's rail-optimised design); the machines that share leaves are a rack
-then.
+rails NIC k to the k-th leaf of as many (NVIDIA's rail-optimised design), and the machines of these leaves are a rack.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """A topology from a graph of machines, switches and links: any networkx graph, or its node-link form in JSON or YAML.
 
-docs/concepts/topologies.md has the attributes; others are ignored. Machines are numbered rack by rack: racks in the
-order in which their first machine is listed, machines as listed.
+docs/concepts/topologies.md has the attributes; others are ignored. Machines are numbered rack by rack, in listed order.
 """
 
 from __future__ import annotations

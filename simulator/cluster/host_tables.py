@@ -1,9 +1,8 @@
 """A topology from a table of hosts and their switches, as operators publish them: Alibaba's Lingjun is one.
 
-A csv: the first column names the host, each further one its switch in a layer, outermost first. What such a table does
-not say is given by options, and printed (`Topology.about`). A switch of the table may stand for several (Lingjun has
-three PSW for 847 hosts): it is one here, never full by itself, and `uplinks` says in how many cables its capacity
-comes.
+A csv: the first column names the host, each further one its switch in a layer, outermost first. Options, printed in
+`Topology.about`, add the rest. A switch of the table may stand for several (Lingjun has three PSW for 847 hosts): here
+it is one, never full by itself, and `uplinks` says in how many cables its capacity comes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The links between machines and switches as flat arrays, with a networkx view for building, checking and drawing.
 
-Every link is directed: a full-duplex cable is two links, one each way. Parallel cables stay separate links. Capacities
-are bytes per second. How a packet finds its way is `routes.py`; how a user writes a graph is `graph_files.py`.
+Links are directed: a full-duplex cable is two. Parallel cables stay separate. Capacities are bytes per second.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Topologies by name, each with its source.
 
 Presets without links take numbers of their tiers: `bandwidth_gbps`, `latency_us` and `oversubscription`, each a list
-SLOT/MACHINE/RACK/NETWORK, `none` where the user writes nothing (`dally:bandwidth_gbps=none/none/100/100`). Networks go
-by these, and by none of what a preset knows from its paper (`Topology.written`).
+SLOT/MACHINE/RACK/NETWORK with `none` for unknown (`dally:bandwidth_gbps=none/none/100/100`). Networks use only these,
+no numbers from the preset's paper (`Topology.written`).
 """
 
 from __future__ import annotations

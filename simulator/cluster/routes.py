@@ -1,7 +1,6 @@
-"""Which links a job uses: routes by destination or by hash, the flows of its collectives, and who shares which links.
+"""Which links a job uses: routes by destination or by hash, the flows of its collectives, and shared links.
 
-Everything is deterministic: the same graph, the same GPUs and, where paths are drawn, the same seed and the same job
-give the same links.
+The same graph, GPUs and, for drawn paths, seed and job give the same links.
 """
 
 from __future__ import annotations

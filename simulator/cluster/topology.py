@@ -1,7 +1,6 @@
 """Where the GPUs are: regions > clusters > racks > machines > slots > GPUs, as flat index arrays.
 
-Everything is numbered from 0 in one natural order: the GPUs of a slot, the slots of a machine, the machines of a rack
-and the racks of a cluster are contiguous. So a machine is a range of GPUs, a rack a range of machines, and so on.
+All are numbered from 0 in one natural order: a machine is a range of GPUs, a rack a range of machines, and so on.
 """
 
 from __future__ import annotations

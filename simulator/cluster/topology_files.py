@@ -1,7 +1,6 @@
-"""What a user writes about a cluster, in YAML or JSON: read safely, checked, and built into a Topology.
+"""A topology in YAML or JSON: read safely, checked, and built; docs/concepts/topologies.md has the schema.
 
-docs/concepts/topologies.md has the schema, short and full form. A mapping with `nodes` is a graph of machines, switches
-and links instead: graph_files.py. Regions with `storage_tb` and links between them: warehouse/warehouse_files.py.
+A mapping with `nodes` is a graph: graph_files.py. Regions with `storage_tb`: warehouse/warehouse_files.py.
 """
 
 from __future__ import annotations

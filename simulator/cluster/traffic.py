@@ -1,18 +1,15 @@
 """Traffic between the workers of a gang: rings, trees, all-to-all, and the ways between the stages of a pipeline.
 
-A worker sends at the rate of its phase; what goes to one other worker is a part of that, its streams: 1 where a ring
-passes all on to the next, 1 / (n - 1) to each of the others in an all-to-all. Workers, and stages of a pipeline, stand
-in the order of their GPUs. A worker is given by the network card (NIC) of its GPU: NIC c of machine m is number m C + c
-on machines of C. Inside a machine all is fast, so what a gang sends leaves it where that is best:
+A worker sends at the rate of its phase; a part of that goes to one other worker, its streams: 1 in a ring, 1 / (n - 1)
+in an all-to-all. Workers and stages are in the order of their GPUs. A worker is the network card (NIC) of its GPU: NIC
+c of machine m is number m C + c on machines of C. Inside a machine all is fast, so traffic leaves it by the best NIC:
 
 * A ring, or tree, splits into as many as the gang has NICs on the machine where it has fewest, each through one NIC of
   every machine, with an equal part of the bytes: "4 rings, each using a different NIC" (github.com/NVIDIA/nccl, issue
   601), the same NIC on all machines (a rail) where the gang has a GPU there (NCCL_CROSS_NIC=2). Each ring has a share
-  of a full link (`rings_of`).
-* What goes from one worker to another leaves by the NIC of the receiver's rail, if the gang has a GPU there, else by
-  the sender's own (NCCL's PXN, on by default).
-
-Which NICs a gang with unequal numbers of them takes is ours (`_rails`).
+  of a full link (`rings_of`). Which NICs a gang with unequal numbers of them takes is ours (`_rails`).
+* Traffic from one worker to another leaves by the NIC of the receiver's rail, if the gang has a GPU there, else by the
+  sender's own (NCCL's PXN, on by default).
 """
 
 from __future__ import annotations

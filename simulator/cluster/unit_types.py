@@ -1,8 +1,4 @@
-"""A topology without some of its clusters: the GPUs alone, or those of some types.
-
-CPU machines are no place for a GPU job, and no members of its gang. So whoever asks what GPUs can hold, or how near to
-each other they can be, asks it of the clusters that have them.
-"""
+"""A topology without some of its clusters: the GPUs alone, for GPU jobs, or those of some types."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""What a simulated cluster is, as one value: a dataclass whose fields are its options, wherever options are told.
+"""A simulated cluster as one value: a dataclass whose fields are its options, the one list of them.
 
-Commands (`--set`, `--help`), environments (keyword arguments), stored runs (columns, identities) and simulators ask the
-description for them, so a new option is a new field. A field with the metadata `group` holds a dataclass of
-its own, whose fields are options as well; its `of(**options)` makes one, or None where they say that there is none.
-Other metadata: `feature` and `needs` of `Option`; `said`, False where no word of a user's says the field; and the
-mark of what may be a file (files/file_marks.py).
+Commands (`--set`, `--help`), environments (keyword arguments), stored runs and simulators read it, so a new option is a
+new field. A field with the metadata `group` holds a dataclass of further options; its `of(**options)` makes one, or
+None. Other metadata: `feature` and `needs` of `Option`; `said`, False for a field without a word of the user's; and the
+mark of a possible file (files/file_marks.py).
 """
 
 from __future__ import annotations

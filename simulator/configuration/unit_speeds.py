@@ -1,8 +1,8 @@
 """How fast models train on types of units, over the speed that their durations are of: a csv, or a table of ours.
 
-The csv has the columns `model`, `type` and `speed` (> 0; 2: an iteration takes half as long): a row for each model on
-each type. A model `*` stands for all that have no row of their own for that type, jobs without a model too; what no row
-says has speed 1. Names are compared without case and separators. Communication is sped up with the rest.
+The csv has the columns `model`, `type` and `speed` (> 0; 2: an iteration takes half as long). A model `*` stands for
+all without a row for that type, jobs without a model too; the default speed is 1. Names are compared without case and
+separators. Communication is sped up with the rest.
 
 `gavel`: steps per second on one K80, P100 and V100 over those on the V100, medians over the batch sizes measured
 (github stanford-futuredata/gavel, MIT: Gavel, OSDI'20, scheduler/simulation_throughputs.json; Recommendation, whose

@@ -1,9 +1,8 @@
 """Network contention:mode=averaged: jobs that share links run at the average rates of their steady state.
 
-A component of jobs that share links is played by itself until it is steady (phase_run.steady_state), when its jobs,
-their places or their shifts change. The result is remembered by phases, links, shifts and periods, and by the seed of
-the run where the network draws offsets or jitter. How the iterations of jobs without shifts lie to each other at first
-is forgotten: all begin at once, or with offsets=random anywhere in theirs.
+A component of jobs that share links is played alone until it is steady (phase_run.steady_state), when its jobs, places
+or shifts change. Results are remembered by phases, links, shifts and periods, and by the run's seed where the network
+draws offsets or jitter. Jobs without shifts all begin at once, or with offsets=random anywhere in an iteration.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Jobs with different iteration times on one circle (paper cassini, Sec. 3), and the grid of angles on it.
 
-The perimeter is the least common multiple of the iteration times. Measured times are no multiples of anything, and the
-paper does not say how it rounds them, so `unify` looks for whole numbers of iterations r_j and a perimeter P with
-P / r_j >= T_j: every job gets a period that is at most a little longer than its iteration, and waits out the rest (its
-padding). Never shorter, since no job can run faster than alone.
+The perimeter is the least common multiple of the iteration times. The paper does not say how it rounds measured times,
+so `unify` looks for whole numbers of iterations r_j and a perimeter P with P / r_j >= T_j: a period is at most a little
+longer than its iteration, and the job waits out the rest (its padding).
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
 """Network contention: jobs on several machines share links, phase by phase (paper cassini, Sec. 2 and 3).
 
-A job's iteration has Up and Down phases (patterns.py). In an Up phase it sends over the links of its collectives
-(cluster/traffic.py, routes.py), at max-min fair rates beside all others that send then (flows/max_min.py). A job on one
-machine sends nothing over the network. Of a job with several collectives a link has the mean, weighted by their bytes,
-in all phases: a job has one set of links and flows.
+In the Up phases of its iteration (patterns.py) a job sends over the links of its collectives (cluster/traffic.py,
+routes.py), at max-min fair rates beside all other senders (flows/max_min.py). A job on one machine sends nothing. Of
+several collectives a link has the mean, weighted by bytes, in all phases: a job has one set of links and flows.
 
 Phases are stretched, Down times and bytes alike, until the iteration alone, placed best, takes the workload's iteration
-time: inside one machine where one is large enough for the gang, else between machines. With `duration=compute` the
-workload says how long it is inside one machine, for every gang.
+time: inside one machine where one is large enough for the gang, else between machines. With `duration=compute` it is
+the iteration inside one machine, for every gang.
 
 Setting: cassini, Sec. 2 and 3.
 """

@@ -1,8 +1,8 @@
-"""Links that are down or carry less for a while: what a user's file says of them, and the ways that are left.
+"""Links that are down or carry less for a while, from a user's file, and the ways that are left.
 
 A csv with a row for every change: `time_s`, on the clock of the workload's arrivals, `scale`, from 0 (down) to 1
-(whole), and which: `link`, by its name ("leaf0->agg1", one way, of parallel ones "leaf0->agg1#2"), or `from` and `to`,
-all links from one node to another. What is not named is whole; a scale holds until the next row of the link.
+(whole), and `link`, by its name ("leaf0->agg1", one way, of parallel ones "leaf0->agg1#2"), or `from` and `to`, all
+links from one node to another. Other links are whole; a scale holds until the next row of the link.
 """
 
 from __future__ import annotations

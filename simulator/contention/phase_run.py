@@ -1,7 +1,6 @@
-"""Jobs that iterate on shared links and nothing else: no queue, no GPUs, no end unless they have one.
+"""Jobs that iterate on shared links without a queue, GPUs or, unless given, an end.
 
-What the simulator does with `contention`, on a record of those fields alone: for closed forms, for pictures, and for
-averages over a steady state.
+It is the simulator's `contention`, on a record of those fields alone: for closed forms, pictures, and steady states.
 """
 
 from __future__ import annotations

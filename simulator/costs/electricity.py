@@ -1,9 +1,8 @@
 """Price and carbon intensity of electricity by region and hour, from a csv.
 
-The csv has the columns `region`, `hour`, `price_per_mwh` ($/MWh, below 0 too: such hours exist) and
-`carbon_g_per_kwh` (gCO2/kWh, >= 0), one row for each hour of each region; regions that the topology has not are
-passed over. Hour 0 begins at time 0 of the workload. Every region has the same hours, 0 to the last without a gap; a
-table that ends before the run does begins again.
+Its columns are `region`, `hour`, `price_per_mwh` ($/MWh, perhaps below 0) and `carbon_g_per_kwh` (gCO2/kWh, >= 0). Hour
+0 begins at time 0 of the workload; regions of other topologies are ignored. Every region has the same hours, 0 to the
+last without a gap; a table that ends before the run begins again.
 """
 
 from __future__ import annotations

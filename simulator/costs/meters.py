@@ -1,8 +1,7 @@
-"""Meters of what costs money in a region: unit-seconds held by type, their price and carbon, bytes stored.
+"""Meters of costs in a region: unit-seconds held by type, their price and carbon, bytes stored.
 
-A meter is brought to date when what it counts changes, never by the hour. Sums over whole hours are laid ahead
-(tariff.py), so the integral of a price between two instants, however far apart, is the difference of two look-ups. A
-record without prices has no meters, and nothing here happens.
+A meter is brought to date when its quantity changes, never by the hour: with the laid sums over whole hours
+(tariff.py), an integral is the difference of two look-ups. A record without prices has no meters.
 """
 
 import math

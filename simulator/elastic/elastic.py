@@ -1,13 +1,12 @@
 """Elastic jobs: how fast a job trains on the GPUs it holds, with the batch that it picks for them.
 
 The semantics are those of Pollux's simulator (OSDI'21 artifact). A job's work is progress (goodput.py), in proportion
-to the iterations that the workload gives it: as many as a whole training has at the workload's batch are the whole
-progress of the application; a job with more goes on in the last epoch.
+to its iterations: those of a whole training at the workload's batch are the whole progress of the application; a job
+with more goes on in the last epoch.
 
-A job runs at one pace until an interval or one of its epochs ends (rounded to whole seconds). Then it takes what it saw
-(its step and synchronisation time, the gradient's noise) into the throughput parameters that it has fitted so far, and
-picks the batch with the best predicted goodput for its GPUs. So a scheduler knows of a job what it has measured. The
-same without the choice (`tunes=False`) runs every job with its own GPUs and batch.
+A job runs at one pace until an interval or one of its epochs ends (rounded to whole seconds). Then its step and
+synchronisation times and gradient noise enter its throughput fit, and it picks the batch with the best predicted
+goodput. So a scheduler knows of a job what it has measured. With `tunes=False` every job keeps its GPUs and batch.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What `Simulator` and `GroupSimulator` have in common: their records, why a run stopped, how policies are asked.
+"""The common part of `Simulator` and `GroupSimulator`: their records, why a run stopped, how policies are asked.
 
-A policy declares the rule that holds while it decides by `clock_for(view)`, any other object that decides by its
-attribute `clock`: preemption cost, rounds and leases; the terms of job groups. The simulator installs it.
+A policy declares its rule by `clock_for(view)`, any other decider by its attribute `clock`: preemption cost, rounds and
+leases; the terms of job groups. The simulator installs it.
 """
 
 from __future__ import annotations

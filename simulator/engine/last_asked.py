@@ -1,7 +1,7 @@
-"""When somebody was asked last what he decides, and what has happened since: his decision, or another's, or nothing.
+"""The last question to a decider, and what has happened since: its decision, another one, or nothing.
 
-Whoever plans at an instant and hands the plan out decision by decision asks this each time (policies/planning.py, and
-the simulator for the pass of its compiled rule).
+Planners that hand a plan out decision by decision ask this each time (policies/planning.py, and the simulator for its
+compiled rule).
 """
 
 from __future__ import annotations

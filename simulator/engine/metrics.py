@@ -1,19 +1,16 @@
-"""The metrics of a run, one definition each, in the papers' terms: metric_registry.py says which there are.
+"""The metrics of a run, one definition each, in the papers' terms: metric_registry.py lists them.
 
-Seconds, bytes, fractions; nan where nothing is to average. Where tables of regions lie is told as all will lie once
-what is on the way has arrived, of the training jobs that the slow path knows; costs count from the first arrival on.
-
-In regions `gpu_utilisation`, `allocation_rate` and `fragmentation` are of GPUs alone; what is said of GPU-seconds below
-counts CPU machines too, and `type_seconds` tells them apart.
+Seconds, bytes, fractions; nan where nothing is to average. Placement metrics of regions are of the tables after all
+transfers and the training jobs that the slow path knows; costs count from the first arrival on. In regions
+`gpu_utilisation`, `allocation_rate` and `fragmentation` are of GPUs alone; the GPU-seconds below count CPU machines
+too, and `type_seconds` tells them apart.
 
 GPU-seconds add up: held = computing + communicating + restoring + lost, and all = held + free + down.
 
-Where jobs share GPUs, `held` has each second once for every job that holds the GPU: held = computing + communicating
-+ interfering + restoring + lost, and all = busy + free + down, where `busy` has it once. Communicating is then what the
-placement and gradient accumulation cost beyond the best, interfering what the partners do. `gpu_utilisation` may
-exceed 1: two jobs that share a GPU may do more in a second than one that has it alone.
-
-Metrics of a window of time, without warm-up, are made of these in time_window.py.
+Where jobs share GPUs, `held` has each second once for every job that holds the GPU: held = computing + communicating +
+interfering + restoring + lost, and all = busy + free + down, where `busy` has it once. Communicating is then the cost
+of placement and gradient accumulation beyond the best, interfering that of the partners. `gpu_utilisation` may exceed
+1: two jobs that share a GPU may do more in a second than one alone.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What an environment may be handed from other rooms, and how a policy's name finds its policy.
-
-What finds a policy by its name is installed by the root package (`install_policies`).
-"""
+"""What an environment may get from other rooms; the root package installs the search of policies by name."""
 
 from __future__ import annotations
 

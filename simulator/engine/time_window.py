@@ -1,11 +1,10 @@
 """Steady state: the metrics of a window of time, without the warm-up before it and the emptying after it.
 
-Of jobs that arrive within the window are their times (completion, queueing, slowdown, fairness, lateness, waits for
-data), the number that finished, and the makespan, from the first arrival of these to their last finish. Jobs that come
-before and after run too, and stand in their way: the run goes on to its end. Over the time of the window, as far as the
-run goes, are shares of GPUs (use, allocation, fragmentation; of job groups CPU, network, how many run together) and
-counts (preemptions, moves, bytes, costs). What is a ratio of two sums (iteration times, `dop_mean`, `move_time_share`)
-and where tables lie at the end are the whole run's.
+Jobs that arrive within the window give times (completion, queueing, slowdown, fairness, lateness, waits for data), the
+number that finished, and the makespan, from their first arrival to their last finish. Other jobs run too: the run goes
+on to its end. The window's time, as far as the run goes, gives shares of GPUs (use, allocation, fragmentation; of job
+groups CPU, network, how many run together) and counts (preemptions, moves, bytes, costs). Ratios of two sums (iteration
+times, `dop_mean`, `move_time_share`) and the places of tables at the end are the whole run's.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The clock: when the next event comes, and what happens then: jobs arrive and end, machines fail, leases are over.
 
-Nothing here knows how anybody decides. Passes, what comes of an instant when they have been made, and at which instants
-somebody is asked are composed above it (policies/loop/decision_loop.py). All that a rule can do is to write down when
-a waiting job is to be woken, and hear of it: `lifecycle.ask_to_be_woken`.
+Passes and questions to deciders are composed above it (policies/loop/decision_loop.py). A rule can only note when a
+waiting job is to be woken: `lifecycle.ask_to_be_woken`.
 """
 
 import math

@@ -1,8 +1,8 @@
-"""What fails together, and outages that are told: from two csv files; docs/concepts/failures.md has the formats.
+"""Fault groups and listed outages, from two csv files; docs/concepts/failures.md has the formats.
 
-Overlapping rows: what they name is up when all are over. Without `notice_s` an outage is a failure; with it, 0 too, it
-is maintenance: state is saved when it begins, and for so many seconds before nobody starts there. Racks and machines go
-by their number in the whole topology, from 0. Either file has at most MOST_ROWS rows: a state holds all of them.
+After overlapping rows a thing is up when all are over. Without `notice_s` an outage is a failure; with it, 0 too, it is
+maintenance: state is saved when it begins, and so many seconds before no job starts there. Racks and machines go by
+their number in the whole topology, from 0. Either file has at most MOST_ROWS rows.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""The mark "may be a file": where a value that may name one is declared, and what of it is file and what is word.
+"""The mark "may be a file" on a declaration, and the split of a value into files and word.
 
-A field of a dataclass carries the mark in its metadata (`file`), a parameter of a function in its annotation
-(`Annotated[str, A_FILE]`). Who has to know what a run reads (stored runs, comparisons, trainings that go on) asks
-here, so a new option is known to all of them by its mark.
+A field of a dataclass carries it in its metadata (`file`), a parameter in its annotation (`Annotated[str, A_FILE]`).
+Stored runs, comparisons and resumed trainings find here what a run reads.
 """
 
 from __future__ import annotations

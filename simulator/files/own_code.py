@@ -1,8 +1,8 @@
-"""What a user brings by word: `py:FILE.py:NAME[,key=value,...]`, or `py:package.module:NAME[,key=value,...]`.
+"""A user's own objects by word: `py:FILE.py:NAME[,key=value,...]`, or `py:package.module:NAME[,key=value,...]`.
 
-FILE is relative to the present folder, or absolute; it may hold ":" and ",". What NAME must be depends on the place:
-a policy, a generator of workloads, a reward, a topology, a network. Whoever writes such a word asks for its code to
-run; a word that comes out of a folder, which somebody else may have written, is refused unless that is allowed.
+FILE is relative to the present folder, or absolute; it may hold ":" and ",". NAME depends on the place: a policy, a
+generator of workloads, a reward, a topology, a network. A user who writes such a word runs its code; a word from a
+folder, perhaps of somebody else, is refused unless that is allowed.
 """
 
 from __future__ import annotations

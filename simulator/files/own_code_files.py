@@ -1,8 +1,7 @@
-"""The files that a user's own code is in: the one that he names, and what that imports from his folder.
+"""The files of a user's own code: the named one, and its imports from the user's folder.
 
-Who keeps results compares their content, so they are found by what the sources import, not only by what has come of
-it: of `from numbers_of_mine import MARGIN` nothing is left but a number. What is imported while a run goes on counts
-too, under the name that it will have.
+Stored results compare their content, so the sources' imports count: `from numbers_of_mine import MARGIN` leaves only a
+number. Imports during a run count too, under their future name.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Reading a user's file: all of it, or one sentence that says why not.
-
-What a pipe or a device gives is neither whole nor over at some time.
-"""
+"""Reading a user's file: all of it, or one sentence that says why not. Pipes and devices are refused."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Parquet files that carry a checksum over all their bytes, so that no damage is read as other numbers.
 
-Parquet's own checksums are of pages: the footer, which says what columns are called and where they lie, has none. The
-seal lies between the last page and the footer, where readers of parquet do not look: a mark and the sha256 of the file
-without both. So any program reads a sealed file, and this one sees every flipped bit of it.
+Parquet's own checksums are of pages, not of the footer with names and places of columns. The seal lies between the last
+page and the footer, which readers skip: a mark and the sha256 of the file without both.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What a user writes in YAML or JSON: read safely, of bounded size and depth, and checked; errors name the place.
-
-YAML is that of the safe loader; a key that occurs twice is an error.
-"""
+"""A user's YAML or JSON: read safely, of bounded size and depth, without repeated keys; errors name the place."""
 
 from __future__ import annotations
 

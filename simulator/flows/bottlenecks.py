@@ -1,9 +1,9 @@
 """Which links of a network can bind at all: the others, slack ones, need not be looked at when rates are computed.
 
-A link that is whole never decides a rate if it has one job only, whose highest rate it is part of (`own_rate`). Nor
-does any link if another one with no more capacity carries all its jobs with at least as many flows each, since that one
-is full first. So the two directions of a cable, and all links on the way of the same jobs, count as one: that with the
-lowest number binds. It is looked at when a job comes or goes, or the capacity of a link changes.
+A whole link never decides a rate if it has one job only, whose highest rate it is part of (`own_rate`), or if another
+link with no more capacity carries all its jobs with at least as many flows each. So the two directions of a cable, and
+all links on the way of the same jobs, count as one: the lowest number binds. A link is judged when a job comes or goes,
+or a capacity changes.
 """
 
 from ..compiler.jit import kernel

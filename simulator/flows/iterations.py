@@ -1,9 +1,9 @@
 """Iterations of jobs on a network: when the next begins, how long its Down times are, how long it took.
 
-A job with a shift begins its iterations at slots, shift + k x period (paper cassini, Sec. 4.2). It waits for the next
-slot when it is early; when it is late it begins at once and makes good what its period has over its iteration. A slot
-is skipped only by a job that is more than a period late: it takes the last that has begun. With `adjust` (the paper's
-5 %, Sec. 5.7) a job that would be later than that waits for the slot after instead.
+A job with a shift begins its iterations at slots, shift + k x period (paper cassini, Sec. 4.2). An early job waits for
+the next slot; a late one begins at once and regains what its period has over its iteration. A job more than a period
+late takes the last slot that has begun. With `adjust` (the paper's 5 %, Sec. 5.7) a job later than that waits for the
+next slot.
 
 Setting: cassini, Sec. 4.2; Sec. 5.7.
 """

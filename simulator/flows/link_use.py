@@ -1,11 +1,11 @@
 """Links of a network: who uses them, what is offered to them, and their congestion.
 
-Offered to a link is the rate of a phase, or what the job's links leave to it if nobody else sends (`send_top`). Rates
-and capacities are whole bytes per second, so that sums of them are exact in whatever order they are made.
+The offer to a link is the rate of a phase, or what the job's links leave to it without others (`send_top`). Rates and
+capacities are whole bytes per second, so that sums are exact in any order.
 
-Congestion is what jobs offer above what they get, integrated over time: bytes that would have to wait, our stand-in for
-the ECN marks of paper cassini, Sec. 5. They wait at the one link that holds the job back, which decides its rate, so a
-queue counts once, however many links the same jobs share.
+Congestion is the offered rate above the carried one, integrated over time: bytes that would have to wait, our stand-in
+for the ECN marks of paper cassini, Sec. 5. They wait at the one link that decides the job's rate, so a queue counts
+once.
 """
 
 import math

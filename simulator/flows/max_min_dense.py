@@ -1,8 +1,7 @@
 """Max-min filling of a small network by a table of flows: a row, or seat, a job, and a column a link.
 
-The same rates as by max_min_sparse.py, which follows lists where this one works on whole rows; and sets of jobs are the
-bits of a number. Only links that can bind are in it, and their jobs. It is laid when rates are due after a job has come
-or gone.
+The rates are those of max_min_sparse.py, with whole rows in place of lists; sets of jobs are the bits of a number. The
+table has only links that can bind, and their jobs. It is laid when rates are due after a job has come or gone.
 """
 
 import math

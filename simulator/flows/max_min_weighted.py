@@ -1,12 +1,11 @@
-"""Max-min filling by priorities and weights: who goes first on a full link, and who gets more of it.
+"""Max-min filling by priorities and weights on a full link.
 
-Jobs of a higher priority are filled as if the others were not there, and these share what is left. Within a priority
-rates rise in proportion to weights, whole 2^-20ths, so that sums of them are exact; with equal weights of 1 and one
-priority the rates are those of max_min_sparse.py. Every job has at least 1 byte per second.
+Jobs of a higher priority are filled as if alone, and the others share the rest. Within a priority rates rise in
+proportion to weights, whole 2^-20ths, so that sums are exact; with equal weights of 1 and one priority the rates are
+those of max_min_sparse.py. Every job has at least 1 byte per second.
 
-A weight may grow with what a job has sent of its iteration (`grows`), base + slope x that part, as MLTCP has it: in
-steps of equal parts of the iteration's bytes, each at its middle. A job that is held back has an event where its next
-step begins; jobs at their highest rate need none.
+A weight may grow with the sent part of an iteration (`grows`), base + slope x that part, as in MLTCP: in steps of equal
+parts of the bytes, each at its middle. A job that is held back has an event where its next step begins.
 """
 
 import math

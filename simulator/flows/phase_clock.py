@@ -1,8 +1,8 @@
 """Jobs on a network, phase by phase: each iteration is Down and Up in turn, and Up phases share links.
 
-The network has its own clock, `phase_now_s`, which `play` alone moves. What happens at one instant happens in the order
-of the jobs; rates are computed when all of it has. Between calls nothing is settled, so that a run is the same bit for
-bit however it is cut into calls.
+The network has its own clock, `phase_now_s`, which only `play` moves. Events of one instant go in the order of the
+jobs, then rates are computed. Nothing is settled between calls, so a run is the same to the bit however it is cut into
+calls.
 """
 
 import math

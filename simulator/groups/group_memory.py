@@ -2,8 +2,8 @@
 
 Sources: P the paper (Lee et al., "Harmony", ICDCS'21, section in brackets), D derived from numbers in it, O ours.
 
-The collector's curve: a tracing collector's work for a byte allocated is live data over free heap, o/(1 - o); what that
-exceeds its value at the threshold by is (o - threshold)/((1 - o)(1 - threshold)), so
+The collector's curve: a tracing collector's work for a byte allocated is live data over free heap, o/(1 - o); its
+excess over the value at the threshold is (o - threshold)/((1 - o)(1 - threshold)), so
 
     gc(o) = 1 + slope x (o - threshold)/(1 - o)    above the threshold, else 1
 

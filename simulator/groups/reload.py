@@ -1,24 +1,23 @@
 """The micro-benchmark of data reloading (Sec. V-G): eight jobs on 32 machines, by fixed alpha and with climbing.
 
-Published: 52.9 s at the best alpha that is the same for all jobs, .3, and 44.3 s with one for each. The first is what
-`GC_SLOPE` is fitted on; the second is judged.
+Published: 52.9 s at the best common alpha, .3, to which `GC_SLOPE` is fitted, and 44.3 s with one for each, which is
+judged.
 
 Assumed, since the paper does not say: COMM of a job is kappa x 2 x model bytes / (16 x 1.1 Gbps) on any number of
-machines, kappa 1 (its eight jobs then need 73.8 s of COMM a round, so they do not fit into one group, and 16 machines
-a group are what the paper profiles on); COMP on 16 machines is 1.05 COMM for each job, the summed ratio derived from
-the published group sizes and use; so two groups of four jobs on 16 machines each, those that Eq. (1) expects to be
-fastest and, of these, those whose fuller group has the fewest bytes.
+machines, kappa 1 (its eight jobs then need 73.8 s of COMM a round, too much for one group, and the paper profiles on 16
+machines); COMP on 16 machines is 1.05 COMM for each job, the summed ratio derived from the published group sizes and
+use; so two groups of four jobs on 16 machines each, the fastest by Eq. (1) and, of these, those whose fuller group has
+the fewest bytes.
 
-Which reading 52.9 s allows. Were memory spread evenly over the 32 machines, the occupancy at alpha .3 would be .674,
-below the threshold: no collector, a round of max(Eq. (1) 44.7, disk 45.6) = 45.6 s whatever the slope, and 52.9 s out
-of reach. But eight jobs cannot be spread evenly: the fuller group is at .716, above the threshold, the other one at
-.631. So the collector costs something at .3, in one group. An iteration time is then the mean over the jobs, that is
-over the two groups. The other reading, that of the slower group, is in the table too.
+Which reading 52.9 s allows. With memory spread evenly over the 32 machines, the occupancy at alpha .3 would be .674,
+below the threshold: a round of max(Eq. (1) 44.7, disk 45.6) = 45.6 s whatever the slope. But eight jobs cannot be
+spread evenly: the fuller group is at .716, above the threshold, the other one at .631. So the collector costs something
+at .3, in one group. An iteration time is then the mean over the two groups. The slower group's is in the table too.
 
 How much the fit says. The best of the alphas 0, .1, ... 1 is then .3, and climbing gives 47.6 s (published 44.3). Half
-the slope: 47.7 s at .3, 47.5 s with climbing; twice: 60.8 s at .4, 48.6 s. The reading of the slower group fits a
-slope of 5.4 and has 50.3 s with climbing. Slope and expansion cannot be told apart by one number: 52.9 s needs an
-expansion of at least 1.33 and then a slope of 225; at 1.4 it is 3.6, at 1.86 it is .04; kappa at most 1.18.
+the slope: 47.7 s at .3, 47.5 s with climbing; twice: 60.8 s at .4, 48.6 s. The reading of the slower group fits a slope
+of 5.4 and has 50.3 s with climbing. One number cannot separate slope and expansion: 52.9 s needs an expansion of at
+least 1.33 and then a slope of 225; at 1.4 it is 3.6, at 1.86 it is .04; kappa at most 1.18.
 """
 
 from __future__ import annotations

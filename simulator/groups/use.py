@@ -1,7 +1,6 @@
 """How busy the CPUs and the links of all machines are over time (paper harmony, Figure 11).
 
-The record counts a subtask when it ends. Between two decision points that would be too much for those that began
-before, and nothing for long ones that still run; so what is done of subtasks in progress is counted too.
+The record counts a subtask at its end. Between two decision points the done parts of subtasks in progress count too.
 """
 
 from __future__ import annotations

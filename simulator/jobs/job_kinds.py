@@ -1,9 +1,9 @@
 """Kinds of jobs: what a table of interference tells apart, as rows of the slowdowns that a record holds.
 
-Most tables know models only: a kind is a model then. One that knows more (GPUs, batch, sub-batch: `tells_apart`) has
-a kind for every row and column of it that differs. A job's kind changes with its sub-batch alone. Its GPUs and its
-batch are those that the workload asks, also while an elastic job runs on others; of its sub-batches the largest of
-batch, batch / 2, ..., 1 counts that is not above the present one, as far as STEPS goes.
+Most tables know models only: a kind is a model then. Others (GPUs, batch, sub-batch: `tells_apart`) have a kind for
+every row and column that differs. A job's kind changes with its sub-batch alone. Its GPUs and batch are those that the
+workload asks, also of an elastic job; its sub-batch is the largest of batch, batch / 2, ..., 1 not above the present
+one, as far as STEPS goes.
 """
 
 from __future__ import annotations

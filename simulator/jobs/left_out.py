@@ -1,8 +1,7 @@
-"""What a reader leaves out of a file: rows, each for one reason, and columns that it does not read.
+"""Left out parts of a file: rows, each for one reason, the first given, and columns that are not read.
 
-A row has the first reason that is given for it. One is that it is odd: a cell is not what its column holds, or the
-row is no row. A log has some such rows (a line that was cut, a clock that went back), so they are left out like the
-others and the first is told; but many of them say that the file is not what it was taken for.
+An odd row has a cell that is not what its column holds, or is no row. A log has some such rows (a line that was cut, a
+clock that went back), so they are left out and the first is told; many of them mean another kind of file.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
 """PsJobs: what parameter-server jobs ask of machines, job by job, and its columns in files.
 
 An iteration of a job on m machines computes for `comp_machine_s / m` seconds (COMP), then communicates for `comm_s`
-(COMM: its PULL and PUSH), whatever m. Further columns of NAME.csv or NAME.parquet, all five or none:
-`comp_machine_s` (machine-seconds of COMP an iteration, > 0), `comm_s` (> 0), `input_gb` and `model_gb` (10^9 bytes over
-all machines, raw, >= 0), `epoch_iterations` (whole, >= 1; a checkpoint is saved at an epoch's end).
-
-For such a job `gpus` are the machines on which `duration_s` is meant, `iterations` a whole number, and `duration_s` is
-`iterations` times `comp_machine_s / gpus + comm_s`, to a millionth. Sizes are whole bytes.
+(COMM: its PULL and PUSH), whatever m. Further columns of NAME.csv or NAME.parquet, all five or none: `comp_machine_s`
+(machine-seconds of COMP an iteration, > 0), `comm_s` (> 0), `input_gb` and `model_gb` (10^9 bytes over all machines,
+raw, >= 0), `epoch_iterations` (whole, >= 1; a checkpoint is saved at an epoch's end). `gpus` are the machines of
+`duration_s`, `iterations` a whole number, and `duration_s` is `iterations` times `comp_machine_s / gpus + comm_s`, to a
+millionth. Sizes are whole bytes.
 """
 
 from __future__ import annotations

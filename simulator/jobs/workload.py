@@ -1,10 +1,9 @@
 """Workload: the jobs of one run as arrays sorted by arrival, and our own file schema (csv and parquet).
 
 docs/concepts/workloads.md has the columns; those of regions are in region_columns.py, of parameter-server jobs in
-ps_jobs.py. Rows may come in any order (sorted by arrival, stable, with a warning). Other columns are ignored with a
-warning. `Workload.save` writes every column (`iterations` only where they are known, `iteration_s` only where it is not
-the quotient); numbers come back bit for bit. A parquet file also keeps the workload's name, a csv takes its name from
-the file. It is sealed (sealed_parquet.py), so a damaged one is refused.
+ps_jobs.py. Unsorted rows and other columns give a warning. `Workload.save` writes every column (`iterations` only where
+known, `iteration_s` only where not the quotient); numbers come back bit for bit. A parquet file also keeps the
+workload's name, a csv takes it from the file name; it is sealed (sealed_parquet.py) against damage.
 """
 
 from __future__ import annotations

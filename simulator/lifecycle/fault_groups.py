@@ -1,9 +1,8 @@
 """Machines and regions that fail together, at random times or as a list of outages says, with notice or without.
 
-A group is a set of machines and of regions. The first groups fail at random (outages.py); those of the list go down and
-come back when it says. Every outage is one more reason for which a machine or a region is down: it is up when none is
-left. With notice nobody starts there from then on, and running jobs go on; when the outage begins, jobs that are still
-there are stopped with their state saved.
+A group is a set of machines and of regions. The first groups fail at random (outages.py), the others as listed. Every
+outage is one more reason for which a machine or a region is down. After a notice no job starts there, and running jobs
+go on; when the outage begins, they are stopped with their state saved.
 """
 
 import math

@@ -1,7 +1,6 @@
 """Network allreduce: the exposed communication of each placement, from the layers of the model and the tiers it spans.
 
-The kernels of collectives.py compute; here tables are laid into a record, and the best placement of each tier is
-found for predictions.
+This lays the tables of collectives.py and finds the best placement of each tier for predictions.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """What a placement costs: per layer a ring all-reduce on every tier that the gang spans. Compiled; times are whole ns.
 
 The mechanism is that of ASTRA-sim 1.0 with its analytical network, as the simulator behind paper dally runs it:
-docs/concepts/communication.md. The gradient of a layer is ready when the backward pass, which starts at the last layer,
-has computed it. It then passes the tiers in turn, innermost first, with its full size. Each tier carries one
-collective at a time; of those that wait, the one issued last goes first (`net_fifo`: the one issued first).
+docs/concepts/communication.md. The backward pass, from the last layer on, computes each layer's gradient, which then
+passes the tiers in turn, innermost first, with its full size. Each tier carries one collective at a time, the one
+issued last first (`net_fifo`: the one issued first).
 
-The shape of a placement is its `units` on each tier: how many members the ring of that tier has, 0 or 1 where the
-gang does not span it.
+The shape of a placement is its `units` on each tier: members of that tier's ring, 0 or 1 where the gang does not span
+it.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
 """Network allreduce:calibration=measured,gpu=...,tables=DIR: measured iteration times themselves, by placement.
 
-The tables are those of profiles/measured_tables.py; what they do not have is taken from the fit of the GPU type. The
-slowdown of a placement is that of measured.py: its time over that of the whole batch placed best. Kernels cannot look
-anything up, so the simulator asks for the rate of a job when it gets GPUs (simulated.py: Pace).
+The tables are those of profiles/measured_tables.py; the fit of the GPU type fills the rest. A slowdown is the time over
+that of the whole batch placed best, as in measured.py. Kernels cannot look anything up, so the simulator asks for a
+job's rate when it gets GPUs (simulated.py: Pace).
 """
 
 from __future__ import annotations

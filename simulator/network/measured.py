@@ -5,12 +5,12 @@ iteration takes the workload's own time, which is that of the whole batch placed
 
     t(GPUs, machines, batch, sub-batch) / t(GPUs, best machines, batch, batch)
 
-It matters whether there is one machine or several; the best is one, where one is large enough. With `duration=compute`
-the workload's own time is t_comp of the whole batch instead.
+It matters whether there is one machine or several; the best is one, if large enough. With `duration=compute` the
+workload's own time is t_comp of the whole batch instead.
 
 Where the user wrote a topology's bandwidth or oversubscription, communication takes the fit's time x the bandwidth of
-the cluster that was measured over the one written x the oversubscription: of tier machine inside a machine, of tier
-rack between machines. Bandwidths act with the GPU of calibration `measured` alone.
+the measured cluster over the written one x the oversubscription: of tier machine inside a machine, of tier rack between
+machines. Bandwidths act with the GPU of calibration `measured` alone.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
 A job's rate of progress is 1 / (compute_iteration_s x slowdown); `duration` says what `duration_s` is (isolated.py).
 
-* `none` and `penalty`: the slowdown depends on the model, the gang's size and the innermost tier that holds the gang.
-  `tier_factors` is all of it, computed once for a workload.
-* `allreduce`: it depends on the shape of the placement (GPUs, slots, machines and racks). `tier_factors` gives each
-  profile the best placement of each tier; a second method lays tables for the kernels (`ShapedNetwork`).
+* `none` and `penalty`: the slowdown depends on the model, the gang's size and the innermost tier that holds the gang:
+  `tier_factors`, once for a workload.
+* `allreduce`: it depends on the shape of the placement (GPUs, slots, machines and racks). `tier_factors` gives the best
+  placement of each tier; a second method lays tables for the kernels (`ShapedNetwork`).
 * `contention`: it also depends on the jobs that share links, so it changes while a job runs. Its `pace` (simulated.py)
   lays a job's phases into the record when it gets GPUs. `tier_factors` is the value without any other job.
 """

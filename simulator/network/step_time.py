@@ -4,8 +4,8 @@
     communication  t_comm    = ai + bi (K - 2)        K GPUs in one machine; an + bn (K - 2) over machines   (Eq. 4)
     step           t(B) = (s - 1) t_comp(B / s) + (t_comp(B / s)^d + t_comm^d)^(1 / d)     s passes      (Eq. 7)
 
-The paper's Eq. 4 has one constant a model and tier, since a model's message has one size; the term in K is measured
-(profiles/throughput.py). One GPU has a line of its own, and nothing to communicate.
+The paper's Eq. 4 has one constant a model and tier, a fixed message size; the term in K is measured
+(profiles/throughput.py). One GPU has its own line, and nothing to communicate.
 """
 
 import math

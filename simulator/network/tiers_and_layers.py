@@ -6,9 +6,9 @@ many as the tier has members (a ring of two: four). `nominal_gbps` (gigabits per
 bandwidth, which the bandwidth of a topology scales by its ratio to this; any other bandwidth is replaced.
 
 A layer table is a csv, one row per layer in order of the forward pass, with the columns `LAYER_COLUMNS`; lines that
-start with "#" are remarks. Times are ns, gradient_bytes is what is all-reduced, update_ns passes between the end of
-the all-reduce and the layer's completion. A column `measured_on` may name the GPU of the compute times: with tiers that
-were measured on another one, a model's slowdowns are extrapolated.
+start with "#" are remarks. Times are ns, gradient_bytes is what is all-reduced, update_ns passes between the end of the
+all-reduce and the layer's completion. A column `measured_on` may name the GPU of the compute times: on tiers of another
+one slowdowns are extrapolated.
 """
 
 from __future__ import annotations

@@ -2,9 +2,7 @@
 
 A bandwidth, a latency and an oversubscription are those of the traffic between the members that the tier joins: GPUs of
 a slot, slots of a machine, machines of a rack, racks. An oversubscription divides the bandwidth of its own tier alone,
-as if all members sent at once; traffic that goes on to an outer tier is divided by what is written there.
-
-Presets write nothing, so whatever was published on them rests on the network's own numbers.
+as if all members sent at once. Presets write nothing, so published runs rest on the network's own numbers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What is equal but for rounding: values that are the same in exact arithmetic must not be told apart.
+"""Equality but for rounding: values that are the same in exact arithmetic must not be told apart.
 
-The same durations cut into other iterations, or counted from another hour, come to sums that differ in their last bits.
-Were such bits to decide who comes first, or whether two ends are one instant, then so would the unit of work.
+The same durations cut into other iterations, or counted from another hour, have sums with other last bits, which must
+decide no order and no instant.
 """
 
 from ..compiler.jit import kernel

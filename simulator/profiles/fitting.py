@@ -1,9 +1,9 @@
 """Fits Equations 3, 4 and 7 of paper sjf-bsbf to measured iteration times, and writes them as a profile file.
 
 Least squares of the logarithms of the iteration time and, where the wait for communication was measured, of the
-computation (their difference), together, with a soft-L1 loss (a few bad rows do not bend the rest) from several starts.
-Rows of one GPU have a straight line of their own. A constant or slope that the rows cannot tell is not guessed: with
-one gang size only in a tier its slope in GPUs is 0, and a tier without rows stays unknown.
+computation (their difference), with a soft-L1 loss against bad rows, from several starts. Rows of one GPU have a
+straight line. A constant or slope that the rows cannot tell is not guessed: with one gang size only in a tier its slope
+in GPUs is 0, and a tier without rows stays unknown.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Up and Down phases of one training iteration: when a job wants the network, how long, and how fast (paper cassini).
 
-`Phases` is what a job does alone on its placement. The patterns are those of the paper's Figure 1; what each assumes
-where the paper has only a picture stands in its docstring. Numbers of models: `cassini_models.py`.
+`Phases` is a job alone on its placement. The patterns are those of Figure 1, with assumptions where it is only a
+picture.
 """
 
 from __future__ import annotations

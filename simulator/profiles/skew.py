@@ -2,8 +2,8 @@
 
 Source: Tiresias (Gu et al., NSDI 2019) as paper dally describes it: skew is "the ratio of the largest tensor size to
 the overall model size" (Sec. I), "Tiresias consolidates jobs with high skew, while other jobs accept any resource offer
-they receive" (Sec. III-B); Table I calls VGG11, AlexNet and MobileNetV3 high, ResNet18, ResNet50 and BERT-large low.
-The authors' simulator hard-codes the same split: ResNet50, ResNet18 and BERT are not consolidated.
+they receive" (Sec. III-B); Table I calls VGG11, AlexNet and MobileNetV3 high, ResNet18, ResNet50 and BERT-large low, as
+the authors' simulator hard-codes.
 """
 
 from __future__ import annotations

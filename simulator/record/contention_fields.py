@@ -1,8 +1,7 @@
-"""Fields of a record where jobs share links: what they use, the part of their iteration that they are in, the rates.
+"""Fields of a record where jobs share links: their use, the present part of iterations, the rates.
 
-They have their size where the record has links; elsewhere each is one entry that nobody reads. A record may also have
-these fields and CHANCE alone (contention/phase_run.py), so link_use, bottlenecks, max_min, max_min_dense,
-max_min_sparse, iterations and phase_clock of flows/ touch no others.
+Without links each is one unused entry. A record may also have these fields and CHANCE alone (contention/phase_run.py),
+so link_use, bottlenecks, max_min, max_min_dense, max_min_sparse, iterations and phase_clock of flows/ touch no others.
 """
 
 from __future__ import annotations

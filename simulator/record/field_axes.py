@@ -1,7 +1,4 @@
-"""How the fields of a record are declared: a name, a type, and what each array has an entry for.
-
-An array says so by its `Axis`, so whoever clears, copies or saves what is in use knows how much of it that is.
-"""
+"""The declaration of a record's fields: a name, a type, and an `Axis`, which tells how much of it is in use."""
 
 from __future__ import annotations
 

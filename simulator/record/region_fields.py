@@ -1,7 +1,6 @@
-"""Fields of a record with regions: clusters of unit types, tables and their copies, and what is on the way between.
+"""Fields of a record with regions: clusters of unit types, tables and their copies, and transfers between.
 
-A unit is a GPU, or one CPU machine. The fields have their size where the record has regions; elsewhere each is one
-entry that nobody reads. Sets of regions are the bits of one word.
+A unit is a GPU, or one CPU machine. Without regions each field is one unused entry. Sets of regions are bits of a word.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Fields of a record where the speed of a running job changes: several jobs may hold a GPU, or rates are asked for.
+"""Fields of a record where the speed of a running job changes: shared GPUs, or asked rates.
 
-They have their size where a GPU has more than one berth; elsewhere each is one entry that nobody reads.
+They have their size where a GPU has more than one berth; elsewhere each is one unused entry.
 """
 
 from __future__ import annotations

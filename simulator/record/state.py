@@ -1,8 +1,8 @@
 """The state of one simulated cluster: a single structured record, composed of one dtype per concept.
 
-A record of fixed shape is what makes the kernels fast (one pointer, no reference counting) and snapshots trivial (one
-assignment). Every distinct shape compiles once, so capacities come in few sizes; the real sizes are scalar fields
-(`n_jobs`, `n_gpus`, ...). Times are seconds, work is iterations, GPU time is GPU-seconds.
+A record of fixed shape makes kernels fast (one pointer, no reference counting) and snapshots one assignment. Every
+shape compiles once, so capacities come in few sizes; the real sizes are scalar fields (`n_jobs`, `n_gpus`, ...). Times
+are seconds, work is iterations, GPU time is GPU-seconds.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""The log of copies: when room is taken and freed, and who sends what to whom; kept while `copy_log_on`.
+"""The log of copies: room taken and freed, and transfers; kept while `copy_log_on`, and emptied at every instant.
 
-It tells where every byte lay and what went over which link, so that others can compute from it what storage and
-traffic cost (experiments/playing/copy_rows.py). Whoever turns it on empties it at every instant.
+Storage and traffic costs can be computed from it (experiments/playing/copy_rows.py).
 """
 
 from ..compiler.jit import kernel

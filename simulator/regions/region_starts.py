@@ -5,8 +5,8 @@ that it reads. Every start takes the time to set up its containers (Sec. 5.5), a
 units from a workload that was stopped for it at the same instant (Sec. 2).
 
 Fresh data (Sec. 3.1): "high-priority jobs requiring fresh data must run in the home regions". Read so: a replica shows
-what the home did a lag before, and a workload needs what there was when it came; a lag without end, the default, leaves
-the home alone. Copies that have just been made are no fresher than others.
+the home a lag before, and a workload needs the data of its arrival; a lag without end, the default, leaves the home
+alone. New copies are no fresher than others.
 """
 
 import math

@@ -1,7 +1,7 @@
 """What a run over regions has spent by now: energy, its price and carbon, traffic between regions, storage.
 
-Every unit draws what one does that is free, those of failed machines too; one that a job holds draws what its type does
-when held, from the start on, containers and checkpoints included. Power does not depend on what a job does.
+A free or failed unit draws the power of a free one; one that a job holds draws its type's power when held, containers
+and checkpoints included. Power does not depend on the job.
 """
 
 from ..base.codes import LANES

@@ -1,9 +1,8 @@
 """Copies of tables on the way between regions (paper mast, Sec. 3.4), and the decisions about tables.
 
-The copies on a link share it from event to event (wan_flow.py). A copy comes from the complete one with the
-fastest share of a link; if that region or its own fails, it begins again, from another copy or when there is one. Its
-room is taken when it is decided. A home moves when all of the table is there, and only then is the old home's copy
-deleted: a home is never empty.
+The copies on a link share it from event to event (wan_flow.py). A copy comes from the complete one with the fastest
+share of a link; if that region or its own fails, it begins again, from another copy or when there is one. Its room is
+taken at the decision. A home moves when all of the table is there, and only then is the old copy deleted.
 """
 
 import math

@@ -2,12 +2,12 @@
 
 Keys of waiting jobs never change while they wait; run times count as far as they are known (remaining_time.py).
 Attained-service queues (2D-LAS, of Tiresias, NSDI'19) pack a level and a place inside it into one key: within a level
-all running jobs stand before all waiting ones, a job enters its level at the end, and a job that loses its GPUs stands
-before those that waited already.
+running jobs come before waiting ones, a job enters its level at the end, and a job that loses its GPUs comes before
+those that waited already.
 
-Nw_sens (paper dally) is compared in millionths, as it would else be an order by rounding noise. Ties go to the job that
-asks fewer GPUs, then to the one that got or lost GPUs longer ago (offer_pass.py), which in a class is the one that
-entered the queue first. A key packs both. Under auctions the ratio itself counts, as in the authors' simulator.
+Nw_sens (paper dally) is compared in millionths, against rounding noise. Ties go to the job that asks fewer GPUs, then
+to the one that got or lost GPUs longer ago (offer_pass.py). A key packs both. Under auctions the ratio itself counts,
+as in the authors' simulator.
 """
 
 import math

@@ -1,14 +1,14 @@
 """What the clock does besides arrivals and ends: how leases end, in which steps work progresses, when passes are made.
 
 `events`, the default: progress is continuous; a pass is made at every event (or round); a job whose lease has ended can
-be replaced by one that stands before it in the order, and goes on otherwise; under delay timers it bids anew as soon as
-somebody waits (policies/loop/offer_pass.py).
+be replaced by an earlier one in the order, and goes on otherwise; under delay timers it bids anew as soon as a job
+waits (policies/loop/offer_pass.py).
 
 `artist-sim`: as in ArtISt-sim, the simulator behind paper dally (Sec. IV-C), in its corrected form: only waiting jobs
-are offered GPUs. A grant is one lease; work counts in chunks of iterations; a job ends with its last chunk, of which
-what goes past its work is lost; a job whose lease ends loses its GPUs and waits; they are free at once, and `release_s`
-per GPU later (at once, where the lease has time left but not for another chunk) an auction offers whatever is free then
-to every waiting job in the order of the rule. Arrivals and ends call auctions too; nothing else does.
+are offered GPUs. A grant is one lease; work counts in chunks of iterations; a job ends with its last chunk, whose
+excess is lost; a job whose lease ends loses its GPUs and waits; they are free at once, and `release_s` per GPU later
+(at once, where the lease has time left but not for another chunk) an auction offers all free GPUs to every waiting job
+in the order of the rule. Only arrivals and ends call auctions too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Runs without an end: time passes, or stands still, and nothing gets done.
+"""Runs without an end: time passes, or stands still, without progress; e.g. machines fail too fast.
 
-Machines that fail faster than jobs get on, for instance. Who plays a run would wait for ever, so it is looked at now
-and then: whether any work has got less.
+Now and then the clock looks whether any work has got less.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Placers: which free GPUs a gang takes. Each fills `s.gang` and says whether it could; nothing else changes.
+"""Placers: the free GPUs of a gang. Each fills `s.gang` and says whether it could; nothing else changes.
 
-Ties go to the lowest index throughout. Inside a machine a gang takes the slot with the fewest free GPUs that suffice,
-else slots with most free GPUs first.
+Ties go to the lowest index. Inside a machine a gang takes the slot with the fewest free GPUs that suffice, else slots
+with most free GPUs first.
 """
 
 from ..base.codes import AFFINITY, CONSOLIDATED, COUNT, FIRST, FIRST_SKEW, SCATTER, SKEW, WORD

@@ -1,7 +1,7 @@
-"""The speed of a running job where it changes while the job runs: partners come and go, or its rate is asked for.
+"""The speed of a running job where it changes: partners come and go, or its rate is asked for.
 
-A stretch on GPUs is then booked in pieces (`booked_s`), each at one rate. A job whose GPUs are stopped and started
-again at one instant goes on at the rate that it had, and is rated with all others when the instant ends.
+A stretch on GPUs is booked in pieces (`booked_s`), each at one rate. A job whose GPUs are stopped and started again at
+one instant keeps its rate until all are rated at the instant's end.
 """
 
 import math

@@ -3,9 +3,8 @@
 Source: paper sjf-bsbf, Sec. IV-A3 (Eq. 5, 6: beside another job an iteration takes xi times as long) and IV-A4
 (gradient accumulation: a smaller sub-batch needs less memory). The paper has two jobs a GPU and the same GPUs for both.
 Where it is silent: with several partners on a GPU their excesses over 1 add up, so that three equal jobs at xi 2 take
-turns; and a gang, whose GPUs wait for each other in every iteration, goes at the pace of its slowest GPU. A job that
-restores slows its partners down as one that runs. GPUs that are cut in slices for good (sharing/mig_slices.py) slow
-every job down by a fixed factor, and each job has memory of its own there.
+turns; and a gang goes at the pace of its slowest GPU. A job that restores slows its partners down as one that runs. GPU
+slices (sharing/mig_slices.py) slow every job by a fixed factor, and each job has its own memory there.
 """
 
 from ..base.codes import FREE

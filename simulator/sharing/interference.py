@@ -5,8 +5,8 @@ xi[victim, partner] = time per iteration beside the partner / alone, at least 1.
 (ASPLOS'23, LUCID_STEPS and LUCID_UTILISATION) and its former name `light`, `constant:xi=1.5`, `mig:slices=2`
 (mig_slices.py), PATH.csv (interference_table.py) or csv:PATH with `mode=`.
 
-A model that a table does not know is an error, unless the word has `default=1.47`: then that is the xi of its pairs
-(1.47 is the median of all pairs that were measured on V100 GPUs).
+An unknown model is an error, unless the word has `default=1.47`, the xi of its pairs (1.47 is the median of all pairs
+that were measured on V100 GPUs).
 """
 
 from __future__ import annotations

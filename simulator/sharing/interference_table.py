@@ -1,4 +1,4 @@
-"""A csv of slowdowns: pairs of models, and where it says so their GPUs, batches and sub-batches.
+"""A csv of slowdowns: pairs of models, perhaps with their GPUs, batches and sub-batches.
 
     victim,with,xi[,gpus][,batch][,sub_batch][,with_gpus][,with_batch][,with_sub_batch][,mode]
 
@@ -6,12 +6,11 @@
 without `with_` of the victim, with it of the partner. An empty cell fits any number. Lines that begin with # and other
 columns are remarks.
 
-Which row holds for two jobs: one whose numbers all are theirs, of several the one with the most numbers. If there is
-none, the nearest: with the least product of the ratios (the larger over the smaller) between its numbers and theirs.
-Ties go to the row with more numbers, then to smaller numbers, in the order of the columns above.
+For two jobs the fitting row with the most numbers holds; without any, the one with the least product of the ratios (the
+larger over the smaller) between its numbers and theirs. Ties go to the row with more numbers, then to smaller numbers,
+in the order of the columns above.
 
-`mode` says how the jobs shared the GPU (time-slicing, mps, ...). A file with several has a table for each, of which
-one is chosen.
+`mode` says how the jobs shared the GPU (time-slicing, mps, ...). A file with several has a table for each.
 """
 
 from __future__ import annotations

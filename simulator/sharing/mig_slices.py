@@ -2,8 +2,8 @@
 
 Source: NVIDIA MIG User Guide, supported profiles of the A100: 3g.20gb has 3/7 of the multiprocessors and 4/8 of the
 memory and exists twice, 2g.10gb has 2/7 and 2/8 (three), 1g.5gb has 1/7 and 1/8 (seven). Cutting loses a part: two
-3g.20gb leave 1/7 of the multiprocessors idle. That a job runs at the speed of its share of them is an assumption: it is
-right for a job that is bound by computing; caches and copy engines are cut too, and small jobs do not fill a GPU.
+3g.20gb leave 1/7 of the multiprocessors idle. Speed in proportion to the share is assumed: right for a computing-bound
+job; caches and copy engines are cut too, and small jobs do not fill a GPU.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """The home regions of tables as Tetris's hill climbing sees them: what they cost, what a move changes, what is allowed.
 
 Paper mast, Sec. 3.3, Figure 4: its first step, tables to regions. The second, partitions to the data centers of a
-region (Sec. 3.1), is left out, as every cluster reads all that lies in its region. Where the paper is silent:
-Expression 1 is counted as a share of all bytes that jobs read, so that its weight is of the size of the others'; if
-some job asks a GPU type at a level but none that trains at home does, each region's share of that demand is 0, and if
-no job asks it, it does not count; Expressions 4 and 5 are printed with "<", read as "at most", so that an application
-without a quota in a region may compute nothing there.
+region (Sec. 3.1), is left out: every cluster reads all in its region. Where the paper is silent: Expression 1 is a
+share of all read bytes, so that its weight is of the size of the others'; if some job asks a GPU type at a level but
+none that trains at home does, each region's share of that demand is 0, and if no job asks it, it does not count;
+Expressions 4 and 5 are printed with "<", read as "at most", so that an application without a quota may compute nothing
+there.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""What the rows of a Workload ask beyond GPUs and time, when there are regions (paper mast, Sec. 2, 4.2 and 5.1).
+"""The rows' demands of a Workload beyond GPUs and time, with regions (paper mast, Sec. 2, 4.2 and 5.1).
 
 A row is a MAST workload: a gang of units (GPUs, or CPU machines) in at most four parts, MAST's jobs, each of units of
-one type in one cluster; all in one region that holds every table the row reads. A part of GPUs may accept several
-types, of which it gets one.
+one type in one cluster; all in one region that holds every table of the row. A GPU part may accept several types.
 """
 
 from __future__ import annotations

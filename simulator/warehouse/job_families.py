@@ -1,11 +1,11 @@
-"""Who reads what, and how much it asks: families of training workloads, and analytics.
+"""Families of training workloads, and analytics: the tables that they read and their demands.
 
 Paper mast, Sec. 3.1: "multiple one-time experimental jobs are often submitted to fine-tune a parameter of a production
 recurring job", they "share input tables and require the same types of hardware". Fitted: how many workloads of a day
-read a table (Figure 3), 30 % of which recur; what a workload asks and for how long. Assumed: teams of 25 tables, whose
-jobs read each other's tables only, but for the families that break collocation at home; a family has a geometric number
-of workloads, 1 / 0.3 in the mean, and reads a geometric number of tables; analytics has 45 % of all uses, 4 tables in
-the mean, its CPU-hours those of a workload without GPUs; one application for 20 teams.
+read a table (Figure 3), 30 % of which recur; demands and run times. Assumed: teams of 25 tables, whose jobs read each
+other's tables only, but for the families that break collocation at home; a family has a geometric number of workloads,
+1 / 0.3 in the mean, and reads a geometric number of tables; analytics has 45 % of all uses, 4 tables in the mean, its
+CPU-hours those of a workload without GPUs; one application for 20 teams.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 """`mast-like`: regions, tables and one day's jobs with the statistics that paper mast publishes, at any scale.
 
-Who reads what and how much it asks: job_families.py. Fitted too (mast_statistics.py): sizes of tables, as if they were
-those of replications; and V0, the placement that users chose by hand: demand over supply of high-priority jobs in the
-worst region and its standard deviation over the regions, the rate of training at the home region. The supply of GPUs
-follows from the last three.
+job_families.py has reads and demands. Fitted too (mast_statistics.py): sizes of tables, as if they were those of
+replications; and V0, the placement that users chose by hand: demand over supply of high-priority jobs in the worst
+region and its standard deviation over the regions, the rate of training at the home region. The supply of GPUs follows
+from the last three.
 
 Assumed, as nothing is published: Figure 2's bars are an image, so shares of GPUs, CPUs and storage are three
 independent log-normals over the regions, sigma 0.6, and the region with the fewest GPUs has the most storage, as
 Region6; three GPU types, each in two regions of three; a run a day, at most 24 h of it; at most 1,024 GPUs and 1 PB; an
 application of analytics may compute in each region 1.2 times what it did plus 0.2 of their total by its CPUs; storage
-for 3.5 times all tables, in each region for 1.2 times what V0 puts there at least; 400 Gbps between regions.
+for 3.5 times all tables, in each region for 1.2 times V0's there at least; 400 Gbps between regions.
 """
 
 from __future__ import annotations

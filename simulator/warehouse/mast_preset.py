@@ -2,12 +2,11 @@
 
 Published: a region has several dynamic clusters, "typically" of GPU and CPU machines (Sec. 2), about 20 clusters in one
 of 20,000 GPUs (Sec. 4.3.1); as many CPU machines as GPUs are in use, O(100,000) each (Sec. 5.1); GPUs and storage are
-uneven over the regions; there are slightly more CPU machines for ML than needed, so that no GPU is idle for want of one
-(Sec. 5.2). Hence every cluster has as many of them for its GPUs as any other: the CPUs of Figure 2 are also those of
-everything else. Assumed, as nothing is published: mast_data.py says how uneven, and which region has which GPU types; a
-region's GPUs are spread evenly over its types; machines of 8 GPUs, racks of 16 machines. Storage is 0.2 TB a GPU, some
-five times the tables that a day at load 1 reads (mast_jobs.py); the links have 400 Gbps between regions of 5,000 GPUs,
-and in proportion for others.
+uneven over the regions; there are slightly more CPU machines for ML than needed (Sec. 5.2). Hence all clusters have the
+same ratio of CPU machines to GPUs; the CPUs of Figure 2 also serve everything else. Assumed: unevenness and types as in
+mast_data.py; a region's GPUs are spread evenly over its types; machines of 8 GPUs, racks of 16 machines. Storage is 0.2
+TB a GPU, some five times the tables that a day at load 1 reads (mast_jobs.py); the links have 400 Gbps between regions
+of 5,000 GPUs, and in proportion for others.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The data warehouse (paper mast, Sec. 2 and 3): tables, the jobs that read them, and what an application may compute.
+"""The data warehouse (paper mast, Sec. 2 and 3): tables, their jobs, and quotas of applications.
 
-"Job" is the paper's word for whatever reads tables: an ML workload, a Spark job, a Presto query. Arrays are flat; the
-tables that job j reads are `table[first[j] : first[j + 1]]`.
+A "job" is any reader of tables, as in the paper: an ML workload, a Spark job, a Presto query. Arrays are flat; job j
+reads the tables `table[first[j] : first[j + 1]]`.
 """
 
 from __future__ import annotations

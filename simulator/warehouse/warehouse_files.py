@@ -1,7 +1,7 @@
-"""What a user writes about regions and their data, in YAML or JSON: read safely, checked, and built into a Warehouse.
+"""Regions and their data in YAML or JSON: read safely, checked, and built into a Warehouse.
 
-Regions and links (docs/concepts/topologies.md) are a topology too; its clusters of both kinds of machines become two.
-A warehouse goes on with (what has a value here is optional and that is its default; names must be given and unique):
+Regions and links (docs/concepts/topologies.md) are a topology too; its clusters of both kinds of machines become two. A
+warehouse goes on with (optional are those with a default here; names must be given and unique):
 
     apps:                            # applications; CPU hours a day by region, 0 where none are given
       - {name: spark, cpu_hours: {east: 1000}}

@@ -1,12 +1,12 @@
 """Generators of paper cassini's traces: the 13 models of Table 3 on a cluster of servers with one or two GPUs.
 
-What the paper gives (Sec. 5.1, Table 3): all models equally likely, 200 to 1,000 iterations, 1 to 12 workers asked, a
-range of batches per GPU for each model. What it does not give, assumed here: all of these are drawn uniformly, and
-independently of each other. Hyper-parameters stay what they are drawn to be (the paper's Themis tunes workers).
+The paper gives (Sec. 5.1, Table 3): all models equally likely, 200 to 1,000 iterations, 1 to 12 workers asked, a range
+of batches per GPU for each model. Assumed: all of these are uniform and independent. Hyper-parameters stay as drawn
+(the paper's Themis tunes workers).
 
 `model` is `NAME`, `NAME/STRATEGY` or `NAME/STRATEGY/HIDDEN`: how a GPT model is parallelised, and its hidden size where
 it is not the listed one (profiles/cassini_models.py). `batch_size` is over all workers. Seconds per iteration are those
-of the model's phases alone on its links; a gang that one server holds does not need the network.
+of the model's phases alone on its links; a gang on one server does not need the network.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
-"""Demand of generator `mast-like` that changes: who recurs is replaced day by day, and peaks follow time zones.
+"""Demand of generator `mast-like` that changes: recurring families are replaced by day, and peaks follow time zones.
 
-Nothing of it is published. So many families are active on a day that with those that come later each has its turn;
-every day a share of them, those that have been active for longest, is replaced by others. Families of a team that read
-the same tables come and go at about the same time, so that tables fall out of use and new ones come into it. All
-workloads of a day are of families that are active. Tables have their sizes from the beginning: one that nobody reads
-yet lies at its home.
+Nothing of it is published. Each day a share of the active families, the oldest, is replaced by others, so that each has
+its turn. Families of a team that read the same tables come and go together, so tables fall out of use and new ones come
+into it. All workloads of a day are of active families. Tables have their sizes, at their homes, from the beginning.
 """
 
 from __future__ import annotations

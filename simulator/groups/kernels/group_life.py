@@ -1,8 +1,7 @@
-"""What happens to a job and to a group: entering, leaving, ending, opening, dissolving, getting machines.
+"""Jobs and groups: entering, leaving, ending, opening, dissolving, getting machines.
 
-A job has a group that it is in (`at`) and one that it is to be in (`goal`). Decisions set goals; where they differ, the
-job leaves when its iteration is over (paper harmony, Sec. IV-B4), loads, and enters. So decisions at one instant are
-one transaction: who is back where it was has not moved.
+A job has a present group (`at`) and a future one (`goal`). Decisions set goals; where they differ, the job leaves when
+its iteration is over (paper harmony, Sec. IV-B4), loads, and enters. So decisions at one instant are one transaction.
 """
 
 import math

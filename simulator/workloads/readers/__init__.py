@@ -1,9 +1,9 @@
 """One module per trace format, and how a file's format is recognised from its first bytes.
 
-A format is a module with `NAME`, `SUMMARY`, `recognises(head)` and `read(path, **options)`; adding one is one file and
-one line in `_MODULES`. The annotated keyword parameters of `read` are the options of the format word:
-`artist-sim:scale=gang,caps=batch`. `odd` says whether odd rows are left out, or the first is refused. What cannot be
-read is an InputError that names file, line (or job), column, value and what was expected.
+A format is a module with `NAME`, `SUMMARY`, `recognises(head)` and `read(path, **options)`, and a line in `_MODULES`.
+The annotated keyword parameters of `read` are the options of the word: `artist-sim:scale=gang,caps=batch`. `odd` says
+whether odd rows are left out, or the first is refused. Errors are InputErrors with file, line (or job), column, value
+and what was expected.
 """
 
 from __future__ import annotations
