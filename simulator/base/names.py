@@ -1,7 +1,4 @@
-"""`NAME[:key=value,...]`: how everything that is chosen by name takes its parameters.
-
-A value that is itself a list separates its items with "/" (`thresholds=3250/7200`).
-"""
+"""`NAME[:key=value,...]`: a name with parameters; "/" separates the items of a list (`thresholds=3250/7200`)."""
 
 from __future__ import annotations
 

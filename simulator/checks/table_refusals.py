@@ -1,8 +1,4 @@
-"""Whether a decision about a table can be carried out now, and what it would send over links.
-
-`kind` is MOVE, REPLICATE or DROP (codes.py); `whole`: a replica of all partitions. table_decisions.py words the
-answers.
-"""
+"""Whether a decision (kind: MOVE, REPLICATE or DROP) about a table can be carried out now, and its KiB over links."""
 
 from ..base.codes import DROP, MOVE, REPLICATE
 from ..compiler.jit import entry, kernel

@@ -1,7 +1,4 @@
-"""The links between machines and switches as flat arrays, with a networkx view for building, checking and drawing.
-
-Links are directed: a full-duplex cable is two. Parallel cables stay separate. Capacities are bytes per second.
-"""
+"""Directed links between machines and switches as flat arrays, in bytes per second, with a networkx view."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Regions: clusters of machines with and without GPUs, storage, and the links between regions (paper mast, Sec. 2).
-
-A region has dynamic clusters; a cluster has GPU machines of one type, CPU machines, or both. Regions, clusters and GPU
-types are numbered from 0 in the order in which they are given.
-"""
+"""Regions: dynamic clusters of GPU machines of a type, CPU machines, or both; storage; links (paper mast, Sec. 2)."""
 
 from __future__ import annotations
 
@@ -110,10 +106,7 @@ class World:
         )
 
     def topology(self) -> Topology:
-        """The same as a Topology with `lands`; a cluster of both kinds becomes two, NAME and NAME-cpu.
-
-        InputError: a region without machines, names used twice, or more than a million units.
-        """
+        """The same with `lands`; a mixed cluster becomes NAME and NAME-cpu; InputError: it is no topology."""
         halves = [half for row in np.argsort(self.clusters.region, kind="stable") for half in self._halves(int(row))]
         regions = np.array([half.region for half in halves], np.int64)
         names = tuple(half.name for half in halves)

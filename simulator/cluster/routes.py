@@ -1,7 +1,4 @@
-"""Which links a job uses: routes by destination or by hash, the flows of its collectives, and shared links.
-
-The same graph, GPUs and, for drawn paths, seed and job give the same links.
-"""
+"""Which links a job uses: deterministic routes by destination or by hash, its flows, and shared links."""
 
 from __future__ import annotations
 
@@ -170,11 +167,7 @@ def drawn_path(paths: EqualPaths, seed: int, job: int, start: int, end: int, cha
 
 
 def machines_of(topology: Topology, gpus: Sequence[int] | np.ndarray, ordered: bool = True) -> list[int]:
-    """The machines of a gang, each once: ascending, which keeps racks together, or in the order of its GPUs.
-
-    Rings in another order cross the fabric more often than needed. Network contention has them ascending, by choice
-    (docs/concepts/network.md).
-    """
+    """The machines of a gang, each once: ascending, so that rings cross racks seldom, or in the order of its GPUs."""
     machines = topology.gpu_machine[np.asarray(gpus, np.int64)]
     if ordered:
         return np.unique(machines).tolist()

@@ -1,7 +1,4 @@
-"""Where the GPUs are: regions > clusters > racks > machines > slots > GPUs, as flat index arrays.
-
-All are numbered from 0 in one natural order: a machine is a range of GPUs, a rack a range of machines, and so on.
-"""
+"""Where the GPUs are: regions > clusters > racks > machines > slots > GPUs, flat index arrays of contiguous ranges."""
 
 from __future__ import annotations
 
@@ -339,10 +336,7 @@ class Topology:
 
     @cached_property
     def machine_scan(self) -> np.ndarray:
-        """The machines in the order in which first-fit placers scan them, int64 (M,).
-
-        A random order is `numpy.random.default_rng(seed).permutation(M)`: the machines of all racks, mixed.
-        """
+        """The machines as first-fit placers scan them, int64 (M,); a seed gives `default_rng(seed).permutation(M)`."""
         if self.machine_order == NATURAL:
             return _frozen(np.arange(self.num_machines, dtype=np.int64))
         scan = np.random.default_rng(int(self.machine_order)).permutation(self.num_machines)
@@ -363,10 +357,7 @@ class Topology:
         return f"{self.region_names[self.cluster_region[cluster]]}.{self.cluster_names[cluster]}."
 
     def gpu_label(self, gpu: int) -> str:
-        """The label "[region.cluster.]rack.machine.gpu" of a GPU, each counted from 0 in the level above.
-
-        The part in brackets appears only with several clusters. InputError: there is no such GPU.
-        """
+        """The label "[region.cluster.]rack.machine.gpu" of a GPU, from 0 in each level; InputError: no such GPU."""
         if not 0 <= gpu < self.num_gpus:
             raise InputError(f"GPU {gpu}: topology {self.name!r} has GPUs 0 to {self.num_gpus - 1}")
         machine = self.gpu_machine[gpu]

@@ -51,10 +51,7 @@ class UnitSpeeds:
 
     @classmethod
     def load(cls, word: str, topology: Topology) -> UnitSpeeds:
-        """The table of a word: `gavel`, or the path of a csv of speeds on types that a topology has.
-
-        InputError: no such file; a row that does not fit, with the file, the line, the value and what was expected.
-        """
+        """The table of `gavel`, or of a csv's path, on a topology's types; InputError names file, line and value."""
         if word == "gavel":
             return cls(_GAVEL)
         return _read(word, tuple(dict.fromkeys(topology.cluster_gpu_type)), stamp_of(word))

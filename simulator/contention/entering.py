@@ -50,10 +50,7 @@ def lay_network(simulator: Simulated) -> None:
 
 
 def relink(simulator: Simulated) -> None:
-    """Lay links as they are now: capacities, ways of running jobs, and the next change.
-
-    Only jobs with a changed way leave their links and enter others, with the bytes that they have sent.
-    """
+    """Lay capacities, ways and the next change; a job with a changed way keeps the bytes that it has sent."""
     network, s, records = simulator.network, simulator.state, simulator.records
     assert isinstance(network, LinkNetwork)
     s.links_changed = 0

@@ -262,10 +262,7 @@ class LinkNetwork:
         return int(workload.batch_size[job]) == 0 or not has_pattern(str(workload.model[job]), self._own_models)
 
     def may_resize(self, workload: Workload, job: int) -> bool:
-        """Whether a job may have another number of GPUs than it asks: a data parallel model may (patterns.py).
-
-        A split model needs as many GPUs as it has parts; scaling of the user's own phases is not known.
-        """
+        """Whether a job may have other GPUs than it asks: a data parallel model (patterns.py); others may not scale."""
         if self.workers == "fixed" or int(workload.batch_size[job]) == 0:
             return False
         return is_data_parallel(str(workload.model[job]), self._own_models)

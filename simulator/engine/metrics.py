@@ -152,10 +152,7 @@ def job_table(plain: Plain, workload: Workload) -> dict[str, np.ndarray]:
 
 
 def times_of_jobs(s: np.void, workload: Workload, comm_s: np.ndarray, started: np.ndarray) -> dict[str, np.ndarray]:
-    """The first columns of a table of jobs.
-
-    `comm_s`: float64 (jobs,), exposed communication; `started`: bool (jobs,), whether it has ever started.
-    """
+    """The first columns of a table of jobs, with `comm_s`, float64 (jobs,), and whether each has `started`."""
     n = int(s["n_jobs"])
     finished = s["status"][:n] == DONE
     finish = np.where(finished, s["finish_s"][:n], np.nan)

@@ -215,10 +215,7 @@ class ClusterView(RegionView):
         return float(s["waiting"] + s["held"] + s["running"])
 
     def timer_s(self, job: int, tier: int) -> float:
-        """Seconds until a job's delay timer of MACHINE or RACK runs out; 0: it has, or there is none.
-
-        The timers are those of the simulator's rule, also of an `advisory` one.
-        """
+        """Seconds until a job's delay timer of MACHINE or RACK runs out, also an `advisory` one; 0: it has, or none."""
         return float(rule_loop().timer_left_s(self._simulator.records, 0, job, self._timed_tier(tier)))
 
     def timer_end_s(self, job: int, tier: int) -> float:
@@ -322,10 +319,7 @@ class ClusterView(RegionView):
         return self._alone(job, gpus)[0]
 
     def links_of(self, job: int, gpus: Sequence[int] | None = None) -> LinkUse:
-        """The links of a job on these GPUs, or on its own; InputError: not network contention.
-
-        With `routes=least`, beside the jobs that run now.
-        """
+        """The links of a job on these GPUs, or its own (`routes=least`: beside the running jobs); contention only."""
         return self._alone(job, gpus)[1]
 
     def _alone(self, job: int, gpus: Sequence[int] | None) -> tuple[Phases, LinkUse]:

@@ -1,8 +1,4 @@
-"""The clock: when the next event comes, and what happens then: jobs arrive and end, machines fail, leases are over.
-
-Passes and questions to deciders are composed above it (policies/loop/decision_loop.py). A rule can only note when a
-waiting job is to be woken: `lifecycle.ask_to_be_woken`.
-"""
+"""The clock: the next event, and its effects: jobs arrive and end, machines fail, leases end. Passes come above it."""
 
 import math
 

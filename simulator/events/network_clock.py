@@ -10,10 +10,7 @@ from ..running.decision_log import log, note
 
 @kernel
 def play_on(s, time_s):
-    """Modify `s`: jobs on the network play until `time_s`, or until jobs end before; returns the new time.
-
-    All that end at one instant are events of that instant.
-    """
+    """Modify `s`: jobs on the network play until `time_s`, or until some end before, all at once; returns the time."""
     if s.phase_count == 0:
         return time_s
     end_s = play(s, min(time_s, s.horizon_s))

@@ -103,11 +103,7 @@ def is_own(word: Any) -> bool:
 
 
 def own(word: str, what: str, trusted: bool = True) -> Own:
-    """The object of a word `py:...`. A file is loaded once, and again when it has changed.
-
-    `trusted`: False for a word out of a folder, not from the user. InputError: no such word, file, module or name, or
-    an error of its import.
-    """
+    """The object of a word `py:...`, reloaded if the file changed; `trusted`: the user's own word; or InputError."""
     place, name, params = parsed(word, what)
     said = f"{what} {word!r}"
     if trusted:
@@ -204,10 +200,7 @@ def _words(value: Any) -> Iterator[str]:
 
 @contextmanager
 def blamed(what: str, files: Iterable[Path | str]) -> Iterator[None]:
-    """Turn an exception of a user's code into one sentence with the last line of these files that ran.
-
-    An exception that did not pass through these files is left alone.
-    """
+    """Turn an exception through these files of a user's code into one sentence with the last of their lines."""
     try:
         yield
     except (ClustergymError, KeyboardInterrupt, GeneratorExit):

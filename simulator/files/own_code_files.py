@@ -79,10 +79,7 @@ def expect_own_imports(path: Path, files: Iterable[Path], said: str) -> None:
 
 
 def expect_unchanged(files: Iterable[Path], said: str, shown: Any) -> None:
-    """InputError where a file is not any more what was imported from it, as results would count for the new one.
-
-    `files`: those that are not loaded again. `said`: a name for their content. `shown`: for a path.
-    """
+    """InputError where a file has changed since its import; `files`: not reloaded; `said`, `shown`: in the sentence."""
     for path in files:
         stamp = stamp_of(path)
         if path in _imported_as and _imported_as[path][0] == stamp:

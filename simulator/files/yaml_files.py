@@ -163,10 +163,7 @@ def _parse_json(text: str, place: str) -> Any:
 
 
 def parse_yaml(text: str, place: str, loader: Any = None) -> Any:
-    """The content of a text in YAML; nothing in it is run. InputError: it is malformed, or nests too deep.
-
-    `loader`: a safe one of PyYAML; None: one that also refuses repeated keys.
-    """
+    """The content of a YAML text by a safe `loader`, None: without repeated keys; InputError: malformed, too deep."""
     import yaml
 
     loader = loader or _yaml_loader()

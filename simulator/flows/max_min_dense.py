@@ -17,10 +17,7 @@ PADDED = 16  # columns are worked on so many at once
 
 @kernel
 def has_table(s):
-    """Modify `s`: True if the table has all jobs and binding links; False if one came or went since, and it is laid.
-
-    Links that have just come to be slack may still be dirty.
-    """
+    """Modify `s`: True if the table has all jobs and binding links; False if one came or went since, and it is laid."""
     if s.is_laid:
         return s.fits_table
     s.is_laid = 1

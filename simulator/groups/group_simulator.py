@@ -242,10 +242,7 @@ class GroupSimulator(BaseSimulator):
             raise InvalidDecision(f"{decision!r}: there is no group {group!r}; there are {self.view.groups.tolist()}")
 
     def subtasks(self, group: int, seconds: float) -> list[Subtask]:
-        """The group's subtasks of the next seconds without decisions, by end: Figures 5 and 8.
-
-        At most `state.TRACED` of them; those in progress at the end are left out.
-        """
+        """The group's subtasks that end in the next seconds, undecided, at most `state.TRACED`: Figures 5 and 8."""
         copy = self.records.copy()
         group_calls.look_ahead(copy, 0, group, float(self.state.now_s) + seconds)
         s = copy[0]

@@ -1,7 +1,4 @@
-"""How busy the CPUs and the links of all machines are over time (paper harmony, Figure 11).
-
-The record counts a subtask at its end. Between two decision points the done parts of subtasks in progress count too.
-"""
+"""How busy all CPUs and links are over time (paper harmony, Figure 11), with the done parts of subtasks in progress."""
 
 from __future__ import annotations
 
@@ -60,10 +57,7 @@ class UseMeter:
         self._done.append((float(s["cpu_busy_s"]) + cpu_s, float(s["busy"]) * (float(s["net_busy_s"]) + net_s)))
 
     def over_time(self) -> UseOverTime:
-        """The shares seen so far.
-
-        Work lost in mid-subtask does not count: near such an instant the share may be one subtask of a group too low.
-        """
+        """The shares so far, up to one subtask of a group too low where work was lost in mid-subtask."""
         time_s = np.array(self._time_s)
         done = np.array(self._done).reshape(-1, 2)
         kept = np.minimum.accumulate(done[::-1])[::-1]

@@ -191,10 +191,7 @@ def own_end_s(s, job):
 
 @kernel
 def start(s, job):
-    """Modify `s`: the waiting or held job runs on `s.gang`; on the GPUs of the instant's begin it simply goes on.
-
-    Returns True if it had waited for them, so that it has neither gone on nor only moved at this instant.
-    """
+    """Modify `s`: a job runs on `s.gang`; True if it waited, not if it only goes on or moved at this instant."""
     note(s, START, job)
     if s.status[job] == HELD:
         unhold(s, job)
@@ -304,10 +301,7 @@ def began_now(s, job):
 
 @kernel
 def remember(s, job):
-    """Modify `s`: note the GPUs of a running job before it leaves those of the instant's begin.
-
-    Decisions at one instant are one transaction: a job back on these GPUs at its end has not been stopped or moved.
-    """
+    """Modify `s`: note a job's GPUs of the instant's begin, so that its return to them is neither stop nor move."""
     if s.left_s[job] == s.now_s:
         return
     s.left_s[job] = s.now_s

@@ -17,10 +17,7 @@ from .rerating import cut
 
 @kernel
 def resize(s, job, batch):
-    """Modify `s`: the running job goes on on `s.gang`, of any size, with a batch of `batch` samples a GPU.
-
-    Other GPUs cost a restore, and count as a migration; another batch on the same GPUs costs nothing.
-    """
+    """Modify `s`: the job goes on on `s.gang`, with `batch` samples a GPU; other GPUs cost a restore, a migration."""
     note(s, RESIZE, job)
     fresh = began_now(s, job)
     if not fresh:

@@ -1,7 +1,4 @@
-"""Network allreduce: the exposed communication of each placement, from the layers of the model and the tiers it spans.
-
-This lays the tables of collectives.py and finds the best placement of each tier for predictions.
-"""
+"""Network allreduce: exposed communication by layers and tiers; tables for collectives.py, and best placements."""
 
 from __future__ import annotations
 

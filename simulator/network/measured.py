@@ -130,10 +130,7 @@ class Measured:
 
 
 def relative(inside_s: float, between_s: float, unit_s: float) -> np.ndarray:
-    """Slowdowns by tier, (TIERS,), of a gang on the fewest machines, and on several, in a unit of its time.
-
-    Several machines are never quicker than one: such measurements or fits are errors.
-    """
+    """Slowdowns by tier, (TIERS,), on the fewest machines and on several, never quicker, in a unit of its time."""
     spread_s = max(inside_s, between_s)
     return np.array([(spread_s if tier >= RACK else inside_s) / unit_s for tier in range(TIERS)])
 

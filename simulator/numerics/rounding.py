@@ -1,8 +1,4 @@
-"""Equality but for rounding: values that are the same in exact arithmetic must not be told apart.
-
-The same durations cut into other iterations, or counted from another hour, have sums with other last bits, which must
-decide no order and no instant.
-"""
+"""Equality but for rounding: other units of work must not change orders or instants by the last bits of sums."""
 
 from ..compiler.jit import kernel
 

@@ -77,10 +77,7 @@ class Phases:
 
 
 def in_order(parts: Sequence[tuple[float, float]], iteration_s: float = 0.0) -> Phases:
-    """Phases from consecutive (seconds, bytes per second); rate 0 is Down, empty parts are left out.
-
-    A longer `iteration_s` than the parts add up to ends with a Down phase.
-    """
+    """Phases from consecutive (seconds, bytes per second), rate 0: Down; the rest of `iteration_s` is Down."""
     starts, durations, rates, now = [], [], [], 0.0
     for seconds, rate in parts:
         if seconds > 0 and rate > 0:

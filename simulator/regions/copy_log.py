@@ -1,7 +1,4 @@
-"""The log of copies: room taken and freed, and transfers; kept while `copy_log_on`, and emptied at every instant.
-
-Storage and traffic costs can be computed from it (experiments/playing/copy_rows.py).
-"""
+"""The log of copies while `copy_log_on`, emptied at every instant; costs follow (experiments/playing/copy_rows.py)."""
 
 from ..compiler.jit import kernel
 from ..costs.meters import store

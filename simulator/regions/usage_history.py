@@ -1,7 +1,4 @@
-"""Unit-seconds held by workloads, of GPUs and of others, in a fixed number of bins from the first arrival on.
-
-Whenever time passes the last bin, pairs become one, of twice the width.
-"""
+"""Unit-seconds held, of GPUs and others, in fixed bins from the first arrival on; when full, of twice the width."""
 
 from ..compiler.jit import kernel
 

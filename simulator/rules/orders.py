@@ -151,11 +151,7 @@ def return_key(s, job):
 
 @kernel
 def key_now(s, job):
-    """Key of a waiting or a running job.
-
-    With slices, running jobs, which are only offered better tiers, come last at a slice's end, else first, as in
-    LATEST.
-    """
+    """Key of a waiting or a running job; with slices, running ones come last at a slice's end, else first (LATEST)."""
     if s.order == TURNS and s.status[job] == RUNNING:
         return s.now_s if s.turn_s <= s.now_s else -s.first_start_s[job]
     return running_key(s, job) if s.status[job] == RUNNING else s.order_key[job]

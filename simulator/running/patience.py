@@ -1,7 +1,4 @@
-"""Runs without an end: time passes, or stands still, without progress; e.g. machines fail too fast.
-
-Now and then the clock looks whether any work has got less.
-"""
+"""Endless runs, e.g. where machines fail too fast: now and then the clock looks whether any work has got less."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""All tables of a job move together: a wider climb than the paper's, which moves one table at a time.
-
-A training job that reads several tables has no home while one of them has moved; so single moves seldom gain where most
-do.
-"""
+"""All tables of a job move together, unlike in the paper: one of several tables alone seldom gains anything."""
 
 from ..compiler.jit import entry, kernel
 from .climb import SLIGHT, change_to, fits_cpu, total_size, weigh

@@ -140,10 +140,7 @@ def skewed_loads(regions: int) -> np.ndarray:
 def homes_of_teams(
     rng: np.random.Generator, demand: dict[str, np.ndarray], teams: int, gpu_share: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The region that each team chose, and the load of each region under V0.
-
-    Teams with the most high-priority demand choose first, each where most of a region's demand is still missing.
-    """
+    """Each team's region, and the regions' loads, under V0: the most demanding first, where most demand is missing."""
     load = rng.permutation(skewed_loads(len(gpu_share)))
     high = (demand["level"] < HIGH_LEVELS) & demand["recurring"]
     asked = np.bincount(demand["team"][high], demand["gpu_hours"][high], teams)

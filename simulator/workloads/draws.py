@@ -1,7 +1,4 @@
-"""What generators share: the check of their parameters; draws from quantile tables, on a weekly clock, in bursts.
-
-Deadlines for the jobs of any of them are drawn here too: `deadlines=LOW/HIGH` beside the parameters that are its own.
-"""
+"""Common parts of generators: checks, quantile tables, the weekly clock, bursts, and `deadlines=LOW/HIGH`."""
 
 from __future__ import annotations
 

@@ -86,10 +86,7 @@ def recognises(head: Head) -> bool:
 
 
 def read(path: str | Path, *, steps_per_s: float = 0.0, without: tuple[str, ...] = (), odd: Odd = "drop") -> Workload:
-    """Read a Gavel trace.
-
-    `steps_per_s`: one rate for all jobs on their GPUs; 0: the table of V100 rates. `without`: models left out.
-    """
+    """Read a Gavel trace at `steps_per_s` (0: the V100 table), `without` jobs of these models."""
     if not 0 <= steps_per_s <= 1e9:
         raise InputError(f"format gavel: steps_per_s={steps_per_s:g}; expected a number from 0 to 1e9")
     table = _table(path, odd)
