@@ -1,8 +1,4 @@
-"""The vocabulary of decisions that policies, environments and people share. Jobs and GPUs are indices.
-
-In a simulation of regions a GPU may also be a CPU machine, a unit of a cluster without GPUs. Groups are numbers that
-`view.groups` gives.
-"""
+"""The decisions of policies, environments and people. Jobs, GPUs (in regions also CPU machines), groups: indices."""
 
 from __future__ import annotations
 
@@ -16,9 +12,9 @@ class Start:
 
     Args:
         job: which.
-        gpus: free ones; where GPUs are shared, also ones that hold fewer jobs than may share one. In a simulation of
-            regions the units of the job's parts, part after part: those of one are in one cluster of its type, and all
-            in one region that has a copy of every table that the job reads.
+        gpus: free ones; where GPUs are shared, also ones with room for another job. In a simulation of regions the
+            units of the job's parts, part after part: each part in one cluster of its type, all in one region with a
+            copy of every table that the job reads.
         sub_batch: samples in one pass on each GPU, the rest of the batch by gradient accumulation; None: the largest of
             batch, batch / 2, ..., 1 that the memory admits. Only where GPUs are shared.
         batch: samples of an iteration over all GPUs, of an elastic job; None: the workload's.
@@ -53,10 +49,9 @@ class Hold:
     Args:
         job: which.
         until_s: when it is back in the queue, seconds; None (or inf): when GPUs are freed at a later instant.
-        tier: the worst tier at which it starts by itself until then, the best one with room first: MACHINE, RACK or
-            NETWORK of `simulator.tiers`; a last time at that instant itself. None: nothing starts by itself. The GPUs
-            are free ones by the placer of the simulator's rule, whoever decides; when it is tried says
-            policies/passes/tier_holds.py.
+        tier: the worst tier at which it starts by itself until then and at that instant, the best one with room first:
+            MACHINE, RACK or NETWORK of `simulator.tiers`; None: nothing starts by itself. The placer of the simulator's
+            rule chooses the GPUs, at the instants of policies/passes/tier_holds.py.
     """
 
     job: int
@@ -72,10 +67,8 @@ class Hold:
 class Preempt:
     """Stop a running job; it waits again, and its next start begins with a restore.
 
-    A job in a group pauses: at the end of its iteration it gives its place up.
-
     Args:
-        job: which.
+        job: which; one in a group pauses at the end of its iteration.
     """
 
     job: int
@@ -103,17 +96,16 @@ class Resize:
     """Let a running job go on with more or fewer GPUs, another batch, or other passes.
 
     An elastic job takes any number of GPUs (free ones, ones with room, or its own) and any batch. Another job stays on
-    its GPUs, and `sub_batch` changes the passes in which it works through its batch, e.g. to larger ones when a partner
-    has left. That costs nothing: gradients are accumulated anew in every iteration, and nothing changes but the length
-    of the iterations, and, where a table of interference knows sub-batches, of its partners'.
+    its GPUs, and `sub_batch` changes its passes, e.g. to larger ones when a partner has left. That costs nothing: only
+    the length of iterations changes, and, where a table of interference knows sub-batches, of its partners'.
 
     Args:
         job: which.
         gpus: all that it shall hold; other ones than before cost a restore. While its lease runs: its own and more, or
             some of its own.
         batch: samples of an iteration over all GPUs, of an elastic job; None: as many a GPU as before.
-        sub_batch: samples in one pass on each GPU, of a job that is not elastic: its batch a GPU, halved so and so
-            often, that fits its GPUs beside those who are there.
+        sub_batch: samples in one pass on each GPU, of a job that is not elastic: its batch a GPU over a power of 2,
+            that fits its GPUs beside its partners.
     """
 
     job: int
@@ -132,8 +124,8 @@ class Resize:
 class Shift:
     """From its next iteration on, let a running job begin its iterations at certain times: network contention only.
 
-    These are `seconds` modulo its period, counted from time 0. The period is that of the common circle of all jobs that
-    share links with it now, directly or through others (`ClusterView.period_s`). The shift is lost with the GPUs.
+    The times are `seconds` modulo its period, from time 0. The period is that of the common circle of all jobs that
+    share links with it now, directly or not (`ClusterView.period_s`). The shift is lost with the GPUs.
 
     Args:
         job: one that sends over the network.
@@ -146,15 +138,14 @@ class Shift:
 
 @dataclass(frozen=True)
 class Replicate:
-    """Let a region have a copy of a table: it is copied there, and stays whatever becomes of the table's home.
+    """Copy a table to a region, where it stays whatever becomes of the table's home.
 
-    A copy takes room at once, and has the partitions that jobs read; a whole one has all, so that it can stand in for a
-    home that is lost. `whole` also completes a copy that is there, or on the way, and has a part only.
+    A copy takes room at once. It has the partitions that jobs read; a whole one has all, so it can replace a lost home.
 
     Args:
         table: index of the table.
         region: index of the region that gets the copy.
-        whole: whether the copy is to have all partitions.
+        whole: whether the copy is to have all partitions; also completes a partial copy that is there or on the way.
     """
 
     table: int
@@ -166,9 +157,9 @@ class Replicate:
 class Move:
     """Give a table another home: all of it is copied there, then the copy at the old home is deleted.
 
-    That stays as long as somebody reads it, and for good if it was asked for by `Replicate`. To where all of the table
-    lies already its home moves at once; while the slow path looks (`view.tables_due`) the copy at the old one stays
-    until the instant is over. A `Move` to the present home gives up one that is under way.
+    The old copy stays while it is read, and for good after a `Replicate`. Where all of the table lies already its home
+    moves at once; while the slow path looks (`view.tables_due`) the old copy stays until the instant is over. A `Move`
+    to the present home gives up one that is under way.
 
     Args:
         table: index of the table.
@@ -181,7 +172,7 @@ class Move:
 
 @dataclass(frozen=True)
 class Drop:
-    """Delete a copy of a table once nobody reads it, or do not copy it there.
+    """Delete a copy of a table once it is not read any more, or do not copy it there.
 
     Args:
         table: index of the table.
@@ -196,12 +187,10 @@ class Drop:
 class AssignGroup:
     """Let a job run in a group of jobs on parameter servers: it joins one, moves to another, or opens one.
 
-    It goes there as soon as it may: a waiting or paused job at once, a running one when its iteration is over.
-
     Args:
-        job: which.
+        job: which; a waiting or paused one goes at once, a running one when its iteration is over.
         group: one that has jobs or is about to; None: a new one.
-        machines: free ones that a new group gets; None where it joins a group that is there.
+        machines: free ones that a new group gets; None for a group that exists.
     """
 
     job: int

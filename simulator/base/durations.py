@@ -17,12 +17,7 @@ def unit(span_s: float) -> tuple[float, str]:
 
 
 def duration(seconds: float, digits: int = 3) -> str:
-    """A duration as a person says it: 5400 -> `1.5 h`; `-` if it is infinite or nan.
-
-    Args:
-        seconds: any number.
-        digits: 3, without zeros at the end; or 2 for narrow columns, of one width: `2.0 h`, `12 d`.
-    """
+    """A duration in readable units: 5400 -> `1.5 h`; `-` for inf and nan; `digits=2`: one width, for narrow columns."""
     if not math.isfinite(seconds):
         return "-"
     unit_s, sign = unit(abs(seconds))

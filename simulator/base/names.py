@@ -1,7 +1,4 @@
-"""`NAME[:key=value,...]`: how everything that is chosen by name takes its parameters.
-
-A value that is itself a list separates its items with "/" (`thresholds=3250/7200`).
-"""
+"""`NAME[:key=value,...]`: a name with parameters; "/" separates the items of a list (`thresholds=3250/7200`)."""
 
 from __future__ import annotations
 
@@ -27,12 +24,8 @@ ANYTHING = None | int | float | str  # of a parameter without annotation and def
 def parse_name(text: str, what: str = "name", last: str = "") -> tuple[str, dict[str, str]]:
     """Split `NAME[:key=value,...]` into its name and its parameters, both as text.
 
-    Args:
-        text: the word. what: how to call it in an error.
-        last: a key whose value is the rest of the word, commas and all.
-
-    Raises:
-        InputError: an empty name, a part without "=", or a key that is given twice.
+    `what`: the noun for errors. `last`: a key whose value is the rest of the word, commas included. InputError: an
+    empty name, a part without "=", or a key given twice.
     """
     if not isinstance(text, str):
         raise InputError(f"{what} {text!r}: expected text, NAME or NAME:key=value,...")
@@ -56,10 +49,7 @@ def parse_name(text: str, what: str = "name", last: str = "") -> tuple[str, dict
 
 
 def choose(name: str, known: Iterable[str], what: str) -> str:
-    """Return `name` if it is known; else raise an InputError that suggests the closest match and lists the rest.
-
-    Of very many only the first are listed.
-    """
+    """Return `name` if it is known; else an InputError suggests the closest match and lists the (first) others."""
     names = list(dict.fromkeys(known))
     if not isinstance(name, str):
         raise InputError(f"{what} {name!r}: expected text, one of {', '.join(sorted(names))}")
@@ -72,23 +62,15 @@ def choose(name: str, known: Iterable[str], what: str) -> str:
 
 
 def bind(factory: Callable[..., T], params: Mapping[str, Any], what: str) -> T:
-    """Call `factory(**params)`, turning text into the types that its annotations name.
-
-    See `arguments_of`.
-    """
+    """Call `factory(**params)`, turning text into the types that its annotations name; see `arguments_of`."""
     return factory(**arguments_of(factory, params, what))
 
 
 def arguments_of(factory: Callable[..., Any], params: Mapping[str, Any], what: str) -> dict[str, Any]:
-    """The keyword arguments of `factory` that `params` name, text turned into the types that its annotations name.
-
-    Args:
-        factory: a plain function or class with annotated keyword parameters.
-        params: values by name; only text is converted, anything else is passed on.
+    """The arguments of `factory` that `params` name; text becomes the type that the annotation names, the rest passes.
 
     Raises:
-        InputError: unknown parameter, missing parameter, a value that the annotation does not admit, or a
-            `seed` below 0.
+        InputError: an unknown or missing parameter, a value that the annotation does not admit, or a `seed` below 0.
     """
     try:
         parameters = inspect.signature(factory).parameters

@@ -29,14 +29,7 @@ GIB = 2.0**30
 
 
 def lay_gang(simulator: Simulated, decision: Start | Migrate | Resize) -> int:
-    """Write the GPUs of a decision about a job in the right status into the record; of a start the batches too.
-
-    Returns:
-        Samples a GPU that the job will have; 0 where the record does not hold it.
-
-    Raises:
-        InvalidDecision: the job cannot have them; nothing is written.
-    """
+    """Write the GPUs of a legal decision into the record, of a start the batches too; as `check_gang`."""
     s, job, gpus = simulator.state, decision.job, decision.gpus
     batch, sub_batch = check_gang(simulator, decision)
     if simulator.capacity.berths > 1 and isinstance(decision, Start):
@@ -47,14 +40,7 @@ def lay_gang(simulator: Simulated, decision: Start | Migrate | Resize) -> int:
 
 
 def check_gang(simulator: Simulated, decision: Start | Migrate | Resize) -> tuple[int, int]:
-    """See that a job in the right status can have the GPUs of a decision about it.
-
-    Returns:
-        Samples a GPU that it would have there, and in a pass; 0 where the record does not hold them.
-
-    Raises:
-        InvalidDecision: it cannot.
-    """
+    """Check the GPUs of a decision; returns samples a GPU and a pass there, 0: not recorded. Raises InvalidDecision."""
     s, job, gpus = simulator.state, decision.job, decision.gpus
     what = f"{VERBS[type(decision)]} job {job} ({simulator.workload.job_id[job]})"
     elastic = bool(s.elastic) and not isinstance(decision, Migrate) and may_resize(simulator, job)
@@ -84,12 +70,7 @@ def check_gang(simulator: Simulated, decision: Start | Migrate | Resize) -> tupl
 
 
 def check_passes(simulator: Simulated, decision: Resize) -> int | None:
-    """The sub-batch that a `Resize` asks for, checked but for the memory, which `lay_gang` looks at; elastic: None.
-
-    Raises:
-        InvalidDecision: the job is elastic and a sub-batch is given; or it is not, and the decision asks for more than
-            other passes, or for passes that the job cannot have.
-    """
+    """The sub-batch that a `Resize` asks; None: elastic jobs. `lay_gang` checks the memory. Raises InvalidDecision."""
     s, job, asked = simulator.state, decision.job, decision.sub_batch
     what = f"resize job {job} ({simulator.workload.job_id[job]})"
     if s.elastic:
@@ -133,7 +114,6 @@ def _check_size(what: str, given: int, need: int, elastic: bool, room: int) -> N
 
 
 def _expect_open(simulator: Simulated, what: str, gpus: Sequence[int]) -> None:
-    """Nobody moves to machines that are about to go down, not even to GPUs of its own."""
     s = simulator.state
     for gpu in gpus:
         if 0 <= gpu < s.n_gpus and s.machine_down[s.gpu_machine[gpu]]:
@@ -162,7 +142,6 @@ def _check_gpu(simulator: Simulated, what: str, gpu: int, keeps: bool) -> None:
 
 
 def _batch(simulator: Simulated, decision: Start | Migrate | Resize, what: str) -> int:
-    """Samples a GPU."""
     asked = getattr(decision, "batch", None)
     if asked is None:
         return simulator.view.batch(decision.job)
@@ -178,7 +157,6 @@ def _batch(simulator: Simulated, decision: Start | Migrate | Resize, what: str) 
 def _sub_batch(
     simulator: Simulated, decision: Start | Migrate | Resize, what: str, batch: int, own: tuple[int, ...]
 ) -> int:
-    """The sub-batch that is asked for, or the largest that fits all GPUs beside those who are there."""
     s, job = simulator.state, decision.job
     asked = getattr(decision, "sub_batch", None)
     if asked is not None and not 1 <= asked <= batch:
@@ -200,11 +178,7 @@ def _sub_batch(
 
 
 def apply_shift(simulator: Simulated, decision: Shift) -> None:
-    """Shift a running job; its period is that of its component as jobs lie now.
-
-    Raises:
-        InvalidDecision: see `Shift`; nothing is written.
-    """
+    """Shift a running job; its period is that of its component as jobs lie now. Raises InvalidDecision; see `Shift`."""
     job = decision.job
     what = f"shift job {job} ({simulator.workload.job_id[job]})"
     network = _network(simulator, what)
@@ -218,11 +192,7 @@ def apply_shift(simulator: Simulated, decision: Shift) -> None:
 
 
 def check_time_shift(simulator: Simulated, decision: Start) -> None:
-    """Check the time-shift of a start, if it has one.
-
-    Raises:
-        InvalidDecision: the job could not be shifted on these GPUs.
-    """
+    """Check the time-shift of a start, if it has one; InvalidDecision: the job could not be shifted on these GPUs."""
     if decision.time_shift is None:
         return
     job = decision.job

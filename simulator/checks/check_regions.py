@@ -19,11 +19,10 @@ INSTEAD = "a workload for regions, as mast-like, or a topology of one region"  #
 
 
 def check_parts(simulator: Simulated, what: str, job: int, units: np.ndarray) -> None:
-    """Whether units that are there, part after part, are those of a job's parts, in a region with its tables.
+    """Check the units of a job's parts, in order. Each part is in one cluster, all are in one region with its tables.
 
     Raises:
-        InvalidDecision: a part is not whole in one cluster of a type that it accepts, parts are in several regions, or
-            the region is down or has not all tables.
+        InvalidDecision: the units do not satisfy this, a type is not accepted, or the region is down.
     """
     s, topology = simulator.state, simulator.topology
     clusters = s.machine_cluster[s.gpu_machine[units]]
@@ -49,11 +48,7 @@ def check_parts(simulator: Simulated, what: str, job: int, units: np.ndarray) ->
 
 
 def expect_one_region(simulator: Simulated, what: str, units: np.ndarray, expected: str = "one") -> int:
-    """The region of units that are there; `what` lies in it, else something else is `expected`.
-
-    Raises:
-        InvalidDecision: they lie in several.
-    """
+    """The region of units that exist; InvalidDecision where `what` lies in several: `expected` ends the sentence."""
     topology = simulator.topology
     regions = topology.cluster_region[topology.gpu_cluster[units]]
     region = int(regions[0])

@@ -32,11 +32,7 @@ WORDS = {
 
 
 def apply_table(simulator: Simulated, decision: TableDecision) -> None:
-    """Carry out a decision about a table at this instant.
-
-    Raises:
-        InvalidDecision: it cannot be carried out; the state is as before.
-    """
+    """Carry out a decision about a table at this instant; InvalidDecision if it is illegal, and nothing has changed."""
     table, region = check_table(simulator, decision)
     if isinstance(decision, Replicate):
         simulator.plain.call(region_calls.replicate, table, region, int(decision.whole))
@@ -46,11 +42,7 @@ def apply_table(simulator: Simulated, decision: TableDecision) -> None:
 
 
 def check_table(simulator: Simulated, decision: TableDecision) -> tuple[int, int]:
-    """The table and the region of a decision that can be carried out at this instant.
-
-    Raises:
-        InvalidDecision: it cannot.
-    """
+    """The table and the region of a decision that can be carried out at this instant; InvalidDecision: it cannot."""
     table, region = _indices(simulator, decision)
     refused = simulator.plain.call(why.refusal_of, *_terms(decision))
     if refused != why.ALLOWED:
@@ -74,7 +66,6 @@ def is_idle(view: RecordView, decision: TableDecision) -> bool:
 
 
 def _terms(decision: TableDecision) -> tuple[int, int, int, int]:
-    """A decision as the kernels take it: table, region, kind, and whether all partitions are asked for."""
     whole = isinstance(decision, Replicate) and decision.whole
     return int(decision.table), int(decision.region), CODES[type(decision)], int(whole)
 

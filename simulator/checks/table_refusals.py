@@ -1,8 +1,4 @@
-"""Whether a decision about a table can be carried out now, and what it would send over links.
-
-`kind` is MOVE, REPLICATE or DROP (codes.py); `whole`: of a replica, whether all partitions are asked for. Who words the
-answers is table_decisions.py.
-"""
+"""Whether a decision (kind: MOVE, REPLICATE or DROP) about a table can be carried out now, and its KiB over links."""
 
 from ..base.codes import DROP, MOVE, REPLICATE
 from ..compiler.jit import entry, kernel

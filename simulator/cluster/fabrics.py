@@ -2,8 +2,7 @@
 
 Every cable is full duplex, two links of `LinkGraph`, of 50 Gbps by default. Racks are the leaf (edge) switches.
 Machines may have several network cards (NICs), a cable each; GPU i is on NIC i mod N. All NICs go to one leaf, or with
-rails NIC k to the k-th leaf of as many (NVIDIA's rail-optimised design); the machines that share leaves are a rack
-then.
+rails NIC k to the k-th leaf of as many (NVIDIA's rail-optimised design), and the machines of these leaves are a rack.
 """
 
 from __future__ import annotations
@@ -30,9 +29,6 @@ def cassini_testbed(link_gbps: float | None = None) -> Topology:
 
     The wiring is only in a picture. Assumed: 6 leaves of 4 servers with 2 uplinks each, 6 aggregation switches with 2
     cables down and 2 parallel ones up, 1 core; leaves and aggregation switches are wired two by two.
-
-    Raises:
-        InputError: a capacity that is not more than 0.
     """
     graph, gbps = new_graph("A100"), _capacity("cassini-testbed", "link_gbps", link_gbps)
     for leaf in range(6):
@@ -49,10 +45,7 @@ def cassini_testbed(link_gbps: float | None = None) -> Topology:
 def cassini_two_gpu(link_gbps: float | None = None) -> Topology:
     """6 servers of two A100 on 3 leaves and a core, 9 cables of 50 Gbps, 2:1: paper cassini, Figure 16(a).
 
-    Sec. 5.6. The text has the servers only. Assumed: the testbed cut down, leaves of 2 servers with 1 uplink each.
-
-    Raises:
-        InputError: a capacity that is not more than 0.
+    Sec. 5.6 gives only the servers. Assumed: the testbed cut down, leaves of 2 servers with 1 uplink each.
     """
     graph, gbps = new_graph("A100"), _capacity("cassini-two-gpu", "link_gbps", link_gbps)
     for leaf in range(3):
@@ -71,13 +64,12 @@ def fat_tree(
     aggregation switches; aggregation switch i of each pod is linked to cores i k / 2 to (i + 1) k / 2 - 1.
 
     Args:
-        k: ports of a switch, even. gpus_per_machine: at least 1. link_gbps: of each cable; None: 50.
-        nics: of each machine, a divisor of k / 2; there are k^3 / 4 / nics machines then.
-        rails: NIC k of a machine on the k-th edge switch of its group of as many as a machine has NICs.
+        k: ports of a switch, even, >= 2. gpus_per_machine: at least 1. link_gbps: of each cable, > 0; None: 50.
+        nics: of each machine, a divisor of k / 2, at most its GPUs; there are k^3 / 4 / nics machines then.
+        rails: NIC k of a machine on the k-th edge switch of its group of `nics` edge switches.
 
     Raises:
-        InputError: k that is odd or below 2, another count below 1, NICs that do not divide k / 2 or are more than the
-            GPUs of a machine, a capacity that is not more than 0, or too large.
+        InputError: an argument out of range, or too large a network.
     """
     check_counts("fat-tree", k=k, gpus_per_machine=gpus_per_machine, nics=nics)
     if k % 2:
@@ -113,20 +105,17 @@ def leaf_spine(
     nics: int = 1,
     rails: bool = False,
 ) -> Topology:
-    """Leaf switches of `machines` machines each, one uplink from every leaf to every spine.
-
-    The defaults are 2:1 oversubscribed (4 x 50 Gbps below a leaf, 2 x 50 above).
+    """Leaf switches of `machines` machines each, one uplink from every leaf to every spine; 2:1 by default.
 
     Args:
         leaves, spines, machines, gpus_per_machine: at least 1 of each; machines are those of one leaf.
         link_gbps, uplink_gbps: of a cable to a machine, and to a spine; None: 50.
-        nics: of each machine; a leaf has `machines` x `nics` cables to machines.
-        rails: NIC k of a machine on the k-th leaf of its group of as many as a machine has NICs, with `machines` x
-            `nics` machines in a group.
+        nics: of each machine, at most its GPUs; a leaf has `machines` x `nics` cables to machines.
+        rails: NIC k of a machine on the k-th leaf of its group of `nics` leaves; a group has `machines` x `nics`
+            machines.
 
     Raises:
-        InputError: a count below 1, more NICs than GPUs, with rails NICs that do not divide the leaves, a capacity
-            that is not more than 0, or too large.
+        InputError: an argument out of range, with rails NICs that do not divide the leaves, or too large a network.
     """
     counts = {"leaves": leaves, "spines": spines, "machines": machines, "gpus_per_machine": gpus_per_machine}
     check_counts("leaf-spine", **counts, nics=nics)
@@ -161,7 +150,6 @@ def _groups(leaves: Sequence[str], nics: int, rails: bool) -> list[list[str]]:
 def _servers(
     graph: networkx.MultiGraph, group: Sequence[str], count: int, gpus: int, link_gbps: float, first: int
 ) -> int:
-    """Add servers whose NICs go to the leaves of `group`; returns the number of the next one."""
     for server in range(first, first + count):
         add_server(graph, f"server{server}", gpus, group, link_gbps)
     return first + count
@@ -177,7 +165,6 @@ def add_server(graph: networkx.MultiGraph, name: str, gpus: int, leaves: Sequenc
 
 
 def _topology(name: str, graph: networkx.MultiGraph, **given: float | None) -> Topology:
-    """`given`: the capacities that are arguments of the preset; None: the user left one out."""
     words = [key for key, value in given.items() if value is not None]
     return topology_from_graph(graph, name, source=f"topology {name}", capacities=" and ".join(words))
 

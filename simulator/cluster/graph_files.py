@@ -1,7 +1,6 @@
 """A topology from a graph of machines, switches and links: any networkx graph, or its node-link form in JSON or YAML.
 
-docs/concepts/topologies.md has the attributes; others are ignored. Machines are numbered rack by rack: racks in the
-order in which their first machine is listed, machines as listed.
+docs/concepts/topologies.md has the attributes; others are ignored. Machines are numbered rack by rack, in listed order.
 """
 
 from __future__ import annotations
@@ -31,24 +30,18 @@ OWN = "capacity_gbps"  # of an edge in a graph that the user wrote
 
 @builder("graph")
 def topology_from_graph(
-    graph: networkx.Graph,
-    name: str = "custom",
-    *,
-    source: str | None = None,
-    capacities: str = OWN,
-    about: str = "",
+    graph: networkx.Graph, name: str = "custom", *, source: str | None = None, capacities: str = OWN, about: str = ""
 ) -> Topology:
     """The topology of a graph with the attributes of this module's schema; its links are `Topology.links`.
 
     Args:
         graph: any networkx graph, directed or not, with parallel edges or not.
-        name: of the topology. source: how errors call it.
-        capacities: the name under which the user gave the capacities of the links; "": all of the graph is a preset's.
-            With another name than `capacity_gbps` the rest of it is a preset's.
-        about: what a preset has assumed.
+        name: of the topology. source: its name in errors. about: the assumptions of a preset.
+        capacities: the name of the user's link capacities; "": the whole graph is a preset's. With another name than
+            `capacity_gbps` the rest of it is a preset's.
 
     Raises:
-        InputError: what `LinkGraph.from_graph` refuses, gpus that are no whole number of at least 1, or too many.
+        InputError: errors of `LinkGraph.from_graph`, gpus that are no whole number of at least 1, or too many.
     """
     what = source or f"topology {name!r}"
     gpus = {node: data["gpus"] for node, data in graph.nodes(data=True) if data.get("gpus") is not None}
@@ -86,14 +79,10 @@ def _rack_of(graph: networkx.Graph, machine: Hashable, gpus: Mapping[Hashable, i
 
 @builder("node-link")
 def topology_from_node_link(mapping: Mapping[str, Any], source: str, name: str = "custom") -> Topology:
-    """The topology of a mapping in this module's schema.
-
-    Args:
-        source: how errors call it. name: of the topology, where the mapping does not give one.
+    """The topology of a mapping in this module's schema; `source` is its name in errors, `name` the topology's default.
 
     Raises:
-        InputError: one sentence with the source, the place, the value and what was expected; also for an edge of a
-            node that is not listed, and a node that is listed twice.
+        InputError: source, place, value and what was expected; also an edge of an unlisted node, a node listed twice.
     """
     import networkx
 
@@ -128,7 +117,6 @@ def topology_from_node_link(mapping: Mapping[str, Any], source: str, name: str =
 
 @functools.cache
 def _models() -> SimpleNamespace:
-    """The schema as pydantic models; made when first needed."""
     from typing import Annotated
 
     from pydantic import BaseModel, ConfigDict, Field
@@ -172,15 +160,11 @@ SWITCH = -1
 
 
 def tiers_of_links(links: LinkGraph, machine_rack: np.ndarray) -> tuple[Tier, ...]:
-    """Slot, machine, rack and network, as far as links tell; latencies are unknown.
+    """Slot, machine, rack and network as far as links tell; latencies are unknown. `machine_rack`: int64 (M,).
 
-    A rack has the slowest link between a machine and a switch or another machine of its rack; the network the slowest
-    of all others, or, where there are none, of these. The oversubscription of the network is what machines can send
-    into a switch over what it can send on to other switches, at the switch where that is largest.
-
-    Args:
-        links: of the topology.
-        machine_rack: int64 (M,), the rack of each machine.
+    A rack has the slowest link inside it that starts or ends at a machine; the network has the slowest of all others,
+    or, without others, of these. The oversubscription of the network is the largest ratio, over switches, of what
+    machines can send in to what goes on to other switches.
     """
     rack = np.full(links.num_nodes, SWITCH)
     rack[links.nic_node] = machine_rack[:, None]

@@ -1,9 +1,8 @@
 """A topology from a table of hosts and their switches, as operators publish them: Alibaba's Lingjun is one.
 
-A csv: the first column names the host, each further one its switch in a layer, outermost first. What such a table does
-not say is given by options, and printed (`Topology.about`). A switch of the table may stand for several (Lingjun has
-three PSW for 847 hosts): it is one here, never full by itself, and `uplinks` says in how many cables its capacity
-comes.
+A csv: the first column names the host, each further one its switch in a layer, outermost first. Options, printed in
+`Topology.about`, add the rest. A switch of the table may stand for several (Lingjun has three PSW for 847 hosts): here
+it is one, never full by itself, and `uplinks` says in how many cables its capacity comes.
 """
 
 from __future__ import annotations
@@ -51,16 +50,14 @@ def hosts(
     Args:
         gpus, nics: of each host; GPU i is on NIC i mod nics, and all NICs go to the host's innermost switch.
         nic_gbps: of the cable of a NIC; None: 50.
-        oversubscription: what a switch has below over what it has above, at least 1: of the innermost layer, of the
-            next one, and so on; layers that are not given have 1, the outermost has nothing above.
-        uplinks: cables from a switch to each one above it, which have what goes there in equal parts.
-        names: nested: a switch is named within the one above it, so S1 below P8 and S1 below P10 are two; unique: it
-            is one, with cables to both.
-        file: the table; in a word the rest of it, commas and all.
+        oversubscription: capacity below over capacity above a switch, >= 1, from the innermost layer on; default 1.
+        uplinks: cables from a switch to each one above it, which share the capacity evenly.
+        names: nested: a switch is named within the one above it (S1 below P8 is not S1 below P10); unique: they are
+            one.
+        file: the table; the rest of the word, commas included.
 
     Raises:
-        InputError: a number out of range, or a table that cannot be used, with its line, column, value and what was
-            expected.
+        InputError: a number out of range, or a table that cannot be used: line, column, value and what was expected.
     """
     what, gbps = "topology hosts", CABLE_GBPS if nic_gbps is None else nic_gbps
     check_capacity("hosts", "nic_gbps", gbps)
@@ -101,7 +98,6 @@ def _check_options(gpus: int, nics: int, uplinks: int, names: str, file: str) ->
 
 
 def _ratios(given: Sequence[float], layers: int) -> list[float]:
-    """One for each layer that has another above it, the innermost first."""
     for ratio in given:
         if isinstance(ratio, bool) or not isinstance(ratio, int | float) or not 1.0 <= ratio <= MOST_RATIO:
             expected = f"at least 1 and at most {MOST_RATIO:g}"
@@ -115,7 +111,6 @@ def _ratios(given: Sequence[float], layers: int) -> list[float]:
 
 
 def _nodes(switches: Switches, names: Naming) -> Switches:
-    """How the switches of a host are called in the graph."""
     if names == "unique":
         return switches
     return tuple("/".join(switches[: layer + 1]) for layer in range(len(switches)))
@@ -149,11 +144,7 @@ def _graph(
 
 
 def read_hosts(path: str | os.PathLike[str]) -> tuple[list[str], dict[str, Switches]]:
-    """The layers of a table, the outermost first, and the switches of each host, as the file has them.
-
-    Raises:
-        InputError: one sentence with the file, the line, the column, the value and what was expected.
-    """
+    """The layers of a table, outermost first, and the switches of each host; InputError names place and value."""
     place = f"table of hosts {os.fspath(path)!r}"
     reader = csv.reader(read_text(path, A_TABLE, place, MOST_BYTES).splitlines(), strict=True)
     found: dict[str, Switches] = {}

@@ -1,8 +1,4 @@
-"""The links between machines and switches as flat arrays, with a networkx view for building, checking and drawing.
-
-Every link is directed: a full-duplex cable is two links, one each way. Parallel cables stay separate links. Capacities
-are bytes per second. How a packet finds its way is `routes.py`; how a user writes a graph is `graph_files.py`.
-"""
+"""Directed links between machines and switches as flat arrays, in bytes per second, with a networkx view."""
 
 from __future__ import annotations
 
@@ -26,16 +22,15 @@ MOST_ROUTES = 2**25  # nodes x machines: the routing table of a fat tree of 4,00
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LinkGraph:
-    """Nodes and directed links of a network. Arrays are read-only.
+    """Nodes and directed links of a network, read-only arrays. Build one with `from_graph`.
 
-    Shapes: N nodes, M machines of C network cards (NICs) each, L links. NIC c of machine m is NIC m C + c. Build one
-    with `from_graph`.
+    Shapes: N nodes, M machines of C network cards (NICs) each, L links. NIC c of machine m is NIC m C + c.
 
     Attributes:
         node_names: N names, those of the graph that it was built from.
         nic_node: int64 (M, C), the node of each NIC; that of the first one stands for the machine.
-        forwards: bool (N,), whether traffic of others may pass through the node: switches do, machines only where
-            the graph says so.
+        forwards: bool (N,), whether foreign traffic may pass: through switches, through machines only if the graph says
+            so.
         source, target: int64 (L,), the nodes that each link leads from and to; links are in ascending order of source.
         capacity: float64 (L,), bytes per second, > 0.
     """
@@ -52,15 +47,14 @@ class LinkGraph:
         """The links of any networkx graph, directed or not, with parallel edges or not.
 
         Args:
-            graph: every edge has `capacity_gbps`, in gigabits per second (each way, where the graph is undirected);
-                a node may have `forwards`. One with `nic_of` is another NIC of that machine, whose own node is its
-                first: a way begins and ends at a NIC.
+            graph: every edge has `capacity_gbps` (each way, where the graph is undirected); a node may have `forwards`.
+                A node with `nic_of` is another NIC of that machine, whose own node is its first; a way begins and ends
+                at a NIC.
             machines: the nodes that are machines, in the order in which the topology numbers them.
 
         Raises:
-            InputError: no machine, an edge without a capacity or with a bad one, a link from a node to itself, a
-                machine that cannot reach another one, a switch without links, `nic_of` that names no machine, machines
-                of unequal numbers of NICs, or too large a graph.
+            InputError: no machine, a bad or missing capacity, a loop, an unreachable machine, a switch without links, a
+                bad `nic_of`, machines of unequal numbers of NICs, or too large a graph.
         """
         if not machines:
             raise InputError(f"{what} has no machines: expected a node with gpus of at least 1")
@@ -127,10 +121,7 @@ class LinkGraph:
 
     @cached_property
     def hops(self) -> np.ndarray:
-        """Links on the shortest way from each node to each NIC, int16 (N, M C); -1: there is none.
-
-        Ways lead through forwarding nodes only; their ends need not forward.
-        """
+        """Links on the shortest way, through forwarding nodes, from each node to each NIC, int16 (N, M C); -1: none."""
         return _frozen(self.hops_over(np.ones(self.num_links, np.bool_)), np.int16)
 
     def hops_over(self, up: np.ndarray) -> np.ndarray:
@@ -153,19 +144,12 @@ class LinkGraph:
 
     @cached_property
     def next_link(self) -> np.ndarray:
-        """The link on which each node sends what goes to each NIC, int32 (N, M C); -1 at the NIC itself.
-
-        See `forwarding_table`.
-        """
+        """The link from each node towards each NIC, int32 (N, M C); -1 at the NIC itself. See `forwarding_table`."""
         return _frozen(forwarding_table(self), np.int32)
 
     @cached_property
     def cable(self) -> np.ndarray:
-        """The first link of the cable of each link, int64 (L,).
-
-        A cable is a link and the one back beside it: the first of parallel links and the first of those back, and so
-        on. A link that has none back is a cable of its own.
-        """
+        """The first link of the cable of each link, int64 (L,): the i-th of parallel links and the i-th back."""
         seen: dict[tuple[int, int, int], int] = {}
         count: dict[tuple[int, int], int] = {}
         first = []
@@ -178,8 +162,8 @@ class LinkGraph:
     def graph(self) -> networkx.MultiDiGraph:
         """The network as a networkx.MultiDiGraph, for checking and drawing (not for speed).
 
-        Nodes are names with `kind` ("machine", "nic", which is another NIC of a machine, or "switch"), `machine` (its
-        index, or -1) and `forwards`; edges have `link` (its index) and `capacity_gbps`.
+        Nodes are names with `kind` ("machine", "nic" or "switch"), `machine` (its index, or -1) and `forwards`; edges
+        have `link` (its index) and `capacity_gbps`.
         """
         import networkx
 
@@ -207,7 +191,6 @@ class LinkGraph:
             raise InputError(f"{what}: machine {start!r} cannot reach machine {end!r}, expected a connected network")
 
     def __eq__(self, other: object) -> bool:
-        """Same names and arrays."""
         if not isinstance(other, LinkGraph):
             return NotImplemented
         arrays = ("nic_node", "forwards", "source", "target", "capacity")
@@ -231,7 +214,6 @@ def check_routes(nodes: int, nics: int, what: str) -> None:
 
 
 def _nics(graph: networkx.Graph, machines: list[Hashable], what: str) -> list[list[Hashable]]:
-    """The nodes of the NICs of each machine, its own first."""
     nics: dict[Hashable, list[Hashable]] = {machine: [machine] for machine in machines}
     for node, data in graph.nodes(data=True):
         if (machine := data.get("nic_of")) is None:
@@ -267,9 +249,9 @@ def _frozen(values: Any, kind: Any) -> np.ndarray:
 def forwarding_table(links: LinkGraph) -> np.ndarray:
     """The link on which each node sends what goes to each NIC of a machine: int32 (N, M C), -1 at the NIC itself.
 
-    By destination, as the flow rules of the CASSINI testbed (paper cassini, Sec. 5.1). Shortest ways only; of several
-    equal links a node takes the one that carries the routes of the fewest NICs so far, the first on a tie, going
-    through the NICs in ascending order: OpenSM's Min Hop rule, where the paper is silent.
+    By destination, as the flow rules of the CASSINI testbed (paper cassini, Sec. 5.1). Only shortest ways; of several
+    links a node takes the one with the routes of the fewest NICs so far, NICs in ascending order, the first on a tie:
+    OpenSM's Min Hop rule, where the paper is silent.
     """
     table = np.full((links.num_nodes, links.nic_node.size), -1, np.int32)
     nodes, first = np.unique(links.source, return_index=True)
@@ -290,11 +272,10 @@ def forwarding_table(links: LinkGraph) -> np.ndarray:
 
 
 def detours(links: LinkGraph, up: np.ndarray) -> np.ndarray:
-    """The forwarding table where only the links in `up`, bool (L,), are there: int32 (N, M C), -1: no way is left.
+    """The forwarding table with only the links in `up`, bool (L,): int32 (N, M C), -1: no way is left.
 
-    A node goes on sending on the link that it has in the whole network, as long as that is on a shortest way of those
-    that are left; else on the one of such links that carries the fewest ways so far, as in `forwarding_table`. So the
-    table follows from what is up, whatever was down before, and no way changes that is whole.
+    A node keeps its link of the whole network while that is on a shortest remaining way; else it takes the link with
+    the fewest ways so far, as in `forwarding_table`. The table depends only on `up`, and no intact way changes.
     """
     hops = links.hops_over(up).astype(np.int64)
     home = links.nic_node.reshape(-1)

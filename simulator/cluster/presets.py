@@ -1,8 +1,8 @@
 """Topologies by name, each with its source.
 
 Presets without links take numbers of their tiers: `bandwidth_gbps`, `latency_us` and `oversubscription`, each a list
-SLOT/MACHINE/RACK/NETWORK, `none` where the user writes nothing (`dally:bandwidth_gbps=none/none/100/100`). Networks go
-by these, and by none of what a preset knows from its paper (`Topology.written`).
+SLOT/MACHINE/RACK/NETWORK with `none` for unknown (`dally:bandwidth_gbps=none/none/100/100`). Networks use only these,
+no numbers from the preset's paper (`Topology.written`).
 """
 
 from __future__ import annotations
@@ -32,11 +32,7 @@ from .topology import (
 
 PerTier = tuple[float | None, ...] | None
 # Least and most of the numbers that a user may write; the least is left out of bandwidths.
-LIMITS = {
-    "bandwidth_gbps": (0.0, math.inf),
-    "latency_us": (0.0, MOST_LATENCY_US),
-    "oversubscription": (1.0, math.inf),
-}
+LIMITS = {"bandwidth_gbps": (0.0, math.inf), "latency_us": (0.0, MOST_LATENCY_US), "oversubscription": (1.0, math.inf)}
 
 # Bandwidths: paper dally, Sec. III-C and V-B: NVSwitch inside a machine "up to 900 Gb/s", NVIDIA Quantum
 # inside a rack "up to 400 Gb/s per port", NVIDIA Spectrum between racks "up to 800 Gb/s". The paper's
@@ -70,11 +66,8 @@ def flat(
 ) -> Topology:
     """Equal machines in one rack, so racks mean nothing; bandwidths and latencies unknown.
 
-    `machine_order`: natural, or the seed of a random order in which first-fit placers look at machines.
-
-    Raises:
-        InputError: a count below 1, slots that do not divide a machine's GPUs, more than a million GPUs, or no
-            such machine order; numbers of tiers that are not four, or out of range.
+    `machine_order`: natural, or the seed of the random order in which first-fit placers scan machines. InputError: a
+    number out of range, slots that do not divide a machine's GPUs, or more than a million GPUs.
     """
     given = _written("flat", bandwidth_gbps, latency_us, oversubscription)
     return _uniform("flat", 1, machines, gpus_per_machine, slots, machine_order, given)
@@ -94,12 +87,8 @@ def dally(
     """Racks of 8 machines of 8 GPUs in 2 slots of 4: the three-tier data centre of paper dally, Sec. V-B.
 
     The paper evaluates 2, 4, 8 and 16 racks; `machines` is per rack. The slots are those of the authors' simulator.
-    `machine_order`: natural, or the seed of a random order of all machines; the authors' simulator scans a hash map,
-    which alone moves the makespan at 2 racks by tens of percent.
-
-    Raises:
-        InputError: a count below 1, slots that do not divide a machine's GPUs, more than a million GPUs, or no such
-            machine order; numbers of tiers that are not four, or out of range.
+    `machine_order`: natural, or the seed of a random order; the authors' simulator scans a hash map, which alone moves
+    the makespan at 2 racks by tens of percent. Raises as `flat`.
     """
     given = _written("dally", bandwidth_gbps, latency_us, oversubscription)
     return _uniform("dally", racks, machines, gpus_per_machine, slots, machine_order, given, DALLY_TIERS)
@@ -115,10 +104,7 @@ def bsbf_physical(
 ) -> Topology:
     """The testbed of paper sjf-bsbf, Sec. VI-A: 4 machines of 4 RTX 2080 Ti, 10 Gbps each to a 100 Gbps switch.
 
-    The paper names no GPU interconnect and no latencies: unknown. One rack.
-
-    Raises:
-        InputError: a count below 1, more than a million GPUs, or numbers of tiers that are not four, or out of range.
+    The paper names no GPU interconnect and no latencies: unknown. One rack. Raises as `flat`.
     """
     given = _written("bsbf-physical", bandwidth_gbps, latency_us, oversubscription)
     return _uniform("bsbf-physical", 1, machines, gpus_per_machine, 1, NATURAL, given, BSBF_TIERS, "2080ti")
@@ -132,11 +118,7 @@ def bsbf_simulation(
     latency_us: PerTier = None,
     oversubscription: PerTier = None,
 ) -> Topology:
-    """The simulated cluster of paper sjf-bsbf, Sec. VI-A: 16 machines of 4 GPUs, network and GPUs as on its testbed.
-
-    Raises:
-        InputError: a count below 1, more than a million GPUs, or numbers of tiers that are not four, or out of range.
-    """
+    """The simulated cluster of paper sjf-bsbf, Sec. VI-A: 16 machines of 4 GPUs, like its testbed."""
     given = _written("bsbf-simulation", bandwidth_gbps, latency_us, oversubscription)
     return _uniform("bsbf-simulation", 1, machines, gpus_per_machine, 1, NATURAL, given, BSBF_TIERS, "2080ti")
 
@@ -145,20 +127,14 @@ def bsbf_simulation(
 def harmony(machines: int = 100) -> Topology:
     """The cluster of paper harmony, Sec. V-B: m4.2xlarge machines, 8 vCPUs, 32 GB and 1.1 Gbps each, none with a GPU.
 
-    A machine is one unit of type CPU, on which no job that asks GPUs starts; one rack. Memory, disks and network of a
-    machine are those of the simulator of job groups (groups/group_config.py).
-
-    Raises:
-        InputError: a count below 1, or more than a million machines.
+    A machine is one unit of type CPU; one rack. groups/group_config.py has its memory, disk and network. InputError: a
+    count below 1, or more than a million machines.
     """
     return _uniform("harmony", 1, machines, 1, 1, NATURAL, UNKNOWN_TIERS, HARMONY_TIERS, CPU_TYPE)
 
 
 def list_topologies() -> list[dict[str, Any]]:
-    """One dict per preset: name, summary (one line), parameters (name -> default), gpus (by default).
-
-    gpus is None where a file says how many there are.
-    """
+    """One dict per preset: name, summary, parameters (name -> default), gpus (by default; None: a file says it)."""
     return [
         {
             "name": name,
@@ -206,7 +182,6 @@ def _uniform(
 
 
 def _written(name: str, bandwidth_gbps: PerTier, latency_us: PerTier, oversubscription: PerTier) -> list[Tier]:
-    """The tiers with the numbers that are arguments of a preset, nan where there are none."""
     bandwidth = _per_tier(name, "bandwidth_gbps", bandwidth_gbps)
     latency = _per_tier(name, "latency_us", latency_us)
     ratio = _per_tier(name, "oversubscription", oversubscription)

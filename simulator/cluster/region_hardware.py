@@ -1,8 +1,4 @@
-"""Regions: clusters of machines with and without GPUs, storage, and the links between regions (paper mast, Sec. 2).
-
-A region has dynamic clusters; a cluster has GPU machines of one type, CPU machines, or both. Regions, clusters and GPU
-types are numbered from 0 in the order in which they are given.
-"""
+"""Regions: dynamic clusters of GPU machines of a type, CPU machines, or both; storage; links (paper mast, Sec. 2)."""
 
 from __future__ import annotations
 
@@ -25,11 +21,9 @@ class Clusters:
     """The dynamic clusters of all regions, one row each; int64 (clusters,) unless said otherwise.
 
     Attributes:
-        names: unique within a region.
-        region: which region it is in.
+        names: unique within a region. region: its index.
         gpu_type: code of its GPU machines, NO_GPU (-1) if it has none.
-        gpu_machines, gpus_per_machine: its machines with GPUs, >= 0.
-        cpu_machines: its machines without, >= 0.
+        gpu_machines, gpus_per_machine, cpu_machines: machines with GPUs and without, >= 0.
         machines_per_rack: >= 1.
     """
 
@@ -55,15 +49,9 @@ class World:
     """The regions.
 
     Attributes:
-        name: of the whole.
-        regions: names, unique.
-        gpu_types: names, unique; a code is the place in it.
+        regions, gpu_types: unique names; a code is the place in `gpu_types`.
         clusters: of all regions.
-        storage_bytes: int64 (regions,), >= 0.
-        wan_bytes_per_s: float64 (regions, regions), from a region to another, > 0 off the diagonal; the diagonal is
-            not looked at.
-        fault_group: int64 (regions,): regions of one group may fail together; a disaster-recovery copy lies in another.
-        egress_bytes_per_s, ingress_bytes_per_s: float64 (regions,), > 0, caps as in `Lands`.
+        storage_bytes, wan_bytes_per_s, fault_group, egress_bytes_per_s, ingress_bytes_per_s: as in `Lands`.
     """
 
     name: str
@@ -86,14 +74,7 @@ class World:
 
     @classmethod
     def of(cls, topology: Topology, gpu_types: Sequence[str] = ()) -> World:
-        """The regions of a topology that has `lands`, each cluster a cluster; `topology` is the other way.
-
-        Args:
-            gpu_types: names that get the first codes, in this order; the topology's others come after them.
-
-        Raises:
-            InputError: a topology without lands.
-        """
+        """The regions of a topology with `lands`, else InputError; `gpu_types`: names that get the first codes."""
         if topology.lands is None:
             raise InputError(f"topology {topology.name!r} has no regions with storage; expected such as mast:regions=4")
         kinds = topology.cluster_gpu_type
@@ -125,11 +106,7 @@ class World:
         )
 
     def topology(self) -> Topology:
-        """The same as a Topology with `lands`; a cluster of both kinds becomes two, NAME and NAME-cpu.
-
-        Raises:
-            InputError: a region without machines, names that are used twice, or more than a million units.
-        """
+        """The same with `lands`; a mixed cluster becomes NAME and NAME-cpu; InputError: it is no topology."""
         halves = [half for row in np.argsort(self.clusters.region, kind="stable") for half in self._halves(int(row))]
         regions = np.array([half.region for half in halves], np.int64)
         names = tuple(half.name for half in halves)
@@ -162,7 +139,6 @@ class World:
         return Lands(self.storage_bytes, self.wan_bytes_per_s, self.fault_group, *ends)
 
     def _halves(self, row: int) -> list[_Half]:
-        """The GPU machines and the CPU machines of a cluster, each where there are any."""
         clusters = self.clusters
         name, region, per_rack = clusters.names[row], int(clusters.region[row]), int(clusters.machines_per_rack[row])
         halves = []
@@ -200,7 +176,6 @@ class _Half:
     per_rack: int
 
     def racks(self) -> np.ndarray:
-        """Machines of each rack, the last with what is left."""
         whole, rest = divmod(self.machines, self.per_rack)
         return np.array([self.per_rack] * whole + [rest] * (rest > 0), np.int64)
 

@@ -24,12 +24,11 @@ class Lands:
 
     Attributes:
         storage_bytes: int64 (regions,), >= 0.
-        wan_bytes_per_s: float64 (regions, regions), from a region to another, > 0 off the diagonal; the diagonal is
-            not looked at.
+        wan_bytes_per_s: float64 (regions, regions), from a region to another, > 0 off the diagonal, which is not read.
         fault_group: int64 (regions,): regions of one group may fail together, so a copy for disasters lies in another;
             the simulator lets each fail by itself.
-        egress_bytes_per_s, ingress_bytes_per_s: float64 (regions,), > 0, what all links from a region, and to it, send
-            together at most; inf: as much as each may. Where none are given, all are inf.
+        egress_bytes_per_s, ingress_bytes_per_s: float64 (regions,), > 0, caps on all links from a region, and to it;
+            inf: none.
     """
 
     storage_bytes: np.ndarray
@@ -85,10 +84,9 @@ def check_machines(topology: Any) -> None:
 
 
 def check_lands(topology: Any, lands: Lands | None) -> None:
-    """Whether regions so described, if any, can be those of a `Topology`.
+    """Check that `lands`, unless None, fit the topology.
 
-    Raises:
-        InputError: another number of regions or more than 64, or a cluster without a type or of unequal machines.
+    InputError: another number of regions or more than 64, or a cluster without a type or of unequal machines.
     """
     if lands is None:
         return

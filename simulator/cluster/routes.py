@@ -1,8 +1,4 @@
-"""Which links a job uses: routes by destination or by hash, the flows of its collectives, and who shares which links.
-
-Everything is deterministic: the same graph, the same GPUs and, where paths are drawn, the same seed and the same job
-give the same links.
-"""
+"""Which links a job uses: deterministic routes by destination or by hash, its flows, and shared links."""
 
 from __future__ import annotations
 
@@ -35,7 +31,7 @@ class LinkUse:
 
     Attributes:
         links: int64 (k,), ascending, each once; empty for a job on one machine.
-        flows: float64 (k,), how many streams of one worker cross the link, > 0, in whole GRAINs. A ring of g GPUs that
+        flows: float64 (k,), streams of one worker that cross the link, > 0, in whole GRAINs. A ring of g GPUs that
             all-reduces B bytes sends 2 (g - 1) / g x B bytes over a link per flow; a tree sends B.
     """
 
@@ -64,13 +60,9 @@ def route(links: LinkGraph, start: int, end: int) -> list[int]:
 
 @dataclass(frozen=True, eq=False)
 class EqualPaths:
-    """All shortest paths between NICs; parallel cables are several.
+    """All shortest paths between NICs; parallel cables are several. Inner nodes forward.
 
-    Paths lead through nodes that forward; their ends need not.
-
-    Args:
-        links: the network.
-        up: bool (L,), the links that paths may take; None: all.
+    `up`: bool (L,), the links that paths may take; None: all.
     """
 
     links: LinkGraph
@@ -88,11 +80,7 @@ class EqualPaths:
         return int(self._ways_to(end)[0][self._nodes[start]])
 
     def path(self, start: int, end: int, rank: int) -> list[int]:
-        """The links of one of them in order; paths are ranked 0 to `count` - 1 by the links that they take, in order.
-
-        Raises:
-            InputError: no such path.
-        """
+        """The links, in order, of path `rank`, 0 to `count` - 1, by the order of links; InputError: no such path."""
         links = self.links
         ways, before = self._ways_to(end)
         node, goal = int(self._nodes[start]), int(self._nodes[end])
@@ -109,13 +97,9 @@ class EqualPaths:
         return found
 
     def least(self, start: int, end: int, load: Sequence[int]) -> list[int]:
-        """The links, in order, of the path whose fullest link has the least load; none if no path is up.
+        """The links, in order, of the path whose fullest link has the least `load`, (L,); none if no path is up.
 
-        Of paths that are equal in that the next fullest decides, and so on; of equal ones the rank, the lowest first.
-        It takes as long as there are links on shortest paths, however many paths they make.
-
-        Args:
-            load: of each link, (L,).
+        Ties go by the next fullest link, and so on, then by rank. The time follows the links, not the number of paths.
         """
         best: dict[int, tuple[list[int], list[int]]] = {int(self._nodes[end]): ([], [])}
         for node, options in self._fan(start, end):
@@ -172,13 +156,10 @@ def _before(link: int, load: int, loads: list[int], path: list[int]) -> tuple[li
 
 
 def drawn_path(paths: EqualPaths, seed: int, job: int, start: int, end: int, channel: int = 0) -> list[int]:
-    """The one of the equal paths that a flow of a job takes, each as likely: a hash of all arguments but the first.
+    """The path of a flow among equal ones, each as likely: a hash of all arguments but the first; InputError: none up.
 
     Hardware hashes addresses and ports at every switch (RFC 2992); one hash for the whole path makes all paths as
-    likely. The channel is a queue pair with ports of its own.
-
-    Raises:
-        InputError: no path is up.
+    likely. The channel is a queue pair with its own ports.
     """
     nics = paths.links.nic_node.size
     word = int(random_word(seed, ROUTES + job, (channel * nics + start) * nics + end))
@@ -186,11 +167,7 @@ def drawn_path(paths: EqualPaths, seed: int, job: int, start: int, end: int, cha
 
 
 def machines_of(topology: Topology, gpus: Sequence[int] | np.ndarray, ordered: bool = True) -> list[int]:
-    """The machines of a gang, each once: ascending, which keeps racks together, or as the gang names its GPUs.
-
-    Rings over machines in another order than that of the racks cross the fabric more often than needed, and are mostly
-    in their own way. Network contention has them ascending, by choice (docs/concepts/network.md).
-    """
+    """The machines of a gang, each once: ascending, so that rings cross racks seldom, or in the order of its GPUs."""
     machines = topology.gpu_machine[np.asarray(gpus, np.int64)]
     if ordered:
         return np.unique(machines).tolist()
@@ -212,24 +189,15 @@ def link_use(
     paths: Paths | None = None,
     table: np.ndarray | None = None,
 ) -> LinkUse:
-    """The links of a job, and how many of its streams cross each, rounded to GRAINs and at least one.
+    """The links of a job and its streams on each, rounded to GRAINs, at least one; no links where a stream has no way.
 
     Args:
-        links: the network.
-        workers: the NIC of each worker, in order, which is its machine where that has one; of a ring or a tree each
-            once does.
-        traffic: who sends to whom: a pattern of traffic.py, or several with the part of the job's bytes that each
-            sends. A link has the mean of them then, in all phases: its bytes in an iteration are what they are, but
-            not when in the iteration they come.
+        workers: the NIC of each worker, in order.
+        traffic: a pattern of traffic.py, or several with the part of the job's bytes of each. A link has their mean in
+            all phases: its bytes in an iteration are right, but not their times.
         rings: a stream is one of so many parts of what a worker sends.
         paths: those of a flow, none where no way is left; None: the one by destination, of the table.
-        table: on which link each node sends on, int32 (N, M C) (`links.detours`); None: `LinkGraph.next_link`.
-
-    Returns:
-        No links where there is no way for one of the streams.
-
-    Raises:
-        InputError: no such pattern.
+        table: the next link of each node, int32 (N, M C) (`links.detours`); None: `LinkGraph.next_link`.
     """
     parts = {traffic: 1.0} if isinstance(traffic, str) else traffic
     total = np.zeros(links.num_links)

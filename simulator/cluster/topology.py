@@ -1,8 +1,4 @@
-"""Where the GPUs are: regions > clusters > racks > machines > slots > GPUs, as flat index arrays.
-
-Everything is numbered from 0 in one natural order: the GPUs of a slot, the slots of a machine, the machines of a rack
-and the racks of a cluster are contiguous. So a machine is a range of GPUs, a rack a range of machines, and so on.
-"""
+"""Where the GPUs are: regions > clusters > racks > machines > slots > GPUs, flat index arrays of contiguous ranges."""
 
 from __future__ import annotations
 
@@ -104,12 +100,12 @@ UNKNOWN_TIERS = tuple(Tier(name) for name in TIER_NAMES)
 
 @dataclass(frozen=True)
 class Written:
-    """What the user wrote about a topology beside its shape, and no preset: networks go by it, or say that they do not.
+    """The user's words about a topology beside its shape, not a preset's; networks use them or tell that they do not.
 
     Attributes:
         tiers: numbers of the tiers; nan where the user wrote none.
-        gpu_type: a type of GPU was given that nothing goes by; with `Topology.lands`, parts of jobs ask for types.
-        capacities: the name under which capacities of links were given, which `tiers` were worked out from; "": none.
+        gpu_type: a given GPU type has no effect; with `Topology.lands`, parts of jobs ask for types.
+        capacities: the name under which capacities of links were given, the source of `tiers`; "": none.
     """
 
     tiers: tuple[Tier, ...] = UNKNOWN_TIERS
@@ -127,23 +123,23 @@ class Topology:
     Shapes: G GPUs, S slots, M machines, R racks, C clusters. Build one with `load`, `from_spec` or `from_counts`.
 
     Attributes:
-        name: how tables call it.
+        name: for tables.
         gpu_slot, gpu_machine: (G,), the slot and the machine of each GPU, ascending.
-        slot_machine (S,), machine_rack (M,), rack_cluster (R,), cluster_region (C,): the index of the level
-            above, ascending.
+        slot_machine (S,), machine_rack (M,), rack_cluster (R,), cluster_region (C,): the index of the level above,
+            ascending.
         slot_first_gpu, slot_gpus (S,): the contiguous range of GPUs of each slot.
         machine_first_gpu, machine_gpus (M,): the contiguous range of GPUs of each machine.
         rack_first_machine, rack_machines (R,): the contiguous range of machines of each rack.
         cluster_gpu_type: GPU type per cluster, "" where it is not known.
         region_names, cluster_names: one each per region and per cluster.
         tiers: slot, machine, rack, network, in this order: all that is known of them.
-        machine_order: in which order first-fit placers look at machines: "natural" is ascending index, a
-            whole number is the seed of a random order of all machines; see `machine_scan`.
-        links: the links between the machines, where the topology knows them; None: it has tiers only.
+        machine_order: the order in which first-fit placers scan machines: "natural" is ascending, a whole number is the
+            seed of a random order of all machines; see `machine_scan`.
+        links: the links between the machines; None: it has tiers only.
         lands: storage of the regions and the links between them; None: regions are only names. With them a cluster has
-            machines of one type and size. With or without, a unit of a cluster of type "CPU" is a machine without GPUs.
-        written: what of all this the user wrote; the rest is a preset's.
-        about: what was read from a file and what was assumed, in words; "": nothing to say.
+            machines of one type and size. A unit of a cluster of type "CPU" is always a machine without GPUs.
+        written: the part of all this that the user wrote; the rest is a preset's.
+        about: what was read from a file and what was assumed, in words; "": nothing.
     """
 
     name: str
@@ -191,12 +187,12 @@ class Topology:
         """Build from how many children each element has, level by level, in natural order; all counts >= 1.
 
         Args:
-            slot_gpus (S,), machine_slots (M,), rack_machines (R,), cluster_racks (C,), region_clusters: the counts;
-                without the last two there is one cluster, or one region, that holds everything.
+            slot_gpus (S,), machine_slots (M,), rack_machines (R,), cluster_racks (C,), region_clusters: the counts; the
+                last two default to one cluster, one region.
             name, cluster_gpu_type, cluster_names (one each per cluster), region_names: "" and numbered by default.
             tiers: exactly slot, machine, rack and network.
             machine_order: natural, or the seed of a random order, a whole number of at most 18 digits.
-            links, lands, written: what the attributes say; without `written` it is the tiers and GPU types given here.
+            links, lands, written: see the attributes; `written` defaults to the tiers and GPU types given here.
 
         Raises:
             InputError: counts that do not add up, too many GPUs, or names, an order, links or lands that do not fit.
@@ -245,9 +241,8 @@ class Topology:
     def load(cls, source: Topology | Mapping[str, Any] | str | os.PathLike[str] | Callable[[], Topology]) -> Topology:
         """A Topology from itself, a preset (`"dally:racks=8"`), a mapping, or a path to a YAML or JSON file.
 
-        Or from a function that gives one, or the word of one, `py:FILE.py:NAME[,key=value...]` (own_code.py).
-
-        A word whose part before ":" is a preset's name is that preset; write `./dally` for a file of that name.
+        Also from a function that returns one, or its word `py:FILE.py:NAME[,key=value...]` (own_code.py). A word whose
+        part before ":" is a preset's name is that preset; write `./dally` for a file of that name.
 
         Raises:
             InputError: no such preset or file, a bad parameter, or a bad specification.
@@ -341,10 +336,7 @@ class Topology:
 
     @cached_property
     def machine_scan(self) -> np.ndarray:
-        """The machines in the order in which first-fit placers look at them, int64 (M,).
-
-        A random order is `numpy.random.default_rng(seed).permutation(M)`: the machines of all racks, mixed.
-        """
+        """The machines as first-fit placers scan them, int64 (M,); a seed gives `default_rng(seed).permutation(M)`."""
         if self.machine_order == NATURAL:
             return _frozen(np.arange(self.num_machines, dtype=np.int64))
         scan = np.random.default_rng(int(self.machine_order)).permutation(self.num_machines)
@@ -365,14 +357,7 @@ class Topology:
         return f"{self.region_names[self.cluster_region[cluster]]}.{self.cluster_names[cluster]}."
 
     def gpu_label(self, gpu: int) -> str:
-        """The label "rack.machine.gpu" of a GPU.
-
-        Counted from 0: the rack in its cluster, the machine in its rack, the GPU in its machine.
-        "region.cluster." stands in front only if there are several clusters.
-
-        Raises:
-            InputError: there is no such GPU.
-        """
+        """The label "[region.cluster.]rack.machine.gpu" of a GPU, from 0 in each level; InputError: no such GPU."""
         if not 0 <= gpu < self.num_gpus:
             raise InputError(f"GPU {gpu}: topology {self.name!r} has GPUs 0 to {self.num_gpus - 1}")
         machine = self.gpu_machine[gpu]
@@ -384,11 +369,7 @@ class Topology:
         return f"{self._prefix(cluster)}{rack_in_cluster}.{machine_in_rack}.{gpu_in_machine}"
 
     def gpu_index(self, label: str) -> int:
-        """The GPU that `gpu_label` calls `label`.
-
-        Raises:
-            InputError: a label of another form, or that names no GPU of this topology.
-        """
+        """The GPU that `gpu_label` calls `label`; InputError: another form, or no GPU of this topology."""
         form = "rack.machine.gpu" if self.num_clusters == 1 else "region.cluster.rack.machine.gpu"
         parts = label.rsplit(".", 3) if isinstance(label, str) else []
         prefix = f"{parts[0]}." if len(parts) == 4 else ""
@@ -415,9 +396,8 @@ class Topology:
     def graph(self) -> networkx.DiGraph:
         """The tree as a networkx.DiGraph, edges downwards, for checking and drawing (not for speed).
 
-        Nodes are ("network", 0), ("region", i), ("cluster", i), ("rack", i), ("machine", i), ("slot", i) and
-        ("gpu", i) with attributes `kind` and `label`; edges carry `tier`, `bandwidth_gbps`, `latency_s` and
-        `oversubscription` of the tier that the edge belongs to.
+        Nodes are (kind, index) from ("network", 0) to ("gpu", i), with attributes `kind` and `label`; edges carry
+        `tier`, `bandwidth_gbps`, `latency_s` and `oversubscription` of their tier.
         """
         import networkx
 
@@ -446,7 +426,6 @@ class Topology:
         return graph
 
     def __eq__(self, other: object) -> bool:
-        """Same name, same arrays, same names, tiers, links and lands, and the same of it written by the user."""
         if self is other:
             return True
         if not isinstance(other, Topology):
@@ -491,11 +470,7 @@ def check_gpu_count(gpus: int, what: str) -> None:
 
 
 def checked_order(value: object, what: str) -> str:
-    """A machine order as text: "natural", or a whole number without leading zeros.
-
-    Raises:
-        InputError: anything else; `what` names the topology.
-    """
+    """A machine order as text, "natural" or a whole number without leading zeros; else InputError, naming `what`."""
     if isinstance(value, str) and value.strip() == NATURAL:
         return NATURAL
     if isinstance(value, str) and _SEED.fullmatch(value.strip()):

@@ -1,7 +1,6 @@
-"""What a user writes about a cluster, in YAML or JSON: read safely, checked, and built into a Topology.
+"""A topology in YAML or JSON: read safely, checked, and built; docs/concepts/topologies.md has the schema.
 
-docs/concepts/topologies.md has the schema, short and full form. A mapping with `nodes` is a graph of machines, switches
-and links instead: graph_files.py. Regions with `storage_tb` and links between them: warehouse/warehouse_files.py.
+A mapping with `nodes` is a graph: graph_files.py. Regions with `storage_tb`: warehouse/warehouse_files.py.
 """
 
 from __future__ import annotations
@@ -44,13 +43,9 @@ def load_topology(path: str | os.PathLike[str]) -> Topology:
 
 @builder("mapping")
 def topology_from_mapping(mapping: Mapping[str, Any], source: str, name: str = "custom") -> Topology:
-    """The Topology that a mapping in this module's schema describes.
+    """The Topology of a mapping in this module's schema; `source` is its name in errors, `name` the topology's default.
 
-    Args:
-        source: how errors call it. name: of the topology, where the mapping does not give one.
-
-    Raises:
-        InputError: one sentence with the source, the place in it, the value and what was expected.
+    InputError: one sentence with the source, the place in it, the value and what was expected.
     """
     if not isinstance(mapping, Mapping):
         raise InputError(f"{source} is {shown(mapping)}, expected a mapping")
@@ -69,7 +64,6 @@ def topology_from_mapping(mapping: Mapping[str, Any], source: str, name: str = "
 
 
 def _has_lands(mapping: Mapping[str, Any]) -> bool:
-    """Whether a mapping has regions with storage and links between them, in the schema of warehouse_files.py."""
     if "wan_gbps" in mapping or "links" in mapping:
         return True
     regions = mapping.get("regions")
@@ -106,7 +100,6 @@ def _region_gpus(region: Any) -> int:
 
 
 def _build(regions: list[tuple[str, Any]], name: str, tiers: tuple[Tier, ...], order: str, source: str) -> Topology:
-    """Check the names, then lay out how many children each element has."""
     _check_unique([own for own, _ in regions], f"{source}: regions")
     per_region = [_numbered(region.clusters, "cluster") for _, region in regions]
     for (own, _), clusters in zip(regions, per_region, strict=True):
@@ -150,7 +143,6 @@ def _tiers(given: Sequence[Any], source: str) -> tuple[Tier, ...]:
 
 @functools.cache
 def _models() -> SimpleNamespace:
-    """The schema as pydantic models; made when first needed, so the simulator imports without pydantic."""
     from typing import Annotated, Literal
 
     from pydantic import BaseModel, ConfigDict, Field

@@ -1,18 +1,15 @@
 """Traffic between the workers of a gang: rings, trees, all-to-all, and the ways between the stages of a pipeline.
 
-A worker sends at the rate of its phase; what goes to one other worker is a part of that, its streams: 1 where a ring
-passes all on to the next, 1 / (n - 1) to each of the others in an all-to-all. Workers, and stages of a pipeline, stand
-in the order of their GPUs. A worker is given by the network card (NIC) of its GPU: NIC c of machine m is number m C + c
-on machines of C. Inside a machine all is fast, so what a gang sends leaves it where that is best:
+A worker sends at the rate of its phase; a part of that goes to one other worker, its streams: 1 in a ring, 1 / (n - 1)
+in an all-to-all. Workers and stages are in the order of their GPUs. A worker is the network card (NIC) of its GPU: NIC
+c of machine m is number m C + c on machines of C. Inside a machine all is fast, so traffic leaves it by the best NIC:
 
 * A ring, or tree, splits into as many as the gang has NICs on the machine where it has fewest, each through one NIC of
   every machine, with an equal part of the bytes: "4 rings, each using a different NIC" (github.com/NVIDIA/nccl, issue
   601), the same NIC on all machines (a rail) where the gang has a GPU there (NCCL_CROSS_NIC=2). Each ring has a share
-  of a full link (`rings_of`).
-* What goes from one worker to another leaves by the NIC of the receiver's rail, if the gang has a GPU there, else by
-  the sender's own (NCCL's PXN, on by default).
-
-Which NICs a gang with unequal numbers of them takes is ours (`_rails`).
+  of a full link (`rings_of`). Which NICs a gang with unequal numbers of them takes is ours (`_rails`).
+* Traffic from one worker to another leaves by the NIC of the receiver's rail, if the gang has a GPU there, else by the
+  sender's own (NCCL's PXN, on by default).
 """
 
 from __future__ import annotations
@@ -38,8 +35,8 @@ def ring_flows(machines: Sequence[int]) -> list[Flow]:
 def tree_flows(machines: Sequence[int]) -> list[Flow]:
     """A binary tree over the machines in the given order; every edge carries a reduction up and a broadcast down.
 
-    The tree of NCCL (src/graph/trees.cc, ncclGetBtree): machine 0 is the root, odd ones are leaves, and the parent of
-    another one is found at its lowest set bit, so neighbours in the order are near in the tree.
+    The tree of NCCL (src/graph/trees.cc, ncclGetBtree): machine 0 is the root, odd ones are leaves, and the lowest set
+    bit of another one gives its parent, so neighbours in the order are near in the tree.
     """
     flows: list[Flow] = []
     for rank in range(1, len(machines)):
@@ -51,10 +48,10 @@ def tree_flows(machines: Sequence[int]) -> list[Flow]:
 
 
 def _rails(workers: Sequence[int], nics: int) -> list[list[int]]:
-    """Who is in each ring of a gang: one of its NICs on every machine, machines in the order of the workers.
+    """The members of each ring of a gang: one NIC on every machine, machines in the order of the workers.
 
-    As many as there are on the machine with the fewest, which takes them in order; another machine takes the same rails
-    where it has them, and those that are left, in order, for the others.
+    There are as many rings as the smallest machine has NICs, which it takes in order. Other machines take the same
+    rails where they have them, and the remaining ones, in order, for the others.
     """
     own: defaultdict[int, set[int]] = defaultdict(set)
     for worker in workers:
@@ -74,7 +71,6 @@ def _collective(flows_of: Callable[[Sequence[int]], list[Flow]], workers: Sequen
 
 
 def _ring(workers: Sequence[int], nics: int) -> Streams:
-    """Rings through the machines, each once: workers of one machine are neighbours in them."""
     return _collective(ring_flows, workers, nics)
 
 
@@ -83,14 +79,12 @@ def _tree(workers: Sequence[int], nics: int) -> Streams:
 
 
 def _all_to_all(workers: Sequence[int]) -> Streams:
-    """Each worker sends as much to each of the others."""
     there = Counter(workers)
     part = 1.0 / max(1, len(workers) - 1)
     return {(a, b): there[a] * there[b] * part for a in there for b in there if a != b}
 
 
 def _line(workers: Sequence[int]) -> Streams:
-    """Each stage sends to the next one."""
     return _between(pairwise(workers))
 
 
@@ -125,12 +119,10 @@ def _replicas(workers: Sequence[int], nics: int) -> Streams:
 
 
 def _pairs(pairs: Iterable[Flow]) -> Streams:
-    """Rings of two."""
     return _between(flow for a, b in pairs for flow in ((a, b), (b, a)))
 
 
 def _between(flows: Iterable[Flow]) -> Streams:
-    """One stream each."""
     return Counter((a, b) for a, b in flows if a != b)
 
 
@@ -156,24 +148,17 @@ PAIRS: dict[str, Callable[[Sequence[int]], Streams]] = {
 
 
 def rings_of(traffic: Iterable[str], workers: Sequence[int], nics: int = 1) -> int:
-    """How many rings or trees a gang splits into, where it has nothing but these; else 1.
-
-    Args:
-        traffic: its patterns. workers, nics: see `streams_of`.
-    """
+    """How many rings or trees a gang splits into, if `traffic` has only these; else 1. Arguments as in `streams_of`."""
     return len(_rails(workers, nics)) if nics > 1 and {"ring", "tree"}.issuperset(traffic) else 1
 
 
 def streams_of(pattern: str, workers: Sequence[int], nics: int = 1) -> Streams:
-    """What the NICs of a gang's machines send to each other, in streams of one worker.
+    """The transfers between the NICs of a gang's machines, in streams of one worker. InputError: no such pattern.
 
     Args:
         pattern: `ring` and `tree` over the machines, `all-to-all`, `line` and `first-last` of a pipeline's stages, and
             of a hybrid of several times 4 workers `halves`, `stages`, `ends` and `replicas`.
         workers: the NIC of each worker, in order. nics: of each machine.
-
-    Raises:
-        InputError: no such pattern.
     """
     if choose(pattern, (*COLLECTIVES, *PAIRS), "collective") in COLLECTIVES:
         return COLLECTIVES[pattern](workers, nics)

@@ -1,8 +1,4 @@
-"""A topology without some of its clusters: the GPUs alone, or those of some types.
-
-CPU machines are no place for a GPU job, and no members of its gang. So whoever asks what GPUs can hold, or how near to
-each other they can be, asks it of the clusters that have them.
-"""
+"""A topology without some of its clusters: the GPUs alone, for GPU jobs, or those of some types."""
 
 from __future__ import annotations
 
@@ -14,13 +10,9 @@ from .topology import Topology
 
 
 def gpus_of(topology: Topology) -> Topology:
-    """A topology without its CPU machines; itself where it has none.
+    """A topology without its CPU machines and `lands`, racks to GPUs renumbered; itself where it has none.
 
-    Racks, machines and GPUs are numbered anew; clusters and regions keep their names. What lies between regions is left
-    out with the machines.
-
-    Raises:
-        InputError: nothing is left.
+    Clusters and regions keep their names. InputError: nothing is left.
     """
     if CPU_TYPE not in topology.cluster_gpu_type:
         return topology
@@ -28,11 +20,7 @@ def gpus_of(topology: Topology) -> Topology:
 
 
 def only(topology: Topology, kinds: frozenset[str]) -> Topology:
-    """The clusters of a topology whose units are of certain types; itself where all are.
-
-    Raises:
-        InputError: as `gpus_of`.
-    """
+    """The clusters of a topology whose units are of certain types; itself where all are; InputError: as `gpus_of`."""
     if kinds.issuperset(topology.cluster_gpu_type):
         return topology
     if kinds not in topology.parts:

@@ -1,10 +1,9 @@
-"""What a simulated cluster is, as one value: a dataclass whose fields are its options, wherever options are told.
+"""A simulated cluster as one value: a dataclass whose fields are its options, the one list of them.
 
-Commands (`--set`, `--help`), environments (keyword arguments), stored runs (columns, identities) and simulators ask the
-description for them, so a new option is a new field. A field with the metadata `group` holds a dataclass of
-its own, whose fields are options as well; its `of(**options)` makes one, or None where they say that there is none.
-Other metadata: `feature` and `needs` of `Option`; `said`, False where no word of a user's says the field; and the
-mark of what may be a file (files/file_marks.py).
+Commands (`--set`, `--help`), environments (keyword arguments), stored runs and simulators read it, so a new option is a
+new field. A field with the metadata `group` holds a dataclass of further options; its `of(**options)` makes one, or
+None. Other metadata: `feature` and `needs` of `Option`; `said`, False for a field without a word of the user's; and the
+mark of a possible file (files/file_marks.py).
 """
 
 from __future__ import annotations
@@ -51,13 +50,10 @@ class Option:
     """One option of a simulated cluster.
 
     Attributes:
-        name: its key.
+        name: its key. kind: its type. default: in words. summary: from the docstring of its class.
         group: the field whose dataclass it is a field of; "": none.
-        kind: its type.
-        default: its value if nobody gives another, in words.
         feature: what a cluster must have for it to mean anything; "": nothing.
         needs: it means something only where one of these options has a value.
-        summary: what it is, from the docstring of its class.
     """
 
     name: str
@@ -118,11 +114,7 @@ class SimulatedCluster:
 
     @classmethod
     def of(cls, topology: Any, network: Any = None, **given: Any) -> Self:
-        """A description from options and fields by name.
-
-        Raises:
-            InputError: an unknown one, or a value that does not fit.
-        """
+        """A description from options and fields by name; InputError: an unknown one, or a value that does not fit."""
         place = {} if network is None else {"network": network}
         return cls(topology, **place, **_gathered(cls, None, given))
 
@@ -160,11 +152,7 @@ class SimulatedCluster:
 
     @staticmethod
     def gang_room(topology: Topology) -> int:
-        """The most that a job may ask of what jobs run on there.
-
-        Raises:
-            InputError: there are no GPUs, and no regions where jobs could do without.
-        """
+        """The most units that a job may ask there; InputError: neither GPUs nor regions, where jobs may do without."""
         if topology.lands is None:
             return gpus_of(topology).num_gpus
         return topology.num_gpus - topology.num_cpu_machines
@@ -241,10 +229,7 @@ class ClusterConfig(SimulatedCluster):
 
     @property
     def of_tables(self) -> tuple[float, bool, bool, float]:
-        """What `lay_regions` is told: seconds between looks, if times of copies are drawn, if urgent ones go first.
-
-        Last, how far replicas are behind.
-        """
+        """For `lay_regions`: seconds between looks, whether copy times are drawn, whether urgent ones go first, lag."""
         return self.tables_every_s, self.copy_time == "published", self.copy_order == "urgent", self.replica_lag_s
 
     def check(self) -> None:
@@ -296,11 +281,7 @@ class ClusterConfig(SimulatedCluster):
         return replace(self, network=network_for(policy, network))
 
     def for_policy(self, policy: Any) -> Self:
-        """The cluster as it is while a policy plays: on its network, and elastic jobs run as fast as it says.
-
-        Raises:
-            InputError: the network is not one on which it plays.
-        """
+        """The cluster while a policy plays: on its network, elastic jobs at its pace; InputError: not its network."""
         there = self.on_network_for(policy)
         if self.pace is not None or isinstance(there.network, Contention):
             return there
@@ -337,7 +318,6 @@ def summaries(kind: type) -> dict[str, str]:
 
 
 def _gathered(kind: Any, before: SimulatedCluster | None, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields from options and fields by name; what is not given of a group is as `before`, or as usual."""
     known = kind.options()
     own = {one.name for one in fields(kind)}
     found: dict[str, Any] = {}

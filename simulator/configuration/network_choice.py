@@ -64,8 +64,7 @@ def allreduce(
 
     Args:
         calibration: measured, artist (the simulator behind paper dally), or the path of a tiers file.
-        tiers: path of a tiers file (tiers_and_layers.py) in place of the calibration's.
-        layers: path of a layer table in place of the calibration's.
+        tiers, layers: paths of a tiers file (tiers_and_layers.py) and a layer table in place of the calibration's.
         uneven: shape of gangs that divide unevenly, flattened or largest; None: as the tiers file says.
         default: the listed model that stands in for models that are not.
         gpu: with calibration=measured: t4, 2080ti or a100, whose fitted iteration times (measured.py) hold instead.
@@ -118,9 +117,9 @@ def load_network(source: str | Network | Callable[..., Network], duration: Durat
     """A network from its text, e.g. "penalty:table=gavel,default=1/1.2/1.5", or an object that is one.
 
     Args:
-        source: the text, the object, a class or a function that gives one, or the word of such a one,
-            `py:FILE.py:NAME[,key=value...]` (simulator/files/own_code.py); it gets `duration` if it has this parameter.
-        duration: what `duration_s` means where a text does not say it: that of the semantics; see isolated.py.
+        source: the text, the object, a class or function that gives one, or its word `py:FILE.py:NAME[,key=value...]`
+            (simulator/files/own_code.py); it gets `duration` if it has this parameter.
+        duration: the semantics' meaning of `duration_s`, for a text that does not give one; see isolated.py.
 
     Raises:
         InputError: an unknown name, an unknown or bad parameter, or an object of another kind.
@@ -142,13 +141,10 @@ def load_network(source: str | Network | Callable[..., Network], duration: Durat
 
 
 def network_for(policy: Any, network: Network) -> Network:
-    """The network on which a policy is played: this one with the options that it brings along (`on_links`).
+    """The network on which a policy is played: this one with the policy's options (`on_links`).
 
-    For one that is `dedicated`, this one where no job meets another; for one that `tunes_workers`, this one where jobs
-    may have other numbers of workers than they ask.
-
-    Raises:
-        InputError: the network has no such mode or options.
+    For a `dedicated` policy jobs never meet; for one that `tunes_workers` jobs may have other numbers of workers.
+    InputError: the network has no such mode or options.
     """
     options, dedicated = getattr(policy, "on_links", {}), getattr(policy, "dedicated", False)
     if options or dedicated:
@@ -161,11 +157,7 @@ def network_for(policy: Any, network: Network) -> Network:
 
 
 def resizing_for(policy: Any, network: Network) -> Network:
-    """The network where jobs may have other numbers of workers than they ask, for a policy that `tunes_workers`.
-
-    Raises:
-        InputError: another than contention, which alone says how fast they are then.
-    """
+    """The network with free numbers of workers, for a policy that `tunes_workers`; InputError: not contention."""
     if not getattr(policy, "tunes_workers", False):
         return network
     if not isinstance(network, Contention):

@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 
 
 def isolated_s(workload: Workload, topology: Topology, network: Network | str = "none") -> np.ndarray:
-    """Run time of each job alone on the best placement of the empty cluster, seconds, float64 (n,).
-
-    Raises:
-        InputError: a network that does not load, or a job that it knows nothing about.
-    """
+    """Run time of each job alone, placed best, seconds, float64 (n,); InputError: a bad network, an unknown job."""
     network = on_topology(load_network(network), topology)
     profile, factors = gang_factors(network, workload, topology)
     return workload.iterations * iteration_times_s(network, workload, topology, profile, factors)[1]
@@ -36,18 +32,13 @@ def offered_load(
 ) -> float | None:
     """GPU-seconds per second that arrive, each job as it runs alone, over the GPUs of the cluster.
 
-    In regions GPUs count alone, not CPU machines, and are as many whatever their type: how fast jobs run on it says how
-    long they hold them. Of PS jobs it is the machine-seconds of COMP over the machines, on any network.
+    In regions only GPUs count, all types alike; speeds change how long jobs hold them. For PS jobs it is the
+    machine-seconds of COMP over the machines, on any network. None: all jobs arrive at once, or there are no GPUs.
 
     Args:
-        workload: the jobs; their isolated times are those on this topology and network.
-        network: text or an object; what `duration_s` means is up to it (network/isolated.py).
-        speeds: in regions, how fast models are on types of units; None: on all as `duration_s` has it.
-        slowest: all jobs are on the slowest types that they accept, not on the fastest: what a cluster is offered by
-            those who accept several lies between both.
-
-    Returns:
-        None where all jobs arrive at once, or there are no GPUs.
+        network: text or an object; it decides what `duration_s` means (network/isolated.py).
+        speeds: in regions, speeds of models on types of units; None: `duration_s` on all.
+        slowest: jobs are on the slowest types that they accept, not the fastest. The true load lies between both.
 
     Raises:
         InputError: see `isolated_s` and `UnitSpeeds.rows`.

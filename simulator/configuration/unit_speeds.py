@@ -1,8 +1,8 @@
 """How fast models train on types of units, over the speed that their durations are of: a csv, or a table of ours.
 
-The csv has the columns `model`, `type` and `speed` (> 0; 2: an iteration takes half as long): a row for each model on
-each type. A model `*` stands for all that have no row of their own for that type, jobs without a model too; what no row
-says has speed 1. Names are compared without case and separators. Communication is sped up with the rest.
+The csv has the columns `model`, `type` and `speed` (> 0; 2: an iteration takes half as long). A model `*` stands for
+all without a row for that type, jobs without a model too; the default speed is 1. Names are compared without case and
+separators. Communication is sped up with the rest.
 
 `gavel`: steps per second on one K80, P100 and V100 over those on the V100, medians over the batch sizes measured
 (github stanford-futuredata/gavel, MIT: Gavel, OSDI'20, scheduler/simulation_throughputs.json; Recommendation, whose
@@ -45,34 +45,21 @@ def no_types(workload: str) -> InputError:
 
 @dataclass(frozen=True, eq=False)
 class UnitSpeeds:
-    """A table of speeds.
-
-    Attributes:
-        speed: by normalised model, or ANY_MODEL, and type, > 0.
-    """
+    """A table of speeds, > 0, by normalised model, or ANY_MODEL, and type."""
 
     speed: Mapping[tuple[str, str], float]
 
     @classmethod
     def load(cls, word: str, topology: Topology) -> UnitSpeeds:
-        """The table of a word: `gavel`, or the path of a csv of speeds on types that a topology has.
-
-        Raises:
-            InputError: no such file; a row that does not fit: one sentence with the file, the line, the value and what
-                was expected.
-        """
+        """The table of `gavel`, or of a csv's path, on a topology's types; InputError names file, line and value."""
         if word == "gavel":
             return cls(_GAVEL)
         return _read(word, tuple(dict.fromkeys(topology.cluster_gpu_type)), stamp_of(word))
 
     def rows(self, workload: Workload) -> tuple[np.ndarray, np.ndarray]:
-        """The speeds of a workload's jobs, as the unit types of its demands are numbered.
+        """The row of each job, int64 (jobs,), and distinct rows, float64 (rows, types), types as the demands number.
 
-        Returns:
-            The row of each job, int64 (jobs,), and the rows, float64 (rows, types), no two alike.
-
-        Raises:
-            InputError: the workload asks nothing of regions, or no job is of a model of the table.
+        InputError: the workload has no demands of regions, or no job is of a model of the table.
         """
         if workload.geo is None:
             raise no_types(workload.name)

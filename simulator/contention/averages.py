@@ -1,9 +1,8 @@
 """Network contention:mode=averaged: jobs that share links run at the average rates of their steady state.
 
-A component of jobs that share links is played by itself until it is steady (phase_run.steady_state), when its jobs,
-their places or their shifts change. The result is remembered by phases, links, shifts and periods, and by the seed of
-the run where the network draws offsets or jitter. How the iterations of jobs without shifts lie to each other at first
-is forgotten: all begin at once, or with offsets=random anywhere in theirs.
+A component of jobs that share links is played alone until it is steady (phase_run.steady_state), when its jobs, places
+or shifts change. Results are remembered by phases, links, shifts and periods, and by the run's seed where the network
+draws offsets or jitter. Jobs without shifts all begin at once, or with offsets=random anywhere in an iteration.
 """
 
 from __future__ import annotations
@@ -34,11 +33,7 @@ Average = tuple[tuple[float, ...], float]  # seconds per iteration of each job; 
 
 @dataclass
 class Averages:
-    """The steady states of a network's components.
-
-    Attributes:
-        played: how many components have been played so far.
-    """
+    """The steady states of a network's components; `played`: how many have been played so far."""
 
     network: LinkNetwork
     played: int = 0
@@ -58,7 +53,6 @@ class Averages:
         return seconds, congestion
 
     def _average(self, simulator: Simulated, joined: Joined, jobs: list[int], first: dict[int, int]) -> Average:
-        """The averages of a component; of one job it is clear what they are."""
         shifts = {job: _shift(simulator, job) for job in jobs}
         if len(jobs) == 1:
             alone_s, shift = joined.phases[jobs[0]].iteration_s, shifts[jobs[0]]

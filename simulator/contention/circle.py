@@ -1,9 +1,8 @@
 """Jobs with different iteration times on one circle (paper cassini, Sec. 3), and the grid of angles on it.
 
-The perimeter is the least common multiple of the iteration times. Measured times are no multiples of anything, and the
-paper does not say how it rounds them, so `unify` looks for whole numbers of iterations r_j and a perimeter P with
-P / r_j >= T_j: every job gets a period that is at most a little longer than its iteration, and waits out the rest (its
-padding). Never shorter, since no job can run faster than alone.
+The perimeter is the least common multiple of the iteration times. The paper does not say how it rounds measured times,
+so `unify` looks for whole numbers of iterations r_j and a perimeter P with P / r_j >= T_j: a period is at most a little
+longer than its iteration, and the job waits out the rest (its padding).
 """
 
 from __future__ import annotations
@@ -25,12 +24,7 @@ _SLACK = 1e-9  # 0.12 / 0.04 is 3.0000000000000004, 0.06 / 0.02 just below 3
 
 @dataclass(frozen=True)
 class Circle:
-    """A unified circle.
-
-    Attributes:
-        perimeter_s: seconds once around, P.
-        iterations: r_j of each job, >= 1: its iterations once around.
-    """
+    """A unified circle: its perimeter P in seconds, and r_j, the iterations of each job once around, >= 1."""
 
     perimeter_s: float
     iterations: tuple[int, ...]
@@ -50,8 +44,8 @@ class Circle:
 def unify(iteration_s: Sequence[float], tolerance: float = TOLERANCE, most: int = MOST_ITERATIONS) -> Circle:
     """The unified circle of jobs with these iteration times.
 
-    The smallest perimeter at which every job's period is at most `tolerance` (a fraction) longer than its iteration;
-    if there is none, the one with the least padding of the job that has the most. Equal times always have themselves.
+    It has the smallest perimeter at which every period is at most `tolerance` longer than its iteration; if there is
+    none, the least padding of the most padded job. Equal times always have themselves.
 
     Args:
         iteration_s: seconds, > 0, one per job.
@@ -93,9 +87,9 @@ class Grid:
 
     Attributes:
         degrees: one step, a divisor of 360; the paper's 5.
-        of_circle: False: a step is so many degrees of each job's own circle, mapped onto the unified circle, so a job
-            has as many rotations whatever it shares the link with. True: degrees of the unified circle, as the paper
-            says; a job with r iterations on it then has only 1 / r of the rotations.
+        of_circle: False: a step is in degrees of each job's own circle, mapped onto the unified circle, so the number
+            of rotations does not depend on others. True: degrees of the unified circle, as in the paper; a job with r
+            iterations on it then has only 1 / r of the rotations.
     """
 
     degrees: float = 5.0
@@ -115,10 +109,7 @@ class Grid:
         return self.steps if self.of_circle else self.steps * max(circle.iterations)
 
     def shifts(self, circle: Circle, job: int) -> np.ndarray:
-        """Rotations of a job, in angles of the unified circle, rounded to whole ones: int64, ascending from 0.
-
-        All are below one of its iterations (Eq. 4).
-        """
+        """Rotations of a job, whole angles of the circle below one iteration (Eq. 4): int64, ascending from 0."""
         count = circle.iterations[job]
         if self.of_circle:
             return np.arange(-(-self.steps // count), dtype=np.int64)
@@ -128,8 +119,7 @@ class Grid:
 def demand(phases: Phases, circle: Circle, job: int, grid: Grid) -> np.ndarray:
     """bw_circle_j: bytes per second of a job at each angle of the unified circle, float64 (|A|,).
 
-    Read at the middle of each angle's arc, so an edge of a phase moves by at most half an arc. The job's padding is a
-    Down phase at the end of its iteration.
+    Read at the middle of each arc, so an edge of a phase moves by at most half an arc. Padding is a final Down phase.
     """
     angles = grid.angles(circle)
     times = (np.arange(angles) + 0.5) * (circle.perimeter_s / angles)

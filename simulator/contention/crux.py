@@ -11,11 +11,10 @@ Ours are:
 
 * W_j is GPUs x Down seconds: the floating point operations of our models are not known.
 * k_j: the two strict orders of the job and of a reference, that with the most bytes on a link, are played on one link.
-  What the job's computing per second gains by going first, over what the reference's does, is P_j / P_reference. k is
-  kept between 1 / MOST and MOST.
+  P_j / P_reference is the ratio of their gains in computing per second by going first. k is kept between 1 / MOST and
+  MOST.
 * Compression: the order by P is cut into levels where that keeps most apart, of the pairs that share a link each worth
   the intensity of its higher job.
-* Path selection is an option of the network (`routes=least`, least_paths.py), with or without these priorities.
 """
 
 from __future__ import annotations
@@ -89,14 +88,9 @@ def correction(sender: Sender, reference: Sender) -> float:
 
 
 def compressed(order: Sequence[int], shared: Mapping[tuple[int, int], float], levels: int) -> dict[int, int]:
-    """The order of jobs, the most urgent first, in at most so many levels; those of one level have one priority.
+    """The priority of each job, 0 to `levels` - 1, highest first, from `order`, the most urgent first.
 
-    Args:
-        order: jobs. shared: what it costs to have two jobs, the more urgent first, in one level; others cost nothing.
-        levels: >= 1.
-
-    Returns:
-        The priority of each job, 0 to `levels` - 1, the highest first.
+    `shared`: the cost of two jobs, the more urgent first, in one level; other pairs cost nothing.
     """
     count = len(order)
     place = {job: at for at, job in enumerate(order)}

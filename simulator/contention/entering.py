@@ -50,10 +50,7 @@ def lay_network(simulator: Simulated) -> None:
 
 
 def relink(simulator: Simulated) -> None:
-    """Lay links as they are now: what they carry, and the ways of the jobs that run. When they next change is laid too.
-
-    Only jobs whose way has changed are taken off their links and put on others, with what they have sent.
-    """
+    """Lay capacities, ways and the next change; a job with a changed way keeps the bytes that it has sent."""
     network, s, records = simulator.network, simulator.state, simulator.records
     assert isinstance(network, LinkNetwork)
     s.links_changed = 0
@@ -128,11 +125,7 @@ class EnteringPace:
         return self.network.may_resize(simulator.workload, job)
 
     def settle(self, simulator: Simulated) -> Iterator[tuple[int, float]]:
-        """The jobs that run at another average rate than before, where rates are averages; see simulated.py.
-
-        Where paths are chosen by who else runs, all are put on theirs; where Crux says who goes first, priorities are
-        laid.
-        """
+        """The jobs with a new average rate, if rates are averages (simulated.py); lays chosen paths, priorities."""
         s, network = simulator.state, self.network
         s.net_changed = 0
         if s.links_changed:

@@ -3,14 +3,12 @@
 Source: Crux (Cao et al., SIGCOMM'24), known by a summary only: "from the highest intensity down, each job takes the
 least congested of its equal-cost paths". Ours are:
 
-* Equal-cost paths are all shortest ones (cluster/routes.py), and each flow, from one NIC of a job to another, takes one
-  of them: the flows of a job one after the other, in the order of its workers.
-* The intensity is that on the paths of the network's table; of equal ones the job that arrived first comes first.
-* The load of a link is the part of its capacity, as built, that the flows on it already would take on average if all
-  ran as fast as alone. A path is as congested as its fullest link; of equal ones the next fullest decides, and so on,
-  then the order of the paths, which is that of the links.
-* All running jobs are placed anew when one comes or goes, or a link fails. A job on another path in the middle of a
-  phase goes on with what it has sent.
+* Equal-cost paths are all shortest ones (cluster/routes.py); each flow, from one NIC of a job to another, takes one, in
+  the order of the workers.
+* The intensity is that on the paths of the network's table; ties go to the job that arrived first.
+* The load of a link is the part of its built capacity that the flows on it take on average at their speed alone. A path
+  is as congested as its fullest link; ties go by the next fullest, and so on, then by the order of the links.
+* All running jobs are placed anew when one comes or goes, or a link fails; bytes sent of a phase stay sent.
 """
 
 from __future__ import annotations
@@ -33,12 +31,7 @@ Flow = tuple[int, int]
 
 @dataclass(frozen=True)
 class Sender:
-    """A job that sends.
-
-    Attributes:
-        work: W, GPU-seconds of computing in an iteration.
-        phases: what it does alone. room: bytes per second that the tightest of its links has for each of its flows.
-    """
+    """A job that sends: W, GPU-seconds of computing an iteration, its phases alone, its links' least bytes/s a flow."""
 
     work: float
     phases: Phases
@@ -65,19 +58,11 @@ def flows_of(traffic: Iterable[tuple[str, float]], workers: Sequence[int], nics:
 
 
 def least_congested(
-    links: LinkGraph,
-    paths: EqualPaths,
-    senders: Mapping[int, Sender],
-    flows: Mapping[int, Mapping[Flow, float]],
+    links: LinkGraph, paths: EqualPaths, senders: Mapping[int, Sender], flows: Mapping[int, Mapping[Flow, float]]
 ) -> dict[int, dict[Flow, list[int]]]:
-    """The path of each flow of each job.
+    """By job, the links of the path of each flow; none where no path is up.
 
-    Args:
-        links: the network. paths: those that may be taken.
-        senders: the jobs, as they would be by the table. flows: what each sends, in streams; of these jobs.
-
-    Returns:
-        By job, the links of each flow; none where no path is up.
+    `senders`: the jobs, as by the table. `flows`: in streams, of these jobs.
 
     Paper: crux, path selection.
     """

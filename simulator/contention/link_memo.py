@@ -24,14 +24,13 @@ V = TypeVar("V")
 
 
 class LinkMemo:
-    """Answers by what they follow from.
+    """Answers by their inputs, of one topology (None: of none yet).
 
     Attributes:
-        topology: of which they are; None: of none yet.
         paths: its equal paths; None: it has no links.
-        alone: phases and links of one job with nobody else on its links. routes: links of one job by its workers.
-        choices: phases and links of all jobs that run, on least congested paths.
-        joined: who shares links with whom. outages: which links are down, by their key.
+        alone: phases and links of one job alone. routes: links of one job by its workers.
+        choices: phases and links of all running jobs on least congested paths.
+        joined: see `Joined`. outages: the links that are down, by their key.
         changes: of capacities over time, once read for the topology.
     """
 

@@ -1,13 +1,12 @@
 """Network contention: jobs on several machines share links, phase by phase (paper cassini, Sec. 2 and 3).
 
-A job's iteration has Up and Down phases (patterns.py). In an Up phase it sends over the links of its collectives
-(cluster/traffic.py, routes.py), at max-min fair rates beside all others that send then (flows/max_min.py). A job on one
-machine sends nothing over the network. Of a job with several collectives a link has the mean, weighted by their bytes,
-in all phases: a job has one set of links and flows.
+In the Up phases of its iteration (patterns.py) a job sends over the links of its collectives (cluster/traffic.py,
+routes.py), at max-min fair rates beside all other senders (flows/max_min.py). A job on one machine sends nothing. Of
+several collectives a link has the mean, weighted by bytes, in all phases: a job has one set of links and flows.
 
 Phases are stretched, Down times and bytes alike, until the iteration alone, placed best, takes the workload's iteration
-time: inside one machine where one is large enough for the gang, else between machines. With `duration=compute` the
-workload says how long it is inside one machine, for every gang.
+time: inside one machine where one is large enough for the gang, else between machines. With `duration=compute` it is
+the iteration inside one machine, for every gang.
 
 Setting: cassini, Sec. 2 and 3.
 """
@@ -59,12 +58,11 @@ ONLY_WITH = (  # a parameter, and the value of another without which it means no
 
 
 class _Gang(NamedTuple):
-    """What phases and links of a job on its GPUs follow from.
+    """The inputs of phases and links of a job on its GPUs.
 
     Attributes:
         model: None: it sends nothing. asked: GPUs. batch: samples of an iteration on each. base_s: of an iteration.
-        workers: the NIC of each.
-        drawn: the job, if its paths are drawn.
+        workers: the NIC of each. drawn: the job, if its paths are drawn.
     """
 
     model: str | None
@@ -77,13 +75,12 @@ class _Gang(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Joined:
-    """Who shares links with whom at an instant.
+    """The sharing of links at an instant, of a workload and topology, `of`.
 
     Attributes:
         phases, uses: of every running job that sends over the network, jobs in ascending order.
-        component: the jobs that each of them is joined to by shared links, itself among them, ascending.
+        component: the jobs joined to each by shared links, itself among them, ascending.
         period_s: seconds from one slot of its iterations to the next, if it had a shift.
-        of: workload and topology.
     """
 
     of: tuple[Workload, Topology]
@@ -99,45 +96,45 @@ class Joined:
 
 @dataclass(frozen=True, eq=False)
 class LinkNetwork:
-    """What network contention is, whoever says how fast jobs run on it (`contention.Contention`).
+    """Network contention as a value (`contention.Contention`).
 
     Args:
-        mode: exact: phases are carried on from event to event; averaged: the jobs that share links run at the average
-            rate of their steady state; dedicated: no job ever meets another.
+        mode: exact: phases go on from event to event; averaged: jobs that share links have the average rate of their
+            steady state; dedicated: jobs never meet.
         collective: ring or tree: the all-reduce of data parallel jobs, and phases of the user's own, over the machines
             of a gang in ascending order. Others send as they are split (cluster/traffic.py).
         gbps: top rate of a flow, gigabits per second.
-        offsets: random: the first iteration on new GPUs begins up to an iteration later, uniformly; none: at once.
-            Of a job with a shift, the shift decides.
+        offsets: random: the first iteration on new GPUs begins up to an iteration later, uniformly; none: at once. A
+            shift replaces it.
         jitter: coefficient of variation of Down times, which are lognormal with mean as given.
         pacing: jobs with a shift begin every iteration at a slot; else only the first one.
         adjust: how late, as a part of an iteration, a job with a shift may begin before it waits for its next slot
             (paper cassini, Sec. 5.7: 0.05); off: any.
-        padding: how much longer than an iteration the period of a shift may be for the sake of a short common circle
-            (contention/circle.py), a fraction.
-        carried: what arrives of a link to which more is offered than fits, a part of its capacity, in (0, 1]; 1: all
-            of it. The paper's own figures leave no room for less (`clustergym reproduce cassini-congestion`).
-        rates: who gets how much of a full link: fair: max-min; crux: the jobs of higher priority first (crux.py);
-            mltcp: in proportion to base + slope x the part of its iteration's bytes that a job has sent (`growth`).
+        padding: how much longer than an iteration the period of a shift may be, a fraction, for a short common circle
+            (contention/circle.py).
+        carried: what arrives of a link to which more is offered than fits, a part of its capacity, in (0, 1]. The
+            paper's own figures leave no room for less than 1 (`clustergym reproduce cassini-congestion`).
+        rates: shares of a full link: fair: max-min; crux: jobs of higher priority first (crux.py); mltcp: in proportion
+            to base + slope x the part of its iteration's bytes that a job has sent (`growth`).
         levels: priorities of crux, >= 1.
         base, slope: of mltcp, > 0 and >= 0.
         link_mtbf_s: mean time between failures of a cable, exponential as those of machines, > 0; inf: none. Both
-            directions fail, routes avoid what is down, and a job to which no way is left waits where it would send.
+            directions fail, routes avoid them, and a job without a way waits where it would send.
         link_mttr_s: mean time until it is up again, > 0.
         degraded: path of a csv of scales of capacities over time (link_states.py); "": none.
         routes: table: one path to each machine from everywhere, balanced over equal ones (`LinkGraph.next_link`); hash:
-            each flow takes one of all equal paths by a hash, so that flows collide (routes.py, `drawn_path`). A flow is
-            what one NIC of a job sends to another. least: the jobs that run are spread over equal paths, those first
-            that compute most for their bytes (least_paths.py).
-        route_seed: of the hash, >= 0. Runs with other seeds have the same paths.
-        channels: queue pairs of a flow, each with an even part of it and a hash of its own, 1 to MOST_CHANNELS.
-        models: path of the user's own phases (own_patterns.py), which are read when the network is made; "": none.
+            each flow, from one NIC of a job to another, takes one of all equal paths by a hash, so that flows collide
+            (routes.py, `drawn_path`). least: running jobs are spread over equal paths, those that compute most for
+            their bytes first (least_paths.py).
+        route_seed: of the hash, >= 0, whatever the seed of the run.
+        channels: queue pairs of a flow, each with an even part of it and its own hash, 1 to MOST_CHANNELS.
+        models: path of the user's own phases (own_patterns.py), read when the network is made; "": none.
         default: silent: jobs whose model has no phases or whose batch is not known send nothing; None: an error.
         duration: isolated or compute: what `duration_s` means (isolated.py). Computing is an iteration on one machine.
-        workers: fixed: a job runs on as many GPUs as it asks; elastic: one that is data parallel (`may_resize`) runs on
-            any number, and each of its workers has as many samples an iteration as before. So an iteration computes as
-            long, all-reduces among more or fewer, and does more or less of the job's work, in proportion: that is ours,
-            as Pollux' gradient noise of these models is published nowhere. Schedulers that resize jobs set it.
+        workers: fixed: a job runs on as many GPUs as it asks; elastic: a data parallel one (`may_resize`) runs on any
+            number, with the same samples a worker and iteration. So an iteration computes as long, all-reduces among
+            more or fewer, and does more or less of the work, in proportion (our choice: Pollux' gradient noise of these
+            models is not published). Schedulers that resize jobs set it.
 
     Raises:
         InputError: a number out of range, or a file of phases that cannot be used.
@@ -242,8 +239,8 @@ class LinkNetwork:
     def tier_factors(self, workload: Jobs | Any, topology: Topology | None) -> tuple[np.ndarray, np.ndarray]:
         """Slowdowns per (model, gang size, batch), with nobody else on the links; see `base.Network`.
 
-        They are for who wants to know before a job is placed: its rate comes from `alone`. Where there are more
-        different ones than a record holds, they are rounded.
+        They serve estimates before a placement; the rate of a placed job comes from `alone`. They are rounded where a
+        record cannot hold all.
 
         Raises:
             InputError: a job of several GPUs whose model has no phases, or whose batch is not known.
@@ -260,17 +257,12 @@ class LinkNetwork:
             digits = min(4, digits - 1)
 
     def _is_silent(self, workload: Any, job: int) -> bool:
-        """Whether nothing is known of what a job sends, and that is taken for nothing."""
         if self.default is None:
             return False
         return int(workload.batch_size[job]) == 0 or not has_pattern(str(workload.model[job]), self._own_models)
 
     def may_resize(self, workload: Workload, job: int) -> bool:
-        """Whether a job may have another number of GPUs than it asks.
-
-        One whose model is data parallel may, as text names it (patterns.py). A model that is split needs as many GPUs
-        as it has parts; of a user's own phases, and of a job that sends nothing known, nobody knows how they scale.
-        """
+        """Whether a job may have other GPUs than it asks: a data parallel model (patterns.py); others may not scale."""
         if self.workers == "fixed" or int(workload.batch_size[job]) == 0:
             return False
         return is_data_parallel(str(workload.model[job]), self._own_models)
@@ -283,14 +275,14 @@ class LinkNetwork:
         return np.array([between if tier >= RACK else 1.0 for tier in range(TIERS)])
 
     def alone(self, topology: Topology, workload: Workload, job: int, gpus: Any, outage: Outage | None = None) -> Own:
-        """The phases of a job on these GPUs with nobody else on their links, and how often it crosses which link.
+        """The phases of a job alone on these GPUs, and how often it crosses which link.
 
-        A link that the job crosses several times may be slower than its flows are together: Up phases take longer
-        then. Rates are whole bytes per second. On one machine there are neither Up phases nor links.
+        A link that the job crosses several times may be slower than its flows together: Up phases take longer then.
+        Rates are whole bytes per second. On one machine there are neither Up phases nor links.
 
         Args:
-            outage: which links are down (`outage`); ways avoid them. Where none is left there are no links, and the
-                phases are those of the whole network. Links count with the capacity that they were built with.
+            outage: the links that are down (`outage`). Where no way is left there are no links, and the phases are
+                those of the whole network. Links have their built capacity.
 
         Raises:
             InputError: see `tier_factors`.
@@ -300,13 +292,7 @@ class LinkNetwork:
     def together(
         self, topology: Topology, workload: Workload, gangs: Mapping[int, Any], outage: Outage | None = None
     ) -> dict[int, Own]:
-        """As `alone`, of jobs that run at once on these GPUs and nobody else does; in the order of `gangs`.
-
-        Who else runs matters where paths are chosen by what others leave free (`routes=least`), and only there.
-
-        Raises:
-            InputError: see `tier_factors`.
-        """
+        """As `alone`, of jobs that run at once, without others; with `routes=least` they choose paths together."""
         self.memo.expect(topology)
         known = {job: self._gang(topology, workload, job, gpus) for job, gpus in gangs.items()}
         found = {job: self._by_itself(topology, workload, job, gang, outage) for job, gang in known.items()}
@@ -326,11 +312,7 @@ class LinkNetwork:
         return self.together(simulator.topology, simulator.workload, _running_gangs(simulator), self.outage(simulator))
 
     def own(self, simulator: Simulated, job: int, gpus: Any = None) -> Own:
-        """As `alone`, of a job beside those that run now: on the GPUs that it holds, or on others.
-
-        Raises:
-            InputError: see `tier_factors`.
-        """
+        """As `alone`, of a job beside those that run now: on the GPUs that it holds, or on others."""
         gangs = _running_gangs(simulator) if self.routes == "least" else {}
         gangs[job] = simulator.view.gpus_of(job) if gpus is None else gpus
         return self.together(simulator.topology, simulator.workload, gangs, self.outage(simulator))[job]
@@ -344,7 +326,6 @@ class LinkNetwork:
         return _Gang(model, asked, batch, float(workload.iteration_s[job]), workers, drawn)
 
     def _by_itself(self, topology: Topology, workload: Workload, job: int, gang: _Gang, outage: Outage | None) -> Own:
-        """Phases and links of a job on the paths of the table or the hash."""
         workers = gang.workers if _are_apart(topology, gang.workers) else ()
         key = (*gang._replace(workers=workers), len(gang.workers))
         alone = self.memo.alone
@@ -401,11 +382,7 @@ class LinkNetwork:
         return self.mode == "exact" and (self.link_mtbf_s < math.inf or self._degraded is not None)
 
     def changes(self, topology: Topology) -> LinkChanges | None:
-        """The scales of the links of a topology over time; None: no file says any.
-
-        Raises:
-            InputError: the file names what the topology has not.
-        """
+        """The scales of the links of a topology over time; None: no file. InputError: an unknown link in the file."""
         if not self.fails or self._degraded is None:
             return None
         self.memo.expect(topology)
@@ -477,10 +454,7 @@ class LinkNetwork:
         return throttled(scaled(pattern.phases, factor, rings), max(most, 1.0)), use
 
     def _drawn(self, job: int, outage: Outage | None, start: int, end: int) -> list[list[int]]:
-        """The paths of a flow of a job, one for each of its channels; none if no way is left.
-
-        What is whole stays; a path with a link that is down is drawn anew from the shortest ways left.
-        """
+        """The paths of a flow, one a channel, drawn anew only if a link is down; none if no way is left."""
         found = []
         for channel in range(self.channels):
             path = drawn_path(self._equal_paths, self.route_seed, job, start, end, channel)
@@ -523,10 +497,7 @@ class LinkNetwork:
         return joined
 
     def component(self, simulator: Simulated, job: int) -> list[int]:
-        """The running jobs that a job is joined to by shared links, itself among them, ascending; none: it sends none.
-
-        Whether they are on a link together is what counts, not whether it is full.
-        """
+        """The running jobs joined to a job by shared links, full or not, and itself, ascending; none: it sends none."""
         return list(self.joined(simulator).component.get(job, ()))
 
     def contending(self, simulator: Simulated) -> dict[int, list[int]]:
@@ -534,11 +505,7 @@ class LinkNetwork:
         return {} if self.mode == "dedicated" else sharing(self.joined(simulator).uses)
 
     def period_s(self, simulator: Simulated, job: int) -> float:
-        """Seconds from slot to slot of a job that would be shifted now, by `unify` over its component.
-
-        Raises:
-            InputError: the job sends nothing over the network.
-        """
+        """Seconds from slot to slot of a job shifted now, by `unify` on its component; InputError: it sends none."""
         period_s = self.joined(simulator).period_s
         if job not in period_s:
             raise InputError(f"{name_of_job(simulator.workload, job)} sends nothing over the network now")
@@ -554,7 +521,6 @@ def _chosen(paths: Mapping[Flow, Sequence[int]], start: int, end: int) -> list[S
 
 
 def _are_apart(topology: Topology, workers: tuple[int, ...]) -> bool:
-    """Whether workers, by their NICs, are on several machines."""
     nics = 1 if topology.links is None else topology.links.nics
     return workers[0] // nics != workers[-1] // nics
 

@@ -1,8 +1,8 @@
-"""Links that are down or carry less for a while: what a user's file says of them, and the ways that are left.
+"""Links that are down or carry less for a while, from a user's file, and the ways that are left.
 
 A csv with a row for every change: `time_s`, on the clock of the workload's arrivals, `scale`, from 0 (down) to 1
-(whole), and which: `link`, by its name ("leaf0->agg1", one way, of parallel ones "leaf0->agg1#2"), or `from` and `to`,
-all links from one node to another. What is not named is whole; a scale holds until the next row of the link.
+(whole), and `link`, by its name ("leaf0->agg1", one way, of parallel ones "leaf0->agg1#2"), or `from` and `to`, all
+links from one node to another. Other links are whole; a scale holds until the next row of the link.
 """
 
 from __future__ import annotations
@@ -25,12 +25,7 @@ MOST_ROWS = 100_000
 
 @dataclass(frozen=True, eq=False)
 class Outage:
-    """Which links are up, where some are not.
-
-    Attributes:
-        links: all there are.
-        up: bool (L,).
-    """
+    """The `links` of a network and which are `up`, bool (L,)."""
 
     links: LinkGraph
     up: np.ndarray
@@ -53,13 +48,11 @@ class Outage:
 
 @dataclass(frozen=True, eq=False)
 class Degraded:
-    """Scales of the capacities of links over time, as a file has them (k rows).
+    """Scales of the capacities of links over time, the k rows of a file.
 
     Attributes:
-        path: of the file.
-        time_s, scale: float64 (k,).
+        time_s, scale: float64 (k,). line: int64 (k,), in the file `path`.
         link, start, end: k words each; empty where the file names the links of a row the other way.
-        line: int64 (k,), where in the file.
     """
 
     path: str
@@ -72,11 +65,7 @@ class Degraded:
 
     @classmethod
     def read(cls, path: str) -> Degraded:
-        """The rows of a file.
-
-        Raises:
-            InputError: one sentence with file, line, column, value and what was expected.
-        """
+        """The rows of a file; InputError: one sentence with file, line, column, value and what was expected."""
         expected = "a csv of time_s, link (or from and to) and scale"
         table = read_csv(path, most=MOST_ROWS, may_be_empty=True, is_guarded=True, expected=expected)
         if not len(table):
@@ -92,11 +81,7 @@ class Degraded:
         return cls(path, numbers["time_s"], numbers["scale"], tuple(link), tuple(start), tuple(end), table.places)
 
     def on(self, links: LinkGraph, what: str) -> LinkChanges:
-        """The rows as changes of the links of a network; `what`: how errors call it.
-
-        Raises:
-            InputError: a link or node that is not there, or one that has two scales at one time.
-        """
+        """The rows as changes of links; InputError, naming `what`: no such link, or two scales at one time."""
         columns = {"link": list(self.link), "from": list(self.start), "to": list(self.end)}
         table = Table(self.path, columns, self.line, "line")
         place = {name: link for link, name in enumerate(links.link_names)}
@@ -135,11 +120,7 @@ class Degraded:
 
 @dataclass(frozen=True, eq=False)
 class LinkChanges:
-    """Scales of the capacities of links over time, ascending (k changes).
-
-    Attributes:
-        num_links: L. time_s, scale: float64 (k,). link: int64 (k,).
-    """
+    """Scales of the capacities of `num_links` links over time, ascending: float64 (k,), links int64 (k,)."""
 
     num_links: int
     time_s: np.ndarray

@@ -14,10 +14,7 @@ def clear_links(states, row, n_links, n_jobs):
 
 @entry
 def enter_links(states, row, job, used, flows):
-    """Modify the record: a job whose phases are laid enters those links, int64 (k,), with so many flows, float64 (k,).
-
-    False, and nothing has changed, if the pool of uses has no room for it.
-    """
+    """Modify the record: a job enters links, int64 (k,), with flows, float64 (k,); False, nothing changed: no room."""
     s = states[row]
     for i in range(used.size):
         if not link_use.add_use(s, job, used[i], flows[i]):

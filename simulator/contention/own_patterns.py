@@ -27,11 +27,7 @@ class OwnPattern:
     rows: Mapping[_Key, tuple[Phases, float]]
 
     def of(self, workers: int, batch: int) -> tuple[Phases, float]:
-        """The row that fits best: of these workers and batch, of these workers, of this batch, of any.
-
-        Raises:
-            InputError: none.
-        """
+        """The best row: of these workers and batch, of these workers, of this batch, of any; InputError: none."""
         for key in ((workers, batch), (workers, None), (None, batch), (None, None)):
             if key in self.rows:
                 return self.rows[key]
@@ -40,11 +36,7 @@ class OwnPattern:
 
 @dataclass(frozen=True, eq=False)
 class OwnPatterns:
-    """The models of a file, as they were read; one is equal to itself alone.
-
-    Attributes:
-        models: by name.
-    """
+    """The models of a file, by name; one is equal to itself alone."""
 
     models: Mapping[str, OwnPattern]
 
@@ -56,14 +48,7 @@ NO_PATTERNS = OwnPatterns({})
 
 
 def read_patterns(path: str) -> OwnPatterns:
-    """The models of a file as it is now; as long as it has the same text they are one object.
-
-    Args:
-        path: "" has none.
-
-    Raises:
-        InputError: one sentence with file, place, value and what was expected.
-    """
+    """The models of a file, "" has none; one object while the text is the same. InputError names place and value."""
     return _parsed(path, read_text(path, "phases")) if path else NO_PATTERNS
 
 
@@ -133,7 +118,6 @@ def _number(text: str, place: str) -> float:
 
 @functools.cache
 def _models() -> SimpleNamespace:
-    """The schema as pydantic models; made when first needed."""
     from typing import Annotated
 
     from pydantic import BaseModel, ConfigDict, Field

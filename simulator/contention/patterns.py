@@ -45,12 +45,10 @@ def pattern_of(
     """The pattern of a model.
 
     Args:
-        model: NAME[/STRATEGY[/HIDDEN]].
-        workers: GPUs. batch: samples per GPU.
-        gbps: top rate of a flow, gigabits per second; a user's own phases have their own rates.
-        collective: `tree`: the all-reduce of data parallel training, and a user's own phases, go over a tree, which
-            sends the gradients once over each link, not 2 (n - 1) / n times as a ring does.
-        models: the user's own patterns.
+        model: NAME[/STRATEGY[/HIDDEN]]. workers: GPUs. batch: samples per GPU.
+        gbps: top rate of a flow, gigabits per second; the user's own phases have their own rates.
+        collective: `tree`: data parallel training and the user's own phases all-reduce over a tree, which sends the
+            gradients once over each link, not 2 (n - 1) / n times as a ring does.
 
     Raises:
         InputError: no such model, strategy or hidden size, or own patterns without these workers and batch.
@@ -95,7 +93,6 @@ def _parts(model: str, models: OwnPatterns) -> tuple[str, str | None, int | None
 
 
 def _stretched_up(phases: Phases, factor: float) -> Phases:
-    """Every Up phase `factor` times as long; what is between them stays."""
     starts, later = [], 0.0
     for start, duration in zip(phases.start_s, phases.duration_s, strict=True):
         starts.append(start + later)
@@ -105,11 +102,7 @@ def _stretched_up(phases: Phases, factor: float) -> Phases:
 
 
 def scaled(phases: Phases, factor: float, rings: int = 1) -> Phases:
-    """The same iteration, `factor` times as long: Down phases and bytes alike, at the same rates.
-
-    Args:
-        phases, factor: of what. rings: a stream is one of so many rings, with an equal part of the rate.
-    """
+    """The same iteration, `factor` times as long in Down phases and bytes; a stream has 1 / `rings` of the rate."""
     if factor == 1.0 and rings == 1:
         return phases
     return Phases(
@@ -121,10 +114,7 @@ def scaled(phases: Phases, factor: float, rings: int = 1) -> Phases:
 
 
 def throttled(phases: Phases, most: float) -> Phases:
-    """The iteration where a flow gets at most `most` bytes per second: faster Up phases take longer.
-
-    Rates become whole bytes per second, as the kernels have them.
-    """
+    """The iteration where a flow gets at most `most` bytes per second, in whole bytes: faster Up phases take longer."""
     starts, durations, rates, later = [], [], [], 0.0
     for start, duration, rate in zip(phases.start_s, phases.duration_s, phases.rate, strict=True):
         starts.append(start + later)

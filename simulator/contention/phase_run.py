@@ -1,7 +1,6 @@
-"""Jobs that iterate on shared links and nothing else: no queue, no GPUs, no end unless they have one.
+"""Jobs that iterate on shared links without a queue, GPUs or, unless given, an end.
 
-What the simulator does with `contention`, on a record of those fields alone: for closed forms, for pictures, and for
-averages over a steady state.
+It is the simulator's `contention`, on a record of those fields alone: for closed forms, pictures, and steady states.
 """
 
 from __future__ import annotations
@@ -57,12 +56,9 @@ class Contender:
 
 @dataclass(frozen=True)
 class Growth:
-    """Weights that grow with what a job has sent of its iteration: base + slope x that part, instead of its own.
+    """Weights that grow with the bytes sent of an iteration: base + slope x that part, in `steps` equal steps, >= 1.
 
-    Attributes:
-        base: > 0. slope: >= 0.
-        steps: equal parts of an iteration's bytes in which the weight is taken as constant, >= 1
-            (flows/max_min_weighted.py).
+    base > 0, slope >= 0 (flows/max_min_weighted.py).
     """
 
     base: float
@@ -76,11 +72,7 @@ class Growth:
 
 
 class PhaseRun:
-    """Jobs on links, from time 0 on.
-
-    Jobs have the numbers of the sequence; where a result depends on which of two is first, it is that with the lower
-    number.
-    """
+    """Jobs on links, from time 0 on, numbered as in the sequence; the lower number goes first."""
 
     def __init__(
         self,
@@ -100,15 +92,15 @@ class PhaseRun:
         Args:
             capacity: bytes per second of each link, at least 1; rounded down to whole ones.
             pacing: a job with a shift begins every iteration at a slot; False: the first, then it runs free.
-            adjust: an iteration that would begin later than its slot by more than this part of the job's iteration
-                alone waits for the next slot; paper cassini has 0.05 (Sec. 5.7); inf: never.
+            adjust: an iteration later than its slot by more than this part of an iteration waits for the next slot;
+                paper cassini has 0.05 (Sec. 5.7); inf: never.
             jitter: coefficient of variation of Down times, >= 0. seed: of the jitter.
             carried: what arrives of a link to which jobs offer more than fits, a part of its capacity, in (0, 1].
             growth: of the weights of all jobs; None: they have their own.
             log: keep every rate and duration, for `durations` and `timeline`.
 
         Raises:
-            InputError: numbers that are not so, a link that is not there, or more than the largest record holds.
+            InputError: a number out of range, a link that is not there, or more than the largest record holds.
         """
         checked_seed(seed)
         self.jobs = tuple(jobs)
@@ -127,13 +119,7 @@ class PhaseRun:
         state = self.state
         state["link_capacity"][: len(self.capacity)] = state["link_whole"][: len(self.capacity)] = self.capacity
         state["link_carried"][: len(self.capacity)] = np.maximum(1.0, np.floor(self.capacity * carried))
-        for name, value in {
-            "pacing": pacing,
-            "adjust": adjust,
-            "jitter": jitter,
-            "seed": seed,
-            "tracing": log,
-        }.items():
+        for name, value in {"pacing": pacing, "adjust": adjust, "jitter": jitter, "seed": seed, "tracing": log}.items():
             state[name] = value
         if growth is not None:
             growth.lay(state)
@@ -175,11 +161,7 @@ class PhaseRun:
         rows.set_shift(self.records, 0, job, float(seconds), period_s)
 
     def play(self, until_s: float) -> None:
-        """Let time pass until then; jobs whose iterations are over leave.
-
-        Raises:
-            InputError: for ever, with jobs that iterate for ever.
-        """
+        """Let time pass until then; jobs whose iterations are over leave. InputError: jobs that iterate for ever."""
         if not until_s < math.inf and any(job.rounds == math.inf for job in self.jobs):
             raise InputError(f"play until {until_s!r} s: expected a finite time, since there are jobs without an end")
         state = self.state
@@ -256,10 +238,7 @@ class PhaseRun:
         return int(self.state.adjustments)
 
     def log(self) -> np.ndarray:
-        """Float64 (4, k): seconds, job, rate of a flow from then on, rate of its phase; rate -1: an iteration is over.
-
-        Of that the last is the duration. What is of one instant stands in the order in which it was decided.
-        """
+        """Float64 (4, k), in order: seconds, job, rate of a flow and of its phase; -1: an iteration ended, duration."""
         return np.concatenate([np.zeros((4, 0)), *self._log], axis=1)
 
     @property
@@ -269,10 +248,7 @@ class PhaseRun:
         return [seconds[(job == number) & (rate < 0)] for number in range(len(self.jobs))]
 
     def timeline(self, link: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What was offered to a link and what crossed it: (seconds, offered, carried), float64 (k,) each.
-
-        Both are bytes per second from each time on until the next; needs the log.
-        """
+        """Steps of a link: (seconds, offered, carried), float64 (k,) each, bytes per second; needs the log."""
         flows = np.array([job.use.flows[job.use.links == link].sum() for job in self.jobs], np.float64)
         when, job, rate, top = self.log()
         mine = (rate >= 0) & (flows[job.astype(int)] > 0)
@@ -287,10 +263,9 @@ class PhaseRun:
 
 
 def lay_phases(records: np.ndarray, row: int, job: int, phases: Phases) -> None:
-    """Modify the record: the phases of a job. Rates become whole bytes per second; durations stay what they are.
+    """Modify the record: the phases of a job, rates in whole bytes per second, durations as they are.
 
-    Raises:
-        InputError: more than MOST_PHASES Up phases, or an iteration shorter than a microsecond.
+    InputError: more than MOST_PHASES Up phases, or an iteration shorter than a microsecond.
     """
     count = len(phases.rate)
     if count > MOST_PHASES:
@@ -349,8 +324,7 @@ def steady_state(
 ) -> SteadyState:
     """The averages over `averaged` iterations of the job with the longest ones, after `warm_up` of them.
 
-    200 iterations give the mean iteration times of jobs that run free to 0.3 %, of harmonic ones to 1.2 %. `rounds` and
-    `begin_s` of jobs count as for PhaseRun, but they must go on for ever.
+    200 iterations give mean iteration times of free jobs to 0.3 %, of harmonic ones to 1.2 %. Jobs must run for ever.
     """
     run = PhaseRun(
         capacity, jobs, pacing=pacing, adjust=adjust, jitter=jitter, carried=carried, growth=growth, seed=seed
@@ -380,7 +354,6 @@ def _sums(run: PhaseRun) -> np.ndarray:
 
 
 def _play_rounds(run: PhaseRun, rounds: int) -> None:
-    """Play until every job has so many whole iterations."""
     step_s = float(run.alone_s.max(initial=0.0))
     while run.iterations.min(initial=rounds) < rounds:
         run.play(run.now_s + step_s * max(1, rounds - int(run.iterations.min())))

@@ -1,9 +1,8 @@
 """Price and carbon intensity of electricity by region and hour, from a csv.
 
-The csv has the columns `region`, `hour`, `price_per_mwh` ($/MWh, below 0 too: such hours exist) and
-`carbon_g_per_kwh` (gCO2/kWh, >= 0), one row for each hour of each region; regions that the topology has not are
-passed over. Hour 0 begins at time 0 of the workload. Every region has the same hours, 0 to the last without a gap; a
-table that ends before the run does begins again.
+Its columns are `region`, `hour`, `price_per_mwh` ($/MWh, perhaps below 0) and `carbon_g_per_kwh` (gCO2/kWh, >= 0). Hour
+0 begins at time 0 of the workload; regions of other topologies are ignored. Every region has the same hours, 0 to the
+last without a gap; a table that ends before the run begins again.
 """
 
 from __future__ import annotations
@@ -25,12 +24,7 @@ COLUMNS = ("region", "hour", "price_per_mwh", "carbon_g_per_kwh")
 
 @dataclass(frozen=True, eq=False)
 class Electricity:
-    """Price and carbon intensity of every hour. Arrays are read-only.
-
-    Attributes:
-        price_per_mwh: float64 (regions, hours), $/MWh.
-        carbon_g_per_kwh: float64 (regions, hours), gCO2/kWh.
-    """
+    """$/MWh and gCO2/kWh of every hour, float64 (regions, hours), read-only."""
 
     price_per_mwh: np.ndarray
     carbon_g_per_kwh: np.ndarray
@@ -46,12 +40,7 @@ class Electricity:
 
     @classmethod
     def load(cls, word: str, regions: Sequence[str]) -> Electricity:
-        """The table for these regions, from the csv whose path `word` is.
-
-        Raises:
-            InputError: no such file, or one that has not each hour of each region once: one sentence with the file, the
-                line, the value and what was expected.
-        """
+        """The table for these regions, from the csv at `word`, each hour of each once; InputError names the place."""
         return _read(word, tuple(regions), stamp_of(word))
 
 

@@ -1,8 +1,7 @@
-"""Meters of what costs money in a region: unit-seconds held by type, their price and carbon, bytes stored.
+"""Meters of costs in a region: unit-seconds held by type, their price and carbon, bytes stored.
 
-A meter is brought to date when what it counts changes, never by the hour. Sums over whole hours are laid ahead
-(tariff.py), so the integral of a price between two instants, however far apart, is the difference of two look-ups. A
-record without prices has no meters, and nothing here happens.
+A meter is brought to date when its quantity changes, never by the hour: with the laid sums over whole hours
+(tariff.py), an integral is the difference of two look-ups. A record without prices has no meters.
 """
 
 import math
@@ -14,10 +13,7 @@ HOUR_S = 3600.0
 
 @kernel
 def integral_until(sums, hours, region, time_s):
-    """Integral from time 0 of what changes by the hour and begins again after so many hours, value x hours.
-
-    `sums`: float64 (regions, > hours), from the first hour to the beginning of each.
-    """
+    """Integral from time 0 of hourly values that repeat; `sums`: float64 (regions, > hours), up to each hour."""
     at = time_s / HOUR_S
     hour = math.floor(at)
     rounds = hour // hours

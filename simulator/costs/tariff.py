@@ -87,11 +87,7 @@ class Tariff:
         return value
 
     def watts_of(self, kind: str) -> tuple[float, float]:
-        """Watts of a unit of a type that is free, and of one that is held.
-
-        Raises:
-            InputError: nothing is known of the type.
-        """
+        """Watts of a unit of a type that is free, and of one that is held; InputError: nothing is known of the type."""
         if kind not in self.power_w:
             known = ", ".join(sorted(self.power_w))
             raise InputError(f"watts: nothing is said of {kind}; expected watts={kind}:FREE/HELD (known: {known})")
@@ -102,15 +98,9 @@ class Tariff:
         return Electricity.load(self.prices, topology.region_names)
 
     def lay(self, s: np.void, topology: Topology, types: Sequence[str]) -> None:
-        """Write it into a record whose regions are laid; nothing has been paid yet.
+        """Write it into a record with laid regions and room for hours; `types`: of units, as the record numbers them.
 
-        Args:
-            s: a record with room for hours.
-            topology: with lands.
-            types: of the units that jobs ask, as the record numbers them.
-
-        Raises:
-            InputError: a type of which nothing is said, or a table that does not fit the regions.
+        InputError: a type without a price, or a table that does not fit the regions.
         """
         table, regions = self.electricity(topology), topology.num_regions
         s["n_hours"] = table.hours

@@ -14,10 +14,9 @@ from ..profiles.throughput import ThroughputFit
 
 
 class FittedApplication:
-    """An application by its fitted times and its gradient noise scale (models.py).
+    """An application by its fitted times and its gradient noise scale, in equal parts of the progress (models.py).
 
-    Nothing forbids single samples per GPU there, so `smallest_local` is 1. The noise is that of equal parts of the
-    progress: of a scale, sqr is 1 and var the scale.
+    `smallest_local` is 1; of a noise scale, sqr is 1 and var the scale.
     """
 
     smallest_local = 1
@@ -60,11 +59,7 @@ def measured_applications(folder: str) -> Callable[[str], Application]:
 
 
 def fitted_applications(gpu: str, profiles: Profiles | None = None) -> Callable[[str], Application]:
-    """Model name -> its fits on a GPU type; of the shipped profiles, or of others.
-
-    Raises:
-        InputError: when called with a model that is not known, has no fit for the GPU type, or no gradient noise scale.
-    """
+    """Model -> its fits on a GPU type; a call raises InputError: an unknown model, without a fit or noise scale."""
     known = profiles or shipped_profiles()
     made: dict[str, Application] = {}
 

@@ -1,13 +1,12 @@
 """Elastic jobs: how fast a job trains on the GPUs it holds, with the batch that it picks for them.
 
 The semantics are those of Pollux's simulator (OSDI'21 artifact). A job's work is progress (goodput.py), in proportion
-to the iterations that the workload gives it: as many as a whole training has at the workload's batch are the whole
-progress of the application; a job with more goes on in the last epoch.
+to its iterations: those of a whole training at the workload's batch are the whole progress of the application; a job
+with more goes on in the last epoch.
 
-A job runs at one pace until an interval or one of its epochs ends (rounded to whole seconds). Then it takes what it saw
-(its step and synchronisation time, the gradient's noise) into the throughput parameters that it has fitted so far, and
-picks the batch with the best predicted goodput for its GPUs. So a scheduler knows of a job what it has measured. The
-same without the choice (`tunes=False`) runs every job with its own GPUs and batch.
+A job runs at one pace until an interval or one of its epochs ends (rounded to whole seconds). Then its step and
+synchronisation times and gradient noise enter its throughput fit, and it picks the batch with the best predicted
+goodput. So a scheduler knows of a job what it has measured. With `tunes=False` every job keeps its GPUs and batch.
 """
 
 from __future__ import annotations
@@ -48,12 +47,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class Work:
-    """What a job has to do.
-
-    Attributes:
-        per_iteration: progress that stands for one iteration of the workload.
-        ends: float64, the progress at which each of its epochs ends; the last one is the job's end.
-    """
+    """The work of a job: the progress of an iteration of the workload, and at each epoch's end, float64."""
 
     per_iteration: float
     ends: np.ndarray
@@ -70,11 +64,10 @@ class Work:
 
 @dataclass
 class Trainee:
-    """What a running job knows of itself.
+    """The knowledge of a running job about itself.
 
     Args:
         goodput: of what it trains, on up to MOST_GPUS.
-        work: what it has to do.
         batch: the batch that it must keep; None: it picks one.
         gpus: the most GPUs that it may get; None: as many as its application allows.
 
@@ -82,7 +75,7 @@ class Trainee:
         seen: (nodes, GPUs, samples per GPU) -> (step s, synchronisation s).
         fit: throughput parameters, None until something was seen.
         noise: squared norm and variance of the gradient when it last looked.
-        versions: how often what it knows has changed.
+        versions: how often its knowledge has changed.
     """
 
     goodput: Goodput
@@ -147,11 +140,7 @@ class Trainee:
         return float(step / (step_s + (step_s - sync_s) * extra))
 
     def goodputs(self, most: int) -> np.ndarray:
-        """Predicted progress per second on 0 to `most` GPUs of one node, and of more than one: (2, most + 1).
-
-        Raises:
-            ValueError: nothing was seen yet.
-        """
+        """Predicted progress per second on 0 to `most` GPUs of one node, of more: (2, most + 1); ValueError: unseen."""
         if self.fit is None:
             raise ValueError("a job that never ran predicts nothing")
         table = np.zeros((2, most + 1))
@@ -171,10 +160,9 @@ class TrainingPace:
     The workload's `model` says what a job trains, its `iterations` and `batch_size` how much of it.
 
     Args:
-        application_of: model name -> what is trained (elastic/applications.py).
-        tunes: True: jobs are elastic, run on whatever GPUs they get and pick their batch; False: each has the GPUs and
-            the batch of the workload.
-        interval_s: seconds, whole; jobs look at what they saw at its multiples. Take the scheduler's rounds.
+        application_of: model name -> application (elastic/applications.py).
+        tunes: True: jobs are elastic and pick their batch; False: each has the GPUs and the batch of the workload.
+        interval_s: seconds, whole; jobs take up what they saw at its multiples. Take the scheduler's rounds.
 
     Attributes:
         elastic, restores_first: of the protocol; here the first start costs what every restart does.
@@ -201,7 +189,6 @@ class TrainingPace:
         return trainees[job]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """In another process it knows no run."""
         return type(self), (self.application_of, self.elastic, self.interval_s)
 
     def _of_run(self, simulator: Simulated) -> dict[int, Trainee]:
@@ -267,7 +254,6 @@ class TrainingPace:
 
 
 def _placement(simulator: Simulated, job: int) -> tuple[int, ...]:
-    """GPUs on each machine, machines in the order of the gang."""
     machine_of = simulator.topology.gpu_machine
     counts: dict[int, int] = {}
     for gpu in gpus_of(simulator.state, job):

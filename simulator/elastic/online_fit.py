@@ -2,8 +2,8 @@
 
 The model is that of paper sjf-bsbf, Eq. 3, 4 and 7 (which took it from Pollux): a pass computes for a + b x samples per
 GPU; synchronising takes ai + bi x max(GPUs - 2, 0) in one node, an + bn x max(GPUs - 2, 0) between nodes; a step takes
-(compute^d + synchronisation^d)^(1/d). Where nothing was seen of a term yet, it is taken as next to nothing: a job is
-expected to scale perfectly until it was tried, and will be tried so.
+(compute^d + synchronisation^d)^(1/d). Unseen terms are almost nothing: a job seems to scale perfectly until it is
+tried.
 """
 
 from __future__ import annotations

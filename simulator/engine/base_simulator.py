@@ -1,7 +1,7 @@
-"""What `Simulator` and `GroupSimulator` have in common: their records, why a run stopped, how policies are asked.
+"""The common part of `Simulator` and `GroupSimulator`: their records, why a run stopped, how policies are asked.
 
-A policy declares the rule that holds while it decides by `clock_for(view)`, any other object that decides by its
-attribute `clock`: preemption cost, rounds and leases; the terms of job groups. The simulator installs it.
+A policy declares its rule by `clock_for(view)`, any other decider by its attribute `clock`: preemption cost, rounds and
+leases; the terms of job groups. The simulator installs it.
 """
 
 from __future__ import annotations
@@ -83,29 +83,21 @@ class BaseSimulator:
         return bool(self.plain.record["is_drawn"])
 
     def _expect_both(self, workload: Any, seed: Any) -> None:
-        """InputError for what is no workload and no seed; for `reset`."""
         if not isinstance(workload, Workload):
             raise InputError(f"reset: workload {called(workload)}: expected a Workload, as open_workload(word) gives")
         checked_seed(seed)
 
     def _expect_snapshot(self, snapshot: Any) -> None:
-        """InputError for what no `snapshot` of such a run gave; for `restore`."""
         like = self.records
         if not isinstance(snapshot, np.ndarray) or snapshot.shape != like.shape or snapshot.dtype != like.dtype:
             kind = type(snapshot).__name__
             raise InputError(f"restore: a {kind} given; expected what snapshot() of a run of this size gave")
 
     def twin(self, rule: Any = None, **instead: Any) -> Any:
-        """A simulator of the same kind, on the same terms, that has not run yet.
-
-        Args:
-            rule: what holds there; None: what holds here now.
-            instead: options and fields of its `config` that differ.
-        """
+        """A fresh simulator of the same kind and terms; `instead`: options and fields of `config` that differ."""
         return self.config.copy_with(**instead).build(rule or self.rule)
 
     def _make_room(self, capacity: Any) -> None:
-        """Have records of this capacity; what runs need not be kept."""
         if self.room is not None:
             self.room(capacity)
         elif self.capacity != capacity:
@@ -175,7 +167,7 @@ class BaseSimulator:
         """Close this instant and run to the next decision point.
 
         Raises:
-            Stalled: jobs wait, nothing runs and nothing is to come. The state is as before: start something.
+            Stalled: jobs wait, nothing runs and no event comes. The state is as before: start something.
             Endless: time passes, but nothing gets done and nothing will.
         """
         if self.ended:
@@ -185,12 +177,7 @@ class BaseSimulator:
     def run(self, policy: Decider | None = None, progress: Callable[[int], None] | None = None) -> dict[str, float]:
         """Play to the end: the compiled rule, or `policy.decide` until it returns `Advance` at every decision point.
 
-        Args:
-            policy: what decides; None for the compiled rule.
-            progress: called now and then with the number of finished jobs.
-
-        Returns:
-            The metrics (see `metrics`).
+        `progress` is called now and then with the number of finished jobs. Returns `metrics`.
         """
         play = self._rule_player() if policy is None else partial(self._play, policy)
         while not self.ended:
@@ -238,11 +225,7 @@ class BaseSimulator:
             )
 
     def install(self, decider: Any) -> None:
-        """From now on what `decider` declares holds, his compiled rule or his clock; if none, what did before.
-
-        Raises:
-            InputError: it decides nothing.
-        """
+        """Use the rule or the clock that `decider` declares, else the earlier ones; InputError: it decides nothing."""
         self.expect_decider(decider)
         says = getattr(decider, "clock_for", None)
         clock = getattr(decider, "clock", None) if says is None else says(self.view)
@@ -258,11 +241,7 @@ class BaseSimulator:
         return found
 
     def asked(self, decider: Any) -> Iterator[Decision]:
-        """What `decider` decides at this instant, up to `Advance`; carry each out before you take the next one.
-
-        Raises:
-            Endless: far more than anybody needs.
-        """
+        """The decisions of `decider` now, up to `Advance`; apply each before the next. Endless: absurdly many."""
         self.install(decider)
         view, record = self.view, self.plain.record
         most = MOST_AT_ONCE + AND_A_JOB * int(record["n_jobs"])

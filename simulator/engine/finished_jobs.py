@@ -21,19 +21,14 @@ EVERY = np.zeros(0, np.bool_)
 
 
 class FinishedJobs:
-    """The finished jobs of a run, or those of some jobs.
-
-    Args:
-        plain: the record of the run.
-        among: bool (jobs,), the jobs that are asked for; None: all.
+    """The finished jobs of a run, or those `among` bool (jobs,); None: all.
 
     Attributes:
         count: how many of them have finished.
         times: float64 (TIMES, count), in order of arrival: JCT, queueing delay and exposed communication, seconds;
             slowdown; finish-time fairness (metrics.py).
         last_finish_s: when the last of them finished; -inf where none has.
-        are_all: no other is asked for.
-        late, due: how many were late for their deadline by now, finished or not; and of how many a deadline is known.
+        late, due: how many were late for their deadline by now, finished or not; of how many with a deadline.
     """
 
     def __init__(self, plain: Plain, among: np.ndarray | None = None) -> None:
@@ -53,17 +48,11 @@ class FinishedJobs:
 
 @entry
 def lay_times(states, row, among, times, told):
-    """Modify `times` and `told`: those of the jobs of a run `among` which we are asked, or of all if it is empty.
+    """Modify `times`, float64 (TIMES, jobs), and `told`; returns how many jobs have finished: columns of `times`.
 
     Args:
-        states: records (n,).
-        row: of the run.
-        among: bool (jobs,), or (0,).
-        times: float64 (TIMES, jobs).
+        among: bool (jobs,), the jobs of the run that count; (0,): all.
         told: float64 (TOLD,): when the last one finished, how many have not, how many were late, how many are due.
-
-    Returns:
-        How many of them have finished: so many columns of `times`.
     """
     s = states[row]
     count, left, late, due = 0, 0, 0, 0

@@ -1,7 +1,7 @@
-"""When somebody was asked last what he decides, and what has happened since: his decision, or another's, or nothing.
+"""The last question to a decider, and what has happened since: its decision, another one, or nothing.
 
-Whoever plans at an instant and hands the plan out decision by decision asks this each time (policies/planning.py, and
-the simulator for the pass of its compiled rule).
+Planners that hand a plan out decision by decision ask this each time (policies/planning.py, and the simulator for its
+compiled rule).
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 
 class Happened(Enum):
-    """What has happened since somebody was asked last.
+    """What has happened since the last question.
 
     Attributes:
         NEW_INSTANT: the clock has moved on, or it is another run.
         NOTHING: no decision was carried out.
-        ONE_DECISION: one was, so that which was handed out, if one was.
-        MORE: somebody else has decided at this instant too.
+        ONE_DECISION: one was: the one that was handed out, if any.
+        MORE: other decisions were made at this instant too.
     """
 
     NEW_INSTANT = 0
@@ -28,12 +28,7 @@ class Happened(Enum):
 
 
 class LastAsked(NamedTuple):
-    """When somebody was asked.
-
-    Attributes:
-        at: the run and the instant; None: never.
-        decisions: how many had been carried out.
-    """
+    """The run and instant of the last question, None: never, and the decisions carried out before it."""
 
     at: Hashable = None
     decisions: int = -1

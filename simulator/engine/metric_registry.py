@@ -20,14 +20,12 @@ class Metric:
     """One metric.
 
     Attributes:
-        name: its key among the metrics of a run.
+        name: its key among the metrics of a run. text: what it is.
         unit: `s`, `h`, `bytes`, `kWh`, `$`, `kg`, `share` (0 to 1), `count`, `ratio`.
-        better: whether `LESS` or `MORE` of it is; `EITHER`: neither.
-        window: what it is of in a window of time: the `JOBS` that arrive in it, its `TIME`, the `GROWTH` in it; `RUN`:
-            it stays that of the whole run.
-        text: what it is.
-        header: of its column in tables; empty: it has none.
-        place: of that column: lower ones stand further left, equal ones in the order of this list.
+        better: `LESS`, `MORE` or `EITHER`.
+        window: its value in a window of time: of the `JOBS` that arrive in it, its `TIME`, the `GROWTH` in it; `RUN`:
+            that of the whole run.
+        header, place: of its column in tables, "": none, and its order from the left.
         tables: the kinds of runs whose tables have the column.
         own_tag: its tag in TensorBoard, if that is not below `more/`.
         chart: title of its chart on TensorBoard's page of Custom Scalars, which metrics may share; empty: none.

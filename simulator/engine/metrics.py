@@ -1,19 +1,16 @@
-"""The metrics of a run, one definition each, in the papers' terms: metric_registry.py says which there are.
+"""The metrics of a run, one definition each, in the papers' terms: metric_registry.py lists them.
 
-Seconds, bytes, fractions; nan where nothing is to average. Where tables of regions lie is told as all will lie once
-what is on the way has arrived, of the training jobs that the slow path knows; costs count from the first arrival on.
-
-In regions `gpu_utilisation`, `allocation_rate` and `fragmentation` are of GPUs alone; what is said of GPU-seconds below
-counts CPU machines too, and `type_seconds` tells them apart.
+Seconds, bytes, fractions; nan where nothing is to average. Placement metrics of regions are of the tables after all
+transfers and the training jobs that the slow path knows; costs count from the first arrival on. In regions
+`gpu_utilisation`, `allocation_rate` and `fragmentation` are of GPUs alone; the GPU-seconds below count CPU machines
+too, and `type_seconds` tells them apart.
 
 GPU-seconds add up: held = computing + communicating + restoring + lost, and all = held + free + down.
 
-Where jobs share GPUs, `held` has each second once for every job that holds the GPU: held = computing + communicating
-+ interfering + restoring + lost, and all = busy + free + down, where `busy` has it once. Communicating is then what the
-placement and gradient accumulation cost beyond the best, interfering what the partners do. `gpu_utilisation` may
-exceed 1: two jobs that share a GPU may do more in a second than one that has it alone.
-
-Metrics of a window of time, without warm-up, are made of these in time_window.py.
+Where jobs share GPUs, `held` has each second once for every job that holds the GPU: held = computing + communicating +
+interfering + restoring + lost, and all = busy + free + down, where `busy` has it once. Communicating is then the cost
+of placement and gradient accumulation beyond the best, interfering that of the partners. `gpu_utilisation` may exceed
+1: two jobs that share a GPU may do more in a second than one alone.
 """
 
 from __future__ import annotations
@@ -36,10 +33,8 @@ from .metric_registry import NAMES
 def totals(plain: Plain, among: np.ndarray | None = None) -> dict[str, float]:
     """All metrics of the run so far, in the order of `NAMES`.
 
-    Args:
-        plain: the record of a run.
-        among: bool (jobs,), the jobs whose times count; the makespan is then from the first arrival of these to their
-            last finish. None: all.
+    `among`: bool (jobs,), the jobs whose times count, the makespan from their first arrival to their last finish; None:
+    all.
     """
     s, jobs = plain.record, FinishedJobs(plain, among)
     jct_mean, queued_mean, comm_mean, slowdown_mean, fairness_mean = jobs.means()
@@ -83,10 +78,10 @@ def _listed_outages(s: np.void) -> dict[str, float]:
 
 
 def gpu_seconds(s: np.void) -> dict[str, float]:
-    """Where all GPU-seconds since the first arrival went, by name.
+    """Where all GPU-seconds since the first arrival went, by name, unfinished stretches included; see the module.
 
-    all, held, busy, shared (by several), compute, comm, interference, restore, lost, down, free; see the module. With
-    regions gpu_compute is the compute of GPUs alone. The stretches of jobs that still run are counted until now.
+    all, held, busy, shared (by several), compute, comm, interference, restore, lost, down, free; with regions
+    gpu_compute, of GPUs alone.
     """
     is_shared = len(s["gpu_job"]) > len(s["gpu_slot"])
     parts = {
@@ -157,14 +152,7 @@ def job_table(plain: Plain, workload: Workload) -> dict[str, np.ndarray]:
 
 
 def times_of_jobs(s: np.void, workload: Workload, comm_s: np.ndarray, started: np.ndarray) -> dict[str, np.ndarray]:
-    """The first columns of a table of jobs.
-
-    Args:
-        s: the record of a run.
-        workload: of that run.
-        comm_s: float64 (jobs,), exposed communication of each job.
-        started: bool (jobs,), whether it has ever started.
-    """
+    """The first columns of a table of jobs, with `comm_s`, float64 (jobs,), and whether each has `started`."""
     n = int(s["n_jobs"])
     finished = s["status"][:n] == DONE
     finish = np.where(finished, s["finish_s"][:n], np.nan)
@@ -184,7 +172,6 @@ def times_of_jobs(s: np.void, workload: Workload, comm_s: np.ndarray, started: n
 
 
 def _network(s: np.void) -> dict[str, float]:
-    """What only jobs that share links have."""
     jobs = np.flatnonzero(s["is_sending"][: s["n_jobs"]])
     unmet = s["send_top"][jobs] - s["send_rate"][jobs]
     unbooked = s["held_flows"][jobs] * unmet * (s["phase_now_s"] - s["sent_since_s"][jobs])

@@ -36,22 +36,15 @@ class Plan:
 
 
 def plan_now(view: ClusterView) -> Plan:
-    """The plan that changes nothing.
-
-    Args:
-        view: the cluster now.
-
-    Returns:
-        A plan with the GPUs, and the shifts if they have any, of all running jobs.
-    """
+    """The plan that changes nothing: the GPUs, and the shifts, of all running jobs."""
     return Plan({job: tuple(view.gpus_of(job)) for job in view.running.tolist()})
 
 
 def decisions_of(view: ClusterView, plan: Plan) -> list[Decision]:
-    """The decisions that lead from the present to `plan`, in an order in which each can be carried out.
+    """The decisions from the present to `plan`, in an order in which each can be carried out.
 
-    First who is stopped, then who moves, or has more or fewer GPUs, as soon as those are free; where some wait for each
-    other's GPUs in a circle, one of them is stopped and starts again. Then who starts, and who is held.
+    First stops, then moves and resizes as GPUs become free; of jobs that wait for each other in a circle one stops and
+    starts again. Then starts and holds.
     """
     room = view.jobs_per_gpu - view.load
     held = {job: view.gpus_of(job) for job in view.running.tolist()}

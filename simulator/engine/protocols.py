@@ -1,7 +1,4 @@
-"""What an environment may be handed from other rooms, and how a policy's name finds its policy.
-
-What finds a policy by its name is installed by the root package (`install_policies`).
-"""
+"""What an environment may get from other rooms; the root package installs the search of policies by name."""
 
 from __future__ import annotations
 
@@ -35,9 +32,9 @@ class Policy(Protocol):
 
 
 class Room(Protocol):
-    """The shape of a simulator's records: `Capacity`, or that of another simulator.
+    """The shape of a simulator's records: `Capacity`, or another frozen dataclass of whole numbers.
 
-    A frozen dataclass whose fields are whole numbers: a record has room for another where each of them is as large.
+    A record has room for another where each of them is as large.
     """
 
     @property
@@ -62,16 +59,12 @@ class CandidateSource(Protocol):
     def candidates(self, view: ClusterView, n: int) -> list[Plan]:
         """Up to n plans for this instant, at least one, all distinct, and equal in the scheduler's own terms.
 
-        The first is the one that it would take itself. The same view gives the same plans: nothing is remembered from
-        one instant to the next that is not in the record.
+        The first is the scheduler's own choice. Equal views give equal plans: all memory is in the record.
         """
 
 
 class Remembers(Protocol):
-    """Whom an environment asks, and who remembers more of a run than the record says, from one instant to the next.
-
-    Copies of the environment, and those that go back, need it; who has no such methods remembers nothing.
-    """
+    """A decider with memory between instants beyond the record, for copies of the environment and resets of state."""
 
     def memory(self, simulator: Any) -> Any:
         """What it remembers of the present run; it does not change when the run goes on."""
@@ -89,12 +82,7 @@ def install_policies(place: str) -> None:
 
 
 def policy_of(word: str, env_id: str | None = None) -> Any:
-    """The policy of a name (`sjf`, `dally:history=24`) in an environment; InputError if there is none.
-
-    Args:
-        word: the name, with its parameters.
-        env_id: id of the environment; None: whichever, so that parameters of any are taken.
-    """
+    """The policy of a name with parameters (`dally:history=24`); `env_id` None: parameters of any environment."""
     if not _maker:
         raise InputError(f"policy {word!r}: nothing that knows policies by name is installed; import clustergym")
     return loaded(_maker[0])(word, env_id)

@@ -1,8 +1,4 @@
-"""The loop that plays compiled rules, as the simulator calls it: it lies above, with the policies, and is installed.
-
-What is installed, by the root package (`install_loop`), says where the loop is when it is first asked for:
-policies/loop/loop_calls.py.
-"""
+"""The loop that plays compiled rules, which is above, in policies/loop/loop_calls.py; the root package installs it."""
 
 from __future__ import annotations
 
@@ -21,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Loop(Protocol):
-    """Functions of an array of records and a row; those that are not described are named after a method of `Simulator`.
+    """Functions of an array of records and a row, named after methods of `Simulator` unless described.
 
     Attributes:
         advance: to the next decision point; why it stopped (`base.codes`).

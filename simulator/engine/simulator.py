@@ -51,15 +51,7 @@ from .base_simulator import BaseSimulator
 from .last_asked import NEVER, Happened, LastAsked
 from .metrics import job_table, totals
 from .rule_loop import hand_over, parts_of_a_run, rule_loop
-from .together import (
-    capacity_for,
-    expect_kinds,
-    expect_no_spans,
-    expect_rule,
-    ground_of,
-    lay_apart,
-    spanning,
-)
+from .together import capacity_for, expect_kinds, expect_no_spans, expect_rule, ground_of, lay_apart, spanning
 from .view import ClusterView
 
 FIRST_COME = Rule(order="fifo")
@@ -71,24 +63,23 @@ class Simulator(BaseSimulator):
     Args:
         config: the cluster: a `ClusterConfig`; or its topology, with `network` and its other options beside it.
         network: beside a topology: the network fidelity, by default none.
-        rule: the compiled scheduler that `run` plays, and whose preemption cost, rounds and leases hold whoever
-            decides; by default first come first served.
+        rule: the compiled scheduler of `run`, whose preemption cost, rounds and leases always hold; by default first
+            come first served.
         options: beside a topology: those of `ClusterConfig`, and its fields (`horizon_s=3600.0`,
             `failures=Failures(86400.0)`).
 
     A workload with `geo` is simulated in the regions of the topology; only a policy can place its jobs. Any other has
-    the topology's GPUs alone, as if there were no CPU machines, and no gang may span regions that links join.
+    only the topology's GPUs, without CPU machines, and no gang may span regions that links join.
 
     Attributes:
         config: what is simulated, its topology and network opened.
-        topology: what the jobs of the present workload can run on; before the first, all of it.
-        records: array of one record, for those who know `state.py`; `state` is that record. Do not write to it.
-        plain: the same record for those who write or read many fields (state.py).
+        topology: the part on which the jobs of the present workload can run; before the first, all of it.
+        records, state, plain: array of one record, that record, and its fast access (state.py). Do not write to it.
         view: the read-only `ClusterView` of the present.
         room: None, or what is asked before each reset to `move_to` records of at least a capacity (batches).
         done: every job is finished.
         at_horizon: the horizon was reached before that.
-        runs: how often `reset` or `restore` has replaced the state; whoever remembers a run notices a new one by it.
+        runs: how often `reset` or `restore` has replaced the state.
     """
 
     def __init__(
@@ -190,7 +181,6 @@ class Simulator(BaseSimulator):
                 self._go(rule_loop().advance)
 
     def _take(self, workload: Workload) -> None:
-        """Take over a workload, and of the topology what its jobs can run on."""
         self._stand_on(ground_of(Topology.load(self.config.topology), workload))
         self.workload = workload.oversize(self.config.gang_room(self.topology))
 
@@ -313,9 +303,9 @@ class Simulator(BaseSimulator):
         return play
 
     def next_decision(self) -> Decision:
-        """What the compiled rule decides next at this instant: the pass it would make, one decision at a time.
+        """The next decision of the compiled rule's pass at this instant.
 
-        The pass is made once, on a copy of the state, and remembered as long as the decisions carried out are its own.
+        The pass is made once, on a copy of the state, and kept while the decisions carried out are its own.
         """
         s, last = self.state, self._handed_out
         before, self._asked = self._asked, LastAsked(int(s.instants), int(s.decisions))
@@ -337,7 +327,6 @@ class Simulator(BaseSimulator):
         return self._pass_on_copy()
 
     def _was_last(self, decision: Decision) -> bool:
-        """Whether `decision` is the one that was carried out last."""
         s = self.state
         kind, job = KINDS[type(decision)], getattr(decision, "job", None)
         if (kind, job) != (s.last_kind, s.last_job):

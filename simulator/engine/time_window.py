@@ -1,11 +1,10 @@
 """Steady state: the metrics of a window of time, without the warm-up before it and the emptying after it.
 
-Of jobs that arrive within the window are their times (completion, queueing, slowdown, fairness, lateness, waits for
-data), the number that finished, and the makespan, from the first arrival of these to their last finish. Jobs that come
-before and after run too, and stand in their way: the run goes on to its end. Over the time of the window, as far as the
-run goes, are shares of GPUs (use, allocation, fragmentation; of job groups CPU, network, how many run together) and
-counts (preemptions, moves, bytes, costs). What is a ratio of two sums (iteration times, `dop_mean`, `move_time_share`)
-and where tables lie at the end are the whole run's.
+Jobs that arrive within the window give times (completion, queueing, slowdown, fairness, lateness, waits for data), the
+number that finished, and the makespan, from their first arrival to their last finish. Other jobs run too: the run goes
+on to its end. The window's time, as far as the run goes, gives shares of GPUs (use, allocation, fragmentation; of job
+groups CPU, network, how many run together) and counts (preemptions, moves, bytes, costs). Ratios of two sums (iteration
+times, `dop_mean`, `move_time_share`) and the places of tables at the end are the whole run's.
 """
 
 from __future__ import annotations
@@ -36,11 +35,7 @@ class Window:
 
     @classmethod
     def load(cls, text: str) -> Window:
-        """From "3600/86400", or "3600/inf".
-
-        Raises:
-            InputError: this is no such text.
-        """
+        """From "3600/86400", or "3600/inf"; InputError: this is no such text."""
         try:
             begin_s, end_s = map(float, text.split("/"))
         except (AttributeError, ValueError):
@@ -52,11 +47,7 @@ class Window:
         return f"{self.begin_s:.15g}/{self.end_s:.15g}"
 
     def of(self, state: Any) -> np.ndarray:
-        """Which jobs of a run arrive within it, bool (jobs,).
-
-        Raises:
-            InputError: none does.
-        """
+        """Which jobs of a run arrive within it, bool (jobs,); InputError: none does."""
         since_s = state["arrival_s"][: state["n_jobs"]] - state["start_s"]
         found = (since_s >= self.begin_s) & (since_s < self.end_s)
         if not found.any():
@@ -65,15 +56,9 @@ class Window:
 
 
 def windowed(window: Window, simulator: Any, at: Callable[[float], Mapping[str, float]]) -> dict[str, float]:
-    """The metrics of a window.
+    """The metrics of a window of a run that has ended; InputError: no job arrives in it.
 
-    Args:
-        window: of a run that has ended.
-        simulator: that run.
-        at: the metrics that the same run had so many seconds after the first arrival.
-
-    Raises:
-        InputError: no job arrives in the window.
+    `at`: the metrics of the same run so many seconds after the first arrival.
     """
     found, whole = simulator.metrics(window.of(simulator.plain.record)), simulator.metrics()
     before = at(window.begin_s) if window.begin_s > 0.0 else {}
@@ -82,11 +67,9 @@ def windowed(window: Window, simulator: Any, at: Callable[[float], Mapping[str, 
 
 
 def between(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
-    """Of two moments of a run: the shares of the time between them, and how much what grows has grown.
+    """The shares of the time between two moments of a run, and the growth of sums.
 
-    Args:
-        before: all metrics at the first; empty: that is the first arrival.
-        after: all at the second, which is later.
+    `before`: all metrics at the first; empty: the first arrival. `after`: all at the second.
     """
     from_s, to_s = before.get("makespan", 0.0), after["makespan"]
     found = {}

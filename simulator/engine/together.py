@@ -50,11 +50,7 @@ def expect_rule(simulator: Simulator, rule: Rule) -> None:
 
 
 def ground_of(topology: Topology, workload: Workload) -> Topology:
-    """What of a topology the jobs of a workload can run on: over regions all of it, else its GPUs.
-
-    Raises:
-        InputError: jobs of another simulator, or GPU jobs where there are no GPUs.
-    """
+    """The part of a topology for a workload: over regions all, else its GPUs; InputError: other jobs, or no GPUs."""
     if workload.ps is not None:
         raise InputError(
             f"workload {workload.name!r} holds parameter-server jobs, which run in groups of machines alone "
@@ -66,11 +62,7 @@ def ground_of(topology: Topology, workload: Workload) -> Topology:
 
 
 def capacity_for(simulator: Simulator) -> Capacity:
-    """How much room its workload needs in a record.
-
-    Raises:
-        InputError: the workload, the cluster and the rule do not go together.
-    """
+    """The room that its workload needs in a record; InputError: workload, cluster and rule do not go together."""
     workload, topology, config = simulator.workload, simulator.topology, simulator.config
     geo = workload.geo
     if geo is None:

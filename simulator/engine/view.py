@@ -95,12 +95,10 @@ class ClusterView(RegionView):
         return self._simulator.coming
 
     def copied(self, into: Any = None) -> Any:
-        """A simulator that has taken over the present, to try there what comes of decisions; this run stays as it is.
+        """A simulator that has taken over the present, to try decisions; this run stays as it is.
 
-        Numbers are drawn there as here, so from now on this run is one that depends on the seed.
-
-        Args:
-            into: what this gave before, of the same cluster, to be written over; None: a new one.
+        Numbers are drawn there as here, so from now on this run depends on the seed. `into`: an earlier copy, of the
+        same cluster, to be overwritten; None: a new one.
         """
         copy = self._simulator.twin() if into is None else into
         copy.mirror(self._simulator)
@@ -186,7 +184,6 @@ class ClusterView(RegionView):
         return float(self._simulator.state.now_s - self._simulator.state.waiting_since_s[job])
 
     def _left(self, job: int) -> float:
-        """Iterations left in truth."""
         s = self._simulator.state
         left = s.iterations_left[job]
         if s.status[job] == RUNNING:
@@ -218,10 +215,7 @@ class ClusterView(RegionView):
         return float(s["waiting"] + s["held"] + s["running"])
 
     def timer_s(self, job: int, tier: int) -> float:
-        """Seconds until a waiting or held job's delay timer of MACHINE or RACK runs out; 0: it has, or there is none.
-
-        The timers are those of the simulator's rule, which may be there to look at only (`Rule.advisory`).
-        """
+        """Seconds until a job's delay timer of MACHINE or RACK runs out, also an `advisory` one; 0: it has, or none."""
         return float(rule_loop().timer_left_s(self._simulator.records, 0, job, self._timed_tier(tier)))
 
     def timer_end_s(self, job: int, tier: int) -> float:
@@ -301,10 +295,7 @@ class ClusterView(RegionView):
         return float(solo_gang_s(self._simulator.records, 0, job, sub_batch))
 
     def slowdown(self, job: int, tier: int) -> float:
-        """How many times longer an iteration takes at a tier than alone on the best placement (isolated).
-
-        In regions, with the GPUs of every part at that tier.
-        """
+        """Iteration time at a tier, in regions with every part there, over the one alone on the best placement."""
         s = self._simulator.state
         profiles = s.profile[job : job + 1]
         if self._simulator.capacity.regions > 0 and (s.part_profile[job] >= 0).any():
@@ -312,10 +303,10 @@ class ClusterView(RegionView):
         return float(s.tier_factor[profiles, tier].max() * s.compute_iteration_s[job] / s.base_iteration_s[job])
 
     def iteration_s(self, job: int) -> float:
-        """Seconds per iteration of a running job on its GPUs: the mean so far where it changes; nan: it does not run.
+        """Seconds per iteration of a running job on its GPUs, the mean so far where it changes; nan: it does not run.
 
-        Of one that has made no progress yet, those that it takes alone. On links an iteration is one of the workers
-        that the job has; else of those that it asks.
+        Before its first progress: alone. On links an iteration is one of the workers that it has; else of those that it
+        asks.
         """
         s = self._simulator.state
         if s.status[job] != RUNNING:
@@ -324,21 +315,11 @@ class ClusterView(RegionView):
         return float(s.iteration_s[job] * ratio if s.iteration_s[job] < NEVER_S else self.phases_of(job).iteration_s)
 
     def phases_of(self, job: int, gpus: Sequence[int] | None = None) -> Phases:
-        """An iteration of a job alone on these GPUs, or on those that it holds; only with network contention.
-
-        Raises:
-            InputError: another network.
-        """
+        """An iteration of a job alone on these GPUs, or on its own; InputError: not network contention."""
         return self._alone(job, gpus)[0]
 
     def links_of(self, job: int, gpus: Sequence[int] | None = None) -> LinkUse:
-        """The links that a job uses on these GPUs, or on those that it holds; only with network contention.
-
-        Where paths follow from who runs (`routes=least`), beside the jobs that run now.
-
-        Raises:
-            InputError: another network.
-        """
+        """The links of a job on these GPUs, or its own (`routes=least`: beside the running jobs); contention only."""
         return self._alone(job, gpus)[1]
 
     def _alone(self, job: int, gpus: Sequence[int] | None) -> tuple[Phases, LinkUse]:
@@ -361,10 +342,7 @@ class ClusterView(RegionView):
         return self._contention.contending(self._simulator)
 
     def component(self, job: int) -> list[int]:
-        """The running jobs that a job is joined to by shared links, itself among them; only with network contention.
-
-        Ascending; none: it sends nothing over the network.
-        """
+        """The running jobs that a job is joined to by shared links, itself too, ascending; none: it sends nothing."""
         return self._contention.component(self._simulator, job)
 
     def period_s(self, job: int) -> float | None:

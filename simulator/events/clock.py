@@ -1,9 +1,4 @@
-"""The clock: when the next event comes, and what happens then: jobs arrive and end, machines fail, leases are over.
-
-Nothing here knows how anybody decides. Passes, what comes of an instant when they have been made, and at which instants
-somebody is asked are composed above it (policies/loop/decision_loop.py). All that a rule can do is to write down when
-a waiting job is to be woken, and hear of it: `lifecycle.ask_to_be_woken`.
-"""
+"""The clock: the next event, and its effects: jobs arrive and end, machines fail, leases end. Passes come above it."""
 
 import math
 
@@ -58,7 +53,7 @@ def pass_time(s, time_s):
 def happen(s):
     """Modify `s`: everything that happens at `now_s`, in the order arrivals, then the heap's (time, id).
 
-    An auction comes last, and returns 1: a pass is made before the next one.
+    An auction comes last and returns 1: a pass is made before the next one.
     """
     now = s.now_s
     most = s.events + AT_ONCE
@@ -97,10 +92,7 @@ def happen(s):
 
 @kernel
 def _region_event(s, item):
-    """Modify `s`: a region fails or is up again, copies are complete or have caught up, or tables are due.
-
-    True if jobs may run now.
-    """
+    """Modify `s`: a region, copies or the slow path have an event; True if jobs may run now."""
     if item == s.tables_event:
         s.tables_due = 1
         s.tables_seen = s.decisions

@@ -43,8 +43,8 @@ TOGETHER: dict[str, Any] = {"feature": "outages"}
 class Failures:
     """Failures of machines, and of regions: exponential times between failures of one and to repair, seconds.
 
-    A region that is down has no machine that runs, and nothing is copied from or to it; what lies there stays. Each
-    fails by itself, unless `fault_groups` says what fails together.
+    A region that is down has no running machine and no copies from or to it; its data stays. Each fails by itself,
+    except within `fault_groups`.
 
     Args:
         mtbf_s: mean time between failures of a machine, > 0; inf: none.
@@ -54,8 +54,8 @@ class Failures:
         region_mttr_s: mean time until it is up again, > 0.
         outages: a csv of outages of regions, clusters, racks, machines and fault groups, with notice or without
             (events/outage_list.py); none: there are none but those at random.
-        fault_groups: what fails together: `racks`, `regions` (fault groups of the topology), or a csv of sets with
-            names; none: nothing does.
+        fault_groups: what fails together: `racks`, `regions` (fault groups of the topology), or a csv of named sets;
+            none: nothing does.
         group_mtbf_s: mean time between failures of a fault group, > 0; inf: none fails at random.
         group_mttr_s: mean time until it is up again, > 0.
     """
@@ -101,11 +101,7 @@ class Failures:
             raise InputError("group_mtbf_s is given without fault_groups: expected racks, regions or a csv of sets")
 
     def listed(self, topology: Topology) -> OutageList | None:
-        """What fails together, and the list of outages; None: each fails by itself.
-
-        Raises:
-            InputError: a file that cannot be read, or does not fit the topology.
-        """
+        """The fault groups and the list of outages; None: none. InputError: a file that does not fit the topology."""
         if not self.outages and not self.fault_groups:
             return None
         return OutageList.load(self.outages or "", self.fault_groups or "", topology, self.group_mtbf_s < math.inf)
@@ -123,13 +119,11 @@ class Failures:
 
 @dataclass(frozen=True)
 class Cluster:
-    """What `lay_cluster` writes.
+    """The output of `lay_cluster`.
 
     Attributes:
-        scalars: int by field.
-        arrays: int64 (arrays of CLUSTER_ARRAYS, GPUs).
-        berths: int64 (arrays of PER_BERTH,): the same for every berth.
-        sets: int64 by field: every GPU is free.
+        scalars: int by field. sets: int64 by field: every GPU is free.
+        arrays: int64 (arrays of CLUSTER_ARRAYS, GPUs). berths: int64 (arrays of PER_BERTH,), for each berth.
     """
 
     scalars: Mapping[str, int]
@@ -286,7 +280,6 @@ def _copy_berths(old: np.record, new: np.record) -> None:
 
 
 def _expect_factors(network: Network, jobs: int, profile: np.ndarray, factors: np.ndarray) -> None:
-    """InputError where a user's network tells no slowdown of each job at each tier."""
     shapes, said = (np.shape(profile), np.shape(factors)), f"network {network.name!r}: tier_factors gave"
     if shapes[0] != (jobs,) or len(shapes[1]) != 2 or shapes[1][1] != TIERS:
         raise InputError(f"{said} arrays of shapes {shapes[0]} and {shapes[1]}; expected ({jobs},) and (P, {TIERS})")
@@ -360,12 +353,10 @@ def lay_semantics(s: np.void, semantics: Semantics) -> None:
 
 
 def lay_rule(s: np.void, rule: Rule, skewed: np.ndarray | None, semantics: Semantics) -> None:
-    """Write a rule into a record where nobody has arrived; see `engine.rule_loop.hand_over` for other ones.
+    """Write a rule into a record before the first arrival; see `engine.rule_loop.hand_over` for later ones.
 
-    Args:
-        s: a record with jobs laid.
-        skewed: bool (n,), the jobs whose model asks for consolidation under the placers that look at skew; None: none.
-        semantics: with auctions, its lease holds instead of the rule's.
+    `skewed`: bool (n,), the jobs whose model asks for consolidation; None: none. With auctions the lease of `semantics`
+    holds.
     """
     lay_terms(s, rule, semantics)
     lay_classes(s, rule, skewed)
@@ -420,12 +411,10 @@ NOBODY, NOTHING = np.zeros(0, np.bool_), np.zeros(0, np.int64)
 
 
 def _may_share(s: np.void) -> bool:
-    """Whether the record has room for several jobs on a GPU."""
     return len(s["gpu_job"]) > len(s["gpu_slot"])
 
 
 def _lay_sharing_terms(s: np.void, rule: Rule) -> None:
-    """Write whether and how the rule shares GPUs; where they may hold several jobs, the kinds of jobs are laid."""
     shares = SHARINGS[rule.sharing] if s["jobs_per_gpu"] > 1 else NOT_SHARED
     s["shares"], s["free_first"], s["free_last"] = shares, rule.free == "first", rule.free == "last"
     s["packs"] = s["slices"] = rule.packing and s["jobs_per_gpu"] > 1
@@ -436,11 +425,7 @@ def _lay_sharing_terms(s: np.void, rule: Rule) -> None:
 
 
 def _lay_shares(s: np.void, rule: Rule, n: int) -> tuple[int, np.ndarray]:
-    """Write how the rule shares GPUs that may hold several jobs.
-
-    Returns:
-        How many kinds of jobs it tells apart beside their GPUs, and the kind of each job; (0,) for one kind.
-    """
+    """Write how the rule shares GPUs; returns the number of kinds of jobs and the kind of each; (0,): one kind."""
     _lay_sharing_terms(s, rule)
     if not s["lists"]:
         return 1, NOTHING

@@ -23,12 +23,7 @@ def expect_logged(s: np.record) -> None:
 
 
 def logged(s: np.record) -> Iterator[tuple[tuple[int, ...], Decision]]:
-    """Decisions of the present instant in order of application, each with the GPUs that it took or gave back.
-
-    Those about tables have none.
-
-    Empty unless `s.log_on` was set when they were made.
-    """
+    """Decisions of the present instant in order, with the GPUs that they took or gave back; needs `s.log_on`."""
     expect_logged(s)
     for i in range(s.log_count):
         job, first = int(s.log_job[i]), int(s.log_first[i])

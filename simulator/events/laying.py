@@ -13,11 +13,9 @@ from ..record.feature_groups import has_berths
 
 @entry
 def lay_gpus(cluster, arrays, berths, empty):
-    """Modify `cluster` and `berths`: the GPUs, slots, machines and racks of a cluster where all is free.
+    """Modify `cluster` and `berths`, int64 (arrays, [layers,] room): the GPUs to racks of a free cluster.
 
-    Args:
-        cluster, berths: int64 (arrays, room), (arrays, layers, room): those of a `Plain`.
-        arrays, empty: int64 (arrays, GPUs), (arrays,): what they become; of berths all the same.
+    `arrays`, `empty`: int64 (arrays, GPUs), (arrays,), their values; of berths `empty` everywhere.
     """
     for i in range(arrays.shape[0]):
         for gpu in range(arrays.shape[1]):
@@ -30,16 +28,10 @@ def lay_gpus(cluster, arrays, berths, empty):
 
 @entry
 def lay_columns(states, row, arrival_s, deadline_s, gpus, iterations, profile, compute_s, base_s):
-    """Modify the record in `row`: its jobs, of whom nobody has seen one yet, in a window in order of arrival.
+    """Modify the record in `row`, cleared first: its jobs, in order of arrival; returns how many have a deadline.
 
-    Args:
-        states: records (n,); that in `row` is cleared.
-        arrival_s, deadline_s, gpus, iterations: columns of the workload, (jobs,) each.
-        profile: int64 (jobs,), rows of the slowdowns.
-        compute_s, base_s: seconds per iteration, float64 (jobs,), as `isolated.iteration_times_s` has them.
-
-    Returns:
-        How many have a deadline.
+    `arrival_s` to `iterations`: columns (jobs,). `profile`: int64 (jobs,), rows of the slowdowns. `compute_s`,
+    `base_s`: seconds per iteration, float64 (jobs,), of `isolated.iteration_times_s`.
     """
     s = states[row]
     jobs = arrival_s.size
@@ -82,19 +74,13 @@ def lay_columns(states, row, arrival_s, deadline_s, gpus, iterations, profile, c
 
 @entry
 def lay_demands(gpus, skewed, kind, kinds, demand, class_gpus, class_skewed, class_base):
-    """Modify the last four: demand classes of jobs, by GPUs, then whether skewed, then kind.
+    """Modify the last four: demand classes of jobs, by GPUs, skew and kind; returns how many; -1: no room.
 
     Args:
-        gpus: int64 (jobs,), what they ask.
-        skewed: bool (jobs,), who asks for consolidation; (0,): nobody.
-        kind: int64 (jobs,), from 0 to kinds - 1, what a rule tells apart beside their GPUs; (0,): nothing.
-        kinds: how many.
+        gpus: int64 (jobs,). skewed: bool (jobs,), jobs that ask for consolidation; (0,): none.
+        kind: int64 (jobs,), 0 to kinds - 1, other differences for a rule; (0,): none.
         demand: int64 (jobs,), the class of each.
-        class_gpus, class_skewed, class_base: int64 (room,), its GPUs, whether skewed, and how many jobs are in those
-            before it.
-
-    Returns:
-        How many classes there are; -1: more than there is room for.
+        class_gpus, class_skewed, class_base: int64 (room,), GPUs, skew, and the number of jobs in earlier classes.
     """
     classes = 0
     for job in range(gpus.size):
@@ -125,7 +111,6 @@ def lay_demands(gpus, skewed, kind, kinds, demand, class_gpus, class_skewed, cla
 
 @kernel
 def _demand(gpus, skewed, kind, kinds, job):
-    """A number that jobs of one class share, ascending with their GPUs."""
     asked = 2 * gpus[job]
     if skewed.size > 0:
         asked += skewed[job]

@@ -10,10 +10,7 @@ from ..running.decision_log import log, note
 
 @kernel
 def play_on(s, time_s):
-    """Modify `s`: jobs on the network play until the next event, at `time_s`; returns when the next is now.
-
-    That is earlier where jobs end before. All that end at one instant are events of that instant.
-    """
+    """Modify `s`: jobs on the network play until `time_s`, or until some end before, all at once; returns the time."""
     if s.phase_count == 0:
         return time_s
     end_s = play(s, min(time_s, s.horizon_s))
@@ -28,7 +25,6 @@ def play_on(s, time_s):
 
 @kernel
 def _end(s, job):
-    """Modify `s`: a job has ended its last iteration: it finishes now."""
     set_mean(s, job, (s.phase_now_s - s.since_s[job]) / s.iterations_left[job])
     s.planned_finish_s[job] = s.phase_now_s
     schedule_event(s, job, s.phase_now_s)
@@ -36,10 +32,7 @@ def _end(s, job):
 
 @kernel
 def shift(s, job, seconds, period_s):
-    """Modify `s`: a decision: the iterations of a running job begin at `seconds` modulo `period_s`; < 0: at any time.
-
-    Paper cassini, Sec. 4.2 (time-shifts).
-    """
+    """Modify `s`: iterations of a job begin at `seconds` modulo `period_s`, < 0: any time (cassini, Sec. 4.2)."""
     note(s, SHIFT, job)
     shift_stay(s, job, seconds, period_s)
     log(s, SHIFT, job)

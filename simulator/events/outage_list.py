@@ -1,8 +1,8 @@
-"""What fails together, and outages that are told: from two csv files; docs/concepts/failures.md has the formats.
+"""Fault groups and listed outages, from two csv files; docs/concepts/failures.md has the formats.
 
-Overlapping rows: what they name is up when all are over. Without `notice_s` an outage is a failure; with it, 0 too, it
-is maintenance: state is saved when it begins, and for so many seconds before nobody starts there. Racks and machines go
-by their number in the whole topology, from 0. Either file has at most MOST_ROWS rows: a state holds all of them.
+After overlapping rows a thing is up when all are over. Without `notice_s` an outage is a failure; with it, 0 too, it is
+maintenance: state is saved when it begins, and so many seconds before no job starts there. Racks and machines go by
+their number in the whole topology, from 0. Either file has at most MOST_ROWS rows.
 """
 
 from __future__ import annotations
@@ -26,12 +26,7 @@ MOST_ROWS = 100_000
 
 
 class FaultGroup(NamedTuple):
-    """Machines and regions that fail together.
-
-    Attributes:
-        machines: ascending, without those of the regions.
-        regions: ascending.
-    """
+    """Regions, and machines outside them, that fail together, ascending."""
 
     machines: tuple[int, ...]
     regions: tuple[int, ...]
@@ -39,11 +34,10 @@ class FaultGroup(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class OutageList:
-    """Groups, and what happens to them when. Arrays are read-only.
+    """Groups and their outages. Arrays are read-only.
 
     Attributes:
-        groups: those that fail at random come first.
-        failing: how many these are.
+        groups: the first `failing` ones fail at random.
         time_s: float64 (rows,), ascending.
         group: int64 (rows,), index of `groups`. kind: int64 (rows,), codes of base/codes.py.
     """
@@ -56,17 +50,10 @@ class OutageList:
 
     @classmethod
     def load(cls, outages: str, fault_groups: str, topology: Topology, are_random: bool) -> OutageList:
-        """The list of the two files.
+        """The list of the two files, "": none; `fault_groups` also `racks` or `regions`.
 
-        Args:
-            outages: path of the list; "": there is none.
-            fault_groups: path of the groups, `racks`, `regions`, or "": there are none.
-            topology: what they are of.
-            are_random: the groups fail at random.
-
-        Raises:
-            InputError: no such file; a row that does not fit: one sentence with the file, the line, the value and what
-                was expected.
+        `are_random`: the groups fail at random. InputError: no such file, or the file, line and value of a row that
+        does not fit.
         """
         return _read(outages, fault_groups, topology, are_random, stamp_of(outages), stamp_of(fault_groups))
 
@@ -151,7 +138,6 @@ def _frozen(
 
 
 def _groups(word: str, topology: Topology) -> dict[str, FaultGroup]:
-    """The fault groups by name."""
     if word == "racks":
         return {str(rack): FaultGroup(_machines_of(topology, "rack", rack), ()) for rack in range(topology.num_racks)}
     if word == "regions":
@@ -190,7 +176,6 @@ def _machines_of(topology: Topology, what: str, index: int) -> tuple[int, ...]:
 
 
 def _members(table: Table, topology: Topology, groups: dict[str, FaultGroup] | None) -> list[FaultGroup]:
-    """What each row names, one object a name; of groups where there may be any."""
     whats, names = table.text("what"), table.text("name")
     allowed = PLACES if groups is None else (*PLACES, "group")
     known: dict[str, dict[str, int]] = {

@@ -1,8 +1,7 @@
-"""The mark "may be a file": where a value that may name one is declared, and what of it is file and what is word.
+"""The mark "may be a file" on a declaration, and the split of a value into files and word.
 
-A field of a dataclass carries the mark in its metadata (`file`), a parameter of a function in its annotation
-(`Annotated[str, A_FILE]`). Who has to know what a run reads (stored runs, comparisons, trainings that go on) asks
-here, so a new option is known to all of them by its mark.
+A field of a dataclass carries it in its metadata (`file`), a parameter in its annotation (`Annotated[str, A_FILE]`).
+Stored runs, comparisons and resumed trainings find here what a run reads.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class MayBeFile:
     """The mark.
 
     Attributes:
-        told: of a word, and what to put in place of each path that it names: the word with that.
+        told: of a word and a replacement for each path in it: the word with that.
         known: the names that are no paths; of a mapping, name -> the function that takes the parameters of the word.
     """
 
@@ -58,11 +57,11 @@ def path_mark(beside: Beside = alone) -> MayBeFile:
 
 
 def path_unless(known: Collection[str], beside: Beside = alone, last: str = "") -> MayBeFile:
-    """Of what is a path unless its name is known.
+    """The mark of a value that is a path unless its name is known.
 
     Args:
         known: names; of a mapping, name -> the function that takes the parameters of the word, which may be marked.
-        beside: which files are read with one.
+        beside: files that are read with one.
         last: see `parse_name`.
     """
 
@@ -120,13 +119,7 @@ def without_files(word: str, mark: MayBeFile) -> str:
 
 @dataclass(frozen=True)
 class Read:
-    """What a word makes one read.
-
-    Attributes:
-        text: the word with `HERE` in place of the paths.
-        files: in the order in which the word names them; of a folder those in it, each with its name in there, where
-            the option may be one.
-    """
+    """A word with `HERE` for paths, and its files in order; of a folder its files by their names in it."""
 
     text: str
     files: tuple[tuple[str, Path], ...]
@@ -144,16 +137,9 @@ class Read:
 
 
 def read_by(word: str | os.PathLike[str], mark: MayBeFile, what: str) -> Read:
-    """What a word makes one read: the files that it names, and those beside them.
+    """The files that a word at a place with this mark names, and those beside them.
 
-    Of a user's own code, the files that it is written in, and those that its parameters name.
-
-    Args:
-        word: as it was given.
-        mark: of its place.
-
-    Raises:
-        InputError: own code that cannot be opened.
+    Of a user's own code, its files and those that its parameters name. InputError: own code that cannot be opened.
     """
     files: list[tuple[str, Path]] = []
 
@@ -172,7 +158,6 @@ def read_by(word: str | os.PathLike[str], mark: MayBeFile, what: str) -> Read:
 
 
 def _files_of(place: Path, beside: Beside) -> list[tuple[str, Path]]:
-    """A file, or what is not there, and those beside it; of a folder those in it, each with its name in there."""
     try:
         found = [Path(one) for one in beside(str(place))] if os.path.exists(place) else []
     except InputError:  # who opens the file says what is wrong with it
@@ -183,7 +168,6 @@ def _files_of(place: Path, beside: Beside) -> list[tuple[str, Path]]:
 
 
 def _hash(file: Path) -> str:
-    """Of the content; what cannot be read has none."""
     try:
         with file.open("rb") as opened:
             return hashlib.file_digest(opened, "sha256").hexdigest()

@@ -1,8 +1,8 @@
-"""What a user brings by word: `py:FILE.py:NAME[,key=value,...]`, or `py:package.module:NAME[,key=value,...]`.
+"""A user's own objects by word: `py:FILE.py:NAME[,key=value,...]`, or `py:package.module:NAME[,key=value,...]`.
 
-FILE is relative to the present folder, or absolute; it may hold ":" and ",". What NAME must be depends on the place:
-a policy, a generator of workloads, a reward, a topology, a network. Whoever writes such a word asks for its code to
-run; a word that comes out of a folder, which somebody else may have written, is refused unless that is allowed.
+FILE is relative to the present folder, or absolute; it may hold ":" and ",". NAME depends on the place: a policy, a
+generator of workloads, a reward, a topology, a network. A user who writes such a word runs its code; a word from a
+folder, perhaps of somebody else, is refused unless that is allowed.
 """
 
 from __future__ import annotations
@@ -41,15 +41,12 @@ _asked: set[str] = set()  # words of the user in this process: what they name ru
 
 @dataclass(frozen=True)
 class Own:
-    """What a word names.
+    """The object of a word.
 
     Attributes:
-        word: as it was written.
-        what: how to call it in an error, as "policy".
+        word: as it was written. what: its name in errors, as "policy". params: of the word, as text.
         factory: NAME: a class, a function, or another object.
-        params: of the word, as text.
-        files: the file, or that of the module, and what it imports from its own folder: who keeps results compares
-            their content.
+        files: the file, or that of the module, and its imports from its folder, for comparisons of results.
     """
 
     word: str
@@ -59,11 +56,7 @@ class Own:
     files: tuple[Path, ...]
 
     def made(self) -> Any:
-        """What the class or the function gives for the parameters; NAME itself if it is neither.
-
-        Raises:
-            InputError: a parameter that it does not take, or what it raised.
-        """
+        """The result of the class or function for the parameters; NAME itself if it is neither; InputError: failure."""
         if not (
             inspect.isclass(self.factory)
             or inspect.isroutine(self.factory)
@@ -77,12 +70,9 @@ class Own:
             return self.factory(**arguments)
 
     def function(self, leading: int) -> Callable[..., Any]:
-        """A function of `leading` arguments, the parameters of the word given: NAME itself, or what the class gives.
+        """A function of `leading` arguments: NAME with the parameters, or the result of the class.
 
-        What it raises is told in one sentence.
-
-        Raises:
-            InputError: a parameter that it does not take.
+        Its errors become one sentence. InputError: a parameter that it does not take.
         """
         if callable(self.factory) and not inspect.isclass(self.factory):
             arguments = arguments_of(functools.partial(self.factory, *[None] * leading), self.params, str(self))
@@ -113,15 +103,7 @@ def is_own(word: Any) -> bool:
 
 
 def own(word: str, what: str, trusted: bool = True) -> Own:
-    """What a word `py:...` names. A file is loaded once, and again when it has changed.
-
-    Args:
-        word: with its parameters.
-        trusted: False where the word comes out of a folder rather than from the user.
-
-    Raises:
-        InputError: it is no such word, there is no such file, module or name, or what went wrong when it was imported.
-    """
+    """The object of a word `py:...`, reloaded if the file changed; `trusted`: the user's own word; or InputError."""
     place, name, params = parsed(word, what)
     said = f"{what} {word!r}"
     if trusted:
@@ -142,15 +124,10 @@ def own(word: str, what: str, trusted: bool = True) -> Own:
 
 
 def function_of(source: Any, what: str, leading: int, **offered: Any) -> Callable[..., Any]:
-    """A user's function of `leading` arguments: itself, or what a word `py:...` names.
+    """A user's function of `leading` arguments: itself, a class of callables, or what a word `py:...` names.
 
-    Args:
-        source: the function, a class whose objects can be called, or the word.
-        leading: how many arguments it is called with.
-        offered: keyword arguments that it gets where it takes them and the word does not give them.
-
-    Raises:
-        InputError: it cannot be called, or the word names nothing.
+    `offered`: keyword arguments that it gets if it takes them and the word does not give them. InputError: not
+    callable, or no such name.
     """
     return _offered(source, what, offered).function(leading)
 
@@ -185,11 +162,7 @@ def _parameters(factory: Any) -> Mapping[str, inspect.Parameter]:
 
 
 def parsed(word: str, what: str) -> tuple[str, str, dict[str, str]]:
-    """The file or module, the name and the parameters of a word `py:...`; nothing is imported.
-
-    Raises:
-        InputError: it is no such word.
-    """
+    """File or module, name and parameters of a word `py:...`, without an import; InputError: it is no such word."""
     rest = word.strip().removeprefix(PREFIX)
     found = _MODULE_WORD.fullmatch(rest)
     if found is None or found["place"].endswith(".py"):
@@ -201,12 +174,7 @@ def parsed(word: str, what: str) -> tuple[str, str, dict[str, str]]:
 
 
 def expect_trusted(value: Any, where: str) -> None:
-    """InputError if a value out of a folder holds a word `py:...`, at any depth, unless the user trusts such words.
-
-    Args:
-        value: words, and mappings and sequences of them.
-        where: what it is and where it comes from.
-    """
+    """InputError if a value holds a word `py:...`, at any depth, unless the user trusts these; `where`: its place."""
     if os.environ.get(TRUST) == "1":
         return
     for word in _words(value):
@@ -232,10 +200,7 @@ def _words(value: Any) -> Iterator[str]:
 
 @contextmanager
 def blamed(what: str, files: Iterable[Path | str]) -> Iterator[None]:
-    """What a user's code raises inside becomes one sentence: the exception, and the last line of his files that ran.
-
-    An exception that did not pass through these files is not theirs, and is left alone.
-    """
+    """Turn an exception through these files of a user's code into one sentence with the last of their lines."""
     try:
         yield
     except (ClustergymError, KeyboardInterrupt, GeneratorExit):
@@ -281,7 +246,6 @@ def _kind(value: Any) -> str:
 
 
 def _imported(place: str, said: str) -> tuple[ModuleType, Path | None]:
-    """The module that a file is, or that has a name; and its file, if it has one."""
     if place.endswith(".py"):
         path = Path(place).expanduser().resolve()
         if not path.is_file():
@@ -338,7 +302,6 @@ def _from_file(path: Path, said: str) -> ModuleType:
 
 
 def _last_line(error: BaseException, path: Path | None = None) -> str:
-    """Where a user's module failed: in its file if that is known, else wherever it was at last."""
     place = line_in(error, [path]) if path is not None else None
     if place is None and isinstance(error, SyntaxError) and error.filename:
         place = f"{shown(Path(error.filename))}, line {error.lineno}"
@@ -357,7 +320,6 @@ def _let_import(folder: Path) -> None:
 
 
 def _missing(found: Any, part: str, place: str) -> str:
-    """That something has no such name, and which it has."""
     inside = getattr(found, "__name__", None)
     names = [
         name

@@ -1,8 +1,7 @@
-"""The files that a user's own code is in: the one that he names, and what that imports from his folder.
+"""The files of a user's own code: the named one, and its imports from the user's folder.
 
-Who keeps results compares their content, so they are found by what the sources import, not only by what has come of
-it: of `from numbers_of_mine import MARGIN` nothing is left but a number. What is imported while a run goes on counts
-too, under the name that it will have.
+Stored results compare their content, so the sources' imports count: `from numbers_of_mine import MARGIN` leaves only a
+number. Imports during a run count too, under their future name.
 """
 
 from __future__ import annotations
@@ -26,19 +25,15 @@ _imported_as: dict[Path, tuple[tuple[int, int], str]] = {}  # files that are not
 
 
 def files_of(thing: Any) -> tuple[Path, ...]:
-    """The file that a class or a function of a user is written in, and what that imports from its own folder.
-
-    None where there is no such file, as in a notebook, and for what comes with this package.
-    """
+    """The file of a user's class or function, and what it imports from its folder; None: a notebook, this package."""
     module = sys.modules.get(getattr(thing, "__module__", None) or "")
     return () if module is None else files_with(module)
 
 
 def files_with(module: ModuleType) -> tuple[Path, ...]:
-    """The files of a module and of what it imports, directly or not, from its own folder; its own first.
+    """The files of a module and of its imports, direct or not, from its folder or package; its own first.
 
-    Of a module in a package that folder is the package's. Those of clustergym are not among them: who keeps results
-    compares its sources anyway.
+    Files of clustergym are left out: stored results compare its sources anyway.
     """
     first = _file_of(module)
     if first is None:
@@ -64,10 +59,8 @@ def files_with(module: ModuleType) -> tuple[Path, ...]:
 def expect_own_imports(path: Path, files: Iterable[Path], said: str) -> None:
     """InputError where a user's file means one beside it, and gets a module of that name from elsewhere.
 
-    Two folders may have a `helpers.py` each; a process imports one of them. Copies of one file are one.
-
-    Args:
-        files: with what it imports.
+    Two folders may have a `helpers.py` each; a process imports one of them. Copies of one file are one. `files`: it,
+    and its imports.
     """
     for file in files:
         for name in _imports(file, stamp_of(file), ""):
@@ -86,13 +79,7 @@ def expect_own_imports(path: Path, files: Iterable[Path], said: str) -> None:
 
 
 def expect_unchanged(files: Iterable[Path], said: str, shown: Any) -> None:
-    """InputError where a file is not any more what was imported from it: its results would be told as the new one's.
-
-    Args:
-        files: that are not loaded again.
-        said: how to call what is in them.
-        shown: how a message has a path.
-    """
+    """InputError where a file has changed since its import; `files`: not reloaded; `said`, `shown`: in the sentence."""
     for path in files:
         stamp = stamp_of(path)
         if path in _imported_as and _imported_as[path][0] == stamp:
@@ -130,7 +117,6 @@ def _package_of(module: ModuleType | None) -> str:
 
 
 def _origins(module: ModuleType | None) -> Iterator[str]:
-    """Names of the modules that what a module holds comes from."""
     for value in [] if module is None else list(vars(module).values()):
         name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
         if isinstance(name, str):
@@ -138,7 +124,6 @@ def _origins(module: ModuleType | None) -> Iterator[str]:
 
 
 def _beside(folder: Path, name: str) -> Path | None:
-    """The file that would be imported by a name from a folder."""
     whole = folder.joinpath(*name.split("."))
     return next((path for path in (whole / "__init__.py", whole.with_suffix(".py")) if path.is_file()), None)
 

@@ -1,7 +1,4 @@
-"""What a user writes in YAML or JSON: read safely, of bounded size and depth, and checked; errors name the place.
-
-YAML is that of the safe loader; a key that occurs twice is an error.
-"""
+"""A user's YAML or JSON: read safely, of bounded size and depth, without repeated keys; errors name the place."""
 
 from __future__ import annotations
 
@@ -22,20 +19,15 @@ MAX_NODES = 200_000  # values in one file, aliases counted as often as they are 
 
 
 def read_text(path: str | os.PathLike[str], what: str) -> str:
-    """The text of a UTF-8 file of at most MAX_FILE_BYTES.
-
-    Raises:
-        InputError: no such file, a folder, unreadable, empty, too large, or not text.
-    """
+    """The text of a UTF-8 file of at most MAX_FILE_BYTES; InputError: it cannot be read, is empty, or not text."""
     return regular_files.read_text(path, place=f"{what} {os.fspath(path)!r}", most=MAX_FILE_BYTES)
 
 
 def load_mapping(path: str | os.PathLike[str], what: str = "file") -> dict[str, Any]:
     """The mapping in a YAML or JSON file (JSON if the name ends in .json); nothing in it is run.
 
-    Raises:
-        InputError: the file cannot be read, is malformed or truncated, uses tags such as !!python/object,
-            gives a key twice, nests too deep, or holds something else than a mapping.
+    InputError: the file cannot be read, is malformed or truncated, uses tags such as !!python/object, gives a key
+    twice, nests too deep, or is no mapping.
     """
     text = read_text(path, what)
     place = f"{what} {os.fspath(path)!r}"
@@ -115,7 +107,6 @@ def _place(location: Sequence[str | int]) -> str:
 
 
 def _keys_at(model: Any, location: Sequence[str | int]) -> list[str]:
-    """The keys that the schema knows at a place; the models nest only through lists of models."""
     from typing import get_args
 
     for part in location:
@@ -172,14 +163,7 @@ def _parse_json(text: str, place: str) -> Any:
 
 
 def parse_yaml(text: str, place: str, loader: Any = None) -> Any:
-    """What a text in YAML holds; nothing in it is run.
-
-    Args:
-        loader: of PyYAML, a safe one; None: one that also refuses keys that are given twice.
-
-    Raises:
-        InputError: it is malformed, or nests too deep.
-    """
+    """The content of a YAML text by a safe `loader`, None: without repeated keys; InputError: malformed, too deep."""
     import yaml
 
     loader = loader or _yaml_loader()
@@ -196,11 +180,7 @@ def parse_yaml(text: str, place: str, loader: Any = None) -> Any:
         raise InputError(f"{place}: {at}not YAML, {_one_line(error.problem or error.context)}") from None
     except yaml.YAMLError as error:
         raise InputError(f"{place}: not YAML, {_one_line(error)}") from None
-    except (
-        ValueError,
-        TypeError,
-        OverflowError,
-    ) as error:  # dates such as 2024-13-45, integers of 5,000 digits
+    except (ValueError, TypeError, OverflowError) as error:  # dates such as 2024-13-45, integers of 5,000 digits
         raise InputError(f"{place}: not YAML, {_one_line(error)}") from None
 
 

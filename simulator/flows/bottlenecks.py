@@ -1,9 +1,9 @@
 """Which links of a network can bind at all: the others, slack ones, need not be looked at when rates are computed.
 
-A link that is whole never decides a rate if it has one job only, whose highest rate it is part of (`own_rate`). Nor
-does any link if another one with no more capacity carries all its jobs with at least as many flows each, since that one
-is full first. So the two directions of a cable, and all links on the way of the same jobs, count as one: that with the
-lowest number binds. It is looked at when a job comes or goes, or the capacity of a link changes.
+A whole link never decides a rate if it has one job only, whose highest rate it is part of (`own_rate`), or if another
+link with no more capacity carries all its jobs with at least as many flows each. So the two directions of a cable, and
+all links on the way of the same jobs, count as one: the lowest number binds. A link is judged when a job comes or goes,
+or a capacity changes.
 """
 
 from ..compiler.jit import kernel
@@ -23,10 +23,7 @@ def sieve(s, job):
 
 @kernel
 def _judge_twins(s, link, job):
-    """Modify `s`: links that had a link's jobs before `job` came to it, or have them now that it is gone, and no more.
-
-    `job` is not on all of these, and the link has begun to stand for them, or ceases to: of equal ones one binds.
-    """
+    """Modify `s`: links with a link's jobs before `job` came, or since it has gone; of equal links one binds."""
     use = s.link_first[link]
     if use >= 0 and s.use_job[use] == job:
         use = s.use_next[use]
@@ -69,7 +66,6 @@ def chain_binding(s, job):
 
 @kernel
 def _is_slack(s, link):
-    """1 if a link can never bind."""
     if s.link_users[link] < 2 and (s.link_users[link] < 1 or s.link_capacity[link] == s.link_whole[link]):
         return 1
     s.sievings += 1

@@ -1,9 +1,9 @@
 """Iterations of jobs on a network: when the next begins, how long its Down times are, how long it took.
 
-A job with a shift begins its iterations at slots, shift + k x period (paper cassini, Sec. 4.2). It waits for the next
-slot when it is early; when it is late it begins at once and makes good what its period has over its iteration. A slot
-is skipped only by a job that is more than a period late: it takes the last that has begun. With `adjust` (the paper's
-5 %, Sec. 5.7) a job that would be later than that waits for the slot after instead.
+A job with a shift begins its iterations at slots, shift + k x period (paper cassini, Sec. 4.2). An early job waits for
+the next slot; a late one begins at once and regains what its period has over its iteration. A job more than a period
+late takes the last slot that has begun. With `adjust` (the paper's 5 %, Sec. 5.7) a job later than that waits for the
+next slot.
 
 Setting: cassini, Sec. 4.2; Sec. 5.7.
 """
@@ -44,7 +44,7 @@ def next_start(s, job, ready_s):
 
 @kernel
 def draw_factor(s, job):
-    """Modify `s`: by how much the Down times of the iteration that begins are longer than alone: stretch and jitter.
+    """Modify `s`: the factor on the Down times of the iteration that begins: stretch and jitter.
 
     Jitter is lognormal with mean 1: sigma^2 = ln(1 + CoV^2), mu = -sigma^2 / 2; Box and Muller's cosine.
     """

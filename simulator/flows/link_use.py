@@ -1,11 +1,11 @@
 """Links of a network: who uses them, what is offered to them, and their congestion.
 
-Offered to a link is the rate of a phase, or what the job's links leave to it if nobody else sends (`send_top`). Rates
-and capacities are whole bytes per second, so that sums of them are exact in whatever order they are made.
+The offer to a link is the rate of a phase, or what the job's links leave to it without others (`send_top`). Rates and
+capacities are whole bytes per second, so that sums are exact in any order.
 
-Congestion is what jobs offer above what they get, integrated over time: bytes that would have to wait, our stand-in for
-the ECN marks of paper cassini, Sec. 5. They wait at the one link that holds the job back, which decides its rate, so a
-queue counts once, however many links the same jobs share.
+Congestion is the offered rate above the carried one, integrated over time: bytes that would have to wait, our stand-in
+for the ECN marks of paper cassini, Sec. 5. They wait at the one link that decides the job's rate, so a queue counts
+once.
 """
 
 import math
@@ -145,10 +145,7 @@ def leave_links(s, job):
 
 @kernel
 def set_capacity(s, link, capacity, carried):
-    """Modify `s`: a link has this capacity from now on, at most its whole one; only jobs that it joins get new rates.
-
-    `carried`: what arrives of it when more is offered than fits.
-    """
+    """Modify `s`: a link's capacity, at most its whole one, and what arrives of it when more is offered than fits."""
     least = min(s.link_capacity[link], capacity)
     s.link_capacity[link] = capacity
     s.link_carried[link] = carried
@@ -162,7 +159,6 @@ def set_capacity(s, link, capacity, carried):
 
 @kernel
 def _make_dirty(s, link):
-    """Modify `s`: the rates of a link's jobs are due."""
     if not s.is_dirty[link]:
         s.is_dirty[link] = 1
         s.dirty_link[s.n_dirty] = link

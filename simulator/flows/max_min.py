@@ -1,10 +1,10 @@
 """Max-min fair rates of jobs that share links: progressive filling (Bertsekas and Gallager, Data Networks, Sec. 6.5.2).
 
 A job has one rate on all its links and takes flows x rate of each. All rates of a component rise together until a link
-is full, where its jobs stop, or a job has the rate of its phase. A component is what is joined by hot links, those to
-which more is offered than fits; of a hot link may arrive less than it has (`link_carried`). Rates are whole bytes per
-second, rounded down, at least 1; of links that are full at the same whole rate that with the lowest number is first. So
-the rates of a component follow from who sends in it, however they are found. Weights, priorities: max_min_weighted.py.
+is full, where its jobs stop, or a job has the rate of its phase. A component is joined by hot links, those to which
+more is offered than fits; they may carry less than their capacity (`link_carried`). Rates are whole bytes per second,
+rounded down, at least 1; of links full at the same rate the lowest number is first. So the rates of a component depend
+only on its senders. Weights, priorities: max_min_weighted.py.
 """
 
 from ..compiler.jit import kernel
@@ -72,10 +72,7 @@ def _fill_equal(s):
 
 @kernel
 def _set_rate(s, job, rate):
-    """Modify `s`: a sending job goes on at another rate, or at one that another link allows.
-
-    The end of its phase moves, or the next step of its weight.
-    """
+    """Modify `s`: a sending job has another rate or bottleneck; the end of its phase or weight step moves."""
     book_waiting(s, job)
     s.held_at[job] = s.stop_link[job]
     s.held_flows[job] = s.stop_flows[job]

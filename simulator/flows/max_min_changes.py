@@ -1,15 +1,14 @@
 """Max-min filling that follows a change: only the links and jobs that it reaches are looked at again.
 
-The same rates as by max_min_sparse.py, which fills a whole component. That stops jobs in the order of (rate, link); a
-job at its highest rate stops at link -1. So where a job stops is a key, and where a link is full follows from the keys
-of its own jobs: of those that stop before it, and how many others rise. Here all keys of the last filling are believed
-until a link at which something has changed has its turn, in the order of keys: then everything before is certain. A
-link that is full earlier than it was stops its jobs there. One that would be full later lets those that had stopped at
-it go on, for now until it is full or they have their highest rate. Either way the jobs' other links have changed, and
-may have a turn later. A link on which all jobs have room for their rates, and a byte more, never has one.
+The rates are those of max_min_sparse.py, which fills a whole component and stops jobs in the order of (rate, link); a
+job at its highest rate stops at link -1. So each stop is a key, and the keys of a link's jobs say where it is full.
+Here the keys of the last filling hold until a changed link has its turn, in the order of keys. A link that is full
+earlier stops its jobs there. One that would be full later lets its stopped jobs go on, until it is full or they have
+their highest rate. Either way the jobs' other links have changed, and may have a later turn. A link on which all jobs
+have room for their rates and a byte more has none.
 
-Keys, `fill_rate` and `stop_link`, are those of all jobs once everything was filled (`doubt_all`); who does not send has
-0 and -1.
+Keys, `fill_rate` and `stop_link`, are those of all jobs once everything was filled (`doubt_all`); of idle jobs 0 and
+-1.
 """
 
 import math
@@ -73,7 +72,6 @@ def _give_up(s, jobs):
 
 @kernel
 def _look_at(s, link):
-    """Modify `s`: jobs of a link have begun or ceased to send."""
     load = 0.0
     use = s.link_first[link]
     while use >= 0:
@@ -134,9 +132,9 @@ def _full_at(s, link, level, most):
 
 @kernel
 def _move_jobs(s, link, level, found, jobs):
-    """Modify `s`: a link has its turn at `level` and is full at `found`: new keys; returns how many jobs have any.
+    """Modify `s`: a link with its turn at `level` is full at `found`: new keys; returns how many jobs have any.
 
-    If that is now all stop that have not; if it is later those go on that had stopped at it.
+    Jobs without a key stop there if it is now; if it is later, those that had stopped at it go on.
     """
     use = s.link_first[link]
     while use >= 0:
@@ -156,7 +154,6 @@ def _move_jobs(s, link, level, found, jobs):
 
 @kernel
 def _note(s, job, jobs):
-    """Modify `s`: a job is among those whose rate may have changed; returns how many these are."""
     if s.may_join[job]:
         s.may_join[job] = 0
         s.fill_job[jobs] = job

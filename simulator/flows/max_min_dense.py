@@ -1,8 +1,7 @@
 """Max-min filling of a small network by a table of flows: a row, or seat, a job, and a column a link.
 
-The same rates as by max_min_sparse.py, which follows lists where this one works on whole rows; and sets of jobs are the
-bits of a number. Only links that can bind are in it, and their jobs. It is laid when rates are due after a job has come
-or gone.
+The rates are those of max_min_sparse.py, with whole rows in place of lists; sets of jobs are the bits of a number. The
+table has only links that can bind, and their jobs. It is laid when rates are due after a job has come or gone.
 """
 
 import math
@@ -18,10 +17,7 @@ PADDED = 16  # columns are worked on so many at once
 
 @kernel
 def has_table(s):
-    """Modify `s`: True if the table has all jobs and links that can bind; not if one has come or gone since the last.
-
-    Then it is laid, for the next time: links that have just come to be slack may be dirty still.
-    """
+    """Modify `s`: True if the table has all jobs and binding links; False if one came or went since, and it is laid."""
     if s.is_laid:
         return s.fits_table
     s.is_laid = 1
@@ -51,7 +47,6 @@ def _lay(s):
 
 @kernel
 def _clear(s):
-    """Modify `s`: nothing is in the table."""
     for column in range(s.n_columns):
         s.column_of[s.column_link[column]] = -1
     for seat in range(s.n_seats):
@@ -85,7 +80,6 @@ def _take_seats(s):
 
 @kernel
 def _clear_column(s, column):
-    """Modify `s`: nobody is on a link."""
     s.column_capacity[column] = s.link_capacity[s.column_link[column]]
     s.column_carried[column] = s.link_carried[s.column_link[column]]
     s.column_sending[column] = s.column_offered[column] = 0.0
@@ -97,7 +91,6 @@ def _clear_column(s, column):
 
 @kernel
 def _write_column(s, column):
-    """Modify `s`: the jobs of a link are in its column."""
     link = s.column_link[column]
     s.column_offered[column] = s.link_offered[link]
     use = s.link_first[link]
@@ -158,10 +151,7 @@ def fill_table(s):
 
 @kernel
 def _component(s):
-    """Modify `s`: which seats send and are joined to a dirty link; nothing is dirty then.
-
-    Room and flows of the columns that they can fill are laid; the others have no flows.
-    """
+    """Modify `s`: the sending seats joined to a dirty link; none is dirty then. Columns that cannot fill: no flows."""
     found = 0
     for i in range(s.n_dirty):
         s.is_dirty[s.dirty_link[i]] = 0
@@ -186,7 +176,6 @@ def _component(s):
 
 @kernel
 def _least_top(s, seats):
-    """The least of the highest rates of some jobs."""
     least = math.inf
     while seats != 0:
         least = min(least, s.send_top[s.seat_job[trailing_zeros(seats)]])
@@ -196,7 +185,6 @@ def _least_top(s, seats):
 
 @kernel
 def _at_top(s, rising, top):
-    """Which of the seats that rise have that highest rate."""
     found, left = 0, rising
     while left != 0:
         seat = trailing_zeros(left)
@@ -207,10 +195,9 @@ def _at_top(s, rising, top):
 
 @kernel
 def _lower(s, stopping, rate, at):
-    """Modify `s`: some seats rise no higher, at a column or their top (-1); where the next link is full, whole.
+    """Modify `s`: some seats stop at a column or their top (-1); returns the next level of a full link and its column.
 
-    Returned are how far it lets its jobs rise, and its column: of several the first. Four rows are taken at once, where
-    there are fewer the last of all, which has no flows.
+    Four rows are taken at once; missing ones are the last of all, which has no flows.
     """
     columns, step = s.n_columns, s.column_link.size
     last = 1 << (s.seat_job.size - 1)

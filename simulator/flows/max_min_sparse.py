@@ -105,7 +105,6 @@ def first_at(s, links, level):
 
 @kernel
 def _stop_at_link(s, link, rate):
-    """Modify `s`: the rising jobs of a full link have `rate`; returns how many."""
     stopped = 0
     s.link_level[link] = rate
     use = s.link_first[link]

@@ -1,12 +1,11 @@
-"""Max-min filling by priorities and weights: who goes first on a full link, and who gets more of it.
+"""Max-min filling by priorities and weights on a full link.
 
-Jobs of a higher priority are filled as if the others were not there, and these share what is left. Within a priority
-rates rise in proportion to weights, whole 2^-20ths, so that sums of them are exact; with equal weights of 1 and one
-priority the rates are those of max_min_sparse.py. Every job has at least 1 byte per second.
+Jobs of a higher priority are filled as if alone, and the others share the rest. Within a priority rates rise in
+proportion to weights, whole 2^-20ths, so that sums are exact; with equal weights of 1 and one priority the rates are
+those of max_min_sparse.py. Every job has at least 1 byte per second.
 
-A weight may grow with what a job has sent of its iteration (`grows`), base + slope x that part, as MLTCP has it: in
-steps of equal parts of the iteration's bytes, each at its middle. A job that is held back has an event where its next
-step begins; jobs at their highest rate need none.
+A weight may grow with the sent part of an iteration (`grows`), base + slope x that part, as in MLTCP: in steps of equal
+parts of the bytes, each at its middle. A job that is held back has an event where its next step begins.
 """
 
 import math
@@ -62,7 +61,6 @@ def step_end(s, job):
 
 @kernel
 def _grown(s, job):
-    """The weight of a sending job by what it has sent of its iteration."""
     total, sent = 0.0, 0.0
     for phase in range(s.n_phases[job]):
         sent += s.phase_bytes[job, phase] if phase <= s.phase[job] else 0.0
@@ -75,7 +73,6 @@ def _grown(s, job):
 
 @kernel
 def _highest(s, jobs):
-    """The highest priority of the jobs that have no rate yet."""
     highest = -math.inf
     for i in range(jobs):
         if s.fill_rate[s.fill_job[i]] == 0.0:
@@ -109,10 +106,7 @@ def _rise(s, jobs, links, priority):
 
 @kernel
 def _lay_flows(s, jobs, links, priority):
-    """Modify `s`: flows x weight of a priority's jobs on each hot link; returns how many they are, and their least top.
-
-    The top of a job is by its weight.
-    """
+    """Modify `s`: flows x weight of a priority's jobs on each hot link; returns their number and least top / weight."""
     base = s.fills * s.fill_link.size
     for i in range(links):
         s.fill_flows[i] = 0.0
@@ -141,7 +135,6 @@ def _lay_height(s, place):
 
 @kernel
 def _stop_at_link(s, link, level, priority):
-    """Modify `s`: the rising jobs of a full link have `level` by their weight; returns how many."""
     stopped = 0
     use = s.link_first[link]
     while use >= 0:

@@ -1,8 +1,8 @@
 """Jobs on a network, phase by phase: each iteration is Down and Up in turn, and Up phases share links.
 
-The network has its own clock, `phase_now_s`, which `play` alone moves. What happens at one instant happens in the order
-of the jobs; rates are computed when all of it has. Between calls nothing is settled, so that a run is the same bit for
-bit however it is cut into calls.
+The network has its own clock, `phase_now_s`, which only `play` moves. Events of one instant go in the order of the
+jobs, then rates are computed. Nothing is settled between calls, so a run is the same to the bit however it is cut into
+calls.
 """
 
 import math
@@ -17,10 +17,10 @@ from .max_min_dense import note_sending
 
 @kernel
 def begin(s, job, begin_s, at):
-    """Modify `s`: a job that has entered its links iterates from `begin_s` on, not before now; later with a shift.
+    """Modify `s`: a job on its links iterates from `begin_s` on, not before now; later with a shift.
 
-    `at`, in [0, 1), is the part of its first iteration that was done before, by time alone; see `position`. With a
-    shift, what is left of it ends where a whole one from a slot would. Set `rounds_left` and the shift before.
+    `at`, in [0, 1), is the part of its first iteration done before, by time alone; see `position`. With a shift, the
+    rest ends where a whole one from a slot would. Set `rounds_left` and the shift before.
     """
     s.rounds_done[job] = 0.0
     s.first_round[job] = at
@@ -66,10 +66,10 @@ def set_shift(s, job, seconds, period_s):
 
 @kernel
 def play(s, until_s):
-    """Modify `s`: let time pass until `until_s`, or until a job's last iteration ends; returns which time it is.
+    """Modify `s`: let time pass until `until_s`, or until a job's last iteration ends; returns the time.
 
-    `ended_job` is that job, which iterates no more then, or -1. Others may end at the same instant: call again. Where
-    the log of rates is kept it may also return when that is full, with `ended_job` -1.
+    `ended_job` is that job, or -1. Others may end at the same instant: call again. It may also return with -1 when the
+    log of rates is full.
     """
     s.ended_job = -1
     while True:
@@ -92,7 +92,6 @@ def play(s, until_s):
 
 @kernel
 def _step(s, job):
-    """Modify `s`: the present part of a job's iteration ends now."""
     if s.phase[job] < 0:
         _begin_round(s, job)
         if s.rounds_done[job] == 0.0 and s.first_round[job] > 0.0:
@@ -157,7 +156,6 @@ def _await(s, job, ready_s):
 
 @kernel
 def _begin_round(s, job):
-    """Modify `s`: an iteration of a job begins."""
     note_round(s, job)
     draw_factor(s, job)
     s.round_began_s[job] = s.phase_now_s
@@ -185,7 +183,6 @@ def _begin_within(s, job, done_s):
 
 @kernel
 def _start_sending(s, job, amount):
-    """Modify `s`: a job begins to send its phase, or what is left of it."""
     s.phase_events += 1
     s.bytes_due[job] = s.bytes_left[job] = amount
     s.up_began_s[job] = s.phase_now_s
@@ -221,10 +218,7 @@ def _send(s, job):
 
 @kernel
 def reroute(s, job, used, flows):
-    """Modify `s`: a job in the network is on other links from now on, int64 (k,), float64 (k,); none: it is cut off.
-
-    What it has sent of its phase is sent. False if the pool of uses has no room for it.
-    """
+    """Modify `s`: a job's links, int64 (k,), and flows, float64 (k,); none: cut off. Sent bytes stay; False: full."""
     sends = s.phase_of[job] >= 0 and s.is_sending[job]
     if sends:
         s.bytes_left[job] = bytes_left_now(s, job)
@@ -291,7 +285,6 @@ def _step_weight(s, job):
 
 @kernel
 def _stop_sending(s, job, left):
-    """Modify `s`: an Up phase of a job is over; `left` of its bytes are not sent."""
     s.phase_events += 1
     _withdraw(s, job, s.bytes_due[job] - left)
     s.bytes_left[job] = left
@@ -320,10 +313,7 @@ def link_bytes_now(s, link):
 
 @kernel
 def position(s, job):
-    """The part of its present iteration that a job has done by now, in [0, 1), by the time that it takes alone.
-
-    Of one that waits for its iteration: what it had done of that before.
-    """
+    """The part of its iteration, or of a pending one, that a job has done by now, in [0, 1), by time alone."""
     if s.phase_of[job] < 0 or s.phase[job] < 0:
         return s.first_round[job] if s.rounds_done[job] == 0.0 else 0.0
     now = s.phase[job]

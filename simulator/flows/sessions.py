@@ -1,16 +1,15 @@
-"""Running jobs on the network: who is there, how far they are, who leaves.
+"""Running jobs on the network: their entry, progress and leaving.
 
 A job is there for one stretch on its GPUs: it enters when its rate is asked (codes.ASK, network/entering.py) and leaves
-before time passes. A job that is back on its GPUs at the end of an instant has not left, and its phases go on.
+before time passes. A job that is back on its GPUs at the end of an instant has not left.
 
 Its progress is in `since_s` and `iteration_s`, the mean since then, brought to date whenever the clock stops
-(`keep_up`). What an iteration takes longer than in computing and partners on the GPUs counts as communication, waiting
-for slots too. A checkpoint is taken as written at mean progress.
+(`keep_up`). An iteration's time beyond computing and partners on the GPUs counts as communication, waits for slots too.
+A checkpoint is taken as written at mean progress.
 
-Where jobs may have other numbers of workers than they ask, one of n workers, of a job that asks m, is n / m of the
-workload's iterations: `iterations_left` and `iteration_s` count these; links, phases and slots those on the network.
-
-With `averages` jobs on the network have a rate as others do, computed anew when who is there has changed.
+With free numbers of workers, an iteration of n workers, of a job that asks m, is n / m of the workload's:
+`iterations_left` and `iteration_s` count these; links, phases and slots those on the network. With `averages` jobs have
+a rate as elsewhere, computed anew when the jobs have changed.
 """
 
 from ..base.codes import BACK, GONE
@@ -52,10 +51,7 @@ def computing_s(s, job, iterations):
 
 @kernel
 def enter_stay(s, job, offset_s):
-    """Modify `s`: a running job that has entered its links iterates from its restore on.
-
-    Without a shift `offset_s` later. It goes on in the middle of an iteration if that is where it was stopped.
-    """
+    """Modify `s`: a job on its links iterates after its restore, where it was stopped; unshifted `offset_s` later."""
     seconds = s.asked_shift_s[job]
     set_shift(s, job, seconds, s.asked_period_s[job])
     s.asked_shift_s[job] = -1.0

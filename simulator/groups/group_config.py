@@ -96,11 +96,7 @@ class GroupConfig:
 
     @classmethod
     def load(cls, source: GroupConfig | dict[str, Any] | str | None) -> GroupConfig:
-        """One as it is, from its arguments, from `key=value,...`, or the defaults for None.
-
-        Raises:
-            InputError: an unknown argument or a value that does not fit.
-        """
+        """One as it is, from its arguments, from `key=value,...`, or the defaults for None; InputError: a bad one."""
         if isinstance(source, GroupConfig):
             return source
         if isinstance(source, str):

@@ -1,7 +1,7 @@
 """The state of one cluster of job groups: a single structured record, as record/state.py has it for GPU clusters.
 
-Fields that both have in common carry the same names, so that rewards, deadlines, estimates and the heap of events are
-the same kernels. Times are seconds, work is iterations; COMP is machine-seconds, for one machine does it in that time.
+Common fields carry the same names, so rewards, deadlines, estimates and the event heap are the same kernels. Times are
+seconds, work is iterations; COMP is machine-seconds.
 """
 
 from __future__ import annotations
@@ -134,7 +134,6 @@ JOB_INTEGERS = (
 
 
 def _job_fields(jobs: Axis) -> list[Field]:
-    """One entry a job, in order of arrival."""
     columns: list[Field] = [(name, "f8", (jobs,)) for name in JOB_FLOATS]
     columns += [(name, "i8", (jobs,)) for name in JOB_INTEGERS]
     columns += [("part_end_s", "f8", (jobs, PARTS)), ("part_step_s", "f8", (jobs, PARTS))]

@@ -2,8 +2,8 @@
 
 Sources: P the paper (Lee et al., "Harmony", ICDCS'21, section in brackets), D derived from numbers in it, O ours.
 
-The collector's curve: a tracing collector's work for a byte allocated is live data over free heap, o/(1 - o); what that
-exceeds its value at the threshold by is (o - threshold)/((1 - o)(1 - threshold)), so
+The collector's curve: a tracing collector's work for a byte allocated is live data over free heap, o/(1 - o); its
+excess over the value at the threshold is (o - threshold)/((1 - o)(1 - threshold)), so
 
     gc(o) = 1 + slope x (o - threshold)/(1 - o)    above the threshold, else 1
 
@@ -71,15 +71,13 @@ class MemoryTerms:
 
 @dataclass(frozen=True)
 class Settled:
-    """What a group settles on.
+    """The memory of a group.
 
     Attributes:
         alpha, model_spill: float64 (n,), shares of input and model on disk.
-        disk_s: float64 (n,), seconds for one pass over what is spilled.
-        occupancy: share of the group's RAM that is filled.
-        gc: factor on every COMP, at least 1.
+        disk_s: float64 (n,), seconds for one pass over the spilled bytes.
+        occupancy: share of the group's RAM that is filled. gc: factor on every COMP, at least 1.
         round_s: seconds of one round of the group, Eq. (1) with the collector, and not less than its disks need.
-        out_of_memory: the jobs fill more than there is.
     """
 
     alpha: np.ndarray
@@ -118,9 +116,7 @@ def settled(
     Args:
         comp_machine_s, comm_s: of an iteration, (n,), n >= 1: machine-seconds of COMP, seconds of COMM.
         input_bytes, model_bytes: (n,), raw.
-        machines: at least 1.
         asked: (n,) shares of input on disk, 0 to 1; negative: that job climbs. None: all do.
-        terms: by default those above.
     """
     terms = terms or MemoryTerms()
     jobs = len(comp_machine_s)

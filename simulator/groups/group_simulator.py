@@ -30,17 +30,16 @@ from .use import UseMeter
 class GroupSimulator(BaseSimulator):
     """A cluster of equal machines on which parameter-server jobs run in groups, simulated subtask by subtask.
 
-    It is to groups what `Simulator` is to gangs on GPUs, and offers the same: `reset`, `view`, `apply`, `advance`,
-    `run`, `metrics`, `jobs`.
+    It offers the same as `Simulator`: `reset`, `view`, `apply`, `advance`, `run`, `metrics`, `jobs`.
 
     Args:
         config: the cluster: a `GroupClusterConfig`; or its topology, with its groups and other options beside it.
         groups: beside a topology: a `GroupConfig`, its arguments, or `key=value,...`.
-        rule: what holds until a policy brings other terms; by default `GroupTerms()`.
+        rule: the terms until a policy brings other ones; by default `GroupTerms()`.
         options: beside a topology: those of `GroupClusterConfig`, and its fields.
 
     A group that loses a machine begins again from the checkpoints of its jobs: one at each epoch, one whenever a job
-    stopped. Of run times is known what estimates say; metrics of subtasks are known once profiled.
+    stopped. Run times are known by estimates; metrics of subtasks once profiled.
 
     Attributes:
         config: what is simulated, its topology opened.
@@ -132,11 +131,7 @@ class GroupSimulator(BaseSimulator):
         self.meter.take_over(*aside[3])
 
     def use(self, rule: GroupTerms) -> None:
-        """Let other terms hold, now and for the resets to come; running groups cannot change how they execute.
-
-        Raises:
-            InputError: jobs are in groups that execute in another way, or it is no terms of groups.
-        """
+        """Let other terms hold, now and after resets; InputError: no terms, or another execution while groups run."""
         if rule == self.rule:
             return
         if not isinstance(rule, GroupTerms):
@@ -247,10 +242,7 @@ class GroupSimulator(BaseSimulator):
             raise InvalidDecision(f"{decision!r}: there is no group {group!r}; there are {self.view.groups.tolist()}")
 
     def subtasks(self, group: int, seconds: float) -> list[Subtask]:
-        """What the group executes in the next seconds if nothing is decided, by end: the pictures of Figures 5 and 8.
-
-        At most `state.TRACED` of them; those in progress at the end are left out.
-        """
+        """The group's subtasks that end in the next seconds, undecided, at most `state.TRACED`: Figures 5 and 8."""
         copy = self.records.copy()
         group_calls.look_ahead(copy, 0, group, float(self.state.now_s) + seconds)
         s = copy[0]

@@ -1,8 +1,4 @@
-"""How busy the CPUs and the links of all machines are over time (paper harmony, Figure 11).
-
-The record counts a subtask when it ends. Between two decision points that would be too much for those that began
-before, and nothing for long ones that still run; so what is done of subtasks in progress is counted too.
-"""
+"""How busy all CPUs and links are over time (paper harmony, Figure 11), with the done parts of subtasks in progress."""
 
 from __future__ import annotations
 
@@ -29,10 +25,7 @@ class UseOverTime(NamedTuple):
 
 
 class UseMeter:
-    """Looks at a simulator at each decision point, before anything is decided, and at the end.
-
-    It is no part of the record: where kernels advance that themselves, somebody else has to look now and then.
-    """
+    """Looks at a simulator at each decision point, before any decision, and at the end. It is no part of the record."""
 
     def __init__(self, simulator: BaseSimulator) -> None:
         self._simulator = simulator
@@ -64,11 +57,7 @@ class UseMeter:
         self._done.append((float(s["cpu_busy_s"]) + cpu_s, float(s["busy"]) * (float(s["net_busy_s"]) + net_s)))
 
     def over_time(self) -> UseOverTime:
-        """What was seen so far.
-
-        What was lost in mid-subtask has not been done, as in the metrics: at no look more had been than at any later
-        one. So near such an instant the share may be too low, by one subtask of a group at most.
-        """
+        """The shares so far, up to one subtask of a group too low where work was lost in mid-subtask."""
         time_s = np.array(self._time_s)
         done = np.array(self._done).reshape(-1, 2)
         kept = np.minimum.accumulate(done[::-1])[::-1]
@@ -79,10 +68,7 @@ class UseMeter:
 
 
 def in_progress(s: np.void) -> tuple[float, float]:
-    """What is done of the subtasks in progress: machine-seconds of COMP, and of COMM.
-
-    They run on the machines that their groups had before this instant's decisions.
-    """
+    """Machine-seconds of COMP, and of COMM, done in subtasks in progress, on the groups' earlier machines."""
     return _shared(s) if s["execution"] == NAIVE else _in_turn(s)
 
 

@@ -1,9 +1,9 @@
 """Kinds of jobs: what a table of interference tells apart, as rows of the slowdowns that a record holds.
 
-Most tables know models only: a kind is a model then. One that knows more (GPUs, batch, sub-batch: `tells_apart`) has
-a kind for every row and column of it that differs. A job's kind changes with its sub-batch alone. Its GPUs and its
-batch are those that the workload asks, also while an elastic job runs on others; of its sub-batches the largest of
-batch, batch / 2, ..., 1 counts that is not above the present one, as far as STEPS goes.
+Most tables know models only: a kind is a model then. Others (GPUs, batch, sub-batch: `tells_apart`) have a kind for
+every row and column that differs. A job's kind changes with its sub-batch alone. Its GPUs and batch are those that the
+workload asks, also of an elastic job; its sub-batch is the largest of batch, batch / 2, ..., 1 not above the present
+one, as far as STEPS goes.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class Load(NamedTuple):
 
 
 class Slowdowns(Protocol):
-    """Where xi comes from; `profiles.interference.Interference` is one.
+    """The source of xi, like `sharing.interference.Interference`.
 
-    An object may have `tells_apart`, the fields of `Load` that its table asks for beside the model, and
-    `load_matrix`, which takes loads as `matrix` takes models; without them it knows models only.
+    Optional are `tells_apart`, the fields of `Load` that its table asks for beside the model, and `load_matrix`, which
+    takes loads as `matrix` takes models.
     """
 
     def matrix(self, models: Sequence[str]) -> np.ndarray:
@@ -42,14 +42,9 @@ class Slowdowns(Protocol):
 
 
 def lay_kinds(s: np.void, workload: Workload, models: Sequence[str], slowdowns: Slowdowns) -> None:
-    """Write the slowdowns, and which of them hold for a job, into a record whose models and batches are laid.
+    """Write the slowdowns, and the kind of each job, into a record whose models and batches are laid.
 
-    Args:
-        models: by number, as `s["model"]` has them.
-        slowdowns: the table.
-
-    Raises:
-        InputError: more kinds than a record holds, or a model that the table does not know.
+    `models`: by number, as in `s["model"]`. InputError: too many kinds, or a model that the table lacks.
     """
     n = len(workload)
     told = frozenset(getattr(slowdowns, "tells_apart", ()))
@@ -103,10 +98,7 @@ def _loads(s: np.void, workload: Workload, told: frozenset[str]) -> tuple[list[L
 
 
 def _merged(whole: np.ndarray, of_model: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Loads of one model that slow and are slowed alike are one kind: (a load of every kind, the kind of every load).
-
-    Kinds are numbered by their first load.
-    """
+    """Merge loads of one model with equal slowdowns: (a load of every kind, by first load; the kind of every load)."""
     both = np.column_stack([of_model, whole, whole.T])
     _, first, kind = np.unique(both, axis=0, return_index=True, return_inverse=True)
     order = first.argsort()

@@ -1,8 +1,7 @@
-"""What a reader leaves out of a file: rows, each for one reason, and columns that it does not read.
+"""Left out parts of a file: rows, each for one reason, the first given, and columns that are not read.
 
-A row has the first reason that is given for it. One is that it is odd: a cell is not what its column holds, or the
-row is no row. A log has some such rows (a line that was cut, a clock that went back), so they are left out like the
-others and the first is told; but many of them say that the file is not what it was taken for.
+An odd row has a cell that is not what its column holds, or is no row. A log has some such rows (a line that was cut, a
+clock that went back), so they are left out and the first is told; many of them mean another kind of file.
 """
 
 from __future__ import annotations
@@ -24,10 +23,9 @@ class LeftOut:
     """The rows of a file that are left out, and why.
 
     Args:
-        path: the file.
         rows: how many the table has that was read from it.
         odd: whether odd rows are left out, or the first is refused.
-        lost: odd rows of the file that are none of the table: their lines, and what is odd there.
+        lost: odd rows of the file outside the table: their lines, and what is odd there.
 
     Attributes:
         gone: bool (rows,), those that are left out.
@@ -49,11 +47,7 @@ class LeftOut:
         self.gone |= rows
 
     def odd(self, rows: np.ndarray, place: int, said: str) -> None:
-        """Leave out rows, given by index, none of which is left out yet; the first stands at `place` in the file.
-
-        Args:
-            said: where the first stands and what is odd there, "line 7, column 'gpus': 'x'; expected ...".
-        """
+        """Leave out rows, given by index, not yet left out; the first is at `place` and `said` tells what is odd."""
         self.gone[rows] = True
         self._odd += len(rows)
         if self._first is None or place < self._first[0]:
@@ -68,10 +62,9 @@ class LeftOut:
         return found
 
     def tell(self) -> np.ndarray:
-        """The indices of the rows that stay; says in one warning how many do not, and why.
+        """The indices of the rows that stay; one warning says how many do not, and why.
 
-        Raises:
-            InputError: none stays, too many are odd, or one is where none may be.
+        InputError: none stays, too many are odd, or one is where none may be.
         """
         total, first = len(self.gone) + self._lost, self._first[1] if self._first else ""
         most = max(MOST_ODD, int(MOST_ODD_SHARE * total))
@@ -114,7 +107,5 @@ def tell_unread(path: str, columns: Iterable[str], known: Collection[str], harml
     if unread:
         which = f"column {clip(unread[0])} is" if len(unread) == 1 else f"columns {clip(', '.join(unread), 200)} are"
         warnings.warn(
-            f"{path}: {which} not read; those that are: {clip(', '.join(known), 200)}",
-            WorkloadWarning,
-            stacklevel=3,
+            f"{path}: {which} not read; those that are: {clip(', '.join(known), 200)}", WorkloadWarning, stacklevel=3
         )

@@ -1,8 +1,7 @@
 """The gangs of a workload in regions, as networks see them: each part with GPUs is one.
 
-The parts of a row are MAST's jobs, a trainer and its evaluators, say, with the machines that prepare data for them
-(Sec. 2 and 5.1). What a network slows down is the exchange among the GPUs of one of them. CPU machines are no members
-of a gang; a row iterates as its slowest part does.
+The parts of a row are MAST's jobs, a trainer and its evaluators, say, with the machines that prepare their data (Sec. 2
+and 5.1). A network slows the exchange among the GPUs of one part; a row iterates as its slowest part.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
 """PsJobs: what parameter-server jobs ask of machines, job by job, and its columns in files.
 
 An iteration of a job on m machines computes for `comp_machine_s / m` seconds (COMP), then communicates for `comm_s`
-(COMM: its PULL and PUSH), whatever m. Further columns of NAME.csv or NAME.parquet, all five or none:
-`comp_machine_s` (machine-seconds of COMP an iteration, > 0), `comm_s` (> 0), `input_gb` and `model_gb` (10^9 bytes over
-all machines, raw, >= 0), `epoch_iterations` (whole, >= 1; a checkpoint is saved at an epoch's end).
-
-For such a job `gpus` are the machines on which `duration_s` is meant, `iterations` a whole number, and `duration_s` is
-`iterations` times `comp_machine_s / gpus + comm_s`, to a millionth. Sizes are whole bytes.
+(COMM: its PULL and PUSH), whatever m. Further columns of NAME.csv or NAME.parquet, all five or none: `comp_machine_s`
+(machine-seconds of COMP an iteration, > 0), `comm_s` (> 0), `input_gb` and `model_gb` (10^9 bytes over all machines,
+raw, >= 0), `epoch_iterations` (whole, >= 1; a checkpoint is saved at an epoch's end). `gpus` are the machines of
+`duration_s`, `iterations` a whole number, and `duration_s` is `iterations` times `comp_machine_s / gpus + comm_s`, to a
+millionth. Sizes are whole bytes.
 """
 
 from __future__ import annotations
@@ -59,8 +58,7 @@ class PsJobs:
     ) -> PsJobs:
         """Check the columns, array-likes of one length n >= 1 or one number for all; sizes are rounded to whole bytes.
 
-        Raises:
-            InputError: naming the column, the job, the value and what was expected.
+        InputError names the column, the job, the value and what was expected.
         """
         given = {
             "comp_machine_s": comp_machine_s,
@@ -96,19 +94,14 @@ class PsJobs:
         return self.comp_machine_s / machines / self.comm_s
 
     def summed_ratio(self, machines: Any) -> float:
-        """All jobs' COMP time of an iteration on `machines` (a number, or one for each job) over all their COMM time.
+        """All jobs' COMP time of an iteration on `machines` (a number, or one per job) over all their COMM time.
 
-        1: an iteration of each keeps the CPUs and the network of a group of so many machines busy alike.
+        At 1 such a group keeps the CPUs and the network equally busy.
         """
         return float((self.comp_machine_s / machines).sum() / self.comm_s.sum())
 
     def check_agrees(self, name: str, job_id: Any, gpus: Any, duration_s: Any, iterations: Any) -> None:
-        """Whether the columns of workload `name` say the same run times.
-
-        Raises:
-            InputError: another number of jobs, iterations that are not whole, or a `duration_s` that is not what they
-                take; naming the first such job.
-        """
+        """Check the run times of workload `name` against the columns; InputError names the first job that differs."""
         if len(self) != len(gpus):
             raise InputError(f"workload {name!r}: PS columns of {len(self)} jobs; expected {len(gpus)}, as it holds")
         broken = iterations != np.floor(iterations)

@@ -47,12 +47,7 @@ def columns_of(geo: Demands) -> dict[str, list[Any]]:
 
 
 def write_siblings(geo: Demands, path: str | Path) -> None:
-    """Write the files beside a workload's at `path`.
-
-    Raises:
-        InputError: a name with a space, which the files could not hold.
-        OSError: a file cannot be written.
-    """
+    """Write the files beside a workload's at `path`; InputError: a name with a space; OSError: no write."""
     _expect_plain_names(geo)
     beside = siblings(path)
     _write_csv(beside["tables.csv"], _table_columns(geo))
@@ -116,11 +111,7 @@ def _names(first: np.ndarray, item: np.ndarray, names: Sequence[str]) -> list[st
 
 
 def _expect_plain_names(geo: Demands) -> None:
-    named: Mapping[str, Iterable[str]] = {
-        "table": geo.table_names,
-        "region": geo.regions,
-        "GPU type": geo.gpu_types,
-    }
+    named: Mapping[str, Iterable[str]] = {"table": geo.table_names, "region": geo.regions, "GPU type": geo.gpu_types}
     for what, names in named.items():
         for name in names:
             if not name or name.split() != [name] or (what == "GPU type" and set(":|") & set(name)):

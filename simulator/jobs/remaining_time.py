@@ -1,8 +1,7 @@
 """How long jobs still run: in truth, and as far as it is known (simulator/jobs/estimates.py).
 
-What is exact stays exact to the bit. While a job has done less than its estimate, the rest of that is taken to be left;
-one that outlives it is taken to need as long again as it has run. Where nothing is known, nothing seems to be left.
-What a waiting job is taken to need does not change while it waits.
+Exact estimates stay exact to the bit. While a job has done less than its estimate, the rest of that is left; one that
+outlives it needs as long again as it has run. Without knowledge nothing is left. A waiting job's value does not change.
 """
 
 from ..base.codes import RUNNING, TIMES_EXACT, TIMES_HIDDEN
@@ -70,7 +69,6 @@ def _estimated_left_s(s, job):
 
 @kernel
 def _done_s(s, job):
-    """Isolated seconds of work that a job has done until now."""
     return (s.iterations[job] - left_now(s, job)) * s.base_iteration_s[job]
 
 

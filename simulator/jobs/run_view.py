@@ -29,10 +29,10 @@ class RunView(RecordView):
 
     @property
     def workload(self) -> Workload:
-        """All jobs, those still to come included, with their true run times.
+        """All jobs, future ones included, with their true run times.
 
-        A policy that looks ahead, or that reads run times here rather than from the methods below, is clairvoyant,
-        whatever the simulator's `estimates`.
+        A policy that looks ahead, or reads run times here rather than from the methods below, is clairvoyant, whatever
+        the simulator's `estimates`.
         """
         found: Workload = self._simulator.workload
         return found
@@ -46,8 +46,8 @@ class RunView(RecordView):
     def isolated_s(self, job: int) -> float:
         """Isolated run time of the whole job, seconds: alone on its best placement, or on the machines that it asks.
 
-        It and `remaining_s` are estimates where the simulator has `estimates` that are not exact: this one says what is
-        done and left. A job that has outlived its estimate is taken to need as long again as it has run.
+        With inexact `estimates` it is work done plus `remaining_s`. A job that has outlived its estimate is taken to
+        need as long again as it has run.
 
         Raises:
             InputError: nothing is known of run times (`estimates=none`).
@@ -70,7 +70,6 @@ class RunView(RecordView):
         return self.remaining_iterations(job) * float(self._simulator.plain.record["base_iteration_s"][job])
 
     def _left(self, job: int) -> float:
-        """Iterations left in truth."""
         return float(self._simulator.plain.record["iterations_left"][job])
 
     def _expect_known(self) -> None:

@@ -1,8 +1,8 @@
 """Table: the columns of a trace file with the place of every row, to name a bad value where it stands.
 
-Readers ask it for whole columns (`number`, `date_s`, `text`); each is converted and checked in one go, and
-only when that fails are the bad rows looked for. A bad row is an InputError of one sentence: file, place, column,
-value, expectation; or, in a log of somebody else's, it is left out and counted (left_out.py).
+Readers ask for whole columns (`number`, `date_s`, `text`), converted and checked in one go; only after a failure are
+bad rows looked for. A bad row is an InputError with file, place, column, value and expectation, or is left out and
+counted (left_out.py).
 """
 
 from __future__ import annotations
@@ -45,17 +45,14 @@ def read_csv(
     is_guarded: bool = False,
     expected: str = A_TRACE,
 ) -> Table:
-    """A file of columns between commas, semicolons or tabs as a Table of text.
-
-    It is without "#" lines before the header, and without empty lines.
+    """A file of columns between commas, semicolons or tabs as a Table of text, without leading "#" and empty lines.
 
     Args:
         header: the column names of a file without a header line.
-        keep: the columns that are read (names that are not there do no harm), which a warning tells from others;
-            default all.
-        harmless: columns that are not read, and of which no warning tells.
+        keep: the columns that are read, if there; a warning names others; default all.
+        harmless: columns that are not read, without a warning.
         odd: rows that do not fit are left out as odd, or the first is refused when all are known; None: at once.
-        most: how many rows there may be, counted as they are read; None: any.
+        most: the largest number of rows; None: any.
         may_be_empty: whether a header without rows will do.
         is_guarded: take off the apostrophes that guard text from spreadsheets (csv_cells.py).
         expected: what the file should be, for errors.
@@ -108,11 +105,7 @@ def _opened(text: str, has_header: bool) -> tuple[io.StringIO, int]:
 def _rows(
     path: str | Path, reader: Any, before: int, width: int, lost: list[tuple[int, str]] | None
 ) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a csv and their lines, which the first `before` precede; rows of another length go to `lost`.
-
-    Raises:
-        InputError: a row of another length, where there is no such list.
-    """
+    """The rows of a csv and their lines, after `before` lines; rows of another length go to `lost`, else InputError."""
     for row in filter(None, reader):
         line = before + reader.line_num
         if len(row) == width:
@@ -130,7 +123,6 @@ def separator_of(header: str) -> str:
 
 
 def _lines(path: str | Path, stream: io.StringIO, before: int) -> Iterator[str]:
-    """The lines of a csv file that follow the first `before`."""
     for number, line in enumerate(stream, start=before + 1):
         if len(line) > LONGEST_LINE:
             raise InputError(f"{path}, line {number}: {len(line):,} characters; expected at most {LONGEST_LINE:,}")
@@ -145,11 +137,7 @@ def _check_header(path: str | Path, line: int, names: list[str]) -> None:
 
 
 def read_json_list(path: str | Path) -> list[dict[str, Any]]:
-    """A JSON file that is a list of objects.
-
-    Raises:
-        InputError: not JSON (with line and column), not a list, or an item that is not an object.
-    """
+    """A JSON file that is a list of objects; InputError: not JSON (with line and column), or something else."""
     text = read_text(path, A_TRACE)
     try:
         items = json.loads(text)
@@ -192,13 +180,11 @@ class Table:
     """Columns of equal length (lists of str, or numeric arrays) and the place of each row.
 
     Attributes:
-        path: the file, as the user named it.
-        columns: by name.
-        places: (n,) 1-based numbers of the rows in the file.
-        unit: what `places` counts: "line", "row" or "job".
+        path: the file, as the user named it. columns: by name.
+        places: (n,) 1-based numbers of the rows in the file. unit: what they count: "line", "row" or "job".
         header: every column name of the file, also those not kept.
-        shown: what the file calls a column, where that differs.
-        left_out: where rows that do not fit are left out, the rows that are; None: they are refused.
+        shown: the file's names of columns, where they differ.
+        left_out: rows that are left out; None: bad rows are refused.
     """
 
     path: str
@@ -227,13 +213,9 @@ class Table:
         return f"{self.unit} {self.places[row]}, {noun} {name!r}: {shown}; expected {expected}"
 
     def odd(self, rows: np.ndarray, column: str, expected: str, values: Any = None) -> None:
-        """Leave out the rows of a mask, in whose cell of `column` stands something else than was expected.
+        """Leave out the rows of a mask with a bad cell in `column`; BadCell, of the first, where none may be left out.
 
-        Args:
-            values: what stands there, by row, where it is not what the file holds.
-
-        Raises:
-            BadCell: rows of this table are not left out; the error is that of the first.
+        `values`: the values by row, where the file holds others.
         """
         found = np.flatnonzero(rows if self.left_out is None else rows & ~self.left_out.gone)
         if not len(found):
@@ -250,12 +232,7 @@ class Table:
         self.left_out.drop(rows, why)
 
     def numbers(self, wanted: Mapping[str, Mapping[str, Any]]) -> dict[str, np.ndarray]:
-        """Columns by name, each with the arguments of `number`.
-
-        Raises:
-            BadCell: of the columns that hold a mistake the one whose first mistake stands first; it names where the
-                first ones of the others stand too.
-        """
+        """Columns by name, each with the arguments of `number`; BadCell names the first mistake of each bad column."""
         found: dict[str, np.ndarray] = {}
         mistakes: list[tuple[BadCell, str]] = []
         for name, how in wanted.items():
@@ -306,11 +283,8 @@ class Table:
     ) -> np.ndarray:
         """A column as float64 (int64 with `whole`), all within [low, high] ((low, high] with `above`).
 
-        Where rows are left out, a cell that does not fit is some number that does.
-
-        Args:
-            default: fills a column that the file lacks (else that is an error).
-            blank: stands for empty, nan or None cells, unchecked (else those are errors).
+        Where rows are left out, a bad cell becomes a number that fits. `default` fills a missing column, `blank`
+        (unchecked) empty, nan or None cells; without them these are errors.
         """
         kind = np.int64 if whole else np.float64
         if name not in self.columns and default is not None:

@@ -17,13 +17,9 @@ _CONTENT = re.compile(rb"^[ \t]*[^#\s]", re.M)
 
 @dataclass(frozen=True)
 class Head:
-    """The first 64 KiB of a file; more where comments fill them.
+    """The first 64 KiB of a file, more if comments fill them: bytes, lenient text, and the fields of its first line.
 
-    Attributes:
-        data: the raw bytes.
-        text: the same as text, undecodable bytes replaced.
-        columns: the fields of the first line that is neither empty nor a "#" comment, split where it
-            has most to split at: commas, semicolons or tabs.
+    Empty lines and "#" comments do not count; the separator with most fields does: commas, semicolons or tabs.
     """
 
     data: bytes
@@ -41,7 +37,6 @@ class Head:
 
 
 def _is_comment(data: bytes) -> bool:
-    """Whether it holds no line that is whole, not empty and no comment."""
     whole = data[: data.rfind(b"\n") + 1].removeprefix(b"\xef\xbb\xbf")
     begins = data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     return begins in (b"", b"#") and not _CONTENT.search(whole)

@@ -1,10 +1,9 @@
 """Workload: the jobs of one run as arrays sorted by arrival, and our own file schema (csv and parquet).
 
 docs/concepts/workloads.md has the columns; those of regions are in region_columns.py, of parameter-server jobs in
-ps_jobs.py. Rows may come in any order (sorted by arrival, stable, with a warning). Other columns are ignored with a
-warning. `Workload.save` writes every column (`iterations` only where they are known, `iteration_s` only where it is not
-the quotient); numbers come back bit for bit. A parquet file also keeps the workload's name, a csv takes its name from
-the file. It is sealed (sealed_parquet.py), so a damaged one is refused.
+ps_jobs.py. Unsorted rows and other columns give a warning. `Workload.save` writes every column (`iterations` only where
+known, `iteration_s` only where not the quotient); numbers come back bit for bit. A parquet file also keeps the
+workload's name, a csv takes it from the file name; it is sealed (sealed_parquet.py) against damage.
 """
 
 from __future__ import annotations
@@ -76,20 +75,18 @@ class Workload:
         iterations: float64 > 0; `duration_s` itself where the source has none (then 1 iteration = 1 s).
         iteration_s: float64 > 0, seconds per iteration on its GPUs, placed best, as exact as the source has it;
             `duration_s / iterations` where the source has none.
-        model: str objects, "" unknown.
+        model, user, tenant (the virtual cluster): str objects, "" unknown.
         batch_size: int64 >= 0, 0 unknown.
-        user: str objects, "" unknown.
-        tenant: str objects, the virtual cluster, "" unknown.
         priority: int64, 0 default, larger is more important.
         deadline_s: float64 > 0, absolute seconds on the arrival clock, inf = none.
-        estimate_s: float64 > 0, what its user takes `duration_s` for (simulator/jobs/estimates.py), inf = unknown.
-        geo: what the jobs ask of regions: parts of several unit types, tables, levels; `gpus` is then all units of the
-            parts. None: nothing.
-        ps: what the jobs ask as parameter-server jobs: COMP, COMM, bytes, epochs; `gpus` are then the machines on which
-            `duration_s` is meant. None: they are none.
+        estimate_s: float64 > 0, its user's estimate of `duration_s` (simulator/jobs/estimates.py), inf = unknown.
+        geo: demands of regions: parts of several unit types, tables, levels; `gpus` is then all units of the parts.
+            None: none.
+        ps: demands as parameter-server jobs: COMP, COMM, bytes, epochs; `gpus` are then the machines of `duration_s`.
+            None: none.
         iterations_known: the source gives the iterations of every job; else an iteration of some is but a second.
-        window_s: seconds within which the jobs were submitted, as their generator says, which may be longer than from
-            the first arrival to the last; None: nothing says so. Files do not hold it.
+        window_s: seconds within which the jobs were submitted, as their generator says, perhaps beyond the last
+            arrival; None: unknown. Files do not hold it.
 
     Build one with `from_arrays`, which checks; the constructor does not.
     """
@@ -134,7 +131,6 @@ class Workload:
         """Check the columns, sort them by arrival (stable; a warning if they were not), fill in the rest.
 
         Args:
-            name: a label.
             arrival_s, gpus, duration_s: array-likes of one length n >= 1.
             optional: `job_id` (default "0", "1", ...) and any optional column of the schema; None means absent.
 
@@ -164,10 +160,7 @@ class Workload:
         model_names: tuple[str, ...],
         model_code: np.ndarray,
     ) -> Workload:
-        """Take over columns of a generator, without checks: of the columns' types, in range, sorted, nobody else's.
-
-        `model_names`, `model_code`: see the attributes.
-        """
+        """Take over a generator's columns unchecked: typed, in range, sorted, unshared. The last two: attributes."""
         model = _options(model_names)[model_code]
         given = {"arrival_s": arrival_s, "gpus": gpus, "duration_s": duration_s, "model": model}
         for column in given.values():
@@ -207,15 +200,12 @@ class Workload:
     def offered_load(self, gpus: float, run_s: np.ndarray | None = None) -> float:
         """GPU-seconds of work that arrive per second, over `gpus`: above 1 the queue grows while jobs arrive.
 
-        Where `window_s` is known, the work of all jobs over that time. Else the jobs of the first arrival are a
-        backlog, or where the clock starts: what the others ask, over the time from the first arrival to the last.
+        With a known `window_s`, the work of all jobs over it. Else the work of all but the jobs of the first arrival,
+        over the time from the first arrival to the last; inf where all arrive at once.
 
         Args:
             gpus: of the cluster, above 0; 1 gives the GPUs that the work would keep busy.
             run_s: isolated run times, seconds, (n,), where `duration_s` is something else (see `offered.offered_load`).
-
-        Returns:
-            inf where all jobs arrive at once and no window is known.
         """
         work_s = self.work_s(run_s)
         if self.window_s is not None:
@@ -227,19 +217,15 @@ class Workload:
     def work_s(self, run_s: np.ndarray | None = None) -> np.ndarray:
         """GPU-seconds that each job asks, float64 (n,), with run times as for `offered_load`.
 
-        Over regions GPUs alone are counted, not CPU machines. Of PS jobs it is the machine-seconds of COMP, whatever
-        `run_s`: the same on any number of machines, and no scheduler keeps up with more than the machines have.
+        Over regions only GPUs count. Of PS jobs it is the machine-seconds of COMP, the same on any number of machines,
+        whatever `run_s`.
         """
         if self.ps is not None:
             return self.iterations * self.ps.comp_machine_s
         return self.gpus_asked * (self.duration_s if run_s is None else run_s)
 
     def take(self, indices: Any) -> Workload:
-        """The jobs at `indices` (integers or a boolean mask), in order of arrival whatever their order.
-
-        Raises:
-            InputError: no job is left, or a job is taken twice.
-        """
+        """The jobs at `indices` (integers or a boolean mask), in order of arrival; InputError: none, or one twice."""
         chosen = np.arange(len(self))[np.asarray(indices)]
         chosen.sort()
         if not len(chosen):
@@ -252,30 +238,22 @@ class Workload:
         return replace(self, **columns, geo=geo, ps=ps)
 
     def with_geo(self, geo: Demands) -> Workload:
-        """The same jobs with what they ask of regions; rows of `geo` in the order of these jobs.
-
-        Raises:
-            InputError: another number of rows, or units that do not add up to `gpus`.
-        """
+        """The same jobs with demands of regions; InputError: another number of rows, or units that are not `gpus`."""
         return replace(self, geo=geo)
 
     def with_ps(self, ps: PsJobs) -> Workload:
         """The same jobs as parameter-server jobs; rows of `ps` in the order of these jobs.
 
-        Raises:
-            InputError: another number of rows, iterations that are not whole, or a `duration_s` that is not
-                `iterations` times `comp_machine_s / gpus + comm_s`.
+        InputError: another number of rows, iterations that are not whole, or a `duration_s` that is not `iterations`
+        times `comp_machine_s / gpus + comm_s`.
         """
         return replace(self, ps=ps)
 
     def oversize(self, cluster_gpus: int, action: Literal["error", "drop", "cap"] = "error") -> Workload:
         """Deal with jobs that ask more than `cluster_gpus`: refuse, drop, or cap the gang (same duration).
 
-        The run time of a PS job that is capped becomes that on `cluster_gpus` machines, and its estimate with it.
-
-        Raises:
-            InputError: with `error`, naming the first such job; with `drop`, when nothing is left; with `cap`, jobs of
-                several parts.
+        A capped PS job gets its run time, and estimate, on `cluster_gpus` machines. InputError: with `error`, the first
+        such job; with `drop`, nothing is left; with `cap`, jobs of several parts.
         """
         choose(action, ("error", "drop", "cap"), "value of oversize")
         if self.largest_gang <= cluster_gpus:
@@ -303,7 +281,6 @@ class Workload:
         return left
 
     def _capped(self, most: int) -> Workload:
-        """The same jobs on at most so many GPUs, for as long."""
         gpus = np.minimum(self.gpus, most)
         if self.ps is None:
             return replace(self, gpus=gpus)
@@ -334,7 +311,6 @@ class Workload:
 
 
 def _complete(name: str, given: dict[str, Any]) -> dict[str, np.ndarray]:
-    """Every column as an array of its type, defaults filled in."""
     columns = {key: _convert(name, key, value) for key, value in given.items()}
     n = len(columns["arrival_s"])
     if n == 0:
@@ -381,7 +357,6 @@ def _ones(n: int) -> np.ndarray:
 
 
 def _convert(name: str, column: str, values: Any) -> np.ndarray:
-    """A fresh 1-D array: str objects, int64 or float64 by column."""
     if column in TEXT:
         return text_array(values)
     try:
@@ -397,10 +372,7 @@ def _convert(name: str, column: str, values: Any) -> np.ndarray:
 
 
 def _check(name: str, columns: dict[str, np.ndarray], given: Collection[str]) -> None:
-    """Ranges, uniqueness, and text that a csv can hold; raises InputError naming the first bad job.
-
-    Columns that were not `given` are fine, but for those that are calculated.
-    """
+    """Ranges, uniqueness and text of given and calculated columns; InputError names the first bad job."""
     numbers = {column: columns[column] for column in RANGES if column in given or column in _CALCULATED}
     for column, bad, expected in bad_values(numbers):
         i = int(np.argmax(bad))
@@ -498,12 +470,7 @@ def clip(value: object, length: int = 60) -> str:
 
 
 def _saved_columns(workload: Workload) -> dict[str, Any]:
-    """The columns worth a place in a file: iteration_s only where it says more than duration_s / iterations.
-
-    Estimates only where there are any.
-
-    Iterations that are not known are nan; no column, where none are.
-    """
+    """The columns worth a place in a file: iteration_s if not derived, estimates, iterations (nan: unknown) if any."""
     derived = np.array_equal(workload.iteration_s, workload.duration_s / workload.iterations)
     columns = {name: getattr(workload, name) for name in COLUMNS if name != "iteration_s" or not derived}
     if np.isinf(workload.estimate_s).all():

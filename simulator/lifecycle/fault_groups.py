@@ -1,9 +1,8 @@
 """Machines and regions that fail together, at random times or as a list of outages says, with notice or without.
 
-A group is a set of machines and of regions. The first groups fail at random (outages.py); those of the list go down and
-come back when it says. Every outage is one more reason for which a machine or a region is down: it is up when none is
-left. With notice nobody starts there from then on, and running jobs go on; when the outage begins, jobs that are still
-there are stopped with their state saved.
+A group is a set of machines and of regions. The first groups fail at random (outages.py), the others as listed. Every
+outage is one more reason for which a machine or a region is down. After a notice no job starts there, and running jobs
+go on; when the outage begins, they are stopped with their state saved.
 """
 
 import math
@@ -28,7 +27,6 @@ def outage_event(s, item):
 
 @kernel
 def _group_event(s, group):
-    """Modify `s`: a group fails at random, or comes back."""
     count = s.group_failures[group]
     item = s.first_group_event + group
     if s.group_down[group]:
@@ -43,7 +41,6 @@ def _group_event(s, group):
 
 @kernel
 def _next_row(s):
-    """Modify `s`: the next row of the list of outages comes."""
     row = s.next_outage
     group, kind = s.outage_group[row], s.outage_kind[row]
     s.next_outage = row + 1
@@ -59,7 +56,6 @@ def _next_row(s):
 
 @kernel
 def _begin(s, group, is_saved):
-    """Modify `s`: a group goes down."""
     s.outages += 1
     freed = False
     first = s.group_first[group]

@@ -191,13 +191,7 @@ def own_end_s(s, job):
 
 @kernel
 def start(s, job):
-    """Modify `s`: the waiting or held job runs on `s.gang`.
-
-    If these are the GPUs that it held when the instant began, it goes on as if nothing had happened.
-
-    Returns:
-        True if it had waited for them, so that it has neither gone on nor only moved at this instant.
-    """
+    """Modify `s`: a job runs on `s.gang`; True if it waited, not if it only goes on or moved at this instant."""
     note(s, START, job)
     if s.status[job] == HELD:
         unhold(s, job)
@@ -307,10 +301,7 @@ def began_now(s, job):
 
 @kernel
 def remember(s, job):
-    """Modify `s`: the running job is about to leave the GPUs that it held when the instant began, if it has not yet.
-
-    Decisions at one instant are one transaction: who is back on these GPUs at its end has not been stopped or moved.
-    """
+    """Modify `s`: note a job's GPUs of the instant's begin, so that its return to them is neither stop nor move."""
     if s.left_s[job] == s.now_s:
         return
     s.left_s[job] = s.now_s
@@ -451,10 +442,7 @@ def release(s, job):
 
 @kernel
 def fail(s, job, is_saved):
-    """Modify `s`: a machine under the running job went down: it waits, and has lost the work since its last checkpoint.
-
-    `is_saved`: it was stopped in time, and its state saved.
-    """
+    """Modify `s`: a machine of the job went down: it waits, and loses work since its checkpoint unless `is_saved`."""
     if is_saved:
         recount(s, job, s.preempted[job] + 1, s.migrated[job])
         s.stopped_for_outages += 1
@@ -520,8 +508,8 @@ def demote(s, job):
 def migrate(s, job):
     """Modify `s`: the running job moves to `s.gang` (free GPUs, or its own) and restores there.
 
-    If it started at this very instant, it started there; if it is back where it was when the instant began, it stayed.
-    Where work counts in chunks, it moves when the present one is done, unless it came to its GPUs at this very instant.
+    If it started at this very instant, it started there; if it is back where the instant began, it stayed. Where work
+    counts in chunks, it moves after the present one, unless it got its GPUs at this very instant.
     """
     if s.auctions and s.started_s[job] < s.now_s:
         reserve(s, job)

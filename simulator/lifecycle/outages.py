@@ -30,10 +30,7 @@ def machine_event(s, machine):
 
 @kernel
 def take_down(s, machine, why, is_saved):
-    """Modify `s`: a machine is down, or for one more reason; True if GPUs were freed.
-
-    `is_saved`: jobs that run there are stopped, and lose no work; else they fail.
-    """
+    """Modify `s`: a machine is down, or for one more reason; jobs fail unless `is_saved`. True if GPUs were freed."""
     freed = False
     if s.machine_down[machine] % NOTICE == 0:
         first = s.machine_first_gpu[machine]
@@ -75,7 +72,6 @@ def mend(s, machine, why):
 
 @kernel
 def _close(s, machine):
-    """Modify `s`: nobody may have the GPUs of a machine that are free."""
     note_change(s)
     first, closed = s.machine_first_gpu[machine], 0
     for gpu in range(first, first + s.machine_gpus[machine]):
@@ -88,7 +84,6 @@ def _close(s, machine):
 
 @kernel
 def _open(s, machine):
-    """Modify `s`: the GPUs of a machine where no job runs are free."""
     note_change(s)
     first, opened = s.machine_first_gpu[machine], 0
     for gpu in range(first, first + s.machine_gpus[machine]):
@@ -101,7 +96,6 @@ def _open(s, machine):
 
 @kernel
 def _count_down(s, machine, more):
-    """Modify `s`: so many more GPUs of a machine are down."""
     s.down_gpus += more
     if has_regions(s):
         count_closed(s, machine, more)

@@ -17,10 +17,7 @@ from .rerating import cut
 
 @kernel
 def resize(s, job, batch):
-    """Modify `s`: the running job goes on on `s.gang`, of any size, with a batch of `batch` samples a GPU.
-
-    Other GPUs cost a restore, as moving does, and count as a migration; another batch on the same GPUs costs nothing.
-    """
+    """Modify `s`: the job goes on on `s.gang`, with `batch` samples a GPU; other GPUs cost a restore, a migration."""
     note(s, RESIZE, job)
     fresh = began_now(s, job)
     if not fresh:
@@ -55,10 +52,7 @@ def resize(s, job, batch):
 
 @kernel
 def set_passes(s, job, sub_batch):
-    """Modify `s`: the running job goes on on its GPUs in passes of `sub_batch` samples, which must fit them.
-
-    It costs nothing but what the iterations take from now on: its gradients are accumulated anew in each of them.
-    """
+    """Modify `s`: the job has passes of `sub_batch` samples, which fit its GPUs; only iteration times change."""
     note(s, RESIZE, job)
     cut(s, job)
     if sub_batch < s.sub_batch[job]:
@@ -84,10 +78,7 @@ def set_passes(s, job, sub_batch):
 
 @kernel
 def wider_passes(s, job):
-    """The largest sub-batch that a running job could have on its GPUs now, if that is larger than its own; else 0.
-
-    Not at the instant at which it starts, when that has just been chosen, nor where jobs share links.
-    """
+    """The largest sub-batch of a running job on its GPUs, if above its own; else 0, as on links and at its start."""
     if s.status[job] != RUNNING or s.elastic or has_links(s) or s.started_s[job] == s.now_s:
         return 0
     largest = own_sub_batch(s, job)

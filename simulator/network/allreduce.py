@@ -1,8 +1,4 @@
-"""Network allreduce: the exposed communication of each placement, from the layers of the model and the tiers it spans.
-
-The kernels of collectives.py compute; here tables are laid into a record, and the best placement of each tier is
-found for predictions.
-"""
+"""Network allreduce: exposed communication by layers and tiers; tables for collectives.py, and best placements."""
 
 from __future__ import annotations
 
@@ -35,11 +31,10 @@ class AllReduce:
     """Ring all-reduces per layer and tier, overlapped with the backward pass.
 
     Attributes:
-        calibration: tiers and layer tables.
-        words: the parameters that made it, for `describe`.
+        calibration: tiers and layer tables. words: the parameters that made it, for `describe`.
         default: the model that stands in for those that the calibration does not list; None: they are an error.
         duration: what `duration_s` means (isolated.py).
-        plain: the network before a topology's numbers took the place of the calibration's; None: none did.
+        plain: the network with the calibration's own numbers; None: this one has them.
     """
 
     calibration: Calibration
@@ -54,11 +49,7 @@ class AllReduce:
         return f"{self.name}:{','.join(f'{key}={value}' for key, value in self.words)}"
 
     def on(self, tiers: tuple[Tier, ...]) -> tuple[AllReduce, Used]:
-        """The network with these numbers in place of the calibration's; see `written.TieredNetwork`.
-
-        Raises:
-            InputError: so little bandwidth that times would not be whole numbers of 64 bits.
-        """
+        """The network with these tiers' numbers; see `written.TieredNetwork`. InputError: times beyond 64 bits."""
         plain = self.plain or self
         fabric = plain.calibration.fabric
         links = tuple(link.written_over(tier) for link, tier in zip(fabric.tiers, tiers, strict=True))
@@ -93,12 +84,12 @@ class AllReduce:
     def tier_factors(self, workload: Jobs | Any, topology: Topology | None) -> tuple[np.ndarray, np.ndarray]:
         """Slowdowns of the best placement on each tier per (model, gang size); see `base.Network`.
 
-        A tier that cannot be the one (the gang does not fit, or cannot be spread so far) has the value of the next
-        tier that can. Without a topology, tiers of any size are assumed.
+        An impossible tier (the gang does not fit, or cannot spread so far) has the value of the next possible one.
+        Without a topology, tiers of any size are assumed.
 
         Raises:
-            InputError: a job of several GPUs whose model the calibration does not list, and there is no default;
-                more models or layers than a record holds.
+            InputError: a job of several GPUs whose model the calibration does not list, without a default; more models
+                or layers than a record holds.
         """
         gpus = np.asarray(workload.gpus, dtype=np.int64)
         if not len(gpus):
@@ -190,7 +181,6 @@ class AllReduce:
         )
 
     def _best(self, layers: ModelLayers, gpus: int, sizes: tuple[int, ...]) -> list[float]:
-        """The least slowdown on each tier, (TIERS,)."""
         known: dict[tuple[Any, ...], list[float]] = self._known
         key = (layers.model, gpus, sizes)
         if key not in known:
@@ -203,7 +193,6 @@ class AllReduce:
         return known[key]
 
     def _fraction(self, layers: ModelLayers, gpus: int, shape: Shape) -> float:
-        """Compute over the duration of an iteration, as kernels have it for a gang of this shape."""
         key = layers.model, gpus, shape
         if key not in self._fractions:
             s = self._laid(layers)[0]
@@ -311,10 +300,7 @@ def allreduce(
     default: str | None = None,
     duration: Duration = ISOLATED,
 ) -> AllReduce:
-    """Exposed communication of each placement: ring all-reduces per layer on every tier that the gang spans.
-
-    Arguments and errors are those of `configuration.network_choice.allreduce`.
-    """
+    """Exposed communication of each placement; arguments and errors as `configuration.network_choice.allreduce`."""
     loaded = load_calibration(calibration, tiers, layers, uneven)
     if default is not None and loaded.find(default) is None:
         known = ", ".join(loaded.model_names())

@@ -1,12 +1,12 @@
 """What a placement costs: per layer a ring all-reduce on every tier that the gang spans. Compiled; times are whole ns.
 
 The mechanism is that of ASTRA-sim 1.0 with its analytical network, as the simulator behind paper dally runs it:
-docs/concepts/communication.md. The gradient of a layer is ready when the backward pass, which starts at the last layer,
-has computed it. It then passes the tiers in turn, innermost first, with its full size. Each tier carries one
-collective at a time; of those that wait, the one issued last goes first (`net_fifo`: the one issued first).
+docs/concepts/communication.md. The backward pass, from the last layer on, computes each layer's gradient, which then
+passes the tiers in turn, innermost first, with its full size. Each tier carries one collective at a time, the one
+issued last first (`net_fifo`: the one issued first).
 
-The shape of a placement is its `units` on each tier: how many members the ring of that tier has, 0 or 1 where the
-gang does not span it.
+The shape of a placement is its `units` on each tier: members of that tier's ring, 0 or 1 where the gang does not span
+it.
 """
 
 import numpy as np
@@ -67,10 +67,7 @@ def issue(s, model):
 
 @entry
 def serve(s, tier, count):
-    """Modify `s`: the `count` layers in `layer_order` pass a tier; they arrive at `layer_done_ns`, in that order.
-
-    Afterwards `layer_done_ns` is when each leaves the tier, and `layer_order` is in that order.
-    """
+    """Modify `s`: the `count` layers in `layer_order` pass a tier: `layer_done_ns` when each leaves, in that order."""
     units = s.units[tier]
     if units <= 1:
         return
@@ -108,10 +105,7 @@ def is_alone(s):
 
 @entry
 def finish_ns(s, model):
-    """Modify scratch space of `s`: duration of one iteration of a model at the shape `s.units`, ns.
-
-    A gang that spans no tier is one GPU, and has nothing to exchange.
-    """
+    """Modify scratch space of `s`: duration of an iteration of a model at the shape `s.units`, ns; one GPU sends 0."""
     if is_alone(s):
         return s.model_compute_ns[model]
     count = issue(s, model)
@@ -170,8 +164,8 @@ def compute_fraction(s, model):
 def flatten(s, gpus, slots, machines, racks):
     """Modify `s.units`: the shape of a gang that uses so many slots, machines and racks in all.
 
-    As the simulator behind paper dally counts: each tier divides the GPUs evenly; what does not divide, or leaves one
-    GPU each, is put on that tier as a whole, and the tiers below are not looked at.
+    As the simulator behind paper dally counts: each tier divides the GPUs evenly; a remainder, or one GPU each, puts
+    all on that tier as a whole, without the tiers below.
     """
     for tier in range(TIERS):
         s.units[tier] = 0
@@ -197,9 +191,9 @@ def flatten(s, gpus, slots, machines, racks):
 
 @entry
 def best_fraction(states, model, gpus, shapes):
-    """Modify the memo of `states[0]`: the largest compute fraction of `gpus` GPUs over several numbers of groups.
+    """Modify the memo of `states[0]`: the largest compute fraction of `gpus` GPUs over `shapes`, (n, 3).
 
-    `shapes`: (n, 3), each row how many slots, machines and racks the gang uses in all.
+    A row: how many slots, machines and racks the gang uses in all.
     """
     s = states[0]
     best = 0.0

@@ -2,7 +2,7 @@
 
 `duration=isolated`, the default: `duration_s` is the run time alone on the best placement that a gang of its size can
 have on the empty cluster, communication included. `duration=compute`: it is computing alone, as the authors of paper
-dally read their traces, and the network comes on top. `best` being the slowdown of the best placement by this network:
+dally read their traces. `best` being the slowdown of the best placement by this network:
 
     isolated:  base = as in the workload       compute = base / best
     compute:   compute = as in the workload    base = compute x best
@@ -10,8 +10,8 @@ dally read their traces, and the network comes on top. `best` being the slowdown
 Rates are made of `compute`; orders, predictions, slowdowns, rewards of `base`. In regions the gang of a part are its
 GPUs, of a type that it accepts; a workload takes as long as its slowest part (jobs/part_gangs.py).
 
-The best placement is on one machine where one holds the gang, else in one rack, else on as few racks as can be; there
-on as few machines, then slots. It is best by definition: under `allreduce` a gang spread evenly over two racks can be
+The best placement is on one machine where one holds the gang, else in one rack, else on the fewest racks; there on the
+fewest machines, then slots. It is best by definition: under `allreduce` a gang spread evenly over two racks can be
 quicker than on one rack's longer ring; slowdowns below 1 are such placements.
 """
 
@@ -67,9 +67,7 @@ def iteration_times_s(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Seconds per iteration without what the network adds, and isolated, float64 (n,) each; see the module.
 
-    Args:
-        network: `duration` says what the workload's times are; a network without one takes them as isolated.
-        profile, factors: what `gang_factors` gave for them.
+    A network without `duration` takes times as isolated. `profile`, `factors`: of `gang_factors`.
     """
     given_s = workload.iteration_s
     best = best_slowdowns(network, workload, topology, profile, factors)
@@ -141,7 +139,6 @@ def _largest_racks(topology: Topology, gpus: int) -> Sequence[int]:
 
 
 def _machines(topology: Topology, racks: Sequence[int]) -> list[int]:
-    """The machines of some racks, the largest first."""
     found = np.flatnonzero(np.isin(topology.machine_rack, racks))
     return found[np.argsort(-topology.machine_gpus[found], kind="stable")].tolist()
 

@@ -1,8 +1,8 @@
 """Network allreduce:calibration=measured,gpu=...,tables=DIR: measured iteration times themselves, by placement.
 
-The tables are those of profiles/measured_tables.py; what they do not have is taken from the fit of the GPU type. The
-slowdown of a placement is that of measured.py: its time over that of the whole batch placed best. Kernels cannot look
-anything up, so the simulator asks for the rate of a job when it gets GPUs (simulated.py: Pace).
+The tables are those of profiles/measured_tables.py; the fit of the GPU type fills the rest. A slowdown is the time over
+that of the whole batch placed best, as in measured.py. Kernels cannot look anything up, so the simulator asks for a
+job's rate when it gets GPUs (simulated.py: Pace).
 """
 
 from __future__ import annotations
@@ -29,12 +29,7 @@ Placement = tuple[int, ...]  # GPUs on each machine
 
 @dataclass(frozen=True, eq=False)
 class LookedUp:
-    """Tables of measurements, and the fits behind them.
-
-    Attributes:
-        fits: the network that knows what the tables do not have.
-        folder: DIR/MODEL/ are the tables of a model.
-    """
+    """Tables of measurements, DIR/MODEL/ in `folder`, and the network of fits behind them."""
 
     fits: Measured
     folder: str = field(metadata={MARK: A_FOLDER})
@@ -63,7 +58,7 @@ class LookedUp:
         return f"{self.fits.describe()},tables={self.folder}"
 
     def tier_factors(self, workload: Jobs | Any, topology: Topology | None) -> tuple[np.ndarray, np.ndarray]:
-        """Slowdowns per (model, gang size, batch): on one machine, and on as few as there can be; see `base.Network`.
+        """Slowdowns per (model, gang size, batch): on one machine, and on the fewest; see `base.Network`.
 
         Raises:
             InputError: a job of several GPUs whose model has no tables or fit, or whose batch is not known.

@@ -5,12 +5,12 @@ iteration takes the workload's own time, which is that of the whole batch placed
 
     t(GPUs, machines, batch, sub-batch) / t(GPUs, best machines, batch, batch)
 
-It matters whether there is one machine or several; the best is one, where one is large enough. With `duration=compute`
-the workload's own time is t_comp of the whole batch instead.
+It matters whether there is one machine or several; the best is one, if large enough. With `duration=compute` the
+workload's own time is t_comp of the whole batch instead.
 
 Where the user wrote a topology's bandwidth or oversubscription, communication takes the fit's time x the bandwidth of
-the cluster that was measured over the one written x the oversubscription: of tier machine inside a machine, of tier
-rack between machines. Bandwidths act with the GPU of calibration `measured` alone.
+the measured cluster over the written one x the oversubscription: of tier machine inside a machine, of tier rack between
+machines. Bandwidths act with the GPU of calibration `measured` alone.
 """
 
 from __future__ import annotations
@@ -99,11 +99,7 @@ class Measured:
         return load_profiles(self.path)
 
     def fit_rows(self, models: Sequence[str]) -> np.ndarray:
-        """The terms of Eq. 3, 4 and 7 by model, float64 (models, 9); a tier that was not measured has the other's.
-
-        Raises:
-            InputError: a model without a profile, or without a fit on this GPU type.
-        """
+        """The terms of Eq. 3, 4, 7 by model, float64 (models, 9); a missing tier has the other's; InputError: none."""
         rows = np.array([self.profiles.of(model).fit(self.gpu).row() for model in models])
         for part, other in ((IN_MACHINE, BETWEEN), (BETWEEN, IN_MACHINE)):
             missing = np.isnan(rows[:, part]).any(axis=1)
@@ -134,10 +130,7 @@ class Measured:
 
 
 def relative(inside_s: float, between_s: float, unit_s: float) -> np.ndarray:
-    """Slowdowns by tier, (TIERS,), of a gang on as few machines as hold it, and on several, in a unit of its time.
-
-    Several machines are never quicker than one: where measurements or fits say so, it is their error.
-    """
+    """Slowdowns by tier, (TIERS,), on the fewest machines and on several, never quicker, in a unit of its time."""
     spread_s = max(inside_s, between_s)
     return np.array([(spread_s if tier >= RACK else inside_s) / unit_s for tier in range(TIERS)])
 
@@ -152,11 +145,9 @@ def factors_by_batch(
     """The profile of each job, (n,), and the slowdowns of each profile, (profiles, TIERS): see `base.Network`.
 
     Args:
-        network: whose slowdowns they are.
-        workload: the jobs; those of one GPU are one profile, which nothing slows down.
         topology: None: any gang fits a machine.
         factors_of: (TIERS,), by model, GPUs, samples a GPU, and GPUs of the largest machine.
-        silent: bool (n,), jobs that send nothing, of the same profile as those of one GPU; None: nobody.
+        silent: bool (n,), jobs that send nothing, of the profile of one-GPU jobs, without slowdown; None: none.
     """
     gpus = np.asarray(workload.gpus, dtype=np.int64)
     largest = 2**40 if topology is None else int(topology.machine_gpus.max())
@@ -189,12 +180,9 @@ def measured(gpu: str, profiles: str = "", duration: Duration = ISOLATED) -> Mea
     """The fits of a GPU type.
 
     Args:
-        gpu: t4, 2080ti, a100, or a type of the user's profiles.
+        gpu: t4, 2080ti, a100, or a type of the user's profiles; else InputError.
         profiles: path of profiles beside the shipped ones (profiles/models.py).
         duration: isolated or compute: what `duration_s` means (isolated.py).
-
-    Raises:
-        InputError: no profile has a fit for this type.
     """
     network = Measured(gpu, profiles, duration)
     known = {name for profile in network.profiles.models.values() for name in profile.fits}

@@ -2,10 +2,10 @@
 
 A job's rate of progress is 1 / (compute_iteration_s x slowdown); `duration` says what `duration_s` is (isolated.py).
 
-* `none` and `penalty`: the slowdown depends on the model, the gang's size and the innermost tier that holds the gang.
-  `tier_factors` is all of it, computed once for a workload.
-* `allreduce`: it depends on the shape of the placement (GPUs, slots, machines and racks). `tier_factors` gives each
-  profile the best placement of each tier; a second method lays tables for the kernels (`ShapedNetwork`).
+* `none` and `penalty`: the slowdown depends on the model, the gang's size and the innermost tier that holds the gang:
+  `tier_factors`, once for a workload.
+* `allreduce`: it depends on the shape of the placement (GPUs, slots, machines and racks). `tier_factors` gives the best
+  placement of each tier; a second method lays tables for the kernels (`ShapedNetwork`).
 * `contention`: it also depends on the jobs that share links, so it changes while a job runs. Its `pace` (simulated.py)
   lays a job's phases into the record when it gets GPUs. `tier_factors` is the value without any other job.
 """
@@ -48,9 +48,9 @@ class Network(Protocol):
 
         Returns:
             (profile_of_job, factors): int64 (n,) and float64 (P, 4), P profiles. factors[p, t] >= 1 is the duration of
-            one iteration when the innermost level that holds the whole gang is t (slot, machine, rack, network:
-            simulator/base/tiers.py), relative to one to which the network adds nothing. What the job's `duration_s`
-            says then follows from that of its best placement (isolated.py). Jobs of one GPU are always 1.
+                one iteration when the innermost level that holds the gang is t (slot, machine, rack, network:
+                simulator/base/tiers.py), over one without any network. isolated.py derives `duration_s`'s meaning from
+                the best placement. Jobs of one GPU are always 1.
 
         Raises:
             InputError: a job that the network knows nothing about.
@@ -65,9 +65,4 @@ class ShapedNetwork(Network, Protocol):
         """The slowdown of each job on the best placement of the empty cluster (isolated.py), float64 (n,)."""
 
     def lay(self, s: np.record, workload: Jobs | Any, profile_of_job: np.ndarray) -> None:
-        """Modify `s`: write the tables that network/collectives.py computes from.
-
-        Args:
-            s: a record (simulator/record/state.py).
-            profile_of_job: what `tier_factors` gave for them.
-        """
+        """Modify `s`, a record: the tables of network/collectives.py; `profile_of_job`: of `tier_factors`."""

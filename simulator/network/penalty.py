@@ -27,10 +27,7 @@ MOST_KNOWN, MOST_KNOWN_ROWS = 4096, 512
 
 @dataclass(frozen=True)
 class Penalty:
-    """The slowdown of `table`; for models that it does not list `default`, or an error if that is None.
-
-    `duration`: what `duration_s` means (isolated.py).
-    """
+    """The slowdown of `table`; for other models `default`, or an error if that is None; `duration`: see isolated.py."""
 
     table: PenaltyTable
     default: Factors | None = None
@@ -103,7 +100,6 @@ class _Known:
         return found
 
     def rows(self, network: Penalty, workload: Any, jobs: np.ndarray) -> np.ndarray:
-        """Slowdowns of `jobs`, float64 (jobs, TIERS)."""
         kinds = list(zip(workload.model[jobs].tolist(), workload.gpus[jobs].tolist(), strict=True))
         place_of = self._place_of
         if len(place_of) > MOST_KNOWN:

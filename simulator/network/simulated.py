@@ -70,11 +70,10 @@ class Simulated(Protocol):
 
 
 class Pace(Protocol):
-    """Who says how fast jobs run, where no table in the record does: measured look-ups, elastic jobs, shared links.
+    """How fast jobs run, where no table in the record says it: measured look-ups, elastic jobs, shared links.
 
-    One that also has `settle(simulator)` is called by it after `rate` has been: an iterable of (job, seconds per
-    iteration) of running jobs that go on at another rate from now on. One whose jobs are not all elastic, though
-    `elastic`, has `may_resize(simulator, job)`.
+    An optional `settle(simulator)` is called after `rate`: an iterable of (job, seconds per iteration) of running jobs
+    with a new rate. An `elastic` one with other jobs too has `may_resize(simulator, job)`.
 
     Attributes:
         elastic: jobs may run on other numbers of GPUs than they ask (`Start` and `Resize`), and a decision is due
@@ -88,12 +87,9 @@ class Pace(Protocol):
     def rate(self, simulator: Simulated, job: int) -> tuple[float, float]:
         """The pace of a running job that has just got its present GPUs, or reached the end of a phase.
 
-        Called before time passes, once for each such job, in the order in which it happened to them; the iterations
-        that are left are up to date.
-
-        Returns:
-            Seconds per iteration on its GPUs with nobody beside it, > 0; and how many iterations are left when to ask
-            again, less than are left now; 0: not before it moves.
+        Called before time passes, once per such job, in their order; iterations left are up to date. Returns seconds
+        per iteration alone on its GPUs, > 0; and how many iterations are left at the next call, fewer than now; 0: not
+        before it moves.
         """
 
 

@@ -4,8 +4,8 @@
     communication  t_comm    = ai + bi (K - 2)        K GPUs in one machine; an + bn (K - 2) over machines   (Eq. 4)
     step           t(B) = (s - 1) t_comp(B / s) + (t_comp(B / s)^d + t_comm^d)^(1 / d)     s passes      (Eq. 7)
 
-The paper's Eq. 4 has one constant a model and tier, since a model's message has one size; the term in K is measured
-(profiles/throughput.py). One GPU has a line of its own, and nothing to communicate.
+The paper's Eq. 4 has one constant a model and tier, a fixed message size; the term in K is measured
+(profiles/throughput.py). One GPU has its own line, and nothing to communicate.
 """
 
 import math
@@ -18,10 +18,7 @@ A, B, AI, BI, AN, BN, D, ONE_A, ONE_B = 0, 1, 2, 3, 4, 5, 6, 7, 8
 
 @entry
 def step_time_s(fit, gpus, nodes, batch, sub_batch):
-    """Seconds of a step of `batch` samples a GPU on `gpus` GPUs of `nodes` machines, in passes of <= `sub_batch`.
-
-    `fit` has the nine terms of Eq. 3, 4 and 7.
-    """
+    """Seconds of a step of `batch` samples a GPU on `nodes` machines in passes <= `sub_batch`; `fit`: Eq. 3, 4, 7."""
     passes = -(-batch // sub_batch)
     size = batch / passes
     if gpus == 1:
@@ -70,10 +67,9 @@ def lay_best_step(s, job):
 
 @kernel
 def stretch(s, job, tier, sub_batch):
-    """How many times longer an iteration takes at a tier in passes of `sub_batch` than placed best and in one pass.
+    """Iteration time at a tier in passes of `sub_batch` over the one placed best and in one pass; 1 without a fit.
 
     Where the network says what the tier costs (`net_steps` 0), only what the passes add counts, at the best placement.
-    A model without a fit pays nothing for passes.
     """
     model = s.model[job]
     if s.fit[model, D] <= 0.0:

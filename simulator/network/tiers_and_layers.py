@@ -6,9 +6,9 @@ many as the tier has members (a ring of two: four). `nominal_gbps` (gigabits per
 bandwidth, which the bandwidth of a topology scales by its ratio to this; any other bandwidth is replaced.
 
 A layer table is a csv, one row per layer in order of the forward pass, with the columns `LAYER_COLUMNS`; lines that
-start with "#" are remarks. Times are ns, gradient_bytes is what is all-reduced, update_ns passes between the end of
-the all-reduce and the layer's completion. A column `measured_on` may name the GPU of the compute times: with tiers that
-were measured on another one, a model's slowdowns are extrapolated.
+start with "#" are remarks. Times are ns, gradient_bytes is what is all-reduced, update_ns passes between the end of the
+all-reduce and the layer's completion. A column `measured_on` may name the GPU of the compute times: on tiers of another
+one slowdowns are extrapolated.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ CALIBRATIONS = {path.stem: path for path in sorted(DATA.glob("*.yaml"))}
 
 @dataclass(frozen=True)
 class Link:
-    """One tier. bandwidth_gb_s: of one link; latency_ns: of one link; links: of each member, 0 = as many as members.
+    """One tier: GB/s and ns of one link; links of each member, 0 = as many as members.
 
-    nominal_gbps: what the links have on paper that an effective bandwidth was measured on, gigabits per second.
+    nominal_gbps: the nominal gigabits per second of links with a measured effective bandwidth.
     """
 
     name: str
@@ -105,10 +105,7 @@ class Fabric:
 
 @dataclass(frozen=True, eq=False)
 class ModelLayers:
-    """The layers of one model in order of the forward pass: names, and int64 arrays of shape (layers,).
-
-    measured_on: the GPU of the compute times; "": nobody says.
-    """
+    """A model's layers in forward order: names, int64 (layers,); measured_on: the GPU of compute times, "": unknown."""
 
     model: str
     names: tuple[str, ...]
@@ -143,10 +140,7 @@ class Calibration:
         return [layers.model for layers in self.models]
 
     def find(self, model: str) -> ModelLayers | None:
-        """The layers of a model in any spelling (profiles/model_names.py); None if the table does not list it.
-
-        Another name of the same network counts where the name itself is not listed: "imagenet" is ResNet-50.
-        """
+        """The layers of a model in any spelling or alias (profiles/model_names.py); None if it is not listed."""
         return self._by_name.get(plain(model)) or self._by_alias.get(normalised(model))
 
     def is_extrapolated(self, layers: ModelLayers) -> bool:
@@ -239,7 +233,6 @@ A_CALIBRATION = path_unless(CALIBRATIONS.keys(), beside=_named_in)
 
 @functools.cache
 def _schema() -> SimpleNamespace:
-    """The file's schema as pydantic models; made when first needed, so the simulator imports without pydantic."""
     from typing import Annotated, Literal
 
     from pydantic import BaseModel, ConfigDict, Field

@@ -1,7 +1,7 @@
 """Bit sets of three levels: membership changes and the next member in a few nanoseconds, whatever the size.
 
-A set over n items is three int64 arrays: `low` holds one bit an item, `mid` one bit a word of `low`, `top` one bit a
-word of `mid`; a word has 32 bits.
+A set is three int64 arrays of 32-bit words: `low` one bit an item, `mid` one a word of `low`, `top` one a word of
+`mid`.
 """
 
 from __future__ import annotations

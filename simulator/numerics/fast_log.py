@@ -11,8 +11,8 @@ ROOT_HALF = 0x3FE6A09E667F3BCD  # the bits of sqrt(1 / 2)
 def log_from_one(value):
     """Natural logarithm of a number from 1 on, to twelve digits; infinity reads 709.8.
 
-    value = 2^power x rest with rest from sqrt(1/2) to sqrt(2), and log(rest) = 2 artanh((rest - 1) / (rest + 1)). No
-    branch and no call, so a loop over an array takes several at a time, which the C library's log does not let it.
+    value = 2^power x rest with rest from sqrt(1/2) to sqrt(2), and log(rest) = 2 artanh((rest - 1) / (rest + 1)).
+    Without branches and calls, a loop over an array takes several at a time, unlike the C library's log.
     """
     bits = bits_of(value)
     power = (bits - ROOT_HALF) >> 52

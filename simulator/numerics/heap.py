@@ -1,8 +1,7 @@
 """An indexed heap: the smallest (key, item) first, any item movable in logarithmic time.
 
 A heap is a slice of three arrays: `key` and `item` from `base` on, and `place[item]`, the item's offset from `base`, or
--1. Several heaps may share the arrays, as the queues of the demand classes do. Four children a node: fewer cache lines
-than two. What happens next stands in such a heap: one event an item at most (state.event_fields).
+-1. Several heaps may share the arrays. Four children a node: fewer cache lines than two.
 """
 
 import math

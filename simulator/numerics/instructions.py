@@ -1,7 +1,4 @@
-"""What a processor does in one instruction, as functions that a kernel calls: on a CPU and, compiled for one, on a GPU.
-
-numpy's scalar functions are none of these: code for a GPU has not got them.
-"""
+"""One-instruction functions for kernels on a CPU and, compiled for one, on a GPU, where numpy's scalar ones fail."""
 
 from __future__ import annotations
 
@@ -41,7 +38,6 @@ def instruction(signature: Any, emit: Callable[[Any, Any], Any]) -> Callable[[Ca
 
 
 def _llvm(name: str) -> Callable[[Any, Any], Any]:
-    """What calls a function of one number that LLVM knows."""
     return lambda builder, value: builder.call(builder.module.declare_intrinsic(name, [value.type]), [value])
 
 

@@ -1,7 +1,7 @@
 """Counter-based random numbers: a pure function of (seed, stream, counter), so that order of calls never matters.
 
-Whoever draws for a run takes the seed from its record by `seed_of`, in Python by `draw_seed`, and nobody reads it
-otherwise. So a record whose `is_drawn` is 0 is that of a run in which nothing depends on the seed.
+Every draw takes the seed from its record by `seed_of`, in Python by `draw_seed`. So a run whose record has `is_drawn` 0
+does not depend on the seed.
 """
 
 import math

@@ -1,8 +1,4 @@
-"""What is equal but for rounding: values that are the same in exact arithmetic must not be told apart.
-
-The same durations cut into other iterations, or counted from another hour, come to sums that differ in their last bits.
-Were such bits to decide who comes first, or whether two ends are one instant, then so would the unit of work.
-"""
+"""Equality but for rounding: other units of work must not change orders or instants by the last bits of sums."""
 
 from ..compiler.jit import kernel
 

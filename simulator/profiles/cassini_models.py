@@ -11,8 +11,8 @@ nor phases, so computing follows one rule per kind of model:
 
 Communication follows the sizes: a ring all-reduce of fp32 gradients at 45 Gbps. Table 3's "memory requirement" is the
 parameters in fp32 for VGG and ResNet50, so its low ends are read the same way for the models that have a range: data
-parallel GPTs of 170, 425 and 512 M parameters, and a DLRM that replicates 890 MiB (anything from nothing to 1,962 MiB
-is allowed; a choice by which its duty is more than VGG16's, as the text's "network-intensive" wants).
+parallel GPTs of 170, 425 and 512 M parameters, and a DLRM that replicates 890 MiB (0 to 1,962 MiB is allowed; chosen so
+that its duty is more than VGG16's, as the text's "network-intensive" wants).
 
 Setting: cassini, Table 3.
 """
@@ -146,8 +146,8 @@ def phases_and_traffic(
         rate_gbps: what the network gives, more than 0; None: 45.
 
     Raises:
-        InputError: no such model or strategy for it, a hidden size of a model that has none, counts below 1, a rate
-            that is not more than 0, or hybrid workers that are no multiple of 4.
+        InputError: an unknown model, strategy or hidden size, a number out of range, or hybrid workers that are no
+            multiple of 4.
     """
     known = cassini_models()[choose(model, cassini_models(), "model")]
     plan = known.strategies[0] if strategy is None else choose(strategy, known.strategies, f"strategy of {model}")

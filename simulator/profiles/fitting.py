@@ -1,9 +1,9 @@
 """Fits Equations 3, 4 and 7 of paper sjf-bsbf to measured iteration times, and writes them as a profile file.
 
 Least squares of the logarithms of the iteration time and, where the wait for communication was measured, of the
-computation (their difference), together, with a soft-L1 loss (a few bad rows do not bend the rest) from several starts.
-Rows of one GPU have a straight line of their own. A constant or slope that the rows cannot tell is not guessed: with
-one gang size only in a tier its slope in GPUs is 0, and a tier without rows stays unknown.
+computation (their difference), with a soft-L1 loss against bad rows, from several starts. Rows of one GPU have a
+straight line. A constant or slope that the rows cannot tell is not guessed: with one gang size only in a tier its slope
+in GPUs is 0, and a tier without rows stays unknown.
 """
 
 from __future__ import annotations
@@ -37,17 +37,10 @@ class Fitted:
 
 
 def fit_profiles(groups: Sequence[Measurements], source: str) -> tuple[list[Fitted], dict[str, ModelProfile]]:
-    """Fit every model on every GPU type that was measured.
+    """Fit every model on every measured GPU type: the fits in order, and the profiles by model.
 
-    Args:
-        groups: of `read_measurements`.
-        source: written beside the numbers: where and how they were measured.
-
-    Returns:
-        The fits in order, and the profiles by model.
-
-    Raises:
-        InputError: rows that cannot tell a model's line, naming the model, the GPU type and what is needed.
+    `groups`: of `read_measurements`; `source`: where and how it was measured. InputError: rows that cannot tell a
+    model's line, with the model, the GPU type and what is needed.
     """
     fitted = [Fitted(rows.model, rows.gpu, len(rows), fit_throughput(rows, source)) for rows in groups]
     profiles: dict[str, ModelProfile] = {}
@@ -166,5 +159,4 @@ def _fit_gangs(rows: Measurements, several: np.ndarray) -> tuple[float, ...]:
 
 
 def _told(gpus: np.ndarray) -> tuple[bool, bool]:
-    """Whether the rows of a tier tell its constant, and its slope in GPUs."""
     return len(gpus) > 0, len(np.unique(np.maximum(gpus, 2))) > 1

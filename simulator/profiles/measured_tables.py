@@ -102,10 +102,7 @@ class MeasuredTables:
         self._steps = {batch: self._whole_steps(batch) for batch in self.batches}
 
     def _whole_steps(self, batch: int) -> float:
-        """Steps of a whole training at a validated batch: of every epoch its progress over the gain of a step.
-
-        To a tenth, as the shipped profiles have them (data/pollux.json), from which a workload's iterations come.
-        """
+        """Steps of a training at a validated batch, to a tenth as in data/pollux.json: by epoch progress / gain."""
         passed = np.diff(self.progress, prepend=0.0)
         scale = batch / self.smallest_batch
         return round(sum_in_order(part / gain(self.noise(batch, epoch), scale) for epoch, part in enumerate(passed)), 1)
@@ -140,18 +137,10 @@ class MeasuredTables:
         self._values = np.vstack([means, _times(scaled)])
 
     def times_s(self, placement: Sequence[int], local: int) -> tuple[float, float]:
-        """Seconds of one step, and of its synchronisation that is not hidden.
+        """Seconds of one step, and of its synchronisation that is not hidden; InputError: no measurements around it.
 
-        Args:
-            placement: GPUs on each node, in the order of the gang; any rotation is the same placement.
-            local: samples per GPU and pass.
-
-        Returns:
-            By `placements.csv`, linear in the local batch, where it has the placement; else linear between the nearest
-            measured (nodes, GPUs, local batch), over a Delaunay triangulation.
-
-        Raises:
-            InputError: nothing was measured on any side of it.
+        By `placements.csv`, linear in `local`, samples per GPU and pass, where it has the placement (GPUs on each node,
+        in any rotation); else linear between the nearest measured (nodes, GPUs, local), over a Delaunay triangulation.
         """
         counts = tuple(int(count) for count in placement if count)
         key = min(counts[i:] + counts[:i] for i in range(len(counts))), int(local)
@@ -179,11 +168,7 @@ class MeasuredTables:
         )
 
     def noise(self, batch: int, epoch: int) -> tuple[float, float]:
-        """Squared norm and variance of the gradient in an epoch (0 is the first), linear between validated batch sizes.
-
-        Raises:
-            InputError: the batch size lies outside the validated ones.
-        """
+        """Squared norm and variance of the gradient in an epoch from 0, linear in batch; InputError: outside."""
         above = int(np.searchsorted(self.batches, batch))
         if above == len(self.batches) or batch < self.batches[0]:
             raise InputError(
@@ -217,11 +202,7 @@ def _times(table: Table) -> np.ndarray:
 
 
 def read_tables(folder: str | Path, application: str) -> MeasuredTables:
-    """The tables of an application, FOLDER/APPLICATION/; read again where a file has changed.
-
-    Raises:
-        InputError: there are none, or they are malformed.
-    """
+    """The tables in FOLDER/APPLICATION/, read again after changes; InputError: there are none, or malformed ones."""
     path = Path(folder) / application
     if not application or not path.is_dir():
         there = sorted(entry.name for entry in _listed(Path(folder)) if entry.is_dir())

@@ -54,14 +54,7 @@ class Measurements:
 def read_measurements(
     paths: Sequence[str | os.PathLike[str]], model: str | None = None, gpu: str | None = None
 ) -> list[Measurements]:
-    """The rows of the files, grouped by model and GPU type in order of appearance.
-
-    Args:
-        model, gpu: for files without these columns.
-
-    Raises:
-        InputError: one sentence with file, line, column, value and what was expected.
-    """
+    """The rows of files by model and GPU type (given, or columns); InputError names file, line, column and value."""
     groups: dict[tuple[str, str], list[np.ndarray]] = {}
     spelling: dict[str, str] = {}
     for path in paths:

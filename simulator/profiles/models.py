@@ -46,10 +46,7 @@ SHIPPED = Path(__file__).resolve().parent / "data" / "pollux.json"
 
 @dataclass(frozen=True)
 class MemoryLine:
-    """Memory of a job on one GPU: base_bytes + sample_bytes x samples of one pass, on every GPU type.
-
-    `sample_assumed`: nobody measured what a sample takes.
-    """
+    """Bytes of a job on any GPU: base_bytes + sample_bytes (`sample_assumed`: not measured) x samples of one pass."""
 
     base_bytes: float
     sample_bytes: float
@@ -86,7 +83,7 @@ class Efficiency:
         return float(self.steps[self.initial_batch])
 
     def gain(self, batch: ArrayLike, done: ArrayLike) -> np.ndarray:
-        """Progress of one optimiser step of `batch` samples when the part `done` (0 to 1) of the progress is made.
+        """Progress of one step of `batch` samples when the part `done` (0 to 1) of the progress is made.
 
         (phi + 1) / (phi / scale + 1) for scale = batch / initial batch; 1 at the initial batch, at most scale.
         """
@@ -97,10 +94,7 @@ class Efficiency:
         return (phi + 1.0) / (phi / scale + 1.0)
 
     def steps_of(self, batch: float) -> float:
-        """Optimiser steps of a whole job at a batch, log-log between the validated ones.
-
-        Beyond the validated batches, as many samples as at the nearest one; at least 1.
-        """
+        """Steps of a whole job at a batch, >= 1: log-log between validated ones, beyond them as many samples."""
         return steps_at(self.steps, batch)
 
 
@@ -129,10 +123,10 @@ class ModelProfile:
         return self.fits[choose(gpu, self.fits, f"GPU type of model {self.name}:")]
 
     def step_s(self, gpu: str, gpus: int, batch: int, gpus_per_machine: int = 4) -> float:
-        """Seconds of one optimiser step of `batch` samples over all of `gpus`, on as few machines as hold them.
+        """Seconds of one step of `batch` samples over all of `gpus`, on as few machines as hold them.
 
-        A batch per GPU above the largest measured one is accumulated, in passes of equal whole numbers of
-        samples, as the simulator of Pollux does.
+        A batch per GPU above the largest measured one is accumulated, in passes of equal whole numbers of samples, as
+        in Pollux' simulator.
         """
         fit = self.fit(gpu)
         local = math.ceil(batch / gpus)
@@ -173,18 +167,10 @@ def shipped_profiles() -> Profiles:
 
 
 def load_profiles(path: str | os.PathLike[str] = "") -> Profiles:
-    """The shipped profiles and those of a file, which go first; "" for the shipped ones alone.
+    """The shipped profiles, replaced by those of a JSON file with their names in any spelling; "" for none.
 
-    A model in the file replaces the shipped one of that name, in any spelling, as a whole.
-
-    Args:
-        path: a profile file, JSON; "" for none.
-
-    Returns:
-        The profiles by name of model: `load_profiles().of("bert").fit("t4")`.
-
-    Raises:
-        InputError: the file cannot be read, or one sentence with the place in it, the value and what was expected.
+    `load_profiles().of("bert").fit("t4")`. InputError: an unreadable file, or the place, the value and what was
+    expected.
     """
     if not os.fspath(path):
         return shipped_profiles()
@@ -205,7 +191,6 @@ def _read(path: str | os.PathLike[str]) -> dict[str, ModelProfile]:
 
 
 def _profile(name: str, entry: Any) -> ModelProfile:
-    """From a checked entry of a file."""
     fits = {}
     for gpu, fit in entry.fits.items():
         values = fit.model_dump()

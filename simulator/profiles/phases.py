@@ -1,7 +1,7 @@
 """Up and Down phases of one training iteration: when a job wants the network, how long, and how fast (paper cassini).
 
-`Phases` is what a job does alone on its placement. The patterns are those of the paper's Figure 1; what each assumes
-where the paper has only a picture stands in its docstring. Numbers of models: `cassini_models.py`.
+`Phases` is a job alone on its placement. The patterns are those of Figure 1, with assumptions where it is only a
+picture.
 """
 
 from __future__ import annotations
@@ -77,11 +77,7 @@ class Phases:
 
 
 def in_order(parts: Sequence[tuple[float, float]], iteration_s: float = 0.0) -> Phases:
-    """Phases from (seconds, bytes per second) one after the other; rate 0 is Down, parts of no length are left out.
-
-    Args:
-        iteration_s: a longer iteration than the parts add up to ends with a Down phase.
-    """
+    """Phases from consecutive (seconds, bytes per second), rate 0: Down; the rest of `iteration_s` is Down."""
     starts, durations, rates, now = [], [], [], 0.0
     for seconds, rate in parts:
         if seconds > 0 and rate > 0:
@@ -102,9 +98,7 @@ def data_parallel(
 ) -> Phases:
     """Figure 1(a): a Down phase of computing, then an Up phase that all-reduces the gradients in a ring.
 
-    Args:
-        compute_s: seconds of computing during which the network is idle. rate: bytes per second of the ring.
-        shortest_up_s: the Up phase takes at least so long, at a lower rate then.
+    `rate`: bytes per second of the ring. `shortest_up_s`: the least length of the Up phase, at a lower rate then.
 
     Setting: cassini, Figure 1(a).
     """
@@ -125,7 +119,7 @@ def pipeline(
 
     Args:
         compute_s: seconds of computing of one stage. activation_bytes: of one minibatch.
-        shared_bytes: what first and last stage have in common and all-reduce between the two of them.
+        shared_bytes: parameters of both the first and the last stage, all-reduced between the two.
 
     Setting: cassini, Figure 1(b).
     """
@@ -159,7 +153,7 @@ def hybrid(
 
     Which phases they are is only in the picture. Assumed: forward and backward of two minibatches (the tensor traffic
     of Figure 1(c) plus the activations to the next stage or back), the all-reduce of the embeddings as in Figure 1(b),
-    and that of the gradients between the replicas; a short Down phase after each. With one replica there is no sixth.
+    and that of the gradients between the replicas; a short Down phase after each. One replica has no sixth.
 
     Args:
         compute_s: seconds of computing of one server. activation_bytes: of one of the two minibatches.
@@ -180,11 +174,8 @@ def hybrid(
 def embeddings(compute_s: float, exchanged_bytes: float, gradient_bytes: float, workers: int, rate: float) -> Phases:
     """A recommendation model: embedding tables on all workers, the rest replicated (paper cassini, Sec. 5.1, DLRM).
 
-    Forward, the embeddings that the samples need are exchanged all-to-all; after computing, their gradients go back and
-    the gradients of the replicated part are all-reduced. A third of compute is the forward pass.
-
-    Args:
-        exchanged_bytes: embeddings of one worker's samples; the (n - 1) / n of them that lie elsewhere are sent.
+    Forward, the samples' embeddings are exchanged all-to-all: of one worker's `exchanged_bytes` (n - 1) / n are sent.
+    After computing, their gradients go back and the replicated part all-reduces. A third of compute is forward.
 
     Setting: cassini, Sec. 5.1.
     """

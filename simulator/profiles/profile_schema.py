@@ -13,11 +13,7 @@ from .model_names import plain
 
 
 def checked_models(mapping: Mapping[str, Any], place: str) -> dict[str, SimpleNamespace]:
-    """The models of a file: name -> its entry, with `fits` as a mapping from GPU type to a checked fit.
-
-    Raises:
-        InputError: one sentence with `place`, the place in the file, the value and what was expected.
-    """
+    """The models of a file: name -> its entry with checked `fits` by GPU type; InputError names the place."""
     schema = _schema()
     top = validated(schema.File, mapping, place)
     if not top.models:
@@ -79,7 +75,6 @@ def _check_spellings(names: Iterable[str], place: str) -> None:
 
 @functools.cache
 def _schema() -> SimpleNamespace:
-    """The pydantic models; made when first needed, so the simulator imports without pydantic."""
     from typing import Annotated, Literal
 
     from pydantic import BaseModel, ConfigDict, Field

@@ -2,8 +2,8 @@
 
 Source: Tiresias (Gu et al., NSDI 2019) as paper dally describes it: skew is "the ratio of the largest tensor size to
 the overall model size" (Sec. I), "Tiresias consolidates jobs with high skew, while other jobs accept any resource offer
-they receive" (Sec. III-B); Table I calls VGG11, AlexNet and MobileNetV3 high, ResNet18, ResNet50 and BERT-large low.
-The authors' simulator hard-codes the same split: ResNet50, ResNet18 and BERT are not consolidated.
+they receive" (Sec. III-B); Table I calls VGG11, AlexNet and MobileNetV3 high, ResNet18, ResNet50 and BERT-large low, as
+the authors' simulator hard-codes.
 """
 
 from __future__ import annotations
@@ -82,11 +82,8 @@ def is_skewed(models: np.ndarray, threshold: float = DEFAULT_THRESHOLD, unknown:
 
     Args:
         models: model names, any spelling, shape (n,).
-        threshold: in [0, 1].
+        threshold: in [0, 1], else InputError.
         unknown: the answer for models without a profile; True, as Tiresias consolidates unless it has learnt more.
-
-    Raises:
-        InputError: a threshold outside [0, 1].
 
     Paper: tiresias, skew, as in paper dally, Sec. I and III-B.
     """
@@ -100,10 +97,7 @@ def is_skewed(models: np.ndarray, threshold: float = DEFAULT_THRESHOLD, unknown:
 
 
 def jobs_taken_for_skewed(workload: Workload) -> np.ndarray:
-    """Which jobs of a workload Tiresias consolidates (`is_skewed`), bool (n,).
-
-    Warns where models of its jobs on several GPUs are not known: those are consolidated.
-    """
+    """Which jobs of a workload Tiresias consolidates, bool (n,); a warning names unknown models of larger jobs."""
     models = workload.model
     several = dict.fromkeys(models[workload.gpus > 1])
     unknown = [model for model in several if np.isnan(skew_of(str(model)))]

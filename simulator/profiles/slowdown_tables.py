@@ -57,13 +57,10 @@ class PenaltyTable:
 
 
 def load_table(source: str) -> PenaltyTable:
-    """A table by name, or from a csv file.
+    """A table by name, or from a csv file; InputError names the line, the column and the value.
 
-    The csv has the columns model, machine, rack, network and, optionally, gpus (without it, or where it is empty, the
-    row is for every gang size) and slot (the machine's value where missing). Slowdowns are numbers from 1 to 1e6.
-
-    Raises:
-        InputError: no such table or file, or a malformed line, named with its column, value and what was expected.
+    Columns: model, machine, rack, network, optionally gpus (missing or empty: every gang size) and slot (default
+    machine's). Slowdowns are numbers from 1 to 1e6.
     """
     if source in TABLES:
         return TABLES[source]
@@ -173,7 +170,6 @@ def _from_speeds(speeds: Mapping[int, Mapping[int, float]]) -> dict[int, Factors
 
 
 def _two_tiers(slowdowns: Mapping[int, float]) -> dict[int, Factors]:
-    """One number for every placement beyond a machine; measurements below 1 (noise) count as 1."""
     return {gpus: (1.0, 1.0, max(1.0, value), max(1.0, value)) for gpus, value in slowdowns.items()}
 
 

@@ -88,8 +88,7 @@ class ThroughputFit:
         """Eq. 7: seconds of one iteration. The arguments broadcast.
 
         Args:
-            gpus: GPUs of the job, >= 1.
-            nodes: machines that they are on, >= 1.
+            gpus, nodes: GPUs of the job, machines that they are on, >= 1 each.
             batch: samples per GPU and iteration, > 0.
             sub_batch: samples per GPU and pass at most; None: all of `batch` in one pass. The s = ceil(batch /
                 sub_batch) passes are equal, batch / s samples each, as in Eq. 7.

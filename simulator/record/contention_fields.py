@@ -1,8 +1,7 @@
-"""Fields of a record where jobs share links: what they use, the part of their iteration that they are in, the rates.
+"""Fields of a record where jobs share links: their use, the present part of iterations, the rates.
 
-They have their size where the record has links; elsewhere each is one entry that nobody reads. A record may also have
-these fields and CHANCE alone (contention/phase_run.py), so link_use, bottlenecks, max_min, max_min_dense,
-max_min_sparse, iterations and phase_clock of flows/ touch no others.
+Without links each is one unused entry. A record may also have these fields and CHANCE alone (contention/phase_run.py),
+so link_use, bottlenecks, max_min, max_min_dense, max_min_sparse, iterations and phase_clock of flows/ touch no others.
 """
 
 from __future__ import annotations
@@ -17,12 +16,10 @@ COLUMNS = 128  # and its links
 
 
 def contention_fields(jobs: int, links: int, uses: int = 0, trace: int = 1) -> list[Field]:
-    """All of them.
+    """All of them. Without `links` every field is one entry.
 
-    Args:
-        jobs, links: that the record holds; with no links every field is one entry.
-        uses: pairs of a job and a link that it uses, of all jobs together; 0: 16 times the links.
-        trace: entries of the log of rates; 1: it is not kept.
+    `uses`: pairs of a job and a link, of all jobs; 0: 16 times the links. `trace`: entries of the log of rates; 1:
+    none.
     """
     if links == 0:
         jobs = links = uses = phases = bins = trace = 1
@@ -84,7 +81,6 @@ def _link_fields(links: Axis) -> list[Field]:
 
 
 def _use_fields(uses: Axis) -> list[Field]:
-    """A pool; all lists end with -1."""
     return [
         ("use_job", "i8", (uses,)),
         ("use_link", "i8", (uses,)),
@@ -151,7 +147,6 @@ def _job_fields(jobs: Axis, phases: int) -> list[Field]:
 
 
 def _heap_fields(jobs: Axis) -> list[Field]:
-    """The heap of jobs by when their present part ends."""
     return [
         ("phase_key", "f8", (jobs,)),
         ("phase_item", "i8", (jobs,)),
@@ -161,7 +156,6 @@ def _heap_fields(jobs: Axis) -> list[Field]:
 
 
 def _scratch_fields(jobs: Axis, links: Axis) -> list[Field]:
-    """Of the computation of rates (flows/max_min.py, max_min_sparse.py)."""
     return [
         ("n_dirty", "i8"),  # links whose jobs need new rates before time passes
         ("dirty_link", "i8", (links,)),

@@ -13,11 +13,9 @@ ALL = ""
 
 
 class Block(NamedTuple):
-    """Bytes that follow each other: `count` arrays of `length` entries of `size` bytes, with `more` entries in use.
+    """Bytes that follow each other: `count` arrays of `length` entries of `size` bytes.
 
-    Attributes:
-        of: what the entries are of: so many are in use as of these; ALL: all.
-        more: entries in use beyond those.
+    `of`: as many entries as these are in use, ALL: all; and `more`.
     """
 
     first: int
@@ -29,13 +27,7 @@ class Block(NamedTuple):
 
 
 def blocks_of(fields: Collection[Field], dtype: np.dtype, of: Collection[str], holds: Collection[str]) -> list[Block]:
-    """The blocks of a record.
-
-    Args:
-        fields: of the record, as they are declared; dtype: the record.
-        of: what may be in use in part.
-        holds: of the fields that hold so long (field_axes.py); the others are left out.
-    """
+    """The blocks of a record `dtype`, with arrays `of` a partly used number; `holds` picks fields (field_axes.py)."""
     blocks: list[Block] = []
     for field, kind, first in declared(fields, dtype):
         if held(field) not in holds:
@@ -50,7 +42,6 @@ def blocks_of(fields: Collection[Field], dtype: np.dtype, of: Collection[str], h
 
 
 def _block(shape: tuple[Axis | int, ...], kind: np.dtype, first: int, of: Collection[str]) -> Block:
-    """One field: its first axis counts, or else its last."""
     for axis in (shape[0], shape[-1]) if shape else ():
         if not isinstance(axis, Axis) or axis.of not in of or axis.length == 1:
             continue
@@ -62,7 +53,6 @@ def _block(shape: tuple[Axis | int, ...], kind: np.dtype, first: int, of: Collec
 
 
 def _joined(one: Block, other: Block) -> Block | None:
-    """Both as one, if the second follows the first and is like it."""
     alike = (one.of, one.length, one.more) == (other.of, other.length, other.more)
     if not alike or one.first + one.count * one.size * one.length != other.first:
         return None
@@ -72,11 +62,7 @@ def _joined(one: Block, other: Block) -> Block | None:
 
 
 def used_parts(data: np.ndarray, blocks: Iterable[Block], used: Mapping[str, int]) -> list[np.ndarray]:
-    """Views of the bytes in use: of arrays of something the first `used[something]` entries.
-
-    Args:
-        data: uint8, of one record.
-    """
+    """Views of the bytes in use of one record, `data`, uint8: the first `used[something]` entries of its arrays."""
     parts = []
     for first, count, size, length, of, more in blocks:
         part = data[first : first + count * size * length]

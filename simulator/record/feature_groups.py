@@ -1,7 +1,4 @@
-"""Which features a record has room for: several jobs on a GPU, links, regions.
-
-A step asks this before it calls what they are about, so that nobody who reads a plain cluster's step passes there.
-"""
+"""The features that a record has room for: several jobs on a GPU, links, regions; asked before their kernels run."""
 
 from ..compiler.jit import kernel, known
 

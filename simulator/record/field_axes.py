@@ -1,7 +1,4 @@
-"""How the fields of a record are declared: a name, a type, and what each array has an entry for.
-
-An array says so by its `Axis`, so whoever clears, copies or saves what is in use knows how much of it that is.
-"""
+"""The declaration of a record's fields: a name, a type, and an `Axis`, which tells how much of it is in use."""
 
 from __future__ import annotations
 
@@ -33,10 +30,8 @@ class Axis(NamedTuple):
     """What an array has an entry for.
 
     Attributes:
-        of: one of the words above; "": its room is always in use, or nobody has counted.
-        length: how many of them there is room for.
-        layers: so many arrays of this length follow each other.
-        more: entries behind them.
+        of: one of the words above; "": its room is always in use. more: further entries behind.
+        length: how many of them there is room for. layers: so many arrays of this length follow each other.
     """
 
     of: str
@@ -78,7 +73,6 @@ def dtype_of(fields: Iterable[Field]) -> np.dtype:
 
 
 def _rank(field: Field) -> int:
-    """Where in a record a field lies: 0 for numbers, 1 for arrays of a few, 2 for the others."""
     shape = shape_of(field)
     return 0 if not shape else 1 if len(shape) == 1 and isinstance(shape[0], int) and shape[0] <= FEW else 2
 

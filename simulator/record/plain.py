@@ -36,7 +36,6 @@ class Extent(NamedTuple):
 
 @cache
 def _blocks(capacity: Capacity, is_running: bool) -> list[Block]:
-    """Of a record that runs; else of one that has been laid."""
     holds = (RUN, LAID, COUNTED, MEMO) if is_running else (RUN,)
     return blocks_of(state_fields(capacity), state_dtype(capacity), Extent(0, 0).used, holds)
 
@@ -48,7 +47,6 @@ def _head_bytes(capacity: Capacity) -> int:
 
 @cache
 def _codes(capacity: Capacity) -> dict[Callable[..., Any], Callable[..., Any]]:
-    """Machine code of kernels for such records, once it has been asked for."""
     return {}
 
 
@@ -61,10 +59,7 @@ class Plain:
     """The only record of an array by item, `record["gpus"]`: np.record looks every field up in Python.
 
     Attributes:
-        records: the array.
-        record: its fields.
-        data: its bytes.
-        head: the bytes of its numbers, and of arrays of a few.
+        data: its bytes. head: those of its numbers, and of arrays of a few.
         cluster: int64 (arrays of CLUSTER_ARRAYS, GPUs), which follow each other.
         berths: int64 (arrays of PER_BERTH, layers, GPUs).
         job_floats: float64 (JOB_FLOATS, jobs). job_integers: int64 (JOB_INTEGERS, jobs).
@@ -85,7 +80,6 @@ class Plain:
         self._parts: list[np.ndarray] = []
 
     def _together(self, names: tuple[str, ...], kind: type, length: int) -> np.ndarray:
-        """Arrays that follow each other, as one (names, length)."""
         first = self.record.dtype.fields[names[0]][1]  # type: ignore[index]
         return self.data[first : first + 8 * len(names) * length].view(kind).reshape(-1, length)
 
@@ -143,7 +137,6 @@ class Plain:
         return self._parts_of(extent, is_running=True)
 
     def _parts_of(self, extent: Extent, is_running: bool) -> list[np.ndarray]:
-        """Views of the bytes in use; of a record that has only been laid, without those that nobody will look at."""
         if (extent, is_running) != self._known:
             self._known = extent, is_running
             self._parts = used_parts(self.data, _blocks(self.capacity, is_running), extent.used)

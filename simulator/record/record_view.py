@@ -33,11 +33,7 @@ class Recorded(Protocol):
 
 
 class RecordView:
-    """The part of a view that hangs on no kind of simulator.
-
-    Args:
-        simulator: what is seen. It is not handed on: who decides reads here, and changes nothing.
-    """
+    """The part of a view that fits any kind of simulator, which it does not hand on."""
 
     _simulator: Recorded
 
@@ -85,9 +81,6 @@ class RecordView:
 
 
 def sealed(array: np.ndarray) -> np.ndarray:
-    """An array that nobody else has, read-only from now on: a write to it is numpy's ValueError.
-
-    An empty one has nothing to write to, and `Generator.permutation` wants to write to it.
-    """
+    """An unshared array, read-only from now on unless empty (`Generator.permutation` writes to an empty one)."""
     array.flags.writeable = not array.size
     return array

@@ -1,7 +1,6 @@
-"""Fields of a record with regions: clusters of unit types, tables and their copies, and what is on the way between.
+"""Fields of a record with regions: clusters of unit types, tables and their copies, and transfers between.
 
-A unit is a GPU, or one CPU machine. The fields have their size where the record has regions; elsewhere each is one
-entry that nobody reads. Sets of regions are the bits of one word.
+A unit is a GPU, or one CPU machine. Without regions each field is one unused entry. Sets of regions are bits of a word.
 """
 
 from __future__ import annotations
@@ -35,14 +34,10 @@ def events_in(regions: int) -> int:
 
 
 def region_fields(jobs: Axis, gpus: Axis, regions: int, tables: int, uses: int, hours: int = 0) -> list[Field]:
-    """All of them.
+    """All of them. Without `regions` every field is one entry.
 
-    Args:
-        jobs, gpus: that the record holds.
-        regions: room for regions; 0: none, every field is one entry.
-        tables: room for tables, and for copies on the way.
-        uses: room for pairs of a job and a table that it reads.
-        hours: room for prices by the hour; 0: none.
+    `tables`: room for tables, and for copies on the way. `uses`: pairs of a job and a table that it reads. `hours`: of
+    prices; 0: none.
     """
     if regions == 0:
         regions = tables = uses = clusters = types = parts = 1
@@ -183,10 +178,10 @@ def _table_fields(tables: int) -> list[Field]:
 
 
 def _transfer_fields(regions: int, transfers: int) -> list[Field]:
-    """Copies on the way, a pool; and the links, each of two lanes, whose flow the transfers share by weight.
+    """A pool of copies on the way; and links of two lanes, whose flow the transfers share by weight.
 
-    `wan_served` counts what a transfer of weight 1 which was always there would have got: bytes; or, where times are
-    drawn and a weight is the bytes per second that a copy needs to take its time, seconds of that time.
+    `wan_served`: the bytes of an imagined transfer of weight 1; with drawn times, a weight is bytes per second, and it
+    is seconds.
     """
     integers = (
         "transfer_table",
@@ -226,7 +221,6 @@ def _transfer_fields(regions: int, transfers: int) -> list[Field]:
 
 
 def _cost_fields(regions: int, types: int, hours: int) -> list[Field]:
-    """Prices by region and hour, and the meters of what they are paid for (costs/meters.py)."""
     by_region = ("stored_byte_s", "stored_since_s", "free_w")  # bytes stored until when; watts, were all units free
     by_type = (
         "held_unit_s",  # unit-seconds held, of a type in a region,

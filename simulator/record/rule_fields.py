@@ -73,12 +73,7 @@ def semantics_fields() -> list[Field]:
 
 
 def delay_fields(classes: int, waits: int) -> list[Field]:
-    """Delay timers (policies/dally.py). Lists of waits: 2 x demand class + (0: machine, 1: rack).
-
-    Args:
-        classes: of jobs by demand.
-        waits: that are remembered, of all lists together.
-    """
+    """Delay timers (policies/dally.py). Lists of waits: 2 x demand class + (0: machine, 1: rack); `waits`: in all."""
     lists = 2 * classes
     return [
         ("delays", "i8"),  # kind of the timers by which jobs refuse (codes.FIXED, TUNED); 0 = they do not

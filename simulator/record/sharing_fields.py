@@ -1,6 +1,6 @@
-"""Fields of a record where the speed of a running job changes: several jobs may hold a GPU, or rates are asked for.
+"""Fields of a record where the speed of a running job changes: shared GPUs, or asked rates.
 
-They have their size where a GPU has more than one berth; elsewhere each is one entry that nobody reads.
+They have their size where a GPU has more than one berth; elsewhere each is one unused entry.
 """
 
 from __future__ import annotations
@@ -118,7 +118,6 @@ def _job_fields(jobs: Axis, steps: int) -> list[Field]:
 
 
 def _alone_fields(jobs: Axis, gpus: Axis, gains: int) -> list[Field]:
-    """Running jobs that hold GPUs alone (sharing/exclusive_gpus.py)."""
     return [
         ("lists", "i8"),  # the rest is kept,
         ("lists_always", "i8"),  # even where the rule does not ask for it
@@ -141,7 +140,6 @@ def _alone_fields(jobs: Axis, gpus: Axis, gains: int) -> list[Field]:
 
 
 def _pass_fields(gpus: Axis, classes: int, models: int) -> list[Field]:
-    """Passes of the rules that share GPUs (policies/bsbf/sjf_bsbf_pass.py, policies/bsbf/sjf_bsbf_partners.py)."""
     steps = 1 if models == 1 else STEPS
     return [
         ("shares", "i8"),  # which of them

@@ -1,8 +1,8 @@
 """The state of one simulated cluster: a single structured record, composed of one dtype per concept.
 
-A record of fixed shape is what makes the kernels fast (one pointer, no reference counting) and snapshots trivial (one
-assignment). Every distinct shape compiles once, so capacities come in few sizes; the real sizes are scalar fields
-(`n_jobs`, `n_gpus`, ...). Times are seconds, work is iterations, GPU time is GPU-seconds.
+A record of fixed shape makes kernels fast (one pointer, no reference counting) and snapshots one assignment. Every
+shape compiles once, so capacities come in few sizes; the real sizes are scalar fields (`n_jobs`, `n_gpus`, ...). Times
+are seconds, work is iterations, GPU time is GPU-seconds.
 """
 
 from __future__ import annotations
@@ -94,11 +94,7 @@ class Capacity:
         return replace(self, jobs=jobs, gpus=gpus, links=links)
 
     def with_outages(self, wanted: int) -> Capacity:
-        """The same with room for so many rows of a list of outages, and machines of fault groups; 0: for none.
-
-        Raises:
-            InputError: more than the largest class holds.
-        """
+        """The same with room for rows of a list of outages and machines of fault groups; InputError: too many."""
         if wanted == 0:
             return self
         return replace(self, outages=_class_of(wanted, OUTAGE_SIZES, "outages and machines of fault groups"))
@@ -115,16 +111,12 @@ class Capacity:
     @classmethod
     @lru_cache(maxsize=256)
     def fitting(cls, jobs: int, gpus: int, berths: int = 1, links: int = 0, *, layered: bool = False) -> Capacity:
-        """The smallest size class that holds `jobs` jobs on `gpus` GPUs.
+        """The smallest size class that holds `jobs` jobs on `gpus` GPUs; InputError: none does.
 
         Args:
-            jobs, gpus: how many there are.
             berths: jobs that may hold one GPU at once.
             links: how many jobs share; 0: none.
             layered: with layers of models (network allreduce), or auctions (semantics artist-sim).
-
-        Raises:
-            InputError: more than the largest class holds.
         """
         berths = _class_of(berths, BERTH_SIZES, "jobs on a GPU")
         if jobs <= SMALL[0] and gpus <= SMALL[1] and links <= SMALL[2] and not layered:
@@ -145,11 +137,7 @@ class Capacity:
         layered: bool = False,
         priced: bool = False,
     ) -> Capacity:
-        """The smallest size class that holds them, see `fitting`; `priced`: with prices by the hour.
-
-        Raises:
-            InputError: more than the largest holds.
-        """
+        """The smallest size class for these, see `fitting`; `priced`: with hourly prices; InputError: none."""
         if regions > MOST_REGIONS:
             raise InputError(f"{regions} regions: one simulator holds at most {MOST_REGIONS}")
         if clusters > clusters_in(MOST_REGIONS + 1):
@@ -288,10 +276,7 @@ def estimate_fields(jobs: Axis) -> list[Field]:
 
 
 def grant_fields(jobs: Axis, serves: Axis) -> list[Field]:
-    """Per job, where a grant is one lease and work counts in chunks (semantics.py).
-
-    `serves`: jobs whose GPU-seconds are summed up, at auctions and where GPUs are shared.
-    """
+    """Per job, where a grant is one lease and work counts in chunks; `serves`: jobs with summed GPU-seconds."""
     floats = (
         "ran_s",  # chunks: sum of their durations,
         "grant_left",  # and what these and the iterations left will be when the present grant ends
@@ -312,10 +297,9 @@ def grant_fields(jobs: Axis, serves: Axis) -> list[Field]:
 
 
 def event_fields(jobs: int, gpus: int, regions: int, links: int, auctions: int, outages: int) -> list[Field]:
-    """The heap of next events: ids are jobs, then machines, then the scheduling round, then the next auction.
+    """The heap of next events: ids are jobs, machines, the scheduling round, the next auction.
 
-    Then fault groups and their list of outages, where there are any; with regions then these, the links from each to
-    each, and the look of the slow path; with links these.
+    Then fault groups and their list of outages; with regions these, the links between them, and the slow path; links.
     """
     ids = jobs + gpus + 2 + outage_events(outages) + events_in(regions) + cable_events(links)
     return [
@@ -454,10 +438,7 @@ def outage_events(room: int) -> int:
 
 
 def outage_fields(room: int) -> list[Field]:
-    """Fault groups, sets of machines and regions that fail together, and a list of outages of such (fault_groups.py).
-
-    They have their size where the record has room for outages; elsewhere each is one entry that nobody reads.
-    """
+    """Fault groups of machines and regions, a list of their outages (fault_groups.py); one entry each without room."""
     scalars = (
         "first_group_event",  # ids in the heap of events
         "outage_event",
@@ -481,10 +462,7 @@ def outage_fields(room: int) -> list[Field]:
 
 
 def log_fields(entries: Axis, gpus: Axis) -> list[Field]:
-    """Decisions of the present instant, in order of application, and their GPUs; kept only while `log_on`.
-
-    Before them, what has started by itself (tier_holds.py) since the clock left the last decision point.
-    """
+    """Decisions of the present instant, in order, and their GPUs; kept while `log_on`; first those of tier_holds.py."""
     return [
         ("log_on", "i8"),
         ("log_count", "i8"),

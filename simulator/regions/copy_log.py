@@ -1,8 +1,4 @@
-"""The log of copies: when room is taken and freed, and who sends what to whom; kept while `copy_log_on`.
-
-It tells where every byte lay and what went over which link, so that others can compute from it what storage and
-traffic cost (experiments/playing/copy_rows.py). Whoever turns it on empties it at every instant.
-"""
+"""The log of copies while `copy_log_on`, emptied at every instant; costs follow (experiments/playing/copy_rows.py)."""
 
 from ..compiler.jit import kernel
 from ..costs.meters import store

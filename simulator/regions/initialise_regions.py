@@ -30,16 +30,14 @@ def lay_regions(
     lag_s: float = math.inf,
     tariff: Tariff | None = None,
 ) -> None:
-    """Write the regions and what the jobs ask of them, after the cluster and the jobs; nobody has arrived.
+    """Write the regions and the jobs' demands into a record with room, after the cluster and the jobs.
 
     Args:
-        s: a record with room for them.
-        topology: with lands.
-        workload: with demands that fit.
+        topology: with lands. workload: with demands that fit.
         every_s: seconds from one look of the slow path to the next, the first at the first arrival; inf: none.
-        published: copies take times that are drawn. urgent: those on demand and for high priority go first.
-        lag_s: after so many seconds replicas have what a workload with fresh data needs; inf: they never do.
-        tariff: what is paid for; None: nothing.
+        published: copies take drawn times. urgent: those on demand and for high priority go first.
+        lag_s: after so many seconds replicas have what a workload with fresh data needs; inf: never.
+        tariff: None: no costs.
 
     Raises:
         InputError: they do not fit each other, a job fits no region, or a region holds less than lies there.
@@ -65,23 +63,16 @@ def lay_regions(
 
 
 def _lay_event(s: np.void, item: int, time_s: float) -> None:
-    """Write an event that comes after all that lie in the heap."""
     place = int(s["event_count"])
     s["event_key"][place], s["event_item"][place] = time_s, item
     s["event_of"][item], s["event_count"] = place, place + 1
 
 
 def lay_speeds(s: np.void, demands: Demands, speed_row: np.ndarray, type_speed: np.ndarray) -> None:
-    """Write how fast jobs are on unit types, after the jobs: isolated times become those on the fastest types.
+    """Write speeds of jobs on unit types, after the jobs: isolated times become those on the fastest types.
 
-    Args:
-        s: a record with room for regions.
-        demands: what the jobs accept.
-        speed_row: int64 (jobs,), rows of the speeds.
-        type_speed: float64 (rows, types), > 0, over the speed of which a job's duration is.
-
-    Raises:
-        InputError: more rows, or types, than there is room for.
+    `speed_row`: int64 (jobs,), rows of `type_speed`, float64 (rows, types), > 0, over a duration's speed. InputError:
+    too many rows or types.
     """
     rows, types = len(type_speed), _types_of(demands)
     if rows > MOST_SPEEDS:

@@ -21,15 +21,9 @@ def type_seconds(s: np.void) -> dict[str, np.ndarray]:
 
 
 def copy_seconds(s: np.void, kind: int, shares: Sequence[float]) -> list[float]:
-    """How long complete copies of a kind (copy_times.py) took from the decision on, waits included.
+    """Seconds from decision to completion of a kind of copies (copy_times.py) by shares; nan: no copies.
 
-    Times are counted in bins, 16 to every power of two: a percentile is right to 7 %, and where bins hold many to less.
-
-    Args:
-        shares: of the copies, 0 to 1; 0.5 asks for the median.
-
-    Returns:
-        Seconds that so large a share did not exceed, each 1 at least; nan where there are no copies.
+    `shares`: 0 to 1; 0.5: the median. 16 bins to every power of two: a percentile is right to 7 %, better in full bins.
     """
     return seconds_within(s["copy_times"][kind], shares)
 
@@ -45,7 +39,6 @@ def seconds_within(counts: np.ndarray, shares: Sequence[float]) -> list[float]:
 
 
 def _risen(reached: np.ndarray, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The points of a distribution where it rises: the ends of bins that hold anything."""
     rises = np.diff(reached) > 0.0
     ends = np.concatenate([[False], rises]) | np.concatenate([rises, [False]])
     return reached[ends], edges[ends]
@@ -80,7 +73,7 @@ def costs(plain: Plain) -> dict[str, float]:
 def _late_share(s: np.void, among: np.ndarray) -> float:
     """Arrived jobs that waited too long for their first start, over those whose level has a limit.
 
-    The time to save the state of those that were stopped for that start is part of the wait (paper mast, Sec. 5.5).
+    The time to save the state of stopped jobs is part of the wait (paper mast, Sec. 5.5).
     """
     n = int(s["next_arrival"])
     limit, first = s["slo_s"][s["job_level"][:n]], s["first_start_s"][:n]

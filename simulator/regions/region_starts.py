@@ -5,8 +5,8 @@ that it reads. Every start takes the time to set up its containers (Sec. 5.5), a
 units from a workload that was stopped for it at the same instant (Sec. 2).
 
 Fresh data (Sec. 3.1): "high-priority jobs requiring fresh data must run in the home regions". Read so: a replica shows
-what the home did a lag before, and a workload needs what there was when it came; a lag without end, the default, leaves
-the home alone. Copies that have just been made are no fresher than others.
+the home a lag before, and a workload needs the data of its arrival; a lag without end, the default, leaves the home
+alone. New copies are no fresher than others.
 """
 
 import math
@@ -28,10 +28,7 @@ def needs_home(s, job):
 
 @entry
 def candidate_regions(s, job):
-    """Set of the regions that are up, could hold a workload if they were empty, and have all its tables.
-
-    Of a workload that needs fresh data, until replicas have it, the region where all of them have their home.
-    """
+    """Set of the up regions that could hold a workload if empty, and have its tables; home if it needs fresh data."""
     found = s.job_hosts[job] & s.up_regions
     first = s.first_read[job]
     for use in range(first, first + s.n_reads[job]):
@@ -95,10 +92,7 @@ def takes_units(s, job, units):
 
 @kernel
 def speed_on(s, job, kind):
-    """How fast a workload iterates with parts of these types: as its slowest GPUs; without any, as its machines.
-
-    `kind`: int64, the types, part by part; what follows the last part is not looked at.
-    """
+    """The speed of a workload on types `kind`, int64, by part: of its slowest GPUs; without any, of its machines."""
     machines = s.gpu_units[job] == 0
     slowest = math.inf
     for part in range(s.part_units.shape[1]):
@@ -217,10 +211,10 @@ def count_closed(s, machine, more):
 
 @kernel
 def set_up(s, job):
-    """Modify `s`: a workload that starts on `s.gang` waits for its containers, and for the state of others to be saved.
+    """Modify `s`: a workload that starts on `s.gang` waits for its containers, and for the saved state of others.
 
-    If it starts for the first time, the latter is part of its wait for that (paper mast, Sec. 5.5: "The preemption time
-    of B counts towards A's latency").
+    At its first start the latter is part of its wait (paper mast, Sec. 5.5: "The preemption time of B counts towards
+    A's latency").
     """
     save_s = s.save_s if _takes_over(s, job) else 0.0
     s.since_s[job] += s.container_s[job] + save_s

@@ -25,10 +25,7 @@ def regions_in(bits: int) -> list[int]:
 
 
 class RegionView(RunView):
-    """The part of a `ClusterView` that is about regions; all of it raises InputError in a simulation without them.
-
-    Regions, tables, clusters and unit types are indices; names are in `topology` and `demands`.
-    """
+    """The part of a `ClusterView` about regions; InputError without them. `topology` and `demands` name indices."""
 
     _simulator: Simulated
 
@@ -43,7 +40,6 @@ class RegionView(RunView):
 
     @property
     def _fields(self) -> np.void:
-        """The record, where there are regions."""
         _ = self.demands
         return self._simulator.plain.record
 
@@ -93,18 +89,12 @@ class RegionView(RunView):
         return s["part_cluster"][job, :parts].tolist() if s["job_region"][job] >= 0 else []
 
     def parts(self, job: int) -> list[tuple[str, int]]:
-        """The unit type and the units of each part of a job, in the order in which `Start` names units.
-
-        Of a part that accepts several types: `A100|H100`, of which it gets one.
-        """
+        """The unit type (`A100|H100`: one of these) and the units of each part of a job, in the order of `Start`."""
         return parts_of(self.demands, job)
 
     @property
     def unit_speeds(self) -> np.ndarray:
-        """How fast each job is on a unit of each type, over the speed of which its duration is, float64 (jobs, types).
-
-        The types are those of `demands.gpu_types`. A job iterates as its slowest GPUs do.
-        """
+        """Speed of each job on each of `demands.gpu_types`, over its duration's, float64 (jobs, types)."""
         s, demands = self._fields, self.demands
         shape, speeds = (len(demands), len(demands.gpu_types)), s["type_speed"]
         return speeds[s["speed_row"][: shape[0]], : shape[1]] if speeds[0, 0] > 0.0 else np.ones(shape)
@@ -189,9 +179,9 @@ class RegionView(RunView):
         return self._sets((s["table_copies"] & ~s["table_doomed"])[: s["n_tables"]])
 
     def warehouse(self) -> Warehouse:
-        """The tables where they are now, with what the slow path knows of those who read them.
+        """The tables where they are now, with the slow path's knowledge of their jobs.
 
-        Of a table that moves, the home is the present one. Copies that are about to be deleted do not count.
+        A moving table has its present home. Copies that are about to be deleted do not count.
         """
         s, demands, copies = self._fields, self.demands, self.lying()
         whole = self._sets(s["table_whole"][: s["n_tables"]])
@@ -199,11 +189,7 @@ class RegionView(RunView):
         return demands.warehouse(self._simulator.topology, home, copies, whole, float(s["now_s"]))
 
     def projected(self, first: int = 0, count: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Where tables will be when everything that is on the way has arrived, of so many from `first` on.
-
-        Returns:
-            Their homes, int64 (n,), and where they lie, bool (n, regions).
-        """
+        """Homes, int64 (n,), and places, bool (n, regions), of tables from `first` on after all transfers."""
         s = self._fields
         homes, bits = np.zeros((2, int(s["n_tables"]) - first if count is None else count), np.int64)
         self._simulator.plain.call(lay_projected, int(first), homes, bits)
@@ -216,5 +202,4 @@ class RegionView(RunView):
         return self.demands.warehouse(self._simulator.topology, *self.projected(), complete, float(s["now_s"]))
 
     def _sets(self, bits: np.ndarray) -> np.ndarray:
-        """Sets of regions, int64 (n,), as bool (n, regions)."""
         return (bits[:, None] >> np.arange(int(self._fields["n_regions"])) & 1).astype(bool)

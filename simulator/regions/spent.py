@@ -1,7 +1,7 @@
 """What a run over regions has spent by now: energy, its price and carbon, traffic between regions, storage.
 
-Every unit draws what one does that is free, those of failed machines too; one that a job holds draws what its type does
-when held, from the start on, containers and checkpoints included. Power does not depend on what a job does.
+A free or failed unit draws the power of a free one; one that a job holds draws its type's power when held, containers
+and checkpoints included. Power does not depend on the job.
 """
 
 from ..base.codes import LANES
@@ -15,10 +15,7 @@ SPENT = ("energy_kwh", "energy_cost", "carbon_kg", "egress_cost", "storage_cost"
 
 @kernel
 def count_spent(s):
-    """Modify `s.spent`: kWh, $ for them, kg of CO2, $ for traffic, $ for storage, from the first arrival until now.
-
-    Nothing is booked, so that a run is the same to the bit however often it is asked.
-    """
+    """Modify `s.spent`: kWh, $ for them, kg of CO2, $ for traffic, $ for storage so far. Nothing is booked."""
     watt_s, watt_price, watt_carbon, byte_s = 0.0, 0.0, 0.0, 0.0
     for region in range(s.n_regions):
         price = integral_until(s.price_sum, s.n_hours, region, s.now_s)

@@ -1,8 +1,8 @@
 """Copies of tables: where they lie, who reads them, and when one may be deleted (paper mast, Sec. 2 and 3.4).
 
-A table has a home, where all of it lies. Further copies hold the partitions that jobs read (Sec. 3.5). A deletion waits
-until nobody reads the copy, neither a workload in the region nor a copy on the way from it, and until another copy
-lies in a region that is up; who arrives in the meantime reads the others.
+A table has a home with all of it. Further copies hold the partitions that jobs read (Sec. 3.5). A deletion waits until
+no workload in the region and no copy on the way reads it, and until another copy is in an up region; new readers take
+the others.
 """
 
 from ..compiler.jit import kernel
@@ -13,10 +13,7 @@ OFF = -2  # `reader_prev` of a use that is in no list
 
 @kernel
 def readable(s, table):
-    """Set of the regions with a copy of a table that a workload may start to read.
-
-    Copies that are to be deleted are left out as long as there is another in a region that is up.
-    """
+    """Set of the regions with a readable copy of a table; doomed ones only without another in an up region."""
     copies = s.table_copies[table]
     kept = copies & ~s.table_doomed[table]
     return kept if kept & s.up_regions else copies
@@ -36,10 +33,7 @@ def projected_home(s, table):
 
 @kernel
 def projected_copies(s, table):
-    """Set of the regions where a table will lie when everything that is on the way has arrived.
-
-    Neither what is to be deleted, nor a home that is left.
-    """
+    """Set of the regions of a table when all on the way has arrived, without doomed copies and abandoned homes."""
     copies = s.table_copies[table] & ~s.table_doomed[table]
     home = s.table_home[table]
     if s.table_target[table] >= 0 and s.table_wanted[table] >> home & 1 == 0:

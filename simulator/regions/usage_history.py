@@ -1,7 +1,4 @@
-"""How much was in use when: unit-seconds that workloads held, in bins from the first arrival on, of GPUs and of others.
-
-There is a fixed number of bins. Whenever time has gone beyond the last one, pairs become one, of twice the width.
-"""
+"""Unit-seconds held, of GPUs and others, in fixed bins from the first arrival on; when full, of twice the width."""
 
 from ..compiler.jit import kernel
 
@@ -30,7 +27,6 @@ def book(s, elapsed_s):
 
 @kernel
 def _widen(s):
-    """Modify `s`: bins of twice the width."""
     bins = s.course_held_s.shape[1]
     s.course_s *= 2.0
     for kind in range(2):

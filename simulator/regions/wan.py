@@ -1,9 +1,8 @@
 """Copies of tables on the way between regions (paper mast, Sec. 3.4), and the decisions about tables.
 
-The copies on a link share it from event to event (wan_flow.py). A copy comes from the complete one with the
-fastest share of a link; if that region or its own fails, it begins again, from another copy or when there is one. Its
-room is taken when it is decided. A home moves when all of the table is there, and only then is the old home's copy
-deleted: a home is never empty.
+The copies on a link share it from event to event (wan_flow.py). A copy comes from the complete one with the fastest
+share of a link; if that region or its own fails, it begins again, from another copy or when there is one. Its room is
+taken at the decision. A home moves when all of the table is there, and only then is the old copy deleted.
 """
 
 import math
@@ -34,8 +33,8 @@ def left_bytes(s, transfer):
 def _source(s, table, target, lane):
     """The region from which a table is copied: with the fastest share of a link; -1 = there is none now.
 
-    Such a share counts the copies that do not come after it as equals, on the link and of what the region may send.
-    Where all of the table is wanted, or of copies that are to be deleted, only if there is no other way.
+    The share counts equal and earlier copies, on the link and of what the region may send. Doomed copies, and partial
+    needs of whole ones, come last.
     """
     is_whole = s.table_target[table] == target or s.table_complete[table] >> target & 1
     copies = s.table_whole[table] if is_whole else readable(s, table)
@@ -58,7 +57,6 @@ def _source(s, table, target, lane):
 
 @kernel
 def _before(s, source, target, lane):
-    """Transfers on a link that do not come after those of a lane."""
     count = 0
     for other in range(lane + 1):
         count += s.wan_count[other, source, target]
@@ -103,7 +101,6 @@ def _enter(s, transfer, source, left):
 
 @kernel
 def _leave(s, transfer):
-    """Modify `s`: a transfer is on no link any more; returns the bytes that are left."""
     lane, source, target = s.transfer_lane[transfer], s.transfer_from[transfer], s.transfer_to[transfer]
     serve(s, lane, source, target)
     left = left_bytes(s, transfer)
@@ -167,7 +164,6 @@ def urge(s, job):
 
 @kernel
 def _remove(s, transfer):
-    """Modify `s`: a transfer that is on no link is gone."""
     table = s.transfer_table[transfer]
     before, here = -1, s.table_transfer[table]
     while here != transfer:
@@ -213,7 +209,6 @@ def _begin(s, table, region, size):
 
 @kernel
 def _break_off(s, transfer):
-    """Modify `s`: a transfer is given up, and its room with it."""
     s.bytes_wasted += _halt(s, transfer)
     give_up_room(s, s.transfer_table[transfer], s.transfer_to[transfer], s.transfer_room[transfer])
     _remove(s, transfer)
@@ -221,7 +216,6 @@ def _break_off(s, transfer):
 
 @kernel
 def _complete(s, transfer):
-    """Modify `s`: all bytes of a transfer are there."""
     table, region = s.transfer_table[transfer], s.transfer_to[transfer]
     s.bytes_moved += s.transfer_bytes[transfer]
     note_time(s, s.transfer_kind[transfer], s.now_s - s.transfer_since_s[transfer])

@@ -1,9 +1,9 @@
-"""Bytes per second over the links between regions: who shares what (paper mast, Sec. 3.4 and 3.5).
+"""Bytes per second over the links between regions (paper mast, Sec. 3.4 and 3.5).
 
 A link has two lanes; copies on the first go before those on the second, on every link and at every cap. The copies of a
-lane share by their weights: equal, or what each asks where it has a time to keep, which is also the most that it gets.
-Shares are max-min, lane after lane: the level (bytes per second and weight) rises for all alike; where a link, or what
-a region may send or receive, is used up, those that pass there stay.
+lane share by their weights: equal, or the bytes per second for their time, which are also their most. Shares are
+max-min, lane after lane: the level (bytes per second and weight) rises for all alike; where a link, or a region's cap,
+is used up, its copies stay.
 """
 
 import math
@@ -46,7 +46,6 @@ def share_link(s, source, target):
 
 @kernel
 def _plan(s, lane, source, target):
-    """Modify `s`: the next event of a lane is the end of its first transfer."""
     first = s.wan_first[lane, source, target]
     time_s = math.inf
     if first >= 0:
@@ -62,14 +61,12 @@ def _plan(s, lane, source, target):
 
 @kernel
 def _rest(left, flow):
-    """What is left of a rate; nothing where only rounding is."""
     rest = left - flow
     return rest if rest > 1e-9 * left or rest == math.inf else 0.0
 
 
 @kernel
 def _share_all(s):
-    """Modify `s`: the flows of all lanes, and their next events."""
     for region in range(s.n_regions):
         s.egress_left[region] = s.egress_rate[region]
         s.ingress_left[region] = s.ingress_rate[region]
@@ -130,7 +127,6 @@ def _level(s, lane):
 
 @kernel
 def _close(s, lane, level):
-    """Modify `s`: the flows of the open links that rise no higher."""
     for source in range(s.n_regions):
         for target in range(s.n_regions):
             if _is_open(s, lane, source, target):

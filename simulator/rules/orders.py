@@ -2,12 +2,12 @@
 
 Keys of waiting jobs never change while they wait; run times count as far as they are known (remaining_time.py).
 Attained-service queues (2D-LAS, of Tiresias, NSDI'19) pack a level and a place inside it into one key: within a level
-all running jobs stand before all waiting ones, a job enters its level at the end, and a job that loses its GPUs stands
-before those that waited already.
+running jobs come before waiting ones, a job enters its level at the end, and a job that loses its GPUs comes before
+those that waited already.
 
-Nw_sens (paper dally) is compared in millionths, as it would else be an order by rounding noise. Ties go to the job that
-asks fewer GPUs, then to the one that got or lost GPUs longer ago (offer_pass.py), which in a class is the one that
-entered the queue first. A key packs both. Under auctions the ratio itself counts, as in the authors' simulator.
+Nw_sens (paper dally) is compared in millionths, against rounding noise. Ties go to the job that asks fewer GPUs, then
+to the one that got or lost GPUs longer ago (offer_pass.py). A key packs both. Under auctions the ratio itself counts,
+as in the authors' simulator.
 """
 
 import math
@@ -135,10 +135,7 @@ def stopped_key(s, job):
 
 @kernel
 def running_key(s, job):
-    """Key of a running job, comparable with those of waiting jobs.
-
-    Until the instant ends it is also the key of a job that just lost its GPUs: the order is fixed during a pass.
-    """
+    """Key of a running job, comparable with those of waiting jobs, also of one that lost its GPUs at this instant."""
     if has_levels(s):
         return s.run_key[job]
     if has_places(s):  # behind all that wait and were slowed down as much
@@ -154,11 +151,7 @@ def return_key(s, job):
 
 @kernel
 def key_now(s, job):
-    """Key of a waiting or a running job.
-
-    Where jobs take turns, running ones, which are only offered better tiers, come last at the end of a slice, else
-    first: in the order LATEST, as without slices.
-    """
+    """Key of a waiting or a running job; with slices, running ones come last at a slice's end, else first (LATEST)."""
     if s.order == TURNS and s.status[job] == RUNNING:
         return s.now_s if s.turn_s <= s.now_s else -s.first_start_s[job]
     return running_key(s, job) if s.status[job] == RUNNING else s.order_key[job]
@@ -184,9 +177,9 @@ def settle_place(s, job):
 
 @kernel
 def next_check_s(s, job):
-    """Instant of the next demotion of a running job: when GPUs x service reaches the threshold of its level.
+    """Instant of a running job's next demotion: when GPUs x service reaches its level's threshold, in quanta.
 
-    Rounded up to a multiple of `quantum_s`, the resolution at which a scheduler looks (Tiresias' own: 1 s).
+    `quantum_s` is the resolution at which a scheduler looks (Tiresias' own: 1 s).
 
     Paper: tiresias, discretised queues.
     """
@@ -228,9 +221,9 @@ def restore_cost_s(s, job):
 
 @kernel
 def comes_before(s, a, b):
-    """Whether job `a` is offered GPUs before `b`: by key; at auctions, ties go to who got or lost GPUs longer ago.
+    """Whether job `a` is offered GPUs before `b`: by key; at auctions, and for Nw_sens, ties go by the last change.
 
-    So they do in order of Nw_sens, among those of as many GPUs; who asks fewer comes first there.
+    In order of Nw_sens fewer GPUs come before that.
     """
     key_a = key_now(s, a)
     key_b = key_now(s, b)

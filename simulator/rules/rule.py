@@ -88,51 +88,50 @@ class Rule:
     """What one compiled scheduler does; the words are those of the command line.
 
     Args:
-        order: who comes first: `fifo` (arrival), `sjf` (isolated run time), `srtf` (isolated run time left), `srsf`
+        order: the first job by: `fifo` (arrival), `sjf` (isolated run time), `srtf` (isolated run time left), `srsf`
             (GPU-seconds left), `las` (attained service), `random` (a random order, drawn from the seed), `nw-sens`
             (most slowed down so far, in millionths; then fewer GPUs, then longest since it got or lost GPUs: paper
-            dally), `latest` (first started last; who never started comes last: Gandiva), `edf` (earliest deadline; who
-            has none comes last), `turns` (who has waited longest since it arrived or lost its GPUs: Gandiva with
-            slices), `weighted` (isolated run time left x GPUs to the power of `exponent`).
-        head: `strict` (nobody passes a job that does not fit), `skip` (every job in order that fits starts), `reserve`
-            (who fits passes a job that does not if that one starts no later for it, as expected: EASY backfilling) or
-            `conservative` (nobody at all may start later for it); policies/passes/backfill.py has the
-            definitions. Backfilling is for `fifo` and `sjf`, where nobody is stopped or moved.
-        placer: which GPUs: `count`, `consolidated`, `tier`, `skew` (consolidated for skewed models, else
-            count), `random`, `first` (the first place with room on the best tier), `first-skew`, `affinity`;
-            running/placers.py has the definitions.
-        preemption_cost: seconds without progress when a stopped or moved job starts anew; one number, or two: for
-            gangs of up to 8 GPUs and for larger ones.
+            dally), `latest` (first started last, never started last of all: Gandiva), `edf` (earliest deadline, none
+            last), `turns` (longest wait since it arrived or lost its GPUs: Gandiva with slices), `weighted` (isolated
+            run time left x GPUs to the power of `exponent`).
+        head: `strict` (no job passes one that does not fit), `skip` (every job in order that fits starts), `reserve` (a
+            job passes one that does not fit if that starts no later for it, as expected: EASY backfilling) or
+            `conservative` (no job at all may start later for it); policies/passes/backfill.py has the definitions.
+            Backfilling is for `fifo` and `sjf` without preemption or moves.
+        placer: which GPUs: `count`, `consolidated`, `tier`, `skew` (consolidated for skewed models, else count),
+            `random`, `first` (the first place with room on the best tier), `first-skew`, `affinity`; running/placers.py
+            has the definitions.
+        preemption_cost: seconds without progress when a stopped or moved job starts anew; one number, or two: for gangs
+            of up to 8 GPUs and for larger ones.
         thresholds: GPU-seconds of attained service at which a job is demoted, ascending; empty: `las` orders by
             attained service itself.
         quantum: seconds; demotions happen at its multiples (0: at once).
         round: seconds; passes happen only at its multiples (0: at every event).
-        lease: seconds; a started job cannot be stopped before its lease ends, and can then, whatever the order
-            (0: no leases). If it is not stopped at that instant, its lease is renewed. Under delay timers it is not:
-            as soon as a job waits, all whose lease has ended give their GPUs back and are offered GPUs like those that
-            wait (policies/loop/offer_pass.py).
-        slicing: seconds; while jobs wait, running jobs make way for them in turns whenever so much time has passed
-            (policies/gandiva/time_slicing.py; 0: no slices), which must be more than a restart costs. The order is
-            `turns` then, jobs migrate, and there are no leases, rounds, delay timers or packing.
-        timers: delay timers: seconds for which a job refuses GPUs outside one machine, and outside one rack, counted
-            from when it arrived or lost its GPUs; inf: for ever. The placer is `tier` or `first` then.
+        lease: seconds; a started job cannot be stopped before its lease ends, and can then, whatever the order (0: no
+            leases). If it is not stopped then, its lease is renewed; under delay timers, as soon as a job waits, all
+            jobs with an ended lease instead give their GPUs back and are offered GPUs like waiting ones
+            (policies/loop/offer_pass.py).
+        slicing: seconds; while jobs wait, running jobs make way for them in turns at this interval
+            (policies/gandiva/time_slicing.py; 0: no slices), longer than a restart costs. The order is `turns` then,
+            jobs migrate, and there are no leases, rounds, delay timers or packing.
+        timers: delay timers: seconds for which a job refuses GPUs outside one machine, and outside one rack, from when
+            it arrived or lost its GPUs; inf: for ever. The placer is `tier` or `first` then.
         tuner: delay timers that follow the waits of other jobs, instead of `timers`.
-        advisory: the timers bind nobody: they follow what is accepted by whoever decides, and say how long a job could
-            wait (`ClusterView.timer_s`, `timer_end_s`), but nobody refuses by them, and all else is as without them.
+        advisory: the timers do not bind: they follow accepted GPUs and say how long a job could wait
+            (`ClusterView.timer_s`, `timer_end_s`), and all else is as without them.
         migrates: running jobs move when a better tier has room; under delay timers only without leases, at whose end
             all may move.
         margin: a job takes free GPUs only if its predicted end is at most this share of the one after waiting for a
             better tier (policies/greedy/greedy_wait.py); 0: it always waits, where a better tier will have room; inf:
-            never. The placer is `tier` or `first` then, and without `preempt` nobody is stopped or moved. None: nobody
-            looks ahead.
-        preempt: a job that finds no GPUs, or would rather wait for better ones, may stop and move running jobs so that
-            it can start (policies/greedy/room.py). The order is `weighted` then, with a margin and `head=skip`.
-        theta: who is stopped has so many times as long left, weighed, as who starts; >= 0, inf: nobody is stopped.
-        exponent: of the GPUs, in the weight of a job; 0 to 8. Environments ask for room too, under any rule: so every
-            rule has theta and exponent.
+            never. The placer is `tier` or `first` then, and without `preempt` no job is stopped or moved. None: no look
+            ahead.
+        preempt: a job without GPUs, or that would rather wait for better ones, may stop and move running jobs to start
+            (policies/greedy/room.py). The order is `weighted` then, with a margin and `head=skip`.
+        theta: a stopped job has so many times as long left, weighed, as the starting one; >= 0, inf: none is stopped.
+        exponent: of the GPUs, in the weight of a job; 0 to 8. Environments use theta and exponent under any rule.
         sharing: where GPUs may hold several jobs, a job that finds too few free ones takes GPUs that hold one: the
             first (`first-fit`) or those of the best partners (`best-benefit`); policies/bsbf/sjf_bsbf_pass.py. The
-            order is `srtf` then, and nobody is stopped or moved. Where they may not, nothing is different from `none`.
+            order is `srtf` then, without preemption or moves. Elsewhere it is as `none`.
         free: `last`: free GPUs complete a gang that shared ones do not fill; `first`: shared ones complete a gang that
             free ones do not fill; `never`: a gang has free GPUs or shared ones, else the job waits.
         packing: where GPUs may hold several jobs, those of one GPU that find none free share one
@@ -311,7 +310,6 @@ def _choice(name: str, value: Any, known: Collection[str]) -> None:
 
 
 def _numbers(name: str, value: Any, expected: str = "seconds") -> tuple[float, ...]:
-    """One number or several, as floats."""
     try:
         return tuple(float(item) for item in (value if isinstance(value, tuple | list) else (value,)))
     except (TypeError, ValueError):
@@ -319,14 +317,12 @@ def _numbers(name: str, value: Any, expected: str = "seconds") -> tuple[float, .
 
 
 def _number(name: str, value: Any, expected: str = "seconds") -> float:
-    """One number as a float."""
     if isinstance(value, tuple | list):
         raise InputError(f"{name} = {value!r}: expected {expected}, one number")
     return _numbers(name, value, expected)[0]
 
 
 def _pair(name: str, value: Any, unit: str) -> tuple[float, float]:
-    """A number for machine and rack, or one for each, >= 0."""
     numbers = _numbers(name, value)
     if len(numbers) not in (1, 2) or not all(number >= 0.0 for number in numbers):
         raise InputError(f"{name} = {_slashed(numbers)}: expected {unit} >= 0, MACHINE/RACK or one number for both")

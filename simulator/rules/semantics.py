@@ -1,14 +1,14 @@
 """What the clock does besides arrivals and ends: how leases end, in which steps work progresses, when passes are made.
 
 `events`, the default: progress is continuous; a pass is made at every event (or round); a job whose lease has ended can
-be replaced by one that stands before it in the order, and goes on otherwise; under delay timers it bids anew as soon as
-somebody waits (policies/loop/offer_pass.py).
+be replaced by an earlier one in the order, and goes on otherwise; under delay timers it bids anew as soon as a job
+waits (policies/loop/offer_pass.py).
 
 `artist-sim`: as in ArtISt-sim, the simulator behind paper dally (Sec. IV-C), in its corrected form: only waiting jobs
-are offered GPUs. A grant is one lease; work counts in chunks of iterations; a job ends with its last chunk, of which
-what goes past its work is lost; a job whose lease ends loses its GPUs and waits; they are free at once, and `release_s`
-per GPU later (at once, where the lease has time left but not for another chunk) an auction offers whatever is free then
-to every waiting job in the order of the rule. Arrivals and ends call auctions too; nothing else does.
+are offered GPUs. A grant is one lease; work counts in chunks of iterations; a job ends with its last chunk, whose
+excess is lost; a job whose lease ends loses its GPUs and waits; they are free at once, and `release_s` per GPU later
+(at once, where the lease has time left but not for another chunk) an auction offers all free GPUs to every waiting job
+in the order of the rule. Only arrivals and ends call auctions too.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ class Semantics:
             raise InputError(f"semantics {self.name}: lease_s = {self.lease_s:g}: expected 0, or at least 0.001")
 
     def chunk_on(self, workload: Workload) -> float:
-        """Iterations per GPU that count as one step of these jobs: `chunk`, or 0 where not all of them have iterations.
+        """Iterations per GPU in one step: `chunk`, or 0, with a warning, where some jobs have none.
 
-        A warning says so: chunks of iterations that are but a second each would run for hours past the end of a job.
+        Chunks of iterations that are but a second each would run for hours past the end of a job.
         """
         if self.chunk == 0.0 or workload.iterations_known:
             return self.chunk
@@ -77,8 +77,7 @@ class Semantics:
     def in_place(self) -> dict[str, float]:
         """Fields of a rule that they set aside, and what is played in their place.
 
-        At auctions leases are those of the semantics, GPUs are not shared, and there are no rounds, no slices and, as
-        jobs are ordered without queues, no quantum.
+        At auctions leases are those of the semantics, GPUs are not shared, and there are no rounds, slices or quantum.
         """
         if not self.auctions:
             return {}
@@ -86,15 +85,11 @@ class Semantics:
         return {"lease": self.lease_s, **{name: getattr(Rule, name) for name in absent}}
 
     def expect_played(self, rule: Rule, who: str, given: Set[str] | None = None, instead: Rule | None = None) -> None:
-        """See that what a rule asks is played.
+        """InputError for a field of a rule that is not played.
 
         Args:
-            who: asks it.
-            given: fields that were asked for; None: all that are not as usual.
+            who: the asker, in the error. given: the fields asked for; None: all that are not as usual.
             instead: what is played in its place but for what they set aside; None: itself.
-
-        Raises:
-            InputError: a field that is not.
         """
         if given is None:
             given = {name for name in self.in_place if getattr(rule, name) != getattr(Rule, name)}
@@ -114,7 +109,6 @@ class Semantics:
 
 
 def _word(value: Any) -> str:
-    """A value of a rule's field as the command line has it."""
     if isinstance(value, tuple):
         return "/".join(map(_word, value)) or "empty"
     return f"{value:g}" if isinstance(value, float) else str(value)
@@ -134,11 +128,7 @@ SEMANTICS = {"events": events, "artist-sim": artist_sim}
 
 
 def load_semantics(source: Semantics | str) -> Semantics:
-    """Semantics from their text, e.g. "artist-sim:lease_s=1800", or themselves.
-
-    Raises:
-        InputError: an unknown name, or an unknown or bad parameter.
-    """
+    """Semantics from their text, e.g. "artist-sim:lease_s=1800", or themselves; InputError: a bad name or parameter."""
     if isinstance(source, Semantics):
         return source
     name, params = parse_name(source, "semantics")

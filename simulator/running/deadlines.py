@@ -1,8 +1,7 @@
 """Deadlines: a job is late from the instant of its deadline on, unless it has finished by then.
 
-They are passed as the clock passes them, in their order, like arrivals; they are no events, so nothing stops for them.
-What is due at the present instant is only counted, not passed: a job that ends at this very instant is in time, and one
-that ends later by rounding only (rounding.py) ends at it.
+The clock passes them in order; they are no events. Those of the present instant are only counted: a job that ends at
+this instant, or later by rounding only (rounding.py), is in time.
 """
 
 from __future__ import annotations

@@ -62,7 +62,6 @@ def tier_of_gang(s):
 
 @kernel
 def _tier_of(s, begin, end):
-    """Innermost tier that holds `s.gang[begin:end]`."""
     tier = SLOT
     for i in range(begin + 1, end):
         tier = tier_between(s, tier, s.gang[begin], s.gang[i])
@@ -123,10 +122,7 @@ def note_change(s):
 
 @kernel
 def occupy(s, job):
-    """Modify `s`: `job` holds the GPUs of `s.gang`, in that order; returns their tier. They have room for it.
-
-    In regions the gangs are those of its parts with GPUs, and the tier is the outermost of theirs.
-    """
+    """Modify `s`: `job` holds the GPUs of `s.gang`, with room, in order; returns their (parts' outermost) tier."""
     note_change(s)
     if has_berths(s):
         return _occupy_berths(s, job)
@@ -155,7 +151,6 @@ def occupy(s, job):
 
 @kernel
 def _occupy_berths(s, job):
-    """Modify `s`: as `occupy`, where GPUs are shared."""
     bytes_each = memory_taken(s, job)
     first = s.gang[0]
     slot = s.gpu_slot[first]
@@ -225,7 +220,6 @@ def vacate_gang(s, first):
 
 @kernel
 def _vacate_berths(s, first):
-    """Modify `s`: as `vacate_gang`, where GPUs are shared."""
     job = s.gpu_job[first]
     bytes_each = memory_taken(s, job)
     berth = first

@@ -14,8 +14,8 @@ def plan_grant(s, job, move_s):
 
     A chunk is `chunk` iterations per GPU, whose progress counts when it is done. The grant ends after the first chunk
     whose end is past the lease, or from whose end one GPU's share of the next chunk would be (as in the authors'
-    simulator). A job that is to move ends its grant with the first chunk that ends after `move_s`. All its chunks are
-    added up here, in the order and with the rounding of one after the other.
+    simulator), or, of a job that is to move, after `move_s`. Chunks are added up one after the other, for the same
+    rounding.
     """
     gpus = s.gpus[job]
     size = s.chunk * gpus

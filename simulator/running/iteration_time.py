@@ -17,10 +17,7 @@ def iteration_time_s(s, job):
 
 @kernel
 def gang_iteration_s(s, job, tier):
-    """Modify scratch space of `s`: seconds per iteration of a job, alone on `s.gang`, which is of that tier.
-
-    With its present sub-batch, where GPUs are shared; see `solo_iteration_s`.
-    """
+    """Modify scratch space of `s`: `solo_iteration_s` of a job on `s.gang`, of that tier, with its sub-batch."""
     if has_berths(s):
         return solo_iteration_s(s, job, tier, s.sub_batch[job])
     return _placed_s(s, job, tier)
@@ -41,8 +38,8 @@ def solo_iteration_s(s, job, tier, sub_batch):
 def _placed_s(s, job, tier):
     """Modify scratch space of `s`: seconds per iteration of a job's whole batch, alone on `s.gang`.
 
-    Without `net_models`: compute time x slowdown of its profile at its tier. With them (network allreduce): compute
-    time over its share of the iteration, at the shape of the placement.
+    Compute time x slowdown of its profile at its tier; with `net_models` (network allreduce) over its share of the
+    iteration, at the placement's shape.
     """
     if has_regions(s):
         return _slowest_part_s(s, job)
@@ -53,7 +50,6 @@ def _placed_s(s, job, tier):
 
 @kernel
 def _slowest_part_s(s, job):
-    """As `_placed_s`, of a workload in regions that holds `s.gang`: the time of its slowest part with GPUs."""
     slowest_s = 0.0
     begin = 0
     for part in range(s.part_units.shape[1]):

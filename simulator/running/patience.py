@@ -1,8 +1,4 @@
-"""Runs without an end: time passes, or stands still, and nothing gets done.
-
-Machines that fail faster than jobs get on, for instance. Who plays a run would wait for ever, so it is looked at now
-and then: whether any work has got less.
-"""
+"""Endless runs, e.g. where machines fail too fast: now and then the clock looks whether any work has got less."""
 
 from __future__ import annotations
 
@@ -27,7 +23,6 @@ def renew(s):
 
 @kernel
 def _wait(s):
-    """Modify `s`: the next look."""
     s.patience = s.events + PATIENCE + A_JOB * (s.next_arrival - s.done)
 
 

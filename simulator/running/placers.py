@@ -1,7 +1,7 @@
-"""Placers: which free GPUs a gang takes. Each fills `s.gang` and says whether it could; nothing else changes.
+"""Placers: the free GPUs of a gang. Each fills `s.gang` and says whether it could; nothing else changes.
 
-Ties go to the lowest index throughout. Inside a machine a gang takes the slot with the fewest free GPUs that suffice,
-else slots with most free GPUs first.
+Ties go to the lowest index. Inside a machine a gang takes the slot with the fewest free GPUs that suffice, else slots
+with most free GPUs first.
 """
 
 from ..base.codes import AFFINITY, CONSOLIDATED, COUNT, FIRST, FIRST_SKEW, SCATTER, SKEW, WORD
@@ -106,7 +106,6 @@ def tightest(free, first, end, need):
 
 @kernel
 def _tightest_after(free, first, end, need, last_free, last):
-    """As `tightest`, among those that come after (last_free, last) in the order of most free first."""
     best = -1
     best_free = 1 << 30
     for i in range(first, end):
@@ -190,9 +189,8 @@ def take_lowest(s, first, end, need):
 def _take_whole_machines(s, need):
     """Wholly free machines of one rack if it has enough of them, else of all racks; lowest index first.
 
-    Enough are machines whose GPUs together suffice; of machines of one size these are ceil(need / size). Of several
-    racks the fullest, which has the fewest wholly free machines that suffice, lowest index on ties. The last machine
-    may be used in part, so of unequal machines it may be one that a smaller one could stand for.
+    Enough are machines whose GPUs together suffice. Of several racks the one with the fewest wholly free machines,
+    lowest index on ties. The last machine may be used in part.
     """
     rack = _fullest_rack_of_whole(s, need)
     first, end = 0, s.n_machines
@@ -232,10 +230,7 @@ def _fullest_rack_of_whole(s, need):
 
 @kernel
 def _take_random(s, job, first, end, free):
-    """A uniform choice among the `free` free GPUs of [first, end).
-
-    Drawn from (seed, job, number of starts): the same however often it is asked for.
-    """
+    """A uniform choice among the `free` free GPUs of [first, end), fixed by seed, job and number of starts."""
     need = s.gpus[job]
     gpu = first - 1
     for i in range(free):
@@ -320,10 +315,10 @@ def _find_affine(s, job):
     """Gandiva in the authors' simulator of paper dally: a gang that fits a machine goes where its like went before.
 
     Larger gangs: random free GPUs. Others: the most free machine that is dedicated to their size; while none is, the
-    most free one that is dedicated to no size (`dedicate`, at the start, makes it theirs); else the most free one. A
-    machine is dedicated by its place in its rack, in all racks at once. With `fallback_defect`, when none dedicated to
-    the size has room, the last machine looked at is asked for room instead of the most free one: if it has, the gang
-    takes random GPUs of the whole cluster, else it waits.
+    most free one dedicated to no size (`dedicate` makes it theirs); else the most free one. A machine is dedicated by
+    its place in its rack, in all racks at once. With `fallback_defect`, when none dedicated to the size has room, the
+    last machine looked at counts instead of the most free one: with room, the gang takes random GPUs of the whole
+    cluster, else it waits.
 
     Paper: gandiva, affinity, as in the simulator behind paper dally.
     """
@@ -354,7 +349,6 @@ def _is_dedicated(s, size):
 
 @kernel
 def _most_free(s, need, affinity):
-    """Most free machine with room for `need`, first in the scan, among those of `affinity` (-1: all); or -1."""
     best = -1
     for i in range(s.n_machines):
         machine = s.machine_scan[i]
@@ -368,7 +362,6 @@ def _most_free(s, need, affinity):
 
 @kernel
 def _last_free(s):
-    """Free GPUs of the last machine in the scan that has any."""
     for i in range(s.n_machines - 1, -1, -1):
         if s.machine_free[s.machine_scan[i]] > 0:
             return s.machine_free[s.machine_scan[i]]
@@ -394,9 +387,7 @@ def dedicate(s, job):
 
 @kernel
 def find_better(s, job, placer):
-    """Modify `s.gang`: free GPUs at a better tier than the running job has, beside its own; False if there are none.
-
-    Inside a machine, or inside a rack for a gang that no machine holds.
+    """Modify `s.gang`: free GPUs at a better tier than the job's, in a machine, or a rack for larger gangs; or False.
 
     Paper: gandiva, migration, as in paper dally, Sec. V-C.
     """

@@ -1,7 +1,7 @@
-"""The speed of a running job where it changes while the job runs: partners come and go, or its rate is asked for.
+"""The speed of a running job where it changes: partners come and go, or its rate is asked for.
 
-A stretch on GPUs is then booked in pieces (`booked_s`), each at one rate. A job whose GPUs are stopped and started
-again at one instant goes on at the rate that it had, and is rated with all others when the instant ends.
+A stretch on GPUs is booked in pieces (`booked_s`), each at one rate. A job whose GPUs are stopped and started again at
+one instant keeps its rate until all are rated at the instant's end.
 """
 
 import math
@@ -16,10 +16,7 @@ from .iteration_time import iteration_time_s
 
 @kernel
 def shared_iteration_s(s, job, back):
-    """Modify `s`: the iteration time, beside its partners, of a job that has just got GPUs.
-
-    `back`: those that it had when the instant began.
-    """
+    """Modify `s`: the iteration time, beside its partners, of a job that just got GPUs; `back`: its earlier ones."""
     s.solo_s[job] = iteration_time_s(s, job)
     s.slowdown[job] = slowdown_now(s, job)
     if back:
@@ -92,10 +89,10 @@ def is_as_it_was(s, job):
 
 @kernel
 def keep_unsaved(s, job):
-    """Modify `s`: what a running job has done since its last checkpoint, until now; its present rate is about to end.
+    """Modify `s`: the work of a running job since its last checkpoint, until now; its rate is about to end.
 
-    There is a checkpoint every `checkpoint_s` of progress; with 0 nothing is ever lost. Iterations and what partners
-    cost are added up piece by piece: at a failure nobody knows any more at which rates they were.
+    Checkpoints come every `checkpoint_s` of progress; 0: nothing is ever lost. A failure needs iterations and partners'
+    costs piece by piece.
     """
     if s.checkpoint_s <= 0.0 or s.now_s <= s.progress_s[job]:
         return

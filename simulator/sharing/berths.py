@@ -3,9 +3,8 @@
 Source: paper sjf-bsbf, Sec. IV-A3 (Eq. 5, 6: beside another job an iteration takes xi times as long) and IV-A4
 (gradient accumulation: a smaller sub-batch needs less memory). The paper has two jobs a GPU and the same GPUs for both.
 Where it is silent: with several partners on a GPU their excesses over 1 add up, so that three equal jobs at xi 2 take
-turns; and a gang, whose GPUs wait for each other in every iteration, goes at the pace of its slowest GPU. A job that
-restores slows its partners down as one that runs. GPUs that are cut in slices for good (sharing/mig_slices.py) slow
-every job down by a fixed factor, and each job has memory of its own there.
+turns; and a gang goes at the pace of its slowest GPU. A job that restores slows its partners down as one that runs. GPU
+slices (sharing/mig_slices.py) slow every job by a fixed factor, and each job has its own memory there.
 """
 
 from ..base.codes import FREE
@@ -102,10 +101,7 @@ def forget_eased(s):
 
 @kernel
 def rest_sub_batch(s, job):
-    """Modify `s`: the sub-batch of a job that waits is the largest that an empty GPU admits, until it is given another.
-
-    Nothing happens where GPUs are not shared.
-    """
+    """Modify `s`: a waiting job has the largest sub-batch that an empty GPU admits, where GPUs are shared."""
     if has_berths(s):
         s.sub_batch[job] = alone_sub_batch(s, job)
 
@@ -142,10 +138,7 @@ def excess(s, job, partner):
 
 @kernel
 def excess_of(s, kind, other):
-    """By how much more than 1 a job of kind `other` slows one of `kind` down.
-
-    With `slices` two jobs that together would get no more done than one alone take turns, each at half its speed.
-    """
+    """The slowdown minus 1 of a job of kind `kind` beside one of `other`; `slices`: turns of half speed bound it."""
     xi = s.xi[kind, other]
     if s.slices and 1.0 / xi + 1.0 / s.xi[other, kind] <= 1.0:
         return 1.0

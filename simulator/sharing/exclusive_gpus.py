@@ -1,9 +1,7 @@
-"""Running jobs that hold GPUs alone: a dense list of what a rule has to know of them, and what they have gained.
+"""Running jobs that hold GPUs alone: a dense, unordered list for the rule, and their gains.
 
-Kept while a rule that shares GPUs asks for it (`s.lists`). The list is dense, so that going through it is cheap; its
-order means nothing. A gain is a GPU that a running job holds alone from now on: it has just started on it, or a partner
-has left it; or that it holds alone in smaller passes than before. Gains of a job in a row are one entry, as long as
-nobody has read it.
+Kept while a rule that shares GPUs asks for it (`s.lists`). A gain is a GPU that a running job holds alone from now on
+(started on it, or left by a partner), or in smaller passes. Consecutive unread gains of a job are one entry.
 """
 
 from ..base.codes import FREE, NOT_SHARED, RUNNING, TIMES_EXACT
@@ -89,7 +87,6 @@ def enlist(s, job):
 
 @kernel
 def _strike(s, job, place):
-    """Modify the list: the job is not in it any more; the last one takes its place."""
     s.alone_place[job] = 0
     s.n_alone -= 1
     last = s.n_alone

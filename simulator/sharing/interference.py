@@ -5,8 +5,8 @@ xi[victim, partner] = time per iteration beside the partner / alone, at least 1.
 (ASPLOS'23, LUCID_STEPS and LUCID_UTILISATION) and its former name `light`, `constant:xi=1.5`, `mig:slices=2`
 (mig_slices.py), PATH.csv (interference_table.py) or csv:PATH with `mode=`.
 
-A model that a table does not know is an error, unless the word has `default=1.47`: then that is the xi of its pairs
-(1.47 is the median of all pairs that were measured on V100 GPUs).
+An unknown model is an error, unless the word has `default=1.47`, the xi of its pairs (1.47 is the median of all pairs
+that were measured on V100 GPUs).
 """
 
 from __future__ import annotations
@@ -84,9 +84,7 @@ class Interference:
     def matrix(self, models: Sequence[str]) -> np.ndarray:
         """(n, n) float64: entry [i, j] is the slowdown of models[i] beside models[j], at least 1.
 
-        Raises:
-            InputError: a model that the table does not know, where there is no default; or the table knows more of a
-                job than its model.
+        InputError: an unknown model without a default; or the table knows more of a job than its model.
         """
         if self.tells_apart:
             raise InputError(
@@ -103,11 +101,7 @@ class Interference:
         return np.where(known[:, None] & known[None, :], found, self.default)
 
     def load_matrix(self, loads: Sequence[Load]) -> np.ndarray:
-        """(n, n) float64: as `matrix`, for jobs of which all is known that the table tells apart.
-
-        Raises:
-            InputError: a model that the table does not know, where there is no default.
-        """
+        """(n, n) float64: as `matrix`, for all that the table tells apart; InputError: an unknown model, no default."""
         if not self.tells_apart:
             return self.matrix([load.model for load in loads])
         places = [i for i, load in enumerate(loads) if self._place_of(load.model) >= 0]
@@ -120,11 +114,7 @@ class Interference:
         return float(self.matrix([victim, partner])[0, 1])
 
     def percentiles(self, victim: str, partner: str) -> tuple[float, float]:
-        """P10 and P90 of the slowdown over the batch sizes of a measured pair.
-
-        Raises:
-            InputError: no spread is known: the word is not of `gavel`, or a model is not in its table.
-        """
+        """P10 and P90 of the slowdown over batch sizes of a measured pair; InputError: not of `gavel`'s table."""
         pair = plain(victim), plain(partner)
         if pair not in self._spread:
             raise InputError(f"interference {self.word!r} has no percentiles of {victim!r} beside {partner!r}")
@@ -252,7 +242,6 @@ def _of_file(word: str, rest: str, default: float | None) -> _Found:
 
 
 def _parted(rest: str) -> tuple[str, dict[str, str]]:
-    """Path and parameters of what follows `csv:`."""
     path, *given = re.split(r",(?=\s*\w+\s*=)", rest)
     return path.strip(), parse_name(f"csv:{','.join(given)}", "interference")[1]
 
@@ -270,7 +259,6 @@ def _is_path(word: str) -> bool:
 
 
 def _told(word: str, see: See) -> str:
-    """A word with what `see` gives for the path of its csv."""
     name, colon, rest = word.partition(":")
     if not (colon and name.strip() == "csv"):
         return A_WORD.told(word, see)

@@ -1,4 +1,4 @@
-"""A csv of slowdowns: pairs of models, and where it says so their GPUs, batches and sub-batches.
+"""A csv of slowdowns: pairs of models, perhaps with their GPUs, batches and sub-batches.
 
     victim,with,xi[,gpus][,batch][,sub_batch][,with_gpus][,with_batch][,with_sub_batch][,mode]
 
@@ -6,12 +6,11 @@
 without `with_` of the victim, with it of the partner. An empty cell fits any number. Lines that begin with # and other
 columns are remarks.
 
-Which row holds for two jobs: one whose numbers all are theirs, of several the one with the most numbers. If there is
-none, the nearest: with the least product of the ratios (the larger over the smaller) between its numbers and theirs.
-Ties go to the row with more numbers, then to smaller numbers, in the order of the columns above.
+For two jobs the fitting row with the most numbers holds; without any, the one with the least product of the ratios (the
+larger over the smaller) between its numbers and theirs. Ties go to the row with more numbers, then to smaller numbers,
+in the order of the columns above.
 
-`mode` says how the jobs shared the GPU (time-slicing, mps, ...). A file with several has a table for each, of which
-one is chosen.
+`mode` says how the jobs shared the GPU (time-slicing, mps, ...). A file with several has a table for each.
 """
 
 from __future__ import annotations
@@ -39,12 +38,7 @@ MODE = "mode"
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of one pair of models.
-
-    Attributes:
-        numbers: (rows, len(COLUMNS)) float64; nan: any. The row that wins a tie comes first.
-        xi: (rows,) float64.
-    """
+    """The rows of one pair of models: numbers, float64 (rows, len(COLUMNS)), nan: any, ties in order; xi (rows,)."""
 
     numbers: np.ndarray
     xi: np.ndarray
@@ -67,8 +61,7 @@ class Table:
     """Slowdowns of every ordered pair of some models.
 
     Attributes:
-        names: the models as the file spells them.
-        pairs: rows by plain names of victim and partner.
+        names: the models as the file spells them. pairs: rows by plain names of victim and partner.
         tells_apart: fields of `Load` that some row has a number for, in the order of NUMBERS.
     """
 
@@ -90,11 +83,7 @@ class Table:
 
 
 def read_table(path: str | Path, mode: str | None = None) -> Table:
-    """The table of a csv, of that mode where it has several.
-
-    Raises:
-        InputError: one sentence with file, line, column, value and what was expected.
-    """
+    """The table of a csv, of that mode where it has several; InputError names file, line, column and value."""
     try:
         status = os.stat(path)
         stamp = (status.st_mtime_ns, status.st_size)
@@ -139,7 +128,6 @@ class _Reader:
         self.modes: dict[str, dict[Key, float]] = {}
 
     def read(self, text: str) -> None:
-        """Read the whole file."""
         lines = ["" if line.startswith("#") else line for line in text.splitlines()]
         head = next((i for i, line in enumerate(lines) if line.strip()), len(lines))
         reader = csv.DictReader(lines[head:], strict=True, skipinitialspace=True)
@@ -177,7 +165,6 @@ class _Reader:
         return plain(name)
 
     def table(self, mode: str | None) -> Table:
-        """The table of a mode."""
         found = self.modes[self._chosen(mode)]
         pairs: dict[tuple[str, str], list[tuple[tuple[float, ...], float]]] = {}
         for (victim, partner, numbers), xi in found.items():

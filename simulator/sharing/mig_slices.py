@@ -2,8 +2,8 @@
 
 Source: NVIDIA MIG User Guide, supported profiles of the A100: 3g.20gb has 3/7 of the multiprocessors and 4/8 of the
 memory and exists twice, 2g.10gb has 2/7 and 2/8 (three), 1g.5gb has 1/7 and 1/8 (seven). Cutting loses a part: two
-3g.20gb leave 1/7 of the multiprocessors idle. That a job runs at the speed of its share of them is an assumption: it is
-right for a job that is bound by computing; caches and copy engines are cut too, and small jobs do not fill a GPU.
+3g.20gb leave 1/7 of the multiprocessors idle. Speed in proportion to the share is assumed: right for a computing-bound
+job; caches and copy engines are cut too, and small jobs do not fill a GPU.
 """
 
 from __future__ import annotations
@@ -14,14 +14,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Slice:
-    """One of the equal instances that a GPU is cut in.
-
-    Attributes:
-        name: NVIDIA's, of the A100 with 40 GB.
-        count: how many a GPU is cut in.
-        compute: share of the GPU's multiprocessors, (0, 1].
-        memory: share of its memory, (0, 1].
-    """
+    """One of `count` equal instances of a GPU, with NVIDIA's name (A100, 40 GB) and shares of compute and memory."""
 
     name: str
     count: int

@@ -9,10 +9,7 @@ from .exclusive_gpus import hold_alone
 
 @kernel
 def join_gpu(s, gpu, job):
-    """Modify `s`: `job`, which lies in a berth of a GPU already, counts there; its partners may have to be rated anew.
-
-    Returns 1 if the GPU was free; the caller takes it off the counts.
-    """
+    """Modify `s`: `job`, in a berth of a GPU, counts there; partners may need new rates; 1 if the GPU was free."""
     load = s.gpu_load[gpu] + 1
     s.gpu_load[gpu] = load
     if load == 1:

@@ -80,11 +80,7 @@ class Sharing:
 
     @cached_property
     def slowdowns(self) -> Slowdowns:
-        """What `interference` names, opened.
-
-        Raises:
-            InputError: there is no such, or it cuts GPUs in slices that are not as many as jobs_per_gpu.
-        """
+        """The opened `interference`; InputError: there is none, or its slices are not jobs_per_gpu."""
         word = self.interference
         found = (
             word if not isinstance(word, str) else _opened(word, read_by(word, AN_INTERFERENCE, "interference").stamps)
@@ -116,12 +112,9 @@ class Sharing:
 
     @classmethod
     def load(cls, source: Sharing | str) -> Sharing:
-        """Sharing from its text, e.g. "on:jobs_per_gpu=3,memory_gb=11", or itself.
+        """Sharing from its text, e.g. "on:jobs_per_gpu=3,memory_gb=11", or itself; InputError: a bad parameter.
 
         Interference with several parameters of its own does not fit into that text: hand over a `Sharing` then.
-
-        Raises:
-            InputError: an unknown or bad parameter.
         """
         if isinstance(source, Sharing):
             return source
@@ -132,11 +125,7 @@ class Sharing:
 
 
 def gpu_type(network: Network, sharing: Sharing | None) -> str:
-    """The type of GPU whose fits hold: that of the network, that of the sharing, or else 2080ti.
-
-    Raises:
-        InputError: the two have one each, and not the same.
-    """
+    """The GPU type of the fits: the network's, the sharing's, or 2080ti; InputError: the two differ."""
     own, asked = getattr(network, "gpu", None), sharing and sharing.gpu
     if own and asked and asked != own:
         raise InputError(
@@ -158,16 +147,10 @@ def _tells_slowdowns(given: object) -> bool:
 def lay_sharing(
     records: np.recarray, s: np.void, workload: Workload, network: Network, sharing: Sharing | None
 ) -> None:
-    """Write who may share GPUs, at what price, into a record with berths whose jobs are laid.
+    """Write sharing, its slowdowns and memory, into a record with berths and laid jobs; `s`: of `records`.
 
-    Args:
-        records: array of that one record; `s` is it.
-        network: where it is measured it says which GPU type it is.
-        sharing: None: one job a GPU, and no limit of memory.
-
-    Raises:
-        InputError: more models than a record holds, a model that the profiles or the interference do not know, or a
-            job that does not fit a GPU even with one sample a pass.
+    `network`: a measured one has a GPU type. `sharing`: None: one job a GPU. InputError: too many models, an unknown
+    one, or a job that fits no GPU with one sample a pass.
     """
     n = len(workload)
     s["jobs_per_gpu"] = 1 if sharing is None else sharing.jobs_per_gpu

@@ -37,10 +37,7 @@ def _landing(l, job, home, target):
 
 @kernel
 def _weigh_training(l, job):
-    """Modify the scratch in place: what one training job adds to the changes, where it could train at home then.
-
-    Returns what it adds to those of Expressions 1 and 6 for every other target.
-    """
+    """Modify the scratch in place: a training job's changes where it could train at home; returns those elsewhere."""
     now = l.region[job]
     was = remote_of(l, job, now)
     met = met_at(l, job, now)
@@ -190,7 +187,6 @@ def change_to(l, table, target, total):
 
 @kernel
 def _note_cpu(l, table, target):
-    """Modify the scratch in place: CPU-seconds that the table's jobs take from one region to another."""
     for use in range(l.first_user[table], l.first_user[table + 1]):
         job = l.user[use]
         if l.app[job] >= 0:
@@ -294,8 +290,8 @@ def survey(l, begin, end, gains):
 def follow(l, queue, quota, moved, source, target):
     """Modify the ledger, and the log of moves, in place: make the moves of the queue within the quota.
 
-    The best region is found again before each move. A table that no longer gains is left; one whose move copies more
-    than the rest of the quota, KiB, is left too and others go on. Returns the number of moves.
+    The best region is found again before each move. A table that no longer gains, or copies more than the rest of the
+    quota, KiB, is left. Returns the number of moves.
 
     Paper: tetris, Sec. 3.4.
     """

@@ -1,8 +1,4 @@
-"""All tables of a job move together: a wider climb than the paper's, which moves one table at a time.
-
-A training job that reads several tables has no home while one of them has moved; so single moves seldom gain where most
-do.
-"""
+"""All tables of a job move together, unlike in the paper: one of several tables alone seldom gains anything."""
 
 from ..compiler.jit import entry, kernel
 from .climb import SLIGHT, change_to, fits_cpu, total_size, weigh
@@ -11,7 +7,7 @@ from .cost import move
 
 @kernel
 def _send(l, table, begin, end, target, total, were):
-    """Modify the ledger in place: move the tables begin to end - 1; `were`, int64 (n,), then has their homes before.
+    """Modify the ledger in place: move the tables begin to end - 1; `were`, int64 (n,), gets their old homes.
 
     Returns what that adds to the cost, and whether Expressions 4 and 5 allow one move after the other.
     """
@@ -47,7 +43,7 @@ def _best_region(l, table, begin, end, total, were):
 
 @entry
 def survey_jobs(l, first, table, jobs, were, gains):
-    """Modify `gains`, float64 (n,), in place: what each of `jobs`, int64 (n,), gains by the best move of its tables.
+    """Modify `gains`, float64 (n,): the gain of `jobs`, int64 (n,), by the best move of their tables.
 
     `first` and `table` are those of `Jobs`; `were`, int64, has room for the tables of a job.
     """
@@ -60,10 +56,7 @@ def survey_jobs(l, first, table, jobs, were, gains):
 
 @entry
 def follow_jobs(l, first, table, queue, quota, were):
-    """Modify the ledger in place: move the tables of each job of the queue where they then gain most.
-
-    Each within what is left of the quota, KiB. Returns the number of jobs whose tables moved.
-    """
+    """Modify the ledger: move each queued job's tables where they gain most, within `quota`, KiB; returns the jobs."""
     total = total_size(l)
     made = 0
     for job in queue:

@@ -1,7 +1,7 @@
-"""The ledger of a placement: what the slow path decides on and the sums that a move changes, as one tuple of arrays.
+"""The ledger of a placement: the slow path's input and the sums that a move changes, as one tuple of arrays.
 
-Demands are whole GPU-seconds and CPU-seconds a day, sizes whole KiB, so that sums are exact in whatever order moves
-are made and undone. R regions, G GPU types, K priority levels, T tables, J jobs, A applications.
+Demands are whole GPU-seconds and CPU-seconds a day, sizes whole KiB, so that sums are exact in any order. R regions, G
+GPU types, K priority levels, T tables, J jobs, A applications.
 """
 
 from __future__ import annotations

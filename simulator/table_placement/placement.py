@@ -1,11 +1,11 @@
 """The home regions of tables as Tetris's hill climbing sees them: what they cost, what a move changes, what is allowed.
 
 Paper mast, Sec. 3.3, Figure 4: its first step, tables to regions. The second, partitions to the data centers of a
-region (Sec. 3.1), is left out, as every cluster reads all that lies in its region. Where the paper is silent:
-Expression 1 is counted as a share of all bytes that jobs read, so that its weight is of the size of the others'; if
-some job asks a GPU type at a level but none that trains at home does, each region's share of that demand is 0, and if
-no job asks it, it does not count; Expressions 4 and 5 are printed with "<", read as "at most", so that an application
-without a quota in a region may compute nothing there.
+region (Sec. 3.1), is left out: every cluster reads all in its region. Where the paper is silent: Expression 1 is a
+share of all read bytes, so that its weight is of the size of the others'; if some job asks a GPU type at a level but
+none that trains at home does, each region's share of that demand is 0, and if no job asks it, it does not count;
+Expressions 4 and 5 are printed with "<", read as "at most", so that an application without a quota may compute nothing
+there.
 """
 
 from __future__ import annotations
@@ -143,29 +143,20 @@ class Placement:
         return gains
 
     def follow(self, queue: np.ndarray, quota_bytes: float) -> list[Move]:
-        """Make the moves of a queue of tables, each to what is then its best home.
-
-        `quota_bytes` is what they may copy, beyond what the homes up to now do.
-        """
+        """Move the tables of a queue to their best homes; they may copy `quota_bytes` more than earlier homes."""
         log = np.zeros((3, max(len(queue), 1)), np.int64)
         quota = int(min(quota_bytes / KIB, 2.0**62))
         made = int(climb.follow(self.ledger, np.asarray(queue, np.int64), quota, log[0], log[1], log[2]))
         return [Move(*entry) for entry in log[:, :made].T.tolist()]
 
     def job_gains(self, jobs: np.ndarray) -> np.ndarray:
-        """What all tables of a job gain by moving to the best region together, 0 where they should stay: float64 (n,).
-
-        `jobs`: int64 (n,), rows of `self.jobs`.
-        """
+        """Gain of each of `jobs`, int64 (n,), if its tables move to the best region together, or 0: float64 (n,)."""
         gains = np.zeros(len(jobs))
         job_moves.survey_jobs(self.ledger, self.jobs.first, self.jobs.table, jobs, self._were(), gains)
         return gains
 
     def follow_jobs(self, queue: np.ndarray, quota_bytes: float) -> int:
-        """Move all tables of each job of a queue to what is then their best region; returns how many jobs' moved.
-
-        `quota_bytes` is what they may copy, beyond what the homes up to now do.
-        """
+        """Move all tables of each queued job to their best region, within `quota_bytes`; returns jobs moved."""
         quota = int(min(quota_bytes / KIB, 2.0**62))
         return int(job_moves.follow_jobs(self.ledger, self.jobs.first, self.jobs.table, queue, quota, self._were()))
 
@@ -173,7 +164,7 @@ class Placement:
         return np.zeros(int(self.jobs.reads.max(initial=1)), np.int64)
 
     def pair_up(self, table: int, partners: np.ndarray) -> list[Move]:
-        """Move a table and one of its partners, int64 (n,), as gains most; both moves, or none where none gains.
+        """Move a table and one of its partners, int64 (n,), as gains most; both moves, or none.
 
         Both together satisfy Expressions 4 and 6; each after the other Expression 5.
         """

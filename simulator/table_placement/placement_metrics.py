@@ -14,19 +14,19 @@ from .placement import Objective, Placement
 
 @dataclass(frozen=True)
 class Standing:
-    """As tables lie; rates are percentages. Of jobs those that recur count but where all training jobs are told.
+    """As tables lie; rates are percentages, of recurring jobs unless all training jobs are named.
 
     Attributes:
         worst, deviation: demand over supply of GPU-hours of high-priority jobs, largest and standard deviation over the
-            regions, of which one without GPUs has 0; a job counts where its tables have their home, else where replicas
-            let it run, with most GPUs of the types that it accepts (Sec. 3.5), the lowest number among equals.
-        least: that of the same jobs over all regions together, below which the worst region cannot be.
+            regions (0 without GPUs); a job counts at its tables' home, else where replicas let it run, with most GPUs
+            of its types (Sec. 3.5), the lowest number among equals.
+        least: that of the same jobs over all regions together, a lower bound of `worst`.
         home: training jobs that train at home.
         collocated, collocated_at_home: GPU-hours of high-priority jobs that some region has tables and GPUs for; with
             replicas and without.
         extra: bytes of replicas over those of all tables.
         waiting: all training jobs, first-time ones too, that no region has tables and GPUs for.
-        two, four: of all training jobs those that so many regions or more have both for: candidate regions.
+        two, four: of all training jobs, those with so many candidate regions or more.
     """
 
     worst: float
@@ -86,7 +86,6 @@ def standing_of(warehouse: Warehouse) -> Standing:
 
 
 def _percent(those: np.ndarray, weight: np.ndarray | None = None) -> float:
-    """The share of those, by weight; 0 of nothing."""
     weights = np.ones(len(those)) if weight is None else weight
     whole = float(weights.sum())
     return 100.0 * float(weights[those].sum()) / whole if whole > 0.0 else 0.0

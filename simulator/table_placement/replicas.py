@@ -33,10 +33,9 @@ def _completes(copies, old, old_whole, size, whole, table, region):
 
 @kernel
 def _refuge(copies, old, old_whole, room, purse, size, whole, group, spare, gpu, table, home):
-    """Where a table's copy for disasters goes: outside the home's fault group, if that can be.
+    """The region of a table's copy for disasters: outside the home's fault group, if possible.
 
-    Of such regions to one where all of it lies, else to one where a copy is planned, else where most of its GPUs, or
-    most room, is spare.
+    Then where all of it lies, else where a copy is planned, else where most of its GPUs, or most room, is spare.
     """
     best, most, rank = NOWHERE, 0, 0
     for region in range(group.shape[0]):
@@ -56,11 +55,11 @@ def _refuge(copies, old, old_whole, room, purse, size, whole, group, spare, gpu,
 
 @entry
 def refuges(order, home, size, whole, copies, safe, old, old_whole, room, purse, group, spare, gpu_type, gpu_s):
-    """Modify copies, safe, room, purse and spare in place: a copy for disasters of each table of `order`, all of it.
+    """Modify copies, safe, room, purse and spare: a whole copy for disasters of each table of `order`; returns misses.
 
     `size` and `whole`, int64 (tables,), KiB: of the partitions that jobs read, and of all. `safe`, bool (tables,
-    regions), has these copies. `spare`, int64 (regions, types): GPU-seconds that nobody needs; the table's, `gpu_s` of
-    `gpu_type` (-1: none), are taken off where its copy goes. Returns how many tables have none.
+    regions), has these copies. `spare`, int64 (regions, types): free GPU-seconds, less the table's `gpu_s` of
+    `gpu_type` (-1: none) where its copy goes.
 
     Paper: tetris, Sec. 3.5.
     """
@@ -84,7 +83,6 @@ def refuges(order, home, size, whole, copies, safe, old, old_whole, room, purse,
 
 @kernel
 def _lies(first, table, copies, job, region):
-    """Whether a region has all tables of a job."""
     for use in range(first[job], first[job + 1]):
         if not copies[table[use], region]:
             return False
@@ -93,7 +91,6 @@ def _lies(first, table, copies, job, region):
 
 @kernel
 def _missing(first, table, copies, size, job, region):
-    """KiB of a job's tables that do not lie in a region."""
     missing = 0
     for use in range(first[job], first[job + 1]):
         if not copies[table[use], region]:
@@ -103,10 +100,7 @@ def _missing(first, table, copies, size, job, region):
 
 @entry
 def runs_in(first, table, accepts, offered, copies, regions):
-    """Modify `regions` in place, bool (jobs, regions): where the job finds all its tables and its GPUs.
-
-    `accepts`, int64 (jobs,), is the row of each job in `offered`; see `Warehouse`.
-    """
+    """Modify `regions`, bool (jobs, regions): with all tables and GPUs; `accepts`, int64 (jobs,): rows of `offered`."""
     for job in range(accepts.shape[0]):
         for region in range(offered.shape[1]):
             regions[job, region] = offered[accepts[job], region] != 0 and _lies(first, table, copies, job, region)
@@ -148,9 +142,9 @@ def _host(first, table, offered, copies, old, size, room, purse, job):
 
 @entry
 def gather(order, first, table, accepts, offered, copies, old, size, room, purse):
-    """Modify copies, room and purse in place: bring the tables of each job of `order` together that runs nowhere.
+    """Modify copies, room and purse: collect the tables of each job of `order` that runs nowhere; returns the rest.
 
-    `accepts` and `offered` are as of `runs_in`. Returns how many jobs still run nowhere.
+    `accepts` and `offered` are as of `runs_in`.
 
     Paper: tetris, Sec. 3.5.
     """
@@ -172,7 +166,7 @@ def gather(order, first, table, accepts, offered, copies, old, size, room, purse
 
 @entry
 def demand_by_type(first, table, accepts, share, part, home, demand):
-    """Modify `demand`, int64 (tables, types), in place: add `part`, int64 (jobs,), of each job at all that it reads.
+    """Modify `demand`, int64 (tables, types): add each job's `part`, int64 (jobs,), at its tables.
 
     `share`, float64 (sets, regions, types), of the set that it accepts, at the table's home.
     """
@@ -184,10 +178,7 @@ def demand_by_type(first, table, accepts, share, part, home, demand):
 
 @entry
 def readers_by_type(first, table, accepts, accepted, readers):
-    """Modify `readers`, int64 (types, tables), in place: count the jobs that read each table and accept each type.
-
-    `accepted`, bool (sets, types), of the set that each accepts.
-    """
+    """Modify `readers`, int64 (types, tables): jobs by table and type; `accepted`, bool (sets, types), of a set."""
     for job in range(accepts.shape[0]):
         for gpu in range(accepted.shape[1]):
             if accepted[accepts[job], gpu]:
@@ -197,9 +188,9 @@ def readers_by_type(first, table, accepts, accepted, readers):
 
 @entry
 def spread(order, region, quota, copies, old, size, room, purse):
-    """Modify copies, room and purse in place: copy the tables of `order` to a region until its quota, KiB, is reached.
+    """Modify copies, room and purse: copy tables of `order` to a region up to its quota, KiB; returns KiB.
 
-    A table larger than what is left of it is passed over. Returns the KiB of the copies.
+    Larger tables than the rest of the quota are passed over.
 
     Paper: tetris, Sec. 3.5.
     """

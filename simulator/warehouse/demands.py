@@ -1,8 +1,7 @@
-"""What the rows of a Workload ask beyond GPUs and time, when there are regions (paper mast, Sec. 2, 4.2 and 5.1).
+"""The rows' demands of a Workload beyond GPUs and time, with regions (paper mast, Sec. 2, 4.2 and 5.1).
 
 A row is a MAST workload: a gang of units (GPUs, or CPU machines) in at most four parts, MAST's jobs, each of units of
-one type in one cluster; all in one region that holds every table the row reads. A part of GPUs may accept several
-types, of which it gets one.
+one type in one cluster; all in one region that holds every table of the row. A GPU part may accept several types.
 """
 
 from __future__ import annotations
@@ -96,7 +95,6 @@ class Demands:
         return len(self.level)
 
     def __eq__(self, other: object) -> bool:
-        """The same rows of the same tables."""
         if not isinstance(other, Demands):
             return NotImplemented
         return _same(self, other)
@@ -123,9 +121,9 @@ class Demands:
         return [_members(bits) for bits in self.accepts[job].tolist() if bits]
 
     def fastest(self, speed: np.ndarray) -> np.ndarray:
-        """How fast each row is on the fastest types that it accepts, float64 (jobs,): as the slowest of its GPUs.
+        """Speed of each row on its fastest types, float64 (jobs,), of its slowest GPUs, or of its machines.
 
-        Machines count only where there are no GPUs. `speed`: float64 (jobs, types), > 0.
+        `speed`: float64 (jobs, types), > 0.
         """
         return self._pace(speed, slowest=False)
 
@@ -165,10 +163,7 @@ class Demands:
         return replace(self, **picked, first=first, table=self.table[starts + within])
 
     def everywhere(self) -> Demands:
-        """The same rows where every table lies in every region from time 0, as fresh as at home.
-
-        Each takes one byte a copy, so that storage counts for nothing; homes stay.
-        """
+        """The same rows with all tables in all regions from time 0, fresh, one byte a copy; homes stay."""
         tables = self.tables
         there = np.ones_like(tables.copies)
         spread = replace(
@@ -177,21 +172,13 @@ class Demands:
         return replace(self, tables=replace(spread, whole=None), fresh=np.zeros(len(self), bool))
 
     def cluster_type(self, topology: Topology) -> np.ndarray:
-        """The index into `gpu_types` of each cluster's type, int64 (clusters,); -1 where no row can ask it.
-
-        Raises:
-            InputError: see `check_fits`.
-        """
+        """Index into `gpu_types` of each cluster's type, int64 (clusters,); -1: unasked. Errors of `check_fits`."""
         self.check_fits(topology)
         code = {name: number for number, name in enumerate(self.gpu_types)}
         return np.array([code.get(name, NO_TYPE) for name in topology.cluster_gpu_type], np.int64)
 
     def check_fits(self, topology: Topology) -> None:
-        """Whether rows and tables are of the regions and the unit types of `topology`.
-
-        Raises:
-            InputError: regions without storage, other regions, or a type that a row asks and no cluster has.
-        """
+        """InputError: a topology without storage, of other regions, or without a type that a row asks."""
         what = f"topology {topology.name!r}"
         if topology.lands is None:
             raise InputError(f"{what} has no regions with storage, which the workload's tables need; expected mast:...")
@@ -251,14 +238,10 @@ class Demands:
         whole: np.ndarray | None = None,
         now_s: float = 0.0,
     ) -> Warehouse:
-        """What the slow path decides on: the regions, the tables where they are now, and the jobs that it knows.
+        """The slow path's input: the regions, the tables as they are now, and the known jobs; errors of `check_fits`.
 
-        Args:
-            home: int64 (tables,); copies, whole: bool (tables, regions), see `Tables`; None: as at time 0.
-            now_s: at what time, for what it knows.
-
-        Raises:
-            InputError: see `check_fits`.
+        `home`: int64 (tables,); `copies`, `whole`: bool (tables, regions), see `Tables`; None: as at time 0. `now_s`:
+        of its knowledge.
         """
         self.check_fits(topology)
         tables = self.tables
@@ -306,7 +289,6 @@ def _members(bits: int) -> list[int]:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two dataclasses of arrays, or two values in them, are equal."""
     if hasattr(one, "__dataclass_fields__"):
         return all(_same(getattr(one, name), getattr(other, name)) for name in one.__dataclass_fields__)
     return bool(np.array_equal(one, other))

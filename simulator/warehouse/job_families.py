@@ -1,11 +1,11 @@
-"""Who reads what, and how much it asks: families of training workloads, and analytics.
+"""Families of training workloads, and analytics: the tables that they read and their demands.
 
 Paper mast, Sec. 3.1: "multiple one-time experimental jobs are often submitted to fine-tune a parameter of a production
 recurring job", they "share input tables and require the same types of hardware". Fitted: how many workloads of a day
-read a table (Figure 3), 30 % of which recur; what a workload asks and for how long. Assumed: teams of 25 tables, whose
-jobs read each other's tables only, but for the families that break collocation at home; a family has a geometric number
-of workloads, 1 / 0.3 in the mean, and reads a geometric number of tables; analytics has 45 % of all uses, 4 tables in
-the mean, its CPU-hours those of a workload without GPUs; one application for 20 teams.
+read a table (Figure 3), 30 % of which recur; demands and run times. Assumed: teams of 25 tables, whose jobs read each
+other's tables only, but for the families that break collocation at home; a family has a geometric number of workloads,
+1 / 0.3 in the mean, and reads a geometric number of tables; analytics has 45 % of all uses, 4 tables in the mean, its
+CPU-hours those of a workload without GPUs; one application for 20 teams.
 """
 
 from __future__ import annotations
@@ -78,17 +78,12 @@ class Work:
 
 
 def check_reads(what: str, reads: float, size_reads: float) -> None:
-    """Refuse what cannot be drawn.
+    """InputError for what cannot be drawn; `what`: whose parameters they are.
 
     Args:
-        what: whose parameters they are.
         reads: tables that a family reads, in the mean, 1 to 100; fewer by the borders of teams and by duplicates.
-        size_reads: how GPU-hours go with the number of tables: the correlation of their normal scores, 0 (independent)
-            to 1 (who reads more tables asks more GPU-hours). Numbers of GPUs, run times, and how the two go together
-            stay what they are.
-
-    Raises:
-        InputError: out of range.
+        size_reads: correlation of the normal scores of GPU-hours and the number of tables, 0 (independent) to 1.
+            Marginals of GPUs and run times, and their dependence, stay.
     """
     if not 1.0 <= reads <= 100.0:
         raise InputError(f"{what}: reads={reads:g}; expected 1 to 100")
@@ -175,10 +170,10 @@ def _scores(order: np.ndarray) -> np.ndarray:
 
 
 def read_elsewhere(rng: np.random.Generator, families: Families, home: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What each family reads, first and table as in `Families`, once so many read a table at another home as published.
+    """First and table of each family's reads, as in `Families`, with the published share of tables at another home.
 
-    Families of several tables swap their last ones, so that tables stay shared as often as they were. V0's rate of
-    training at home is the published one then, if enough of them read several.
+    Families of several tables swap their last ones, so that tables stay shared as often. V0's rate of training at home
+    is the published one then, if enough of them read several.
     """
     first, table = families.first, families.table.copy()
     chosen = rng.permutation(np.flatnonzero(families.reads > 1))

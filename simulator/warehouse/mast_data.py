@@ -1,15 +1,15 @@
 """`mast-like`: regions, tables and one day's jobs with the statistics that paper mast publishes, at any scale.
 
-Who reads what and how much it asks: job_families.py. Fitted too (mast_statistics.py): sizes of tables, as if they were
-those of replications; and V0, the placement that users chose by hand: demand over supply of high-priority jobs in the
-worst region and its standard deviation over the regions, the rate of training at the home region. The supply of GPUs
-follows from the last three.
+job_families.py has reads and demands. Fitted too (mast_statistics.py): sizes of tables, as if they were those of
+replications; and V0, the placement that users chose by hand: demand over supply of high-priority jobs in the worst
+region and its standard deviation over the regions, the rate of training at the home region. The supply of GPUs follows
+from the last three.
 
 Assumed, as nothing is published: Figure 2's bars are an image, so shares of GPUs, CPUs and storage are three
 independent log-normals over the regions, sigma 0.6, and the region with the fewest GPUs has the most storage, as
 Region6; three GPU types, each in two regions of three; a run a day, at most 24 h of it; at most 1,024 GPUs and 1 PB; an
 application of analytics may compute in each region 1.2 times what it did plus 0.2 of their total by its CPUs; storage
-for 3.5 times all tables, in each region for 1.2 times what V0 puts there at least; 400 Gbps between regions.
+for 3.5 times all tables, in each region for 1.2 times V0's there at least; 400 Gbps between regions.
 """
 
 from __future__ import annotations
@@ -131,8 +131,8 @@ def _demands(rng: np.random.Generator, families: Families, family: np.ndarray) -
 def skewed_loads(regions: int) -> np.ndarray:
     """High-priority demand over supply by region, ascending, under V0: the published worst x (rank / regions)^a.
 
-    Among many regions its standard deviation is a / ((a + 1) sqrt(2 a + 1)) of the worst; `LOAD_POWER` is the larger of
-    the two powers for which that is the published one (the smaller leaves more demand than supply everywhere).
+    Its limit of the standard deviation is a / ((a + 1) sqrt(2 a + 1)) of the worst; `LOAD_POWER` is the larger of the
+    two powers that give the published one (the smaller leaves more demand than supply everywhere).
     """
     return mast_statistics.OVERLOAD["V0"] * ((np.arange(regions) + 1.0) / regions) ** LOAD_POWER
 
@@ -140,10 +140,7 @@ def skewed_loads(regions: int) -> np.ndarray:
 def homes_of_teams(
     rng: np.random.Generator, demand: dict[str, np.ndarray], teams: int, gpu_share: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The region that each team chose, and the load of each region under V0.
-
-    The teams with the most high-priority demand choose first, each where most of a region's demand is still missing.
-    """
+    """Each team's region, and the regions' loads, under V0: the most demanding first, where most demand is missing."""
     load = rng.permutation(skewed_loads(len(gpu_share)))
     high = (demand["level"] < HIGH_LEVELS) & demand["recurring"]
     asked = np.bincount(demand["team"][high], demand["gpu_hours"][high], teams)
@@ -164,7 +161,6 @@ def _types(rng: np.random.Generator, families: Families, place: np.ndarray, gpus
 
 
 def _gpu_supply(jobs: Jobs, load: np.ndarray, gpu_share: np.ndarray) -> float:
-    """GPUs of all regions at which high-priority, recurring demand is so much of them."""
     asked = jobs.gpu_hours[jobs.high & jobs.recurring].sum()
     return float(asked / (load @ gpu_share) / HOURS)
 
@@ -203,10 +199,7 @@ def _world(shares: dict[str, np.ndarray], hosts: np.ndarray, gpus: float, size: 
 
 
 def quotas(jobs: Jobs, home: np.ndarray, cpu_share: np.ndarray) -> np.ndarray:
-    """CPU-hours a day of each application in each region: float64 (applications, regions).
-
-    What it computes at the homes that hold most of its jobs' tables, with some slack.
-    """
+    """CPU-hours a day by application and region, float64: use at its jobs' main homes with some slack."""
     regions, apps = len(cpu_share), int(jobs.app.max()) + 1
     at = np.zeros((len(jobs), regions), np.int64)
     np.add.at(at, (jobs.owner, home[jobs.table]), 1)

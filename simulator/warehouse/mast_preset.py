@@ -2,12 +2,11 @@
 
 Published: a region has several dynamic clusters, "typically" of GPU and CPU machines (Sec. 2), about 20 clusters in one
 of 20,000 GPUs (Sec. 4.3.1); as many CPU machines as GPUs are in use, O(100,000) each (Sec. 5.1); GPUs and storage are
-uneven over the regions; there are slightly more CPU machines for ML than needed, so that no GPU is idle for want of one
-(Sec. 5.2). Hence every cluster has as many of them for its GPUs as any other: the CPUs of Figure 2 are also those of
-everything else. Assumed, as nothing is published: mast_data.py says how uneven, and which region has which GPU types; a
-region's GPUs are spread evenly over its types; machines of 8 GPUs, racks of 16 machines. Storage is 0.2 TB a GPU, some
-five times the tables that a day at load 1 reads (mast_jobs.py); the links have 400 Gbps between regions of 5,000 GPUs,
-and in proportion for others.
+uneven over the regions; there are slightly more CPU machines for ML than needed (Sec. 5.2). Hence all clusters have the
+same ratio of CPU machines to GPUs; the CPUs of Figure 2 also serve everything else. Assumed: unevenness and types as in
+mast_data.py; a region's GPUs are spread evenly over its types; machines of 8 GPUs, racks of 16 machines. Storage is 0.2
+TB a GPU, some five times the tables that a day at load 1 reads (mast_jobs.py); the links have 400 Gbps between regions
+of 5,000 GPUs, and in proportion for others.
 """
 
 from __future__ import annotations
@@ -46,15 +45,12 @@ def mast(
 ) -> Topology:
     """Regions with uneven hardware, storage and links between them, as paper mast, Sec. 2, Figure 2, describes them.
 
-    Assumptions: this module. Clusters of CPU machines have the type "CPU" and one unit a machine; the
-    GPU types are V100, A100 and H100. `regions`: 1 to 64. `gpus`: of all, a multiple of 8. `cpu_machines`: of all;
-    none: as many as GPUs. `largest_cluster`: its GPUs; none: a region of the mean size has three, of 32 to 1,024.
-    `storage_tb`: of all regions; none: 0.2 a GPU. `wan_gbps`: from each region to each other; none: 0.08 x gpus /
-    regions. `egress_gbps`, `ingress_gbps`: of all links from a region together, and to it; none: as much as each has.
-    `seed`: of the shares and of which region has which type.
-
-    Raises:
-        InputError: a parameter out of range, or too few GPUs for a machine of each type in each region that has it.
+    Assumptions: this module. Clusters of CPU machines have the type "CPU" and one unit a machine; the GPU types are
+    V100, A100 and H100. `regions`: 1 to 64. `gpus`: of all, a multiple of 8. `cpu_machines`: of all; none: as many as
+    GPUs. `largest_cluster`: its GPUs; none: a region of the mean size has three, of 32 to 1,024. `storage_tb`: of all
+    regions; none: 0.2 a GPU. `wan_gbps`: from each region to each other; none: 0.08 x gpus / regions. `egress_gbps`,
+    `ingress_gbps`: of all links from a region, and to it; none: their sum. `seed`: of the shares and the GPU types.
+    InputError: a parameter out of range, or too few GPUs for all types of a region.
 
     Setting: mast, Figure 2; Sec. 2.
     """
@@ -72,11 +68,7 @@ def mast_world(
     wan_gbps: float | None = None,
     seed: int = 0,
 ) -> World:
-    """The regions; see `mast` for the parameters.
-
-    Raises:
-        InputError: a parameter out of range, or too few GPUs for the types of all regions.
-    """
+    """The regions; see `mast` for the parameters and the error."""
     cpu_machines = gpus if cpu_machines is None else cpu_machines
     if largest_cluster is None:
         largest_cluster = default_largest_cluster(regions, gpus)
@@ -136,7 +128,6 @@ def apportioned(total: int, weights: np.ndarray, least: int) -> np.ndarray:
 
 
 def _caps(name: str, gbps: float | None, regions: int) -> np.ndarray:
-    """The same cap for each region, bytes a second; none: inf."""
     if gbps is not None:
         _check_amount(name, gbps)
     return np.full(regions, math.inf if gbps is None else gbps * GIGABIT)

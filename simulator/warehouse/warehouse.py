@@ -1,7 +1,7 @@
-"""The data warehouse (paper mast, Sec. 2 and 3): tables, the jobs that read them, and what an application may compute.
+"""The data warehouse (paper mast, Sec. 2 and 3): tables, their jobs, and quotas of applications.
 
-"Job" is the paper's word for whatever reads tables: an ML workload, a Spark job, a Presto query. Arrays are flat; the
-tables that job j reads are `table[first[j] : first[j + 1]]`.
+A "job" is any reader of tables, as in the paper: an ML workload, a Spark job, a Presto query. Arrays are flat; job j
+reads the tables `table[first[j] : first[j + 1]]`.
 """
 
 from __future__ import annotations
@@ -209,17 +209,10 @@ class Warehouse:
 
 
 def type_shares(sets: TypeSets, gpus: np.ndarray) -> np.ndarray:
-    """As GPUs of which types jobs count that accept several; ours, the paper is silent.
+    """Shares of `sets` of types among them, float64 (sets, regions, types), sum 1, of the empty set 0; our choice.
 
-    In a region a job counts as GPUs of each type that it accepts by the share that the region's GPUs of this type have
-    of those of all of them; in a region without any, by that of all regions; where there are none, evenly.
-
-    Args:
-        sets: of types.
-        gpus: int64 (regions, types), how many there are.
-
-    Returns:
-        float64 (sets, regions, types), 0 to 1; of a set 1 in sum, of the empty one 0.
+    Shares follow the region's `gpus`, int64 (regions, types); without any, those of all regions; without any, they are
+    equal.
     """
     share = np.zeros((len(sets.bits), *gpus.shape))
     for found, kinds in zip(share, sets.accepted(gpus.shape[1]).astype(np.int64), strict=True):

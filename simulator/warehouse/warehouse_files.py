@@ -1,7 +1,7 @@
-"""What a user writes about regions and their data, in YAML or JSON: read safely, checked, and built into a Warehouse.
+"""Regions and their data in YAML or JSON: read safely, checked, and built into a Warehouse.
 
-Regions and links (docs/concepts/topologies.md) are a topology too; its clusters of both kinds of machines become two.
-A warehouse goes on with (what has a value here is optional and that is its default; names must be given and unique):
+Regions and links (docs/concepts/topologies.md) are a topology too; its clusters of both kinds of machines become two. A
+warehouse goes on with (optional are those with a default here; names must be given and unique):
 
     apps:                            # applications; CPU hours a day by region, 0 where none are given
       - {name: spark, cpu_hours: {east: 1000}}
@@ -39,13 +39,9 @@ def load_warehouse(path: str | os.PathLike[str]) -> Warehouse:
 
 
 def warehouse_from_mapping(mapping: Mapping[str, Any], source: str, name: str = "custom") -> Warehouse:
-    """The Warehouse that a mapping in this module's schema describes.
+    """The Warehouse of a mapping in this module's schema; `source`: for errors; `name`: the default.
 
-    Args:
-        source: how errors call it. name: of the world, where the mapping does not give one.
-
-    Raises:
-        InputError: one sentence with the source, the place in it, the value and what was expected.
+    InputError: one sentence with the source, the place in it, the value and what was expected.
     """
     from .warehouse_schema import Spec  # pydantic is imported when it is needed
 
@@ -66,11 +62,7 @@ def warehouse_from_mapping(mapping: Mapping[str, Any], source: str, name: str = 
 
 @builder("regions")
 def topology_of_regions(mapping: Mapping[str, Any], source: str, name: str = "custom") -> Topology:
-    """The topology of `world_from_mapping`.
-
-    Raises:
-        InputError: see there.
-    """
+    """The topology of `world_from_mapping`; InputError: see there."""
     world = world_from_mapping(mapping, source, name)
     try:
         return world.topology()
@@ -79,14 +71,7 @@ def topology_of_regions(mapping: Mapping[str, Any], source: str, name: str = "cu
 
 
 def world_from_mapping(mapping: Mapping[str, Any], source: str, name: str = "custom") -> World:
-    """The regions that a mapping in this module's schema describes, with or without apps, tables and jobs.
-
-    Args:
-        source: how errors call it. name: of the world, where the mapping does not give one.
-
-    Raises:
-        InputError: as for `warehouse_from_mapping`.
-    """
+    """The regions of a mapping in this module's schema, with or without apps, tables and jobs; else as above."""
     from .warehouse_schema import WorldSpec
 
     if "tables" in mapping:

@@ -78,10 +78,7 @@ def workload_source(
     oversize: Literal["error", "drop", "cap"] = "error",
     cluster_gpus: int | None = None,
 ) -> Callable[[int], Workload]:
-    """As `open_workload`, for many seeds: a function from the seed to the workload.
-
-    A file is read, and a generator's parameters are checked, once and now.
-    """
+    """As `open_workload`, for many seeds: a function from the seed to the workload; files are read once, now."""
     choose(oversize, ("error", "drop", "cap"), "value of oversize")
     if is_own(source) or callable(source):
         if format is not None:
@@ -114,12 +111,7 @@ def is_path(word: str) -> bool:
 def list_workloads() -> list[dict[str, str]]:
     """Every generator and format: its name, kind ("generator", "format"), summary and parameters."""
     rows = [
-        {
-            "name": name,
-            "kind": "generator",
-            "summary": _first_line(function),
-            "parameters": _parameters(function),
-        }
+        {"name": name, "kind": "generator", "summary": _first_line(function), "parameters": _parameters(function)}
         for name, function in GENERATORS.items()
     ]
     rows += [
@@ -148,7 +140,6 @@ def _generator(
 def _own_generator(
     source: Any, oversize: Literal["error", "drop", "cap"], cluster_gpus: int | None
 ) -> Callable[[int], Workload]:
-    """A user's own: each seed is that of the random generator which it is handed."""
     offered = {} if cluster_gpus is None else {"cluster_gpus": cluster_gpus}
     function = function_of(source, "workload", 1, **offered)
 

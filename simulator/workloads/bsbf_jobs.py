@@ -1,9 +1,9 @@
 """Jobs with which paper sjf-bsbf's tables can be compared: `bsbf-tables` (III and IV) and `bsbf-table2` (II).
 
-The paper's own jobs are not published. What it says of them is fixed here; the rest are parameters, and
-data/bsbf_fits.json has the five sets of them, best first, with which the published rows of the policies that share no
-GPU (FIFO, SJF, Tiresias) come out nearest: `fit=1` to `fit=5`. `clustergym reproduce bsbf-calibration` finds them. No
-row of a policy that shares GPUs, or of Pollux, was looked at.
+The paper's own jobs are not published. Its statements are fixed here; the rest are parameters, and data/bsbf_fits.json
+has the five sets, best first, with which the published rows of the policies that share no GPU (FIFO, SJF, Tiresias)
+come out nearest: `fit=1` to `fit=5`, by `clustergym reproduce bsbf-calibration`. Rows of Pollux and of policies that
+share GPUs were not used.
 
 Setting: sjf-bsbf, Tables II, III and IV.
 """
@@ -162,11 +162,7 @@ def dealt(rng: np.random.Generator, count: int, values: Sequence[int], weights: 
 
 
 def fitted(what: str, fit: int) -> Mapping[str, Any]:
-    """The parameters of a generator's fit, 1 (the best) to 5.
-
-    Raises:
-        InputError: there is no such fit.
-    """
+    """The parameters of a generator's fit, 1 (the best) to 5; InputError: there is no such fit."""
     fits = shipped_fits()[what]
     if not 1 <= fit <= len(fits):
         raise InputError(f"workload {what}: fit={fit}; expected 1 (the best) to {len(fits)}")
@@ -182,7 +178,6 @@ def shipped_fits() -> Mapping[str, Sequence[Mapping[str, Any]]]:
 def _run_times(
     what: str, name: str, means: Sequence[float], given: float | None, best: Mapping[str, Any]
 ) -> tuple[np.ndarray, float]:
-    """Means of the classes and sigma: as given, else those of the fit."""
     sigma = best["sigma"] if given is None else given
     if not 0 <= sigma <= MOST_SIGMA:
         raise InputError(f"workload {what}: sigma={sigma:g}; expected 0 to {MOST_SIGMA:g}")

@@ -1,12 +1,12 @@
 """Generators of paper cassini's traces: the 13 models of Table 3 on a cluster of servers with one or two GPUs.
 
-What the paper gives (Sec. 5.1, Table 3): all models equally likely, 200 to 1,000 iterations, 1 to 12 workers asked, a
-range of batches per GPU for each model. What it does not give, assumed here: all of these are drawn uniformly, and
-independently of each other. Hyper-parameters stay what they are drawn to be (the paper's Themis tunes workers).
+The paper gives (Sec. 5.1, Table 3): all models equally likely, 200 to 1,000 iterations, 1 to 12 workers asked, a range
+of batches per GPU for each model. Assumed: all of these are uniform and independent. Hyper-parameters stay as drawn
+(the paper's Themis tunes workers).
 
 `model` is `NAME`, `NAME/STRATEGY` or `NAME/STRATEGY/HIDDEN`: how a GPT model is parallelised, and its hidden size where
 it is not the listed one (profiles/cassini_models.py). `batch_size` is over all workers. Seconds per iteration are those
-of the model's phases alone on its links; a gang that one server holds does not need the network.
+of the model's phases alone on its links; a gang on one server does not need the network.
 """
 
 from __future__ import annotations
@@ -100,9 +100,8 @@ def cassini_poisson(
 def cassini_dynamic(cluster_gpus: int = 24, arrive_s: float = 5.0, seed: int = 0) -> Workload:
     """DLRM and ResNet50 come to a cluster that is busy with other jobs (paper cassini, Sec. 5.3, Figure 13).
 
-    Assumed, as everybody asks what the paper leaves open: the newcomers ask 2 workers or more, together at most half
-    of the cluster; jobs of all 13 models (GPTs data parallel) are there at time 0 and hold the rest of it exactly; the
-    last of them asks what is left.
+    Assumed: the newcomers ask 2 workers or more, together at most half of the cluster; jobs of all 13 models (GPTs data
+    parallel) are there at time 0 and hold the rest of it exactly; the last of them asks what is left.
 
     Args:
         cluster_gpus: at least 8.
@@ -117,11 +116,7 @@ def cassini_dynamic_mp(cluster_gpus: int = 24, arrive_s: float = 5.0, seed: int 
     """GPT1, GPT2, GPT3 and DLRM come to a cluster busy with such jobs, all model parallel (Sec. 5.4, Figure 14).
 
     "multiple GPT and DLRM models" in the text: one of each. The rest as in `cassini-dynamic` and in `cassini-poisson`
-    with `parallel=model`.
-
-    Args:
-        cluster_gpus: at least 16.
-        arrive_s: when the newcomers arrive, all together, in seconds.
+    with `parallel=model`. `cluster_gpus`: at least 16. `arrive_s`: of all newcomers, seconds.
 
     Setting: cassini, Sec. 5.4, Figure 14.
     """
@@ -129,14 +124,11 @@ def cassini_dynamic_mp(cluster_gpus: int = 24, arrive_s: float = 5.0, seed: int 
 
 
 def cassini_multigpu(arrive_s: float = 5.0, seed: int = 0) -> Workload:
-    """XLM, ResNet50 and others on 6 servers of two GPUs, then DLRM: paper cassini, Sec. 5.6, Figure 16.
+    """XLM, ResNet50 and others on 6 servers of two GPUs, then DLRM at `arrive_s`: paper cassini, Sec. 5.6, Figure 16.
 
     From the text: XLM, ResNet50 and the newcomer DLRM ask three GPUs each, "a mix of data parallel and model parallel
-    jobs", and it is the scheduler's choice with whom DLRM shares a server. So four of the 12 GPUs are free when it
-    comes: two more are held by a job of one of the 13 models, GPTs data parallel or split, each equally likely.
-
-    Args:
-        arrive_s: when DLRM arrives, in seconds.
+    jobs", and the scheduler chooses DLRM's partner on a server. So four of the 12 GPUs are free when it comes: two more
+    are held by a job of one of the 13 models, GPTs data parallel or split, each equally likely.
 
     Setting: cassini, Sec. 5.6, Figure 16.
     """
@@ -149,14 +141,9 @@ def cassini_multigpu(arrive_s: float = 5.0, seed: int = 0) -> Workload:
 
 
 def cassini_snapshot(id: int = 1, workers: int = 4, seed: int = 0) -> Workload:
-    """The competing jobs of one snapshot of paper cassini, Table 2, all there at time 0.
+    """The competing jobs of one snapshot of paper cassini, Table 2, all there at time 0; `seed`: of iterations.
 
-    Args:
-        id: 1 to 5. workers: of every job, 2 to 12; the table does not say how many.
-        seed: of the number of iterations.
-
-    Raises:
-        InputError: no such snapshot, or workers out of range.
+    `id`: 1 to 5. `workers`: of every job, 2 to 12; the table does not say how many. InputError: out of range.
 
     Setting: cassini, Table 2.
     """
@@ -179,10 +166,7 @@ def mean_gpu_s(
     gpus_per_machine: int = 1,
     gbps: float | None = None,
 ) -> float:
-    """Mean GPU-seconds of a job of `cassini-poisson`, alone: over models, strategies, workers, iterations, batches.
-
-    The mean over batches is that of 16, evenly spread over the model's range.
-    """
+    """Mean GPU-seconds of a job of `cassini-poisson`, alone, over all that is drawn; 16 evenly spread batches."""
     if iteration_s is not None:
         return sum(asked) / len(asked) * iteration_s * sum(ITERATIONS) / 2
     per_iteration = []
@@ -221,7 +205,6 @@ def _arriving(
     parallel: str,
     gpus_per_machine: int = 1,
 ) -> Workload:
-    """Jobs of these models and workers: some there at time 0, the others later."""
     names, workers = zip(*there, *new, strict=True)
     arrival_s = np.repeat([0.0, arrive_s], [len(there), len(new)])
     drawn = _drawn(rng, names, parallel, np.array(workers, dtype=np.int64))
@@ -229,7 +212,6 @@ def _arriving(
 
 
 def _filling(rng: np.random.Generator, parallel: str, gpus: int) -> list[tuple[str, int]]:
-    """Models and workers of jobs that hold so many GPUs together."""
     names = _names(parallel)
     jobs: list[tuple[str, int]] = []
     while gpus > 0:
@@ -261,7 +243,6 @@ def _with_periods(workload: Workload, rng: np.random.Generator, iteration_s: flo
 
 
 def _asked(what: str, workers: tuple[int, ...], gangs: tuple[int, ...], cluster_gpus: int) -> tuple[int, ...]:
-    """The numbers of workers that a job asks, each equally likely."""
     if gangs:
         most = min(cluster_gpus, MOST_GANG)
         if min(gangs) < 1 or max(gangs) > most or len(set(gangs)) < len(gangs):
@@ -282,7 +263,6 @@ def _names(parallel: str, models: tuple[str, ...] = ()) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def _variants(name: str, parallel: str, workers: int) -> tuple[str, ...]:
-    """The words of a model, each as likely as the others."""
     model = cassini_models()[name]
     if model.kind != "decoder":
         return (name,)

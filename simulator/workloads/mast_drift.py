@@ -1,10 +1,8 @@
-"""Demand of generator `mast-like` that changes: who recurs is replaced day by day, and peaks follow time zones.
+"""Demand of generator `mast-like` that changes: recurring families are replaced by day, and peaks follow time zones.
 
-Nothing of it is published. So many families are active on a day that with those that come later each has its turn;
-every day a share of them, those that have been active for longest, is replaced by others. Families of a team that read
-the same tables come and go at about the same time, so that tables fall out of use and new ones come into it. All
-workloads of a day are of families that are active. Tables have their sizes from the beginning: one that nobody reads
-yet lies at its home.
+Nothing of it is published. Each day a share of the active families, the oldest, is replaced by others, so that each has
+its turn. Families of a team that read the same tables come and go together, so tables fall out of use and new ones come
+into it. All workloads of a day are of active families. Tables have their sizes, at their homes, from the beginning.
 """
 
 from __future__ import annotations
@@ -22,12 +20,7 @@ STEPS_A_DAY = 1440  # of the cumulated rate
 
 @dataclass(frozen=True)
 class Active:
-    """Which families are active on which day, from the day before the first.
-
-    Attributes:
-        recurring: int64 (1 + days, places), the recurring family at each place.
-        others: int64 (1 + days, places), the same of families that never recur.
-    """
+    """The active families by day, from day -1: recurring and other ones at each place, int64 (1 + days, places)."""
 
     recurring: np.ndarray
     others: np.ndarray
@@ -67,19 +60,9 @@ def _turns(family: np.ndarray, days: int, drift: float) -> np.ndarray:
 
 
 def drifting(
-    rng: np.random.Generator,
-    families: Families,
-    active: Active,
-    how: Scale,
-    span_s: float,
-    per_day: float,
-    count: int,
+    rng: np.random.Generator, families: Families, active: Active, how: Scale, span_s: float, per_day: float, count: int
 ) -> tuple[Rows, Rows]:
-    """Workloads as `arrivals` draws them, `count` in all, of the families that are active on their day.
-
-    Returns:
-        They, and what recurred on the day before the first, with arrivals below 0.
-    """
+    """`count` workloads as `arrivals` draws them, of the day's active families; and the recurring ones of day -1."""
     regular = _regular(rng, families, active, how, per_day)
     before, rows = (regular.only(np.flatnonzero(of)) for of in (regular.arrival_s < 0.0, _within(regular, span_s)))
     rows = rows.only(np.sort(rng.permutation(len(rows.name))[:count]))
@@ -119,14 +102,10 @@ def _regular(rng: np.random.Generator, families: Families, active: Active, how: 
 
 
 def known_s(name: np.ndarray, arrival_s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What the slow path knows of recurring workloads when it counts on those of the last 24 hours alone.
+    """A run of each recurring workload, int64 (n,), and from when until when it is known, float64 (n, 2).
 
-    Args:
-        name: of each run, what recurs before the point.
-        arrival_s: float64 (runs,), below 0 on the day before.
-
-    Returns:
-        A run of each, int64 (n,); from when until when it is known, seconds, float64 (n, 2).
+    The slow path counts on the last 24 hours. `name`: of each run, up to the point. `arrival_s`: float64 (runs,), < 0
+    on the day before.
     """
     _, once, which = np.unique([one.split(".")[0] for one in name.tolist()], return_index=True, return_inverse=True)
     since, until = np.full(len(once), np.inf), np.full(len(once), -np.inf)
@@ -137,13 +116,10 @@ def known_s(name: np.ndarray, arrival_s: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def in_zones(arrival_s: np.ndarray, ahead_h: np.ndarray, span_s: float) -> np.ndarray:
-    """Arrivals at the rate of the hour of the day at time 0's place, moved to places where it is later, seconds.
+    """Arrivals at the hourly rate of time 0's place, moved to places `ahead_h`, float64 (n,), hours ahead, seconds.
 
-    Each goes to where as large a share of the span's arrivals has come by its own clock, so that as many come in the
-    span; over whole days it comes at its own hour.
-
-    Args:
-        arrival_s: float64 (n,), 0 to `span_s`. ahead_h: float64 (n,), hours by which each place is ahead.
+    Each keeps its share of the arrivals of `span_s` by the local clock, so numbers stay; over whole days, its local
+    hour.
     """
     grid = np.linspace(0.0, span_s, max(2, int(np.ceil(STEPS_A_DAY * span_s / DAY_S)) + 1))
     plain, found = _come(grid, 0.0), np.empty(len(arrival_s))

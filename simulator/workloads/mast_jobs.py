@@ -48,14 +48,7 @@ from ..cluster.region_network import CPU_TYPE
 from ..jobs.workload import Workload
 from ..warehouse import mast_statistics as mast
 from ..warehouse.demands import MOST_PARTS, NO_TYPE, Demands
-from ..warehouse.job_families import (
-    Families,
-    analytics_jobs,
-    check_reads,
-    draw_families,
-    read_elsewhere,
-    uses_of,
-)
+from ..warehouse.job_families import Families, analytics_jobs, check_reads, draw_families, read_elsewhere, uses_of
 from ..warehouse.mast_data import STORAGE_SLACK, homes_of_teams, quotas
 from ..warehouse.mast_preset import mast_world
 from ..warehouse.warehouse import NO_APP, Jobs, Tables
@@ -136,11 +129,7 @@ def mast_like(
 
 
 def _rows(
-    rng: np.random.Generator,
-    families: Families,
-    plan: tuple[Scale, float, float, int],
-    drift: float,
-    backlog: bool,
+    rng: np.random.Generator, families: Families, plan: tuple[Scale, float, float, int], drift: float, backlog: bool
 ) -> tuple[Rows, Rows | None]:
     """What comes; what recurred on the day before, where families are replaced. `plan`: of `arrivals`."""
     how, span_s, per_day, _ = plan
@@ -217,12 +206,7 @@ def _check_changes(zones: str, drift: float, storage_ratio: float | None, any_ty
         raise InputError(f"workload mast-like: storage_ratio={storage_ratio:g}; expected 1 to 100")
 
 
-def _workload(
-    rng: np.random.Generator,
-    world: World,
-    families: Families,
-    draw: Draw,
-) -> Workload:
+def _workload(rng: np.random.Generator, world: World, families: Families, draw: Draw) -> Workload:
     rows = draw.rows
     first, table, home = _reads(rng, world, families, rows)
     place = home[table[first[:-1]]]  # where a family runs
@@ -342,9 +326,9 @@ def _parts(rng: np.random.Generator, rows: Rows, kind: np.ndarray, cpu: int) -> 
 
 
 def _of_any_type(geo: Demands, chosen: np.ndarray, family: np.ndarray, of_history: np.ndarray) -> Demands:
-    """The same, where the GPUs that `chosen` families, bool (families,), ask may be of all types.
+    """The same, where GPUs of `chosen` families, bool (families,), may be of all types.
 
-    `family`: int64 (jobs,), of each row; `of_history`: int64, of those of the history that train, its first.
+    `family`: int64 (jobs,), of each row; `of_history`: int64, of the training rows of the history, its first.
     """
     cpu, history = len(geo.gpu_types) - 1, geo.history
     opens = chosen[family][:, None] & (geo.part_type != NO_TYPE) & (geo.part_type != cpu)
@@ -422,10 +406,7 @@ def _history(
     rows: Rows,
     kind: np.ndarray,
 ) -> tuple[Jobs, np.ndarray, np.ndarray]:
-    """What the slow path knows: a day of these rows, which recur, then of analytics; and the applications' quotas.
-
-    At last the family of each of these rows, int64.
-    """
+    """The slow path's history: a day of recurring rows, then of analytics; quotas; the family of each row, int64."""
     _, once = np.unique([name.split(".")[0] for name in rows.name.tolist()], return_index=True)
     row = np.sort(once)
     hours = np.minimum(rows.duration_s[row] / HOUR_S, 24.0)

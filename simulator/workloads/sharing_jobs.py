@@ -128,9 +128,8 @@ def bsbf_physical(jobs: int = 30, gpu: str = "2080ti", span_s: float = 1000.0, s
 def configurations(model: str, gpu: str, cluster_gpus: int = 64) -> tuple[Configuration, ...]:
     """The (GPUs, batch) of a shipped model that scale with 50 to 80 % efficiency on a GPU type.
 
-    As Pollux' artifact chooses them: for each gang size the batch with which the job ends first; efficiency is the
-    time on one GPU, with its best batch, over (GPUs x the time on them). One GPU where no gang is in the range, and for
-    ncf, as in the artifact.
+    As Pollux' artifact: for each gang size the batch with which the job ends first; efficiency is the time on one GPU,
+    with its best batch, over (GPUs x the time on them). One GPU where none is in the range, and for ncf.
     """
     alone, rest = _best(model, gpu, cluster_gpus)
     low, high = EFFICIENCY
@@ -147,7 +146,6 @@ def small_configurations(model: str, gpu: str, cluster_gpus: int = 64) -> tuple[
 
 
 def _best(model: str, gpu: str, cluster_gpus: int) -> tuple[Configuration, list[tuple[Configuration, float]]]:
-    """The best configuration of one GPU, and of every larger gang with its scaling efficiency."""
     profile = shipped_profiles().of(model)
     assert profile.efficiency is not None  # all shipped ones have it
     steps = profile.efficiency.steps
@@ -194,17 +192,13 @@ def _pollux_gangs(model: str, gpu: str, cluster_gpus: int, *, small: bool) -> _M
 
 
 def _philly_gangs(model: str, gpu: str, cluster_gpus: int, *, small: bool) -> _Mix:
-    """Philly's gang sizes with its shares, each with the best batch."""
     alone, rest = _best(model, gpu, min(cluster_gpus, LARGE) if small else cluster_gpus)
     options = [one for one in (alone, *(one for one, _ in rest)) if one[0] in trace_statistics.PHILLY_GPUS]
     return options, [float(trace_statistics.PHILLY_GPUS[gang]) for gang, _ in options]
 
 
 def scaled_to_means(run_s: np.ndarray, large: np.ndarray, means_s: Sequence[float] | np.ndarray) -> np.ndarray:
-    """`run_s`, those of large jobs scaled so that their mean is the first of `means_s`, those of small ones the second.
-
-    As the published means are those of one sample, every sample has them, whatever its seed.
-    """
+    """`run_s`, scaled to the mean means_s[0] for `large` jobs and means_s[1] for the others, whatever the seed."""
     scaled = np.array(run_s, dtype=np.float64)
     for members, mean_s in zip((large, ~large), means_s, strict=True):
         if members.any():
@@ -213,11 +207,7 @@ def scaled_to_means(run_s: np.ndarray, large: np.ndarray, means_s: Sequence[floa
 
 
 def class_means(what: str, name: str, means: Sequence[float]) -> np.ndarray:
-    """The means of large and small jobs.
-
-    Raises:
-        InputError: anything but two numbers above 0.
-    """
+    """The means of large and small jobs; InputError: anything but two numbers above 0."""
     if len(means) != 2 or not all(0 < mean < 1e6 for mean in means):
         raise InputError(f"workload {what}: {name}={listed(means)}; expected LARGE/SMALL, two numbers above 0")
     return np.array(means, dtype=np.float64)
@@ -244,14 +234,11 @@ def job_arrays(
     """The workload of jobs with the profiles' iteration times on a GPU type.
 
     Args:
-        what: its name.
+        what: its name. gpu: type. model: index in MODELS.
         arrival_s, gpus, batch: of each job; the batch is over all its GPUs.
-        model: index in MODELS.
-        gpu: type.
         window_s: the time within which they are submitted.
-        iterations, run_s: how long each runs; one of the two: iterations, or about so many seconds alone, in whole
-            iterations.
-        within: least and most iterations where `run_s` says how long it runs.
+        iterations, run_s: of each; one of the two: iterations, or seconds alone, to whole iterations.
+        within: least and most iterations with `run_s`.
     """
     step_s = _by_group(
         lambda profile, gang, size: profile.step_s(gpu, gang, size, GPUS_PER_MACHINE), model, gpus, batch

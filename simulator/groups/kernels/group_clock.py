@@ -143,7 +143,6 @@ def advance(s):
 
 @kernel
 def _event(s, item, time_s):
-    """Modify `s`: the next event of the heap."""
     if item < s.first_group_event:
         pass_time(s, time_s)
         end_load(s, item)
@@ -157,7 +156,6 @@ def _event(s, item, time_s):
 
 @kernel
 def _arrive(s, job):
-    """Modify `s`: the job enters the system."""
     s.waiting_since_s[job] = s.now_s
     s.slowdown_rate += 1.0 / (s.iterations[job] * s.base_iteration_s[job])
     set_status(s, job, WAITING)
@@ -166,7 +164,6 @@ def _arrive(s, job):
 
 @kernel
 def _reach_horizon(s):
-    """Modify `s`: the run is cut off at its horizon."""
     pass_time(s, s.horizon_s)
     bring_all(s)
 
@@ -185,7 +182,6 @@ def bring_all(s):
 
 @kernel
 def _machine_event(s, machine):
-    """Modify `s`: the machine fails or is up again."""
     count = s.machine_failures[machine]
     item = s.first_machine_event + machine
     s.happened = 1
@@ -212,10 +208,7 @@ def lay_failures(s):
 
 @kernel
 def look_ahead(s, group, until_s):
-    """Modify `s`, a copy that is thrown away: execute the group until then and remember its subtasks.
-
-    Decisions of this instant hold; who loads there joins; who is still to come from another group does not.
-    """
+    """Modify `s`, a copy: execute the group until then and remember its subtasks. Loading jobs join, others do not."""
     commit(s)
     if not s.is_group[group]:
         return

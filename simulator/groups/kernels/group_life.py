@@ -1,8 +1,7 @@
-"""What happens to a job and to a group: entering, leaving, ending, opening, dissolving, getting machines.
+"""Jobs and groups: entering, leaving, ending, opening, dissolving, getting machines.
 
-A job has a group that it is in (`at`) and one that it is to be in (`goal`). Decisions set goals; where they differ, the
-job leaves when its iteration is over (paper harmony, Sec. IV-B4), loads, and enters. So decisions at one instant are
-one transaction: who is back where it was has not moved.
+A job has a present group (`at`) and a future one (`goal`). Decisions set goals; where they differ, the job leaves when
+its iteration is over (paper harmony, Sec. IV-B4), loads, and enters. So decisions at one instant are one transaction.
 """
 
 import math
@@ -319,10 +318,7 @@ def fail_group(s, group):
 
 @kernel
 def settle(s, group):
-    """Modify `s`: members, machines or speeds of a group have changed at this instant: memory, running COMP.
-
-    It may run out of memory.
-    """
+    """Modify `s`: memory and running COMP after a change of members, machines or speeds; it may lack memory."""
     gc_before = s.group_gc[group]
     if settle_memory(s, group):
         fail_group(s, group)
@@ -425,10 +421,7 @@ def bring_to(s, group, now_s):
 
 @kernel
 def catch_up(s, group, now_s):
-    """Modify `s`: execute all subtasks of the group that have ended by now, and leave the others as they are.
-
-    So no time is rounded because somebody looks, which matters where jobs share resources: there errors grow.
-    """
+    """Modify `s`: execute the group's subtasks that have ended by now; others stay, so looking rounds no time."""
     if s.at_s[group] >= now_s or s.n_members[group] == 0:
         return
     if s.period_s[group] > 0.0:
@@ -478,10 +471,7 @@ def end_now(s, group, now_s):
 
 @kernel
 def _go_on(s, group, job, now_s):
-    """Modify `s`: a job's subtask has ended: its next one begins, unless its iteration is over and it leaves.
-
-    True if others must know.
-    """
+    """Modify `s`: after a job's subtask its next one begins, or it leaves; True if others must know."""
     if not end_part(s, job, now_s):
         begin(s, group, job, now_s)
         return False
@@ -568,7 +558,6 @@ def _lose_group(s, group, job):
 
 @kernel
 def _drop_goal(s, job):
-    """Modify `s`: a job waits, though nobody has decided so."""
     mark(s, s.goal[job])
     s.n_goal[s.goal[job]] -= 1
     s.goal[job] = NONE

@@ -1,4 +1,4 @@
-"""The log of job groups: what was decided, and when who was executed where, on how many machines; while `log_on`.
+"""The log of job groups: decisions, and what was executed where and when; while `log_on`.
 
 Entry i has two numbers, from `log_first[i]` on in `log_gpu`: the group, and machines where they mean something.
 """

@@ -1,16 +1,16 @@
-"""Memory of a group: what its jobs keep there, what they spill to disk, what garbage collection and loading cost.
+"""Memory of a group: kept and spilled bytes of its jobs, and the cost of garbage collection and loading.
 
-A job keeps a share 1 - alpha of its input and a share 1 - model_spill of its model; the rest lies on the disks of the
-group's machines. Kept bytes, times an expansion, over the group's RAM are its occupancy. Above a threshold of it the
-collector stretches every COMP by a factor; what is spilled passes the disk once an iteration, a model twice. One round
-of the group lasts
+A job keeps a share 1 - alpha of its input and a share 1 - model_spill of its model; the rest is on the disks of the
+group's machines. Kept bytes, times an expansion, over the group's RAM are its occupancy. Above a threshold the
+collector stretches every COMP by a factor; spilled input passes the disk once an iteration, a model twice. One round of
+the group lasts
 
     max(sum of COMP x gc, sum of COMM, longest COMP x gc + COMM, sum of loads)          Eq. (1), and the disk
 
-Ratios move in steps of 1/20. They start at the lowest common one at which the occupancy is at most the threshold, and
-climb, one job and one step at a time, until no step makes the round shorter, nor leaves it as long with fewer bytes on
-disk; at once, where the paper takes iterations. A model is spilled only when all input is. `alpha_asked` of a job is
-kept as it is; negative: the job climbs.
+Ratios move in steps of 1/20. They start at the lowest common one with an occupancy of at most the threshold, and climb,
+one job and one step at a time, until no step makes the round shorter, nor leaves it as long with fewer bytes on disk;
+at once, where the paper takes iterations. A model is spilled only when all input is. `alpha_asked` of a job is kept as
+it is; negative: the job climbs.
 """
 
 from ...compiler.jit import entry, kernel
@@ -144,7 +144,6 @@ def _step(s, group, job, way):
 
 @kernel
 def _climb(s, group):
-    """Modify ratios until no step of one job helps."""
     over, long_s, spilled = _worth(s, group)
     for _ in range(ROUNDS):
         moved = False
@@ -171,8 +170,7 @@ def _climb(s, group):
 def settle_memory(s, group):
     """Modify ratios, loads, `group_gc` and `group_occupancy` of a group; 1 if it is out of memory, else 0.
 
-    Without spills all stays in memory, whatever is asked. With them a group is out of memory only where asked ratios
-    keep more than fits.
+    Without spills all stays in memory. With them only asked ratios can keep more than fits.
     """
     if s.first_member[group] < 0:
         s.group_occupancy[group] = 0.0

@@ -1,8 +1,8 @@
-"""Groups in which everything recurs: once all subtasks have ended a period after the time before, they always will.
+"""Periodic groups: once all subtasks have ended a period after the time before, they always will.
 
-Subtasks that take turns are a max-plus linear system: when they end follows from when they last ended alone, and after
-some rounds it repeats itself exactly. From then on a group is not executed subtask by subtask: it leaps over whole
-periods, to the one in which something else happens. What comes out is the same but for rounding.
+Subtasks that take turns are a max-plus linear system: their ends follow from their last ends alone, and after some
+rounds repeat exactly. From then on a group leaps over whole periods, to the next event. The result is the same but for
+rounding.
 """
 
 import math
@@ -91,7 +91,6 @@ def leap(s, group, until_s):
 
 @kernel
 def _repeat(s, group, job, count, shift_s, parts):
-    """Modify `s`: a job has done `count` more iterations of a steady group."""
     machines = s.group_machines[group]
     work = s.comp_machine_s[job]
     for part in range(parts):

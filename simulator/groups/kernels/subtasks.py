@@ -1,9 +1,9 @@
 """Subtasks of the jobs of a group, one after another on each resource (paper harmony, Sec. IV-A).
 
-A COMP subtask has the CPUs of all machines of the group to itself. A COMM subtask has their network; where it keeps the
+A COMP subtask has the CPUs of all machines of the group to itself. A COMM subtask has their network; if it keeps the
 links busy for only a share of its time (`busy` < 1), a secondary one moves in the gaps, and becomes primary when that
-ends. Each resource takes them first in, first out; at one instant the CPU's end comes first, then the primary's, then
-the secondary's. An iteration is COMP and one COMM (`comm=merged`, Eq. 1), or PULL, COMP, PUSH (`split`).
+ends. Each resource is first in, first out; at one instant the CPU's end comes first, then the primary's, then the
+secondary's. An iteration is COMP and one COMM (`comm=merged`, Eq. 1), or PULL, COMP, PUSH (`split`).
 """
 
 import math
@@ -188,7 +188,6 @@ def end_part(s, job, now_s):
 
 @kernel
 def _trace(s, job, now_s):
-    """Modify `s`: remember the subtask of a job that ends now."""
     if s.trace_count == s.trace_kind.size:
         return
     part = s.part[job]

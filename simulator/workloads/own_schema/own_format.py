@@ -56,12 +56,10 @@ def read(path: str | Path) -> Workload:
 
 
 def read_parquet(path: str | Path) -> Workload:
-    """A parquet file in our own schema; the name is the one it was saved with, else the file's stem.
+    """A parquet file in our own schema; its name is the saved one, else the file's stem.
 
-    Checksums that it has are verified: the seal of `Workload.save`, and those of the pages of any other.
-
-    Raises:
-        InputError: not a parquet file, or a damaged one, or as for `read`, with rows in place of lines.
+    The seal of `Workload.save`, else the checksums of pages, are verified. InputError: not parquet, damaged, or as
+    `read`.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -85,7 +83,6 @@ def read_parquet(path: str | Path) -> Workload:
 
 
 def _plain(column: Any) -> Any:
-    """A pyarrow column as a numeric array, or as text where it is not numeric or has nulls (null: empty)."""
     import pyarrow as pa
 
     kind = column.type

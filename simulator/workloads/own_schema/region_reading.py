@@ -41,11 +41,7 @@ HISTORY_COLUMNS = {
 
 
 def read_demands(table: Table, path: str | Path) -> Demands:
-    """What the rows of a workload's file ask of regions, in the order of its rows.
-
-    Raises:
-        InputError: one sentence that names the file, the place in it, the value and what was expected.
-    """
+    """The rows' demands of regions, in order; InputError names file, place, value and what was expected."""
     beside = siblings(path)
     whole = _whole(beside["regions.json"])
     stored = _sibling(beside["tables.csv"], TABLE_COLUMNS, f"the tables that the jobs of {path} read")
@@ -89,7 +85,6 @@ def read_demands(table: Table, path: str | Path) -> Demands:
 
 
 def _whole(path: Path) -> dict[str, Any]:
-    """What NAME.regions.json says, with what holds where it says nothing."""
     from typing import Annotated
 
     from pydantic import BaseModel, ConfigDict, Field
@@ -125,15 +120,7 @@ def _whole(path: Path) -> dict[str, Any]:
 
 
 def _sibling(path: Path, columns: Mapping[str, bool], what: str | None) -> Table | None:
-    """The table in a file; None where there is none and it is not needed for `what`.
-
-    Args:
-        columns: those that it may have, and whether it must.
-        what: what it is needed for.
-
-    Raises:
-        InputError: it is missing, or a column that it must have is; of columns that it may not have a warning tells.
-    """
+    """The table in a file with `columns`, name -> whether it must have it; None: none, and not needed for `what`."""
     if what is None and not path.exists():
         return None
     if not path.exists():
@@ -147,11 +134,7 @@ def _sibling(path: Path, columns: Mapping[str, bool], what: str | None) -> Table
 
 
 def _in_order(given: Sequence[str] | None, mentioned: Sequence[str], path: str) -> tuple[str, ...]:
-    """The names in the order that was given, else in that in which they are mentioned.
-
-    Raises:
-        InputError: one is mentioned that is not among those given.
-    """
+    """The names in the given order, else in that of their mention; InputError: one is not among those given."""
     if given is None:
         return tuple(dict.fromkeys(mentioned))
     for name in dict.fromkeys(mentioned):
@@ -249,7 +232,6 @@ def _reads(table: Table, code: Mapping[str, int]) -> tuple[np.ndarray, np.ndarra
 
 
 def _tenants(table: Table, path: Path) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
-    """Names of tenants, the tenant of each row, and their quotas."""
     given = _sibling(path, TENANT_COLUMNS, None)
     named = given.text("tenant") if given is not None else []
     if given is not None and (twice := first_duplicate(named)) is not None:

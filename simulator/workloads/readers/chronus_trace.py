@@ -43,18 +43,9 @@ def recognises(head: Head) -> bool:
 
 
 def read(
-    path: str | Path,
-    *,
-    slot_s: float = 60.0,
-    deadline: Literal["first", "last"] = "first",
-    odd: Odd = "drop",
+    path: str | Path, *, slot_s: float = 60.0, deadline: Literal["first", "last"] = "first", odd: Odd = "drop"
 ) -> Workload:
-    """Read a Chronus csv; jobs without GPUs or run time are dropped.
-
-    Args:
-        slot_s: seconds of one slot, > 0.
-        deadline: which of several deadlines counts.
-    """
+    """Read a Chronus csv without jobs of no GPUs or time; `slot_s`: seconds of a slot; `deadline`: of several."""
     if not 0 < slot_s <= 1e6:
         raise InputError(f"format chronus: slot_s={slot_s:g}; expected seconds above 0, up to 1e6")
     table = read_csv(path, keep=_READ, harmless=_HARMLESS, odd=odd)
@@ -88,7 +79,6 @@ def _relative_deadline(table: Table, which: str, best_effort: np.ndarray) -> np.
 
 
 def _slots(text: str, which: str) -> float:
-    """One of the deadlines of a row; nan where they are none."""
     try:
         slots = [float(part) for part in text.split("-")]
     except ValueError:

@@ -86,12 +86,7 @@ def recognises(head: Head) -> bool:
 
 
 def read(path: str | Path, *, steps_per_s: float = 0.0, without: tuple[str, ...] = (), odd: Odd = "drop") -> Workload:
-    """Read a Gavel trace.
-
-    Args:
-        steps_per_s: one rate for all jobs on their GPUs; 0 takes the table of V100 rates.
-        without: models whose jobs are left out.
-    """
+    """Read a Gavel trace at `steps_per_s` (0: the V100 table), `without` jobs of these models."""
     if not 0 <= steps_per_s <= 1e9:
         raise InputError(f"format gavel: steps_per_s={steps_per_s:g}; expected a number from 0 to 1e9")
     table = _table(path, odd)
@@ -125,7 +120,6 @@ def read(path: str | Path, *, steps_per_s: float = 0.0, without: tuple[str, ...]
 
 
 def _expect_in_place(table: Table) -> None:
-    """Refuse a trace that lacks a column: as many others are a layout too, and each would be read as another."""
     wrong = np.array([not word.strip().startswith("-") for word in table.text("num_steps_arg")])
     table.odd(wrong, "num_steps_arg", "an option of the command such as -n: a column seems to be missing")
     table.number("needs_data_dir", low=0, high=1, whole=True)

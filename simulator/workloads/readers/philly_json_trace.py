@@ -64,14 +64,7 @@ def read(path: str | Path, *, odd: Odd = "drop") -> Workload:
 
 
 class _Run(NamedTuple):
-    """What the attempts of a job come to.
-
-    Attributes:
-        gpus: of the first attempt that has some.
-        run_s: seconds over all attempts; nan: of one they are not known.
-        ran: any attempt has a start or an end.
-        backwards: attempts that end before they start.
-    """
+    """The sum of a job's attempts: `gpus` of the first with some, `run_s` (nan: unknown), `backwards` ones."""
 
     gpus: int = 0
     run_s: float = 0.0

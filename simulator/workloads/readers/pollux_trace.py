@@ -38,9 +38,7 @@ def recognises(head: Head) -> bool:
 def read(path: str | Path, *, duration_s: float = 0.0, gpus_per_machine: int = 4, odd: Odd = "drop") -> Workload:
     """Read a Pollux workload.
 
-    Args:
-        duration_s: one run time for all jobs, seconds; 0 derives it per job (see the module).
-        gpus_per_machine: at most this many GPUs talk without a network, >= 1.
+    `duration_s`: one run time for all, seconds; 0 derives it per job. `gpus_per_machine`: >= 1 GPUs without a network.
     """
     if not 0 <= duration_s <= 1e15 or gpus_per_machine < 1:
         raise InputError(
@@ -67,7 +65,6 @@ def read(path: str | Path, *, duration_s: float = 0.0, gpus_per_machine: int = 4
 
 
 def _derive(table: Table, gpus: np.ndarray, batch: np.ndarray, gpus_per_machine: int) -> tuple[np.ndarray, np.ndarray]:
-    """(steps, seconds) of every row."""
     profiles = shipped_profiles()
     steps, seconds = np.ones((2, len(table)))
     unknown = np.zeros(len(table), bool)
