@@ -218,11 +218,7 @@ def apply_shift(simulator: Simulated, decision: Shift) -> None:
 
 
 def check_time_shift(simulator: Simulated, decision: Start) -> None:
-    """Check the time-shift of a start, if it has one.
-
-    Raises:
-        InvalidDecision: the job could not be shifted on these GPUs.
-    """
+    """Check the time-shift of a start, if it has one; InvalidDecision: the job could not be shifted on these GPUs."""
     if decision.time_shift is None:
         return
     job = decision.job

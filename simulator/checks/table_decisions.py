@@ -46,11 +46,7 @@ def apply_table(simulator: Simulated, decision: TableDecision) -> None:
 
 
 def check_table(simulator: Simulated, decision: TableDecision) -> tuple[int, int]:
-    """The table and the region of a decision that can be carried out at this instant.
-
-    Raises:
-        InvalidDecision: it cannot.
-    """
+    """The table and the region of a decision that can be carried out at this instant; InvalidDecision: it cannot."""
     table, region = _indices(simulator, decision)
     refused = simulator.plain.call(why.refusal_of, *_terms(decision))
     if refused != why.ALLOWED:

@@ -31,12 +31,7 @@ OWN = "capacity_gbps"  # of an edge in a graph that the user wrote
 
 @builder("graph")
 def topology_from_graph(
-    graph: networkx.Graph,
-    name: str = "custom",
-    *,
-    source: str | None = None,
-    capacities: str = OWN,
-    about: str = "",
+    graph: networkx.Graph, name: str = "custom", *, source: str | None = None, capacities: str = OWN, about: str = ""
 ) -> Topology:
     """The topology of a graph with the attributes of this module's schema; its links are `Topology.links`.
 

@@ -32,11 +32,7 @@ from .topology import (
 
 PerTier = tuple[float | None, ...] | None
 # Least and most of the numbers that a user may write; the least is left out of bandwidths.
-LIMITS = {
-    "bandwidth_gbps": (0.0, math.inf),
-    "latency_us": (0.0, MOST_LATENCY_US),
-    "oversubscription": (1.0, math.inf),
-}
+LIMITS = {"bandwidth_gbps": (0.0, math.inf), "latency_us": (0.0, MOST_LATENCY_US), "oversubscription": (1.0, math.inf)}
 
 # Bandwidths: paper dally, Sec. III-C and V-B: NVSwitch inside a machine "up to 900 Gb/s", NVIDIA Quantum
 # inside a rack "up to 400 Gb/s per port", NVIDIA Spectrum between racks "up to 800 Gb/s". The paper's

@@ -28,11 +28,7 @@ def gpus_of(topology: Topology) -> Topology:
 
 
 def only(topology: Topology, kinds: frozenset[str]) -> Topology:
-    """The clusters of a topology whose units are of certain types; itself where all are.
-
-    Raises:
-        InputError: as `gpus_of`.
-    """
+    """The clusters of a topology whose units are of certain types; itself where all are; InputError: as `gpus_of`."""
     if kinds.issuperset(topology.cluster_gpu_type):
         return topology
     if kinds not in topology.parts:

@@ -118,11 +118,7 @@ class SimulatedCluster:
 
     @classmethod
     def of(cls, topology: Any, network: Any = None, **given: Any) -> Self:
-        """A description from options and fields by name.
-
-        Raises:
-            InputError: an unknown one, or a value that does not fit.
-        """
+        """A description from options and fields by name; InputError: an unknown one, or a value that does not fit."""
         place = {} if network is None else {"network": network}
         return cls(topology, **place, **_gathered(cls, None, given))
 

@@ -65,10 +65,7 @@ def flows_of(traffic: Iterable[tuple[str, float]], workers: Sequence[int], nics:
 
 
 def least_congested(
-    links: LinkGraph,
-    paths: EqualPaths,
-    senders: Mapping[int, Sender],
-    flows: Mapping[int, Mapping[Flow, float]],
+    links: LinkGraph, paths: EqualPaths, senders: Mapping[int, Sender], flows: Mapping[int, Mapping[Flow, float]]
 ) -> dict[int, dict[Flow, list[int]]]:
     """The path of each flow of each job.
 

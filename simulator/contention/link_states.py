@@ -72,11 +72,7 @@ class Degraded:
 
     @classmethod
     def read(cls, path: str) -> Degraded:
-        """The rows of a file.
-
-        Raises:
-            InputError: one sentence with file, line, column, value and what was expected.
-        """
+        """The rows of a file; InputError: one sentence with file, line, column, value and what was expected."""
         expected = "a csv of time_s, link (or from and to) and scale"
         table = read_csv(path, most=MOST_ROWS, may_be_empty=True, is_guarded=True, expected=expected)
         if not len(table):

@@ -127,13 +127,7 @@ class PhaseRun:
         state = self.state
         state["link_capacity"][: len(self.capacity)] = state["link_whole"][: len(self.capacity)] = self.capacity
         state["link_carried"][: len(self.capacity)] = np.maximum(1.0, np.floor(self.capacity * carried))
-        for name, value in {
-            "pacing": pacing,
-            "adjust": adjust,
-            "jitter": jitter,
-            "seed": seed,
-            "tracing": log,
-        }.items():
+        for name, value in {"pacing": pacing, "adjust": adjust, "jitter": jitter, "seed": seed, "tracing": log}.items():
             state[name] = value
         if growth is not None:
             growth.lay(state)

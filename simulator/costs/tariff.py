@@ -87,11 +87,7 @@ class Tariff:
         return value
 
     def watts_of(self, kind: str) -> tuple[float, float]:
-        """Watts of a unit of a type that is free, and of one that is held.
-
-        Raises:
-            InputError: nothing is known of the type.
-        """
+        """Watts of a unit of a type that is free, and of one that is held; InputError: nothing is known of the type."""
         if kind not in self.power_w:
             known = ", ".join(sorted(self.power_w))
             raise InputError(f"watts: nothing is said of {kind}; expected watts={kind}:FREE/HELD (known: {known})")

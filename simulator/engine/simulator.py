@@ -51,15 +51,7 @@ from .base_simulator import BaseSimulator
 from .last_asked import NEVER, Happened, LastAsked
 from .metrics import job_table, totals
 from .rule_loop import hand_over, parts_of_a_run, rule_loop
-from .together import (
-    capacity_for,
-    expect_kinds,
-    expect_no_spans,
-    expect_rule,
-    ground_of,
-    lay_apart,
-    spanning,
-)
+from .together import capacity_for, expect_kinds, expect_no_spans, expect_rule, ground_of, lay_apart, spanning
 from .view import ClusterView
 
 FIRST_COME = Rule(order="fifo")

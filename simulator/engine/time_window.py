@@ -36,11 +36,7 @@ class Window:
 
     @classmethod
     def load(cls, text: str) -> Window:
-        """From "3600/86400", or "3600/inf".
-
-        Raises:
-            InputError: this is no such text.
-        """
+        """From "3600/86400", or "3600/inf"; InputError: this is no such text."""
         try:
             begin_s, end_s = map(float, text.split("/"))
         except (AttributeError, ValueError):
@@ -52,11 +48,7 @@ class Window:
         return f"{self.begin_s:.15g}/{self.end_s:.15g}"
 
     def of(self, state: Any) -> np.ndarray:
-        """Which jobs of a run arrive within it, bool (jobs,).
-
-        Raises:
-            InputError: none does.
-        """
+        """Which jobs of a run arrive within it, bool (jobs,); InputError: none does."""
         since_s = state["arrival_s"][: state["n_jobs"]] - state["start_s"]
         found = (since_s >= self.begin_s) & (since_s < self.end_s)
         if not found.any():

@@ -196,11 +196,7 @@ def parse_yaml(text: str, place: str, loader: Any = None) -> Any:
         raise InputError(f"{place}: {at}not YAML, {_one_line(error.problem or error.context)}") from None
     except yaml.YAMLError as error:
         raise InputError(f"{place}: not YAML, {_one_line(error)}") from None
-    except (
-        ValueError,
-        TypeError,
-        OverflowError,
-    ) as error:  # dates such as 2024-13-45, integers of 5,000 digits
+    except (ValueError, TypeError, OverflowError) as error:  # dates such as 2024-13-45, integers of 5,000 digits
         raise InputError(f"{place}: not YAML, {_one_line(error)}") from None
 
 

@@ -97,11 +97,7 @@ def reload_jobs(kappa: float = 1.0, ratio: float = 1.05) -> ReloadJobs:
     comm_s = kappa * 2 * model_bytes / (PROFILED_ON * LINK_BYTES_S)
     comp_machine_s = ratio * comm_s * PROFILED_ON
     return ReloadJobs(
-        comp_machine_s,
-        comm_s,
-        input_bytes,
-        model_bytes,
-        _halves(comp_machine_s, comm_s, input_bytes + model_bytes),
+        comp_machine_s, comm_s, input_bytes, model_bytes, _halves(comp_machine_s, comm_s, input_bytes + model_bytes)
     )
 
 
@@ -142,10 +138,7 @@ def _seconds(groups: list[Settled]) -> tuple[float, float]:
 
 
 def reload_table(
-    terms: MemoryTerms | None = None,
-    kappa: float = 1.0,
-    ratio: float = 1.05,
-    alphas: Sequence[float] = ALPHAS,
+    terms: MemoryTerms | None = None, kappa: float = 1.0, ratio: float = 1.05, alphas: Sequence[float] = ALPHAS
 ) -> ReloadTable:
     """Iteration time of the eight jobs by alpha, and with climbing; arguments as in `reload_jobs`."""
     terms = terms or MemoryTerms()

@@ -114,7 +114,5 @@ def tell_unread(path: str, columns: Iterable[str], known: Collection[str], harml
     if unread:
         which = f"column {clip(unread[0])} is" if len(unread) == 1 else f"columns {clip(', '.join(unread), 200)} are"
         warnings.warn(
-            f"{path}: {which} not read; those that are: {clip(', '.join(known), 200)}",
-            WorkloadWarning,
-            stacklevel=3,
+            f"{path}: {which} not read; those that are: {clip(', '.join(known), 200)}", WorkloadWarning, stacklevel=3
         )

@@ -116,11 +116,7 @@ def _names(first: np.ndarray, item: np.ndarray, names: Sequence[str]) -> list[st
 
 
 def _expect_plain_names(geo: Demands) -> None:
-    named: Mapping[str, Iterable[str]] = {
-        "table": geo.table_names,
-        "region": geo.regions,
-        "GPU type": geo.gpu_types,
-    }
+    named: Mapping[str, Iterable[str]] = {"table": geo.table_names, "region": geo.regions, "GPU type": geo.gpu_types}
     for what, names in named.items():
         for name in names:
             if not name or name.split() != [name] or (what == "GPU type" and set(":|") & set(name)):

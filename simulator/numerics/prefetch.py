@@ -30,9 +30,7 @@ def _ask(_context: Any, array: Any, index: Any, offset: Any) -> Any:
         byte = builder.gep(builder.bitcast(data, cgutils.voidptr_t), [place])
         flag = ir.IntType(32)
         ask = cgutils.get_or_insert_function(
-            builder.module,
-            ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, flag, flag, flag]),
-            "llvm.prefetch.p0",
+            builder.module, ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, flag, flag, flag]), "llvm.prefetch.p0"
         )
         builder.call(ask, [byte, ir.Constant(flag, 0), ir.Constant(flag, 3), ir.Constant(flag, 1)])
         return context.get_dummy_value()

@@ -66,11 +66,7 @@ def warehouse_from_mapping(mapping: Mapping[str, Any], source: str, name: str = 
 
 @builder("regions")
 def topology_of_regions(mapping: Mapping[str, Any], source: str, name: str = "custom") -> Topology:
-    """The topology of `world_from_mapping`.
-
-    Raises:
-        InputError: see there.
-    """
+    """The topology of `world_from_mapping`; InputError: see there."""
     world = world_from_mapping(mapping, source, name)
     try:
         return world.topology()

@@ -114,12 +114,7 @@ def is_path(word: str) -> bool:
 def list_workloads() -> list[dict[str, str]]:
     """Every generator and format: its name, kind ("generator", "format"), summary and parameters."""
     rows = [
-        {
-            "name": name,
-            "kind": "generator",
-            "summary": _first_line(function),
-            "parameters": _parameters(function),
-        }
+        {"name": name, "kind": "generator", "summary": _first_line(function), "parameters": _parameters(function)}
         for name, function in GENERATORS.items()
     ]
     rows += [

@@ -162,11 +162,7 @@ def dealt(rng: np.random.Generator, count: int, values: Sequence[int], weights: 
 
 
 def fitted(what: str, fit: int) -> Mapping[str, Any]:
-    """The parameters of a generator's fit, 1 (the best) to 5.
-
-    Raises:
-        InputError: there is no such fit.
-    """
+    """The parameters of a generator's fit, 1 (the best) to 5; InputError: there is no such fit."""
     fits = shipped_fits()[what]
     if not 1 <= fit <= len(fits):
         raise InputError(f"workload {what}: fit={fit}; expected 1 (the best) to {len(fits)}")

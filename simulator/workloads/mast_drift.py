@@ -67,13 +67,7 @@ def _turns(family: np.ndarray, days: int, drift: float) -> np.ndarray:
 
 
 def drifting(
-    rng: np.random.Generator,
-    families: Families,
-    active: Active,
-    how: Scale,
-    span_s: float,
-    per_day: float,
-    count: int,
+    rng: np.random.Generator, families: Families, active: Active, how: Scale, span_s: float, per_day: float, count: int
 ) -> tuple[Rows, Rows]:
     """Workloads as `arrivals` draws them, `count` in all, of the families that are active on their day.
 

@@ -48,14 +48,7 @@ from ..cluster.region_network import CPU_TYPE
 from ..jobs.workload import Workload
 from ..warehouse import mast_statistics as mast
 from ..warehouse.demands import MOST_PARTS, NO_TYPE, Demands
-from ..warehouse.job_families import (
-    Families,
-    analytics_jobs,
-    check_reads,
-    draw_families,
-    read_elsewhere,
-    uses_of,
-)
+from ..warehouse.job_families import Families, analytics_jobs, check_reads, draw_families, read_elsewhere, uses_of
 from ..warehouse.mast_data import STORAGE_SLACK, homes_of_teams, quotas
 from ..warehouse.mast_preset import mast_world
 from ..warehouse.warehouse import NO_APP, Jobs, Tables
@@ -136,11 +129,7 @@ def mast_like(
 
 
 def _rows(
-    rng: np.random.Generator,
-    families: Families,
-    plan: tuple[Scale, float, float, int],
-    drift: float,
-    backlog: bool,
+    rng: np.random.Generator, families: Families, plan: tuple[Scale, float, float, int], drift: float, backlog: bool
 ) -> tuple[Rows, Rows | None]:
     """What comes; what recurred on the day before, where families are replaced. `plan`: of `arrivals`."""
     how, span_s, per_day, _ = plan
@@ -217,12 +206,7 @@ def _check_changes(zones: str, drift: float, storage_ratio: float | None, any_ty
         raise InputError(f"workload mast-like: storage_ratio={storage_ratio:g}; expected 1 to 100")
 
 
-def _workload(
-    rng: np.random.Generator,
-    world: World,
-    families: Families,
-    draw: Draw,
-) -> Workload:
+def _workload(rng: np.random.Generator, world: World, families: Families, draw: Draw) -> Workload:
     rows = draw.rows
     first, table, home = _reads(rng, world, families, rows)
     place = home[table[first[:-1]]]  # where a family runs

@@ -95,12 +95,7 @@ def curve(rng: np.random.Generator, count: int, span_s: float) -> np.ndarray:
 
 
 def arrivals(
-    rng: np.random.Generator,
-    families: Families,
-    how: Scale,
-    span_s: float,
-    per_day: float,
-    count: int,
+    rng: np.random.Generator, families: Families, how: Scale, span_s: float, per_day: float, count: int
 ) -> Rows:
     """Recurring workloads day by day, and so many for the first time that there are `count`."""
     regular = cycled(rng, np.flatnonzero(families.recurring), round(mast.RECURRING_SHARE * per_day))

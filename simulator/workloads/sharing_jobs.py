@@ -213,11 +213,7 @@ def scaled_to_means(run_s: np.ndarray, large: np.ndarray, means_s: Sequence[floa
 
 
 def class_means(what: str, name: str, means: Sequence[float]) -> np.ndarray:
-    """The means of large and small jobs.
-
-    Raises:
-        InputError: anything but two numbers above 0.
-    """
+    """The means of large and small jobs; InputError: anything but two numbers above 0."""
     if len(means) != 2 or not all(0 < mean < 1e6 for mean in means):
         raise InputError(f"workload {what}: {name}={listed(means)}; expected LARGE/SMALL, two numbers above 0")
     return np.array(means, dtype=np.float64)

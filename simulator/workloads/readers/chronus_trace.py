@@ -43,11 +43,7 @@ def recognises(head: Head) -> bool:
 
 
 def read(
-    path: str | Path,
-    *,
-    slot_s: float = 60.0,
-    deadline: Literal["first", "last"] = "first",
-    odd: Odd = "drop",
+    path: str | Path, *, slot_s: float = 60.0, deadline: Literal["first", "last"] = "first", odd: Odd = "drop"
 ) -> Workload:
     """Read a Chronus csv; jobs without GPUs or run time are dropped.
 

@@ -28,8 +28,5 @@ def read(path: str | Path, *, odd: Odd = "drop") -> Workload:
     table.drop(gpus == 0, "without a GPU")
     table.drop(duration_s == 0, "without a run time")
     return table.workload(
-        job_id="job_id",
-        arrival_s=table.number("submit_time", low=0),
-        gpus=gpus,
-        duration_s=duration_s,
+        job_id="job_id", arrival_s=table.number("submit_time", low=0), gpus=gpus, duration_s=duration_s
     )
