@@ -172,7 +172,6 @@ def read_by(word: str | os.PathLike[str], mark: MayBeFile, what: str) -> Read:
 
 
 def _files_of(place: Path, beside: Beside) -> list[tuple[str, Path]]:
-    """A file, or what is not there, and those beside it; of a folder those in it, each with its name in there."""
     try:
         found = [Path(one) for one in beside(str(place))] if os.path.exists(place) else []
     except InputError:  # who opens the file says what is wrong with it
@@ -183,7 +182,6 @@ def _files_of(place: Path, beside: Beside) -> list[tuple[str, Path]]:
 
 
 def _hash(file: Path) -> str:
-    """Of the content; what cannot be read has none."""
     try:
         with file.open("rb") as opened:
             return hashlib.file_digest(opened, "sha256").hexdigest()

@@ -281,7 +281,6 @@ def _kind(value: Any) -> str:
 
 
 def _imported(place: str, said: str) -> tuple[ModuleType, Path | None]:
-    """The module that a file is, or that has a name; and its file, if it has one."""
     if place.endswith(".py"):
         path = Path(place).expanduser().resolve()
         if not path.is_file():
@@ -338,7 +337,6 @@ def _from_file(path: Path, said: str) -> ModuleType:
 
 
 def _last_line(error: BaseException, path: Path | None = None) -> str:
-    """Where a user's module failed: in its file if that is known, else wherever it was at last."""
     place = line_in(error, [path]) if path is not None else None
     if place is None and isinstance(error, SyntaxError) and error.filename:
         place = f"{shown(Path(error.filename))}, line {error.lineno}"
@@ -357,7 +355,6 @@ def _let_import(folder: Path) -> None:
 
 
 def _missing(found: Any, part: str, place: str) -> str:
-    """That something has no such name, and which it has."""
     inside = getattr(found, "__name__", None)
     names = [
         name

@@ -130,7 +130,6 @@ def _package_of(module: ModuleType | None) -> str:
 
 
 def _origins(module: ModuleType | None) -> Iterator[str]:
-    """Names of the modules that what a module holds comes from."""
     for value in [] if module is None else list(vars(module).values()):
         name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
         if isinstance(name, str):
@@ -138,7 +137,6 @@ def _origins(module: ModuleType | None) -> Iterator[str]:
 
 
 def _beside(folder: Path, name: str) -> Path | None:
-    """The file that would be imported by a name from a folder."""
     whole = folder.joinpath(*name.split("."))
     return next((path for path in (whole / "__init__.py", whole.with_suffix(".py")) if path.is_file()), None)
 

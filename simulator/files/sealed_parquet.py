@@ -41,5 +41,4 @@ def state(data: bytes) -> Literal["whole", "damaged", "unsealed"]:
 
 
 def _footer(data: bytes) -> int:
-    """Where the footer begins; negative where the file is too short for what its end says."""
     return len(data) - _TAIL_BYTES - int.from_bytes(data[-_TAIL_BYTES:-4], "little")

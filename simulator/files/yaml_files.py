@@ -115,7 +115,6 @@ def _place(location: Sequence[str | int]) -> str:
 
 
 def _keys_at(model: Any, location: Sequence[str | int]) -> list[str]:
-    """The keys that the schema knows at a place; the models nest only through lists of models."""
     from typing import get_args
 
     for part in location:

@@ -134,7 +134,6 @@ JOB_INTEGERS = (
 
 
 def _job_fields(jobs: Axis) -> list[Field]:
-    """One entry a job, in order of arrival."""
     columns: list[Field] = [(name, "f8", (jobs,)) for name in JOB_FLOATS]
     columns += [(name, "i8", (jobs,)) for name in JOB_INTEGERS]
     columns += [("part_end_s", "f8", (jobs, PARTS)), ("part_step_s", "f8", (jobs, PARTS))]

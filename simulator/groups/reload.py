@@ -132,7 +132,6 @@ def _settled(jobs: ReloadJobs, asked: float, terms: MemoryTerms) -> list[Settled
 
 
 def _seconds(groups: list[Settled]) -> tuple[float, float]:
-    """Mean over the groups, which are of one size, and the slower one."""
     rounds = [float("inf") if group.out_of_memory else group.round_s for group in groups]
     return float(np.mean(rounds)), max(rounds)
 

@@ -70,7 +70,6 @@ def _estimated_left_s(s, job):
 
 @kernel
 def _done_s(s, job):
-    """Isolated seconds of work that a job has done until now."""
     return (s.iterations[job] - left_now(s, job)) * s.base_iteration_s[job]
 
 

@@ -70,7 +70,6 @@ class RunView(RecordView):
         return self.remaining_iterations(job) * float(self._simulator.plain.record["base_iteration_s"][job])
 
     def _left(self, job: int) -> float:
-        """Iterations left in truth."""
         return float(self._simulator.plain.record["iterations_left"][job])
 
     def _expect_known(self) -> None:

@@ -130,7 +130,6 @@ def separator_of(header: str) -> str:
 
 
 def _lines(path: str | Path, stream: io.StringIO, before: int) -> Iterator[str]:
-    """The lines of a csv file that follow the first `before`."""
     for number, line in enumerate(stream, start=before + 1):
         if len(line) > LONGEST_LINE:
             raise InputError(f"{path}, line {number}: {len(line):,} characters; expected at most {LONGEST_LINE:,}")

@@ -41,7 +41,6 @@ class Head:
 
 
 def _is_comment(data: bytes) -> bool:
-    """Whether it holds no line that is whole, not empty and no comment."""
     whole = data[: data.rfind(b"\n") + 1].removeprefix(b"\xef\xbb\xbf")
     begins = data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     return begins in (b"", b"#") and not _CONTENT.search(whole)

@@ -303,7 +303,6 @@ class Workload:
         return left
 
     def _capped(self, most: int) -> Workload:
-        """The same jobs on at most so many GPUs, for as long."""
         gpus = np.minimum(self.gpus, most)
         if self.ps is None:
             return replace(self, gpus=gpus)
@@ -334,7 +333,6 @@ class Workload:
 
 
 def _complete(name: str, given: dict[str, Any]) -> dict[str, np.ndarray]:
-    """Every column as an array of its type, defaults filled in."""
     columns = {key: _convert(name, key, value) for key, value in given.items()}
     n = len(columns["arrival_s"])
     if n == 0:
@@ -381,7 +379,6 @@ def _ones(n: int) -> np.ndarray:
 
 
 def _convert(name: str, column: str, values: Any) -> np.ndarray:
-    """A fresh 1-D array: str objects, int64 or float64 by column."""
     if column in TEXT:
         return text_array(values)
     try:

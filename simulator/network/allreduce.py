@@ -190,7 +190,6 @@ class AllReduce:
         )
 
     def _best(self, layers: ModelLayers, gpus: int, sizes: tuple[int, ...]) -> list[float]:
-        """The least slowdown on each tier, (TIERS,)."""
         known: dict[tuple[Any, ...], list[float]] = self._known
         key = (layers.model, gpus, sizes)
         if key not in known:
@@ -203,7 +202,6 @@ class AllReduce:
         return known[key]
 
     def _fraction(self, layers: ModelLayers, gpus: int, shape: Shape) -> float:
-        """Compute over the duration of an iteration, as kernels have it for a gang of this shape."""
         key = layers.model, gpus, shape
         if key not in self._fractions:
             s = self._laid(layers)[0]

@@ -141,7 +141,6 @@ def _largest_racks(topology: Topology, gpus: int) -> Sequence[int]:
 
 
 def _machines(topology: Topology, racks: Sequence[int]) -> list[int]:
-    """The machines of some racks, the largest first."""
     found = np.flatnonzero(np.isin(topology.machine_rack, racks))
     return found[np.argsort(-topology.machine_gpus[found], kind="stable")].tolist()
 

@@ -103,7 +103,6 @@ class _Known:
         return found
 
     def rows(self, network: Penalty, workload: Any, jobs: np.ndarray) -> np.ndarray:
-        """Slowdowns of `jobs`, float64 (jobs, TIERS)."""
         kinds = list(zip(workload.model[jobs].tolist(), workload.gpus[jobs].tolist(), strict=True))
         place_of = self._place_of
         if len(place_of) > MOST_KNOWN:

@@ -239,7 +239,6 @@ A_CALIBRATION = path_unless(CALIBRATIONS.keys(), beside=_named_in)
 
 @functools.cache
 def _schema() -> SimpleNamespace:
-    """The file's schema as pydantic models; made when first needed, so the simulator imports without pydantic."""
     from typing import Annotated, Literal
 
     from pydantic import BaseModel, ConfigDict, Field

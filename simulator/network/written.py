@@ -56,7 +56,6 @@ def on_topology(network: Network, topology: Topology) -> Network:
 
 
 def _called(network: Network) -> str:
-    """Its name; with the parameters that were given, where these decide what it uses."""
     if not isinstance(network, TieredNetwork):
         return network.name
     return ",".join(word for word in network.describe().split(",") if not word.endswith("=none"))

@@ -166,5 +166,4 @@ def _fit_gangs(rows: Measurements, several: np.ndarray) -> tuple[float, ...]:
 
 
 def _told(gpus: np.ndarray) -> tuple[bool, bool]:
-    """Whether the rows of a tier tell its constant, and its slope in GPUs."""
     return len(gpus) > 0, len(np.unique(np.maximum(gpus, 2))) > 1

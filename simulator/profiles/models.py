@@ -205,7 +205,6 @@ def _read(path: str | os.PathLike[str]) -> dict[str, ModelProfile]:
 
 
 def _profile(name: str, entry: Any) -> ModelProfile:
-    """From a checked entry of a file."""
     fits = {}
     for gpu, fit in entry.fits.items():
         values = fit.model_dump()

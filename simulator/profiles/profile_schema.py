@@ -79,7 +79,6 @@ def _check_spellings(names: Iterable[str], place: str) -> None:
 
 @functools.cache
 def _schema() -> SimpleNamespace:
-    """The pydantic models; made when first needed, so the simulator imports without pydantic."""
     from typing import Annotated, Literal
 
     from pydantic import BaseModel, ConfigDict, Field

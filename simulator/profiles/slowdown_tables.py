@@ -173,7 +173,6 @@ def _from_speeds(speeds: Mapping[int, Mapping[int, float]]) -> dict[int, Factors
 
 
 def _two_tiers(slowdowns: Mapping[int, float]) -> dict[int, Factors]:
-    """One number for every placement beyond a machine; measurements below 1 (noise) count as 1."""
     return {gpus: (1.0, 1.0, max(1.0, value), max(1.0, value)) for gpus, value in slowdowns.items()}
 
 

@@ -65,7 +65,6 @@ def lay_regions(
 
 
 def _lay_event(s: np.void, item: int, time_s: float) -> None:
-    """Write an event that comes after all that lie in the heap."""
     place = int(s["event_count"])
     s["event_key"][place], s["event_item"][place] = time_s, item
     s["event_of"][item], s["event_count"] = place, place + 1

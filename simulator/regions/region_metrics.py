@@ -45,7 +45,6 @@ def seconds_within(counts: np.ndarray, shares: Sequence[float]) -> list[float]:
 
 
 def _risen(reached: np.ndarray, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The points of a distribution where it rises: the ends of bins that hold anything."""
     rises = np.diff(reached) > 0.0
     ends = np.concatenate([[False], rises]) | np.concatenate([rises, [False]])
     return reached[ends], edges[ends]

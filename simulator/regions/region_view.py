@@ -43,7 +43,6 @@ class RegionView(RunView):
 
     @property
     def _fields(self) -> np.void:
-        """The record, where there are regions."""
         _ = self.demands
         return self._simulator.plain.record
 
@@ -216,5 +215,4 @@ class RegionView(RunView):
         return self.demands.warehouse(self._simulator.topology, *self.projected(), complete, float(s["now_s"]))
 
     def _sets(self, bits: np.ndarray) -> np.ndarray:
-        """Sets of regions, int64 (n,), as bool (n, regions)."""
         return (bits[:, None] >> np.arange(int(self._fields["n_regions"])) & 1).astype(bool)

@@ -30,7 +30,6 @@ def book(s, elapsed_s):
 
 @kernel
 def _widen(s):
-    """Modify `s`: bins of twice the width."""
     bins = s.course_held_s.shape[1]
     s.course_s *= 2.0
     for kind in range(2):

@@ -58,7 +58,6 @@ def _source(s, table, target, lane):
 
 @kernel
 def _before(s, source, target, lane):
-    """Transfers on a link that do not come after those of a lane."""
     count = 0
     for other in range(lane + 1):
         count += s.wan_count[other, source, target]
@@ -103,7 +102,6 @@ def _enter(s, transfer, source, left):
 
 @kernel
 def _leave(s, transfer):
-    """Modify `s`: a transfer is on no link any more; returns the bytes that are left."""
     lane, source, target = s.transfer_lane[transfer], s.transfer_from[transfer], s.transfer_to[transfer]
     serve(s, lane, source, target)
     left = left_bytes(s, transfer)
@@ -167,7 +165,6 @@ def urge(s, job):
 
 @kernel
 def _remove(s, transfer):
-    """Modify `s`: a transfer that is on no link is gone."""
     table = s.transfer_table[transfer]
     before, here = -1, s.table_transfer[table]
     while here != transfer:
@@ -213,7 +210,6 @@ def _begin(s, table, region, size):
 
 @kernel
 def _break_off(s, transfer):
-    """Modify `s`: a transfer is given up, and its room with it."""
     s.bytes_wasted += _halt(s, transfer)
     give_up_room(s, s.transfer_table[transfer], s.transfer_to[transfer], s.transfer_room[transfer])
     _remove(s, transfer)
@@ -221,7 +217,6 @@ def _break_off(s, transfer):
 
 @kernel
 def _complete(s, transfer):
-    """Modify `s`: all bytes of a transfer are there."""
     table, region = s.transfer_table[transfer], s.transfer_to[transfer]
     s.bytes_moved += s.transfer_bytes[transfer]
     note_time(s, s.transfer_kind[transfer], s.now_s - s.transfer_since_s[transfer])

@@ -46,7 +46,6 @@ def share_link(s, source, target):
 
 @kernel
 def _plan(s, lane, source, target):
-    """Modify `s`: the next event of a lane is the end of its first transfer."""
     first = s.wan_first[lane, source, target]
     time_s = math.inf
     if first >= 0:
@@ -62,14 +61,12 @@ def _plan(s, lane, source, target):
 
 @kernel
 def _rest(left, flow):
-    """What is left of a rate; nothing where only rounding is."""
     rest = left - flow
     return rest if rest > 1e-9 * left or rest == math.inf else 0.0
 
 
 @kernel
 def _share_all(s):
-    """Modify `s`: the flows of all lanes, and their next events."""
     for region in range(s.n_regions):
         s.egress_left[region] = s.egress_rate[region]
         s.ingress_left[region] = s.ingress_rate[region]
@@ -130,7 +127,6 @@ def _level(s, lane):
 
 @kernel
 def _close(s, lane, level):
-    """Modify `s`: the flows of the open links that rise no higher."""
     for source in range(s.n_regions):
         for target in range(s.n_regions):
             if _is_open(s, lane, source, target):

@@ -190,7 +190,6 @@ def change_to(l, table, target, total):
 
 @kernel
 def _note_cpu(l, table, target):
-    """Modify the scratch in place: CPU-seconds that the table's jobs take from one region to another."""
     for use in range(l.first_user[table], l.first_user[table + 1]):
         job = l.user[use]
         if l.app[job] >= 0:

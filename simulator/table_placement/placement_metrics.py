@@ -86,7 +86,6 @@ def standing_of(warehouse: Warehouse) -> Standing:
 
 
 def _percent(those: np.ndarray, weight: np.ndarray | None = None) -> float:
-    """The share of those, by weight; 0 of nothing."""
     weights = np.ones(len(those)) if weight is None else weight
     whole = float(weights.sum())
     return 100.0 * float(weights[those].sum()) / whole if whole > 0.0 else 0.0

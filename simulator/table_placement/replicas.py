@@ -84,7 +84,6 @@ def refuges(order, home, size, whole, copies, safe, old, old_whole, room, purse,
 
 @kernel
 def _lies(first, table, copies, job, region):
-    """Whether a region has all tables of a job."""
     for use in range(first[job], first[job + 1]):
         if not copies[table[use], region]:
             return False
@@ -93,7 +92,6 @@ def _lies(first, table, copies, job, region):
 
 @kernel
 def _missing(first, table, copies, size, job, region):
-    """KiB of a job's tables that do not lie in a region."""
     missing = 0
     for use in range(first[job], first[job + 1]):
         if not copies[table[use], region]:

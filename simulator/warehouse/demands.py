@@ -96,7 +96,6 @@ class Demands:
         return len(self.level)
 
     def __eq__(self, other: object) -> bool:
-        """The same rows of the same tables."""
         if not isinstance(other, Demands):
             return NotImplemented
         return _same(self, other)
@@ -306,7 +305,6 @@ def _members(bits: int) -> list[int]:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two dataclasses of arrays, or two values in them, are equal."""
     if hasattr(one, "__dataclass_fields__"):
         return all(_same(getattr(one, name), getattr(other, name)) for name in one.__dataclass_fields__)
     return bool(np.array_equal(one, other))

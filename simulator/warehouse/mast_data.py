@@ -164,7 +164,6 @@ def _types(rng: np.random.Generator, families: Families, place: np.ndarray, gpus
 
 
 def _gpu_supply(jobs: Jobs, load: np.ndarray, gpu_share: np.ndarray) -> float:
-    """GPUs of all regions at which high-priority, recurring demand is so much of them."""
     asked = jobs.gpu_hours[jobs.high & jobs.recurring].sum()
     return float(asked / (load @ gpu_share) / HOURS)
 

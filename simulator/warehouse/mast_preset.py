@@ -136,7 +136,6 @@ def apportioned(total: int, weights: np.ndarray, least: int) -> np.ndarray:
 
 
 def _caps(name: str, gbps: float | None, regions: int) -> np.ndarray:
-    """The same cap for each region, bytes a second; none: inf."""
     if gbps is not None:
         _check_amount(name, gbps)
     return np.full(regions, math.inf if gbps is None else gbps * GIGABIT)

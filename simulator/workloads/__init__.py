@@ -143,7 +143,6 @@ def _generator(
 def _own_generator(
     source: Any, oversize: Literal["error", "drop", "cap"], cluster_gpus: int | None
 ) -> Callable[[int], Workload]:
-    """A user's own: each seed is that of the random generator which it is handed."""
     offered = {} if cluster_gpus is None else {"cluster_gpus": cluster_gpus}
     function = function_of(source, "workload", 1, **offered)
 

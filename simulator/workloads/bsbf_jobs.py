@@ -178,7 +178,6 @@ def shipped_fits() -> Mapping[str, Sequence[Mapping[str, Any]]]:
 def _run_times(
     what: str, name: str, means: Sequence[float], given: float | None, best: Mapping[str, Any]
 ) -> tuple[np.ndarray, float]:
-    """Means of the classes and sigma: as given, else those of the fit."""
     sigma = best["sigma"] if given is None else given
     if not 0 <= sigma <= MOST_SIGMA:
         raise InputError(f"workload {what}: sigma={sigma:g}; expected 0 to {MOST_SIGMA:g}")

@@ -221,7 +221,6 @@ def _arriving(
     parallel: str,
     gpus_per_machine: int = 1,
 ) -> Workload:
-    """Jobs of these models and workers: some there at time 0, the others later."""
     names, workers = zip(*there, *new, strict=True)
     arrival_s = np.repeat([0.0, arrive_s], [len(there), len(new)])
     drawn = _drawn(rng, names, parallel, np.array(workers, dtype=np.int64))
@@ -229,7 +228,6 @@ def _arriving(
 
 
 def _filling(rng: np.random.Generator, parallel: str, gpus: int) -> list[tuple[str, int]]:
-    """Models and workers of jobs that hold so many GPUs together."""
     names = _names(parallel)
     jobs: list[tuple[str, int]] = []
     while gpus > 0:
@@ -261,7 +259,6 @@ def _with_periods(workload: Workload, rng: np.random.Generator, iteration_s: flo
 
 
 def _asked(what: str, workers: tuple[int, ...], gangs: tuple[int, ...], cluster_gpus: int) -> tuple[int, ...]:
-    """The numbers of workers that a job asks, each equally likely."""
     if gangs:
         most = min(cluster_gpus, MOST_GANG)
         if min(gangs) < 1 or max(gangs) > most or len(set(gangs)) < len(gangs):
@@ -282,7 +279,6 @@ def _names(parallel: str, models: tuple[str, ...] = ()) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def _variants(name: str, parallel: str, workers: int) -> tuple[str, ...]:
-    """The words of a model, each as likely as the others."""
     model = cassini_models()[name]
     if model.kind != "decoder":
         return (name,)

@@ -161,7 +161,6 @@ def _lognormal(rng: np.random.Generator, n: int, mean: float, sigma: float) -> n
 
 
 def _selected(ratio: np.ndarray, select: str) -> np.ndarray:
-    """The jobs kept, ascending."""
     if select == "all":
         return np.arange(len(ratio))
     count = max(1, round(SELECTED * len(ratio)))
@@ -170,7 +169,6 @@ def _selected(ratio: np.ndarray, select: str) -> np.ndarray:
 
 
 def _arrivals(rng: np.random.Generator, n: int, gap_s: float, kind: str, burst_jobs: float) -> np.ndarray:
-    """(n,) ascending seconds from 0."""
     if gap_s == 0.0:
         if kind != "poisson":
             raise InputError(f"workload {WHAT}: gap_min=0 with arrivals={kind}; expected minutes above 0")

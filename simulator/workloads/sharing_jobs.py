@@ -147,7 +147,6 @@ def small_configurations(model: str, gpu: str, cluster_gpus: int = 64) -> tuple[
 
 
 def _best(model: str, gpu: str, cluster_gpus: int) -> tuple[Configuration, list[tuple[Configuration, float]]]:
-    """The best configuration of one GPU, and of every larger gang with its scaling efficiency."""
     profile = shipped_profiles().of(model)
     assert profile.efficiency is not None  # all shipped ones have it
     steps = profile.efficiency.steps
@@ -194,7 +193,6 @@ def _pollux_gangs(model: str, gpu: str, cluster_gpus: int, *, small: bool) -> _M
 
 
 def _philly_gangs(model: str, gpu: str, cluster_gpus: int, *, small: bool) -> _Mix:
-    """Philly's gang sizes with its shares, each with the best batch."""
     alone, rest = _best(model, gpu, min(cluster_gpus, LARGE) if small else cluster_gpus)
     options = [one for one in (alone, *(one for one, _ in rest)) if one[0] in trace_statistics.PHILLY_GPUS]
     return options, [float(trace_statistics.PHILLY_GPUS[gang]) for gang, _ in options]

@@ -143,7 +143,6 @@ def advance(s):
 
 @kernel
 def _event(s, item, time_s):
-    """Modify `s`: the next event of the heap."""
     if item < s.first_group_event:
         pass_time(s, time_s)
         end_load(s, item)
@@ -157,7 +156,6 @@ def _event(s, item, time_s):
 
 @kernel
 def _arrive(s, job):
-    """Modify `s`: the job enters the system."""
     s.waiting_since_s[job] = s.now_s
     s.slowdown_rate += 1.0 / (s.iterations[job] * s.base_iteration_s[job])
     set_status(s, job, WAITING)
@@ -166,7 +164,6 @@ def _arrive(s, job):
 
 @kernel
 def _reach_horizon(s):
-    """Modify `s`: the run is cut off at its horizon."""
     pass_time(s, s.horizon_s)
     bring_all(s)
 
@@ -185,7 +182,6 @@ def bring_all(s):
 
 @kernel
 def _machine_event(s, machine):
-    """Modify `s`: the machine fails or is up again."""
     count = s.machine_failures[machine]
     item = s.first_machine_event + machine
     s.happened = 1

@@ -568,7 +568,6 @@ def _lose_group(s, group, job):
 
 @kernel
 def _drop_goal(s, job):
-    """Modify `s`: a job waits, though nobody has decided so."""
     mark(s, s.goal[job])
     s.n_goal[s.goal[job]] -= 1
     s.goal[job] = NONE

@@ -144,7 +144,6 @@ def _step(s, group, job, way):
 
 @kernel
 def _climb(s, group):
-    """Modify ratios until no step of one job helps."""
     over, long_s, spilled = _worth(s, group)
     for _ in range(ROUNDS):
         moved = False

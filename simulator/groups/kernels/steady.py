@@ -91,7 +91,6 @@ def leap(s, group, until_s):
 
 @kernel
 def _repeat(s, group, job, count, shift_s, parts):
-    """Modify `s`: a job has done `count` more iterations of a steady group."""
     machines = s.group_machines[group]
     work = s.comp_machine_s[job]
     for part in range(parts):

@@ -188,7 +188,6 @@ def end_part(s, job, now_s):
 
 @kernel
 def _trace(s, job, now_s):
-    """Modify `s`: remember the subtask of a job that ends now."""
     if s.trace_count == s.trace_kind.size:
         return
     part = s.part[job]

@@ -85,7 +85,6 @@ def read_parquet(path: str | Path) -> Workload:
 
 
 def _plain(column: Any) -> Any:
-    """A pyarrow column as a numeric array, or as text where it is not numeric or has nulls (null: empty)."""
     import pyarrow as pa
 
     kind = column.type

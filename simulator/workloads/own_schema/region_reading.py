@@ -89,7 +89,6 @@ def read_demands(table: Table, path: str | Path) -> Demands:
 
 
 def _whole(path: Path) -> dict[str, Any]:
-    """What NAME.regions.json says, with what holds where it says nothing."""
     from typing import Annotated
 
     from pydantic import BaseModel, ConfigDict, Field
@@ -249,7 +248,6 @@ def _reads(table: Table, code: Mapping[str, int]) -> tuple[np.ndarray, np.ndarra
 
 
 def _tenants(table: Table, path: Path) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
-    """Names of tenants, the tenant of each row, and their quotas."""
     given = _sibling(path, TENANT_COLUMNS, None)
     named = given.text("tenant") if given is not None else []
     if given is not None and (twice := first_duplicate(named)) is not None:

@@ -116,7 +116,6 @@ def read_trace(path: str | Path, format: str | None = None) -> Workload:
 
 
 def _likely(path: str | Path) -> str:
-    """The name of a trace file's format; "" where nothing is recognised."""
     try:
         return recognise(path)
     except InputError:

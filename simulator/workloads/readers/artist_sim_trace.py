@@ -126,13 +126,11 @@ def read(
 
 
 def _as_they_come(arrival_s: np.ndarray, ids: list[str]) -> np.ndarray:
-    """The order of the rows: by arrival, and of jobs that arrive together the lower id first, as there."""
     numbers = [int(job_id) if job_id.isascii() and job_id.isdigit() else 0 for job_id in ids]
     return np.array(sorted(range(len(ids)), key=lambda row: (arrival_s[row], numbers[row])), np.int64)
 
 
 def _json_table(path: str | Path, odd: Odd) -> Table:
-    """The json's fields under the csv's column names."""
     jobs = read_json_list(path)
     columns: dict[str, list[str] | np.ndarray] = {}
     for field, column in _FIELDS.items():

@@ -84,7 +84,6 @@ def _relative_deadline(table: Table, which: str, best_effort: np.ndarray) -> np.
 
 
 def _slots(text: str, which: str) -> float:
-    """One of the deadlines of a row; nan where they are none."""
     try:
         slots = [float(part) for part in text.split("-")]
     except ValueError:

@@ -125,7 +125,6 @@ def read(path: str | Path, *, steps_per_s: float = 0.0, without: tuple[str, ...]
 
 
 def _expect_in_place(table: Table) -> None:
-    """Refuse a trace that lacks a column: as many others are a layout too, and each would be read as another."""
     wrong = np.array([not word.strip().startswith("-") for word in table.text("num_steps_arg")])
     table.odd(wrong, "num_steps_arg", "an option of the command such as -n: a column seems to be missing")
     table.number("needs_data_dir", low=0, high=1, whole=True)

@@ -67,7 +67,6 @@ def read(path: str | Path, *, duration_s: float = 0.0, gpus_per_machine: int = 4
 
 
 def _derive(table: Table, gpus: np.ndarray, batch: np.ndarray, gpus_per_machine: int) -> tuple[np.ndarray, np.ndarray]:
-    """(steps, seconds) of every row."""
     profiles = shipped_profiles()
     steps, seconds = np.ones((2, len(table)))
     unknown = np.zeros(len(table), bool)
