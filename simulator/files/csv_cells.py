@@ -1,9 +1,8 @@
 """Text as csv files hold it, so that no spreadsheet runs it and every cell comes back as it was.
 
 A spreadsheet takes a cell that begins with one of = + - @ for a formula, quoted or not. Such a cell, unless it is a
-number, is written with an apostrophe before it, which spreadsheets show as text; so is one that has apostrophes before
-such a character already, and `unguarded` takes one off again. A cell that begins with a space is quoted, as spaces that
-follow a comma are not read.
+number, gets an apostrophe before it; so does one that has apostrophes before such a character already, and `unguarded`
+takes one off again. A cell that begins with a space is quoted, as spaces after a comma are not read.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""The mark "may be a file": where a value that may name one is declared, and what of it is file and what is word.
+"""The mark "may be a file" of values that may name one; it tells the files of a word from the rest of it.
 
-A field of a dataclass carries the mark in its metadata (`file`), a parameter of a function in its annotation
-(`Annotated[str, A_FILE]`). Who has to know what a run reads (stored runs, comparisons, trainings that go on) asks
-here, so a new option is known to all of them by its mark.
+A field of a dataclass carries it in its metadata (`file`), a parameter in its annotation (`Annotated[str, A_FILE]`).
+Stored runs, comparisons and trainings that go on ask here what a run reads, so the mark alone tells them of an option.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class MayBeFile:
     """The mark.
 
     Attributes:
-        told: of a word, and what to put in place of each path that it names: the word with that.
+        told: of a word, the paths that it names, and the word with something in their place.
         known: the names that are no paths; of a mapping, name -> the function that takes the parameters of the word.
     """
 
@@ -62,8 +61,7 @@ def path_unless(known: Collection[str], beside: Beside = alone, last: str = "") 
 
     Args:
         known: names; of a mapping, name -> the function that takes the parameters of the word, which may be marked.
-        beside: which files are read with one.
-        last: see `parse_name`.
+        beside: which files are read with one. last: see `parse_name`.
     """
 
     def told(word: str, see: See) -> str:
@@ -124,8 +122,7 @@ class Read:
 
     Attributes:
         text: the word with `HERE` in place of the paths.
-        files: in the order in which the word names them; of a folder those in it, each with its name in there, where
-            the option may be one.
+        files: in the word's order; of a folder, if the option may be one, those in it, each with its name there.
     """
 
     text: str
@@ -144,16 +141,9 @@ class Read:
 
 
 def read_by(word: str | os.PathLike[str], mark: MayBeFile, what: str) -> Read:
-    """What a word makes one read: the files that it names, and those beside them.
+    """The files that a word names, and those beside them; InputError: own code that cannot be opened.
 
     Of a user's own code, the files that it is written in, and those that its parameters name.
-
-    Args:
-        word: as it was given.
-        mark: of its place.
-
-    Raises:
-        InputError: own code that cannot be opened.
     """
     files: list[tuple[str, Path]] = []
 

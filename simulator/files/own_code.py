@@ -1,8 +1,8 @@
-"""What a user brings by word: `py:FILE.py:NAME[,key=value,...]`, or `py:package.module:NAME[,key=value,...]`.
+"""A user's own code by word: `py:FILE.py:NAME[,key=value,...]`, or `py:package.module:NAME[,key=value,...]`.
 
-FILE is relative to the present folder, or absolute; it may hold ":" and ",". What NAME must be depends on the place:
-a policy, a generator of workloads, a reward, a topology, a network. Whoever writes such a word asks for its code to
-run; a word that comes out of a folder, which somebody else may have written, is refused unless that is allowed.
+FILE is relative to the present folder, or absolute; it may hold ":" and ",". NAME is a policy, a generator of
+workloads, a reward, a topology or a network, by its place. A user who writes such a word asks for its code to run; a
+word out of a folder, which may be somebody else's, is refused unless that is allowed.
 """
 
 from __future__ import annotations
@@ -45,11 +45,10 @@ class Own:
 
     Attributes:
         word: as it was written.
-        what: how to call it in an error, as "policy".
+        what: its noun in errors, as "policy".
         factory: NAME: a class, a function, or another object.
         params: of the word, as text.
-        files: the file, or that of the module, and what it imports from its own folder: who keeps results compares
-            their content.
+        files: the file, or that of the module, and what it imports from its own folder, for comparisons of content.
     """
 
     word: str
@@ -59,11 +58,7 @@ class Own:
     files: tuple[Path, ...]
 
     def made(self) -> Any:
-        """What the class or the function gives for the parameters; NAME itself if it is neither.
-
-        Raises:
-            InputError: a parameter that it does not take, or what it raised.
-        """
+        """The result of the class or function, else NAME itself; InputError: a wrong parameter, what it raised."""
         if not (
             inspect.isclass(self.factory)
             or inspect.isroutine(self.factory)
@@ -77,12 +72,9 @@ class Own:
             return self.factory(**arguments)
 
     def function(self, leading: int) -> Callable[..., Any]:
-        """A function of `leading` arguments, the parameters of the word given: NAME itself, or what the class gives.
+        """NAME, or what the class gives, as a function of `leading` arguments; InputError: an unknown parameter.
 
-        What it raises is told in one sentence.
-
-        Raises:
-            InputError: a parameter that it does not take.
+        An error that it raises is told in one sentence.
         """
         if callable(self.factory) and not inspect.isclass(self.factory):
             arguments = arguments_of(functools.partial(self.factory, *[None] * leading), self.params, str(self))
@@ -115,12 +107,10 @@ def is_own(word: Any) -> bool:
 def own(word: str, what: str, trusted: bool = True) -> Own:
     """What a word `py:...` names. A file is loaded once, and again when it has changed.
 
-    Args:
-        word: with its parameters.
-        trusted: False where the word comes out of a folder rather than from the user.
+    `trusted`: False where the word comes out of a folder rather than from the user.
 
     Raises:
-        InputError: it is no such word, there is no such file, module or name, or what went wrong when it was imported.
+        InputError: no such word, no such file, module or name, or its import failed.
     """
     place, name, params = parsed(word, what)
     said = f"{what} {word!r}"
@@ -142,12 +132,9 @@ def own(word: str, what: str, trusted: bool = True) -> Own:
 
 
 def function_of(source: Any, what: str, leading: int, **offered: Any) -> Callable[..., Any]:
-    """A user's function of `leading` arguments: itself, or what a word `py:...` names.
+    """A user's function of `leading` arguments: itself, a class whose objects can be called, or the word `py:...`.
 
-    Args:
-        source: the function, a class whose objects can be called, or the word.
-        leading: how many arguments it is called with.
-        offered: keyword arguments that it gets where it takes them and the word does not give them.
+    `offered`: keyword arguments that it gets where it takes them and the word does not give them.
 
     Raises:
         InputError: it cannot be called, or the word names nothing.
@@ -185,11 +172,7 @@ def _parameters(factory: Any) -> Mapping[str, inspect.Parameter]:
 
 
 def parsed(word: str, what: str) -> tuple[str, str, dict[str, str]]:
-    """The file or module, the name and the parameters of a word `py:...`; nothing is imported.
-
-    Raises:
-        InputError: it is no such word.
-    """
+    """The file or module, the name and the parameters of a word, not imported; InputError: it is no such word."""
     rest = word.strip().removeprefix(PREFIX)
     found = _MODULE_WORD.fullmatch(rest)
     if found is None or found["place"].endswith(".py"):
@@ -203,9 +186,7 @@ def parsed(word: str, what: str) -> tuple[str, str, dict[str, str]]:
 def expect_trusted(value: Any, where: str) -> None:
     """InputError if a value out of a folder holds a word `py:...`, at any depth, unless the user trusts such words.
 
-    Args:
-        value: words, and mappings and sequences of them.
-        where: what it is and where it comes from.
+    `value`: words, and mappings and sequences of them; `where`: what it is and where it comes from.
     """
     if os.environ.get(TRUST) == "1":
         return
@@ -232,9 +213,9 @@ def _words(value: Any) -> Iterator[str]:
 
 @contextmanager
 def blamed(what: str, files: Iterable[Path | str]) -> Iterator[None]:
-    """What a user's code raises inside becomes one sentence: the exception, and the last line of his files that ran.
+    """Turn an error of a user's code into one sentence: the exception, and the last line of these files that ran.
 
-    An exception that did not pass through these files is not theirs, and is left alone.
+    An exception that did not pass through these files is left alone.
     """
     try:
         yield

@@ -1,8 +1,7 @@
-"""The files that a user's own code is in: the one that he names, and what that imports from his folder.
+"""The files of a user's own code: the one that the word names, and what that imports from its folder.
 
-Who keeps results compares their content, so they are found by what the sources import, not only by what has come of
-it: of `from numbers_of_mine import MARGIN` nothing is left but a number. What is imported while a run goes on counts
-too, under the name that it will have.
+Their content is compared, so they are found by what the sources import: of `from numbers_of_mine import MARGIN` only a
+number is left in memory. Imports that happen during a run count too.
 """
 
 from __future__ import annotations
@@ -26,19 +25,15 @@ _imported_as: dict[Path, tuple[tuple[int, int], str]] = {}  # files that are not
 
 
 def files_of(thing: Any) -> tuple[Path, ...]:
-    """The file that a class or a function of a user is written in, and what that imports from its own folder.
-
-    None where there is no such file, as in a notebook, and for what comes with this package.
-    """
+    """The file of a user's class or function, and its imports from that folder; none in a notebook or this package."""
     module = sys.modules.get(getattr(thing, "__module__", None) or "")
     return () if module is None else files_with(module)
 
 
 def files_with(module: ModuleType) -> tuple[Path, ...]:
-    """The files of a module and of what it imports, directly or not, from its own folder; its own first.
+    """The files of a module and of what it imports, directly or not, from its own folder or package; its own first.
 
-    Of a module in a package that folder is the package's. Those of clustergym are not among them: who keeps results
-    compares its sources anyway.
+    Those of clustergym are not among them: its sources are compared anyway.
     """
     first = _file_of(module)
     if first is None:
@@ -64,10 +59,7 @@ def files_with(module: ModuleType) -> tuple[Path, ...]:
 def expect_own_imports(path: Path, files: Iterable[Path], said: str) -> None:
     """InputError where a user's file means one beside it, and gets a module of that name from elsewhere.
 
-    Two folders may have a `helpers.py` each; a process imports one of them. Copies of one file are one.
-
-    Args:
-        files: with what it imports.
+    Two folders may have a `helpers.py` each; a process imports one. Copies count as one. `files`: with its imports.
     """
     for file in files:
         for name in _imports(file, stamp_of(file), ""):
@@ -86,12 +78,9 @@ def expect_own_imports(path: Path, files: Iterable[Path], said: str) -> None:
 
 
 def expect_unchanged(files: Iterable[Path], said: str, shown: Any) -> None:
-    """InputError where a file is not any more what was imported from it: its results would be told as the new one's.
+    """InputError where a file has changed since its import: old results would be taken for the new file's.
 
-    Args:
-        files: that are not loaded again.
-        said: how to call what is in them.
-        shown: how a message has a path.
+    `said`: how to call the content of `files`, which are not loaded again; `shown`: how a message has a path.
     """
     for path in files:
         stamp = stamp_of(path)
@@ -115,13 +104,12 @@ def _file_of(module: ModuleType) -> Path | None:
 
 
 def _home_of(module: ModuleType, path: Path) -> Path:
-    """The folder of a user's files, of one of them: its own, or that of the package that it is in."""
+    """The folder of a user's file, or that of its package."""
     depth = module.__name__.count(".") - (path.name != "__init__.py")
     return path.parents[max(0, depth)]
 
 
 def _is_site(path: Path, home: Path) -> bool:
-    """Whether a file is installed, not the user's: also where his own is a module among all that are installed."""
     return home.name in SITES or any(site in path.relative_to(home).parts for site in SITES)
 
 

@@ -1,7 +1,4 @@
-"""Reading a user's file: all of it, or one sentence that says why not.
-
-What a pipe or a device gives is neither whole nor over at some time.
-"""
+"""Reading a user's file: all of it, or one sentence that says why not; pipes and devices are refused."""
 
 from __future__ import annotations
 
@@ -13,14 +10,9 @@ Stamp = tuple[int, int] | None  # of a file: when it was written, ns, and its by
 
 
 def expect_plain_file(path: str | os.PathLike[str], expected: str = "a file", place: str = "") -> None:
-    """Refuse what is there but is no plain file (nor a link to one); what is not there is whoever opens it's to refuse.
+    """InputError if `path` is a folder, a pipe, a device or a socket; a missing file is left to the reader.
 
-    Args:
-        expected: what it should be, for the message.
-        place: what the message calls the file; "": its path.
-
-    Raises:
-        InputError: a folder, a pipe, a device, a socket.
+    `expected`: what it should be; `place`: what the message calls the file; "": its path.
     """
     place = place or str(path)
     if os.path.isdir(path):
@@ -32,13 +24,9 @@ def expect_plain_file(path: str | os.PathLike[str], expected: str = "a file", pl
 def read_bytes(
     path: str | os.PathLike[str], expected: str = "a file", place: str = "", size: int = -1, most: int | None = None
 ) -> bytes:
-    """The first `size` bytes of a file; -1: all.
+    """The first `size` bytes of a file, -1: all; None in `most`: a file of any size is read.
 
-    Args:
-        expected: what it should be, for the message.
-        place: what the message calls the file; "": its path.
-        size: how many are wanted.
-        most: the largest size of a file that is read; None: any.
+    `expected`, `place`: as of `expect_plain_file`.
 
     Raises:
         InputError: no such file, no plain one, too large, or unreadable.
@@ -59,11 +47,7 @@ def read_bytes(
 
 
 def read_text(path: str | os.PathLike[str], expected: str = "a file", place: str = "", most: int | None = None) -> str:
-    """The whole of a UTF-8 file; parameters as those of `read_bytes`.
-
-    Raises:
-        InputError: as there, and where it is empty, binary, or not UTF-8.
-    """
+    """The whole of a UTF-8 file; as `read_bytes`, and InputError where it is empty, binary, or not UTF-8."""
     data, place = read_bytes(path, expected, place, most=most), place or str(path)
     if not data.strip():
         raise InputError(f"{place}: the file is empty; expected {expected}")

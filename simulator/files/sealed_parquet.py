@@ -1,8 +1,7 @@
 """Parquet files that carry a checksum over all their bytes, so that no damage is read as other numbers.
 
-Parquet's own checksums are of pages: the footer, which says what columns are called and where they lie, has none. The
-seal lies between the last page and the footer, where readers of parquet do not look: a mark and the sha256 of the file
-without both. So any program reads a sealed file, and this one sees every flipped bit of it.
+Parquet's own checksums are of pages and leave out the footer. The seal lies between the last page and the footer, which
+readers of parquet skip: a mark and the sha256 of the file without both.
 """
 
 from __future__ import annotations
@@ -17,11 +16,7 @@ _TAIL_BYTES = 8  # the length of the footer in 4 bytes, and the magic
 
 
 def sealed(data: bytes) -> bytes:
-    """The parquet file with a seal.
-
-    Args:
-        data: a whole parquet file, as pyarrow writes it.
-    """
+    """The parquet file with a seal; `data`: a whole file, as pyarrow writes it."""
     at = _footer(data)
     assert at >= len(MAGIC)
     return b"".join((data[:at], MARK, hashlib.sha256(data).digest(), data[at:]))

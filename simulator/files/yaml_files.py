@@ -1,7 +1,4 @@
-"""What a user writes in YAML or JSON: read safely, of bounded size and depth, and checked; errors name the place.
-
-YAML is that of the safe loader; a key that occurs twice is an error.
-"""
+"""A user's YAML or JSON: read safely, of bounded size and depth, and checked; errors name the place."""
 
 from __future__ import annotations
 
@@ -22,11 +19,7 @@ MAX_NODES = 200_000  # values in one file, aliases counted as often as they are 
 
 
 def read_text(path: str | os.PathLike[str], what: str) -> str:
-    """The text of a UTF-8 file of at most MAX_FILE_BYTES.
-
-    Raises:
-        InputError: no such file, a folder, unreadable, empty, too large, or not text.
-    """
+    """The text of a UTF-8 file of at most MAX_FILE_BYTES; InputError: as of `regular_files.read_text`."""
     return regular_files.read_text(path, place=f"{what} {os.fspath(path)!r}", most=MAX_FILE_BYTES)
 
 
@@ -34,8 +27,8 @@ def load_mapping(path: str | os.PathLike[str], what: str = "file") -> dict[str, 
     """The mapping in a YAML or JSON file (JSON if the name ends in .json); nothing in it is run.
 
     Raises:
-        InputError: the file cannot be read, is malformed or truncated, uses tags such as !!python/object,
-            gives a key twice, nests too deep, or holds something else than a mapping.
+        InputError: unreadable, malformed, truncated, tags such as !!python/object, a key twice, too deep, or no
+            mapping.
     """
     text = read_text(path, what)
     place = f"{what} {os.fspath(path)!r}"
@@ -171,13 +164,9 @@ def _parse_json(text: str, place: str) -> Any:
 
 
 def parse_yaml(text: str, place: str, loader: Any = None) -> Any:
-    """What a text in YAML holds; nothing in it is run.
+    """The content of a YAML text; nothing in it is run; InputError: it is malformed, or nests too deep.
 
-    Args:
-        loader: of PyYAML, a safe one; None: one that also refuses keys that are given twice.
-
-    Raises:
-        InputError: it is malformed, or nests too deep.
+    `loader`: of PyYAML, a safe one; None: one that also refuses keys that are given twice.
     """
     import yaml
 

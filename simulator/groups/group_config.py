@@ -1,4 +1,4 @@
-"""What a cluster of job groups is like: machines, subtasks, memory, moves; and what holds while somebody plays."""
+"""The configuration of a cluster of job groups: machines, subtasks, memory, moves; and the terms of a policy."""
 
 from __future__ import annotations
 
@@ -96,11 +96,7 @@ class GroupConfig:
 
     @classmethod
     def load(cls, source: GroupConfig | dict[str, Any] | str | None) -> GroupConfig:
-        """One as it is, from its arguments, from `key=value,...`, or the defaults for None.
-
-        Raises:
-            InputError: an unknown argument or a value that does not fit.
-        """
+        """One as it is, from its arguments, from `key=value,...`, or the defaults for None; InputError: a bad one."""
         if isinstance(source, GroupConfig):
             return source
         if isinstance(source, str):

@@ -1,7 +1,7 @@
 """The state of one cluster of job groups: a single structured record, as record/state.py has it for GPU clusters.
 
-Fields that both have in common carry the same names, so that rewards, deadlines, estimates and the heap of events are
-the same kernels. Times are seconds, work is iterations; COMP is machine-seconds, for one machine does it in that time.
+Fields that both have share names, so that rewards, deadlines, estimates and the heap of events are the same kernels.
+Times are seconds, work is iterations; COMP is machine-seconds.
 """
 
 from __future__ import annotations

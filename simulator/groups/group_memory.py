@@ -1,9 +1,9 @@
-"""Memory of a group by numbers: the constants with their sources, and what a group settles on.
+"""Memory of a group by numbers: the constants with their sources, and the state in which a group settles.
 
 Sources: P the paper (Lee et al., "Harmony", ICDCS'21, section in brackets), D derived from numbers in it, O ours.
 
-The collector's curve: a tracing collector's work for a byte allocated is live data over free heap, o/(1 - o); what that
-exceeds its value at the threshold by is (o - threshold)/((1 - o)(1 - threshold)), so
+A tracing collector's work for a byte allocated is live data over free heap, o/(1 - o); its excess over the value at the
+threshold is (o - threshold)/((1 - o)(1 - threshold)), so
 
     gc(o) = 1 + slope x (o - threshold)/(1 - o)    above the threshold, else 1
 
@@ -113,12 +113,11 @@ def settled(
     asked: Sequence[float] | np.ndarray | None = None,
     terms: MemoryTerms | None = None,
 ) -> Settled:
-    """What a group of jobs on `machines` machines settles on.
+    """The state in which a group of jobs on `machines` machines settles.
 
     Args:
         comp_machine_s, comm_s: of an iteration, (n,), n >= 1: machine-seconds of COMP, seconds of COMM.
         input_bytes, model_bytes: (n,), raw.
-        machines: at least 1.
         asked: (n,) shares of input on disk, 0 to 1; negative: that job climbs. None: all do.
         terms: by default those above.
     """

@@ -83,7 +83,7 @@ class GroupSimulator(BaseSimulator):
         """Lay `workload` and run to the first decision point.
 
         Args:
-            workload: jobs on parameter servers (`workload.ps`); each is alone on no more machines than there are.
+            workload: jobs on parameter servers (`workload.ps`), each alone on no more machines than there are.
             seed: draws failures, the durations of subtasks, and errors of estimates and of metrics.
             begin: False leaves the clock before the first arrival, for kernels that find the first decision themselves.
         """
@@ -132,11 +132,7 @@ class GroupSimulator(BaseSimulator):
         self.meter.take_over(*aside[3])
 
     def use(self, rule: GroupTerms) -> None:
-        """Let other terms hold, now and for the resets to come; running groups cannot change how they execute.
-
-        Raises:
-            InputError: jobs are in groups that execute in another way, or it is no terms of groups.
-        """
+        """Set other terms, now and for later resets; InputError: groups run and would execute otherwise, no terms."""
         if rule == self.rule:
             return
         if not isinstance(rule, GroupTerms):
@@ -173,11 +169,7 @@ class GroupSimulator(BaseSimulator):
         raise InputError("no compiled rule plays job groups; expected a policy, as harmony")
 
     def apply(self, decision: Decision) -> None:
-        """Carry out one decision at this instant.
-
-        Raises:
-            InvalidDecision: it cannot be carried out; the state is as before.
-        """
+        """Carry out one decision at this instant; InvalidDecision: it is illegal, and the state is as before."""
         if isinstance(decision, Advance):
             self.advance()
         elif self.ended:
@@ -247,10 +239,7 @@ class GroupSimulator(BaseSimulator):
             raise InvalidDecision(f"{decision!r}: there is no group {group!r}; there are {self.view.groups.tolist()}")
 
     def subtasks(self, group: int, seconds: float) -> list[Subtask]:
-        """What the group executes in the next seconds if nothing is decided, by end: the pictures of Figures 5 and 8.
-
-        At most `state.TRACED` of them; those in progress at the end are left out.
-        """
+        """The subtasks of a group that end in the next seconds if nothing is decided, by end; at most `TRACED`."""
         copy = self.records.copy()
         group_calls.look_ahead(copy, 0, group, float(self.state.now_s) + seconds)
         s = copy[0]

@@ -1,7 +1,6 @@
-"""How busy the CPUs and the links of all machines are over time (paper harmony, Figure 11).
+"""CPU and link use of all machines over time (paper harmony, Figure 11).
 
-The record counts a subtask when it ends. Between two decision points that would be too much for those that began
-before, and nothing for long ones that still run; so what is done of subtasks in progress is counted too.
+The record counts a subtask when it ends, so the part that is done of subtasks in progress is added here.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class UseOverTime(NamedTuple):
 class UseMeter:
     """Looks at a simulator at each decision point, before anything is decided, and at the end.
 
-    It is no part of the record: where kernels advance that themselves, somebody else has to look now and then.
+    It is no part of the record: where kernels advance that themselves, the caller has to look now and then.
     """
 
     def __init__(self, simulator: BaseSimulator) -> None:
@@ -66,8 +65,8 @@ class UseMeter:
     def over_time(self) -> UseOverTime:
         """What was seen so far.
 
-        What was lost in mid-subtask has not been done, as in the metrics: at no look more had been than at any later
-        one. So near such an instant the share may be too low, by one subtask of a group at most.
+        Work lost in mid-subtask counts as not done: no look may have more than a later one. So near such an instant the
+        share may be too low, by one subtask of a group at most.
         """
         time_s = np.array(self._time_s)
         done = np.array(self._done).reshape(-1, 2)
@@ -79,10 +78,7 @@ class UseMeter:
 
 
 def in_progress(s: np.void) -> tuple[float, float]:
-    """What is done of the subtasks in progress: machine-seconds of COMP, and of COMM.
-
-    They run on the machines that their groups had before this instant's decisions.
-    """
+    """Machine-seconds of COMP, and of COMM, done of subtasks in progress, on the machines before this instant."""
     return _shared(s) if s["execution"] == NAIVE else _in_turn(s)
 
 
@@ -105,7 +101,7 @@ def _in_turn(s: np.void) -> tuple[float, float]:
 
 
 def _shared(s: np.void) -> tuple[float, float]:
-    """Where jobs share resources `part_left` is of when their group was last executed, at full speed."""
+    """The same where jobs share resources: `part_left` is of the group's last execution, at full speed."""
     done: list[float] = []
     for place, cost in ((ON_CPU, s["comp_cost"]), (ON_NET, s["comm_cost"])):
         job = np.flatnonzero(s["place"][: s["n_jobs"]] == place)

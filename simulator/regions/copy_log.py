@@ -1,7 +1,7 @@
-"""The log of copies: when room is taken and freed, and who sends what to whom; kept while `copy_log_on`.
+"""The log of copies, kept while `copy_log_on`: room taken and freed, and bytes sent from region to region.
 
-It tells where every byte lay and what went over which link, so that others can compute from it what storage and
-traffic cost (experiments/playing/copy_rows.py). Whoever turns it on empties it at every instant.
+From it the cost of storage and traffic is computed (experiments/playing/copy_rows.py), whose caller empties it at every
+instant.
 """
 
 from ..compiler.jit import kernel

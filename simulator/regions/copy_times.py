@@ -1,9 +1,8 @@
-"""How long copies of tables take where that is drawn, and how long they took (paper mast, Sec. 3.4).
+"""Durations of copies of tables where they are drawn, and their statistics (paper mast, Sec. 3.4).
 
 Published: "Tetris can set a soft deadline for a migration operation, and the migration service allocates the necessary
 bandwidth accordingly"; transfer times of 2.1, 3.7 and 4.9 hours at P50, P90 and P99, which hardly go with the size. So
-a copy is given a time, and asks the bytes per second that bring it in by then; it gets them where the links and the
-caps of its regions have them, else it takes longer.
+a copy is given a time, and asks the bytes per second that meet it; where links and caps have less, it takes longer.
 
 Ours: one distribution for all copies; between the published points the share of copies grows evenly with time, from 0.1
 to 5.5 hours; time and size are drawn apart; copies on demand get half the time.

@@ -30,15 +30,13 @@ def lay_regions(
     lag_s: float = math.inf,
     tariff: Tariff | None = None,
 ) -> None:
-    """Write the regions and what the jobs ask of them, after the cluster and the jobs; nobody has arrived.
+    """Write the regions and what the jobs ask of them, after the cluster and the jobs; no job has arrived.
 
     Args:
-        s: a record with room for them.
-        topology: with lands.
-        workload: with demands that fit.
-        every_s: seconds from one look of the slow path to the next, the first at the first arrival; inf: none.
+        s: a record with room for them. topology: with lands. workload: with demands that fit.
+        every_s: seconds from one review of the slow path to the next, the first at the first arrival; inf: none.
         published: copies take times that are drawn. urgent: those on demand and for high priority go first.
-        lag_s: after so many seconds replicas have what a workload with fresh data needs; inf: they never do.
+        lag_s: seconds after which replicas are fresh enough for a workload with fresh data; inf: never.
         tariff: what is paid for; None: nothing.
 
     Raises:
@@ -71,13 +69,10 @@ def _lay_event(s: np.void, item: int, time_s: float) -> None:
 
 
 def lay_speeds(s: np.void, demands: Demands, speed_row: np.ndarray, type_speed: np.ndarray) -> None:
-    """Write how fast jobs are on unit types, after the jobs: isolated times become those on the fastest types.
+    """Write the speeds of jobs on unit types, after the jobs: isolated times become those on the fastest types.
 
-    Args:
-        s: a record with room for regions.
-        demands: what the jobs accept.
-        speed_row: int64 (jobs,), rows of the speeds.
-        type_speed: float64 (rows, types), > 0, over the speed of which a job's duration is.
+    `speed_row`: int64 (jobs,), rows of the speeds; `type_speed`: float64 (rows, types), > 0, over the speed that a
+    job's duration means.
 
     Raises:
         InputError: more rows, or types, than there is room for.

@@ -21,21 +21,15 @@ def type_seconds(s: np.void) -> dict[str, np.ndarray]:
 
 
 def copy_seconds(s: np.void, kind: int, shares: Sequence[float]) -> list[float]:
-    """How long complete copies of a kind (copy_times.py) took from the decision on, waits included.
+    """Seconds, >= 1, that `shares` (0 to 1) of complete copies of a kind did not exceed, waits included; nan: none.
 
-    Times are counted in bins, 16 to every power of two: a percentile is right to 7 %, and where bins hold many to less.
-
-    Args:
-        shares: of the copies, 0 to 1; 0.5 asks for the median.
-
-    Returns:
-        Seconds that so large a share did not exceed, each 1 at least; nan where there are no copies.
+    Times are counted in bins, 16 to every power of two: a percentile is right to 7 %.
     """
     return seconds_within(s["copy_times"][kind], shares)
 
 
 def seconds_within(counts: np.ndarray, shares: Sequence[float]) -> list[float]:
-    """As `copy_seconds`, of how many copies fell into each bin, those of several runs together perhaps."""
+    """As `copy_seconds`, from the copies of each bin, perhaps of several runs."""
     if counts.sum() == 0:
         return [math.nan] * len(shares)
     octave, part = np.divmod(np.arange(len(counts) + 1), BINS)
@@ -70,17 +64,14 @@ def in_regions(s: np.void, gpu_compute_s: float, among: np.ndarray | None = None
 
 
 def costs(plain: Plain) -> dict[str, float]:
-    """What a run with prices has spent by now: energy, its $ and kg of CO2, $ for traffic, for storage, and in all."""
+    """What a run with prices has cost by now: energy, its $ and kg of CO2, $ for traffic, for storage, and in all."""
     plain.call(spend)
     found = dict(zip(SPENT, plain.record["spent"].tolist(), strict=True))
     return found | {"cost_total": found["energy_cost"] + found["egress_cost"] + found["storage_cost"]}
 
 
 def _late_share(s: np.void, among: np.ndarray) -> float:
-    """Arrived jobs that waited too long for their first start, over those whose level has a limit.
-
-    The time to save the state of those that were stopped for that start is part of the wait (paper mast, Sec. 5.5).
-    """
+    """Late first starts over arrived jobs with a limit; saving others' state is part of a wait (mast, Sec. 5.5)."""
     n = int(s["next_arrival"])
     limit, first = s["slo_s"][s["job_level"][:n]], s["first_start_s"][:n]
     waited = np.where(first >= 0.0, first + s["first_save_s"][:n], s["now_s"]) - s["arrival_s"][:n]

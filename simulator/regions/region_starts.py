@@ -1,12 +1,12 @@
 """Workloads in regions: where one may run, the units of its parts, and how long its start takes (paper mast, Sec. 2).
 
-All parts of a workload run in one region, each in one cluster of a type that it accepts, beside a copy of every table
-that it reads. Every start takes the time to set up its containers (Sec. 5.5), and that of saving a state if it takes
-units from a workload that was stopped for it at the same instant (Sec. 2).
+All parts run in one region, each in one cluster of a type that it accepts, beside a copy of every table that the
+workload reads. Every start takes the time to set up containers (Sec. 5.5), and that of saving a state if it takes units
+from a workload that was stopped for it at the same instant (Sec. 2).
 
 Fresh data (Sec. 3.1): "high-priority jobs requiring fresh data must run in the home regions". Read so: a replica shows
-what the home did a lag before, and a workload needs what there was when it came; a lag without end, the default, leaves
-the home alone. Copies that have just been made are no fresher than others.
+the home's state a lag before, and a workload needs that of its arrival; an infinite lag, the default, leaves the home
+alone. New copies are no fresher than others.
 """
 
 import math
@@ -28,9 +28,9 @@ def needs_home(s, job):
 
 @entry
 def candidate_regions(s, job):
-    """Set of the regions that are up, could hold a workload if they were empty, and have all its tables.
+    """Set of the regions that are up, could hold a workload if empty, and have all its tables.
 
-    Of a workload that needs fresh data, until replicas have it, the region where all of them have their home.
+    Of a workload that needs fresh data, until replicas have it, the home of all of them.
     """
     found = s.job_hosts[job] & s.up_regions
     first = s.first_read[job]
@@ -95,10 +95,7 @@ def takes_units(s, job, units):
 
 @kernel
 def speed_on(s, job, kind):
-    """How fast a workload iterates with parts of these types: as its slowest GPUs; without any, as its machines.
-
-    `kind`: int64, the types, part by part; what follows the last part is not looked at.
-    """
+    """Speed of a workload with parts of these types, int64: as its slowest GPUs; without any, as its machines."""
     machines = s.gpu_units[job] == 0
     slowest = math.inf
     for part in range(s.part_units.shape[1]):
@@ -193,7 +190,7 @@ def leave_region(s, job):
 
 @kernel
 def close_left(s, job):
-    """Modify `s`: nobody may have the units that a job has just left on machines that are about to go down."""
+    """Modify `s`: the units that a job has just left on machines about to go down are closed."""
     if s.closing_machines == 0:
         return
     unit = s.first_gpu[job]
@@ -217,10 +214,10 @@ def count_closed(s, machine, more):
 
 @kernel
 def set_up(s, job):
-    """Modify `s`: a workload that starts on `s.gang` waits for its containers, and for the state of others to be saved.
+    """Modify `s`: a workload that starts on `s.gang` waits for its containers, and for others' states to be saved.
 
-    If it starts for the first time, the latter is part of its wait for that (paper mast, Sec. 5.5: "The preemption time
-    of B counts towards A's latency").
+    At a first start the latter is part of its wait (paper mast, Sec. 5.5: "The preemption time of B counts towards A's
+    latency").
     """
     save_s = s.save_s if _takes_over(s, job) else 0.0
     s.since_s[job] += s.container_s[job] + save_s
@@ -262,7 +259,7 @@ def end_in_region(s, job):
 
 @kernel
 def pass_region_time(s, elapsed_s):
-    """Modify `s`: the clock is about to move: who waits, units of each type that are held, those on failed machines."""
+    """Modify `s`: the clock is about to move: waiting jobs, units of each type held, those on failed machines."""
     book(s, elapsed_s)
     for level in range(s.level_waits.size):
         s.level_waited_s[level] += elapsed_s * s.level_waits[level]

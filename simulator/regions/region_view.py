@@ -58,7 +58,7 @@ class RegionView(RunView):
 
     @property
     def electricity(self) -> Electricity | None:
-        """Price and carbon intensity of electricity by region and hour, those to come too; None: nobody has said."""
+        """Price and carbon intensity of electricity by region and hour, future ones too; None: not given."""
         tariff = self._simulator.config.tariff
         return None if tariff is None else tariff.electricity(self._simulator.topology)
 
@@ -92,17 +92,14 @@ class RegionView(RunView):
         return s["part_cluster"][job, :parts].tolist() if s["job_region"][job] >= 0 else []
 
     def parts(self, job: int) -> list[tuple[str, int]]:
-        """The unit type and the units of each part of a job, in the order in which `Start` names units.
-
-        Of a part that accepts several types: `A100|H100`, of which it gets one.
-        """
+        """The unit type and units of each part of a job, in the order of `Start`; several types: `A100|H100`."""
         return parts_of(self.demands, job)
 
     @property
     def unit_speeds(self) -> np.ndarray:
-        """How fast each job is on a unit of each type, over the speed of which its duration is, float64 (jobs, types).
+        """Speed of each job on units of `demands.gpu_types`, over that of its duration, float64 (jobs, types).
 
-        The types are those of `demands.gpu_types`. A job iterates as its slowest GPUs do.
+        A job iterates as its slowest GPUs do.
         """
         s, demands = self._fields, self.demands
         shape, speeds = (len(demands), len(demands.gpu_types)), s["type_speed"]
@@ -118,7 +115,7 @@ class RegionView(RunView):
         return int(self._fields["job_level"][job])
 
     def tenant(self, job: int) -> int:
-        """Whose quota a job counts against, a row of `demands.quota`."""
+        """The tenant whose quota a job counts against, a row of `demands.quota`."""
         return int(self._fields["job_tenant"][job])
 
     @property
@@ -132,7 +129,7 @@ class RegionView(RunView):
         return regions_in(self._fields["table_copies"][table])
 
     def doomed(self, table: int) -> list[int]:
-        """Those whose copy is deleted when nobody reads it any more; a job may not start to."""
+        """Those whose copy is deleted once no job reads it; none may start to."""
         return regions_in(self._fields["table_doomed"][table])
 
     def home(self, table: int) -> int:
@@ -188,9 +185,9 @@ class RegionView(RunView):
         return self._sets((s["table_copies"] & ~s["table_doomed"])[: s["n_tables"]])
 
     def warehouse(self) -> Warehouse:
-        """The tables where they are now, with what the slow path knows of those who read them.
+        """The tables where they are now, and the slow path's knowledge of their readers.
 
-        Of a table that moves, the home is the present one. Copies that are about to be deleted do not count.
+        The home of a moving table is the present one; copies about to be deleted do not count.
         """
         s, demands, copies = self._fields, self.demands, self.lying()
         whole = self._sets(s["table_whole"][: s["n_tables"]])
@@ -198,18 +195,14 @@ class RegionView(RunView):
         return demands.warehouse(self._simulator.topology, home, copies, whole, float(s["now_s"]))
 
     def projected(self, first: int = 0, count: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Where tables will be when everything that is on the way has arrived, of so many from `first` on.
-
-        Returns:
-            Their homes, int64 (n,), and where they lie, bool (n, regions).
-        """
+        """Homes, int64 (n,), and copies, bool (n, regions), of tables from `first` on, once all has arrived."""
         s = self._fields
         homes, bits = np.zeros((2, int(s["n_tables"]) - first if count is None else count), np.int64)
         self._simulator.plain.call(lay_projected, int(first), homes, bits)
         return homes, self._sets(bits)
 
     def projected_warehouse(self) -> Warehouse:
-        """The tables so, with what is known of those who read them: what the slow path plans on."""
+        """The tables so, with the slow path's knowledge of their readers: what it plans on."""
         s = self._fields
         complete = self._sets(s["table_complete"][: s["n_tables"]])
         return self.demands.warehouse(self._simulator.topology, *self.projected(), complete, float(s["now_s"]))

@@ -1,7 +1,7 @@
-"""What a run over regions has spent by now: energy, its price and carbon, traffic between regions, storage.
+"""Costs of a run over regions until now: energy, its price and carbon, traffic between regions, storage.
 
-Every unit draws what one does that is free, those of failed machines too; one that a job holds draws what its type does
-when held, from the start on, containers and checkpoints included. Power does not depend on what a job does.
+Every unit draws the power of a free one, those of failed machines too; a held one that of its type when held,
+containers and checkpoints included. Power does not depend on the work.
 """
 
 from ..base.codes import LANES
@@ -15,9 +15,9 @@ SPENT = ("energy_kwh", "energy_cost", "carbon_kg", "egress_cost", "storage_cost"
 
 @kernel
 def count_spent(s):
-    """Modify `s.spent`: kWh, $ for them, kg of CO2, $ for traffic, $ for storage, from the first arrival until now.
+    """Modify `s.spent`: kWh, $ for them, kg of CO2, $ for traffic, $ for storage, since the first arrival.
 
-    Nothing is booked, so that a run is the same to the bit however often it is asked.
+    Nothing is booked, so that asking does not change a run.
     """
     watt_s, watt_price, watt_carbon, byte_s = 0.0, 0.0, 0.0, 0.0
     for region in range(s.n_regions):

@@ -1,8 +1,8 @@
-"""Copies of tables: where they lie, who reads them, and when one may be deleted (paper mast, Sec. 2 and 3.4).
+"""Copies of tables: where they lie, their readers, and when one may be deleted (paper mast, Sec. 2 and 3.4).
 
-A table has a home, where all of it lies. Further copies hold the partitions that jobs read (Sec. 3.5). A deletion waits
-until nobody reads the copy, neither a workload in the region nor a copy on the way from it, and until another copy
-lies in a region that is up; who arrives in the meantime reads the others.
+A home holds all of a table, further copies the partitions that jobs read (Sec. 3.5). A deletion waits until neither a
+workload in the region nor a copy on the way reads the copy, and until another lies in a region that is up; jobs that
+arrive in the meantime read the others.
 """
 
 from ..compiler.jit import kernel
@@ -13,10 +13,7 @@ OFF = -2  # `reader_prev` of a use that is in no list
 
 @kernel
 def readable(s, table):
-    """Set of the regions with a copy of a table that a workload may start to read.
-
-    Copies that are to be deleted are left out as long as there is another in a region that is up.
-    """
+    """Set of the regions with a copy that a workload may start to read; of copies to be deleted if no other is up."""
     copies = s.table_copies[table]
     kept = copies & ~s.table_doomed[table]
     return kept if kept & s.up_regions else copies
@@ -36,10 +33,7 @@ def projected_home(s, table):
 
 @kernel
 def projected_copies(s, table):
-    """Set of the regions where a table will lie when everything that is on the way has arrived.
-
-    Neither what is to be deleted, nor a home that is left.
-    """
+    """Set of the regions of a table when all on the way has arrived, without what is to be deleted and a left home."""
     copies = s.table_copies[table] & ~s.table_doomed[table]
     home = s.table_home[table]
     if s.table_target[table] >= 0 and s.table_wanted[table] >> home & 1 == 0:
@@ -101,7 +95,7 @@ def is_read(s, table, region):
 
 @kernel
 def doom(s, table, region, now):
-    """Modify `s`: a copy is to be deleted once nobody reads it: `now`, or not before the instant is over."""
+    """Modify `s`: a copy is to be deleted once it has no reader: `now`, or not before the instant is over."""
     if s.table_doomed[table] == 0:
         s.doomed_table[s.n_doomed] = table
         s.doomed_place[table] = s.n_doomed
@@ -137,7 +131,7 @@ def shrink(s, table, region):
 
 @kernel
 def _delete_if_free(s, table, region):
-    """Modify `s`: delete a doomed copy if nobody reads it, its region is up, and so is that of one that stays."""
+    """Modify `s`: delete a doomed copy without readers if its region is up, and that of one that stays."""
     others = s.table_copies[table] & ~s.table_doomed[table] & s.up_regions
     if others == 0 or (s.up_regions >> region & 1) == 0 or is_read(s, table, region):
         return
@@ -149,7 +143,7 @@ def _delete_if_free(s, table, region):
 
 @kernel
 def sweep(s):
-    """Modify `s`: delete the doomed copies that nobody reads any more."""
+    """Modify `s`: delete the doomed copies without readers."""
     s.sweep = 0
     for place in range(s.n_doomed - 1, -1, -1):
         table = s.doomed_table[place]

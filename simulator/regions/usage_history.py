@@ -1,6 +1,6 @@
-"""How much was in use when: unit-seconds that workloads held, in bins from the first arrival on, of GPUs and of others.
+"""Unit-seconds that workloads held over time, of GPUs and of others, in bins from the first arrival on.
 
-There is a fixed number of bins. Whenever time has gone beyond the last one, pairs become one, of twice the width.
+Their number is fixed: when time passes the last bin, pairs become one, of twice the width.
 """
 
 from ..compiler.jit import kernel

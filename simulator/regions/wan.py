@@ -1,9 +1,8 @@
 """Copies of tables on the way between regions (paper mast, Sec. 3.4), and the decisions about tables.
 
-The copies on a link share it from event to event (wan_flow.py). A copy comes from the complete one with the
-fastest share of a link; if that region or its own fails, it begins again, from another copy or when there is one. Its
-room is taken when it is decided. A home moves when all of the table is there, and only then is the old home's copy
-deleted: a home is never empty.
+The copies on a link share it (wan_flow.py). A copy comes from the complete one with the fastest share of a link; if
+that region or its own fails, it begins again, from another copy or when there is one. Its room is taken at the
+decision. A home moves when all of the table is there, and only then is the old home's copy deleted.
 """
 
 import math
@@ -32,10 +31,10 @@ def left_bytes(s, transfer):
 
 @kernel
 def _source(s, table, target, lane):
-    """The region from which a table is copied: with the fastest share of a link; -1 = there is none now.
+    """The region from which a table is copied: with the fastest share of a link; -1: there is none now.
 
-    Such a share counts the copies that do not come after it as equals, on the link and of what the region may send.
-    Where all of the table is wanted, or of copies that are to be deleted, only if there is no other way.
+    The share counts the copies that do not come after it as equals, on the link and in the region's cap. Where all of
+    the table is wanted, or from copies to be deleted, only if there is no other way.
     """
     is_whole = s.table_target[table] == target or s.table_complete[table] >> target & 1
     copies = s.table_whole[table] if is_whole else readable(s, table)

@@ -1,9 +1,9 @@
-"""Bytes per second over the links between regions: who shares what (paper mast, Sec. 3.4 and 3.5).
+"""Bytes per second over the links between regions: how copies share them (paper mast, Sec. 3.4 and 3.5).
 
-A link has two lanes; copies on the first go before those on the second, on every link and at every cap. The copies of a
-lane share by their weights: equal, or what each asks where it has a time to keep, which is also the most that it gets.
-Shares are max-min, lane after lane: the level (bytes per second and weight) rises for all alike; where a link, or what
-a region may send or receive, is used up, those that pass there stay.
+A link has two lanes; copies on the first go before those on the second, on every link and at every cap. Those of a lane
+share by weights: equal, or what each asks to keep its time, which is also its most. Shares are max-min, lane after
+lane: the level (bytes per second and weight) rises for all alike; where a link, or what a region may send or receive,
+is used up, those that pass there stay.
 """
 
 import math

@@ -1,8 +1,7 @@
 """What the rows of a Workload ask beyond GPUs and time, when there are regions (paper mast, Sec. 2, 4.2 and 5.1).
 
 A row is a MAST workload: a gang of units (GPUs, or CPU machines) in at most four parts, MAST's jobs, each of units of
-one type in one cluster; all in one region that holds every table the row reads. A part of GPUs may accept several
-types, of which it gets one.
+one type in one cluster; all in one region that holds every table the row reads.
 """
 
 from __future__ import annotations
@@ -38,8 +37,8 @@ class Demands:
         level: int64 (jobs,), priority, 0 (highest) to 6.
         tenant: int64 (jobs,), a row of `quota`.
         recurring: bool (jobs,): ran before, so the slow path knows what it reads.
-        part_type: int64 (jobs, 4), index into `gpu_types`, -1 for no part; parts come from the left, one at least. Of
-            several types that a part accepts the first.
+        part_type: int64 (jobs, 4), index into `gpu_types`, the first of several accepted types; -1: no part. Parts come
+            from the left, one at least.
         part_units: int64 (jobs, 4), >= 1 where there is a part, else 0; a row's sum is the workload's `gpus`.
         container_s: float64 (jobs,), seconds >= 0 that every start takes before the work goes on.
         first: int64 (jobs + 1,); table: int64 (uses,): row j reads `table[first[j] : first[j + 1]]`, each once.
@@ -52,11 +51,11 @@ class Demands:
         history: what the slow path knows: jobs whose `gpu_type` is an index into `gpu_types[:-1]`.
         app_cpu_hours: float64 (applications, regions), what each application of `history` may use in a day.
         fresh: bool (jobs,), needs the newest data and so runs only where all its tables have their home, as replicas
-            are staler (paper mast, Sec. 3.1: training-at-home-region); where none are given, none does.
+            are staler (paper mast, Sec. 3.1: training-at-home-region); by default none.
         known_s: float64 (jobs of `history`, 2), from when until when the slow path counts on each, seconds; without a
-            row: always on all.
-        accepts: int64 (jobs, 4), set of the types that a part accepts, as bits, 0 for no part; where none are given,
-            `part_type` alone. CPU goes with no other type.
+            row: always.
+        accepts: int64 (jobs, 4), set of the types that a part accepts, as bits, 0 for no part; by default `part_type`
+            alone. CPU goes with no other type.
     """
 
     regions: tuple[str, ...]
@@ -122,7 +121,7 @@ class Demands:
         return [_members(bits) for bits in self.accepts[job].tolist() if bits]
 
     def fastest(self, speed: np.ndarray) -> np.ndarray:
-        """How fast each row is on the fastest types that it accepts, float64 (jobs,): as the slowest of its GPUs.
+        """Speed of each row on the fastest types that it accepts, float64 (jobs,): as the slowest of its GPUs.
 
         Machines count only where there are no GPUs. `speed`: float64 (jobs, types), > 0.
         """
@@ -164,10 +163,7 @@ class Demands:
         return replace(self, **picked, first=first, table=self.table[starts + within])
 
     def everywhere(self) -> Demands:
-        """The same rows where every table lies in every region from time 0, as fresh as at home.
-
-        Each takes one byte a copy, so that storage counts for nothing; homes stay.
-        """
+        """The same rows with every table in every region at time 0, as fresh as at home, of one byte a copy."""
         tables = self.tables
         there = np.ones_like(tables.copies)
         spread = replace(
@@ -176,17 +172,13 @@ class Demands:
         return replace(self, tables=replace(spread, whole=None), fresh=np.zeros(len(self), bool))
 
     def cluster_type(self, topology: Topology) -> np.ndarray:
-        """The index into `gpu_types` of each cluster's type, int64 (clusters,); -1 where no row can ask it.
-
-        Raises:
-            InputError: see `check_fits`.
-        """
+        """The index in `gpu_types` of each cluster's type, int64 (clusters,); -1: no row asks it. As `check_fits`."""
         self.check_fits(topology)
         code = {name: number for number, name in enumerate(self.gpu_types)}
         return np.array([code.get(name, NO_TYPE) for name in topology.cluster_gpu_type], np.int64)
 
     def check_fits(self, topology: Topology) -> None:
-        """Whether rows and tables are of the regions and the unit types of `topology`.
+        """Check that rows and tables are of the regions and the unit types of `topology`.
 
         Raises:
             InputError: regions without storage, other regions, or a type that a row asks and no cluster has.
@@ -206,7 +198,7 @@ class Demands:
             raise InputError(f"{what} has no cluster of type {missing[0]!r}, which the workload asks; it has {there}")
 
     def hosts(self, topology: Topology) -> np.ndarray:
-        """Which regions could hold each row if they were empty, bool (jobs, regions); tables are not looked at."""
+        """The regions that could hold each row if they were empty, bool (jobs, regions); tables are not looked at."""
         cluster_type = self.cluster_type(topology)
         units = np.bincount(topology.gpu_cluster, minlength=topology.num_clusters)
         rooms = [
@@ -250,14 +242,10 @@ class Demands:
         whole: np.ndarray | None = None,
         now_s: float = 0.0,
     ) -> Warehouse:
-        """What the slow path decides on: the regions, the tables where they are now, and the jobs that it knows.
+        """What the slow path decides on: the regions, the tables as they lie, and the jobs that it knows at `now_s`.
 
-        Args:
-            home: int64 (tables,); copies, whole: bool (tables, regions), see `Tables`; None: as at time 0.
-            now_s: at what time, for what it knows.
-
-        Raises:
-            InputError: see `check_fits`.
+        `home`: int64 (tables,); copies, whole: bool (tables, regions), see `Tables`; None: as at time 0. Raises as
+        `check_fits`.
         """
         self.check_fits(topology)
         tables = self.tables

@@ -1,11 +1,11 @@
-"""Who reads what, and how much it asks: families of training workloads, and analytics.
+"""Families of training workloads, and analytics: the tables that each reads, and what it asks.
 
 Paper mast, Sec. 3.1: "multiple one-time experimental jobs are often submitted to fine-tune a parameter of a production
-recurring job", they "share input tables and require the same types of hardware". Fitted: how many workloads of a day
-read a table (Figure 3), 30 % of which recur; what a workload asks and for how long. Assumed: teams of 25 tables, whose
-jobs read each other's tables only, but for the families that break collocation at home; a family has a geometric number
-of workloads, 1 / 0.3 in the mean, and reads a geometric number of tables; analytics has 45 % of all uses, 4 tables in
-the mean, its CPU-hours those of a workload without GPUs; one application for 20 teams.
+recurring job", they "share input tables and require the same types of hardware". Fitted: workloads of a day that read a
+table (Figure 3), 30 % of which recur; what a workload asks and for how long. Assumed: teams of 25 tables, whose jobs
+read each other's tables only, but for the families that break collocation at home; a family has a geometric number of
+workloads, 1 / 0.3 in the mean, and reads a geometric number of tables; analytics has 45 % of all uses, 4 tables in the
+mean, its CPU-hours those of a workload without GPUs; one application for 20 teams.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ HOURS = 24.0
 
 @dataclass(frozen=True)
 class Families:
-    """Who reads what in a day.
+    """The tables that each family reads in a day.
 
     Attributes:
         team: int64 (tables,), the team of each table, ascending.
@@ -78,17 +78,12 @@ class Work:
 
 
 def check_reads(what: str, reads: float, size_reads: float) -> None:
-    """Refuse what cannot be drawn.
+    """InputError, naming `what`, if a parameter is out of range.
 
     Args:
-        what: whose parameters they are.
         reads: tables that a family reads, in the mean, 1 to 100; fewer by the borders of teams and by duplicates.
-        size_reads: how GPU-hours go with the number of tables: the correlation of their normal scores, 0 (independent)
-            to 1 (who reads more tables asks more GPU-hours). Numbers of GPUs, run times, and how the two go together
-            stay what they are.
-
-    Raises:
-        InputError: out of range.
+        size_reads: the correlation of the normal scores of GPU-hours and number of tables, 0 (independent) to 1.
+            Numbers of GPUs, run times, and how the two go together stay what they are.
     """
     if not 1.0 <= reads <= 100.0:
         raise InputError(f"{what}: reads={reads:g}; expected 1 to 100")
@@ -156,7 +151,7 @@ def draw_work(rng: np.random.Generator, families: Families, family: np.ndarray, 
 
 
 def _by_tables(rng: np.random.Generator, reads: np.ndarray, hours: np.ndarray, size_reads: float) -> np.ndarray:
-    """Whose GPUs and run time each workload takes, a permutation: int64 (n,); see `check_reads` for `size_reads`."""
+    """The workload whose GPUs and run time each one takes, a permutation: int64 (n,)."""
     own = _scores(np.argsort(hours, kind="stable"))
     of_tables = _scores(np.lexsort((rng.random(len(reads)), reads)))
     wanted = size_reads * of_tables + np.sqrt(1.0 - size_reads**2) * own
@@ -166,7 +161,6 @@ def _by_tables(rng: np.random.Generator, reads: np.ndarray, hours: np.ndarray, s
 
 
 def _scores(order: np.ndarray) -> np.ndarray:
-    """Normal scores of rows, given in ascending order."""
     from scipy.special import ndtri
 
     scores = np.empty(len(order))
@@ -175,10 +169,10 @@ def _scores(order: np.ndarray) -> np.ndarray:
 
 
 def read_elsewhere(rng: np.random.Generator, families: Families, home: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What each family reads, first and table as in `Families`, once so many read a table at another home as published.
+    """The reads of each family, as in `Families`, once as many as published read a table at another home.
 
-    Families of several tables swap their last ones, so that tables stay shared as often as they were. V0's rate of
-    training at home is the published one then, if enough of them read several.
+    Families of several tables swap their last ones, so that tables stay as shared as before. V0's rate of training at
+    home is then the published one, if enough families read several.
     """
     first, table = families.first, families.table.copy()
     chosen = rng.permutation(np.flatnonzero(families.reads > 1))

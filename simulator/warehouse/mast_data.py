@@ -1,9 +1,9 @@
 """`mast-like`: regions, tables and one day's jobs with the statistics that paper mast publishes, at any scale.
 
-Who reads what and how much it asks: job_families.py. Fitted too (mast_statistics.py): sizes of tables, as if they were
-those of replications; and V0, the placement that users chose by hand: demand over supply of high-priority jobs in the
-worst region and its standard deviation over the regions, the rate of training at the home region. The supply of GPUs
-follows from the last three.
+Families: job_families.py. Fitted too (mast_statistics.py): sizes of tables, as if they were those of replications; and
+V0, the placement that users chose by hand: demand over supply of high-priority jobs in the worst region and its
+standard deviation over the regions, the rate of training at the home region. The supply of GPUs follows from the last
+three.
 
 Assumed, as nothing is published: Figure 2's bars are an image, so shares of GPUs, CPUs and storage are three
 independent log-normals over the regions, sigma 0.6, and the region with the fewest GPUs has the most storage, as
@@ -53,8 +53,7 @@ def mast_like(
     Args:
         tables: 50 to 5 million; jobs follow from how often tables are shared: about 10 uses and 4 jobs a table.
         regions: 3 to 64.
-        reads: tables that a family of training jobs reads, in the mean, 1 to 100. With 1 all train at home.
-        size_reads: how GPU-hours go with the number of tables, 0 to 1. Of both: job_families.py.
+        reads, size_reads: as of `check_reads` in job_families.py. With 1 of `reads` all train at home.
 
     Raises:
         InputError: a parameter out of range.
@@ -132,7 +131,7 @@ def skewed_loads(regions: int) -> np.ndarray:
     """High-priority demand over supply by region, ascending, under V0: the published worst x (rank / regions)^a.
 
     Among many regions its standard deviation is a / ((a + 1) sqrt(2 a + 1)) of the worst; `LOAD_POWER` is the larger of
-    the two powers for which that is the published one (the smaller leaves more demand than supply everywhere).
+    the two powers that give the published one (the smaller leaves more demand than supply everywhere).
     """
     return mast_statistics.OVERLOAD["V0"] * ((np.arange(regions) + 1.0) / regions) ** LOAD_POWER
 
@@ -140,9 +139,9 @@ def skewed_loads(regions: int) -> np.ndarray:
 def homes_of_teams(
     rng: np.random.Generator, demand: dict[str, np.ndarray], teams: int, gpu_share: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The region that each team chose, and the load of each region under V0.
+    """The region of each team, and the load of each region under V0.
 
-    The teams with the most high-priority demand choose first, each where most of a region's demand is still missing.
+    The teams with the most high-priority demand choose first, each the region that misses most demand.
     """
     load = rng.permutation(skewed_loads(len(gpu_share)))
     high = (demand["level"] < HIGH_LEVELS) & demand["recurring"]
@@ -202,10 +201,7 @@ def _world(shares: dict[str, np.ndarray], hosts: np.ndarray, gpus: float, size: 
 
 
 def quotas(jobs: Jobs, home: np.ndarray, cpu_share: np.ndarray) -> np.ndarray:
-    """CPU-hours a day of each application in each region: float64 (applications, regions).
-
-    What it computes at the homes that hold most of its jobs' tables, with some slack.
-    """
+    """CPU-hours a day of each application in each region, float64: as at its jobs' homes, with some slack."""
     regions, apps = len(cpu_share), int(jobs.app.max()) + 1
     at = np.zeros((len(jobs), regions), np.int64)
     np.add.at(at, (jobs.owner, home[jobs.table]), 1)

@@ -4,10 +4,10 @@ Published: a region has several dynamic clusters, "typically" of GPU and CPU mac
 of 20,000 GPUs (Sec. 4.3.1); as many CPU machines as GPUs are in use, O(100,000) each (Sec. 5.1); GPUs and storage are
 uneven over the regions; there are slightly more CPU machines for ML than needed, so that no GPU is idle for want of one
 (Sec. 5.2). Hence every cluster has as many of them for its GPUs as any other: the CPUs of Figure 2 are also those of
-everything else. Assumed, as nothing is published: mast_data.py says how uneven, and which region has which GPU types; a
-region's GPUs are spread evenly over its types; machines of 8 GPUs, racks of 16 machines. Storage is 0.2 TB a GPU, some
-five times the tables that a day at load 1 reads (mast_jobs.py); the links have 400 Gbps between regions of 5,000 GPUs,
-and in proportion for others.
+everything else. Assumed: mast_data.py says how uneven, and which region has which GPU types; a region's GPUs are spread
+evenly over its types; machines of 8 GPUs, racks of 16 machines. Storage is 0.2 TB a GPU, some five times the tables
+that a day at load 1 reads (mast_jobs.py); the links have 400 Gbps between regions of 5,000 GPUs, and in proportion for
+others.
 """
 
 from __future__ import annotations
@@ -72,11 +72,7 @@ def mast_world(
     wan_gbps: float | None = None,
     seed: int = 0,
 ) -> World:
-    """The regions; see `mast` for the parameters.
-
-    Raises:
-        InputError: a parameter out of range, or too few GPUs for the types of all regions.
-    """
+    """The regions; parameters and errors are those of `mast`."""
     cpu_machines = gpus if cpu_machines is None else cpu_machines
     if largest_cluster is None:
         largest_cluster = default_largest_cluster(regions, gpus)

@@ -45,7 +45,7 @@ def lognormal(quantiles: Mapping[float, float]) -> tuple[float, float]:
 def through(quantiles: Mapping[float, float], normal: np.ndarray) -> np.ndarray:
     """Values with exactly the P50, P90 and P99 given, for draws `normal` of the standard normal distribution.
 
-    Logarithms are linear between these points and beyond: log-normal, with one sigma up to P90 and another above it.
+    Logarithms are linear between these points and beyond: log-normal, one sigma up to P90 and another above.
     """
     p50, p90, p99 = (math.log(quantiles[p]) for p in (0.5, 0.9, 0.99))
     low, high = (p90 - p50) / Z90, (p99 - p90) / (Z99 - Z90)

@@ -1,7 +1,7 @@
-"""The data warehouse (paper mast, Sec. 2 and 3): tables, the jobs that read them, and what an application may compute.
+"""The data warehouse (paper mast, Sec. 2 and 3): tables, the jobs that read them, and quotas of applications.
 
-"Job" is the paper's word for whatever reads tables: an ML workload, a Spark job, a Presto query. Arrays are flat; the
-tables that job j reads are `table[first[j] : first[j + 1]]`.
+A job is anything that reads tables: an ML workload, a Spark job, a Presto query. Arrays are flat; the tables that job j
+reads are `table[first[j] : first[j + 1]]`.
 """
 
 from __future__ import annotations
@@ -28,11 +28,10 @@ class Tables:
         size_bytes: int64 (tables,), 1 to 2**60.
         home: int64 (tables,), the region where its new data is written.
         copies: bool (tables, regions), where it lies: at home at least.
-        partitions: int64 (tables,), >= 1; all equal. Nothing depends on how many they are: those that are read lie
-            together.
+        partitions: int64 (tables,), >= 1, all equal; nothing depends on their number.
         read_share: float64 (tables,) in (0, 1]: the share of its partitions that jobs read. A replica holds only those
             (Sec. 3.5), unless it is whole.
-        whole: bool (tables, regions), which of the copies hold all partitions wherever the home is, such as those for
+        whole: bool (tables, regions), the copies that hold all partitions wherever the home is, such as those for
             disasters; None: only that at home.
     """
 
@@ -83,8 +82,8 @@ class TypeSets:
     """The different sets of GPU types that jobs accept: few, however many jobs there are.
 
     Attributes:
-        bits: int64 (sets,), rising; 0 is the set of who asks for no GPUs.
-        row: int64 (jobs,), which of them each job accepts.
+        bits: int64 (sets,), rising; 0 is the set of jobs without GPUs.
+        row: int64 (jobs,), the set of each job.
     """
 
     bits: np.ndarray
@@ -209,13 +208,12 @@ class Warehouse:
 
 
 def type_shares(sets: TypeSets, gpus: np.ndarray) -> np.ndarray:
-    """As GPUs of which types jobs count that accept several; ours, the paper is silent.
+    """The share of each GPU type by which a job counts that accepts several; ours, the paper is silent.
 
-    In a region a job counts as GPUs of each type that it accepts by the share that the region's GPUs of this type have
-    of those of all of them; in a region without any, by that of all regions; where there are none, evenly.
+    In a region a type has the share of the region's GPUs of it in those of all accepted types; in a region without any,
+    that of all regions; without GPUs anywhere an even one.
 
     Args:
-        sets: of types.
         gpus: int64 (regions, types), how many there are.
 
     Returns:

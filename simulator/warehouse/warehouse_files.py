@@ -41,8 +41,7 @@ def load_warehouse(path: str | os.PathLike[str]) -> Warehouse:
 def warehouse_from_mapping(mapping: Mapping[str, Any], source: str, name: str = "custom") -> Warehouse:
     """The Warehouse that a mapping in this module's schema describes.
 
-    Args:
-        source: how errors call it. name: of the world, where the mapping does not give one.
+    `source`: how errors call it; `name`: of the world, where the mapping does not give one.
 
     Raises:
         InputError: one sentence with the source, the place in it, the value and what was expected.
@@ -75,14 +74,7 @@ def topology_of_regions(mapping: Mapping[str, Any], source: str, name: str = "cu
 
 
 def world_from_mapping(mapping: Mapping[str, Any], source: str, name: str = "custom") -> World:
-    """The regions that a mapping in this module's schema describes, with or without apps, tables and jobs.
-
-    Args:
-        source: how errors call it. name: of the world, where the mapping does not give one.
-
-    Raises:
-        InputError: as for `warehouse_from_mapping`.
-    """
+    """The regions of such a mapping, with or without apps, tables and jobs; as `warehouse_from_mapping`."""
     from .warehouse_schema import WorldSpec
 
     if "tables" in mapping:

@@ -1,4 +1,4 @@
-"""Workloads: the schema, one reader a format, one generator a kind, and what opens any of them.
+"""Workloads: the schema, one reader a format, one generator a kind, and the function that opens any of them.
 
 A generator gives the same workload for the same parameters and seed; a parameter out of range is an InputError.
 """
@@ -52,15 +52,14 @@ def open_workload(
     """The workload that a word, a path or a Workload names.
 
     Args:
-        source: a Workload (passed through), a path, or a generator with its parameters
-            (`poisson:jobs=100,load=0.9`). A word is a path if it holds a "/", ends as a trace file does (.csv
-            .json .parquet .trace .txt .tsv), or exists. A generator of one's own is a function from a numpy random
-            generator to a Workload, or the word of one, `py:FILE.py:NAME[,key=value...]` (simulator/files/own_code.py).
-        format: the format of a file, with its options (`artist-sim:scale=gang`); None recognises it.
+        source: a Workload (passed through), a path, or a generator with its parameters (`poisson:jobs=100,load=0.9`). A
+            word is a path if it holds a "/", ends as a trace file does (.csv .json .parquet .trace .txt .tsv), or
+            exists. A generator of one's own is a function from a numpy random generator to a Workload, or its word,
+            `py:FILE.py:NAME[,key=value...]` (simulator/files/own_code.py).
+        format: of a file, with its options (`artist-sim:scale=gang`); None recognises it.
         seed: of a generator that does not get its own (`poisson:seed=3`).
         oversize: what to do with jobs larger than the cluster.
-        cluster_gpus: the size of the cluster. None: jobs are not checked against it. It is also the
-            `cluster_gpus` of a generator that has this parameter and does not get its own, also of a user's.
+        cluster_gpus: the size of the cluster; None: jobs are not checked. A generator with this parameter takes it too.
 
     Returns:
         The jobs, sorted by arrival.
@@ -78,10 +77,7 @@ def workload_source(
     oversize: Literal["error", "drop", "cap"] = "error",
     cluster_gpus: int | None = None,
 ) -> Callable[[int], Workload]:
-    """As `open_workload`, for many seeds: a function from the seed to the workload.
-
-    A file is read, and a generator's parameters are checked, once and now.
-    """
+    """As `open_workload`: a function from the seed; a file is read and parameters are checked once and now."""
     choose(oversize, ("error", "drop", "cap"), "value of oversize")
     if is_own(source) or callable(source):
         if format is not None:

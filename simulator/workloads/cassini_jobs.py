@@ -1,12 +1,12 @@
 """Generators of paper cassini's traces: the 13 models of Table 3 on a cluster of servers with one or two GPUs.
 
-What the paper gives (Sec. 5.1, Table 3): all models equally likely, 200 to 1,000 iterations, 1 to 12 workers asked, a
-range of batches per GPU for each model. What it does not give, assumed here: all of these are drawn uniformly, and
-independently of each other. Hyper-parameters stay what they are drawn to be (the paper's Themis tunes workers).
+From the paper (Sec. 5.1, Table 3): all models equally likely, 200 to 1,000 iterations, 1 to 12 workers asked, a range
+of batches per GPU for each model. Assumed: all are drawn uniformly and independently, and hyper-parameters stay as
+drawn (the paper's Themis tunes workers).
 
 `model` is `NAME`, `NAME/STRATEGY` or `NAME/STRATEGY/HIDDEN`: how a GPT model is parallelised, and its hidden size where
 it is not the listed one (profiles/cassini_models.py). `batch_size` is over all workers. Seconds per iteration are those
-of the model's phases alone on its links; a gang that one server holds does not need the network.
+of the phases alone on their links; a gang that one server holds does not need the network.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def cassini_poisson(
     is what is offered: arrivals per second x mean GPU-seconds of a job alone / cluster_gpus; contention adds to it.
 
     Args:
-        load: 0.8: see above, > 0.
+        load: see above, > 0.
         cluster_gpus: the cluster that it refers to; no job asks more workers than it has.
         hours: as many as arrive in so many hours instead of `jobs`, the first at 0.
         parallel: `data`: GPTs are data parallel, DLRM has its own pattern (Figure 11). `model`: GPT1, GPT2, GPT3 and
@@ -78,8 +78,7 @@ def cassini_poisson(
         gbps: top rate of what a worker sends, as `gbps` of network contention; None: 45.
         iteration_s: every job's iteration takes so long alone, computing and sending in proportion; None: as the model,
             batch and workers say. The paper takes periods with a small common multiple for granted (Sec. 3).
-        spread: each job's iteration is drawn evenly up to so much shorter or longer than `iteration_s`, from 0 to
-            below 1.
+        spread: each iteration is drawn evenly up to this share shorter or longer than `iteration_s`, 0 to below 1.
 
     Setting: cassini, Sec. 5.1.
     """
@@ -100,13 +99,12 @@ def cassini_poisson(
 def cassini_dynamic(cluster_gpus: int = 24, arrive_s: float = 5.0, seed: int = 0) -> Workload:
     """DLRM and ResNet50 come to a cluster that is busy with other jobs (paper cassini, Sec. 5.3, Figure 13).
 
-    Assumed, as everybody asks what the paper leaves open: the newcomers ask 2 workers or more, together at most half
-    of the cluster; jobs of all 13 models (GPTs data parallel) are there at time 0 and hold the rest of it exactly; the
-    last of them asks what is left.
+    Assumed: both newcomers ask 2 workers or more, together at most half of the cluster; jobs of all 13 models (GPTs
+    data parallel) are there at time 0 and hold the rest of it exactly; the last of them asks what is left.
 
     Args:
         cluster_gpus: at least 8.
-        arrive_s: when the newcomers arrive, both together, in seconds; the shortest jobs last about so long.
+        arrive_s: when both newcomers arrive, seconds; the shortest jobs last about so long.
 
     Setting: cassini, Sec. 5.3, Figure 13.
     """
@@ -116,12 +114,11 @@ def cassini_dynamic(cluster_gpus: int = 24, arrive_s: float = 5.0, seed: int = 0
 def cassini_dynamic_mp(cluster_gpus: int = 24, arrive_s: float = 5.0, seed: int = 0) -> Workload:
     """GPT1, GPT2, GPT3 and DLRM come to a cluster busy with such jobs, all model parallel (Sec. 5.4, Figure 14).
 
-    "multiple GPT and DLRM models" in the text: one of each. The rest as in `cassini-dynamic` and in `cassini-poisson`
-    with `parallel=model`.
+    One of each; the rest as in `cassini-dynamic` and in `cassini-poisson` with `parallel=model`.
 
     Args:
         cluster_gpus: at least 16.
-        arrive_s: when the newcomers arrive, all together, in seconds.
+        arrive_s: when the newcomers arrive, all together, seconds.
 
     Setting: cassini, Sec. 5.4, Figure 14.
     """
@@ -132,11 +129,9 @@ def cassini_multigpu(arrive_s: float = 5.0, seed: int = 0) -> Workload:
     """XLM, ResNet50 and others on 6 servers of two GPUs, then DLRM: paper cassini, Sec. 5.6, Figure 16.
 
     From the text: XLM, ResNet50 and the newcomer DLRM ask three GPUs each, "a mix of data parallel and model parallel
-    jobs", and it is the scheduler's choice with whom DLRM shares a server. So four of the 12 GPUs are free when it
-    comes: two more are held by a job of one of the 13 models, GPTs data parallel or split, each equally likely.
-
-    Args:
-        arrive_s: when DLRM arrives, in seconds.
+    jobs"; the scheduler chooses the job with which DLRM shares a server. So four of the 12 GPUs are free when DLRM
+    comes (`arrive_s`, seconds): a job of one of the 13 models, GPTs data parallel or split, each equally likely, holds
+    two.
 
     Setting: cassini, Sec. 5.6, Figure 16.
     """
@@ -154,9 +149,6 @@ def cassini_snapshot(id: int = 1, workers: int = 4, seed: int = 0) -> Workload:
     Args:
         id: 1 to 5. workers: of every job, 2 to 12; the table does not say how many.
         seed: of the number of iterations.
-
-    Raises:
-        InputError: no such snapshot, or workers out of range.
 
     Setting: cassini, Table 2.
     """
@@ -179,10 +171,7 @@ def mean_gpu_s(
     gpus_per_machine: int = 1,
     gbps: float | None = None,
 ) -> float:
-    """Mean GPU-seconds of a job of `cassini-poisson`, alone: over models, strategies, workers, iterations, batches.
-
-    The mean over batches is that of 16, evenly spread over the model's range.
-    """
+    """Mean GPU-seconds of a job of `cassini-poisson` alone; over batches that of 16, evenly spread over the range."""
     if iteration_s is not None:
         return sum(asked) / len(asked) * iteration_s * sum(ITERATIONS) / 2
     per_iteration = []
@@ -289,7 +278,6 @@ def _variants(name: str, parallel: str, workers: int) -> tuple[str, ...]:
 
 
 def _drawn(rng: np.random.Generator, names: Sequence[str], parallel: str, workers: np.ndarray) -> Jobs:
-    """Jobs of these models, name by name; batches and, where there are several, variants drawn."""
     options = [_variants(name, parallel, count) for name, count in zip(names, workers.tolist(), strict=True)]
     number = np.array([len(words) for words in options])
     which = (rng.random(len(names)) * number).astype(np.int64).tolist()

@@ -63,12 +63,9 @@ def lognormal_gaps(rng: np.random.Generator, n: int, mean: float, median_over_me
 
 
 def weekly_clock(seconds: np.ndarray, hours: Sequence[float], weekdays: Sequence[float]) -> np.ndarray:
-    """Turn times at a constant rate into times whose rate follows hour and weekday; the mean rate stays.
+    """Turn ascending times >= 0 at a constant rate into times whose rate follows hour and weekday; the mean rate stays.
 
-    Args:
-        seconds: ascending times >= 0 at constant rate.
-        hours: 24 relative rates, from hour 0.
-        weekdays: 7 relative rates, from Monday.
+    `hours`: 24 relative rates, from hour 0; `weekdays`: 7, from Monday.
     """
     rate = np.outer(weekdays, hours).ravel()
     work = np.concatenate([[0.0], np.cumsum(rate / rate.mean() * 3600.0)])
@@ -121,12 +118,8 @@ def tilt_to_mean(values: Sequence[int], shares: np.ndarray, mean: float) -> floa
 def with_deadlines(name: str, generator: Callable[..., Workload]) -> Callable[..., Workload]:
     """The generator, which also takes `deadlines`: (LOW, HIGH), or one number for both; empty: none.
 
-    A job's deadline is then its arrival + its isolated run time x a factor, drawn uniformly from LOW to HIGH, which are
-    numbers above 0: below 1 nobody can be in time. Everything else of the workload is as without.
-
-    Args:
-        name: how messages call it.
-        generator: with a parameter `seed`, which has a default.
+    A job's deadline is then its arrival + its isolated run time x a factor, drawn uniformly from LOW to HIGH, numbers
+    above 0. Everything else stays. `name`: for messages. `generator`: has a parameter `seed` with a default.
     """
     signature = inspect.signature(generator)
 

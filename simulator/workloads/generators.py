@@ -1,8 +1,7 @@
 """Generators of workloads: any size, vectorised, seeded (the same parameters and seed give the same arrays).
 
 Each returns a `Workload`; its keyword parameters are those of the word `poisson:jobs=200,load=0.9`, where all but
-`mast-like` also take `deadlines=LOW/HIGH` (draws.py). The statistics that they are fitted to are in
-trace_statistics.py, with their sources.
+`mast-like` also take `deadlines=LOW/HIGH` (draws.py). trace_statistics.py has the fitted statistics and their sources.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""Demand of generator `mast-like` that changes: who recurs is replaced day by day, and peaks follow time zones.
+"""Demand of generator `mast-like` that changes: families are replaced day by day, and peaks follow time zones.
 
-Nothing of it is published. So many families are active on a day that with those that come later each has its turn;
-every day a share of them, those that have been active for longest, is replaced by others. Families of a team that read
-the same tables come and go at about the same time, so that tables fall out of use and new ones come into it. All
-workloads of a day are of families that are active. Tables have their sizes from the beginning: one that nobody reads
-yet lies at its home.
+Nothing of it is published. Every day the share `drift` of the active families, those active for longest, is replaced;
+so many are active that each family has its turn. Families of a team that read the same tables come and go at about the
+same time, so that tables fall out of use and new ones come into it. All workloads of a day are of active families.
+Tables have their sizes from the beginning and lie at home until they are read.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ STEPS_A_DAY = 1440  # of the cumulated rate
 
 @dataclass(frozen=True)
 class Active:
-    """Which families are active on which day, from the day before the first.
+    """The families that are active on each day, from the day before the first.
 
     Attributes:
         recurring: int64 (1 + days, places), the recurring family at each place.
@@ -69,11 +68,7 @@ def _turns(family: np.ndarray, days: int, drift: float) -> np.ndarray:
 def drifting(
     rng: np.random.Generator, families: Families, active: Active, how: Scale, span_s: float, per_day: float, count: int
 ) -> tuple[Rows, Rows]:
-    """Workloads as `arrivals` draws them, `count` in all, of the families that are active on their day.
-
-    Returns:
-        They, and what recurred on the day before the first, with arrivals below 0.
-    """
+    """`count` workloads as `arrivals` draws them, of families that are active on their day; the recurring of day -1."""
     regular = _regular(rng, families, active, how, per_day)
     before, rows = (regular.only(np.flatnonzero(of)) for of in (regular.arrival_s < 0.0, _within(regular, span_s)))
     rows = rows.only(np.sort(rng.permutation(len(rows.name))[:count]))
@@ -113,11 +108,10 @@ def _regular(rng: np.random.Generator, families: Families, active: Active, how: 
 
 
 def known_s(name: np.ndarray, arrival_s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What the slow path knows of recurring workloads when it counts on those of the last 24 hours alone.
+    """The recurring workloads that the slow path knows when it counts on the last 24 hours alone.
 
     Args:
-        name: of each run, what recurs before the point.
-        arrival_s: float64 (runs,), below 0 on the day before.
+        name: of each run, the part before the point recurs. arrival_s: float64 (runs,), below 0 on the day before.
 
     Returns:
         A run of each, int64 (n,); from when until when it is known, seconds, float64 (n, 2).
@@ -133,11 +127,8 @@ def known_s(name: np.ndarray, arrival_s: np.ndarray) -> tuple[np.ndarray, np.nda
 def in_zones(arrival_s: np.ndarray, ahead_h: np.ndarray, span_s: float) -> np.ndarray:
     """Arrivals at the rate of the hour of the day at time 0's place, moved to places where it is later, seconds.
 
-    Each goes to where as large a share of the span's arrivals has come by its own clock, so that as many come in the
-    span; over whole days it comes at its own hour.
-
-    Args:
-        arrival_s: float64 (n,), 0 to `span_s`. ahead_h: float64 (n,), hours by which each place is ahead.
+    Each moves to the instant by which, on its own clock, the same share of the span's arrivals has come. Over whole
+    days that is its own hour. `arrival_s`: float64 (n,), 0 to `span_s`; `ahead_h`: float64 (n,), hours ahead.
     """
     grid = np.linspace(0.0, span_s, max(2, int(np.ceil(STEPS_A_DAY * span_s / DAY_S)) + 1))
     plain, found = _come(grid, 0.0), np.empty(len(arrival_s))
@@ -150,7 +141,6 @@ def in_zones(arrival_s: np.ndarray, ahead_h: np.ndarray, span_s: float) -> np.nd
 
 
 def _come(grid: np.ndarray, ahead_h: float) -> np.ndarray:
-    """The rate of `curve` cumulated up to each time, where clocks are ahead."""
     angle = 2.0 * np.pi / 24.0
     hours = grid / HOUR_S
     wave = np.sin(angle * (hours + ahead_h - PEAK_H)) - np.sin(angle * (ahead_h - PEAK_H))

@@ -150,9 +150,8 @@ class Draw:
     """What was drawn, and how it goes on.
 
     Attributes:
-        rows: what comes.
-        before: what recurred on the day before, where the slow path knows what came lately; None: it knows all.
-        zones_s: over how many seconds arrivals go by time zones; None: they do not.
+        rows: what comes. before: what recurred on the day before; None: the slow path knows all.
+        zones_s: the seconds over which arrivals go by time zones; None: they do not.
         storage_ratio, read_share, fresh_levels, any_type: see `mast_like`.
     """
 
@@ -326,10 +325,7 @@ def _parts(rng: np.random.Generator, rows: Rows, kind: np.ndarray, cpu: int) -> 
 
 
 def _of_any_type(geo: Demands, chosen: np.ndarray, family: np.ndarray, of_history: np.ndarray) -> Demands:
-    """The same, where the GPUs that `chosen` families, bool (families,), ask may be of all types.
-
-    `family`: int64 (jobs,), of each row; `of_history`: int64, of those of the history that train, its first.
-    """
+    """The same, where GPUs of `chosen` families, bool (families,), may be of all types; families of rows, history."""
     cpu, history = len(geo.gpu_types) - 1, geo.history
     opens = chosen[family][:, None] & (geo.part_type != NO_TYPE) & (geo.part_type != cpu)
     known = np.zeros(len(history), bool)
@@ -406,10 +402,7 @@ def _history(
     rows: Rows,
     kind: np.ndarray,
 ) -> tuple[Jobs, np.ndarray, np.ndarray]:
-    """What the slow path knows: a day of these rows, which recur, then of analytics; and the applications' quotas.
-
-    At last the family of each of these rows, int64.
-    """
+    """The slow path's knowledge: a day of recurring rows, then of analytics; application quotas; the rows' families."""
     _, once = np.unique([name.split(".")[0] for name in rows.name.tolist()], return_index=True)
     row = np.sort(once)
     hours = np.minimum(rows.duration_s[row] / HOUR_S, 24.0)

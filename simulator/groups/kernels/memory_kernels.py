@@ -170,8 +170,7 @@ def _climb(s, group):
 def settle_memory(s, group):
     """Modify ratios, loads, `group_gc` and `group_occupancy` of a group; 1 if it is out of memory, else 0.
 
-    Without spills all stays in memory, whatever is asked. With them a group is out of memory only where asked ratios
-    keep more than fits.
+    Without spills all stays in memory. With them a group is out of memory only where asked ratios keep more than fits.
     """
     if s.first_member[group] < 0:
         s.group_occupancy[group] = 0.0

@@ -1,7 +1,7 @@
 """Naive co-location (paper harmony, Sec. II-B, Figure 5a): the jobs of a group share each resource as they come.
 
-k COMP subtasks at once each move at 1/k of the speed that one has alone, less a loss that contention costs; so do COMM
-subtasks. Nothing is known of the loss but what it did to the whole (Sec. V-C); see config.py.
+k COMP subtasks at once each move at 1/k of the speed of one alone, less a loss by contention; so do COMM subtasks. Only
+the loss of the whole is published (Sec. V-C); see group_config.py.
 """
 
 import math

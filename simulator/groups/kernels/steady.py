@@ -1,8 +1,8 @@
 """Groups in which everything recurs: once all subtasks have ended a period after the time before, they always will.
 
-Subtasks that take turns are a max-plus linear system: when they end follows from when they last ended alone, and after
-some rounds it repeats itself exactly. From then on a group is not executed subtask by subtask: it leaps over whole
-periods, to the one in which something else happens. What comes out is the same but for rounding.
+Subtasks in turn are a max-plus linear system: their ends follow from their last ends alone, and after some rounds they
+repeat exactly. From then on a group leaps over whole periods, to the one in which something else happens, with the same
+outcome but for rounding.
 """
 
 import math

@@ -56,9 +56,7 @@ def read(path: str | Path) -> Workload:
 
 
 def read_parquet(path: str | Path) -> Workload:
-    """A parquet file in our own schema; the name is the one it was saved with, else the file's stem.
-
-    Checksums that it has are verified: the seal of `Workload.save`, and those of the pages of any other.
+    """A parquet file in our own schema, checksums verified; its name is the saved one, else the file's stem.
 
     Raises:
         InputError: not a parquet file, or a damaged one, or as for `read`, with rows in place of lines.

@@ -18,11 +18,7 @@ def has_ps(table: Table) -> bool:
 
 
 def read_ps(table: Table) -> PsJobs:
-    """What the rows of a workload's file ask as parameter-server jobs, in the order of its rows.
-
-    Raises:
-        InputError: one sentence that names the file, the place in it, the value and what was expected.
-    """
+    """The columns of parameter-server jobs, in the order of the rows; InputError: a bad cell, with its place."""
     missing = [column for column in COLUMNS if column not in table]
     if missing:
         there = next(column for column in COLUMNS if column in table)

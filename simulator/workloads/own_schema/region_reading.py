@@ -41,11 +41,7 @@ HISTORY_COLUMNS = {
 
 
 def read_demands(table: Table, path: str | Path) -> Demands:
-    """What the rows of a workload's file ask of regions, in the order of its rows.
-
-    Raises:
-        InputError: one sentence that names the file, the place in it, the value and what was expected.
-    """
+    """What the rows ask of regions, in their order; InputError names file, place, value and what was expected."""
     beside = siblings(path)
     whole = _whole(beside["regions.json"])
     stored = _sibling(beside["tables.csv"], TABLE_COLUMNS, f"the tables that the jobs of {path} read")
@@ -124,14 +120,9 @@ def _whole(path: Path) -> dict[str, Any]:
 
 
 def _sibling(path: Path, columns: Mapping[str, bool], what: str | None) -> Table | None:
-    """The table in a file; None where there is none and it is not needed for `what`.
+    """The table in a file; None: there is none, and `what` does not need it.
 
-    Args:
-        columns: those that it may have, and whether it must.
-        what: what it is needed for.
-
-    Raises:
-        InputError: it is missing, or a column that it must have is; of columns that it may not have a warning tells.
+    `columns`: those that it may have, and whether it must; others are told in a warning. InputError: one is missing.
     """
     if what is None and not path.exists():
         return None
@@ -146,11 +137,7 @@ def _sibling(path: Path, columns: Mapping[str, bool], what: str | None) -> Table
 
 
 def _in_order(given: Sequence[str] | None, mentioned: Sequence[str], path: str) -> tuple[str, ...]:
-    """The names in the order that was given, else in that in which they are mentioned.
-
-    Raises:
-        InputError: one is mentioned that is not among those given.
-    """
+    """The names in the order given, else in that of their mention; InputError: one is not among those given."""
     if given is None:
         return tuple(dict.fromkeys(mentioned))
     for name in dict.fromkeys(mentioned):

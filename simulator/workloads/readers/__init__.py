@@ -1,9 +1,9 @@
 """One module per trace format, and how a file's format is recognised from its first bytes.
 
-A format is a module with `NAME`, `SUMMARY`, `recognises(head)` and `read(path, **options)`; adding one is one file and
-one line in `_MODULES`. The annotated keyword parameters of `read` are the options of the format word:
-`artist-sim:scale=gang,caps=batch`. `odd` says whether odd rows are left out, or the first is refused. What cannot be
-read is an InputError that names file, line (or job), column, value and what was expected.
+A format is a module with `NAME`, `SUMMARY`, `recognises(head)` and `read(path, **options)`, and a line in `_MODULES`.
+The annotated keyword parameters of `read` are the options of the format word: `artist-sim:scale=gang,caps=batch`. `odd`
+says whether odd rows are left out, or the first is refused. A file that cannot be read is an InputError that names
+file, line (or job), column, value and what was expected.
 """
 
 from __future__ import annotations
@@ -71,11 +71,7 @@ FORMATS: Mapping[str, Format] = {form.name: form for form in _formats()}
 
 
 def recognise(path: str | Path) -> str:
-    """The name of a trace file's format, from its header or first bytes.
-
-    Raises:
-        InputError: the file cannot be read, is empty, or looks like no known format.
-    """
+    """The name of a trace file's format, from its header or first bytes; InputError: unreadable, empty, or unknown."""
     head = read_head(path)
     for form in FORMATS.values():
         if form.recognises(head):
@@ -94,14 +90,9 @@ def recognise(path: str | Path) -> str:
 
 
 def read_trace(path: str | Path, format: str | None = None) -> Workload:
-    """Read a trace file.
+    """Read a trace file; InputError names file, place, value and what was expected.
 
-    Args:
-        format: a format name with its options (`artist-sim:scale=gang`); None recognises the format and takes
-            the defaults.
-
-    Raises:
-        InputError: one sentence that names file, place, value and what was expected.
+    `format`: a name with its options (`artist-sim:scale=gang`); None recognises the format and takes the defaults.
     """
     name, options = parse_name(format if format is not None else recognise(path), "format")
     choose(name, FORMATS, "format")

@@ -1,19 +1,18 @@
 """ArtISt-sim jobs, the simulator of paper dally's authors: the original json and the csv converted from it.
 
-Source: github aakash-sharma/cluster-sim, configuration/jobs/sense_*.json (a list of objects, every value a
-text): job_id, user, model, batchsize, max_parallelism (the gang), duration (s, wall clock on its GPUs),
-total_iterations, time_per_iteration (s), arrival_time (s; files without it arrive by submit_time, a date).
-The csv has job_id, arrival_s, model, gpus, batch_size, total_iterations, time_per_iteration_s, duration_s,
-submit_time. total_iterations x time_per_iteration = duration to 3e-7; where a file departs further (the
-sensetime-1april sets, by up to 0.7 %) the duration counts.
+Source: github aakash-sharma/cluster-sim, configuration/jobs/sense_*.json (a list of objects, every value a text):
+job_id, user, model, batchsize, max_parallelism (the gang), duration (s, wall clock on its GPUs), total_iterations,
+time_per_iteration (s), arrival_time (s; files without it arrive by submit_time, a date). The csv has job_id, arrival_s,
+model, gpus, batch_size, total_iterations, time_per_iteration_s, duration_s, submit_time. total_iterations x
+time_per_iteration = duration to 3e-7; where a file departs further (the sensetime-1april sets, by up to 0.7 %) the
+duration counts.
 
-Jobs come by arrival; of those that arrive together the lower id is first, which is how ties end there.
+Jobs come by arrival; of those that arrive together the lower id is first: this is how ties end there.
 
-The authors' simulator departs from its files in two ways, both options here and off by default:
-`scale=gang` divides the duration by the gang size (it credits as many iterations per iteration time as there
-are GPUs), and `caps=batch` cuts two jobs whose iteration count overflows there (399455 to 81,741,978 and 399469
-to 126,649,603), but only in a set whose jobs all arrive at one time: in its batch set. Its Poisson sets have the
-same two jobs whole. `caps=on` cuts them in any set.
+The authors' simulator departs from its files in two ways, both options here and off by default: `scale=gang` divides
+the duration by the gang size (it credits as many iterations per iteration time as there are GPUs). `caps=batch` cuts
+two jobs whose iteration count overflows there (399455 to 81,741,978 and 399469 to 126,649,603), only in a set whose
+jobs all arrive at one time, as its Poisson sets have them whole; `caps=on` cuts them in any set.
 """
 
 from __future__ import annotations
@@ -74,13 +73,12 @@ def read(
     caps: Literal["off", "on", "batch"] = "off",
     odd: Odd = "drop",
 ) -> Workload:
-    """Read an ArtISt-sim job file.
+    """Read an ArtISt-sim job file, json or converted csv.
 
     Args:
-        path: json or converted csv.
         scale: `gang` divides every duration by the job's GPUs.
-        caps: `on` cuts the two overflowing jobs, `batch` where all jobs arrive at one time; iterations and duration
-            shrink together.
+        caps: `on` cuts the two overflowing jobs, `batch` where all jobs arrive at once; durations shrink with
+            iterations.
     """
     if read_head(path).is_json:
         table = _json_table(path, odd)

@@ -2,12 +2,11 @@
 
 Source: github S-Lab-System-Group/ChronusArtifact, code/data/exp/trace_job_Philly_*.csv (MIT): job_id, user (a virtual
 cluster), num_gpu, submit_time, iterations, model_name, duration, interval, expect_time_list, expect_value_list,
-best_effort, job_type (strict, soft, best). The unit of time is a slot of about 60 s (inferred from the Philly trace,
-hence the option `slot_s`).
+best_effort, job_type (strict, soft, best). A slot is about 60 s (inferred from the Philly trace; `slot_s`).
 
-expect_time_list holds deadlines relative to submission (they are 1.1-5 times the duration whatever the submission),
-several for soft jobs ("202-252-292-332", of falling value): the first, of full value, is the deadline, or with
-`deadline=last` the last. Best-effort jobs have none (their entry repeats submit_time). 0 iterations are not known.
+expect_time_list holds deadlines relative to submission (1.1-5 times the duration whatever the submission), several for
+soft jobs ("202-252-292-332", of falling value): the first, of full value, is the deadline, or with `deadline=last` the
+last. Best-effort jobs have none (their entry repeats submit_time). 0 iterations are not known.
 """
 
 from __future__ import annotations
@@ -47,9 +46,7 @@ def read(
 ) -> Workload:
     """Read a Chronus csv; jobs without GPUs or run time are dropped.
 
-    Args:
-        slot_s: seconds of one slot, > 0.
-        deadline: which of several deadlines counts.
+    `slot_s`: seconds of one slot, > 0. `deadline`: which of several deadlines counts.
     """
     if not 0 < slot_s <= 1e6:
         raise InputError(f"format chronus: slot_s={slot_s:g}; expected seconds above 0, up to 1e6")

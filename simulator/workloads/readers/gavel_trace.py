@@ -4,12 +4,10 @@ Source: github stanford-futuredata/gavel, scheduler/traces (MIT). 7 columns: job
 needs_data_dir, total steps, arrival (s), GPUs. 9 or 10 columns: job type, command, [working directory,] num_steps_arg,
 needs_data_dir, total steps, GPUs, priority weight, SLO (multiple of the run time, -1: none), arrival (s).
 
-Steps are iterations. The duration is steps / isolated V100 steps per second (consolidated),
-`V100_STEPS_PER_S`, from scheduler/simulation_throughputs.json of that repository. It has 1, 2, 4 and 8 GPUs;
-another gang takes the largest measured one below it times the ratio of GPUs (ideal scaling, so an optimistic
-duration). The deadline is arrival + SLO x duration.
-
-By these rates the Recommendation jobs of traces/msr, 19 % of all, run 535 s in the median, those of the other models
+Steps are iterations. The duration is steps / isolated V100 steps per second (consolidated), `V100_STEPS_PER_S`, from
+scheduler/simulation_throughputs.json of that repository. It has 1, 2, 4 and 8 GPUs; another gang takes the largest
+measured one below it times the ratio of GPUs (ideal scaling, so an optimistic duration). The deadline is arrival + SLO
+x duration. By these rates the Recommendation jobs of traces/msr, 19 % of all, run 535 s in the median, other models
 10,636 to 20,413 s. A warning says so; `without=Recommendation` leaves them out.
 """
 
@@ -86,11 +84,9 @@ def recognises(head: Head) -> bool:
 
 
 def read(path: str | Path, *, steps_per_s: float = 0.0, without: tuple[str, ...] = (), odd: Odd = "drop") -> Workload:
-    """Read a Gavel trace.
+    """Read a Gavel trace; jobs of models in `without` are left out.
 
-    Args:
-        steps_per_s: one rate for all jobs on their GPUs; 0 takes the table of V100 rates.
-        without: models whose jobs are left out.
+    `steps_per_s`: one rate for all jobs on their GPUs; 0 takes the table of V100 rates.
     """
     if not 0 <= steps_per_s <= 1e9:
         raise InputError(f"format gavel: steps_per_s={steps_per_s:g}; expected a number from 0 to 1e9")
@@ -131,7 +127,6 @@ def _expect_in_place(table: Table) -> None:
 
 
 def _tell_short(table: Table, models: np.ndarray, duration_s: np.ndarray) -> None:
-    """Say how short the jobs of `_SHORT` are beside those of all other models, where they are."""
     there = ~table.left_out.gone if table.left_out is not None else np.ones(len(models), bool)
     medians = {str(name): float(np.median(duration_s[there & (models == name)])) for name in np.unique(models[there])}
     short_s = medians.pop(_SHORT, None)

@@ -1,10 +1,10 @@
 """Alibaba openb pod list (2023): GPU pods of a shared production cluster.
 
-Schema published at github alibaba/clusterdata, cluster-trace-gpu-v2023 (csv/openb_pod_list_*.csv): name,
-cpu_milli, memory_mib, num_gpu, gpu_milli (share of one GPU in thousandths), gpu_spec, qos, pod_phase,
-creation_time, deletion_time, scheduled_time (s). Our mapping: arrival is creation_time, run time is
-deletion_time - scheduled_time, a share of a GPU takes a whole one (one warning says how many GPU-hours that adds), the
-tenant is the qos class; pods without GPUs, never scheduled, or without an end are dropped.
+Schema published at github alibaba/clusterdata, cluster-trace-gpu-v2023 (csv/openb_pod_list_*.csv): name, cpu_milli,
+memory_mib, num_gpu, gpu_milli (share of one GPU in thousandths), gpu_spec, qos, pod_phase, creation_time,
+deletion_time, scheduled_time (s). Our mapping: arrival is creation_time, run time is deletion_time - scheduled_time, a
+share of a GPU takes a whole one (one warning says how many GPU-hours that adds), the tenant is the qos class; pods
+without GPUs, never scheduled, or without an end are dropped.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """Philly, the original json: cluster_job_log.
 
 Schema published at github msr-fiddle/philly-traces (README): a list of objects with jobid, vc, user, status,
-submitted_time and attempts, each attempt with start_time, end_time (dates, or None where the log has none)
-and detail, a list of {ip, gpus: [...]}. Our mapping: GPUs are those of the first attempt that lists any (as
-in the authors' notebook); the run time is the sum over its attempts (all of them ran on the job's GPUs), of which one
-that ends before it starts counts 0. A job with an attempt that has a start or an end alone has no known run time: it is
-dropped, as are jobs that never ran.
+submitted_time and attempts, each attempt with start_time, end_time (dates, or None where the log has none) and detail,
+a list of {ip, gpus: [...]}. Our mapping: GPUs are those of the first attempt that lists any (as in the authors'
+notebook); the run time is the sum over its attempts, of which one that ends before it starts counts 0. Jobs that never
+ran are dropped, and those with an attempt that has a start or an end alone: their run time is not known.
 """
 
 from __future__ import annotations
@@ -64,14 +63,7 @@ def read(path: str | Path, *, odd: Odd = "drop") -> Workload:
 
 
 class _Run(NamedTuple):
-    """What the attempts of a job come to.
-
-    Attributes:
-        gpus: of the first attempt that has some.
-        run_s: seconds over all attempts; nan: of one they are not known.
-        ran: any attempt has a start or an end.
-        backwards: attempts that end before they start.
-    """
+    """A job's attempts: GPUs of the first that has some; seconds over all, nan: unknown; any; ends before starts."""
 
     gpus: int = 0
     run_s: float = 0.0
