@@ -50,11 +50,7 @@ class Estimates:
 
     @classmethod
     def load(cls, source: Estimates | str) -> Estimates:
-        """Estimates from their text, e.g. "lognormal:sigma=1", or themselves.
-
-        Raises:
-            InputError: an unknown name, or an unknown, missing or bad parameter.
-        """
+        """Estimates from their text, "lognormal:sigma=1", or themselves; InputError: a bad name or parameter."""
         if isinstance(source, Estimates):
             return source
         name, params = parse_name(source, "estimates")
@@ -93,11 +89,7 @@ class Estimates:
             )
 
     def lay(self, s: np.void, workload: Workload) -> None:
-        """Write them into a record whose jobs are laid.
-
-        Raises:
-            InputError: `user`, and the workload has no estimate of a job.
-        """
+        """Write them into a record whose jobs are laid; InputError: `user`, and a job has no estimate."""
         n = len(workload)
         s["known_times"] = self.code
         if self.code != TIMES_GUESSED:

@@ -1,9 +1,9 @@
 """Kinds of jobs: what a table of interference tells apart, as rows of the slowdowns that a record holds.
 
-Most tables know models only: a kind is a model then. One that knows more (GPUs, batch, sub-batch: `tells_apart`) has
-a kind for every row and column of it that differs. A job's kind changes with its sub-batch alone. Its GPUs and its
-batch are those that the workload asks, also while an elastic job runs on others; of its sub-batches the largest of
-batch, batch / 2, ..., 1 counts that is not above the present one, as far as STEPS goes.
+For most tables a kind is a model. A table that knows more (GPUs, batch, sub-batch: `tells_apart`) has a kind for every
+row and column that differs. A job's kind changes with its sub-batch alone. Its GPUs and its batch are those that the
+workload asks, also of an elastic job; of the sub-batches batch, batch / 2, ..., 1 the largest up to the present one
+counts, as far as STEPS goes.
 """
 
 from __future__ import annotations
@@ -42,11 +42,7 @@ class Slowdowns(Protocol):
 
 
 def lay_kinds(s: np.void, workload: Workload, models: Sequence[str], slowdowns: Slowdowns) -> None:
-    """Write the slowdowns, and which of them hold for a job, into a record whose models and batches are laid.
-
-    Args:
-        models: by number, as `s["model"]` has them.
-        slowdowns: the table.
+    """Write the slowdowns, and each job's, into a record whose models (`models`, by number) and batches are laid.
 
     Raises:
         InputError: more kinds than a record holds, or a model that the table does not know.
@@ -103,10 +99,7 @@ def _loads(s: np.void, workload: Workload, told: frozenset[str]) -> tuple[list[L
 
 
 def _merged(whole: np.ndarray, of_model: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Loads of one model that slow and are slowed alike are one kind: (a load of every kind, the kind of every load).
-
-    Kinds are numbered by their first load.
-    """
+    """Loads of one model with equal slowdowns are one kind, by first load: (a load of each, the kind of each load)."""
     both = np.column_stack([of_model, whole, whole.T])
     _, first, kind = np.unique(both, axis=0, return_index=True, return_inverse=True)
     order = first.argsort()

@@ -1,8 +1,7 @@
 """What a reader leaves out of a file: rows, each for one reason, and columns that it does not read.
 
-A row has the first reason that is given for it. One is that it is odd: a cell is not what its column holds, or the
-row is no row. A log has some such rows (a line that was cut, a clock that went back), so they are left out like the
-others and the first is told; but many of them say that the file is not what it was taken for.
+A row has the first reason that is given for it. An odd row (a cell is not what its column holds, or the row is no row)
+is left out like others and the first is told; but many of them say that the file is not what it was taken for.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ class LeftOut:
         path: the file.
         rows: how many the table has that was read from it.
         odd: whether odd rows are left out, or the first is refused.
-        lost: odd rows of the file that are none of the table: their lines, and what is odd there.
+        lost: odd rows of the file that are not in the table: their lines, and what is odd there.
 
     Attributes:
         gone: bool (rows,), those that are left out.
@@ -49,10 +48,9 @@ class LeftOut:
         self.gone |= rows
 
     def odd(self, rows: np.ndarray, place: int, said: str) -> None:
-        """Leave out rows, given by index, none of which is left out yet; the first stands at `place` in the file.
+        """Leave out rows, by index, none of which is left out yet; the first stands at `place` in the file.
 
-        Args:
-            said: where the first stands and what is odd there, "line 7, column 'gpus': 'x'; expected ...".
+        `said`: where the first stands and what is odd there, "line 7, column 'gpus': 'x'; expected ...".
         """
         self.gone[rows] = True
         self._odd += len(rows)

@@ -47,11 +47,10 @@ def columns_of(geo: Demands) -> dict[str, list[Any]]:
 
 
 def write_siblings(geo: Demands, path: str | Path) -> None:
-    """Write the files beside a workload's at `path`.
+    """Write the files beside a workload's at `path`; OSError: a file cannot be written.
 
     Raises:
         InputError: a name with a space, which the files could not hold.
-        OSError: a file cannot be written.
     """
     _expect_plain_names(geo)
     beside = siblings(path)

@@ -46,8 +46,8 @@ class RunView(RecordView):
     def isolated_s(self, job: int) -> float:
         """Isolated run time of the whole job, seconds: alone on its best placement, or on the machines that it asks.
 
-        It and `remaining_s` are estimates where the simulator has `estimates` that are not exact: this one says what is
-        done and left. A job that has outlived its estimate is taken to need as long again as it has run.
+        It and `remaining_s` are estimates where `estimates` of the simulator are not exact; this one is done and left.
+        A job that has outlived its estimate is taken to need as long again as it has run.
 
         Raises:
             InputError: nothing is known of run times (`estimates=none`).

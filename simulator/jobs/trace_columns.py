@@ -1,8 +1,7 @@
 """Table: the columns of a trace file with the place of every row, to name a bad value where it stands.
 
-Readers ask it for whole columns (`number`, `date_s`, `text`); each is converted and checked in one go, and
-only when that fails are the bad rows looked for. A bad row is an InputError of one sentence: file, place, column,
-value, expectation; or, in a log of somebody else's, it is left out and counted (left_out.py).
+Readers ask for whole columns (`number`, `date_s`, `text`), converted and checked in one go. A bad row is an InputError
+of one sentence: file, place, column, value, expectation; or, in a log, it is left out and counted (left_out.py).
 """
 
 from __future__ import annotations
@@ -51,9 +50,8 @@ def read_csv(
 
     Args:
         header: the column names of a file without a header line.
-        keep: the columns that are read (names that are not there do no harm), which a warning tells from others;
-            default all.
-        harmless: columns that are not read, and of which no warning tells.
+        keep: the columns that are read, if there; a warning names others; default all.
+        harmless: columns that are not read, without a warning.
         odd: rows that do not fit are left out as odd, or the first is refused when all are known; None: at once.
         most: how many rows there may be, counted as they are read; None: any.
         may_be_empty: whether a header without rows will do.
@@ -108,11 +106,7 @@ def _opened(text: str, has_header: bool) -> tuple[io.StringIO, int]:
 def _rows(
     path: str | Path, reader: Any, before: int, width: int, lost: list[tuple[int, str]] | None
 ) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a csv and their lines, which the first `before` precede; rows of another length go to `lost`.
-
-    Raises:
-        InputError: a row of another length, where there is no such list.
-    """
+    """The rows of a csv and their lines, after `before`; rows of another length go to `lost`, or are an InputError."""
     for row in filter(None, reader):
         line = before + reader.line_num
         if len(row) == width:
@@ -144,11 +138,7 @@ def _check_header(path: str | Path, line: int, names: list[str]) -> None:
 
 
 def read_json_list(path: str | Path) -> list[dict[str, Any]]:
-    """A JSON file that is a list of objects.
-
-    Raises:
-        InputError: not JSON (with line and column), not a list, or an item that is not an object.
-    """
+    """A JSON file that is a list of objects; InputError: it is not, or no JSON (with line and column)."""
     text = read_text(path, A_TRACE)
     try:
         items = json.loads(text)
@@ -197,7 +187,7 @@ class Table:
         unit: what `places` counts: "line", "row" or "job".
         header: every column name of the file, also those not kept.
         shown: what the file calls a column, where that differs.
-        left_out: where rows that do not fit are left out, the rows that are; None: they are refused.
+        left_out: the rows that do not fit; None: they are refused.
     """
 
     path: str
@@ -226,10 +216,7 @@ class Table:
         return f"{self.unit} {self.places[row]}, {noun} {name!r}: {shown}; expected {expected}"
 
     def odd(self, rows: np.ndarray, column: str, expected: str, values: Any = None) -> None:
-        """Leave out the rows of a mask, in whose cell of `column` stands something else than was expected.
-
-        Args:
-            values: what stands there, by row, where it is not what the file holds.
+        """Leave out the rows of a mask, whose cells of `column` do not fit; `values` stand there if not the file's.
 
         Raises:
             BadCell: rows of this table are not left out; the error is that of the first.
@@ -249,12 +236,7 @@ class Table:
         self.left_out.drop(rows, why)
 
     def numbers(self, wanted: Mapping[str, Mapping[str, Any]]) -> dict[str, np.ndarray]:
-        """Columns by name, each with the arguments of `number`.
-
-        Raises:
-            BadCell: of the columns that hold a mistake the one whose first mistake stands first; it names where the
-                first ones of the others stand too.
-        """
+        """Columns by name, each with the arguments of `number`; BadCell: the first mistake, with those of others."""
         found: dict[str, np.ndarray] = {}
         mistakes: list[tuple[BadCell, str]] = []
         for name, how in wanted.items():
@@ -305,11 +287,8 @@ class Table:
     ) -> np.ndarray:
         """A column as float64 (int64 with `whole`), all within [low, high] ((low, high] with `above`).
 
-        Where rows are left out, a cell that does not fit is some number that does.
-
-        Args:
-            default: fills a column that the file lacks (else that is an error).
-            blank: stands for empty, nan or None cells, unchecked (else those are errors).
+        Where rows are left out, a cell that does not fit is some number that does. `default` fills a column that the
+        file lacks (else an error); `blank` stands for empty, nan or None cells, unchecked (else errors).
         """
         kind = np.int64 if whole else np.float64
         if name not in self.columns and default is not None:

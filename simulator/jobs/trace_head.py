@@ -17,13 +17,9 @@ _CONTENT = re.compile(rb"^[ \t]*[^#\s]", re.M)
 
 @dataclass(frozen=True)
 class Head:
-    """The first 64 KiB of a file; more where comments fill them.
+    """The first 64 KiB of a file (more where comments fill them): raw, and as text with undecodable bytes replaced.
 
-    Attributes:
-        data: the raw bytes.
-        text: the same as text, undecodable bytes replaced.
-        columns: the fields of the first line that is neither empty nor a "#" comment, split where it
-            has most to split at: commas, semicolons or tabs.
+    `columns`: the fields of the first line that is neither empty nor a "#" comment, split at its commonest separator.
     """
 
     data: bytes

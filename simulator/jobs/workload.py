@@ -1,10 +1,9 @@
 """Workload: the jobs of one run as arrays sorted by arrival, and our own file schema (csv and parquet).
 
-docs/concepts/workloads.md has the columns; those of regions are in region_columns.py, of parameter-server jobs in
-ps_jobs.py. Rows may come in any order (sorted by arrival, stable, with a warning). Other columns are ignored with a
-warning. `Workload.save` writes every column (`iterations` only where they are known, `iteration_s` only where it is not
-the quotient); numbers come back bit for bit. A parquet file also keeps the workload's name, a csv takes its name from
-the file. It is sealed (sealed_parquet.py), so a damaged one is refused.
+docs/concepts/workloads.md has the columns; region_columns.py those of regions, ps_jobs.py those of parameter-server
+jobs. Rows come in any order; other columns are ignored; both with a warning. `Workload.save` writes every column
+(`iterations` only where known, `iteration_s` only where it is not the quotient); numbers come back bit for bit. A
+parquet file also keeps the workload's name, and is sealed (sealed_parquet.py); a csv takes its name from the file.
 """
 
 from __future__ import annotations
@@ -164,10 +163,7 @@ class Workload:
         model_names: tuple[str, ...],
         model_code: np.ndarray,
     ) -> Workload:
-        """Take over columns of a generator, without checks: of the columns' types, in range, sorted, nobody else's.
-
-        `model_names`, `model_code`: see the attributes.
-        """
+        """Take over a generator's columns, unchecked: typed, in range, sorted, unshared; models: see attributes."""
         model = _options(model_names)[model_code]
         given = {"arrival_s": arrival_s, "gpus": gpus, "duration_s": duration_s, "model": model}
         for column in given.values():
@@ -263,8 +259,7 @@ class Workload:
         """The same jobs as parameter-server jobs; rows of `ps` in the order of these jobs.
 
         Raises:
-            InputError: another number of rows, iterations that are not whole, or a `duration_s` that is not
-                `iterations` times `comp_machine_s / gpus + comm_s`.
+            InputError: another number of rows, iterations that are not whole, or a `duration_s` that is not their time.
         """
         return replace(self, ps=ps)
 
@@ -394,10 +389,7 @@ def _convert(name: str, column: str, values: Any) -> np.ndarray:
 
 
 def _check(name: str, columns: dict[str, np.ndarray], given: Collection[str]) -> None:
-    """Ranges, uniqueness, and text that a csv can hold; raises InputError naming the first bad job.
-
-    Columns that were not `given` are fine, but for those that are calculated.
-    """
+    """Check ranges, uniqueness and text of columns given or calculated; InputError names the first bad job."""
     numbers = {column: columns[column] for column in RANGES if column in given or column in _CALCULATED}
     for column, bad, expected in bad_values(numbers):
         i = int(np.argmax(bad))
@@ -495,12 +487,7 @@ def clip(value: object, length: int = 60) -> str:
 
 
 def _saved_columns(workload: Workload) -> dict[str, Any]:
-    """The columns worth a place in a file: iteration_s only where it says more than duration_s / iterations.
-
-    Estimates only where there are any.
-
-    Iterations that are not known are nan; no column, where none are.
-    """
+    """The columns of a file: estimates and iterations if known, iteration_s if not duration_s / iterations."""
     derived = np.array_equal(workload.iteration_s, workload.duration_s / workload.iterations)
     columns = {name: getattr(workload, name) for name in COLUMNS if name != "iteration_s" or not derived}
     if np.isinf(workload.estimate_s).all():

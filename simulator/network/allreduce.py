@@ -93,12 +93,12 @@ class AllReduce:
     def tier_factors(self, workload: Jobs | Any, topology: Topology | None) -> tuple[np.ndarray, np.ndarray]:
         """Slowdowns of the best placement on each tier per (model, gang size); see `base.Network`.
 
-        A tier that cannot be the one (the gang does not fit, or cannot be spread so far) has the value of the next
-        tier that can. Without a topology, tiers of any size are assumed.
+        A tier that cannot be the one (the gang does not fit, or cannot be spread so far) has the value of the next that
+        can. Without a topology, tiers of any size are assumed.
 
         Raises:
-            InputError: a job of several GPUs whose model the calibration does not list, and there is no default;
-                more models or layers than a record holds.
+            InputError: an unknown model of a job of several GPUs, and no default; more models or layers than a record
+                holds.
         """
         gpus = np.asarray(workload.gpus, dtype=np.int64)
         if not len(gpus):

@@ -24,7 +24,7 @@ MODEL_BITS = 20  # of a whole number of 64 bits; a tier's units take as many
 
 @entry
 def parallel_links(kind, links, units):
-    """How many links one message of a ring step has at once; `links` of each member, 0: as many as there are units.
+    """Links that one message of a ring step has at once; `links` of each member, 0: as many as there are units.
 
     In a ring, links come in pairs and two members have four; if all are connected, each pair has an equal share.
     """
@@ -67,7 +67,7 @@ def issue(s, model):
 
 @entry
 def serve(s, tier, count):
-    """Modify `s`: the `count` layers in `layer_order` pass a tier; they arrive at `layer_done_ns`, in that order.
+    """Modify `s`: the `count` layers in `layer_order` pass a tier, from `layer_done_ns`, ascending.
 
     Afterwards `layer_done_ns` is when each leaves the tier, and `layer_order` is in that order.
     """
@@ -108,10 +108,7 @@ def is_alone(s):
 
 @entry
 def finish_ns(s, model):
-    """Modify scratch space of `s`: duration of one iteration of a model at the shape `s.units`, ns.
-
-    A gang that spans no tier is one GPU, and has nothing to exchange.
-    """
+    """Modify scratch space of `s`: duration of an iteration of a model at `s.units`, ns; one GPU exchanges nothing."""
     if is_alone(s):
         return s.model_compute_ns[model]
     count = issue(s, model)
@@ -170,8 +167,8 @@ def compute_fraction(s, model):
 def flatten(s, gpus, slots, machines, racks):
     """Modify `s.units`: the shape of a gang that uses so many slots, machines and racks in all.
 
-    As the simulator behind paper dally counts: each tier divides the GPUs evenly; what does not divide, or leaves one
-    GPU each, is put on that tier as a whole, and the tiers below are not looked at.
+    As in the simulator behind paper dally: each tier divides the GPUs evenly; what does not divide, or leaves one GPU
+    each, is put on that tier as a whole, and the tiers below are not looked at.
     """
     for tier in range(TIERS):
         s.units[tier] = 0

@@ -38,12 +38,7 @@ COMPUTE: Duration = "compute"
 
 @dataclass(frozen=True)
 class Shape:
-    """The shape of a gang.
-
-    Attributes:
-        slots, machines, racks: how many it uses in all.
-        most_gpus, most_slots, most_machines: GPUs in the slot, slots in the machine, machines in the rack with most.
-    """
+    """The slots, machines and racks of a gang in all; GPUs, slots, machines in the largest slot, machine, rack."""
 
     slots: int = 1
     machines: int = 1
@@ -67,9 +62,7 @@ def iteration_times_s(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Seconds per iteration without what the network adds, and isolated, float64 (n,) each; see the module.
 
-    Args:
-        network: `duration` says what the workload's times are; a network without one takes them as isolated.
-        profile, factors: what `gang_factors` gave for them.
+    `profile`, `factors`: of `gang_factors`. A network without `duration` takes the workload's times as isolated.
     """
     given_s = workload.iteration_s
     best = best_slowdowns(network, workload, topology, profile, factors)

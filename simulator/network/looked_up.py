@@ -1,8 +1,8 @@
 """Network allreduce:calibration=measured,gpu=...,tables=DIR: measured iteration times themselves, by placement.
 
-The tables are those of profiles/measured_tables.py; what they do not have is taken from the fit of the GPU type. The
-slowdown of a placement is that of measured.py: its time over that of the whole batch placed best. Kernels cannot look
-anything up, so the simulator asks for the rate of a job when it gets GPUs (simulated.py: Pace).
+The tables are those of profiles/measured_tables.py, beside them the fit of the GPU type. The slowdown of a placement is
+that of measured.py: its time over that of the whole batch placed best. Kernels cannot look anything up, so the
+simulator asks for the rate of a job when it gets GPUs (simulated.py: Pace).
 """
 
 from __future__ import annotations
@@ -29,12 +29,7 @@ Placement = tuple[int, ...]  # GPUs on each machine
 
 @dataclass(frozen=True, eq=False)
 class LookedUp:
-    """Tables of measurements, and the fits behind them.
-
-    Attributes:
-        fits: the network that knows what the tables do not have.
-        folder: DIR/MODEL/ are the tables of a model.
-    """
+    """Tables of measurements in `folder`/MODEL/, and the fits behind them."""
 
     fits: Measured
     folder: str = field(metadata={MARK: A_FOLDER})

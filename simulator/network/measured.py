@@ -5,8 +5,8 @@ iteration takes the workload's own time, which is that of the whole batch placed
 
     t(GPUs, machines, batch, sub-batch) / t(GPUs, best machines, batch, batch)
 
-It matters whether there is one machine or several; the best is one, where one is large enough. With `duration=compute`
-the workload's own time is t_comp of the whole batch instead.
+Machines count as one or several; the best is one, where one is large enough. With `duration=compute` the workload's own
+time is t_comp of the whole batch instead.
 
 Where the user wrote a topology's bandwidth or oversubscription, communication takes the fit's time x the bandwidth of
 the cluster that was measured over the one written x the oversubscription: of tier machine inside a machine, of tier
@@ -136,7 +136,7 @@ class Measured:
 def relative(inside_s: float, between_s: float, unit_s: float) -> np.ndarray:
     """Slowdowns by tier, (TIERS,), of a gang on as few machines as hold it, and on several, in a unit of its time.
 
-    Several machines are never quicker than one: where measurements or fits say so, it is their error.
+    Several machines are never quicker than one: measurements or fits that say so are in error.
     """
     spread_s = max(inside_s, between_s)
     return np.array([(spread_s if tier >= RACK else inside_s) / unit_s for tier in range(TIERS)])
@@ -152,11 +152,10 @@ def factors_by_batch(
     """The profile of each job, (n,), and the slowdowns of each profile, (profiles, TIERS): see `base.Network`.
 
     Args:
-        network: whose slowdowns they are.
         workload: the jobs; those of one GPU are one profile, which nothing slows down.
         topology: None: any gang fits a machine.
         factors_of: (TIERS,), by model, GPUs, samples a GPU, and GPUs of the largest machine.
-        silent: bool (n,), jobs that send nothing, of the same profile as those of one GPU; None: nobody.
+        silent: bool (n,), jobs that send nothing, of the same profile as those of one GPU; None: none.
     """
     gpus = np.asarray(workload.gpus, dtype=np.int64)
     largest = 2**40 if topology is None else int(topology.machine_gpus.max())

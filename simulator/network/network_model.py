@@ -48,9 +48,9 @@ class Network(Protocol):
 
         Returns:
             (profile_of_job, factors): int64 (n,) and float64 (P, 4), P profiles. factors[p, t] >= 1 is the duration of
-            one iteration when the innermost level that holds the whole gang is t (slot, machine, rack, network:
-            simulator/base/tiers.py), relative to one to which the network adds nothing. What the job's `duration_s`
-            says then follows from that of its best placement (isolated.py). Jobs of one GPU are always 1.
+                one iteration when the innermost level that holds the whole gang is t (slot, machine, rack, network:
+                simulator/base/tiers.py), relative to one to which the network adds nothing. Jobs of one GPU are always
+                1.
 
         Raises:
             InputError: a job that the network knows nothing about.
@@ -65,9 +65,4 @@ class ShapedNetwork(Network, Protocol):
         """The slowdown of each job on the best placement of the empty cluster (isolated.py), float64 (n,)."""
 
     def lay(self, s: np.record, workload: Jobs | Any, profile_of_job: np.ndarray) -> None:
-        """Modify `s`: write the tables that network/collectives.py computes from.
-
-        Args:
-            s: a record (simulator/record/state.py).
-            profile_of_job: what `tier_factors` gave for them.
-        """
+        """Modify `s`: write the tables that network/collectives.py computes from; profiles: of `tier_factors`."""

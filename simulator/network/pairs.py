@@ -14,17 +14,10 @@ def _pair(code, gpus):
 
 @entry
 def number_pairs(codes, gpus, pairs, first_job, profiles):
-    """Number the pairs of model and gang size that jobs have, in their order (`_pair`).
+    """Number the pairs of model and gang size of jobs, in their order (`_pair`); returns how many, at most room + 1.
 
-    Modify:
-        pairs: int64 (room,), the different ones. first_job: the first job of each.
-        profiles: int64 (jobs,), the number of each job's.
-
-    Args:
-        codes, gpus: int64 (jobs,), numbers of the models, and gang sizes.
-
-    Returns:
-        How many there are; room + 1 if that is more than there is room for.
+    Modify `pairs`: int64 (room,), the different ones; `first_job`: the first job of each; `profiles`: int64 (jobs,),
+    each job's. `codes`, `gpus`: int64 (jobs,), numbers of the models, and gang sizes.
     """
     count = 0
     for job in range(gpus.size):

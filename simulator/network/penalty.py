@@ -27,10 +27,7 @@ MOST_KNOWN, MOST_KNOWN_ROWS = 4096, 512
 
 @dataclass(frozen=True)
 class Penalty:
-    """The slowdown of `table`; for models that it does not list `default`, or an error if that is None.
-
-    `duration`: what `duration_s` means (isolated.py).
-    """
+    """The slowdown of `table`, or `default` (None: an error) for others; `duration`: see isolated.py."""
 
     table: PenaltyTable
     default: Factors | None = None

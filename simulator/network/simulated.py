@@ -1,4 +1,4 @@
-"""A simulator as its own parts see it, so that they can be written below it; and who tells it how fast jobs run."""
+"""A simulator as its own parts see it, so that they can be written below it; and the source of the jobs' pace."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ class Simulated(Protocol):
 
 
 class Pace(Protocol):
-    """Who says how fast jobs run, where no table in the record does: measured look-ups, elastic jobs, shared links.
+    """The pace of jobs where no table in the record has it: measured look-ups, elastic jobs, shared links.
 
     One that also has `settle(simulator)` is called by it after `rate` has been: an iterable of (job, seconds per
-    iteration) of running jobs that go on at another rate from now on. One whose jobs are not all elastic, though
-    `elastic`, has `may_resize(simulator, job)`.
+    iteration) of running jobs that go on at another rate. One whose jobs are not all elastic, though `elastic`, has
+    `may_resize(simulator, job)`.
 
     Attributes:
         elastic: jobs may run on other numbers of GPUs than they ask (`Start` and `Resize`), and a decision is due
@@ -88,12 +88,11 @@ class Pace(Protocol):
     def rate(self, simulator: Simulated, job: int) -> tuple[float, float]:
         """The pace of a running job that has just got its present GPUs, or reached the end of a phase.
 
-        Called before time passes, once for each such job, in the order in which it happened to them; the iterations
-        that are left are up to date.
+        Called before time passes, once for each such job in order; the iterations that are left are up to date.
 
         Returns:
-            Seconds per iteration on its GPUs with nobody beside it, > 0; and how many iterations are left when to ask
-            again, less than are left now; 0: not before it moves.
+            Seconds per iteration alone on its GPUs, > 0; and how many iterations are left when to ask again, less than
+                are left now; 0: not before it moves.
         """
 
 

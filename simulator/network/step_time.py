@@ -72,8 +72,8 @@ def lay_best_step(s, job):
 def stretch(s, job, tier, sub_batch):
     """How many times longer an iteration takes at a tier in passes of `sub_batch` than placed best and in one pass.
 
-    Where the network says what the tier costs (`net_steps` 0), only what the passes add counts, at the best placement.
-    A model without a fit pays nothing for passes.
+    Where the network has the tier's cost (`net_steps` 0), only what the passes add counts, at the best placement. A
+    model without a fit pays nothing for passes.
     """
     model = s.model[job]
     if s.fit[model, D] <= 0.0:

@@ -3,12 +3,12 @@
 docs/concepts/network.md has the schema of a tiers file, YAML or JSON. Latency (ns) and bandwidth (1e9 bytes a second)
 are those of one link; a message passes two links of a switch, else one. `links` is how many a member has; left out, as
 many as the tier has members (a ring of two: four). `nominal_gbps` (gigabits per second) belongs to an effective
-bandwidth, which the bandwidth of a topology scales by its ratio to this; any other bandwidth is replaced.
+bandwidth, which a topology's scales by its ratio to this; any other bandwidth is replaced.
 
 A layer table is a csv, one row per layer in order of the forward pass, with the columns `LAYER_COLUMNS`; lines that
-start with "#" are remarks. Times are ns, gradient_bytes is what is all-reduced, update_ns passes between the end of
-the all-reduce and the layer's completion. A column `measured_on` may name the GPU of the compute times: with tiers that
-were measured on another one, a model's slowdowns are extrapolated.
+start with "#" are remarks. Times are ns, gradient_bytes is what is all-reduced, update_ns passes between the end of the
+all-reduce and the layer's completion. `measured_on` may name the GPU of the compute times: with tiers that were
+measured on another one, a model's slowdowns are extrapolated.
 """
 
 from __future__ import annotations
@@ -58,10 +58,7 @@ CALIBRATIONS = {path.stem: path for path in sorted(DATA.glob("*.yaml"))}
 
 @dataclass(frozen=True)
 class Link:
-    """One tier. bandwidth_gb_s: of one link; latency_ns: of one link; links: of each member, 0 = as many as members.
-
-    nominal_gbps: what the links have on paper that an effective bandwidth was measured on, gigabits per second.
-    """
+    """One tier: GB/s and latency of one link; links of each member, 0: as many as members; Gbps on paper."""
 
     name: str
     kind: str
@@ -105,10 +102,7 @@ class Fabric:
 
 @dataclass(frozen=True, eq=False)
 class ModelLayers:
-    """The layers of one model in order of the forward pass: names, and int64 arrays of shape (layers,).
-
-    measured_on: the GPU of the compute times; "": nobody says.
-    """
+    """The layers of a model in order of the forward pass, int64 (layers,); the GPU of compute times, "": unknown."""
 
     model: str
     names: tuple[str, ...]
@@ -143,10 +137,7 @@ class Calibration:
         return [layers.model for layers in self.models]
 
     def find(self, model: str) -> ModelLayers | None:
-        """The layers of a model in any spelling (profiles/model_names.py); None if the table does not list it.
-
-        Another name of the same network counts where the name itself is not listed: "imagenet" is ResNet-50.
-        """
+        """The layers of a model in any spelling or by another name ("imagenet": ResNet-50); None: not listed."""
         return self._by_name.get(plain(model)) or self._by_alias.get(normalised(model))
 
     def is_extrapolated(self, layers: ModelLayers) -> bool:

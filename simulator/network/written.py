@@ -1,10 +1,9 @@
-"""What the user wrote about a topology (`Topology.written`) under a network: it acts, or one sentence says it does not.
+"""The user's numbers of a topology (`Topology.written`) under a network: they act, or one sentence says they do not.
 
 A bandwidth, a latency and an oversubscription are those of the traffic between the members that the tier joins: GPUs of
 a slot, slots of a machine, machines of a rack, racks. An oversubscription divides the bandwidth of its own tier alone,
-as if all members sent at once; traffic that goes on to an outer tier is divided by what is written there.
-
-Presets write nothing, so whatever was published on them rests on the network's own numbers.
+as if all members sent at once; traffic that goes on to an outer tier is divided there. Presets write nothing: what was
+published on them rests on the network's own numbers.
 """
 
 from __future__ import annotations
@@ -28,9 +27,7 @@ class TieredNetwork(Network, Protocol):
     """A network that goes by numbers of the tiers."""
 
     def on(self, tiers: tuple[Tier, ...]) -> tuple[Network, Used]:
-        """The network with these numbers, nan where it keeps its own, and which of them it uses.
-
-        Asked of a network that was made so, it begins with that network's own numbers again.
+        """The network with these numbers, nan: its own, and which of them it uses; begins with its own again.
 
         Raises:
             InputError: a number that it cannot compute with.
@@ -38,11 +35,7 @@ class TieredNetwork(Network, Protocol):
 
 
 def on_topology(network: Network, topology: Topology) -> Network:
-    """The network with what the user wrote about the topology; what it does not use is said once a process.
-
-    Raises:
-        InputError: a number that the network cannot compute with.
-    """
+    """The network with the user's numbers of the topology; unused ones are told once; InputError: a bad one."""
     written = topology.written
     if written == NOTHING_WRITTEN:
         return network

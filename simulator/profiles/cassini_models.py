@@ -9,10 +9,10 @@ nor phases, so computing follows one rule per kind of model:
     decoder           6 FLOP per parameter and token at a stated part of the A100's peak
     recommendation    fixed + per sample, assumed
 
-Communication follows the sizes: a ring all-reduce of fp32 gradients at 45 Gbps. Table 3's "memory requirement" is the
-parameters in fp32 for VGG and ResNet50, so its low ends are read the same way for the models that have a range: data
-parallel GPTs of 170, 425 and 512 M parameters, and a DLRM that replicates 890 MiB (anything from nothing to 1,962 MiB
-is allowed; a choice by which its duty is more than VGG16's, as the text's "network-intensive" wants).
+Communication is a ring all-reduce of fp32 gradients at 45 Gbps. Table 3's "memory requirement" is the parameters in
+fp32 for VGG and ResNet50; low ends of ranges are read the same way: data parallel GPTs of 170, 425 and 512 M
+parameters, and a DLRM that replicates 890 MiB (0 to 1,962 MiB are allowed; with this choice its duty is more than
+VGG16's, as the text's "network-intensive" wants).
 
 Setting: cassini, Table 3.
 """
@@ -136,7 +136,7 @@ def phases_and_traffic(
     hidden: int | None = None,
     rate_gbps: float | None = None,
 ) -> tuple[Phases, Traffic]:
-    """The phases of one iteration, alone on its links, and what part of the bytes goes from whom to whom.
+    """The phases of one iteration, alone on its links, and the part of the bytes from each worker to each other.
 
     Args:
         model: one of Table 3. workers: GPUs, on a server each. batch: samples per GPU (of all stages together where a

@@ -2,8 +2,8 @@
 
 Least squares of the logarithms of the iteration time and, where the wait for communication was measured, of the
 computation (their difference), together, with a soft-L1 loss (a few bad rows do not bend the rest) from several starts.
-Rows of one GPU have a straight line of their own. A constant or slope that the rows cannot tell is not guessed: with
-one gang size only in a tier its slope in GPUs is 0, and a tier without rows stays unknown.
+Rows of one GPU have a straight line of their own. With one gang size only in a tier its slope in GPUs is 0, and a tier
+without rows stays unknown.
 """
 
 from __future__ import annotations
@@ -37,14 +37,9 @@ class Fitted:
 
 
 def fit_profiles(groups: Sequence[Measurements], source: str) -> tuple[list[Fitted], dict[str, ModelProfile]]:
-    """Fit every model on every GPU type that was measured.
+    """Fit every model on every GPU type that was measured; returns the fits in order, and the profiles by model.
 
-    Args:
-        groups: of `read_measurements`.
-        source: written beside the numbers: where and how they were measured.
-
-    Returns:
-        The fits in order, and the profiles by model.
+    `source`: written beside the numbers: where and how they were measured.
 
     Raises:
         InputError: rows that cannot tell a model's line, naming the model, the GPU type and what is needed.

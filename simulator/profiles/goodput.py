@@ -53,10 +53,7 @@ class Application(Protocol):
 
 
 def steps_at(known: Mapping[int, float], batch: float) -> float:
-    """Optimiser steps of a whole training at a batch, log-log between those with known steps.
-
-    Beyond them, as many samples as at the nearest one; at least 1.
-    """
+    """Optimiser steps of a whole training at a batch, >= 1: log-log between known ones, beyond as many samples."""
     sizes = np.array(sorted(known), dtype=float)
     inside = float(np.clip(batch, sizes[0], sizes[-1]))
     steps = np.exp(np.interp(np.log(inside), np.log(sizes), np.log([known[int(size)] for size in sizes])))
@@ -75,8 +72,8 @@ def gain(noise: tuple[float, float], scale: float | np.ndarray) -> float | np.nd
 def split_batch(application: Application, batch: int, gpus: int) -> tuple[int, int]:
     """(samples per GPU and pass, passes before the one that synchronises) of a batch over all GPUs.
 
-    A single GPU whose batch is larger than the smallest one accumulates at least once: from a single pass nobody can
-    tell the gradient's variance. What is above the application's largest batch is cut off.
+    A single GPU whose batch is larger than the smallest accumulates at least once: one pass does not show the
+    gradient's variance. The application's largest batch is the limit.
     """
     local = math.ceil(batch / gpus - CLOSE)
     extra = math.ceil(local / application.largest_local - CLOSE) - 1
@@ -90,11 +87,7 @@ def _within(application: Application, local: int, extra: int, gpus: int) -> tupl
 
 
 class Goodput:
-    """The batches that an application could run on each number of GPUs, and the goodput that each would have.
-
-    Args:
-        application: what is trained.
-        most: GPUs of the largest gang, >= 1.
+    """The batches of an application on 1 to `most` GPUs, and the goodput of each.
 
     Paper: pollux, Sec. 3.
     """
@@ -120,7 +113,6 @@ class Goodput:
             fit: throughput parameters (`fit_throughput`); only whether there is one node or more makes a difference.
             noise: squared norm and variance of the gradient.
             gpus: which numbers of GPUs; slice(0, 4) is 1 to 4.
-            nodes: numbers of nodes.
         """
         return np.array([rates.max(axis=0) for rates in self._rates(fit, noise, gpus, nodes)])
 

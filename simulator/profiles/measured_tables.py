@@ -1,4 +1,4 @@
-"""Measured tables of one application (Pollux, OSDI'21 artifact): what a step takes where, and what it is worth.
+"""Measured tables of one application (Pollux, OSDI'21 artifact), or of a user's folder in the same formats.
 
 Source: github petuum/adaptdl, branch osdi21-artifact, simulator/traces/APPLICATION/:
 * placements.csv: placement (a digit a node: its GPUs), local_bsz (samples per GPU), step_time and sync_time (s; the
@@ -6,8 +6,6 @@ Source: github petuum/adaptdl, branch osdi21-artifact, simulator/traces/APPLICAT
 * scalability.csv: num_nodes, num_replicas, local_bsz, step_time, sync_time, on more nodes;
 * validation-B.csv, one for each validated batch size B: after each epoch the progress (in steps of the smallest batch)
   and the squared norm and variance of the gradient (grad_sqr, grad_var).
-
-A folder of one's own measurements in these formats is read the same way.
 """
 
 from __future__ import annotations
@@ -42,17 +40,12 @@ _TIMES = ("step_time", "sync_time")
 
 
 class MeasuredTables:
-    """Step times, progress and gradient noise of one application.
-
-    Args:
-        folder: holds placements.csv, scalability.csv and validation-B.csv; its name is the application's.
+    """Step times, progress and gradient noise of one application, of the files in `folder`, whose name it has.
 
     Attributes:
-        name: the application.
         batches: the validated batch sizes, ascending, samples over all GPUs.
         smallest_local, largest_local: bounds of the samples per GPU and pass.
-        progress: float64 (epochs,), progress at which each epoch has been passed: the least over the batch sizes, in
-            steps of the smallest batch.
+        progress: float64 (epochs,), at which each epoch has been passed: the least over batches, in smallest batches.
 
     Raises:
         InputError: a file is missing or malformed; names file, line, column, value and what was expected.
@@ -102,10 +95,7 @@ class MeasuredTables:
         self._steps = {batch: self._whole_steps(batch) for batch in self.batches}
 
     def _whole_steps(self, batch: int) -> float:
-        """Steps of a whole training at a validated batch: of every epoch its progress over the gain of a step.
-
-        To a tenth, as the shipped profiles have them (data/pollux.json), from which a workload's iterations come.
-        """
+        """Steps of a whole training at a validated batch, to a tenth, as data/pollux.json and iterations have them."""
         passed = np.diff(self.progress, prepend=0.0)
         scale = batch / self.smallest_batch
         return round(sum_in_order(part / gain(self.noise(batch, epoch), scale) for epoch, part in enumerate(passed)), 1)
@@ -140,15 +130,10 @@ class MeasuredTables:
         self._values = np.vstack([means, _times(scaled)])
 
     def times_s(self, placement: Sequence[int], local: int) -> tuple[float, float]:
-        """Seconds of one step, and of its synchronisation that is not hidden.
+        """Seconds of one step, and of its synchronisation that is not hidden; any rotation of a placement is the same.
 
-        Args:
-            placement: GPUs on each node, in the order of the gang; any rotation is the same placement.
-            local: samples per GPU and pass.
-
-        Returns:
-            By `placements.csv`, linear in the local batch, where it has the placement; else linear between the nearest
-            measured (nodes, GPUs, local batch), over a Delaunay triangulation.
+        By `placements.csv`, linear in the local batch (samples per GPU and pass), where it has the placement (GPUs on
+        each node); else linear between the nearest measured (nodes, GPUs, local batch), over a Delaunay triangulation.
 
         Raises:
             InputError: nothing was measured on any side of it.
@@ -179,11 +164,7 @@ class MeasuredTables:
         )
 
     def noise(self, batch: int, epoch: int) -> tuple[float, float]:
-        """Squared norm and variance of the gradient in an epoch (0 is the first), linear between validated batch sizes.
-
-        Raises:
-            InputError: the batch size lies outside the validated ones.
-        """
+        """Squared norm and variance of the gradient in an epoch, linear between batches; InputError: outside."""
         above = int(np.searchsorted(self.batches, batch))
         if above == len(self.batches) or batch < self.batches[0]:
             raise InputError(
@@ -217,11 +198,7 @@ def _times(table: Table) -> np.ndarray:
 
 
 def read_tables(folder: str | Path, application: str) -> MeasuredTables:
-    """The tables of an application, FOLDER/APPLICATION/; read again where a file has changed.
-
-    Raises:
-        InputError: there are none, or they are malformed.
-    """
+    """The tables in FOLDER/APPLICATION/, read again where a file has changed; InputError: none, or malformed."""
     path = Path(folder) / application
     if not application or not path.is_dir():
         there = sorted(entry.name for entry in _listed(Path(folder)) if entry.is_dir())

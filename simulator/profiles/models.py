@@ -46,10 +46,7 @@ SHIPPED = Path(__file__).resolve().parent / "data" / "pollux.json"
 
 @dataclass(frozen=True)
 class MemoryLine:
-    """Memory of a job on one GPU: base_bytes + sample_bytes x samples of one pass, on every GPU type.
-
-    `sample_assumed`: nobody measured what a sample takes.
-    """
+    """Bytes of a job on one GPU: base_bytes + sample_bytes (`sample_assumed`: not measured) x samples of one pass."""
 
     base_bytes: float
     sample_bytes: float
@@ -97,10 +94,7 @@ class Efficiency:
         return (phi + 1.0) / (phi / scale + 1.0)
 
     def steps_of(self, batch: float) -> float:
-        """Optimiser steps of a whole job at a batch, log-log between the validated ones.
-
-        Beyond the validated batches, as many samples as at the nearest one; at least 1.
-        """
+        """Optimiser steps of a whole job at a batch, as `goodput.steps_at`."""
         return steps_at(self.steps, batch)
 
 
@@ -131,8 +125,7 @@ class ModelProfile:
     def step_s(self, gpu: str, gpus: int, batch: int, gpus_per_machine: int = 4) -> float:
         """Seconds of one optimiser step of `batch` samples over all of `gpus`, on as few machines as hold them.
 
-        A batch per GPU above the largest measured one is accumulated, in passes of equal whole numbers of
-        samples, as the simulator of Pollux does.
+        A larger batch per GPU than measured is accumulated in equal whole passes, as in Pollux' simulator.
         """
         fit = self.fit(gpu)
         local = math.ceil(batch / gpus)

@@ -1,7 +1,7 @@
 """Up and Down phases of one training iteration: when a job wants the network, how long, and how fast (paper cassini).
 
-`Phases` is what a job does alone on its placement. The patterns are those of the paper's Figure 1; what each assumes
-where the paper has only a picture stands in its docstring. Numbers of models: `cassini_models.py`.
+`Phases` is what a job does alone on its placement. The patterns are those of the paper's Figure 1; their docstrings say
+what is assumed. Numbers of models: `cassini_models.py`.
 """
 
 from __future__ import annotations
@@ -77,10 +77,9 @@ class Phases:
 
 
 def in_order(parts: Sequence[tuple[float, float]], iteration_s: float = 0.0) -> Phases:
-    """Phases from (seconds, bytes per second) one after the other; rate 0 is Down, parts of no length are left out.
+    """Phases from (seconds, bytes per second) in order; rate 0 is Down, parts of no length are left out.
 
-    Args:
-        iteration_s: a longer iteration than the parts add up to ends with a Down phase.
+    `iteration_s`: a longer iteration than the parts add up to ends with a Down phase.
     """
     starts, durations, rates, now = [], [], [], 0.0
     for seconds, rate in parts:
@@ -102,9 +101,7 @@ def data_parallel(
 ) -> Phases:
     """Figure 1(a): a Down phase of computing, then an Up phase that all-reduces the gradients in a ring.
 
-    Args:
-        compute_s: seconds of computing during which the network is idle. rate: bytes per second of the ring.
-        shortest_up_s: the Up phase takes at least so long, at a lower rate then.
+    `compute_s`: the network is idle; `rate`: bytes per second of the ring; a lower one if Up is under `shortest_up_s`.
 
     Setting: cassini, Figure 1(a).
     """
@@ -157,9 +154,9 @@ def hybrid(
 ) -> Phases:
     """Figure 1(d): data, pipeline and tensor parallelism together, six Up phases with different demands.
 
-    Which phases they are is only in the picture. Assumed: forward and backward of two minibatches (the tensor traffic
-    of Figure 1(c) plus the activations to the next stage or back), the all-reduce of the embeddings as in Figure 1(b),
-    and that of the gradients between the replicas; a short Down phase after each. With one replica there is no sixth.
+    The phases are only in the picture. Assumed: forward and backward of two minibatches (the tensor traffic of Figure
+    1(c) plus the activations to the next stage or back), the all-reduce of the embeddings as in Figure 1(b), and that
+    of the gradients between the replicas; a short Down phase after each. With one replica there is no sixth.
 
     Args:
         compute_s: seconds of computing of one server. activation_bytes: of one of the two minibatches.
@@ -180,11 +177,9 @@ def hybrid(
 def embeddings(compute_s: float, exchanged_bytes: float, gradient_bytes: float, workers: int, rate: float) -> Phases:
     """A recommendation model: embedding tables on all workers, the rest replicated (paper cassini, Sec. 5.1, DLRM).
 
-    Forward, the embeddings that the samples need are exchanged all-to-all; after computing, their gradients go back and
-    the gradients of the replicated part are all-reduced. A third of compute is the forward pass.
-
-    Args:
-        exchanged_bytes: embeddings of one worker's samples; the (n - 1) / n of them that lie elsewhere are sent.
+    Forward, the embeddings of one worker's samples (`exchanged_bytes`) are exchanged all-to-all, of which (n - 1) / n
+    lie elsewhere; after computing, their gradients go back and those of the replicated part are all-reduced. A third of
+    compute is the forward pass.
 
     Setting: cassini, Sec. 5.1.
     """

@@ -13,11 +13,7 @@ from .model_names import plain
 
 
 def checked_models(mapping: Mapping[str, Any], place: str) -> dict[str, SimpleNamespace]:
-    """The models of a file: name -> its entry, with `fits` as a mapping from GPU type to a checked fit.
-
-    Raises:
-        InputError: one sentence with `place`, the place in the file, the value and what was expected.
-    """
+    """The models of a file: name -> its entry, with `fits` by GPU type; InputError: names place, value, expected."""
     schema = _schema()
     top = validated(schema.File, mapping, place)
     if not top.models:

@@ -100,10 +100,7 @@ def is_skewed(models: np.ndarray, threshold: float = DEFAULT_THRESHOLD, unknown:
 
 
 def jobs_taken_for_skewed(workload: Workload) -> np.ndarray:
-    """Which jobs of a workload Tiresias consolidates (`is_skewed`), bool (n,).
-
-    Warns where models of its jobs on several GPUs are not known: those are consolidated.
-    """
+    """Jobs that Tiresias consolidates (`is_skewed`), bool (n,); warns of unknown models on several GPUs: they count."""
     models = workload.model
     several = dict.fromkeys(models[workload.gpus > 1])
     unknown = [model for model in several if np.isnan(skew_of(str(model)))]

@@ -37,9 +37,9 @@ def _landing(l, job, home, target):
 
 @kernel
 def _weigh_training(l, job):
-    """Modify the scratch in place: what one training job adds to the changes, where it could train at home then.
+    """Modify the scratch: what a training job adds to the changes where it could train at home then; returns the rest.
 
-    Returns what it adds to those of Expressions 1 and 6 for every other target.
+    The rest is what it adds to those of Expressions 1 and 6 for every other target.
     """
     now = l.region[job]
     was = remote_of(l, job, now)
@@ -291,10 +291,10 @@ def survey(l, begin, end, gains):
 
 @entry
 def follow(l, queue, quota, moved, source, target):
-    """Modify the ledger, and the log of moves, in place: make the moves of the queue within the quota.
+    """Modify the ledger, and the log of moves: make the moves of the queue within the quota; returns their number.
 
-    The best region is found again before each move. A table that no longer gains is left; one whose move copies more
-    than the rest of the quota, KiB, is left too and others go on. Returns the number of moves.
+    The best region is found again before each move. A table is left that no longer gains, or whose move copies more
+    than the rest of the quota, KiB; others go on.
 
     Paper: tetris, Sec. 3.4.
     """

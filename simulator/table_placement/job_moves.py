@@ -1,7 +1,6 @@
 """All tables of a job move together: a wider climb than the paper's, which moves one table at a time.
 
-A training job that reads several tables has no home while one of them has moved; so single moves seldom gain where most
-do.
+A training job that reads several tables has no home while one of them has moved, so single moves seldom gain then.
 """
 
 from ..compiler.jit import entry, kernel
@@ -11,7 +10,7 @@ from .cost import move
 
 @kernel
 def _send(l, table, begin, end, target, total, were):
-    """Modify the ledger in place: move the tables begin to end - 1; `were`, int64 (n,), then has their homes before.
+    """Modify the ledger: move the tables begin to end - 1; `were`, int64 (n,), gets their homes before.
 
     Returns what that adds to the cost, and whether Expressions 4 and 5 allow one move after the other.
     """
@@ -47,7 +46,7 @@ def _best_region(l, table, begin, end, total, were):
 
 @entry
 def survey_jobs(l, first, table, jobs, were, gains):
-    """Modify `gains`, float64 (n,), in place: what each of `jobs`, int64 (n,), gains by the best move of its tables.
+    """Modify `gains`, float64 (n,): what each of `jobs`, int64 (n,), gains by the best move of all its tables.
 
     `first` and `table` are those of `Jobs`; `were`, int64, has room for the tables of a job.
     """
@@ -60,9 +59,9 @@ def survey_jobs(l, first, table, jobs, were, gains):
 
 @entry
 def follow_jobs(l, first, table, queue, quota, were):
-    """Modify the ledger in place: move the tables of each job of the queue where they then gain most.
+    """Modify the ledger: move the tables of each job of the queue where they then gain most; returns how many jobs'.
 
-    Each within what is left of the quota, KiB. Returns the number of jobs whose tables moved.
+    Each within what is left of the quota, KiB.
     """
     total = total_size(l)
     made = 0

@@ -2,10 +2,10 @@
 
 Paper mast, Sec. 3.3, Figure 4: its first step, tables to regions. The second, partitions to the data centers of a
 region (Sec. 3.1), is left out, as every cluster reads all that lies in its region. Where the paper is silent:
-Expression 1 is counted as a share of all bytes that jobs read, so that its weight is of the size of the others'; if
-some job asks a GPU type at a level but none that trains at home does, each region's share of that demand is 0, and if
-no job asks it, it does not count; Expressions 4 and 5 are printed with "<", read as "at most", so that an application
-without a quota in a region may compute nothing there.
+Expression 1 is a share of all bytes that jobs read, so that its weight is of the size of the others'; if some job asks
+a GPU type at a level but none that trains at home does, each region's share of that demand is 0, and if no job asks it,
+it does not count; Expressions 4 and 5 are printed with "<", read as "at most", so that an application without a quota
+in a region may compute nothing there.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class Objective:
         remote, gpu, storage: w_1, w_2 and w_3, >= 0; the paper gives no values, so each term counts alike.
         levels: w_Pk, one for each of the 7 priorities, >= 0; not given either: each counts twice the next.
         overload: whether overload costs more than underload (Expression 8).
-        at_home: what Expression 6 sums over the jobs that train at home: the GPU-hours of high-priority jobs, or
-            one for each training job whatever its size and priority.
-        home_share: right side of Expression 6, as a share of that sum over all jobs; None: the sum at the start, so
-            that no day ends with less. That is stricter than the paper, which publishes no threshold: "we empirically
-            validate but do not mandate that the number of jobs satisfying this property does not decrease over time".
+        at_home: what Expression 6 sums over the jobs that train at home: the GPU-hours of high-priority jobs, or one
+            for each training job whatever its size and priority.
+        home_share: right side of Expression 6, as a share of that sum over all jobs; None: the sum at the start. That
+            is stricter than the paper, which has no threshold: "we empirically validate but do not mandate that the
+            number of jobs satisfying this property does not decrease over time".
     """
 
     remote: float = 1.0
@@ -72,12 +72,10 @@ class Move:
 class Placement:
     """Homes of the tables and the sums that follow from them; moves change it in place.
 
-    Only what the slow path knows counts: the jobs that recur (Sec. 3.1).
-
     Args:
         warehouse: tables at their homes, jobs.
         objective: what is minimised and what must hold.
-        known: bool (jobs,), the jobs that count; None: those that recur.
+        known: bool (jobs,), the jobs that count; None: those that recur, which the slow path knows (Sec. 3.1).
 
     Attributes:
         jobs: those that count, as the ledger numbers them.
@@ -143,29 +141,20 @@ class Placement:
         return gains
 
     def follow(self, queue: np.ndarray, quota_bytes: float) -> list[Move]:
-        """Make the moves of a queue of tables, each to what is then its best home.
-
-        `quota_bytes` is what they may copy, beyond what the homes up to now do.
-        """
+        """Make the moves of a queue of tables, each to its then best home; they copy at most `quota_bytes` more."""
         log = np.zeros((3, max(len(queue), 1)), np.int64)
         quota = int(min(quota_bytes / KIB, 2.0**62))
         made = int(climb.follow(self.ledger, np.asarray(queue, np.int64), quota, log[0], log[1], log[2]))
         return [Move(*entry) for entry in log[:, :made].T.tolist()]
 
     def job_gains(self, jobs: np.ndarray) -> np.ndarray:
-        """What all tables of a job gain by moving to the best region together, 0 where they should stay: float64 (n,).
-
-        `jobs`: int64 (n,), rows of `self.jobs`.
-        """
+        """Gain by the best move of all tables of each row `jobs`, int64 (n,), of `self.jobs`: float64 (n,), 0: stay."""
         gains = np.zeros(len(jobs))
         job_moves.survey_jobs(self.ledger, self.jobs.first, self.jobs.table, jobs, self._were(), gains)
         return gains
 
     def follow_jobs(self, queue: np.ndarray, quota_bytes: float) -> int:
-        """Move all tables of each job of a queue to what is then their best region; returns how many jobs' moved.
-
-        `quota_bytes` is what they may copy, beyond what the homes up to now do.
-        """
+        """Move all tables of each job of a queue to its then best region, within `quota_bytes` more; how many."""
         quota = int(min(quota_bytes / KIB, 2.0**62))
         return int(job_moves.follow_jobs(self.ledger, self.jobs.first, self.jobs.table, queue, quota, self._were()))
 

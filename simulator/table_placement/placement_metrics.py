@@ -1,4 +1,4 @@
-"""How a warehouse stands: what paper mast publishes of one (Sec. 5.3 and 5.6), and the cost of its Figure 4."""
+"""Published measures of a warehouse as it lies (paper mast, Sec. 5.3 and 5.6), and the cost of its Figure 4."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .placement import Objective, Placement
 
 @dataclass(frozen=True)
 class Standing:
-    """As tables lie; rates are percentages. Of jobs those that recur count but where all training jobs are told.
+    """As tables lie; rates are percentages of recurring jobs, or of all training jobs where the text says so.
 
     Attributes:
         worst, deviation: demand over supply of GPU-hours of high-priority jobs, largest and standard deviation over the
@@ -26,7 +26,7 @@ class Standing:
             replicas and without.
         extra: bytes of replicas over those of all tables.
         waiting: all training jobs, first-time ones too, that no region has tables and GPUs for.
-        two, four: of all training jobs those that so many regions or more have both for: candidate regions.
+        two, four: of all training jobs those with so many candidate regions or more, which have both.
     """
 
     worst: float

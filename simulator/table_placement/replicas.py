@@ -33,10 +33,9 @@ def _completes(copies, old, old_whole, size, whole, table, region):
 
 @kernel
 def _refuge(copies, old, old_whole, room, purse, size, whole, group, spare, gpu, table, home):
-    """Where a table's copy for disasters goes: outside the home's fault group, if that can be.
+    """The region of a table's copy for disasters: outside the home's fault group, if that can be.
 
-    Of such regions to one where all of it lies, else to one where a copy is planned, else where most of its GPUs, or
-    most room, is spare.
+    Of such regions one where all of it lies, else with a planned copy, else with most of its GPUs, or most room, spare.
     """
     best, most, rank = NOWHERE, 0, 0
     for region in range(group.shape[0]):
@@ -56,10 +55,10 @@ def _refuge(copies, old, old_whole, room, purse, size, whole, group, spare, gpu,
 
 @entry
 def refuges(order, home, size, whole, copies, safe, old, old_whole, room, purse, group, spare, gpu_type, gpu_s):
-    """Modify copies, safe, room, purse and spare in place: a copy for disasters of each table of `order`, all of it.
+    """Modify copies, safe, room, purse and spare in place: a whole copy for disasters of each table of `order`.
 
     `size` and `whole`, int64 (tables,), KiB: of the partitions that jobs read, and of all. `safe`, bool (tables,
-    regions), has these copies. `spare`, int64 (regions, types): GPU-seconds that nobody needs; the table's, `gpu_s` of
+    regions), has these copies. `spare`, int64 (regions, types): GPU-seconds that are free; the table's, `gpu_s` of
     `gpu_type` (-1: none), are taken off where its copy goes. Returns how many tables have none.
 
     Paper: tetris, Sec. 3.5.
@@ -170,7 +169,7 @@ def gather(order, first, table, accepts, offered, copies, old, size, room, purse
 
 @entry
 def demand_by_type(first, table, accepts, share, part, home, demand):
-    """Modify `demand`, int64 (tables, types), in place: add `part`, int64 (jobs,), of each job at all that it reads.
+    """Modify `demand`, int64 (tables, types): add `part`, int64 (jobs,), of each job at all that it reads.
 
     `share`, float64 (sets, regions, types), of the set that it accepts, at the table's home.
     """
@@ -182,10 +181,7 @@ def demand_by_type(first, table, accepts, share, part, home, demand):
 
 @entry
 def readers_by_type(first, table, accepts, accepted, readers):
-    """Modify `readers`, int64 (types, tables), in place: count the jobs that read each table and accept each type.
-
-    `accepted`, bool (sets, types), of the set that each accepts.
-    """
+    """Modify `readers`, int64 (types, tables): count jobs that read each table and accept each type (`accepted`)."""
     for job in range(accepts.shape[0]):
         for gpu in range(accepted.shape[1]):
             if accepted[accepts[job], gpu]:
@@ -195,9 +191,9 @@ def readers_by_type(first, table, accepts, accepted, readers):
 
 @entry
 def spread(order, region, quota, copies, old, size, room, purse):
-    """Modify copies, room and purse in place: copy the tables of `order` to a region until its quota, KiB, is reached.
+    """Modify copies, room and purse in place: copy tables of `order` to a region until its quota, KiB; returns the KiB.
 
-    A table larger than what is left of it is passed over. Returns the KiB of the copies.
+    A table larger than the rest of the quota is passed over.
 
     Paper: tetris, Sec. 3.5.
     """

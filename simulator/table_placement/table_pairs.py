@@ -44,10 +44,10 @@ def _try_partners(l, first, first_home, change, met, partner, begin, end, least,
 
 @entry
 def pair_up(l, first, partner, begin, end, choice):
-    """Modify the ledger in place: move a table with one of its partners, begin to end - 1, as gains most, if any does.
+    """Modify the ledger: move a table with one of its partners, begin to end - 1, as gains most; returns the gain or 0.
 
-    `choice`, int64 (3,), then holds the table's new home, its partner and that one's new home. CPU quotas must allow
-    one move after the other. Returns the gain, 0 where both stay.
+    `choice`, int64 (3,), gets the table's new home, its partner and that one's. CPU quotas must allow one after the
+    other.
     """
     total = total_size(l)
     home, met = l.home[first], l.met[0]
