@@ -141,10 +141,7 @@ class Read:
 
 
 def read_by(word: str | os.PathLike[str], mark: MayBeFile, what: str) -> Read:
-    """The files that a word names, and those beside them; InputError: own code that cannot be opened.
-
-    Of a user's own code, the files that it is written in, and those that its parameters name.
-    """
+    """The files that a word names, those beside them, those of own code; InputError: own code that cannot be opened."""
     files: list[tuple[str, Path]] = []
 
     def see(place: str, beside: Beside) -> str:

@@ -72,10 +72,7 @@ class Own:
             return self.factory(**arguments)
 
     def function(self, leading: int) -> Callable[..., Any]:
-        """NAME, or what the class gives, as a function of `leading` arguments; InputError: an unknown parameter.
-
-        An error that it raises is told in one sentence.
-        """
+        """NAME, or what the class gives, of `leading` arguments; errors become sentences; InputError: a parameter."""
         if callable(self.factory) and not inspect.isclass(self.factory):
             arguments = arguments_of(functools.partial(self.factory, *[None] * leading), self.params, str(self))
             call: Any = functools.partial(self.factory, **arguments)
@@ -184,10 +181,7 @@ def parsed(word: str, what: str) -> tuple[str, str, dict[str, str]]:
 
 
 def expect_trusted(value: Any, where: str) -> None:
-    """InputError if a value out of a folder holds a word `py:...`, at any depth, unless the user trusts such words.
-
-    `value`: words, and mappings and sequences of them; `where`: what it is and where it comes from.
-    """
+    """InputError if words, at any depth of `value`, of `where` hold `py:...`, unless the user trusts such words."""
     if os.environ.get(TRUST) == "1":
         return
     for word in _words(value):
@@ -213,10 +207,7 @@ def _words(value: Any) -> Iterator[str]:
 
 @contextmanager
 def blamed(what: str, files: Iterable[Path | str]) -> Iterator[None]:
-    """Turn an error of a user's code into one sentence: the exception, and the last line of these files that ran.
-
-    An exception that did not pass through these files is left alone.
-    """
+    """Turn an error that passed through a user's files into one sentence: the exception, and the last line there."""
     try:
         yield
     except (ClustergymError, KeyboardInterrupt, GeneratorExit):

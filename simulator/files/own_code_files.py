@@ -31,10 +31,7 @@ def files_of(thing: Any) -> tuple[Path, ...]:
 
 
 def files_with(module: ModuleType) -> tuple[Path, ...]:
-    """The files of a module and of what it imports, directly or not, from its own folder or package; its own first.
-
-    Those of clustergym are not among them: its sources are compared anyway.
-    """
+    """The files of a module and of its imports from its own folder or package, its own first; none of clustergym's."""
     first = _file_of(module)
     if first is None:
         return ()
@@ -57,10 +54,7 @@ def files_with(module: ModuleType) -> tuple[Path, ...]:
 
 
 def expect_own_imports(path: Path, files: Iterable[Path], said: str) -> None:
-    """InputError where a user's file means one beside it, and gets a module of that name from elsewhere.
-
-    Two folders may have a `helpers.py` each; a process imports one. Copies count as one. `files`: with its imports.
-    """
+    """InputError where a user's file gets another module than the one beside it, unless that is a copy of it."""
     for file in files:
         for name in _imports(file, stamp_of(file), ""):
             beside, module = _beside(path.parent, name), sys.modules.get(name)
@@ -78,10 +72,7 @@ def expect_own_imports(path: Path, files: Iterable[Path], said: str) -> None:
 
 
 def expect_unchanged(files: Iterable[Path], said: str, shown: Any) -> None:
-    """InputError where a file has changed since its import: old results would be taken for the new file's.
-
-    `said`: how to call the content of `files`, which are not loaded again; `shown`: how a message has a path.
-    """
+    """InputError where a file has changed since its import; `said`: its noun; `shown`: a path as a message has it."""
     for path in files:
         stamp = stamp_of(path)
         if path in _imported_as and _imported_as[path][0] == stamp:

@@ -10,10 +10,7 @@ Stamp = tuple[int, int] | None  # of a file: when it was written, ns, and its by
 
 
 def expect_plain_file(path: str | os.PathLike[str], expected: str = "a file", place: str = "") -> None:
-    """InputError if `path` is a folder, a pipe, a device or a socket; a missing file is left to the reader.
-
-    `expected`: what it should be; `place`: what the message calls the file; "": its path.
-    """
+    """InputError, naming `place` or the path and what was `expected`: a folder, a pipe, a device or a socket."""
     place = place or str(path)
     if os.path.isdir(path):
         raise InputError(f"{place}: is a folder; expected {expected}")

@@ -164,10 +164,7 @@ def _parse_json(text: str, place: str) -> Any:
 
 
 def parse_yaml(text: str, place: str, loader: Any = None) -> Any:
-    """The content of a YAML text; nothing in it is run; InputError: it is malformed, or nests too deep.
-
-    `loader`: of PyYAML, a safe one; None: one that also refuses keys that are given twice.
-    """
+    """The content of a YAML text by a safe `loader`, None: one with unique keys; InputError: malformed, too deep."""
     import yaml
 
     loader = loader or _yaml_loader()

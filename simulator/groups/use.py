@@ -1,7 +1,4 @@
-"""CPU and link use of all machines over time (paper harmony, Figure 11).
-
-The record counts a subtask when it ends, so the part that is done of subtasks in progress is added here.
-"""
+"""CPU and link use of all machines over time (paper harmony, Figure 11), with the part done of running subtasks."""
 
 from __future__ import annotations
 
@@ -28,10 +25,7 @@ class UseOverTime(NamedTuple):
 
 
 class UseMeter:
-    """Looks at a simulator at each decision point, before anything is decided, and at the end.
-
-    It is no part of the record: where kernels advance that themselves, the caller has to look now and then.
-    """
+    """Looks at a simulator at each decision point, and at the end; where kernels advance that, its caller looks."""
 
     def __init__(self, simulator: BaseSimulator) -> None:
         self._simulator = simulator

@@ -42,11 +42,7 @@ class Slowdowns(Protocol):
 
 
 def lay_kinds(s: np.void, workload: Workload, models: Sequence[str], slowdowns: Slowdowns) -> None:
-    """Write the slowdowns, and each job's, into a record whose models (`models`, by number) and batches are laid.
-
-    Raises:
-        InputError: more kinds than a record holds, or a model that the table does not know.
-    """
+    """Write the slowdowns, and each job's, into a record with models; InputError: too many kinds, an unknown model."""
     n = len(workload)
     told = frozenset(getattr(slowdowns, "tells_apart", ()))
     s["kinds_by_pass"] = SUB_BATCH in told

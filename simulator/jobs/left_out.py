@@ -48,10 +48,7 @@ class LeftOut:
         self.gone |= rows
 
     def odd(self, rows: np.ndarray, place: int, said: str) -> None:
-        """Leave out rows, by index, none of which is left out yet; the first stands at `place` in the file.
-
-        `said`: where the first stands and what is odd there, "line 7, column 'gpus': 'x'; expected ...".
-        """
+        """Leave out rows, by index, not left out yet; `said` describes the first, which stands at `place`."""
         self.gone[rows] = True
         self._odd += len(rows)
         if self._first is None or place < self._first[0]:
@@ -66,11 +63,7 @@ class LeftOut:
         return found
 
     def tell(self) -> np.ndarray:
-        """The indices of the rows that stay; says in one warning how many do not, and why.
-
-        Raises:
-            InputError: none stays, too many are odd, or one is where none may be.
-        """
+        """The indices of the rows that stay; warns of others; InputError: none stays, too many or refused odd ones."""
         total, first = len(self.gone) + self._lost, self._first[1] if self._first else ""
         most = max(MOST_ODD, int(MOST_ODD_SHARE * total))
         kept = np.flatnonzero(~self.gone)

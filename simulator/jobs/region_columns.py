@@ -1,7 +1,4 @@
-"""The columns of our own schema for workloads over regions, and the files beside it: docs/concepts/workloads.md.
-
-A row with `parts` is a gang of several kinds of units in one region (warehouse/demands.py), one to four TYPE:UNITS.
-"""
+"""Columns of workloads over regions (docs/concepts/workloads.md), and the files beside; `parts`: 1 to 4 TYPE:UNITS."""
 
 from __future__ import annotations
 
@@ -47,11 +44,7 @@ def columns_of(geo: Demands) -> dict[str, list[Any]]:
 
 
 def write_siblings(geo: Demands, path: str | Path) -> None:
-    """Write the files beside a workload's at `path`; OSError: a file cannot be written.
-
-    Raises:
-        InputError: a name with a space, which the files could not hold.
-    """
+    """Write the files beside a workload's at `path`; OSError: it fails; InputError: a name with a space."""
     _expect_plain_names(geo)
     beside = siblings(path)
     _write_csv(beside["tables.csv"], _table_columns(geo))

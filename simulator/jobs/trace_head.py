@@ -17,10 +17,7 @@ _CONTENT = re.compile(rb"^[ \t]*[^#\s]", re.M)
 
 @dataclass(frozen=True)
 class Head:
-    """The first 64 KiB of a file (more where comments fill them): raw, and as text with undecodable bytes replaced.
-
-    `columns`: the fields of the first line that is neither empty nor a "#" comment, split at its commonest separator.
-    """
+    """The first 64 KiB of a file, or more if comments fill them: raw, as text, and the columns of its first line."""
 
     data: bytes
     text: str

@@ -54,11 +54,7 @@ class AllReduce:
         return f"{self.name}:{','.join(f'{key}={value}' for key, value in self.words)}"
 
     def on(self, tiers: tuple[Tier, ...]) -> tuple[AllReduce, Used]:
-        """The network with these numbers in place of the calibration's; see `written.TieredNetwork`.
-
-        Raises:
-            InputError: so little bandwidth that times would not be whole numbers of 64 bits.
-        """
+        """The network with these numbers instead, see `written.TieredNetwork`; InputError: too little bandwidth."""
         plain = self.plain or self
         fabric = plain.calibration.fabric
         links = tuple(link.written_over(tier) for link, tier in zip(fabric.tiers, tiers, strict=True))
@@ -309,10 +305,7 @@ def allreduce(
     default: str | None = None,
     duration: Duration = ISOLATED,
 ) -> AllReduce:
-    """Exposed communication of each placement: ring all-reduces per layer on every tier that the gang spans.
-
-    Arguments and errors are those of `configuration.network_choice.allreduce`.
-    """
+    """Ring all-reduces per layer on every tier that the gang spans; see `configuration.network_choice.allreduce`."""
     loaded = load_calibration(calibration, tiers, layers, uneven)
     if default is not None and loaded.find(default) is None:
         known = ", ".join(loaded.model_names())

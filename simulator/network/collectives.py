@@ -67,10 +67,7 @@ def issue(s, model):
 
 @entry
 def serve(s, tier, count):
-    """Modify `s`: the `count` layers in `layer_order` pass a tier, from `layer_done_ns`, ascending.
-
-    Afterwards `layer_done_ns` is when each leaves the tier, and `layer_order` is in that order.
-    """
+    """Modify `s`: `count` layers pass a tier: from arrivals to departures in `layer_done_ns`, in `layer_order`."""
     units = s.units[tier]
     if units <= 1:
         return
@@ -194,10 +191,7 @@ def flatten(s, gpus, slots, machines, racks):
 
 @entry
 def best_fraction(states, model, gpus, shapes):
-    """Modify the memo of `states[0]`: the largest compute fraction of `gpus` GPUs over several numbers of groups.
-
-    `shapes`: (n, 3), each row how many slots, machines and racks the gang uses in all.
-    """
+    """Modify the memo of `states[0]`: the largest compute fraction over `shapes` (n, 3): slots, machines, racks."""
     s = states[0]
     best = 0.0
     for i in range(shapes.shape[0]):

@@ -99,11 +99,7 @@ class Measured:
         return load_profiles(self.path)
 
     def fit_rows(self, models: Sequence[str]) -> np.ndarray:
-        """The terms of Eq. 3, 4 and 7 by model, float64 (models, 9); a tier that was not measured has the other's.
-
-        Raises:
-            InputError: a model without a profile, or without a fit on this GPU type.
-        """
+        """Terms of Eq. 3, 4 and 7 by model, float64 (models, 9), an unmeasured tier as the other; InputError: none."""
         rows = np.array([self.profiles.of(model).fit(self.gpu).row() for model in models])
         for part, other in ((IN_MACHINE, BETWEEN), (BETWEEN, IN_MACHINE)):
             missing = np.isnan(rows[:, part]).any(axis=1)
@@ -113,11 +109,7 @@ class Measured:
         return rows
 
     def tier_factors(self, workload: Jobs | Any, topology: Topology | None) -> tuple[np.ndarray, np.ndarray]:
-        """Slowdowns per (model, gang size, batch); see `base.Network`. Without a topology any gang fits a machine.
-
-        Raises:
-            InputError: a job of several GPUs whose model has no fit, or whose batch is not known.
-        """
+        """Slowdowns per (model, gang size, batch); see `base.Network`; InputError: an unknown model or batch."""
         return factors_by_batch(self, workload, topology, self._factors)
 
     def _factors(self, model: str, gpus: int, batch: int, largest_machine: int) -> np.ndarray:
@@ -134,10 +126,7 @@ class Measured:
 
 
 def relative(inside_s: float, between_s: float, unit_s: float) -> np.ndarray:
-    """Slowdowns by tier, (TIERS,), of a gang on as few machines as hold it, and on several, in a unit of its time.
-
-    Several machines are never quicker than one: measurements or fits that say so are in error.
-    """
+    """Slowdowns by tier, (TIERS,), on few machines, and on several, which are never quicker, in a unit of time."""
     spread_s = max(inside_s, between_s)
     return np.array([(spread_s if tier >= RACK else inside_s) / unit_s for tier in range(TIERS)])
 

@@ -18,10 +18,7 @@ A, B, AI, BI, AN, BN, D, ONE_A, ONE_B = 0, 1, 2, 3, 4, 5, 6, 7, 8
 
 @entry
 def step_time_s(fit, gpus, nodes, batch, sub_batch):
-    """Seconds of a step of `batch` samples a GPU on `gpus` GPUs of `nodes` machines, in passes of <= `sub_batch`.
-
-    `fit` has the nine terms of Eq. 3, 4 and 7.
-    """
+    """Seconds of a step of `batch` samples a GPU on `nodes` machines, in passes of <= `sub_batch`, by nine terms."""
     passes = -(-batch // sub_batch)
     size = batch / passes
     if gpus == 1:

@@ -38,15 +38,8 @@ if TYPE_CHECKING:
 
 KINDS = {"fully_connected": FULLY_CONNECTED, "ring": RING, "switch": SWITCH}
 HOPS = {"fully_connected": 1, "ring": 1, "switch": 2}
-LAYER_COLUMNS = (
-    "model",
-    "layer",
-    "forward_ns",
-    "input_gradient_ns",
-    "weight_gradient_ns",
-    "gradient_bytes",
-    "update_ns",
-)
+_TIMES = ("forward_ns", "input_gradient_ns", "weight_gradient_ns")
+LAYER_COLUMNS = ("model", "layer", *_TIMES, "gradient_bytes", "update_ns")
 MEASURED_ON = "measured_on"
 # Limits that keep the sum of all collectives of 1,024 layers within whole numbers of 64 bits.
 MOST_NS = 1e14

@@ -27,11 +27,7 @@ class TieredNetwork(Network, Protocol):
     """A network that goes by numbers of the tiers."""
 
     def on(self, tiers: tuple[Tier, ...]) -> tuple[Network, Used]:
-        """The network with these numbers, nan: its own, and which of them it uses; begins with its own again.
-
-        Raises:
-            InputError: a number that it cannot compute with.
-        """
+        """The network with these numbers, nan: its own, and those that it uses; InputError: it cannot use a number."""
 
 
 def on_topology(network: Network, topology: Topology) -> Network:

@@ -70,10 +70,9 @@ def gain(noise: tuple[float, float], scale: float | np.ndarray) -> float | np.nd
 
 
 def split_batch(application: Application, batch: int, gpus: int) -> tuple[int, int]:
-    """(samples per GPU and pass, passes before the one that synchronises) of a batch over all GPUs.
+    """(samples per GPU and pass, passes before the one that synchronises) of a batch, at most the largest, on GPUs.
 
-    A single GPU whose batch is larger than the smallest accumulates at least once: one pass does not show the
-    gradient's variance. The application's largest batch is the limit.
+    A single GPU accumulates a batch above the smallest: one pass does not show the gradient's variance.
     """
     local = math.ceil(batch / gpus - CLOSE)
     extra = math.ceil(local / application.largest_local - CLOSE) - 1

@@ -30,9 +30,6 @@ def plain(model: str) -> str:
 
 @lru_cache(maxsize=4096)
 def normalised(model: str) -> str:
-    """Lower case without separators or a parenthesised batch size, aliases resolved.
-
-    "ResNet-18 (batch size 32)" -> "resnet18"; "mobilenet_v2" -> "mobilenetv2"; "BERT" -> "bertlarge".
-    """
+    """As `plain`, aliases resolved: "mobilenet_v2" -> "mobilenetv2"; "BERT" -> "bertlarge"."""
     name = plain(model)
     return _ALIASES.get(name, name)

@@ -77,10 +77,7 @@ class Phases:
 
 
 def in_order(parts: Sequence[tuple[float, float]], iteration_s: float = 0.0) -> Phases:
-    """Phases from (seconds, bytes per second) in order; rate 0 is Down, parts of no length are left out.
-
-    `iteration_s`: a longer iteration than the parts add up to ends with a Down phase.
-    """
+    """Phases from (seconds, bytes per second) in order, rate 0: Down; `iteration_s`: a longer one ends Down."""
     starts, durations, rates, now = [], [], [], 0.0
     for seconds, rate in parts:
         if seconds > 0 and rate > 0:

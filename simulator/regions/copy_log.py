@@ -1,8 +1,4 @@
-"""The log of copies, kept while `copy_log_on`: room taken and freed, and bytes sent from region to region.
-
-From it the cost of storage and traffic is computed (experiments/playing/copy_rows.py), whose caller empties it at every
-instant.
-"""
+"""The log of copies, kept while `copy_log_on`: room taken and freed, bytes sent; its reader empties it."""
 
 from ..compiler.jit import kernel
 from ..costs.meters import store

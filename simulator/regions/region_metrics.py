@@ -21,10 +21,7 @@ def type_seconds(s: np.void) -> dict[str, np.ndarray]:
 
 
 def copy_seconds(s: np.void, kind: int, shares: Sequence[float]) -> list[float]:
-    """Seconds, >= 1, that `shares` (0 to 1) of complete copies of a kind did not exceed, waits included; nan: none.
-
-    Times are counted in bins, 16 to every power of two: a percentile is right to 7 %.
-    """
+    """Seconds, right to 7 %, that `shares` of complete copies of a kind did not exceed, waits included; nan: none."""
     return seconds_within(s["copy_times"][kind], shares)
 
 

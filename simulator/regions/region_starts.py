@@ -28,10 +28,7 @@ def needs_home(s, job):
 
 @entry
 def candidate_regions(s, job):
-    """Set of the regions that are up, could hold a workload if empty, and have all its tables.
-
-    Of a workload that needs fresh data, until replicas have it, the home of all of them.
-    """
+    """Set of the regions that are up, large enough, with all its tables; for fresh data not yet there, their home."""
     found = s.job_hosts[job] & s.up_regions
     first = s.first_read[job]
     for use in range(first, first + s.n_reads[job]):

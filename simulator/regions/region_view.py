@@ -97,10 +97,7 @@ class RegionView(RunView):
 
     @property
     def unit_speeds(self) -> np.ndarray:
-        """Speed of each job on units of `demands.gpu_types`, over that of its duration, float64 (jobs, types).
-
-        A job iterates as its slowest GPUs do.
-        """
+        """Speed of each job on units of `demands.gpu_types`, over that of its duration, float64 (jobs, types)."""
         s, demands = self._fields, self.demands
         shape, speeds = (len(demands), len(demands.gpu_types)), s["type_speed"]
         return speeds[s["speed_row"][: shape[0]], : shape[1]] if speeds[0, 0] > 0.0 else np.ones(shape)
@@ -185,10 +182,7 @@ class RegionView(RunView):
         return self._sets((s["table_copies"] & ~s["table_doomed"])[: s["n_tables"]])
 
     def warehouse(self) -> Warehouse:
-        """The tables where they are now, and the slow path's knowledge of their readers.
-
-        The home of a moving table is the present one; copies about to be deleted do not count.
-        """
+        """The tables at present homes, without copies to be deleted, and the slow path's knowledge of their readers."""
         s, demands, copies = self._fields, self.demands, self.lying()
         whole = self._sets(s["table_whole"][: s["n_tables"]])
         home = s["table_home"][: s["n_tables"]].astype(np.int64)

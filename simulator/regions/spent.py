@@ -15,10 +15,7 @@ SPENT = ("energy_kwh", "energy_cost", "carbon_kg", "egress_cost", "storage_cost"
 
 @kernel
 def count_spent(s):
-    """Modify `s.spent`: kWh, $ for them, kg of CO2, $ for traffic, $ for storage, since the first arrival.
-
-    Nothing is booked, so that asking does not change a run.
-    """
+    """Modify only `s.spent`: kWh, $ for them, kg of CO2, $ for traffic, $ for storage, since the first arrival."""
     watt_s, watt_price, watt_carbon, byte_s = 0.0, 0.0, 0.0, 0.0
     for region in range(s.n_regions):
         price = integral_until(s.price_sum, s.n_hours, region, s.now_s)

@@ -1,7 +1,4 @@
-"""Unit-seconds that workloads held over time, of GPUs and of others, in bins from the first arrival on.
-
-Their number is fixed: when time passes the last bin, pairs become one, of twice the width.
-"""
+"""Unit-seconds held over time, of GPUs and others; a fixed number of bins, which double their width in time."""
 
 from ..compiler.jit import kernel
 

@@ -37,10 +37,7 @@ def _landing(l, job, home, target):
 
 @kernel
 def _weigh_training(l, job):
-    """Modify the scratch: what a training job adds to the changes where it could train at home then; returns the rest.
-
-    The rest is what it adds to those of Expressions 1 and 6 for every other target.
-    """
+    """Modify the scratch: what a training job adds where it could train at home then; returns the rest, for others."""
     now = l.region[job]
     was = remote_of(l, job, now)
     met = met_at(l, job, now)

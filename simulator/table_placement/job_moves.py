@@ -10,10 +10,7 @@ from .cost import move
 
 @kernel
 def _send(l, table, begin, end, target, total, were):
-    """Modify the ledger: move the tables begin to end - 1; `were`, int64 (n,), gets their homes before.
-
-    Returns what that adds to the cost, and whether Expressions 4 and 5 allow one move after the other.
-    """
+    """Modify the ledger, `were`: move tables begin to end - 1; returns the added cost and whether that is allowed."""
     change = 0.0
     fits = True
     for place in range(begin, end):
@@ -46,10 +43,7 @@ def _best_region(l, table, begin, end, total, were):
 
 @entry
 def survey_jobs(l, first, table, jobs, were, gains):
-    """Modify `gains`, float64 (n,): what each of `jobs`, int64 (n,), gains by the best move of all its tables.
-
-    `first` and `table` are those of `Jobs`; `were`, int64, has room for the tables of a job.
-    """
+    """Modify `gains`: what each of `jobs` gains by the best move of all its tables; `were` has room for them."""
     total = total_size(l)
     for place in range(jobs.shape[0]):
         job = jobs[place]
@@ -59,10 +53,7 @@ def survey_jobs(l, first, table, jobs, were, gains):
 
 @entry
 def follow_jobs(l, first, table, queue, quota, were):
-    """Modify the ledger: move the tables of each job of the queue where they then gain most; returns how many jobs'.
-
-    Each within what is left of the quota, KiB.
-    """
+    """Modify the ledger: move all tables of each job of the queue for most gain, within the quota, KiB; how many."""
     total = total_size(l)
     made = 0
     for job in queue:

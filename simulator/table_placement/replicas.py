@@ -33,10 +33,7 @@ def _completes(copies, old, old_whole, size, whole, table, region):
 
 @kernel
 def _refuge(copies, old, old_whole, room, purse, size, whole, group, spare, gpu, table, home):
-    """The region of a table's copy for disasters: outside the home's fault group, if that can be.
-
-    Of such regions one where all of it lies, else with a planned copy, else with most of its GPUs, or most room, spare.
-    """
+    """The region of a copy for disasters, outside the home's fault group if it can be: whole, planned, spare first."""
     best, most, rank = NOWHERE, 0, 0
     for region in range(group.shape[0]):
         if region == home:
@@ -100,10 +97,7 @@ def _missing(first, table, copies, size, job, region):
 
 @entry
 def runs_in(first, table, accepts, offered, copies, regions):
-    """Modify `regions` in place, bool (jobs, regions): where the job finds all its tables and its GPUs.
-
-    `accepts`, int64 (jobs,), is the row of each job in `offered`; see `Warehouse`.
-    """
+    """Modify `regions`, bool (jobs, regions): where a job finds all its tables and its GPUs; `accepts` by job."""
     for job in range(accepts.shape[0]):
         for region in range(offered.shape[1]):
             regions[job, region] = offered[accepts[job], region] != 0 and _lies(first, table, copies, job, region)
@@ -169,10 +163,7 @@ def gather(order, first, table, accepts, offered, copies, old, size, room, purse
 
 @entry
 def demand_by_type(first, table, accepts, share, part, home, demand):
-    """Modify `demand`, int64 (tables, types): add `part`, int64 (jobs,), of each job at all that it reads.
-
-    `share`, float64 (sets, regions, types), of the set that it accepts, at the table's home.
-    """
+    """Modify `demand`, int64 (tables, types): add `part` of each job, by the `share` of its set at the table's home."""
     for job in range(accepts.shape[0]):
         for use in range(first[job], first[job + 1]):
             for gpu in range(share.shape[2]):

@@ -121,10 +121,7 @@ class Demands:
         return [_members(bits) for bits in self.accepts[job].tolist() if bits]
 
     def fastest(self, speed: np.ndarray) -> np.ndarray:
-        """Speed of each row on the fastest types that it accepts, float64 (jobs,): as the slowest of its GPUs.
-
-        Machines count only where there are no GPUs. `speed`: float64 (jobs, types), > 0.
-        """
+        """Speed of each row on its fastest accepted types, float64 (jobs,): as its slowest GPUs, else its machines."""
         return self._pace(speed, slowest=False)
 
     def slowest(self, speed: np.ndarray) -> np.ndarray:
@@ -178,11 +175,7 @@ class Demands:
         return np.array([code.get(name, NO_TYPE) for name in topology.cluster_gpu_type], np.int64)
 
     def check_fits(self, topology: Topology) -> None:
-        """Check that rows and tables are of the regions and the unit types of `topology`.
-
-        Raises:
-            InputError: regions without storage, other regions, or a type that a row asks and no cluster has.
-        """
+        """InputError: `topology` lacks storage, or has other regions, or no cluster of a type that a row asks."""
         what = f"topology {topology.name!r}"
         if topology.lands is None:
             raise InputError(f"{what} has no regions with storage, which the workload's tables need; expected mast:...")

@@ -139,10 +139,7 @@ def skewed_loads(regions: int) -> np.ndarray:
 def homes_of_teams(
     rng: np.random.Generator, demand: dict[str, np.ndarray], teams: int, gpu_share: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The region of each team, and the load of each region under V0.
-
-    The teams with the most high-priority demand choose first, each the region that misses most demand.
-    """
+    """The region of each team, by high-priority demand where most is missing, and the load of each region under V0."""
     load = rng.permutation(skewed_loads(len(gpu_share)))
     high = (demand["level"] < HIGH_LEVELS) & demand["recurring"]
     asked = np.bincount(demand["team"][high], demand["gpu_hours"][high], teams)

@@ -70,7 +70,8 @@ def drifting(
 ) -> tuple[Rows, Rows]:
     """`count` workloads as `arrivals` draws them, of families that are active on their day; the recurring of day -1."""
     regular = _regular(rng, families, active, how, per_day)
-    before, rows = (regular.only(np.flatnonzero(of)) for of in (regular.arrival_s < 0.0, _within(regular, span_s)))
+    at = regular.arrival_s
+    before, rows = (regular.only(np.flatnonzero(of)) for of in (at < 0.0, (at >= 0.0) & (at < span_s)))
     rows = rows.only(np.sort(rng.permutation(len(rows.name))[:count]))
     left = count - len(rows.name)
     at = np.sort(curve(rng, left, span_s))
@@ -79,11 +80,6 @@ def drifting(
     new = drawn(rng, families, np.concatenate(family), how)
     name = np.array([f"f{row}" for row in range(left)], object)
     return Rows.joined([rows, new.only(np.arange(left), arrival_s=at, name=name)]), before
-
-
-def _within(rows: Rows, span_s: float) -> np.ndarray:
-    found: np.ndarray = (rows.arrival_s >= 0.0) & (rows.arrival_s < span_s)
-    return found
 
 
 def _regular(rng: np.random.Generator, families: Families, active: Active, how: Scale, per_day: float) -> Rows:

@@ -208,10 +208,7 @@ def lay_failures(s):
 
 @kernel
 def look_ahead(s, group, until_s):
-    """Modify `s`, a copy that is thrown away: execute the group until then and remember its subtasks.
-
-    Decisions of this instant hold; who loads there joins; who is still to come from another group does not.
-    """
+    """Modify `s`, a copy to throw away: execute the group until then, with jobs that load there; note its subtasks."""
     commit(s)
     if not s.is_group[group]:
         return

@@ -319,10 +319,7 @@ def fail_group(s, group):
 
 @kernel
 def settle(s, group):
-    """Modify `s`: members, machines or speeds of a group have changed at this instant: memory, running COMP.
-
-    It may run out of memory.
-    """
+    """Modify `s`: members, machines or speeds of a group have changed now: memory, perhaps exhausted, running COMP."""
     gc_before = s.group_gc[group]
     if settle_memory(s, group):
         fail_group(s, group)
@@ -425,10 +422,7 @@ def bring_to(s, group, now_s):
 
 @kernel
 def catch_up(s, group, now_s):
-    """Modify `s`: execute all subtasks of the group that have ended by now, and leave the others as they are.
-
-    So no time is rounded because somebody looks, which matters where jobs share resources: there errors grow.
-    """
+    """Modify `s`: execute the subtasks of the group that have ended by now; others stay, so no time is rounded."""
     if s.at_s[group] >= now_s or s.n_members[group] == 0:
         return
     if s.period_s[group] > 0.0:
@@ -478,10 +472,7 @@ def end_now(s, group, now_s):
 
 @kernel
 def _go_on(s, group, job, now_s):
-    """Modify `s`: a job's subtask has ended: its next one begins, unless its iteration is over and it leaves.
-
-    True if others must know.
-    """
+    """Modify `s`: a job's subtask has ended: its next begins, or it leaves; True: others must know."""
     if not end_part(s, job, now_s):
         begin(s, group, job, now_s)
         return False

@@ -56,11 +56,7 @@ def read(path: str | Path) -> Workload:
 
 
 def read_parquet(path: str | Path) -> Workload:
-    """A parquet file in our own schema, checksums verified; its name is the saved one, else the file's stem.
-
-    Raises:
-        InputError: not a parquet file, or a damaged one, or as for `read`, with rows in place of lines.
-    """
+    """A parquet file, named by its saved name or its stem; InputError: as of `read`, and where it is damaged."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -100,20 +96,11 @@ def _workload(table: Table, name: str) -> Workload:
         numbers[name] for name in ("duration_s", "iterations", "iteration_s", "arrival_s")
     )
     spent_s = duration_s / np.where(np.isnan(iterations), duration_s, iterations)
+    iteration_s = np.where(np.isnan(iteration_s), spent_s, iteration_s)
+    rest: dict[str, Any] = {name: numbers[name] for name in ("batch_size", "priority", "deadline_s", "estimate_s")}
+    rest |= {name: table.text(name, "") for name in ("model", "user", "tenant")}
     read = table.workload(
-        job_id="job_id",
-        arrival_s=arrival_s,
-        gpus=numbers["gpus"],
-        duration_s=duration_s,
-        iterations=iterations,
-        iteration_s=np.where(np.isnan(iteration_s), spent_s, iteration_s),
-        batch_size=numbers["batch_size"],
-        priority=numbers["priority"],
-        deadline_s=numbers["deadline_s"],
-        estimate_s=numbers["estimate_s"],
-        model=table.text("model", ""),
-        user=table.text("user", ""),
-        tenant=table.text("tenant", ""),
+        "job_id", arrival_s, numbers["gpus"], duration_s, iterations=iterations, iteration_s=iteration_s, **rest
     )
     order = np.argsort(arrival_s, kind="stable")
     geo = read_demands(table, table.path).take(order) if "parts" in table else None

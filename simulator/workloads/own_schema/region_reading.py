@@ -120,10 +120,7 @@ def _whole(path: Path) -> dict[str, Any]:
 
 
 def _sibling(path: Path, columns: Mapping[str, bool], what: str | None) -> Table | None:
-    """The table in a file; None: there is none, and `what` does not need it.
-
-    `columns`: those that it may have, and whether it must; others are told in a warning. InputError: one is missing.
-    """
+    """The table in a file with these columns (True: needed); None: there is none, and `what` does not need it."""
     if what is None and not path.exists():
         return None
     if not path.exists():

@@ -1,6 +1,6 @@
 """One module per trace format, and how a file's format is recognised from its first bytes.
 
-A format is a module with `NAME`, `SUMMARY`, `recognises(head)` and `read(path, **options)`, and a line in `_MODULES`.
+A format is a module with `NAME`, `SUMMARY`, `recognises(head)` and `read(path, **options)`, and a name in `_formats`.
 The annotated keyword parameters of `read` are the options of the format word: `artist-sim:scale=gang,caps=batch`. `odd`
 says whether odd rows are left out, or the first is refused. A file that cannot be read is an InputError that names
 file, line (or job), column, value and what was expected.
@@ -78,11 +78,8 @@ def recognise(path: str | Path) -> str:
             return form.name
     if b"\0" in head.data:
         raise InputError(f"{path}: a binary file, or text that is not UTF-8; expected csv, json or parquet")
-    seen = (
-        f"its columns are {clip(', '.join(head.columns), 200)}"
-        if len(head.columns) > 1
-        else (f"it begins with {clip(head.text.strip()[:40])}")
-    )
+    begins = f"it begins with {clip(head.text.strip()[:40])}"
+    seen = f"its columns are {clip(', '.join(head.columns), 200)}" if len(head.columns) > 1 else begins
     raise InputError(
         f"{path}: the format is not recognised ({seen}); one of your own begins with the line "
         f"job_id,arrival_s,gpus,duration_s; that of others is said with --format, one of: {', '.join(FORMATS)}"
@@ -90,10 +87,7 @@ def recognise(path: str | Path) -> str:
 
 
 def read_trace(path: str | Path, format: str | None = None) -> Workload:
-    """Read a trace file; InputError names file, place, value and what was expected.
-
-    `format`: a name with its options (`artist-sim:scale=gang`); None recognises the format and takes the defaults.
-    """
+    """Read a file in a `format` with its options, None: recognised; InputError names file, place, value."""
     name, options = parse_name(format if format is not None else recognise(path), "format")
     choose(name, FORMATS, "format")
     reader = _with_options_only(FORMATS[name].read, path)

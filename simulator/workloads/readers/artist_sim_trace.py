@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -106,26 +106,13 @@ def read(
         iterations = np.where(capped, limit, iterations)
         duration_s = np.where(capped, iterations * per_iteration_s, duration_s)
     if scale == "gang":
-        duration_s = duration_s / gpus
-        per_iteration_s = per_iteration_s / gpus
-    return table.workload(
-        job_id="job_id",
-        arrival_s=arrival_s,
-        gpus=gpus,
-        duration_s=duration_s,
-        order=_as_they_come(arrival_s, ids),
-        from_start=dated,
-        iterations=iterations,
-        iteration_s=per_iteration_s,
-        model=table.text("model", ""),
-        batch_size=table.number("batch_size", low=0, whole=True, default=0),
-        user=table.text("user", ""),
-    )
-
-
-def _as_they_come(arrival_s: np.ndarray, ids: list[str]) -> np.ndarray:
+        duration_s, per_iteration_s = duration_s / gpus, per_iteration_s / gpus
     numbers = [int(job_id) if job_id.isascii() and job_id.isdigit() else 0 for job_id in ids]
-    return np.array(sorted(range(len(ids)), key=lambda row: (arrival_s[row], numbers[row])), np.int64)
+    order = np.array(sorted(range(len(ids)), key=lambda row: (arrival_s[row], numbers[row])), np.int64)
+    rest: dict[str, Any] = {"order": order, "from_start": dated, "iterations": iterations}
+    rest |= {"iteration_s": per_iteration_s, "model": table.text("model", "")}
+    rest |= {"batch_size": table.number("batch_size", low=0, whole=True, default=0), "user": table.text("user", "")}
+    return table.workload("job_id", arrival_s, gpus, duration_s, **rest)
 
 
 def _json_table(path: str | Path, odd: Odd) -> Table:

@@ -44,10 +44,7 @@ def recognises(head: Head) -> bool:
 def read(
     path: str | Path, *, slot_s: float = 60.0, deadline: Literal["first", "last"] = "first", odd: Odd = "drop"
 ) -> Workload:
-    """Read a Chronus csv; jobs without GPUs or run time are dropped.
-
-    `slot_s`: seconds of one slot, > 0. `deadline`: which of several deadlines counts.
-    """
+    """Read a Chronus csv with slots of `slot_s` > 0 seconds; jobs without GPUs or run time are dropped."""
     if not 0 < slot_s <= 1e6:
         raise InputError(f"format chronus: slot_s={slot_s:g}; expected seconds above 0, up to 1e6")
     table = read_csv(path, keep=_READ, harmless=_HARMLESS, odd=odd)
@@ -58,15 +55,9 @@ def read(
     deadline_s = np.where(best_effort, np.inf, arrival_s + _relative_deadline(table, deadline, best_effort) * slot_s)
     table.drop(gpus == 0, "without a GPU")
     table.drop(duration_s == 0, "without a run time")
+    steps, model, user = table.iterations("iterations"), table.text("model_name", ""), table.text("user", "")
     return table.workload(
-        job_id="job_id",
-        arrival_s=arrival_s,
-        gpus=gpus,
-        duration_s=duration_s,
-        iterations=table.iterations("iterations"),
-        model=table.text("model_name", ""),
-        tenant=table.text("user", ""),
-        deadline_s=deadline_s,
+        "job_id", arrival_s, gpus, duration_s, iterations=steps, model=model, tenant=user, deadline_s=deadline_s
     )
 
 

@@ -60,17 +60,7 @@ V100_STEPS_PER_S: dict[tuple[str, int], dict[int, float]] = {
 }
 
 _SEVEN = ("job_type", "command", "num_steps_arg", "needs_data_dir", "total_steps", "arrival_s", "gpus")
-_NINE = (
-    "job_type",
-    "command",
-    "num_steps_arg",
-    "needs_data_dir",
-    "total_steps",
-    "gpus",
-    "priority",
-    "slo",
-    "arrival_s",
-)
+_NINE = (*_SEVEN[:5], "gpus", "priority", "slo", "arrival_s")
 _TEN = (*_NINE[:2], "working_directory", *_NINE[2:])
 _SHORT = "Recommendation"
 _LAYOUTS = {7: _SEVEN, 9: _NINE, 10: _TEN}
@@ -84,10 +74,7 @@ def recognises(head: Head) -> bool:
 
 
 def read(path: str | Path, *, steps_per_s: float = 0.0, without: tuple[str, ...] = (), odd: Odd = "drop") -> Workload:
-    """Read a Gavel trace; jobs of models in `without` are left out.
-
-    `steps_per_s`: one rate for all jobs on their GPUs; 0 takes the table of V100 rates.
-    """
+    """Read a Gavel trace but for the models `without`; `steps_per_s`: one rate for all jobs, 0: the V100 rates."""
     if not 0 <= steps_per_s <= 1e9:
         raise InputError(f"format gavel: steps_per_s={steps_per_s:g}; expected a number from 0 to 1e9")
     table = _table(path, odd)
@@ -107,17 +94,11 @@ def read(path: str | Path, *, steps_per_s: float = 0.0, without: tuple[str, ...]
         table.drop(np.array(models) == choose(model, models, "model of the trace"), f"of {model}")
     if not steps_per_s:
         _tell_short(table, np.array(models), duration_s)
-    return table.workload(
-        job_id=[str(i) for i in range(len(table))],
-        arrival_s=arrival_s,
-        gpus=gpus,
-        duration_s=duration_s,
-        iterations=steps,
-        model=models,
-        batch_size=np.array(batches, dtype=np.int64),
-        priority=np.rint(table.number("priority", low=-1e9, high=1e9, default=0)).astype(np.int64),
-        deadline_s=np.where(slo > 0, arrival_s + np.maximum(slo, 0) * duration_s, np.inf),
-    )
+    ids = [str(i) for i in range(len(table))]
+    rest = {"iterations": steps, "model": models, "batch_size": np.array(batches, dtype=np.int64)}
+    rest["priority"] = np.rint(table.number("priority", low=-1e9, high=1e9, default=0)).astype(np.int64)
+    rest["deadline_s"] = np.where(slo > 0, arrival_s + np.maximum(slo, 0) * duration_s, np.inf)
+    return table.workload(ids, arrival_s, gpus, duration_s, **rest)
 
 
 def _expect_in_place(table: Table) -> None:

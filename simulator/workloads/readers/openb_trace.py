@@ -43,11 +43,6 @@ def read(path: str | Path, *, odd: Odd = "drop") -> Workload:
     table.drop(np.isnan(start_s), "never scheduled")
     table.drop(np.isnan(end_s), "without an end")
     table.drop(end_s <= start_s, "that end when they start, or before")
-    return table.workload(
-        job_id="name",
-        arrival_s=table.number("creation_time", low=0),
-        gpus=whole_gpus(asked),
-        asked_gpus=asked if (milli < 1000).any() else None,
-        duration_s=end_s - start_s,
-        tenant=table.text("qos", ""),
-    )
+    arrival_s, tenant = table.number("creation_time", low=0), table.text("qos", "")
+    shares = asked if (milli < 1000).any() else None
+    return table.workload("name", arrival_s, whole_gpus(asked), end_s - start_s, asked_gpus=shares, tenant=tenant)

@@ -51,15 +51,8 @@ def read(path: str | Path, *, odd: Odd = "drop") -> Workload:
     table.drop(run_s == 0, "without a run time")
     if backwards := sum(one.backwards for one in ran):
         table.warn(f"attempts that end before they start: {backwards:,}; each counts 0 s")
-    return table.workload(
-        job_id="jobid",
-        arrival_s=table.date_s("submitted_time"),
-        gpus=gpus,
-        duration_s=run_s,
-        from_start=True,
-        user=table.text("user"),
-        tenant=table.text("vc"),
-    )
+    arrival_s, user, tenant = table.date_s("submitted_time"), table.text("user"), table.text("vc")
+    return table.workload("jobid", arrival_s, gpus, run_s, from_start=True, user=user, tenant=tenant)
 
 
 class _Run(NamedTuple):

@@ -50,19 +50,11 @@ def read(path: str | Path, *, duration_s: float = 0.0, gpus_per_machine: int = 4
     gpus = table.number("num_replicas", low=1, high=LARGEST_GANG, whole=True)
     batch = table.number("batch_size", low=1, high=1e9, whole=True, default=1 if duration_s else None)
     if duration_s:
-        seconds = np.full(len(table), duration_s)
-        steps = seconds
+        steps = seconds = np.full(len(table), duration_s)
     else:
         steps, seconds = _derive(table, gpus, batch, gpus_per_machine)
-    return table.workload(
-        job_id="name",
-        arrival_s=table.number("time", low=0),
-        gpus=gpus,
-        duration_s=seconds,
-        iterations=steps,
-        model=table.text("application"),
-        batch_size=batch,
-    )
+    arrival_s, model = table.number("time", low=0), table.text("application")
+    return table.workload("name", arrival_s, gpus, seconds, iterations=steps, model=model, batch_size=batch)
 
 
 def _derive(table: Table, gpus: np.ndarray, batch: np.ndarray, gpus_per_machine: int) -> tuple[np.ndarray, np.ndarray]:
