@@ -102,13 +102,12 @@ def _file_of(module: ModuleType) -> Path | None:
 
 
 def _home_of(module: ModuleType, path: Path) -> Path:
-    """The folder of a user's files, of one of them: its own, or that of the package that it is in."""
+    """The folder of a user's file, or that of its package."""
     depth = module.__name__.count(".") - (path.name != "__init__.py")
     return path.parents[max(0, depth)]
 
 
 def _is_site(path: Path, home: Path) -> bool:
-    """Whether a file is installed, not the user's: also where his own is a module among all that are installed."""
     return home.name in SITES or any(site in path.relative_to(home).parts for site in SITES)
 
 
