@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -95,7 +96,7 @@ def read(path: str | Path, *, steps_per_s: float = 0.0, without: tuple[str, ...]
     if not steps_per_s:
         _tell_short(table, np.array(models), duration_s)
     ids = [str(i) for i in range(len(table))]
-    rest = {"iterations": steps, "model": models, "batch_size": np.array(batches, dtype=np.int64)}
+    rest: dict[str, Any] = {"iterations": steps, "model": models, "batch_size": np.array(batches, dtype=np.int64)}
     rest["priority"] = np.rint(table.number("priority", low=-1e9, high=1e9, default=0)).astype(np.int64)
     rest["deadline_s"] = np.where(slo > 0, arrival_s + np.maximum(slo, 0) * duration_s, np.inf)
     return table.workload(ids, arrival_s, gpus, duration_s, **rest)
