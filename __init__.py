@@ -13,7 +13,7 @@ from .envs.registration import register as _register
 from .simulator.engine.protocols import install_policies as _install_policies
 from .simulator.engine.rule_loop import install_loop as _install_loop
 
-if TYPE_CHECKING:  # what __getattr__ brings, for type checkers and editors
+if TYPE_CHECKING:  # the names of __getattr__, for type checkers and editors
     from . import agents as agents
     from . import envs as envs
     from . import experiments as experiments

@@ -1,4 +1,4 @@
-"""What pyproject.toml cannot say: the text for a package index, and the contents of a wheel.
+"""Parts that pyproject.toml cannot hold: the text for a package index, and the contents of a wheel.
 
 A build uses nothing of an earlier build. CLUSTERGYM_PREBUILT=1 in the environment adds the compiled kernels of all
 environments and policies (some minutes; the wheel is then for this platform and Python). That needs the package's own
@@ -19,7 +19,7 @@ from setuptools import Distribution, setup
 from setuptools.command.build_py import build_py
 
 PREBUILT = os.environ.get("CLUSTERGYM_PREBUILT") == "1"
-# What the package that is built is asked, in a process of its own.
+# Questions to the built package, in a process of its own.
 PROCESSORS = "print(*(name for _, name, _ in prebuilt.fitting(codegen.magic_tuple())))"
 ASK = """
 import json

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # what __getattr__ brings, for type checkers and editors
+if TYPE_CHECKING:  # the names of __getattr__, for type checkers and editors
     from .comparing.intervals import against as against
     from .playing.evaluation import evaluate as evaluate
     from .playing.runs import Run as Run
@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # what __getattr__ brings, for type checkers and editors
     from .storing.store import open_store as open_store
     from .storing.store import read as read_evaluation  # noqa: F401
 
-# Public name -> what it is in which module, relative to this package.
+# Public name -> module, relative to this package, and name there.
 _LAZY = {
     "Run": ".playing.runs:Run",
     "Setting": ".settings.evaluation_setting:Setting",

@@ -82,13 +82,13 @@ def run_app(program: typer.Typer, arguments: Sequence[str], start: str = "cluste
 
 
 def _status(program: typer.Typer, arguments: Sequence[str]) -> int:
-    # Python has no stream where the shell closed it (`>&-`); nobody reads it then.
+    # Python has no stream where the shell closed it (`>&-`).
     sys.stdout = sys.stdout or io.StringIO()
     sys.stderr = sys.stderr or io.StringIO()
     try:
         outcome = _command(program)(with_settings_apart(arguments), prog_name="clustergym", standalone_mode=False)
         sys.stdout.flush()
-        if outcome == interrupt.INTERRUPTED:  # what newer versions of typer make of a Ctrl-C
+        if outcome == interrupt.INTERRUPTED:  # of newer versions of typer, after Ctrl-C
             interrupt.leave()
         return outcome if isinstance(outcome, int) else 0
     except BrokenPipeError:

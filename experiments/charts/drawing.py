@@ -21,10 +21,10 @@ LINE = 1.45  # from one line of text to the next, of its size
 SWATCH = 26.0
 MOST_OF_ROWS = 0.3  # of the width, for labels at the left; as much for those at the right
 INK, FAINT, CARD = (THEME[name][0] for name in ("ink", "faint", "card"))
-GROUND = "#f4f5f6"  # under a Gantt chart: what is free
+GROUND = "#f4f5f6"  # under a Gantt chart: free GPUs
 Legend = Sequence[tuple[str, str]]
 Variables = Mapping[str, Mapping[str, str]]
-# How wide words are, without a font at hand: the widths of DejaVu Sans, wider than what browsers have instead.
+# Widths of characters without a font at hand: those of DejaVu Sans, which is wider than the fonts of browsers.
 # Hundredths of the size, of the characters 32 to 126; regular and bold.
 _REGULAR = (
     *(32, 40, 46, 84, 64, 95, 78, 27, 39, 39, 50, 84, 32, 36, 32, 34, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 34, 34),

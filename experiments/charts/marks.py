@@ -58,7 +58,7 @@ def styles(agents: Sequence[str], heuristics: Sequence[str]) -> dict[str, Style]
 
 SHADES = 8  # classes s1 .. s8: how much of a row is in use
 
-# What has all classes of a key has its properties; later keys win.
+# A shape with all classes of a key has its properties; later keys win.
 MARKS: Mapping[str, Mapping[str, str]] = {
     "grid": {"stroke": "var(--grid)", "stroke-width": "1px"},
     "one": {"stroke": "var(--faint)", "stroke-width": "1px", "stroke-dasharray": "4 3"},

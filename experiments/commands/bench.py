@@ -68,7 +68,7 @@ def _load(path: Path) -> Any:
     import sys
 
     if str(path.parent) not in sys.path:
-        sys.path.append(str(path.parent))  # for what benchmarks share
+        sys.path.append(str(path.parent))  # for common parts
     spec = importlib.util.spec_from_file_location(f"clustergym_bench_{path.stem}", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

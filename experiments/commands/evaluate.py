@@ -264,8 +264,8 @@ def _play(setting: Setting, words: list[str], seeds: list[int], store: Store | N
     record: Record = "all" if options.record_all else "first" if store is not None else "nothing"
     with progress("evaluating", len(words) * len(seeds), options.quiet) as show:
         tell = show if store is None else _telling(show, store)
-        who: Any = {"processes": options.processes, "executor": options.executor}
-        return run_all(setting, words, seeds, **who, record=record, progress=tell, store=store)
+        workers: Any = {"processes": options.processes, "executor": options.executor}
+        return run_all(setting, words, seeds, **workers, record=record, progress=tell, store=store)
 
 
 def _telling(show: Callable[[float], None], store: Store) -> Callable[[float], None]:

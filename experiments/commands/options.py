@@ -158,7 +158,7 @@ def described_setting(
         return assumed(setting, {**words, **({} if network is None else {"network": network})})
 
 
-OF_METRICS = ("window", "by")  # keys of `--set` that say of what metrics are
+OF_METRICS = ("window", "by")  # keys of `--set` about metrics
 
 
 def keys_of(env_id: str) -> list[str]:
@@ -222,7 +222,7 @@ def open_setting(setting: Setting, seed: int = 0) -> None:
     with word_or_file(setting.workload):
         workload = workload_of(setting, seed if setting.is_drawn else 0)
         setting.config.estimates.check(workload)
-    if workload.ps is None:  # a simulator of GPUs refuses others, whatever the network has to say of them
+    if workload.ps is None:  # a simulator of GPUs refuses PS jobs on any network
         gang_factors(on_topology(network, topology), workload, topology)
 
 

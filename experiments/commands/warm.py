@@ -27,7 +27,7 @@ def warm(
 
     with arguments():
         chosen = [resolve(name) for name in environments] if environments else list(ENVIRONMENTS)
-    # What has most policies comes first, so that no process is left with it at the end.
+    # Environments with most policies come first, so that no process is left with them at the end.
     order = sorted(chosen, key=lambda env_id: -len(parts_of([env_id])))
     items = [(env_id, size) for env_id in order for size in ((False, True) if large else (False,))]
     executor = elsewhere(None, jobs, len(items))

@@ -19,17 +19,17 @@ from .terminal import say
 
 INTERRUPTED = 130
 ANSWER_S = 0.6  # that the main thread has to answer,
-LEAVE_S = 20.0  # and then to keep what there is, and to end
+LEAVE_S = 20.0  # and then to keep the results and to end
 
 
 @dataclass(frozen=True)
 class _Work:
     words: str
     keep: Callable[[], None]
-    said: threading.Lock = field(default_factory=threading.Lock)  # held once somebody has
+    said: threading.Lock = field(default_factory=threading.Lock)  # held once the words are printed
 
 
-_work: list[_Work] = []  # what is done, the outermost first
+_work: list[_Work] = []  # the work in progress, the outermost first
 _answered = threading.Event()
 
 

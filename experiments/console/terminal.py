@@ -205,7 +205,7 @@ def written_whole(path: Path) -> Iterator[Path]:
     try:
         yield draft
         os.replace(draft, path)
-    except OSError as error:  # a full disk does not say of what file
+    except OSError as error:  # the error of a full disk has no file name
         if error.errno is None:
             raise
         raise OSError(error.errno, os.strerror(error.errno), str(path)) from error

@@ -1,1 +1,1 @@
-"""What workloads and placements are like, before anybody plays."""
+"""Reports on workloads and placements, without a run."""

@@ -183,7 +183,7 @@ def _kind_of(policy: str) -> str:
 def _level_lines(folder: Path, config: Mapping[str, bool | float | str], prefix: str = "") -> Iterator[EventFile]:
     """A new event file for a policy that does not learn, with its row of the HParams page."""
     file = EventFile(folder, None, HEURISTIC)
-    if prefix:  # in a training the agent's row says what the columns are
+    if prefix:  # in a training the agent's row has the columns
         file.write(0, summary=_experiment(config, [prefix + tag(name) for name in HEADLINES]))
     file.write(0, summary=_session(config, folder))
     file.write(0, summary=_layout())

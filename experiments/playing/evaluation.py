@@ -165,7 +165,7 @@ def evaluate(
     players = players_of(policies)
     recorded = frozenset(seeds if record == "all" else seeds[:1] if record == "first" else ())
     every = [(player, seed, seed in recorded) for seed in seeds for player in players.values()]
-    # Who may draw unseen is played on all seeds at once; of the others the first run tells whether there are others.
+    # Players whose seeds may differ unseen play all at once; of others the first run shows whether seeds differ.
     sure = {word for word, player in players.items() if may_draw(setting, player)}
     at_once = [word_of(player) in sure or seed == seeds[0] for player, seed, _ in every]
     first = [task for task, is_first in zip(every, at_once, strict=True) if is_first]
@@ -259,7 +259,7 @@ def _expect_portable(setting: Setting, players: Sequence[str | Handed]) -> None:
     for one in (setting, *(player for player in players if isinstance(player, Handed))):
         try:
             cloudpickle.dumps(one)
-        except Exception as error:  # whatever the objects inside raise
+        except Exception as error:  # any error of the objects inside
             what = f"policy {one.word!r}" if isinstance(one, Handed) else "the setting"
             reason = " ".join(str(error).split())
             raise InputError(f"{what}: other processes cannot be given it ({reason}); play with processes=1") from error

@@ -38,7 +38,7 @@ TASK_S = 1.0  # short runs go there several at a time: handing out a task costs 
 MOST_AT_ONCE = 100
 REACH_S = 10.0
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS", "NUMEXPR_NUM_THREADS")
-TAKEN_ALONG = ("CLUSTERGYM_",)  # beginnings of environment variables: what may run, how kernels are compiled
+TAKEN_ALONG = ("CLUSTERGYM_",)  # beginnings of environment variables: trusted code, options of compiling
 
 
 def expect_installed() -> None:
@@ -92,7 +92,7 @@ class RayCluster:
         shipping.forget()
         task = ray.remote(num_cpus=1, max_retries=TRIES - 1)(_work)
         waiting = iter(items)
-        running: dict[Any, Mapping[str, str]] = {}  # task -> what is called differently there -> here
+        running: dict[Any, Mapping[str, str]] = {}  # task -> other name there -> name here
         size = 1
         try:
             while True:
@@ -164,7 +164,7 @@ def _outcome(ref: Any, back: Mapping[str, str]) -> tuple[float, list[Any]]:
 def _work(work: Any, items: list[Any], sent: list[Sent], known: Mapping[str, str]) -> tuple[float, list[Any]]:
     """On a machine of the cluster: lay out the files, and work beside them; returns seconds and results."""
     expect_libraries(known)
-    here = str(_laid_out(sent)), dict[str, str]()  # what the user allows is in the job's environment
+    here = str(_laid_out(sent)), dict[str, str]()  # trusted code is in the job's environment
     began_s = time.monotonic()
     results = [quietly(here, work, item) for item in items]
     return time.monotonic() - began_s, results

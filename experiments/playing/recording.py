@@ -24,7 +24,7 @@ WORDS = {getattr(codes, word.upper()): word for word in KINDS.split()}  # code -
 ABOUT_TABLES = (REPLICATE, MOVE, DROP)
 Told = Callable[[int], None]
 Steps = tuple[np.ndarray, np.ndarray]  # times, and values from each of them on
-HAPPENINGS = (codes.JOINED, LEFT, codes.SIZED)  # no decisions: what has become of those about groups
+HAPPENINGS = (codes.JOINED, LEFT, codes.SIZED)  # no decisions: results of those about groups
 
 
 class Recorded(NamedTuple):
@@ -63,7 +63,7 @@ def decisions(
         simulator.advance()
         if progress is not None:
             progress(int(simulator.state.done))
-    yield from _in_effect(_logged(simulator))  # what has started by itself since
+    yield from _in_effect(_logged(simulator))  # starts of held jobs since then
 
 
 def _logged(simulator: Simulator, why: Mapping[int, str] = MappingProxyType({})) -> list[Recorded]:
@@ -106,7 +106,7 @@ class InUse(NamedTuple):
     """Use of one resource of the whole cluster over time."""
 
     title: str  # as a part of a heading
-    label: str  # for an axis: of what it is a share
+    label: str  # for an axis: the whole of the share
     time_s: np.ndarray  # float64 (p,), ascending
     share: np.ndarray  # float64 (p,), from 0 to 1, from each time on
 

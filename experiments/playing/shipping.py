@@ -26,7 +26,7 @@ PACKAGE = Path(__file__).resolve().parents[2]
 ROOMS = ("agents", "envs", "experiments", "policies", "simulator")
 OUTSIDE = "outside"
 AGENT = "agent.json"  # in the folder of a saved agent
-BESIDE_ZIP = (".json", ".pkl", ".yaml", ".yml")  # what other libraries lay beside an agent in a .zip file
+BESIDE_ZIP = (".json", ".pkl", ".yaml", ".yml")  # files of other libraries beside an agent in a .zip file
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def _named_by(word: str) -> tuple[tuple[str, list[Path]], ...]:
     if word.startswith(PREFIX):
         with suppress(ClustergymError):  # it is said where the word is used
             files = own(word, "work").files
-            beside = [path for one in files for path in one.parent.glob("*.py")]  # what it may import later
+            beside = [path for one in files for path in one.parent.glob("*.py")]  # for later imports
             found.append(("", _not_ours(dict.fromkeys((*files, *beside)))))
     for part in dict.fromkeys((word, *re.split("[:,=]", word)[1:])):
         path = Path(part)

@@ -19,7 +19,7 @@ from ..settings.sweeping import PLACES
 from ..storing.event_file import folder_name
 from .load import Section
 
-WIDEST = 2.0  # of few seeds an interval reaches at most so many times beyond what is in sight
+WIDEST = 2.0  # an interval of few seeds reaches at most so many times beyond the means
 
 
 @dataclass(frozen=True)

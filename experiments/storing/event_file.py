@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tensorboard.compat.proto.event_pb2 import Event
 
 NAME = "events.out.tfevents."
-HEURISTIC, AGENT = ".evaluate", ".agent"  # endings, of what does not learn and of what does
+HEURISTIC, AGENT = ".evaluate", ".agent"  # endings of files
 AGENT_WORDS = tuple(AGENTS)
 _SCALARS, _IMAGES = "scalars", "images"
 
@@ -82,7 +82,7 @@ class EventFile:
         numbers = [int(found[1]) for path in old if (found := re.match(re.escape(NAME) + r"(\d+)", path.name))]
         self.path = folder / f"{NAME}{max(numbers, default=0) + 1:010d}{ending}"
         self.last_step = -1
-        self.tags: set[str] = set()  # of what was kept
+        self.tags: set[str] = set()  # of the kept events
         with written_whole(self.path) as draft, open(draft, "wb") as file:
             writer = RecordWriter(file)
             writer.write(Event(wall_time=time.time(), file_version="brain.Event:2").SerializeToString())

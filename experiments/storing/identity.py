@@ -78,7 +78,7 @@ def _opened(setting: Setting, name: str, value: Any) -> Any:
 def _told_apart(name: str, value: Any) -> str:
     try:
         return fingerprint(value)
-    except Exception as error:  # a user's network: whatever the objects inside raise
+    except Exception as error:  # any error of a user's network
         raise InputError(f"{name}: a folder cannot tell it from others ({error})") from error
 
 
@@ -102,7 +102,7 @@ def of_object(player: str | Handed) -> str:
     try:
         text = "" if player.files else inspect.getsource(type(player.thing))  # as in a notebook
         return short_hash(text, fingerprint(player.thing))
-    except Exception as error:  # whatever the objects inside raise
+    except Exception as error:  # any error of the objects inside
         reason = " ".join(str(error).split())
         raise InputError(
             f"policy {player.word!r}: a folder cannot tell it from others ({reason}); name it py:FILE.py:NAME"

@@ -111,5 +111,5 @@ def is_ours(path: Path, older: bool = False) -> bool:
     try:
         about = pq.read_metadata(path)
         return KEY in (about.metadata or {}) or (older and about.schema.names[:2] == ["policy", "seed"])
-    except Exception:  # pyarrow raises a dozen kinds on what is no parquet file
+    except Exception:  # pyarrow raises a dozen kinds for other files
         return False

@@ -54,7 +54,7 @@ TIMELINE = (
     *("use_s", "cpu_use", "network_use", "machine_names"),
 )
 BETWEEN_TABLES_S = 60.0
-SHARE_FOR_TABLES = 0.05  # of the time may go into tables of what is there so far
+SHARE_FOR_TABLES = 0.05  # of the time may go into tables of the runs so far
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class Store:
 
     folder: Path  # DIR
     identities: Mapping[str, str]  # policy -> hash of all that its runs depend on
-    setting: Mapping[str, str]  # hashes of what the setting names; see `identity.content`
+    setting: Mapping[str, str]  # hashes of the contents of a setting; see `identity.content`
     files: Mapping[str, str]  # policy -> hash of its files if it is a trained agent or a user's own, else ""
     sources: str  # hash of the sources that play
 
@@ -333,7 +333,7 @@ def _run_of(row: Mapping[str, Any]) -> Run:
         ends = np.cumsum(row["timeline_gpu_count"])[:-1]
         gpus = tuple(tuple(part.tolist()) for part in np.split(row["timeline_gpus"], ends)) if len(ends) else ()
         held = {name: row[f"timeline_{name}"] for name in TIMELINE if f"timeline_{name}" in row}
-        line = Timeline(gpus=gpus, **held)  # older runs do not say what has a default
+        line = Timeline(gpus=gpus, **held)  # older runs lack fields with a default
         empty = [""] * len(row["decision_time_s"])
         row = {"decision_shift_s": empty, "decision_why": empty, **row}  # older runs had neither
         decisions = tuple(zip(*(row[f"decision_{name}"] for name in DECISION), strict=True))

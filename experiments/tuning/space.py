@@ -1,4 +1,4 @@
-"""What a search may choose: a YAML file with one range, list or value a parameter.
+"""The space of a search: a YAML file with one range, list or value a parameter.
 
     margin: {low: 0.5, high: 1.2}                                   # a number; of a whole one both ends are possible
     learning_rate: {low: 1.0e-4, high: 1.0e-2, log: true}           # as likely in each decade

@@ -46,7 +46,7 @@ Reader = Callable[[str], Any]  # the value of a parameter from its text; InputEr
 VALUES, PER_SEED, JOBS = "values", "per_seed", "jobs"  # attributes of a trial
 FEW = FEWEST_TO_TELL  # seeds between two looks
 TRIALS, BEST = "trials", "best.yaml"
-# What trainings are compared on must be the same for all; other keys may be chosen, those of PARTS by their own keys.
+# Trainings are compared on these keys, the same for all; other keys may be chosen, those of PARTS by their own keys.
 YARDSTICKS = ("environment", "training", "validation", "validation_seeds", "reference", "evaluations")
 PARTS = ("env", "net_options")
 
@@ -121,7 +121,7 @@ class PolicyParameters:
                 runs, seeds = runs[:1], seeds[:1]
             value = self._value(trial, runs)
             if len(runs) < len(seeds) and trial.should_prune():
-                trial.report(value, len(self.seeds))  # the last that is reported is what optuna has of it
+                trial.report(value, len(self.seeds))  # optuna keeps the last reported value
                 raise optuna.TrialPruned(f"clearly worse than the best after {len(runs)} seeds")
         return value
 
