@@ -226,7 +226,7 @@ def _connect(address: str) -> None:
         _expect_reachable(address)
         shipping.write_package(Path(folder))
         try:
-            quiet = {"log_to_driver": False, "logging_level": logging.ERROR, "configure_logging": True}
+            quiet: Any = {"log_to_driver": False, "logging_level": logging.ERROR, "configure_logging": True}
             job = {"working_dir": folder, "env_vars": variables}
             ray.init(address, runtime_env=job, include_dashboard=False if address == LOCAL else None, **quiet)
         except (ConnectionError, RuntimeError, ValueError) as error:
