@@ -13,16 +13,11 @@ Choices:
 * Under `semantics=artist-sim` a running job is assumed to hold its GPUs until its grant ends.
 `margin=inf` never waits; `margin=0` consolidates or waits, as long as running jobs will make room.
 
-`preempt=on`: a job that finds no GPUs, or would wait, may stop and move running jobs so that it can start (room.py). It
-looks for victims in each machine, or each rack if it needs more than a machine. A victim that fits another machine's
-free GPUs is moved, else stopped if its time left x GPUs^a is more than theta times that of the job plus the cost of a
-restart. The cheapest per GPU are taken first, then those not needed are spared; the machine with the least sum wins.
+`preempt=on`: a job that finds no GPUs, or would wait, may stop and move running jobs so that it can start (room.py).
 * The order is isolated run time left x GPUs^`exponent`; the same weights decide stops.
 * Costs are those of the present: as movers claim room, a later one may have to stop, but the order stays.
-* GPUs that a victim frees outside the area do not count. A gang larger than any rack looks in the whole cluster, where
-  no job can be moved.
+* GPUs that a victim frees outside the area do not count. In the whole cluster no job can be moved.
 * All stops come first, then all moves, then the job starts in that tier; then the pass begins anew.
-* At one instant a job that started, moved or stopped is no victim, and a job that lost its GPUs takes none of others.
 * Not with auctions, GPU sharing, regions, or links: speeds would depend on others.
 Where jobs run in groups on parameter servers it is another rule, harmony/oracle.py, with parameters of its own.
 """
@@ -80,7 +75,8 @@ def greedy(
         theta: ratio of weighed times left of a stopped and a starting job, at least; >= 0; inf: no stops; 1.2 by
             default; with `preempt=on` only.
         exponent: of the GPUs, in the weights; 0 to 8; 0.5 by default; with `preempt=on` only.
-        remaining, power, steps, holds_s, disk: among groups only, as of `harmony.searching.Greedy`.
+        remaining, power, steps, holds_s, disk: among groups only, as of `harmony.oracle.Greedy`.
+
         levels, preempts, slow, scan_s: in regions only.
     """
     groups = partial(Greedy, remaining, power, steps, holds_s, disk)
