@@ -1,7 +1,7 @@
 """Crux: which of the jobs that share links goes first, by how much computing waits for its bytes.
 
-Source: Crux (Cao et al., SIGCOMM'24), known by a summary only. From it are few priority levels, made anew when jobs
-come and go, and
+Source: Crux (Cao et al., SIGCOMM'24), known by a summary only. It has few priority levels, anew when jobs come and go,
+and
 
     I_j = W_j / t_j        intensity: the computing of an iteration on all GPUs of the job, over the longest time that
                            its bytes take on any of its links, max over e of M_je / B_e (Eq. 2)
@@ -11,8 +11,7 @@ Ours are:
 
 * W_j is GPUs x Down seconds: the floating point operations of our models are not known.
 * k_j: the two strict orders of the job and of a reference, that with the most bytes on a link, are played on one link.
-  P_j / P_reference is the ratio of their gains in computing per second by going first. k is kept between 1 / MOST and
-  MOST.
+  P_j / P_reference is the ratio of their gains in computing per second by going first. 1 / MOST <= k <= MOST.
 * Compression: the order by P is cut into levels where that keeps most apart, of the pairs that share a link each worth
   the intensity of its higher job.
 """

@@ -104,8 +104,7 @@ class LinkNetwork:
         collective: ring or tree: the all-reduce of data parallel jobs, and phases of the user's own, over the machines
             of a gang in ascending order. Others send as they are split (cluster/traffic.py).
         gbps: top rate of a flow, gigabits per second.
-        offsets: random: the first iteration on new GPUs begins up to an iteration later, uniformly; none: at once. A
-            shift replaces it.
+        offsets: random: the first iteration on new GPUs begins up to an iteration later, uniformly; none: at once.
         jitter: coefficient of variation of Down times, which are lognormal with mean as given.
         pacing: jobs with a shift begin every iteration at a slot; else only the first one.
         adjust: how late, as a part of an iteration, a job with a shift may begin before it waits for its next slot

@@ -33,8 +33,7 @@ from .metric_registry import NAMES
 def totals(plain: Plain, among: np.ndarray | None = None) -> dict[str, float]:
     """All metrics of the run so far, in the order of `NAMES`.
 
-    `among`: bool (jobs,), the jobs whose times count, the makespan from their first arrival to their last finish; None:
-    all.
+    `among`: bool (jobs,), the jobs whose times count, and give the makespan from arrival to finish; None: all.
     """
     s, jobs = plain.record, FinishedJobs(plain, among)
     jct_mean, queued_mean, comm_mean, slowdown_mean, fairness_mean = jobs.means()

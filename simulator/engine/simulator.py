@@ -63,8 +63,7 @@ class Simulator(BaseSimulator):
     Args:
         config: the cluster: a `ClusterConfig`; or its topology, with `network` and its other options beside it.
         network: beside a topology: the network fidelity, by default none.
-        rule: the compiled scheduler of `run`, whose preemption cost, rounds and leases always hold; by default first
-            come first served.
+        rule: the compiled scheduler of `run`, whose preemption cost, rounds and leases always hold; by default FIFO.
         options: beside a topology: those of `ClusterConfig`, and its fields (`horizon_s=3600.0`,
             `failures=Failures(86400.0)`).
 

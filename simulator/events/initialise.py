@@ -54,8 +54,7 @@ class Failures:
         region_mttr_s: mean time until it is up again, > 0.
         outages: a csv of outages of regions, clusters, racks, machines and fault groups, with notice or without
             (events/outage_list.py); none: there are none but those at random.
-        fault_groups: what fails together: `racks`, `regions` (fault groups of the topology), or a csv of named sets;
-            none: nothing does.
+        fault_groups: what fails together: `racks`, `regions` (fault groups of the topology), or a csv of named sets.
         group_mtbf_s: mean time between failures of a fault group, > 0; inf: none fails at random.
         group_mttr_s: mean time until it is up again, > 0.
     """
@@ -355,8 +354,8 @@ def lay_semantics(s: np.void, semantics: Semantics) -> None:
 def lay_rule(s: np.void, rule: Rule, skewed: np.ndarray | None, semantics: Semantics) -> None:
     """Write a rule into a record before the first arrival; see `engine.rule_loop.hand_over` for later ones.
 
-    `skewed`: bool (n,), the jobs whose model asks for consolidation; None: none. With auctions the lease of `semantics`
-    holds.
+    `skewed`: bool (n,), the jobs whose model asks for consolidation; None: none. Auctions have the lease of
+    `semantics`.
     """
     lay_terms(s, rule, semantics)
     lay_classes(s, rule, skewed)

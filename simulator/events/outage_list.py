@@ -52,8 +52,7 @@ class OutageList:
     def load(cls, outages: str, fault_groups: str, topology: Topology, are_random: bool) -> OutageList:
         """The list of the two files, "": none; `fault_groups` also `racks` or `regions`.
 
-        `are_random`: the groups fail at random. InputError: no such file, or the file, line and value of a row that
-        does not fit.
+        `are_random`: the groups fail at random. InputError: no such file, or file, line and value of a bad row.
         """
         return _read(outages, fault_groups, topology, are_random, stamp_of(outages), stamp_of(fault_groups))
 

@@ -4,8 +4,7 @@ The offer to a link is the rate of a phase, or what the job's links leave to it 
 capacities are whole bytes per second, so that sums are exact in any order.
 
 Congestion is the offered rate above the carried one, integrated over time: bytes that would have to wait, our stand-in
-for the ECN marks of paper cassini, Sec. 5. They wait at the one link that decides the job's rate, so a queue counts
-once.
+for the ECN marks of paper cassini, Sec. 5. They wait only at the link that decides the job's rate.
 """
 
 import math

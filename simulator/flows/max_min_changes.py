@@ -7,8 +7,7 @@ earlier stops its jobs there. One that would be full later lets its stopped jobs
 their highest rate. Either way the jobs' other links have changed, and may have a later turn. A link on which all jobs
 have room for their rates and a byte more has none.
 
-Keys, `fill_rate` and `stop_link`, are those of all jobs once everything was filled (`doubt_all`); of idle jobs 0 and
--1.
+Keys, `fill_rate` and `stop_link`, are of all jobs once everything was filled (`doubt_all`); of idle jobs 0 and -1.
 """
 
 import math

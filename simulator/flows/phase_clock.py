@@ -1,8 +1,7 @@
 """Jobs on a network, phase by phase: each iteration is Down and Up in turn, and Up phases share links.
 
 The network has its own clock, `phase_now_s`, which only `play` moves. Events of one instant go in the order of the
-jobs, then rates are computed. Nothing is settled between calls, so a run is the same to the bit however it is cut into
-calls.
+jobs, then rates are computed. Nothing is settled between calls, so the cuts between calls do not change a bit.
 """
 
 import math

@@ -5,8 +5,7 @@ docs/concepts/communication.md. The backward pass, from the last layer on, compu
 passes the tiers in turn, innermost first, with its full size. Each tier carries one collective at a time, the one
 issued last first (`net_fifo`: the one issued first).
 
-The shape of a placement is its `units` on each tier: members of that tier's ring, 0 or 1 where the gang does not span
-it.
+The shape of a placement is its `units` on each tier: members of that tier's ring, 0 or 1 without one.
 """
 
 import numpy as np

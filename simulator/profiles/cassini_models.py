@@ -146,8 +146,7 @@ def phases_and_traffic(
         rate_gbps: what the network gives, more than 0; None: 45.
 
     Raises:
-        InputError: an unknown model, strategy or hidden size, a number out of range, or hybrid workers that are no
-            multiple of 4.
+        InputError: an unknown model, strategy or hidden size, a number out of range, or hybrid workers not in fours.
     """
     known = cassini_models()[choose(model, cassini_models(), "model")]
     plan = known.strategies[0] if strategy is None else choose(strategy, known.strategies, f"strategy of {model}")

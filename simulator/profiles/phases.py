@@ -1,7 +1,6 @@
 """Up and Down phases of one training iteration: when a job wants the network, how long, and how fast (paper cassini).
 
-`Phases` is a job alone on its placement. The patterns are those of Figure 1, with assumptions where it is only a
-picture.
+`Phases` is a job alone on its placement. The patterns are those of Figure 1.
 """
 
 from __future__ import annotations

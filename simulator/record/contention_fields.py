@@ -18,8 +18,7 @@ COLUMNS = 128  # and its links
 def contention_fields(jobs: int, links: int, uses: int = 0, trace: int = 1) -> list[Field]:
     """All of them. Without `links` every field is one entry.
 
-    `uses`: pairs of a job and a link, of all jobs; 0: 16 times the links. `trace`: entries of the log of rates; 1:
-    none.
+    `uses`: pairs of a job and a link, of all jobs; 0: 16 times the links. `trace`: of the log of rates; 1: none.
     """
     if links == 0:
         jobs = links = uses = phases = bins = trace = 1

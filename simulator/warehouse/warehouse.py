@@ -28,8 +28,7 @@ class Tables:
         size_bytes: int64 (tables,), 1 to 2**60.
         home: int64 (tables,), the region where its new data is written.
         copies: bool (tables, regions), where it lies: at home at least.
-        partitions: int64 (tables,), >= 1; all equal. Nothing depends on how many they are: those that are read lie
-            together.
+        partitions: int64 (tables,), >= 1; all equal; their number has no effect.
         read_share: float64 (tables,) in (0, 1]: the share of its partitions that jobs read. A replica holds only those
             (Sec. 3.5), unless it is whole.
         whole: bool (tables, regions), which of the copies hold all partitions wherever the home is, such as those for
@@ -109,8 +108,7 @@ class Jobs:
         team: int64 (jobs,), >= 0.
         recurring: bool (jobs,): known to the slow path before it runs.
         first: int64 (jobs + 1,); table: int64 (uses,), the tables that each reads, each once, at least one.
-        accepts: int64 (jobs,), set of the GPU types that each accepts, as bits, 0 for none; where none are given,
-            `gpu_type` alone.
+        accepts: int64 (jobs,), set of the GPU types that each accepts, as bits, 0 for none; default: `gpu_type`.
     """
 
     training: np.ndarray
@@ -211,8 +209,7 @@ class Warehouse:
 def type_shares(sets: TypeSets, gpus: np.ndarray) -> np.ndarray:
     """Shares of `sets` of types among them, float64 (sets, regions, types), sum 1, of the empty set 0; our choice.
 
-    Shares follow the region's `gpus`, int64 (regions, types); without any, those of all regions; without any, they are
-    equal.
+    Shares follow the region's `gpus`, int64 (regions, types); without any, those of all regions, or equal ones.
     """
     share = np.zeros((len(sets.bits), *gpus.shape))
     for found, kinds in zip(share, sets.accepted(gpus.shape[1]).astype(np.int64), strict=True):

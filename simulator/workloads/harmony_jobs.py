@@ -73,8 +73,7 @@ def harmony_like(
 ) -> Workload:
     """Parameter-server jobs as paper harmony evaluates them: 4 applications, 2 data sets each, COMP and COMM times.
 
-    For simulations of groups only. What is published and what is assumed: the head of this module. Jobs do not depend
-    on how they arrive.
+    For simulations of groups only. The head of this module has sources and assumptions. Arrivals do not change jobs.
 
     Args:
         jobs: how many, before `select`; each of the eight data sets gets as many of them, give or take one.

@@ -2,8 +2,7 @@
 
 A format is a module with `NAME`, `SUMMARY`, `recognises(head)` and `read(path, **options)`, and a line in `_MODULES`.
 The annotated keyword parameters of `read` are the options of the word: `artist-sim:scale=gang,caps=batch`. `odd` says
-whether odd rows are left out, or the first is refused. Errors are InputErrors with file, line (or job), column, value
-and what was expected.
+whether odd rows are left out, or the first is refused. InputErrors name file, line (or job), column and value.
 """
 
 from __future__ import annotations

@@ -78,8 +78,7 @@ def read(
 
     Args:
         scale: `gang` divides every duration by the job's GPUs.
-        caps: `on` cuts the two overflowing jobs, `batch` where all jobs arrive at one time; iterations and duration
-            shrink together.
+        caps: `on` cuts the two overflowing jobs, `batch` where all arrive at one time; iterations and duration shrink.
     """
     if read_head(path).is_json:
         table = _json_table(path, odd)
