@@ -60,7 +60,7 @@ class Hold:
 
     def __post_init__(self) -> None:
         if self.until_s is not None:
-            float(self.until_s)  # whoever gives no number learns it here, where he does
+            float(self.until_s)  # a value that is no number fails here, at its source
 
 
 @dataclass(frozen=True)

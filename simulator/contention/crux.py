@@ -1,7 +1,6 @@
 """Crux: which of the jobs that share links goes first, by how much computing waits for its bytes.
 
-Source: Crux (Cao et al., SIGCOMM'24), known by a summary only. It has few priority levels, anew when jobs come and go,
-and
+Source: Crux (Cao et al., SIGCOMM'24), known by a summary only. It has few priority levels, renewed with the jobs, and
 
     I_j = W_j / t_j        intensity: the computing of an iteration on all GPUs of the job, over the longest time that
                            its bytes take on any of its links, max over e of M_je / B_e (Eq. 2)
@@ -104,7 +103,7 @@ def compressed(order: Sequence[int], shared: Mapping[tuple[int, int], float], le
     cuts = []
     for _ in range(min(levels, count)):
         total = best[:, None] + np.where(np.tri(count + 1, dtype=bool), np.inf, inside)
-        total[np.arange(count + 1), np.arange(count + 1)] = best  # a level of nobody
+        total[np.arange(count + 1), np.arange(count + 1)] = best  # an empty level
         cuts.append(total.argmin(axis=0))
         best = total.min(axis=0)
     found, end = {}, count

@@ -65,15 +65,11 @@ def totals(plain: Plain, among: np.ndarray | None = None) -> dict[str, float]:
         "failures": float(s["failures"]),
         "gpu_hours_lost": float(s["lost_gpu_s"]) / 3600.0,
         "slo_violation_rate": share(jobs.late, jobs.due),
-        **(_listed_outages(s) if len(s["group_down"]) > 1 else {}),
+        **({name: float(s[name]) for name in ("outages", "stopped_for_outages")} if len(s["group_down"]) > 1 else {}),
         **(_network(s) if s["n_links"] else {}),
         **(in_regions(s, gpu_s["gpu_compute"], among) if s["n_regions"] else {}),
         **(costs(plain) if s["n_hours"] else {}),
     }
-
-
-def _listed_outages(s: np.void) -> dict[str, float]:
-    return {name: float(s[name]) for name in ("outages", "stopped_for_outages")}
 
 
 def gpu_seconds(s: np.void) -> dict[str, float]:

@@ -354,7 +354,7 @@ class Simulator(BaseSimulator):
         s = records[0]
         s.log_on, s.log_count, s.log_gpus = 1, 0, 0
         kernel(records, 0, *arguments)
-        present.record["is_drawn"] |= s.is_drawn  # who carries out what was drawn there has drawn
+        present.record["is_drawn"] |= s.is_drawn  # its decisions rest on what was drawn there
         return [decision for _, decision in logged(s)]
 
     def schedule(self) -> int:

@@ -304,7 +304,7 @@ def lay_jobs(plain: Plain, workload: Workload, topology: Topology, network: Netw
         raise InputError(f"workload {workload.name!r}: {len(factors)} pairs of model and GPUs; at most {PROFILES}")
     s["tier_factor"][: len(factors)] = factors
     compute_s, base_s = iteration_times_s(network, workload, topology, profile, factors)
-    # A workload that somebody has put together himself may have its columns in another way.
+    # A user's own workload may have its columns in another way.
     arrival_s, deadline_s, iterations, compute_s, base_s = (
         np.ascontiguousarray(column, np.float64)
         for column in (workload.arrival_s, workload.deadline_s, workload.iterations, compute_s, base_s)
@@ -354,8 +354,7 @@ def lay_semantics(s: np.void, semantics: Semantics) -> None:
 def lay_rule(s: np.void, rule: Rule, skewed: np.ndarray | None, semantics: Semantics) -> None:
     """Write a rule into a record before the first arrival; see `engine.rule_loop.hand_over` for later ones.
 
-    `skewed`: bool (n,), the jobs whose model asks for consolidation; None: none. Auctions have the lease of
-    `semantics`.
+    `skewed`: bool (n,), the jobs whose model asks for consolidation; None: none. Auctions use the semantics' lease.
     """
     lay_terms(s, rule, semantics)
     lay_classes(s, rule, skewed)
@@ -377,7 +376,7 @@ def lay_terms(s: np.void, rule: Rule, semantics: Semantics) -> None:
     s["waits"], s["margin"] = rule.margin is not None, rule.margin or 0.0
     s["cost_small_s"], s["cost_large_s"] = rule.preemption_cost[0], rule.preemption_cost[-1]
     s["cost_split"] = COST_SPLIT_GPUS
-    # Every rule has them: whoever decides may ask for room.
+    # Every rule has them: any decider may ask for room.
     s["preempts"], s["theta"], s["survey_version"] = rule.preempt, rule.theta, 0
     s["n_thresholds"] = len(rule.thresholds)
     s["thresholds"][: len(rule.thresholds)] = rule.thresholds

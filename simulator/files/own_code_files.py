@@ -59,8 +59,7 @@ def files_with(module: ModuleType) -> tuple[Path, ...]:
 def expect_own_imports(path: Path, files: Iterable[Path], said: str) -> None:
     """InputError where a user's file means one beside it, and gets a module of that name from elsewhere.
 
-    Two folders may have a `helpers.py` each; a process imports one. Copies of a file are one. `files`: it and its
-    imports.
+    Two folders may have a `helpers.py` each; a process imports one. Copies are one. `files`: it and its imports.
     """
     for file in files:
         for name in _imports(file, stamp_of(file), ""):

@@ -1,4 +1,4 @@
-"""Links of a network: who uses them, what is offered to them, and their congestion.
+"""Links of a network: their users, the rates offered to them, and their congestion.
 
 The offer to a link is the rate of a phase, or what the job's links leave to it without others (`send_top`). Rates and
 capacities are whole bytes per second, so that sums are exact in any order.

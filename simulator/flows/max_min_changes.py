@@ -115,7 +115,7 @@ def _full_at(s, link, level, most):
             job, flows = s.use_job[use], s.use_flows[use]
             rate, at = s.fill_rate[job], s.stop_link[job]
             rate = s.send_top[job] if at == link else rate
-            # Who stops before is a coin toss: selecting is cheaper than branching.
+            # Whether a job stops before is a coin toss: selecting is cheaper than branching.
             stops = (rate < level) | ((rate == level) & (at < link))
             room -= flows * rate if stops else 0.0
             rising += 0.0 if stops else flows

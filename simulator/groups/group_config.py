@@ -1,4 +1,4 @@
-"""What a cluster of job groups is like: machines, subtasks, memory, moves; and what holds while somebody plays."""
+"""A cluster of job groups: machines, subtasks, memory, moves; and the terms of a policy."""
 
 from __future__ import annotations
 

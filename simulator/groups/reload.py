@@ -5,8 +5,7 @@ Published: 52.9 s at the best common alpha, .3, to which `GC_SLOPE` is fitted, a
 Assumed, since the paper does not say: COMM of a job is kappa x 2 x model bytes / (16 x 1.1 Gbps) on any number of
 machines, kappa 1 (its eight jobs then need 73.8 s of COMM a round, too much for one group, and the paper profiles on 16
 machines); COMP on 16 machines is 1.05 COMM for each job, the summed ratio derived from the published group sizes and
-use; so two groups of four jobs on 16 machines each, the fastest by Eq. (1) and, of these, with the least full fuller
-group.
+use; so two groups of four jobs on 16 machines each, the fastest by Eq. (1), then with the smallest maximum of bytes.
 
 Which reading 52.9 s allows. With memory spread evenly over the 32 machines, the occupancy at alpha .3 would be .674,
 below the threshold: a round of max(Eq. (1) 44.7, disk 45.6) = 45.6 s whatever the slope. But eight jobs cannot be

@@ -1,8 +1,7 @@
 """Table: the columns of a trace file with the place of every row, to name a bad value where it stands.
 
 Readers ask for whole columns (`number`, `date_s`, `text`), converted and checked in one go; only after a failure are
-bad rows looked for. A bad row is an InputError with file, place, column and value, or is left out and counted
-(left_out.py).
+bad rows looked for. A bad row is an InputError with file, place, column and value, or left out (left_out.py).
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def serve(s, tier, count):
         while arrived < count and s.layer_done_ns[s.layer_order[arrived]] <= now:
             layer = s.layer_order[arrived]
             place = waiting
-            # Layers are issued from the last to the first, so their number says who was issued later.
+            # Layers are issued from the last to the first, so the number gives the order of issue.
             while place > 0 and (s.layer_waiting[place - 1] > layer) == (s.net_fifo == 1):
                 s.layer_waiting[place] = s.layer_waiting[place - 1]
                 place -= 1

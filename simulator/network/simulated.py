@@ -1,4 +1,4 @@
-"""A simulator as its own parts see it, so that they can be written below it; and who tells it how fast jobs run."""
+"""A simulator as its own parts see it, so that they can be written below it; and the source of jobs' speeds."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ STRATEGIES = {
     "decoder": ("data", "pipeline", "tensor", "hybrid"),
     "recommendation": ("embeddings",),
 }
-Traffic = Mapping[str, float]  # bytes that a worker sends in an iteration, by who sends to whom (cluster/traffic.py)
+Traffic = Mapping[str, float]  # bytes that a worker sends in an iteration, by pattern (cluster/traffic.py)
 
 
 @dataclass(frozen=True)

@@ -166,9 +166,16 @@ def shipped_profiles() -> Profiles:
 
 
 def load_profiles(path: str | os.PathLike[str] = "") -> Profiles:
-    """The shipped profiles, replaced by those of a JSON file with their names in any spelling; "" for none.
+    """The shipped profiles and those of a file, which replace shipped ones of the same name, in any spelling.
 
-    `load_profiles().of("bert").fit("t4")`. InputError names place, value and what was expected.
+    Args:
+        path: a profile file, JSON; "" for none.
+
+    Returns:
+        The profiles by name of model: `load_profiles().of("bert").fit("t4")`.
+
+    Raises:
+        InputError: the file cannot be read, or one sentence with the place in it, the value and what was expected.
     """
     if not os.fspath(path):
         return shipped_profiles()

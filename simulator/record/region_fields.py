@@ -36,8 +36,7 @@ def events_in(regions: int) -> int:
 def region_fields(jobs: Axis, gpus: Axis, regions: int, tables: int, uses: int, hours: int = 0) -> list[Field]:
     """All of them. Without `regions` every field is one entry.
 
-    `tables`: also room for copies on the way. `uses`: pairs of a job and a table that it reads. `hours`: of prices; 0:
-    none.
+    `tables`: also room for copies on the way. `uses`: pairs of a job and a table that it reads. `hours`: of prices.
     """
     if regions == 0:
         regions = tables = uses = clusters = types = parts = 1

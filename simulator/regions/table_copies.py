@@ -1,4 +1,4 @@
-"""Copies of tables: where they lie, who reads them, and when one may be deleted (paper mast, Sec. 2 and 3.4).
+"""Copies of tables: their places, readers and deletion (paper mast, Sec. 2 and 3.4).
 
 A table has a home with all of it. Further copies hold the partitions that jobs read (Sec. 3.5). A deletion waits until
 no workload in the region and no copy on the way reads it, and until another copy is in an up region.

@@ -365,7 +365,7 @@ def move(s, table, region):
         _complete_to(s, table, region)
     elif transfer_to(s, table, region) < 0:
         _move_home(s, table, s.tables_due == 0)  # at a look a replica may still be asked for where it was
-        note_copy(s, table)  # those who need fresh data may find it now
+        note_copy(s, table)  # jobs that need fresh data may find it now
 
 
 @kernel

@@ -65,11 +65,11 @@ def plain_key(s, job):
         return s.service_gpu_s[job] if s.auctions else rounded(attained_now_s(s, job) * s.gpus[job])
     if order == NW_SENS:
         return nw_sens(s, job) if s.auctions else math.floor(nw_sens(s, job) * MILLIONTHS + 0.5) * PLACE_SPAN
-    if order == LATEST:  # who first started last; who never started (-1) comes last
+    if order == LATEST:  # latest first start first; never started (-1) comes last
         return -s.first_start_s[job]
-    if order == EDF:  # who has no deadline (infinity) comes last, by arrival as all that are equal
+    if order == EDF:  # no deadline (infinity) comes last, by arrival as all ties
         return s.deadline_s[job]
-    if order == TURNS:  # who has waited longest; who is stopped now comes last
+    if order == TURNS:  # the longest wait first; a job stopped now comes last
         return s.now_s if s.status[job] == RUNNING else s.waiting_since_s[job]
     return s.arrival_s[job]
 

@@ -121,8 +121,7 @@ class Rule:
         migrates: running jobs move when a better tier has room; under delay timers only without leases.
         margin: a job takes free GPUs only if its predicted end is at most this share of the one after waiting for a
             better tier (policies/greedy/greedy_wait.py); 0: it always waits, where a better tier will have room; inf:
-            never. The placer is `tier` or `first` then, and without `preempt` no job is stopped or moved. None:
-            ignored.
+            never; None: no look ahead. The placer is then `tier` or `first`; only `preempt` stops or moves jobs.
         preempt: a job without GPUs, or that would rather wait for better ones, may stop and move running jobs to start
             (policies/greedy/room.py). The order is `weighted` then, with a margin and `head=skip`.
         theta: a stopped job has so many times as long left, weighed, as the starting one; >= 0, inf: none is stopped.

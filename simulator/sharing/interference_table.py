@@ -3,7 +3,7 @@
     victim,with,xi[,gpus][,batch][,sub_batch][,with_gpus][,with_batch][,with_sub_batch][,mode]
 
 `gpus` are those of the whole job, `batch` the samples of an iteration on each of them, `sub_batch` those of one pass;
-without `with_` of the victim, with it of the partner. An empty cell fits any number. Lines with # and other columns are
+without `with_` of the victim, with it of the partner. An empty cell fits any number. Lines with # and other columns:
 remarks.
 
 For two jobs the fitting row with the most numbers holds; without any, the one with the least product of the ratios (the

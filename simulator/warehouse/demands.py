@@ -239,8 +239,7 @@ class Demands:
     ) -> Warehouse:
         """The slow path's input: the regions, the tables as they are now, and the known jobs; errors of `check_fits`.
 
-        `home`: int64 (tables,); `copies`, `whole`: bool (tables, regions), see `Tables`; None: at time 0. `now_s`: of
-        knowledge.
+        `home`: int64 (tables,); `copies`, `whole`: bool (tables, regions), see `Tables`; None: at time 0. `now_s`: now.
         """
         self.check_fits(topology)
         tables = self.tables

@@ -82,7 +82,7 @@ class TypeSets:
     """The different sets of GPU types that jobs accept: few, however many jobs there are.
 
     Attributes:
-        bits: int64 (sets,), rising; 0 is the set of who asks for no GPUs.
+        bits: int64 (sets,), rising; 0 is the set of jobs without GPUs.
         row: int64 (jobs,), which of them each job accepts.
     """
 

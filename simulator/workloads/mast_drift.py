@@ -104,8 +104,7 @@ def _regular(rng: np.random.Generator, families: Families, active: Active, how: 
 def known_s(name: np.ndarray, arrival_s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """A run of each recurring workload, int64 (n,), and from when until when it is known, float64 (n, 2).
 
-    The slow path counts on the last 24 hours. `name`: of each run, to the point. `arrival_s`: float64 (runs,), day -1
-    below 0.
+    The slow path counts on the last 24 hours. `name`: of each run, to the point. `arrival_s`: float64 (runs,).
     """
     _, once, which = np.unique([one.split(".")[0] for one in name.tolist()], return_index=True, return_inverse=True)
     since, until = np.full(len(once), np.inf), np.full(len(once), -np.inf)

@@ -123,7 +123,7 @@ def advance(s):
                 s.instants += 1
                 return DECIDE
             s.happened = 0
-            commit(s)  # nobody is there to decide; machines of groups without jobs are free
+            commit(s)  # no decider is there; machines of groups without jobs are free
             continue
         if time_s > s.horizon_s:
             _reach_horizon(s)

@@ -2,7 +2,7 @@
 
 A job keeps a share 1 - alpha of its input and a share 1 - model_spill of its model; the rest is on the disks of the
 group's machines. Kept bytes, times an expansion, over the group's RAM are its occupancy. Above a threshold the
-collector stretches every COMP by a factor; spilled input passes the disk once an iteration, a model twice. One round
+collector stretches every COMP by a factor; spilled input passes the disk once an iteration, a model twice. A round
 lasts
 
     max(sum of COMP x gc, sum of COMM, longest COMP x gc + COMM, sum of loads)          Eq. (1), and the disk

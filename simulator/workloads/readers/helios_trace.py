@@ -10,10 +10,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-
 from ...jobs.left_out import Odd
-from ...jobs.trace_columns import Table, read_csv
+from ...jobs.trace_columns import read_csv
 from ...jobs.trace_head import Head
 from ...jobs.workload import LARGEST_GANG, LONGEST_S, Workload
 
@@ -45,14 +43,10 @@ def read(path: str | Path, *, odd: Odd = "drop") -> Workload:
     table.drop(duration_s == 0, "without a run time")
     return table.workload(
         job_id="job_id",
-        arrival_s=_slice_arrival_s(table) if slice_ else table.date_s("submit_time"),
+        arrival_s=table.number("submit_time", low=0, high=LONGEST_S) / 1e6 if slice_ else table.date_s("submit_time"),
         gpus=gpus,
         duration_s=duration_s,
         from_start=not slice_,
         user=table.text("user", ""),
         tenant=table.text("tenant" if slice_ else "vc", ""),
     )
-
-
-def _slice_arrival_s(table: Table) -> np.ndarray:
-    return table.number("submit_time", low=0, high=LONGEST_S) / 1e6
