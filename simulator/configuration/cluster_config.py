@@ -165,7 +165,7 @@ class SimulatedCluster:
                 expect_feature(known[key], self.features, "this simulator")
 
     def build(self, rule: Any = None) -> Any:
-        """A simulator of it; `rule`: what holds there whoever decides; None: the usual."""
+        """A simulator of it; `rule`: what holds there; None: the usual."""
         return loaded(self.simulator)(self, rule=rule)
 
     def on_network_for(self, policy: Any) -> Self:

@@ -121,7 +121,6 @@ def _key(phases: Phases, shift: Shift) -> tuple[Iterable[float], ...]:
 
 
 def _crossings(simulator: Simulated, joined: Joined, jobs: list[int]) -> Iterator[Crossing]:
-    """The links that several of the jobs use; on others nobody is in anybody's way."""
     users: dict[int, list[tuple[int, float]]] = {}
     for place, job in enumerate(jobs):
         use = joined.uses[job]

@@ -151,5 +151,4 @@ class EnteringPace:
 
 
 def _size_ratio(s: Any, job: int) -> float:
-    """As flows/sessions.py has it."""
     return float(s.gpus[job] / s.own_gpus[job])

@@ -187,13 +187,11 @@ def _network(s: np.void) -> dict[str, float]:
 
 
 def _outages(s: np.void, stalled: np.ndarray) -> dict[str, float]:
-    """What only links that may be down have; `stalled`: jobs that would send and have no way now."""
     unbooked_s = (s["phase_now_s"] - s["sent_since_s"][stalled]).sum()
     return {"link_failures": float(s["link_failures"]), "stalled_s": float(s["stalled_s"] + unbooked_s)}
 
 
 def _size_ratio(s: np.void, jobs: Any) -> Any:
-    """Of jobs on links, GPUs over those that they ask, as flows/sessions.py has it; else 1."""
     return s["gpus"][jobs] / s["own_gpus"][jobs] if int(s["n_links"]) else 1.0
 
 

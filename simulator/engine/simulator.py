@@ -265,7 +265,6 @@ class Simulator(BaseSimulator):
         self._go(rule_loop().advance)
 
     def _go(self, kernel: Callable[..., int], *arguments: int) -> None:
-        """Call `advance` or `run` of the loop; rates that they ask for are answered, and they go on."""
         code = kernel(self.records, 0, *arguments)
         while code == codes.ASK:
             self.answer()

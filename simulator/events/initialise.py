@@ -149,7 +149,6 @@ def cluster_of(topology: Topology) -> Cluster:
 
 
 def _cluster_values(topology: Topology) -> dict[str, Any]:
-    """Values by field; arrays go to the front of theirs."""
     gpus, slots, machines, racks = topology.num_gpus, topology.num_slots, topology.num_machines, topology.num_racks
     first_slot = np.searchsorted(topology.slot_machine, np.arange(machines + 1))
     rack_gpus = np.bincount(topology.machine_rack, weights=topology.machine_gpus, minlength=racks).astype(np.int64)

@@ -101,7 +101,6 @@ def _file_of(module: ModuleType) -> Path | None:
 
 
 def _home_of(module: ModuleType, path: Path) -> Path:
-    """The folder of a user's files, of one of them: its own, or that of the package that it is in."""
     depth = module.__name__.count(".") - (path.name != "__init__.py")
     return path.parents[max(0, depth)]
 
@@ -144,7 +143,6 @@ def _is_copy(one: Path, other: Path) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def _imports(path: Path, _stamp: tuple[int, int], package: str) -> tuple[str, ...]:
-    """Names of the modules that a source imports, anywhere in it; `package`: that it is in, for relative ones."""
     try:
         tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError, RecursionError, OSError):  # extension modules too

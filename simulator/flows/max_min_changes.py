@@ -61,7 +61,6 @@ def fill_changes(s):
 
 @kernel
 def _give_up(s, jobs):
-    """Modify `s`: nobody has a turn, and all may join a component."""
     for i in range(s.n_turns):
         s.turn_of[s.turn_link[i]] = -1
     s.n_turns = 0
@@ -90,7 +89,6 @@ def _may_fill(s, link):
 
 @kernel
 def _set_turn(s, link, level):
-    """Modify `s`: a link has its turn at that level; at none if it is infinite."""
     if s.turn_of[link] >= 0:
         if level < math.inf:
             heap.change(s.turn_level, s.turn_link, s.turn_of, 0, s.n_turns, link, level)

@@ -129,7 +129,6 @@ def _go_on(s, job):
 
 @kernel
 def _goes_round(s, job):
-    """Modify `s`: a job has finished an iteration; True if it begins the next, not if it waits or has ended."""
     s.rounds_done[job] += 1.0
     if is_last_round(s, job):
         note_round(s, job)
@@ -273,7 +272,6 @@ def stalled_now(s, job):
 
 @kernel
 def _step_weight(s, job):
-    """Modify `s`: a job that is held back has sent so much that its weight grows by a step."""
     book_waiting(s, job)
     s.bytes_left[job] = s.step_left[job]
     s.sent_since_s[job] = s.phase_now_s

@@ -91,7 +91,6 @@ def read_csv(
 
 
 def _opened(text: str, has_header: bool) -> tuple[io.StringIO, int]:
-    """A file from its header, or else its first row, and how many lines are before it."""
     stream, skipped, begin = io.StringIO(text, newline=""), 0, 0
     while has_header and (begin := stream.tell()) >= 0 and (line := stream.readline()):
         if line.strip() and not line.startswith("#"):

@@ -34,7 +34,7 @@ class TieredNetwork(Network, Protocol):
 
 
 def on_topology(network: Network, topology: Topology) -> Network:
-    """The network with the user's numbers of the topology; unused ones are told once a process; InputError: bad one."""
+    """The network with the user's topology numbers; unused ones are told once a process; InputError: a bad number."""
     written = topology.written
     if written == NOTHING_WRITTEN:
         return network

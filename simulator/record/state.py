@@ -137,7 +137,7 @@ class Capacity:
         layered: bool = False,
         priced: bool = False,
     ) -> Capacity:
-        """The smallest size class for these, see `fitting`; `priced`: with hourly prices; InputError: none."""
+        """The smallest size class for these, see `fitting`; `priced`: with hourly prices; InputError: none fits."""
         if regions > MOST_REGIONS:
             raise InputError(f"{regions} regions: one simulator holds at most {MOST_REGIONS}")
         if clusters > clusters_in(MOST_REGIONS + 1):

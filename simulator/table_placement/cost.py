@@ -75,7 +75,6 @@ def gpu_s_of(l, job, region, gpu):
 
 @kernel
 def _stir(l, job):
-    """Modify the scratch in place: the types that a job counts as where it is."""
     if l.region[job] != NULL:
         kinds = l.accepts[job]
         for place in range(l.first_type[kinds], l.first_type[kinds + 1]):

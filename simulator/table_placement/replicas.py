@@ -116,7 +116,6 @@ def _runs_somewhere(first, table, offered, copies, job):
 
 @kernel
 def _unpaid(first, table, copies, old, size, job, region):
-    """KiB of them that would be copied there now."""
     unpaid = 0
     for use in range(first[job], first[job + 1]):
         if not copies[table[use], region]:

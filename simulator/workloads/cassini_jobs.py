@@ -222,7 +222,6 @@ def _filling(rng: np.random.Generator, parallel: str, gpus: int) -> list[tuple[s
 
 
 def _arrivals(what: str, rng: np.random.Generator, gap_s: float, jobs: int, hours: float | None) -> np.ndarray:
-    """A Poisson process of so many jobs, or of so many hours, seconds; the first comes at 0."""
     if hours is None:
         return np.concatenate([[0.0], rng.exponential(gap_s, jobs - 1).cumsum()])
     jobs = 1 + int(rng.poisson(hours * 3600.0 / gap_s))

@@ -111,7 +111,6 @@ def harmony_like(
 
 
 def _workload(arrival_s: np.ndarray, run_s: np.ndarray, ps: PsJobs, names: list[str], model: np.ndarray) -> Workload:
-    """The jobs with as many whole iterations as `run_s` takes alone on 16 machines."""
     iteration_s = ps.iteration_s(MACHINES)
     iterations = np.ceil(run_s / iteration_s)
     return Workload.from_arrays(

@@ -363,7 +363,6 @@ def _sizes(rng: np.random.Generator, world: World, home: np.ndarray, ratio: floa
 
 
 def _factor(excess: Callable[[float], float]) -> float:
-    """The power of 2 at which a rising excess is 0; the largest if it is below everywhere."""
     from scipy.optimize import brentq
 
     low, high = FACTORS

@@ -265,7 +265,6 @@ def _steps(profile: ModelProfile, _gpus: int, batch: int) -> float:
 
 
 def _by_group(value: _Value, model: np.ndarray, gpus: np.ndarray, batch: np.ndarray) -> np.ndarray:
-    """value(profile, GPUs, batch) of every job, computed once for all that have the three in common."""
     key = (model << 56) | (gpus << 40) | batch  # a model's index below 2^6, gangs below 2^16, batches below 2^40
     _, first, index = np.unique(key, return_index=True, return_inverse=True)
     profiles = shipped_profiles()

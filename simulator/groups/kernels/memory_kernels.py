@@ -127,7 +127,6 @@ def _no_model_out(s, group):
 
 @kernel
 def _step(s, group, job, way):
-    """Modify a job's ratio by one step up or down; False: it has none that way."""
     alpha = int(s.alpha[job] * STEPS + 0.5)
     model = int(s.model_spill[job] * STEPS + 0.5)
     climbs = s.alpha_asked[job] < 0.0

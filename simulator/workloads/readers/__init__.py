@@ -113,8 +113,6 @@ def _likely(path: str | Path) -> str:
 
 
 def _with_options_only(read: Callable[..., Workload], path: str | Path) -> Callable[..., Workload]:
-    """`read` with its path filled in, showing only its options to `bind` (so messages list only those)."""
-
     @functools.wraps(read)
     def reader(**options: Any) -> Workload:
         return read(path, **options)
