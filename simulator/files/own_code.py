@@ -56,7 +56,7 @@ class Own:
     files: tuple[Path, ...]
 
     def made(self) -> Any:
-        """The result of the class or function for the parameters; NAME itself if it is neither; InputError: it failed."""
+        """The result of the class or function with the parameters, or NAME itself if it is neither; or InputError."""
         if not (
             inspect.isclass(self.factory)
             or inspect.isroutine(self.factory)

@@ -99,7 +99,7 @@ class Measured:
         return load_profiles(self.path)
 
     def fit_rows(self, models: Sequence[str]) -> np.ndarray:
-        """The terms of Eq. 3, 4, 7 by model, float64 (models, 9); a missing tier has the other's; InputError: no fit."""
+        """The terms of Eq. 3, 4, 7 by model, float64 (models, 9); a missing tier has the other's; or InputError."""
         rows = np.array([self.profiles.of(model).fit(self.gpu).row() for model in models])
         for part, other in ((IN_MACHINE, BETWEEN), (BETWEEN, IN_MACHINE)):
             missing = np.isnan(rows[:, part]).any(axis=1)
