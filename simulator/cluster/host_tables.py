@@ -120,9 +120,7 @@ def _graph(
 ) -> networkx.MultiGraph:
     """Hosts in the order in which their switches come first, the outermost deciding; then the cables between these."""
     graph = new_graph()
-    rank = {
-        node: number for number, node in enumerate(dict.fromkeys(node for nodes in placed.values() for node in nodes))
-    }
+    rank = {node: i for i, node in enumerate(dict.fromkeys(node for nodes in placed.values() for node in nodes))}
     below: defaultdict[str, float] = defaultdict(float)  # Gbps
     above: dict[str, dict[str, None]] = {}
     for host, nodes in sorted(placed.items(), key=lambda one: [rank[node] for node in one[1]]):

@@ -44,9 +44,7 @@ def priorities(simulator: Simulated, joined: Joined, levels: int) -> dict[int, i
     for jobs in joined.groups():
         if len(jobs) < 2:
             continue
-        senders = {
-            job: Sender.on(simulator.view.gpus(job), joined.phases[job], joined.uses[job], capacity) for job in jobs
-        }
+        senders = {j: Sender.on(simulator.view.gpus(j), joined.phases[j], joined.uses[j], capacity) for j in jobs}
         wanted = urgency(senders)
         order = sorted(jobs, key=lambda job: (-wanted[job], job))
         shared = {

@@ -218,9 +218,7 @@ class LinkNetwork:
             if one.init and (one.name in said or getattr(self, one.name) != one.default)
         }
         values["pacing"] = "on" if self.pacing else "off"
-        words = (
-            f"{key}={value:.10g}" if isinstance(value, float) else f"{key}={value}" for key, value in values.items()
-        )
+        words = (f"{k}={v:.10g}" if isinstance(v, float) else f"{k}={v}" for k, v in values.items())
         return f"{self.name}:{','.join(words)}"
 
     @property

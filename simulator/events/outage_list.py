@@ -209,9 +209,7 @@ def _members(table: Table, topology: Topology, groups: dict[str, FaultGroup] | N
 
 def _cluster_names(topology: Topology) -> dict[str, int]:
     own = list(topology.cluster_names)
-    full = [
-        f"{topology.region_names[region]}.{name}" for region, name in zip(topology.cluster_region, own, strict=True)
-    ]
+    full = [f"{topology.region_names[r]}.{name}" for r, name in zip(topology.cluster_region, own, strict=True)]
     known = {name: place for place, name in enumerate(full)}
     return known | {name: place for place, name in enumerate(own) if own.count(name) == 1}
 

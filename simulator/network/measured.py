@@ -84,9 +84,7 @@ class Measured:
     def notes(self) -> tuple[str, ...]:
         """What a topology's numbers changed."""
         places = zip(("in a machine", "between machines"), self.longer, strict=True)
-        return tuple(
-            f"communication {place} takes {factor:.4g} times as long" for place, factor in places if factor != 1.0
-        )
+        return tuple(f"communication {place} takes {x:.4g} times as long" for place, x in places if x != 1.0)
 
     def _links(self) -> tuple[Link, ...]:
         """The tiers that the fits of this GPU were measured on; empty where nobody says."""

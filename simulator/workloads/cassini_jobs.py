@@ -175,9 +175,7 @@ def mean_gpu_s(
         batches = np.unique(np.rint(np.linspace(low, high, 2 * BATCHES + 1)[1::2]).astype(int)).tolist()
         for workers in asked:
             options = _variants(name, parallel, workers)
-            seconds = [
-                _iteration_s(option, workers, batch, gpus_per_machine, gbps) for option in options for batch in batches
-            ]
+            seconds = [_iteration_s(one, workers, size, gpus_per_machine, gbps) for one in options for size in batches]
             per_iteration.append(workers * float(np.mean(seconds)))
     return float(np.mean(per_iteration)) * sum(ITERATIONS) / 2
 

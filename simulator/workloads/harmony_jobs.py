@@ -174,9 +174,7 @@ def _arrivals(rng: np.random.Generator, n: int, gap_s: float, kind: str, burst_j
     if kind == "poisson":
         arrival_s = np.cumsum(rng.exponential(gap_s, n))
     elif kind == "bursts":
-        arrival_s = bursts(
-            rng, n, gap_s, burst_share=1.0, burst_jobs=burst_jobs, spacing_s=0.0, clock=lambda seconds: seconds
-        )
+        arrival_s = bursts(rng, n, gap_s, burst_share=1.0, burst_jobs=burst_jobs, spacing_s=0.0, clock=lambda s: s)
     else:
         arrival_s = bursts(
             rng,
