@@ -1,4 +1,4 @@
-"""Learning agents: training, saving and playing them, and the environments as stable-baselines3 wants them.
+"""Learning agents: training, saving and playing them, and the environments for stable-baselines3.
 
 A module is imported at its first use: torch and stable-baselines3 are heavy.
 """

@@ -1,4 +1,4 @@
-"""What the extra [agents] installs: a sentence, not a traceback, where it is missing."""
+"""The extra [agents]: a sentence, not a traceback, where it is missing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ INSTALL = 'install it with: pip install "clustergym[agents]"'
 
 
 def expect_installed(doing: str, modules: Sequence[str]) -> None:
-    """MissingExtra where one of these modules cannot be imported; `doing`: what needs it."""
+    """MissingExtra if one of these modules cannot be imported; `doing`: the purpose."""
     for module in modules:
         try:
             importlib.import_module(module)

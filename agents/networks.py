@@ -1,15 +1,14 @@
-"""Networks that score candidates: what an agent sees goes in, logits of every action part and a value come out.
+"""Networks that score candidates: from an observation to logits of every action part and a value.
 
 `candidates`: a shared scorer over candidates. Waiting and running jobs are embedded row by row by shared weights; the
-cluster attends over all of them; each legal candidate is scored from its own features, its job's embedding and what the
-cluster has seen. Permuting the jobs permutes the scores, and nothing depends on the number of slots or on
-the size of the cluster, so the same weights serve any.
+cluster attends over all of them; each legal candidate is scored from its own features, its job's embedding and the
+result of the attention. Permuting the jobs permutes the scores, and nothing depends on the number of slots or on the
+size of the cluster, so the same weights serve any.
 
-`mlp`: two dense layers over everything that is not said twice: of the candidates' features it sees only
-which are legal.
+`mlp`: two dense layers over everything but the candidates' features, of which it sees only the legality.
 
-One of your own, `py:FILE.py:NAME`, is a class like these: made as `NAME(tables, **options)`, with `critic=False` beside
-where it takes that and no values are wanted; `forward(observation, legal)` as here. It may have `values(observation)`,
+A user's own, `py:FILE.py:NAME`, is a class like these: made as `NAME(tables, **options)`, with `critic=False` where it
+takes that and no values are needed; `forward(observation, legal)` as here. It may have `values(observation)`,
 `calibrate(observation)` before learning, and `soften(factor)` after imitation.
 """
 
@@ -21,7 +20,7 @@ from inspect import signature
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional
 
 from ..envs.observation_layout import Tables
@@ -32,23 +31,18 @@ from ..simulator.files.own_code import is_own, own
 LOWEST = -1e9  # logit of what is not legal: its probability is exactly 0 in float32
 LEGAL = 0  # column of the candidates' features, in every environment
 VALUE_SCALE = 0.1  # of sums over some ten rows
-LEAST_SPREAD = 0.01  # a feature that hardly varies is not blown up,
-CONSTANT, IGNORED = 1e-6, 1e9  # and one that never does, such as slack without deadlines, is not looked at
+LEAST_SPREAD = 0.01  # a feature that hardly varies is not magnified,
+CONSTANT, IGNORED = 1e-6, 1e9  # and a constant one, such as slack without deadlines, is ignored
 
 
 class Standard(nn.Module):
     """Features shifted and scaled to mean 0 and spread 1, as found in a sample; the identity before that.
 
-    A time lies in [0, 1] on the scale of a month: between ten minutes and twenty lies a twentieth.
-
-    Args:
-        columns: how many features a row has.
-        squash: whether what lies far out counts by its logarithm. Run times have long tails: hundreds of spreads out,
-            where few samples lie, linear layers say whatever they happen to.
+    With `squash` far values count by their logarithm: run times have long tails, on which linear layers fail.
     """
 
-    mean: torch.Tensor
-    spread: torch.Tensor
+    mean: Tensor
+    spread: Tensor
 
     def __init__(self, columns: int, squash: bool = False) -> None:
         super().__init__()
@@ -56,30 +50,25 @@ class Standard(nn.Module):
         self.register_buffer("mean", torch.zeros(columns))
         self.register_buffer("spread", torch.ones(columns))
 
-    def calibrate(self, rows: torch.Tensor) -> None:
-        """Take mean and spread from `rows` (n, columns); nothing happens if there are none."""
+    def calibrate(self, rows: Tensor) -> None:
+        """Take mean and spread from `rows` (n, columns), if there are any."""
         if len(rows):
             self.mean.copy_(rows.mean(0))
             spread = rows.std(0, correction=0)
             spread = torch.where(spread < CONSTANT, IGNORED, spread.clamp(min=LEAST_SPREAD))
             self.spread.copy_(spread)
 
-    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+    def forward(self, rows: Tensor) -> Tensor:
         """Rows (..., columns), scaled."""
         scaled = (rows - self.mean) / self.spread
         return torch.copysign(scaled.abs().log1p(), scaled) if self.squash else scaled
 
 
 class ValueScorer(nn.Module):
-    """Scores the values of a part from what is told about each, by weights that all values share.
+    """Scores the values of a part from features of each, by weights that all values share.
 
-    Beside itself, a feature is looked at less the least of all values, and less their mean: what matters of the excess
-    at a rotation is how it compares with the others.
-
-    Args:
-        features: of a value.
-        width: of the embeddings.
-        squash: as of `Standard`.
+    The layers see each feature, the feature less the least of all values, and less their mean, since an excess at a
+    rotation matters in comparison.
     """
 
     def __init__(self, features: int, width: int, squash: bool = False) -> None:
@@ -91,14 +80,14 @@ class ValueScorer(nn.Module):
         nn.init.orthogonal_(self.score.weight)
         nn.init.zeros_(self.score.bias)
 
-    def forward(self, values: torch.Tensor, context: torch.Tensor) -> torch.Tensor:
+    def forward(self, values: Tensor, context: Tensor) -> Tensor:
         """Scores (n, values) from features (n, values, features) and context (n, width)."""
         hidden = self.value(self.standard(self.compared(values))) + self.of_context(context).unsqueeze(1)
         return self.score(functional.relu(hidden)).squeeze(2)
 
     @staticmethod
-    def compared(values: torch.Tensor) -> torch.Tensor:
-        """Features, and what they are above the least and above the mean: (n, values, 3 features)."""
+    def compared(values: Tensor) -> Tensor:
+        """Features, and their differences from the least and from the mean: (n, values, 3 features)."""
         return torch.cat([values, values - values.amin(1, keepdim=True), values - values.mean(1, keepdim=True)], 2)
 
 
@@ -108,14 +97,14 @@ class CandidateNetwork(nn.Module):
     Args:
         tables: layout of the observation.
         width: of all embeddings.
-        heads: of the attention; each has its own question about the jobs.
-        hold_logit: what a hold starts with, beside a start's 0: holds are for walking the window and for explicit
-            delays, and cost learning where they are as likely as a start.
-        squash: as of `Standard`; agents of before have none.
-        critic: False: no values are learned, and 0 comes out for them.
+        heads: of the attention.
+        hold_logit: initial logit of a hold, beside a start's 0: holds cost learning where they are as likely as a
+            start.
+        squash: as of `Standard`; older agents have none.
+        critic: False: no values are learned, and they are 0.
     """
 
-    row_of: torch.Tensor
+    row_of: Tensor
 
     def __init__(
         self,
@@ -153,23 +142,19 @@ class CandidateNetwork(nn.Module):
             self.value = nn.Sequential(nn.Linear(pooled, 2 * width), nn.ReLU(), nn.Linear(2 * width, 1))
         self.hold_logit = nn.Parameter(torch.tensor(hold_logit))
         for last in (self.score, *self.parts):
-            nn.init.orthogonal_(last.weight)  # smaller ones let next to nothing through to the layers below
+            nn.init.orthogonal_(last.weight)  # smaller ones pass too little gradient to the layers below
             nn.init.zeros_(last.bias)
-        row_of = [-1] * (1 + tables.plans)  # no job's: what advances, or places all of them
+        row_of = [-1] * (1 + tables.plans)  # no job's: candidates that advance, or place all jobs
         first = 0
         for table in tables.tables:
             row_of += [first + row for row in range(table.rows) for _ in range(table.kinds)]
             first += table.rows
         self.register_buffer("row_of", torch.tensor(row_of), persistent=False)
 
-    def forward(
-        self, observation: torch.Tensor, legal: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def forward(self, observation: Tensor, legal: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Logits of candidates (n, C) and of the other parts (n, P in all), and values (n,).
 
-        Args:
-            observation: float32 (n, size).
-            legal: bool (n, C); the others are not even scored.
+        `observation`: float32 (n, size); `legal`: bool (n, C); only legal candidates are scored.
         """
         cluster, tables, taken = self._split(observation)
         rows, looked = self._look(cluster, tables, torch.cat(taken, 1))
@@ -190,16 +175,14 @@ class CandidateNetwork(nn.Module):
         parts = self._part_scores(observation, context)
         return logits, parts, self._value(cluster, tables, taken)
 
-    def _part_scores(self, observation: torch.Tensor, context: torch.Tensor) -> torch.Tensor:
-        """Logits of the values of all parts after the candidate, (n, P)."""
+    def _part_scores(self, observation: Tensor, context: Tensor) -> Tensor:
         scores = [context.new_zeros(len(context), 0)]
         values = self._values_of_parts(observation)
         for part, seen, layer, scorer in zip(self.tables.parts, values, self.parts, self.valued, strict=True):
             scores.append(layer(context) + scorer(seen, context) if part.features else layer(context))
         return torch.cat(scores, 1)
 
-    def _values_of_parts(self, observation: torch.Tensor) -> list[torch.Tensor]:
-        """What is told about the values of each part, (n, values, features)."""
+    def _values_of_parts(self, observation: Tensor) -> list[Tensor]:
         place = self.tables.cluster + sum(table.rows * table.columns for table in self.tables.tables)
         found = []
         for part in self.tables.parts:
@@ -208,12 +191,12 @@ class CandidateNetwork(nn.Module):
             place = end
         return found
 
-    def values(self, observation: torch.Tensor) -> torch.Tensor:
+    def values(self, observation: Tensor) -> Tensor:
         """Values (n,) only."""
         return self._value(*self._split(observation))
 
-    def calibrate(self, observation: torch.Tensor) -> None:
-        """Scale features as they are spread in a sample (n, size), before learning."""
+    def calibrate(self, observation: Tensor) -> None:
+        """Scale features by their spread in a sample (n, size), before learning."""
         cluster, place = self.tables.cluster, self.tables.cluster
         self.standard_cluster.calibrate(observation[:, :cluster])
         for table, standard in zip(self.tables.tables, self.standard_rows, strict=True):
@@ -236,7 +219,7 @@ class CandidateNetwork(nn.Module):
         with torch.no_grad():
             self.hold_logit.div_(factor)
 
-    def _split(self, observation: torch.Tensor) -> tuple[torch.Tensor, list[torch.Tensor], list[torch.Tensor]]:
+    def _split(self, observation: Tensor) -> tuple[Tensor, list[Tensor], list[Tensor]]:
         """Features of the cluster and of the rows of each table (n, rows, columns), and which are taken (n, rows)."""
         place = self.tables.cluster
         cluster = self.standard_cluster(observation[:, :place])
@@ -249,13 +232,11 @@ class CandidateNetwork(nn.Module):
             place = end
         return cluster, tables, taken
 
-    def _look(
-        self, cluster: torch.Tensor, tables: list[torch.Tensor], taken: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Embeddings of the rows (n, rows, width), and of the cluster with what its heads see in them.
+    def _look(self, cluster: Tensor, tables: list[Tensor], taken: Tensor) -> tuple[Tensor, Tensor]:
+        """Embeddings of the rows (n, rows, width), and of the cluster with the answers of its heads.
 
-        A head's keys and values are the embeddings themselves; only what it asks and what is made of the answers is
-        learned, so attention costs next to nothing beside embedding the rows.
+        A head's keys and values are the embeddings themselves; only questions and the use of answers are learned, so
+        attention costs little beside embedding the rows.
         """
         cluster = functional.relu(self.cluster(cluster))
         embedded = [functional.relu(embed(features)) for features, embed in zip(tables, self.rows, strict=True)]
@@ -266,10 +247,10 @@ class CandidateNetwork(nn.Module):
         seen = (weights * taken) @ rows
         return rows, torch.cat([cluster, seen.view(len(rows), -1)], 1)
 
-    def _value(self, cluster: torch.Tensor, tables: list[torch.Tensor], taken: list[torch.Tensor]) -> torch.Tensor:
+    def _value(self, cluster: Tensor, tables: list[Tensor], taken: list[Tensor]) -> Tensor:
         """Values (n,), by layers of their own: the cluster, and the sum of the rows of each table.
 
-        Where actor and critic share layers, the errors of values, far larger, drown what is learned about actions.
+        In shared layers the errors of values, far larger, would drown those of actions.
         """
         if not self.critic:
             return cluster.new_zeros(len(cluster))
@@ -280,16 +261,10 @@ class CandidateNetwork(nn.Module):
 
 
 class DenseNetwork(nn.Module):
-    """The plain MLP; see the module.
-
-    Args:
-        tables: layout of the observation.
-        width: of both layers of both networks, that of the policy and that of the value.
-        squash, critic: as of `CandidateNetwork`.
-    """
+    """The plain MLP; see the module. `width`: of both layers of policy and value; the rest as of `CandidateNetwork`."""
 
     OWN = (LEGAL,)
-    places: torch.Tensor
+    places: Tensor
 
     def __init__(self, tables: Tables, width: int = 64, squash: bool = False, *, critic: bool = True) -> None:
         super().__init__()
@@ -306,27 +281,25 @@ class DenseNetwork(nn.Module):
         nn.init.zeros_(self.score.bias)
         self.critic = nn.Sequential(*_dense(len(places), width), nn.Linear(width, 1)) if critic else None
 
-    def forward(
-        self, observation: torch.Tensor, legal: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def forward(self, observation: Tensor, legal: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """As `CandidateNetwork.forward`."""
         seen = self._seen(observation)
         scores = self.score(self.actor(seen))
         logits, parts = scores.split([self.tables.candidates, scores.shape[1] - self.tables.candidates], 1)
         return logits.masked_fill(~legal, LOWEST), parts, self._value(seen)
 
-    def values(self, observation: torch.Tensor) -> torch.Tensor:
+    def values(self, observation: Tensor) -> Tensor:
         """Values (n,) only."""
         return self._value(self._seen(observation))
 
-    def calibrate(self, observation: torch.Tensor) -> None:
+    def calibrate(self, observation: Tensor) -> None:
         """As `CandidateNetwork.calibrate`."""
         self.standard.calibrate(observation.index_select(1, self.places))
 
-    def _seen(self, observation: torch.Tensor) -> torch.Tensor:
+    def _seen(self, observation: Tensor) -> Tensor:
         return self.standard(observation.index_select(1, self.places))
 
-    def _value(self, seen: torch.Tensor) -> torch.Tensor:
+    def _value(self, seen: Tensor) -> Tensor:
         return seen.new_zeros(len(seen)) if self.critic is None else self.critic(seen).squeeze(-1)
 
     def soften(self, factor: float) -> None:
@@ -335,7 +308,6 @@ class DenseNetwork(nn.Module):
 
 
 def _dense(inputs: int, width: int) -> nn.Sequential:
-    """Two layers, as stable-baselines3 begins them."""
     first, second = nn.Linear(inputs, width), nn.Linear(width, width)
     for layer in (first, second):
         nn.init.orthogonal_(layer.weight, 2**0.5)
@@ -354,11 +326,7 @@ NETWORKS: dict[str, Any] = {"candidates": CandidateNetwork, "mlp": DenseNetwork}
 
 
 def network_class(name: str) -> tuple[Any, dict[str, str]]:
-    """The class of a network, by name or by the word of a user's own, and the options that the word gives, as text.
-
-    Raises:
-        InputError: there is none, or it is no class of networks.
-    """
+    """The class of a network, by name or a user's word, and the word's options as text; InputError: no such class."""
     if not is_own(name):
         return NETWORKS[choose(name, NETWORKS, "network")], {}
     found = own(name, "network")
@@ -372,4 +340,4 @@ def make_network(name: str, tables: Tables, options: Mapping[str, Any], critic: 
     kind, given = network_class(name)
     told = {"critic": critic} if "critic" in signature(kind).parameters else {}
     values = arguments_of(partial(kind, tables), {**given, **options, **told}, f"network {name}")
-    return kind(tables, **{**values, **options})  # options are no text: what a file says is taken as it is
+    return kind(tables, **{**values, **options})  # options from a file are typed already

@@ -11,6 +11,7 @@ from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.distributions import Distribution
 from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.type_aliases import Schedule
+from torch import Tensor
 
 from ..envs.observation_layout import Tables
 from ..simulator.base.names import choose
@@ -21,11 +22,11 @@ ALGORITHMS = ("maskable-ppo", "ppo")
 
 
 class _Scored:
-    """What both policy classes share: the network in place of SB3's layers, and the distribution of an action.
+    """The common part of both policy classes: the network in place of SB3's layers, and the distribution of an action.
 
-    The parts after the candidate belong to the action only where they mean something (a delay, where a job is held):
-    elsewhere they are drawn, but count neither in the probability nor in the entropy. A candidate that the observation
-    calls illegal is never drawn, with or without a mask.
+    The parts after the candidate count in probability and entropy only where they have an effect (a delay, where a job
+    is held); elsewhere they are drawn without counting. A candidate that the observation marks illegal is never drawn,
+    with or without a mask.
     """
 
     tables: Tables
@@ -51,21 +52,15 @@ class _Scored:
         super().__init__(observation_space, action_space, lr_schedule, **kwargs)  # type: ignore[call-arg]
 
     def _build(self, lr_schedule: Schedule) -> None:
-        self._build_network(**self._own)
+        own = self._own
+        self.tables, self.holds = Tables.from_json(own["tables"]), own["holds"]
+        self.network = make_network(own["network"], self.tables, own["options"], own["critic"])
         self.optimizer = torch.optim.Adam(self.network.parameters(), lr=lr_schedule(1), eps=ADAM_EPSILON)
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
         return {**super()._get_constructor_parameters(), **self._own}  # type: ignore[misc]
 
-    def _build_network(
-        self, network: str, tables: dict[str, Any], holds: bool, critic: bool, options: dict[str, Any]
-    ) -> None:
-        self.tables, self.holds = Tables.from_json(tables), holds
-        self.network = make_network(network, self.tables, options, critic)
-
-    def _scores(
-        self, observation: torch.Tensor, masks: Any
-    ) -> tuple[torch.Tensor, list[torch.Tensor], torch.Tensor, torch.Tensor]:
+    def _scores(self, observation: Tensor, masks: Any) -> tuple[Tensor, list[Tensor], Tensor, Tensor]:
         """Log-probabilities of the candidates and of each other part, values, and the candidates' features."""
         tables = self.tables
         candidates = observation[:, -tables.candidates * tables.candidate_columns :]
@@ -90,16 +85,13 @@ class _Scored:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many values each part of the action has, the candidate first."""
+        """Number of values of each part of the action, the candidate first."""
         return (self.tables.candidates, *(part.size for part in self.tables.parts))
 
-    def _said(self, parts: list[torch.Tensor]) -> torch.Tensor:
-        """The parts (n,) of an action as its space has them: (n, parts), or (n,) where there is one."""
+    def _said(self, parts: list[Tensor]) -> Tensor:
         return torch.stack(parts, 1) if self.action_space.shape else parts[0]
 
-    def _log_prob(
-        self, scores: torch.Tensor, parts: list[torch.Tensor], candidates: torch.Tensor, actions: torch.Tensor
-    ) -> torch.Tensor:
+    def _log_prob(self, scores: Tensor, parts: list[Tensor], candidates: Tensor, actions: Tensor) -> Tensor:
         chosen = actions[:, :1]
         total = scores.gather(1, chosen).squeeze(1)
         for number, (part, own) in enumerate(zip(self.tables.parts, parts, strict=True), 1):
@@ -108,17 +100,15 @@ class _Scored:
         return total
 
     def forward(
-        self, obs: torch.Tensor, deterministic: bool = False, action_masks: Any = None
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        self, obs: Tensor, deterministic: bool = False, action_masks: Any = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Actions as their space has them, values (n, 1) and log-probabilities (n,)."""
         scores, parts, values, candidates = self._scores(obs, action_masks)
         drawn = [_draw(own, deterministic) for own in (scores, *parts)]
         log_prob = self._log_prob(scores, parts, candidates, torch.stack(drawn, 1))
         return self._said(drawn), values.unsqueeze(1), log_prob
 
-    def evaluate_actions(
-        self, obs: torch.Tensor, actions: torch.Tensor, action_masks: Any = None
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def evaluate_actions(self, obs: Tensor, actions: Tensor, action_masks: Any = None) -> tuple[Tensor, Tensor, Tensor]:
         """Values (n, 1), log-probabilities and entropies (n,) of given actions."""
         scores, parts, values, candidates = self._scores(obs, action_masks)
         log_prob = self._log_prob(scores, parts, candidates, actions.long().view(len(scores), -1))
@@ -129,25 +119,23 @@ class _Scored:
             entropy = entropy - applies * (own.softmax(1) * own).sum(1)
         return values.unsqueeze(1), log_prob, entropy
 
-    def predict_values(self, obs: torch.Tensor) -> torch.Tensor:
+    def predict_values(self, obs: Tensor) -> Tensor:
         """Values (n, 1)."""
         if not hasattr(self.network, "values"):
             return self._scores(obs, None)[2].unsqueeze(1)
         return self.network.values(obs).unsqueeze(1)
 
-    def _predict(
-        self, observation: torch.Tensor, deterministic: bool = False, action_masks: Any = None
-    ) -> torch.Tensor:
+    def _predict(self, observation: Tensor, deterministic: bool = False, action_masks: Any = None) -> Tensor:
         scores, parts, _, _ = self._scores(observation, action_masks)
         return self._said([_draw(own, deterministic) for own in (scores, *parts)])
 
-    def action_logits(self, obs: torch.Tensor, action_masks: Any = None) -> torch.Tensor:
-        """Log-probabilities of all parts of the action, one part after the other: (n, C + P)."""
+    def action_logits(self, obs: Tensor, action_masks: Any = None) -> Tensor:
+        """Log-probabilities of all parts of the action, concatenated: (n, C + P)."""
         scores, parts, _, _ = self._scores(obs, action_masks)
         return torch.cat([scores, *parts], 1)
 
 
-def _draw(log_probabilities: torch.Tensor, deterministic: bool) -> torch.Tensor:
+def _draw(log_probabilities: Tensor, deterministic: bool) -> Tensor:
     """One value a row: the likeliest, or a sample (by the Gumbel trick)."""
     if deterministic:
         return log_probabilities.argmax(1)
@@ -156,22 +144,19 @@ def _draw(log_probabilities: torch.Tensor, deterministic: bool) -> torch.Tensor:
 
 
 class ScoredPolicy(_Scored, ActorCriticPolicy):  # type: ignore[misc]  # observations are never dicts here
-    """A network of `networks.py` for SB3's PPO.
+    """A network of `networks.py` for SB3's PPO, over the flat Box and the action space of an environment.
 
     Args:
-        observation_space: the flat Box of an environment.
-        action_space: its MultiDiscrete; its Discrete, where the candidate is the whole action.
-        lr_schedule: SB3's schedule of the learning rate.
+        observation_space, action_space, lr_schedule, kwargs: SB3's own.
         network: `candidates` or `mlp`.
         tables: the layout, `Tables.to_json()`.
-        holds: False: never holds a job by itself; where nothing should start, it advances.
-        critic: False: it has no value network (nor has the group baseline any use for one).
+        holds: False: it never holds single jobs, but advances.
+        critic: False: no value network, as for the group baseline.
         options: of the network (width, heads, hold_logit).
-        kwargs: SB3's own.
     """
 
     def get_distribution(self, obs: Any) -> Distribution:
-        """SB3's distribution over the parts, each for itself."""
+        """SB3's distribution over the parts, each separately."""
         return self.action_dist.proba_distribution(action_logits=self.action_logits(obs))
 
 
@@ -179,7 +164,7 @@ class MaskableScoredPolicy(_Scored, MaskableActorCriticPolicy):  # type: ignore[
     """`ScoredPolicy` for sb3-contrib's MaskablePPO."""
 
     def get_distribution(self, obs: Any, action_masks: np.ndarray | None = None) -> Any:
-        """sb3-contrib's distribution over the parts, each for itself."""
+        """sb3-contrib's distribution over the parts, each separately."""
         return self.action_dist.proba_distribution(action_logits=self.action_logits(obs, action_masks))
 
 

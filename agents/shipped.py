@@ -29,14 +29,9 @@ def describe_shipped() -> list[dict[str, Any]]:
     rows = []
     for name, folder in shipped().items():
         found = json.loads((folder / "agent.json").read_text(encoding="utf-8"))
-        rows.append(
-            {
-                "name": f"zoo:{name}",
-                "summary": f"the agent that comes with {name}: {found['algo']}, network {found['network']}, "
-                f"{found['steps']:,} steps; needs the extra `agents`",
-                "environments": [found["environment"]],
-                "parameters": {},
-                "knows_run_times": not Estimates.load(found["env_kwargs"].get("estimates", "exact")).hides,
-            }
-        )
+        summary = f"the agent that comes with {name}: {found['algo']}, network {found['network']}, "
+        summary += f"{found['steps']:,} steps; needs the extra `agents`"
+        knows = not Estimates.load(found["env_kwargs"].get("estimates", "exact")).hides
+        row = {"name": f"zoo:{name}", "summary": summary, "environments": [found["environment"]], "parameters": {}}
+        rows.append({**row, "knows_run_times": knows})
     return rows

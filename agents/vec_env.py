@@ -1,10 +1,10 @@
 """stable-baselines3's `VecEnv` over batched environments.
 
-What `DummyVecEnv` of single environments gives, bit for bit, except for `infos`: a dict per row and step costs as much
-as stepping the row. So only rows whose episode has ended have one (elapsed_s, action_mask, invalid_action,
-forced_action, adjusted_action, max_decisions, metrics, TimeLimit.truncated, terminal_observation); the others' are
-empty, new dicts, and what they would say stands in the arrays `elapsed_s`, `invalid_action`, `forced_action`,
-`adjusted_action` and `action_masks()`.
+It gives what `DummyVecEnv` of single environments gives, bit for bit, except for `infos`, since a dict per row and step
+costs as much as stepping the row. Only rows whose episode has ended have one (elapsed_s, action_mask, invalid_action,
+forced_action, adjusted_action, max_decisions, metrics, TimeLimit.truncated, terminal_observation); the others are
+empty, and their values stand in the arrays `elapsed_s`, `invalid_action`, `forced_action`, `adjusted_action` and
+`action_masks()`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from ..envs.batch import Batch
 from ..envs.batch_state import restore, state_of
 from ..envs.outcome import ELAPSED_S, IS_ADJUSTED, IS_FORCED, IS_INVALID, REWARD, TERMINATED, TRUNCATED, counts_of
 from ..envs.registration import env_class, resolve
+from ..envs.vector import FLAGS
 
 
 def sb3_vec_env(
@@ -54,12 +55,7 @@ def sb3_vec_env(
 
 
 class ClusterVecEnv(VecEnv):
-    """A `Batch` as an SB3 `VecEnv`; see `sb3_vec_env`, which makes it.
-
-    Attributes:
-        batch: the rows.
-        env_id, env_kwargs: what `sb3_vec_env` was asked for, variants as row 0 has them.
-    """
+    """A `Batch` as an SB3 `VecEnv`; `sb3_vec_env` makes it, and keeps its arguments (variants as of row 0)."""
 
     env_id: str
     env_kwargs: Mapping[str, Any]
@@ -74,11 +70,9 @@ class ClusterVecEnv(VecEnv):
             self.seed(seed)
 
     def __getstate__(self) -> dict[str, Any]:
-        """For copies, here and in other processes, which go on as this one would."""
         return {name: value for name, value in vars(self).items() if name != "envs"}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        """Become as the copied one."""
         vars(self).update(state)
         self.envs = self.batch.envs
 
@@ -109,7 +103,7 @@ class ClusterVecEnv(VecEnv):
 
     @property
     def elapsed_s(self) -> np.ndarray:
-        """Seconds that the last step took in each row, float64 (n,)."""
+        """Seconds of the last step in each row, float64 (n,)."""
         return self._outcomes[:, ELAPSED_S]
 
     @property
@@ -119,7 +113,7 @@ class ClusterVecEnv(VecEnv):
 
     @property
     def forced_action(self) -> np.ndarray:
-        """Whether the first legal candidate was played for it, since no time could pass, in each row, bool (n,)."""
+        """Whether the first legal candidate was played, since no time could pass, in each row, bool (n,)."""
         return self._outcomes[:, IS_FORCED] > 0.0
 
     @property
@@ -128,11 +122,11 @@ class ClusterVecEnv(VecEnv):
         return self._outcomes[:, IS_ADJUSTED] > 0.0
 
     def step_async(self, actions: np.ndarray) -> None:
-        """Take note of the actions, integers (n, parts), or (n,) where one is a number."""
+        """Keep the actions, integers (n, parts), or (n,)."""
         self._actions = actions
 
     def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
-        """Play them: observations, rewards (n,) float32, ends (n,) bool, infos. Rows that ended have begun anew."""
+        """Play them: observations, rewards (n,) float32, ends (n,) bool, infos. Ended rows begin anew."""
         batch = self.batch
         ended = batch.step(self._actions)
         self._outcomes = outcomes = batch.rows.outcomes.copy()
@@ -154,22 +148,15 @@ class ClusterVecEnv(VecEnv):
         return self.present(), rewards, terminated | truncated, infos
 
     def _info(self, i: int) -> dict[str, Any]:
-        row = self._outcomes[i]
-        return {
-            "elapsed_s": float(row[ELAPSED_S]),
-            "action_mask": self.envs[i].form.mask(self.batch.rows.masks[i]).copy(),
-            "invalid_action": bool(row[IS_INVALID] > 0.0),
-            "forced_action": bool(row[IS_FORCED] > 0.0),
-            "adjusted_action": bool(row[IS_ADJUSTED] > 0.0),
-            "TimeLimit.truncated": False,
-            **counts_of(row.tolist()),
-        }
+        row, mask = self._outcomes[i], self.envs[i].form.mask(self.batch.rows.masks[i]).copy()
+        flags = {key: bool(row[column] > 0.0) for key, column in FLAGS.items()}
+        told = {"elapsed_s": float(row[ELAPSED_S]), "action_mask": mask, **flags}
+        return {**told, "TimeLimit.truncated": False, **counts_of(row.tolist())}
 
     def play(self, rows: np.ndarray, actions: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray]:
-        """Play `actions` (k, ...) in some rows, int64 (k,); a row whose episode ends stays as it is until `reset`.
+        """Play `actions` (k, ...) in some rows, int64 (k,); an ended row stays as it is until `reset`.
 
-        Returns:
-            Observations, rewards (k,) float32, ends (k,) bool, and the seconds that went by (k,).
+        Returns observations, rewards (k,) float32, ends (k,) bool, and elapsed seconds (k,).
         """
         batch = self.batch
         every = self.envs[0].form.said(np.zeros_like(batch.rows.actions))
@@ -187,7 +174,7 @@ class ClusterVecEnv(VecEnv):
         return masks.copy() if rows is None else masks[rows]
 
     def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
-        """What a method of the environments in `indices` (None: all) returns, by row."""
+        """Results of a method of the environments in `indices` (None: all), by row."""
         if method_name == "action_masks" and indices is None:
             return list(self.action_masks())
         return [env.get_wrapper_attr(method_name)(*method_args, **method_kwargs) for env in self._chosen(indices)]
@@ -206,7 +193,7 @@ class ClusterVecEnv(VecEnv):
         return [is_wrapped(env, wrapper_class) for env in self._chosen(indices)]
 
     def get_images(self) -> Sequence[np.ndarray | None]:
-        """What `render` of every environment returns; None by row where the render mode is not `rgb_array`."""
+        """The results of `render` of every environment; None where the render mode is not `rgb_array`."""
         return [env.render() if self.render_mode == "rgb_array" else None for env in self.envs]
 
     def close(self) -> None:
@@ -218,18 +205,10 @@ class ClusterVecEnv(VecEnv):
         return [self.envs[i] for i in self._get_indices(indices)]
 
     def get_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """All that it takes to go on bit for bit in another process: arrays, and data that JSON can hold.
-
-        Raises:
-            InputError: a row plays a workload that was given to `reset` and cannot be drawn again.
-        """
+        """The whole state, to continue elsewhere: arrays and JSON data; InputError: workloads given to `reset`."""
         return state_of(self.batch)
 
     def set_state(self, arrays: Mapping[str, np.ndarray], data: Mapping[str, Any]) -> None:
-        """Go on where `get_state` of equally made environments stood; `present()` is what they see.
-
-        Raises:
-            InputError: the state is that of other environments, or of another version.
-        """
+        """Continue at a state of `get_state` of equally made environments; InputError: of others or another version."""
         restore(self.batch, arrays, data)
         self._outcomes = self.batch.rows.outcomes.copy()

@@ -1,4 +1,4 @@
-"""An environment's window on any simulator: what an agent would see and may do there now."""
+"""What an agent sees and may do in any simulator."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,22 +30,20 @@ TIME_SCALE_S = 30 * 86400.0  # what times are scaled by where there is no horizo
 class AgentInterface:
     """A short window of waiting and running jobs, its observation, and the decisions that its actions stand for.
 
-    A subclass says what its window holds, and what actions mean there. Of its arguments it hands on those that are the
-    same for all: `slots` and what follows.
+    A subclass defines rows and actions; it passes on `slots` and the arguments after it.
 
     Args:
         kinds: candidates of a waiting and of a running slot.
         others: the parts of the action after the candidate.
         plans: candidates that belong to no slot.
-        more: further tables of the observation, by their names; no candidate belongs to them.
+        more: further tables of the observation, by name; no candidate belongs to them.
         slots, running_slots, order, placer, preemption, skip_idle, horizon_s: of the environment.
 
     Attributes:
-        sizes: number of features of cluster, queue, running, further tables, the other parts' values if they have
-            any, and candidates, as they follow each other; places: where each is.
-        tables: how the flat observation is laid out.
+        sizes: number of features of each part of the observation, in order; places: where each is.
+        tables: layout of the flat observation.
         candidates: length of the first part of the action space; `parts`: of all parts.
-        simulator: what it looks at, after `lay`.
+        simulator: the run that it shows, after `lay`.
 
     Raises:
         InputError: a value that does not fit, in one sentence.
@@ -55,8 +53,8 @@ class AgentInterface:
     columns: ClassVar[Sequence[Sequence[str]]]  # names of the columns of cluster, queue, running and candidates
     turn: ClassVar[Callable[..., Any]]  # kernel: (records, windows, row, features, mask) shows the present anew
     orders: ClassVar[Sequence[str]] = ORDERS
-    asked: Sequence[Any] = ()  # policies of its own that decide beside whoever decides
-    values: ClassVar[str] = ""  # what the features of the second part's values are called, if they have any
+    asked: Sequence[Any] = ()  # its own policies, which decide beside the agent
+    values: ClassVar[str] = ""  # name of the features of the second part's values, if any
 
     def __init__(
         self,
@@ -110,12 +108,12 @@ class AgentInterface:
         self.data: np.ndarray = plain.view(np.uint8)  # and its bytes
 
     def move_to(self, windows: np.ndarray) -> None:
-        """Keep the window in another array of one."""
+        """Move the window into another array of length 1."""
         windows[:] = self.windows
         self._keep(windows)
 
     def lay(self, simulator: Simulator) -> None:
-        """Start looking at a run, whatever its state; its window is put into this one's order."""
+        """Show a run, whatever its state; its window gets the order of this interface."""
         self.simulator = simulator
         lay_window_order(simulator.plain.record, self.ordered(simulator))
         w = self.plain
@@ -127,10 +125,7 @@ class AgentInterface:
             w["kind_rank"][: len(count) + 1] = [0, *np.cumsum(count)]
 
     def ordered(self, simulator: Simulator) -> np.ndarray:
-        """The jobs of a run, int64 (jobs,), in the order in which the window shows them first.
-
-        In the order `classes` kind by kind; the window deals from all of them (window.py).
-        """
+        """The jobs of a run, int64 (jobs,), in the order of the window; for `classes` kind by kind (window.py)."""
         workload = simulator.workload
         if self.order == "arrival":
             return _first_numbers(len(workload))
@@ -147,33 +142,27 @@ class AgentInterface:
         return np.argsort(known_whole_s(s, jobs), kind="stable")
 
     def resume(self, simulator: Simulator) -> None:
-        """Go on with a window that has just been written over, and that looks at this run."""
+        """Continue on this run with a window whose bytes were just replaced."""
         self.simulator = simulator
 
     def dictate(self, decision: Decision | None) -> None:
-        """Modify the window: candidates stand for what a policy that is no rule is about to decide; None: no more."""
+        """Modify the window: candidates stand for what a policy that is no rule decides; None: no more."""
 
     @staticmethod
     def terms(env_kwargs: Mapping[str, Any]) -> Rule:
-        """What holds, whoever decides, in an environment with these keyword arguments, those of others among them."""
+        """The rule that holds for every policy in an environment with these keyword arguments; others are ignored."""
         cost = env_kwargs.get("preemption_cost", 0.0)
-        return Rule(
-            "fifo",
-            placer=env_kwargs.get("placer", "tier"),
-            preemption_cost=tuple(cost) if isinstance(cost, list) else cost,
-            round=env_kwargs.get("round", 0.0),
-            migrates=bool(env_kwargs.get("migration", False)),
-        )
+        cost = tuple(cost) if isinstance(cost, list) else cost
+        placer, migrates = env_kwargs.get("placer", "tier"), bool(env_kwargs.get("migration", False))
+        round_s = env_kwargs.get("round", 0.0)
+        return Rule("fifo", placer=placer, preemption_cost=cost, round=round_s, migrates=migrates)
 
     def composed(self, policy: Decider, decision: Decision) -> Any:
-        """What one action stands for that begins with the `decision` a policy has given: it alone, mostly."""
+        """The action's meaning when it begins with the `decision` of a policy: mostly that decision alone."""
         return decision
 
     def leaving(self) -> Iterable[Decision]:
-        """What is decided at the end of the present instant, whoever decides: nothing, in most environments.
-
-        Each is to be carried out before the next is asked for.
-        """
+        """Decisions at the end of the instant, for any policy; each is carried out before the next is drawn."""
         return ()
 
     def look(self) -> tuple[np.ndarray, np.ndarray]:
@@ -189,24 +178,20 @@ class AgentInterface:
 
     @property
     def can_act(self) -> bool:
-        """False where the environment would pass over the present as it was last looked at: there is nothing to do."""
+        """False where the environment passes over the present as it was last looked at."""
         w = self.window
         return bool(w.can_act) or (not w.skip_idle and self.simulator.state.waiting > 0)
 
     def action(self, decision: Decision) -> np.ndarray:
-        """The action, int64 (parts,), that plays `decision` in the window as it was last looked at.
-
-        Raises:
-            InvalidDecision: the window offers no such action.
-        """
+        """The action, int64 (parts,), that plays `decision` in the present window; InvalidDecision: there is none."""
         raise TypeError(f"{type(self).__name__} does not say which action plays a decision: define action")
 
     def decisions(self, action: Any) -> list[Decision]:
-        """What an action stands for now, in order; empty: nothing, and the same instant is looked at again."""
+        """The decisions of an action now, in order; empty: none, and the same instant is shown again."""
         return [self.decision(action)]
 
     def is_plain(self, action: np.ndarray) -> bool:
-        """Whether the candidate of an action, int64 (parts,), says it alone: the other parts are as good as 0."""
+        """Whether the candidate of an action, int64 (parts,), suffices: the other parts act as 0."""
         plain = np.zeros_like(action)
         plain[0] = action[0]
         return np.array_equal(action, plain) or self.decisions(action) == self.decisions(plain)
@@ -218,31 +203,18 @@ class AgentInterface:
 
 @lru_cache(maxsize=16)
 def _first_numbers(count: int) -> np.ndarray:
-    """0, 1, ..., int64 (count,), read-only."""
     numbers = np.arange(count, dtype=np.int64)
     numbers.setflags(write=False)
     return numbers
 
 
 def _kinds(gpus: np.ndarray) -> np.ndarray:
-    """The kinds of gangs in the order `classes`: 0 for one GPU, then those of up to 2, 4, 8, ..., int64."""
+    """Kinds of gangs in the order `classes`, int64: 0 for one GPU, then up to 2, 4, 8, ..."""
     return np.minimum(np.ceil(np.log2(gpus)).astype(np.int64), KINDS - 1)
 
 
-class OfJob(Protocol):
-    """A decision about a job."""
-
-    @property
-    def job(self) -> int:
-        """Which."""
-
-
-def slot_of(shown: np.ndarray, decision: OfJob) -> int:
-    """The slot that shows the job of a decision.
-
-    Raises:
-        InvalidDecision: none does.
-    """
+def slot_of(shown: np.ndarray, decision: Any) -> int:
+    """The slot that shows the job of a decision; InvalidDecision if none does."""
     slots = np.flatnonzero(shown == decision.job)
     if len(slots) == 0:
         raise InvalidDecision(f"{decision!r}: the window does not show job {decision.job}; give it more slots")

@@ -1,4 +1,4 @@
-"""When a vector environment resets a row whose episode has ended, by name."""
+"""Names of the modes in which a vector environment resets rows whose episode has ended."""
 
 from __future__ import annotations
 

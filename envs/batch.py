@@ -1,7 +1,6 @@
 """Many environments over one array of records: each row is an ordinary environment, and one kernel call steps all.
 
-An environment (`ClusterEnv`) keeps everything that its kernel touches in `Rows`: a row of its own while it is alone, a
-row of the batch's in a batch. So both run the same code.
+A single environment (`ClusterEnv`) keeps its state in `Rows` too, so both run the same code.
 """
 
 from __future__ import annotations
@@ -27,45 +26,30 @@ from .outcome import GOES_ON, OUTCOMES, TERMINATED, TRUNCATED
 
 @dataclass
 class Rows:
-    """What the kernel of an environment reads and writes, for n rows.
+    """Arrays that the kernel of an environment reads and writes, for n rows."""
 
-    Attributes:
-        windows: structured (n,): what the environment keeps beside the simulator's record.
-        actions: int64 (n, parts).
-        outcomes: float64 (n, OUTCOMES): reward, elapsed seconds, and flags, see outcome.py.
-        features: float32 (n, F). masks: int8 (n, M). The present; the kernel relies on finding what it last wrote.
-        references: float64 (n, jobs): finish times of the reference's run; no columns without one.
-        capacity: of the records; None: there are none yet.
-        records: the simulators' states (n,).
-    """
-
-    windows: np.recarray
-    actions: np.ndarray
-    outcomes: np.ndarray
-    features: np.ndarray
-    masks: np.ndarray
-    references: np.ndarray
-    capacity: Room | None = None
-    records: np.recarray | None = None
+    windows: np.recarray  # structured (n,): the environment's own state
+    actions: np.ndarray  # int64 (n, parts)
+    outcomes: np.ndarray  # float64 (n, OUTCOMES): reward, elapsed seconds, and flags, see outcome.py
+    features: np.ndarray  # float32 (n, F), the present; the kernel relies on what it last wrote
+    masks: np.ndarray  # int8 (n, M), likewise
+    references: np.ndarray  # float64 (n, jobs): finish times of the reference's run; no columns without one
+    capacity: Room | None = None  # of the records; None: there are none yet
+    records: np.recarray | None = None  # the simulators' states (n,)
 
     @classmethod
     def empty(cls, n: int, window: np.dtype, parts: int, features: int, mask: int) -> Rows:
         """`n` rows, all zero, without records."""
-        return cls(
-            windows=np.zeros(n, window).view(np.recarray),
-            actions=np.zeros((n, parts), np.int64),
-            outcomes=np.zeros((n, OUTCOMES)),
-            features=np.zeros((n, features), np.float32),
-            masks=np.zeros((n, mask), np.int8),
-            references=np.zeros((n, 0)),
-        )
+        windows, actions = np.zeros(n, window).view(np.recarray), np.zeros((n, parts), np.int64)
+        shown = np.zeros((n, features), np.float32), np.zeros((n, mask), np.int8)
+        return cls(windows, actions, np.zeros((n, OUTCOMES)), *shown, np.zeros((n, 0)))
 
     def like(self, n: int) -> Rows:
         """`n` other rows, all zero, without records."""
         return Rows.empty(n, self.windows.dtype, self.actions.shape[1], self.features.shape[1], self.masks.shape[1])
 
     def fit_references(self) -> None:
-        """Make room for a finish time of every job that the records can hold."""
+        """Make room for a finish time of every job that fits in the records."""
         known, jobs = self.references, 0 if self.capacity is None else self.capacity.jobs
         if known.shape[1] < jobs:
             self.references = np.zeros((len(known), jobs))
@@ -77,16 +61,14 @@ class Stepper:
 
     Args:
         rows: without records.
-        part: what a message about compiling calls it.
+        part: its name in messages about compiling.
         kernel: (records, windows, references, chosen, actions, outcomes, features, masks): plays one action in each of
-            the rows `chosen`, int64 (k,), of the arrays of `Rows`, and writes what follows; a row that begins, or goes
-            on, ignores its action. Returns how many need a look: their episode has ended, their run has stalled, or
-            it asks for rates.
+            the rows `chosen`, int64 (k,), of the arrays of `Rows`, and writes the result; a row that begins, or
+            continues, ignores its action. Returns how many need a look: episode ended, run stalled, or rates wanted.
 
     Attributes:
-        led: by row, all parts of an action that is said by its candidate alone, for the next step that plays this one
-            (forms.py).
-        payers: by row, what writes the reward after a step where a user's function says it.
+        led: by row, all parts of an action, for the next step if it plays the same candidate (forms.py).
+        payers: by row, the call that writes the reward of a user's function after a step.
     """
 
     def __init__(self, rows: Rows, part: str, kernel: Callable[..., Any]) -> None:
@@ -100,17 +82,17 @@ class Stepper:
         self._known: dict[Any, dict[Callable[..., Any], Callable[..., Any]]] = {}  # such codes by capacity
 
     def like(self, n: int) -> Stepper:
-        """Another one of `n` rows."""
+        """Another stepper, of `n` rows."""
         return Stepper(self.rows.like(n), self.part, self.kernel)
 
     def enter(self, simulator: Simulator) -> None:
-        """Give the next row to a simulator, which asks for room from now on before each reset."""
+        """Give the next row to a simulator, which then asks for room before each reset."""
         simulator.room = partial(self._make_room, len(self.simulators))
         self.simulators.append(simulator)
         self.asks |= simulator.pace is not None
 
     def _make_room(self, row: int, capacity: Any) -> None:
-        """See to it that `row`, which is about to be reset, has records of at least `capacity`; the others go on."""
+        """Give `row`, which is about to be reset, records of at least `capacity`; the others continue."""
         present: Any = self.rows.capacity
         if capacity == present:
             return
@@ -120,11 +102,11 @@ class Stepper:
         self.make_room(capacity, lost=(row,))
 
     def widen(self, row: int, capacity: Any) -> None:
-        """See to it that a record of `capacity` has room in `row`, whose own is lost; the others go on."""
+        """Give `row` room for a record of `capacity`; its own is lost, the others continue."""
         self._make_room(row, capacity)
 
     def make_room(self, capacity: Any, lost: Collection[int] = ()) -> None:
-        """Give every row records of `capacity`; runs in progress move, but those of the rows in `lost`."""
+        """Give every row records of `capacity`; runs move along, except those of the rows in `lost`."""
         r = self.rows
         if capacity == r.capacity:
             return
@@ -152,7 +134,6 @@ class Stepper:
         return odd
 
     def _led(self, chosen: np.ndarray) -> int:
-        """Play, with what is said beside the candidates of some."""
         actions, led = self.rows.actions, [row for row in chosen.tolist() if row in self.led]
         for row in led:
             parts = self.led.pop(row)
@@ -163,7 +144,7 @@ class Stepper:
         return odd
 
     def play(self, chosen: np.ndarray) -> int:
-        """As `step`, of actions of which all parts lie there."""
+        """As `step`, for actions whose parts all lie there."""
         r, odd = self.rows, 0
         while True:
             call = self._codes.get(self.kernel) or partial(self.call, self.kernel)
@@ -178,7 +159,7 @@ class Stepper:
             r.windows["begins"][chosen] = GOES_ON
 
     def call(self, kernel: Callable[..., Any], *arguments: Any) -> Any:
-        """`kernel(*arguments)`, whose types are always the same but for the capacity of the records."""
+        """`kernel(*arguments)`, whose types differ only in the capacity of the records."""
         code = self._codes.get(kernel)
         if code is None:
             room: Any = self.rows.capacity
@@ -192,15 +173,13 @@ class Batch:
     """Environments of one class in the rows of shared arrays.
 
     Args:
-        env_class: a `ClusterEnv`.
-        num_envs: rows, >= 1.
+        env_class, num_envs: a `ClusterEnv`; rows, >= 1.
         replicas: rows k g to k g + k - 1 are seeded alike, so they play the same workloads (k = replicas).
         variants: keyword arguments that differ: row i has `variants[i % len(variants)]`; none: all rows are alike.
         kwargs: keyword arguments of all environments.
 
     Attributes:
-        envs: the environments by row.
-        rows: the shared arrays.
+        envs, rows: the environments by row; the shared arrays.
         kind_of: a number for each row, the same for rows with the same keyword arguments.
 
     Raises:
@@ -229,9 +208,8 @@ class Batch:
         first = self.envs[0]
         for i, env in enumerate(self.envs):
             if env.observation_space != first.observation_space or env.action_space != first.action_space:
-                raise InputError(
-                    f"variants: the spaces of row {i} differ from those of row 0; give all the same window"
-                )
+                differ = f"the spaces of row {i} differ from those of row 0"
+                raise InputError(f"variants: {differ}; give all the same window")
         self.stepper = first.stepper.like(self.num_envs)
         self.rows = self.stepper.rows
         for i, env in enumerate(self.envs):
@@ -241,15 +219,11 @@ class Batch:
         self._codes = self.rows.windows.view(np.ndarray)["code"]  # numpy looks fields of records up in Python
 
     def snapshot(self) -> list[Moment]:
-        """The present of every row; of the environments `snapshot` gives that of one."""
+        """The present of every row."""
         return [env.snapshot() for env in self.envs]
 
     def restore(self, moments: Sequence[Moment | None]) -> None:
-        """Go on at moments, one for each row; None: it stays as it is.
-
-        Raises:
-            InputError: they are of another kind, or not as many as rows.
-        """
+        """Continue at moments, one for each row; None: it stays. InputError: of another kind, or too many or few."""
         if len(moments) != self.num_envs:
             raise InputError(f"restore: {len(moments)} snapshots given; expected one for each of {self.num_envs} rows")
         for env, moment in zip(self.envs, moments, strict=True):
@@ -258,7 +232,6 @@ class Batch:
         self.metrics = {}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Batch:
-        """Other rows that go on as these would."""
         copied = memo[id(self)] = self.made(*self.given)
         for env, new in zip(self.envs, copied.envs, strict=True):
             memo[id(env)] = new
@@ -266,16 +239,15 @@ class Batch:
         return copied
 
     def __reduce__(self) -> Any:
-        """As `__deepcopy__`, in another process."""
         return _again, (self.given, [parts_of(env) for env in self.envs])
 
     @classmethod
     def made(cls, env_class: Callable[..., Any], num_envs: int, replicas: int, variants: Any, kwargs: Any) -> Batch:
-        """One of `given`."""
+        """A batch from `given`."""
         return cls(env_class, num_envs, replicas=replicas, variants=variants, kwargs=kwargs)
 
     def seeds(self, seed: int | None) -> list[int | None]:
-        """Seeds by row, from that of the first group of replicas on."""
+        """Seeds by row; the first group of replicas gets `seed`."""
         return [None if seed is None else checked_seed(seed) + i // self.replicas for i in range(self.num_envs)]
 
     def reset(
@@ -286,7 +258,7 @@ class Batch:
     ) -> None:
         """Begin new episodes in the chosen rows, int64 (k,); `seeds` and `options` are by row of the batch.
 
-        Replicas that would draw the same take over what the first of them has drawn.
+        Replicas that would draw the same workload take over that of the first.
         """
         drawn: dict[tuple[int, int], tuple[int, Any]] = {}
         for i in chosen.tolist():
@@ -305,7 +277,7 @@ class Batch:
         self._look(chosen, self.stepper.step(chosen))
 
     def align(self) -> None:
-        """Let the rows of a group of replicas go on with the same random numbers."""
+        """Give the rows of a group of replicas the same random numbers from now on."""
         for i, env in enumerate(self.envs):
             if i % self.replicas:
                 leader = self.envs[i - i % self.replicas].np_random
@@ -320,10 +292,7 @@ class Batch:
     def step(self, actions: Any, chosen: np.ndarray | None = None) -> bool:
         """Play `actions`, of the action space, in the chosen rows or in all; True if an episode has ended.
 
-        `metrics` then has those of the rows whose episode has ended.
-
-        Raises:
-            ResetNeeded: a row has no run yet.
+        `metrics` then has those of the ended rows. ResetNeeded if a row has no run yet.
         """
         self.expect_begun(chosen)
         self.envs[0].form.read_all(actions, self.rows.actions)
@@ -363,7 +332,7 @@ def _again(given: Any, parts: Sequence[tuple[Mapping[str, Any], Moment | None]])
 
 
 def _alike(a: Any, b: Any) -> bool:
-    """Whether two arguments, or dicts of them, are surely the same; objects only if they are one."""
+    """Whether two arguments, or dicts of them, are surely the same; objects only if identical."""
     if isinstance(a, dict):
         return isinstance(b, dict) and a.keys() == b.keys() and all(_alike(a[key], b[key]) for key in a)
     if isinstance(a, tuple | list):

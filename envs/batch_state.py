@@ -1,4 +1,4 @@
-"""The state of a batch as arrays and JSON data, to go on bit for bit in another process."""
+"""The state of a batch as arrays and JSON data, to continue bit for bit in another process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PLAIN = ("outcomes", "features", "masks", "references")
 
 
 def state_of(batch: Batch) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Arrays by name (the structured ones as bytes, uint8 (n, size)), and the rest as what JSON can hold."""
+    """Arrays by name (the structured ones as bytes, uint8 (n, size)), and the rest as JSON data."""
     rows, capacity = batch.rows, batch.rows.capacity
     if rows.records is None or capacity is None:
         raise InputError("state: the environments have no state yet; reset them first")
@@ -24,18 +24,15 @@ def state_of(batch: Batch) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     extent = _extent(plains)
     arrays = {name: getattr(rows, name) for name in PLAIN}
     arrays["windows"] = _bytes_of(rows.windows, batch.num_envs)
-    data = {
-        "capacity": list(astuple(capacity)),
-        "extent": list(extent),
-        "rows": [env.state_dict() for env in batch.envs],
-    }
+    data = {"capacity": list(astuple(capacity)), "extent": list(extent)}
+    data["rows"] = [env.state_dict() for env in batch.envs]
     copies = {name: array.copy() for name, array in arrays.items()}
     copies["records"] = np.stack([packed(plain, extent) for plain in plains])
     return copies, data
 
 
 def restore(batch: Batch, arrays: Mapping[str, np.ndarray], data: Mapping[str, Any]) -> None:
-    """Modify the rows of `batch`: go on where `state_of` of a batch that was made alike stood."""
+    """Modify the rows of `batch`: continue where a batch of the same making was at `state_of`."""
     rows = batch.rows
     missing = [name for name in ("capacity", "rows") if name not in data]
     missing += [name for name in (*PLAIN, "windows", "records") if name not in arrays]
@@ -61,19 +58,15 @@ def restore(batch: Batch, arrays: Mapping[str, np.ndarray], data: Mapping[str, A
 
 
 def _bytes_of(records: np.ndarray, n: int) -> np.ndarray:
-    """A view of them, uint8 (n, size)."""
     return np.asarray(records).view(np.uint8).reshape(n, -1)
 
 
 def _expect_like(name: str, given: np.ndarray, own: np.ndarray) -> None:
     if given.shape != own.shape or given.dtype != own.dtype:
-        raise InputError(
-            f"state: {name} of shape {given.shape}, {given.dtype}; expected {own.shape}, {own.dtype}: it is that of "
-            "other environments or of another version"
-        )
+        expected = f"{own.shape}, {own.dtype}: it is that of other environments or of another version"
+        raise InputError(f"state: {name} of shape {given.shape}, {given.dtype}; expected {expected}")
 
 
 def _extent(plains: list[Any]) -> Any:
-    """How much of any of the records is in use."""
     extents = [plain.extent for plain in plains]
     return type(extents[0])(*map(max, *extents, extents[0]))

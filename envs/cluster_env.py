@@ -1,7 +1,6 @@
-"""What every environment with a window of jobs is: Gymnasium's methods around a kernel that plays one step.
+"""What every environment with a window of jobs shares: Gymnasium's methods around a kernel that plays one step.
 
-An environment says what its candidates mean (an `AgentInterface`, a step kernel) and which simulator it plays on;
-drawing workloads, rewards, references, batches, playing policies and pictures are the same for all, and are here.
+A subclass gives its candidates (an `AgentInterface`, a step kernel) and its simulator.
 """
 
 from __future__ import annotations
@@ -9,9 +8,8 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any, ClassVar, get_type_hints
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
@@ -28,8 +26,9 @@ from ..simulator.rules.rule import PLACERS, Rule, rule_from
 from ..simulator.workloads import Workload, workload_source
 from .agent_interface import AgentInterface
 from .batch import Rows, Stepper
-from .configured import config_of, expect_option, options_of
+from .configured import config_of, expect_option
 from .forms import Form
+from .manner import MANNER, NAMESPACE, Manner, arguments
 from .moment import Moment, complete, copied_extras, go_back, made_again, moment_of, parts_of
 from .observation_layout import Tables
 from .outcome import BEGINS, REWARD, TERMINATED, TRUNCATED, counts_of
@@ -41,61 +40,31 @@ from .snapshot import Snapshot
 if TYPE_CHECKING:
     from .rendering.scenes.seen import Seen
 
-NAMESPACE = "clustergym/"
-DECISIONS_A_JOB = 50  # no policy that gets on comes near it, so episodes of one that does not come to an end
-NEVER = 2**62  # more decisions than anybody makes
-
+DECISIONS_A_JOB = 50  # far more than a useful policy needs; ends the episodes of others
+NEVER = 2**62  # as a limit of decisions
 SETTINGS = ("max_decisions", "observation_space", "action_space")  # of a made environment; spaces draw numbers
+CALLED = ("sources", "_own_reward")  # callables that copies share
 
-CALLED = ("sources", "_own_reward")  # which copies call, as they are
-
-# What `_lay` writes into a window beside what `AgentInterface.lay` does.
-OF_EPISODE = (
-    "begins",
-    "decisions",
-    "max_decisions",
-    "reward_scale",
-    "ref_on",
-    "ref_jobs",
-    "ref_end_s",
-    "ref_arrived",
-    "ref_arrived_s",
-    "ref_done",
-    "ref_done_s",
-)
-
-
-@dataclasses.dataclass(frozen=True)
-class Manner:
-    """Arguments that all environments have beside those of their windows and clusters; see there."""
-
-    max_decisions: float | None = None
-    observation: str = "dict"
-    action: str = "parts"
-    mask: str | Mapping[str, str] = "info"
-    reward: str | Reward = "jct"
-    reference: Any = None
-    render_mode: str | None = None
-
-
-MANNER = frozenset(one.name for one in fields(Manner))
+# Fields of the window that `_lay` writes.
+OF_REFERENCE = ("ref_on", "ref_jobs", "ref_end_s", "ref_arrived", "ref_arrived_s", "ref_done", "ref_done_s")
+OF_EPISODE = ("begins", "decisions", "max_decisions", "reward_scale", *OF_REFERENCE)
 
 
 class ClusterEnv(gym.Env[Any, np.ndarray]):
-    """The base of environments; a subclass opens it with what is its own.
+    """The base of environments; a subclass adds its own decisions.
 
-    `copy.deepcopy` and `pickle` give another environment that goes on as this one would; see moment.py. What holds in
-    every environment:
+    `copy.deepcopy` and `pickle` give another environment that continues as this one would (moment.py). All environments
+    have in common:
 
     Observation  Dict of float32 Boxes in [0, 1], tables row by row; columns in the observation.py of each.
                  `observation="flat"`: all tables in one Box, in their order.
     Mask         action_masks(): bool, all parts in a row; info["action_mask"]: the same as int8. Never empty.
     Reward       `reward`, summed over the episode (envs/reward.py). Decisions often take no time: train with gamma = 1.
     Episode      terminated when every job is done; truncated at `horizon_s` or after `max_decisions`, and then
-                 charged for the jobs that it leaves (envs/reward.py).
+                 charged for unfinished jobs (envs/reward.py).
     Info         active_jobs, waiting_jobs, running_jobs, finished_jobs, used_gpus; elapsed_s, action_mask,
-                 invalid_action (the action was not legal: it counted as 0), forced_action (and as the first legal
-                 candidate, since no time could pass), adjusted_action (a part out of range became the nearest);
+                 invalid_action (an illegal action counted as 0), forced_action (as the first legal candidate, since no
+                 time could pass), adjusted_action (a part out of range became the nearest);
                  max_decisions of reset and on the last step; metrics on the last step.
 
     Args:
@@ -104,7 +73,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
             list, one of which is drawn at each reset; None: that of the environment.
         network: with arguments, or a `Network`; None: that of the environment, or of its semantics.
         slots, running_slots: waiting and running jobs in the window, 1 to 256 and 0 to 256.
-        order: which jobs the window shows first: `arrival`, `shortest` (isolated run time) or `smallest` (GPUs).
+        order: of the window: `arrival`, `shortest` (isolated run time) or `smallest` (GPUs).
         max_decisions: truncate after so many steps, >= 1; None: 50 a job of the workload; `math.inf`: never.
         horizon_s: truncate so many seconds after the first arrival; None: never.
         skip_idle: pass over decision points where only advancing or holding is legal.
@@ -113,36 +82,33 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         mask: `info`, or also in the observation: `observation`, `KEY` or `KEY/MASK` (envs/forms.py).
         reward: `jct` (minus the mean JCT in mean isolated run times), `makespan`, `slowdown` or `slo`; or a function
             (before, after) of two snapshots, or its word `py:FILE.py:NAME` (envs/snapshot.py).
-        reference: with reward `jct`, whom a step's job-seconds are compared with, on the same workload: a policy's
-            name, a policy or a `Rule`; None: nobody.
+        reference: with reward `jct`, the policy with which a step's job-seconds are compared, on the same workload: a
+            name, a policy or a `Rule`; None: none.
         estimates: what policies and the observation know of run times: `exact`, `none`, `lognormal:sigma=1`, `user`, or
-            `Estimates` (simulator/jobs/estimates.py); rewards go by what happens.
-        mtbf_s, mttr_s, checkpoint_s: machine failures (simulator/events/initialise.py); 0 mean time between failures:
-            none.
+            `Estimates` (simulator/jobs/estimates.py); rewards use true run times.
+        mtbf_s, mttr_s, checkpoint_s, region_mtbf_s, region_mttr_s: failures of machines and of regions
+            (simulator/events/initialise.py); 0 mean time between failures: none.
         outages, fault_groups, group_mtbf_s, group_mttr_s: a csv of outages, and what fails together
             (simulator/events/outage_list.py); None: none.
         render_mode: `ansi`, `rgb_array` or `human`.
-        region_mtbf_s, region_mttr_s: in regions, outages of regions; 0: none.
-        prices, watts, egress_per_gb, storage_per_tb_month: in regions, what electricity, traffic and storage cost
-            (simulator/costs/tariff.py); metrics then say what was spent. None: nothing is said of costs.
+        prices, watts, egress_per_gb, storage_per_tb_month: in regions, costs (simulator/costs/tariff.py).
         speeds, copy_time, copy_order, replica_lag_s, tables_every_s: in regions, as of `ClusterConfig`.
-        cost_weight, carbon_weight: with prices, what a reward that has a name is charged for each $ and for each kg of
-            CO2 (envs/reward.py); 0: nothing.
-        level_weights: in regions, with reward `slo` or `queueing`, what a workload of each priority level, 0 to 6,
-            counts, >= 0; None: all levels alike.
+        cost_weight, carbon_weight: with prices, the charge for each $ and each kg of CO2 on a reward that has a name
+            (envs/reward.py); 0: none.
+        level_weights: in regions, with reward `slo` or `queueing`, the weight of each priority level, 0 to 6, >= 0;
+            None: all alike.
 
     Raises:
         InputError: a value that does not fit, in one sentence.
 
     Attributes:
-        given: the arguments that it was made from.
-        config: the cluster that it simulates.
-        part: what a message about compiling calls it.
-        others: what the parts of an action after the candidate are, for messages.
+        given: the arguments of the constructor.
+        part: its name in messages about compiling.
+        others: names of the parts of an action after the candidate, for messages.
         step_rows: its kernel, see `Stepper`.
-        rewards: what it can pay, by name, with their code in the kernel.
-        interface, simulator, rule: what it looks at, on what it plays, and what holds there whoever decides.
-        player: who is named in pictures: the policy that was last asked for an action, or what you write here.
+        rewards: the names of its rewards, with their code in the kernel.
+        interface, simulator, rule: the window, the simulator, and the rule that holds for every policy.
+        player: name in pictures: the policy that was last asked for an action, or your own text.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array", "human"], "render_fps": 10}  # noqa: RUF012
@@ -155,30 +121,27 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
     _own: frozenset[str]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """Keep the arguments, of which copies are made."""
+        """Keep the arguments, from which copies are made."""
         self = super().__new__(cls)
         self.given = args, kwargs
         return self
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Say in the signature of an environment which arguments it takes by way of its base and of its cluster."""
+        """Add the arguments of base and cluster to the signature of an environment."""
         super().__init_subclass__(**kwargs)
         if "__init__" in vars(cls) and hasattr(cls, "part"):
             _, *own = inspect.signature(cls.__init__).parameters.values()
             if own and own[-1].kind is inspect.Parameter.VAR_KEYWORD:
                 named = {one.name: one for one in own[:-1]}
-                cls.__signature__ = inspect.Signature([*named.values(), *_arguments(cls, named)])  # type: ignore[attr-defined]
+                cls.__signature__ = inspect.Signature([*named.values(), *arguments(cls.part, named)])  # type: ignore[attr-defined]
 
     @classmethod
     def configured(cls, topology: Any, network: Any, given: dict[str, Any]) -> tuple[Any, Manner]:
-        """The cluster of such an environment, and the manner in which it is played.
+        """The cluster of such an environment, and its further arguments; InputError: unknown or invalid ones.
 
         Args:
-            topology, network: as given; None: its own.
-            given: the arguments that are no environment's own: of the two.
-
-        Raises:
-            InputError: an unknown one, or a value that does not fit.
+            topology, network: as given; None: the environment's own.
+            given: the other arguments, of the cluster and of `Manner`.
         """
         env_id = f"{NAMESPACE}{cls.part}"
         manner = Manner(**{key: given[key] for key in MANNER if key in given})
@@ -188,14 +151,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         return config_of(env_id, topology, network, **options), manner
 
     def __init__(self, simulator: Any, interface: AgentInterface, workload: Any, manner: Manner) -> None:
-        """What is the same for all.
-
-        Args:
-            simulator: what is played: a `Simulator`, or another that is played in the same way.
-            interface: what is looked at.
-            workload: as given; None: the environment's own.
-            manner: the rest of its arguments.
-        """
+        """Set up a `simulator` with its window, a workload (None: the environment's own), and the further arguments."""
         self.simulator, self.interface, self.rule = simulator, interface, simulator.rule
         self.placer, self.order, self.manner = interface.placer, interface.order, manner
         self.form = Form.of(interface, manner.observation, manner.action, manner.mask, self.others)
@@ -213,28 +169,24 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
 
     @property
     def config(self) -> SimulatedCluster:
-        """What is simulated, its topology and network opened."""
+        """The simulated cluster, with topology and network loaded."""
         config: SimulatedCluster = self.simulator.config
         return config
 
     def _lay_spaces(self) -> None:
-        """Spaces, and a row of its own."""
         form = self.form
         self.observation_space, self.action_space = form.spaces()
         rows = Rows.empty(1, type(self.interface).dtype(), len(form.parts), form.features, mask=sum(form.parts))
         self.join(self._stepper(rows), 0)
 
     def _stepper(self, rows: Rows) -> Stepper:
-        """What steps rows of such environments."""
         return Stepper(rows, self.part, type(self).step_rows)
 
     def _pay(self, reward: str | Reward, reference: Any, max_decisions: float | None) -> None:
         self._own_reward = own_reward(reward)
         if self._own_reward is None and not isinstance(reward, str):
-            known = ", ".join(self.rewards)
-            raise InputError(
-                f"reward = {reward!r}: expected one of {known}, or a function of two snapshots or its word"
-            )
+            known = f"one of {', '.join(self.rewards)}, or a function of two snapshots or its word"
+            raise InputError(f"reward = {reward!r}: expected {known}")
         if self._own_reward is None:
             choose(reward, self.rewards, "value of reward")  # type: ignore[arg-type]
         if reference is not None and reward != "jct":
@@ -248,13 +200,12 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
 
     @property
     def decisions_at_most(self) -> float:
-        """After so many steps the present episode is cut off; infinity: never."""
+        """Number of steps after which the present episode is truncated; infinity: never."""
         self._expect_reset()
         found = int(self.interface.plain["max_decisions"])
         return math.inf if found == NEVER else float(found)
 
     def _sources_of(self, workload: Any) -> list[Callable[[int], Workload]]:
-        """What draws a workload from a seed: one for each of the given ones."""
         given = workload if isinstance(workload, tuple | list) else (workload,)
         if not given:
             raise InputError("workload = []: expected at least one workload")
@@ -277,7 +228,6 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
             stepper.payers[row] = self._write_own_reward
 
     def _write_own_reward(self) -> None:
-        """After a step: what a user's function pays for it, in place of what was written."""
         assert self._own_reward is not None
         after = self.in_numbers()
         if self.interface.plain["owes"]:  # it began an episode
@@ -286,12 +236,12 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
             self._outcome[REWARD], self._before = paid(self._own_reward, self._before, after), after
 
     def in_numbers(self) -> Snapshot:
-        """The cluster in numbers, as the last step left it: what a reward that is a function is given."""
+        """The cluster in numbers after the last step, as a reward function gets it."""
         self._expect_reset()
         return Snapshot.of(self.simulator.plain.record, self.interface.plain, self._outcome.tolist())
 
     def metrics(self) -> dict[str, float]:
-        """Totals of the episode so far: what `info["metrics"]` has at its end (simulator/engine/metrics.py)."""
+        """Totals of the episode so far, as `info["metrics"]` has them at its end (simulator/engine/metrics.py)."""
         self._expect_reset()
         return self.simulator.metrics()
 
@@ -299,7 +249,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         """Start an episode: draw the workload, run to the first decision.
 
         Args:
-            seed: of the environment's random numbers, which draw the workload and all that is random in the run.
+            seed: of the environment's random numbers, which draw the workload and all random events of the run.
             options: `{"workload": ...}` replaces the workload for this episode.
         """
         self.draw(seed, options)
@@ -310,7 +260,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         return self.observe(), self.begun()
 
     def begun(self) -> dict[str, Any]:
-        """What `reset` tells."""
+        """The info of `reset`."""
         counts = counts_of(self._outcome.tolist())
         limit = self.decisions_at_most
         return {"elapsed_s": 0.0, "action_mask": self._told_mask.copy(), "max_decisions": limit, **counts}
@@ -327,7 +277,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         self._lay(sources[which](drawn), drawn)
 
     def draw_as(self, other: ClusterEnv, seed: int | None) -> None:
-        """As `draw` with the same result as in `other`, an environment of the same kind that has just drawn."""
+        """As `draw`, with the result of `other`, an environment of the same kind that has just drawn."""
         super().reset(seed=None if seed is None else checked_seed(seed))
         self.np_random.bit_generator.state = other.np_random.bit_generator.state
         self._drawn = dict(other._drawn)
@@ -356,24 +306,22 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
             self.stepper.rows.references[self.row, : len(finish_s)] = finish_s
 
     def state_dict(self) -> dict[str, Any]:
-        """What, beside the row's arrays, it takes to go on with the episode; JSON can hold it."""
+        """The state that the row's arrays do not hold, as JSON data."""
         self._expect_reset()
         if self._drawn["given"]:
             raise InputError(f"state: row {self.row} plays a workload that was given to reset; give it to make instead")
-        rule = self.simulator.rule
-        return {
-            **self._drawn,
-            "rule": None if rule == self.rule else dataclasses.asdict(rule),
-            "code": int(self._window.code),
-            "random": self.np_random.bit_generator.state,
-        }
+        rule, random = self.simulator.rule, self.np_random.bit_generator.state
+        kept = None if rule == self.rule else dataclasses.asdict(rule)
+        return {**self._drawn, "rule": kept, "code": int(self._window.code), "random": random}
 
     def resume(self, played: Mapping[str, Any]) -> None:
-        """Go on with the episode that `played` describes, whose arrays lie in the row already."""
+        """Continue the episode that `played` describes, whose arrays lie in the row already."""
         self._drawn = {key: played[key] for key in ("seed", "workload", "given")}
         self.np_random.bit_generator.state = played["random"]
         workload = self.sources[played["workload"]](played["seed"])
-        rule = self.rule if played["rule"] is None else terms_from(type(self.rule), played["rule"])
+        rule, kept = self.rule, played["rule"]
+        if kept is not None:
+            rule = rule_from(kept) if type(rule) is Rule else type(rule)(**kept)
         self.simulator.resume(workload, rule, played["code"])
         self.interface.resume(self.simulator)
         if self._own_reward:
@@ -386,54 +334,43 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         return moment_of(self)
 
     def restore(self, moment: Moment) -> None:
-        """Go on at a snapshot of this environment, or of one that was made alike, random numbers to come included.
+        """Continue at a snapshot of this environment, or of one with the same arguments, with its random numbers.
 
-        Observation and mask are then those of the snapshot: `observe()`, `action_masks()`. Wrappers around it notice
-        nothing. The workload and policies that the environment asks are shared with whoever else has them.
-
-        Raises:
-            InputError: it is a snapshot of an environment of another kind.
+        Observation and mask are then those of the snapshot: `observe()`, `action_masks()`. Wrappers do not notice. The
+        workload and the environment's own policies are shared with other copies. InputError: a snapshot of another
+        kind.
         """
         go_back(self, moment)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        """Another environment that goes on as this one would, without its window of `human` rendering.
-
-        It is made from the same arguments; what was set on this one since is copied.
-        """
+        """Another environment that continues as this one would, without its window of `human` rendering."""
         arguments, named = self.given
         copied = memo[id(self)] = type(self)(*arguments, **named)
         self.pass_on(copied, memo)
         return copied
 
     def pass_on(self, copied: Any, memo: dict[int, Any]) -> None:
-        """Modify an environment that was just made from the same: it goes on as this one would."""
+        """Modify an environment that was just made from the same arguments: it continues as this one would."""
         extras, moment = parts_of(self)
         complete(copied, copied_extras(extras, memo) | {name: getattr(self, name) for name in CALLED}, moment)
 
     def __reduce__(self) -> Any:
-        """As `__deepcopy__`, in another process."""
         extras, moment = parts_of(self)
         return made_again, (type(self), self.given, extras, moment)
 
     def extras(self) -> dict[str, Any]:
-        """What was set on the environment since it was made, for copies."""
+        """Attributes set on the environment since it was made, for copies."""
         return {name: value for name, value in vars(self).items() if name not in self._own}
 
     def aside(self) -> dict[str, Any]:
-        """What of the present the arrays of the row do not hold."""
-        return {
-            "drawn": self._drawn,
-            "run": self.simulator.aside(),
-            "random": self.np_random.bit_generator.state,
-            "random_seed": self._np_random_seed,
-            "before": getattr(self, "_before", None),
-            "led": self.stepper.led.get(self.row),
-            "memories": [asked.memory(self.simulator) for asked in self._asked()],
-        }
+        """The part of the state that the arrays of the row do not hold."""
+        random = {"random": self.np_random.bit_generator.state, "random_seed": self._np_random_seed}
+        told = {"before": getattr(self, "_before", None), "led": self.stepper.led.get(self.row)}
+        memories = [asked.memory(self.simulator) for asked in self._asked()]
+        return {"drawn": self._drawn, "run": self.simulator.aside(), **random, **told, "memories": memories}
 
     def take_aside(self, aside: Mapping[str, Any]) -> None:
-        """Go on in a row that has just been written over, with what `aside` said."""
+        """Continue in a row whose arrays were just replaced, with what `aside` returned."""
         self._drawn, self._before = aside["drawn"], aside["before"]
         self.simulator.take_aside(aside["run"])
         self.interface.resume(self.simulator)
@@ -446,7 +383,6 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
             asked.recall(self.simulator, memory)
 
     def _asked(self) -> list[Remembers]:
-        """Whom it asks meanwhile that remember more of a run than the record says."""
         found = (self.simulator.pace, *self.interface.asked)
         return [asked for asked in found if hasattr(asked, "memory") and hasattr(asked, "recall")]
 
@@ -479,12 +415,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         return self.form.copied(self._features, self._mask), reward, terminated > 0.0, truncated > 0.0, info
 
     def settle(self) -> dict[str, float] | None:
-        """After a step that ended the episode or stalled: the metrics, None if it goes on; for `step` and batches.
-
-        Raises:
-            Stalled: jobs wait, and nothing can be started any more.
-            Endless: time passes, but nothing gets done and nothing will.
-        """
+        """After a step: the metrics if the episode has ended, else None; Stalled or Endless: no job can progress."""
         code = int(self.interface.plain["code"])
         self.simulator.note(code)
         self.simulator.expect_end()
@@ -495,13 +426,13 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         return self.simulator.metrics() if ended else None
 
     def action_masks(self) -> np.ndarray:
-        """Legal actions, bool (all parts that an action says, in a row): sb3-contrib's convention."""
+        """Legal actions, bool (all parts of an action, in a row): sb3-contrib's convention."""
         self._expect_reset()
         return self._told_mask.view(np.bool_).copy()
 
     @property
     def tables(self) -> Tables:
-        """How the flat observation and the candidates are laid out."""
+        """Layout of the flat observation and of the candidates."""
         return self.interface.tables
 
     @property
@@ -512,9 +443,9 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
     def act_of(self, policy: Decider) -> Any:
         """The action that plays the next decision of `policy`.
 
-        The window turns towards the job that the decision is about, so mask and observation are new: `action_masks()`
-        and `observe()` give those that the action belongs to. Where an action is a candidate alone, the next step plays
-        with it what the decision says beside it.
+        The window turns to the job of the decision, so mask and observation are new: `action_masks()` and `observe()`
+        give those that the action belongs to. Where an action is a candidate alone, the next step also plays the other
+        parts.
 
         Raises:
             InvalidDecision: the decision cannot be played here (see `AgentInterface.action`).
@@ -523,7 +454,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         self.player = getattr(policy, "name", "")
         decided = self.simulator.ask(policy)
         decision = self.interface.composed(policy, decided)
-        # Its rule is installed; among groups on parameter servers it has none.
+        # Among groups on parameter servers a policy installs no rule.
         is_rule = getattr(policy, "rule", None) is not None and isinstance(self.simulator.rule, Rule)
         w = self._window
         w.placer = PLACERS[self.simulator.rule.placer if is_rule else self.placer]
@@ -534,21 +465,18 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         return self._said(self.interface.action(decision))
 
     def _said(self, parts: np.ndarray) -> Any:
-        """The action for all parts; where the candidate alone is said, the next step knows of the others."""
+        """The action for all parts; where it is a candidate alone, the next step keeps the others."""
         self._is_said = not self.form.is_single or self.interface.is_plain(parts)
         if not self._is_said:
             self.stepper.led[self.row] = parts
         return self.form.said(parts)
 
     def demonstration(self, policy: Decider) -> tuple[Any, np.ndarray, bool]:
-        """What to learn from `policy` now: the action that plays its next decision, and what is seen there.
+        """What to learn from `policy` now: the action that plays its next decision, and the features before it.
 
         Returns:
-            The action; the features, float32 (F,); and whether an agent would see the same and could do the same. If
-            not, there is nothing to learn, but the action goes on.
-
-        Raises:
-            InvalidDecision: no action plays the decision.
+            The action; the features, float32 (F,); and whether an agent sees and can do the same. If not, there is
+            nothing to learn, but the action is played. InvalidDecision: no action plays the decision.
         """
         self._expect_reset()
         features = self._features.copy()
@@ -559,7 +487,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
             return self.act_of(policy), features, False
 
     def observe(self) -> Any:
-        """The observation of the present, as the window stands now: that of the last step, or of the last `act_of`."""
+        """The observation of the last step, or of the last `act_of`."""
         self._expect_reset()
         return self.form.copied(self._features, self._mask)
 
@@ -598,7 +526,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         return draw_rgb(self.simulator, seen=self.seen())
 
     def seen(self) -> Seen:
-        """What the frames of this episode have shown, which the next one may need."""
+        """Memory of the earlier frames of this episode, for the next one."""
         from .rendering.scenes.seen import Seen
 
         runs = self.simulator.runs
@@ -612,19 +540,3 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         if self._screen is not None:
             self._screen.close()
             self._screen = None
-
-
-def terms_from(kind: type, fields: Mapping[str, Any]) -> Any:
-    """What held in a run, of a class, from its fields after a way through JSON."""
-    return rule_from(fields) if kind is Rule else kind(**fields)
-
-
-def _arguments(cls: type[ClusterEnv], named: Mapping[str, Any]) -> Iterator[inspect.Parameter]:
-    """The keyword arguments of an environment beside its own."""
-    usual = ENVIRONMENTS[f"{NAMESPACE}{cls.part}"].options
-    kinds = get_type_hints(Manner)
-    told = [(one.name, one.default, kinds[one.name]) for one in fields(Manner)]
-    told += [(key, usual.get(key, one.default), one.kind) for key, one in options_of(f"{NAMESPACE}{cls.part}").items()]
-    for name, default, kind in told:
-        if name not in named:
-            yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)

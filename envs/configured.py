@@ -1,4 +1,4 @@
-"""The simulated cluster of an environment: its entry's words and options, and what is given, as one description."""
+"""The simulated cluster of an environment, from its entry and from given arguments."""
 
 from __future__ import annotations
 
@@ -14,21 +14,16 @@ from .registration import ENVIRONMENTS, resolve
 
 
 def config_class(name: str) -> type[SimulatedCluster]:
-    """The class that describes the cluster of an environment, by id or short name."""
+    """The class of an environment's cluster, by id or short name."""
     found: type[SimulatedCluster] = loaded(ENVIRONMENTS[resolve(name)].config)
     return found
 
 
 def config_of(name: str, topology: Any = None, network: Any = None, **options: Any) -> SimulatedCluster:
-    """The cluster of an environment, by id or short name: what is None or not given is as there.
+    """The cluster of an environment, by id or short name, which gives what is None or missing.
 
-    Args:
-        name: of the environment.
-        topology, network: words, paths or objects; without a network, the one that belongs to the semantics, if any.
-        options: of the cluster; None: as if there were no such.
-
-    Raises:
-        InputError: one that its cluster does not have or that means nothing there, or a value that does not fit.
+    Without a network it is that of the semantics, if any. InputError: an option that the cluster does not have or that
+    has no effect there, or a value that does not fit.
     """
     env_id = resolve(name)
     entry, kind = ENVIRONMENTS[env_id], config_class(env_id)
@@ -52,16 +47,13 @@ def gang_room(name: str, topology: Any) -> int:
 
 
 def options_of(name: str) -> dict[str, Option]:
-    """The options of an environment's cluster that mean something there, by name (`Option`)."""
+    """The options of an environment's cluster that have an effect there, by name."""
     features, options = ENVIRONMENTS[resolve(name)].features, config_class(name).options()
     return {key: one for key, one in options.items() if not one.feature or one.feature in features}
 
 
 def expect_option(env_id: str, key: str, *others: str) -> None:
-    """InputError for what is neither an option of an environment's cluster nor one of `others`.
-
-    It names the feature that the cluster lacks, or an environment whose cluster has such an option.
-    """
+    """InputError for a name that is no option of an environment's cluster, nor one of `others`; it says who has it."""
     known = config_class(env_id).options()
     if key in known:
         expect_feature(known[key], ENVIRONMENTS[env_id].features, env_id)

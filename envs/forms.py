@@ -1,11 +1,10 @@
-"""What an environment looks like from outside: how an action is said, how an observation comes, and where the mask is.
+"""The outer form of an environment: the forms of actions and observations, and the place of the mask.
 
-Inside, an action is a row of whole numbers (the candidate, then what is said beside it), an observation a row of
-features, and the mask a row of 0 and 1 for all parts of the action. docs/tutorials/batched.md has the forms that the
-arguments `action`, `observation` and `mask` give them outside; masks are those of the action as it is said there.
-
-A part that is not said is 0, its plain value, which is safe: a hold lasts until GPUs are freed, sub-batches are the
-largest that fit, a shift is none, a group gets the machines that balance it and spills by climbing.
+Inside, an action is a row of whole numbers (the candidate, then the other parts), an observation a row of features,
+and the mask a row of 0 and 1 for all parts of the action. docs/tutorials/batched.md has the outer forms of the
+arguments `action`, `observation` and `mask`. A part that is missing is 0, which is safe: a hold lasts until GPUs are
+freed, sub-batches are the largest that fit, a shift is none, a group gets the machines that balance it and spills by
+climbing.
 """
 
 from __future__ import annotations
@@ -31,8 +30,7 @@ KEYS = ("observation", "action_mask")
 FARTHEST = 1 << 32  # no part of an action means anything beyond it
 NUMBERS = ("no", "one", "two", "three", "four")
 
-# By how many numbers an action says: they are written at once, as int64, if each is from 0 to 2**32 - 1; else they are
-# read one by one.
+# By the length of an action: numbers from 0 to 2**32 - 1 are written at once, as int64; others are read one by one.
 WORD = "I4x" if sys.byteorder == "little" else "4xI"
 WRITERS: tuple[Callable[..., None], ...] = tuple(
     struct.Struct("=" + count * WORD).pack_into for count in range(len(NUMBERS))
@@ -48,25 +46,15 @@ class Shape(Protocol):
 
 @dataclass(frozen=True)
 class Form:
-    """The outside of an environment whose window is known; `Form.of` makes it.
+    """The outer form of an environment whose window is known."""
 
-    Attributes:
-        parts: sizes of all parts of the action.
-        places: the features of each table.
-        is_flat: whether the tables are in one Box.
-        is_single: whether an action is one number, the candidate.
-        keys: of the observation and of the mask beside it; None: the mask is not in the observation.
-        told: the parts that an action says.
-        names: what the parts after the candidate are, for messages.
-    """
-
-    parts: tuple[int, ...]
-    places: Mapping[str, slice]
-    is_flat: bool
-    is_single: bool
-    keys: tuple[str, str] | None
-    told: range
-    names: tuple[str, ...] = ()
+    parts: tuple[int, ...]  # sizes of all parts of the action
+    places: Mapping[str, slice]  # the features of each table
+    is_flat: bool  # whether the tables are in one Box
+    is_single: bool  # whether an action is one number, the candidate
+    keys: tuple[str, str] | None  # of observation and mask; None: the mask is not in the observation
+    told: range  # the parts of an outer action
+    names: tuple[str, ...] = ()  # of the parts after the candidate, for messages
 
     @classmethod
     def of(
@@ -77,23 +65,13 @@ class Form:
         mask: str | Mapping[str, str] = INFO,
         names: tuple[str, ...] = (),
     ) -> Form:
-        """The form that these arguments of an environment ask for.
-
-        Raises:
-            InputError: a value that does not fit.
-        """
+        """The form that these arguments of an environment ask for; InputError for a value that does not fit."""
         choose(observation, OBSERVATIONS, "value of observation")
         choose(action, ACTIONS, "value of action")
         is_single = action == "discrete" or len(shape.parts) == 1
-        return cls(
-            parts=tuple(shape.parts),
-            places=places_of(shape.sizes),
-            is_flat=observation == "flat",
-            is_single=is_single,
-            keys=keys_of(mask),
-            told=range(1 if is_single else len(shape.parts)),
-            names=names,
-        )
+        parts, places = tuple(shape.parts), places_of(shape.sizes)
+        told = range(1 if is_single else len(parts))
+        return cls(parts, places, observation == "flat", is_single, keys_of(mask), told, names)
 
     @property
     def masked(self) -> int:
@@ -102,11 +80,11 @@ class Form:
 
     @property
     def features(self) -> int:
-        """Features in all."""
+        """Number of features."""
         return max(place.stop for place in self.places.values())
 
     def spaces(self) -> tuple[gym.Space[Any], gym.Space[Any]]:
-        """Those of observations and actions."""
+        """Spaces of observations and of actions."""
         return self.observation_space, self.action_space
 
     @property
@@ -142,15 +120,11 @@ class Form:
         return seen if self.keys is None else {self.keys[0]: seen, self.keys[1]: self.mask(mask).copy()}
 
     def mask(self, masks: np.ndarray) -> np.ndarray:
-        """Of masks of all parts, (M,) or (n, M), what is told outside, a view (m,) or (n, m)."""
+        """The outer mask, a view (m,) or (n, m), of masks of all parts, (M,) or (n, M)."""
         return masks[..., : self.parts[0]] if self.is_single else masks
 
     def read(self, action: Any, parts: np.ndarray) -> None:
-        """Modify `parts`, int64 (parts,): as far as `action`, of the action space, says something about them.
-
-        Raises:
-            InputError: it is none.
-        """
+        """Modify `parts`, int64 (parts,): the values of `action`, of the action space; InputError if it is none."""
         said = action.tolist() if isinstance(action, np.ndarray) else action
         if self.is_single and not isinstance(said, list | tuple):
             said = [said]
@@ -170,11 +144,7 @@ class Form:
             raise self._refusal(action) from None
 
     def read_all(self, actions: Any, parts: np.ndarray) -> None:
-        """Modify `parts`, int64 (n, parts): as `read`, of actions in a batch, whole numbers (n, parts), or (n,).
-
-        Raises:
-            InputError: they are none.
-        """
+        """Modify `parts`, int64 (n, parts): as `read`, for actions of a batch, whole numbers (n, parts), or (n,)."""
         said = np.asarray(actions)
         told = parts[:, 0] if self.is_single else parts
         if self.is_single and said.shape == (len(parts), 1):
@@ -185,10 +155,7 @@ class Form:
         told[:] = said
 
     def said(self, parts: np.ndarray) -> Any:
-        """The action of the action space for all parts (parts,); for a batch (n, parts) so too.
-
-        What the other parts say beside a candidate alone is left out.
-        """
+        """The action of the action space for all parts (parts,), or for a batch (n, parts)."""
         if not self.is_single:
             return parts
         return parts[0] if parts.ndim == 1 else parts[:, 0]
@@ -197,17 +164,12 @@ class Form:
         if self.is_single:
             return InputError(f"action {action!r}: expected a whole number, the candidate")
         count = NUMBERS[len(self.parts)]
-        return InputError(
-            f"action {action!r}: expected {count} whole numbers, ({', '.join(('candidate', *self.names))})"
-        )
+        names = ", ".join(("candidate", *self.names))
+        return InputError(f"action {action!r}: expected {count} whole numbers, ({names})")
 
 
 def keys_of(mask: str | Mapping[str, str]) -> tuple[str, str] | None:
-    """The keys of observation and mask that the argument `mask` asks for; None: no mask in the observation.
-
-    Raises:
-        InputError: a value that does not fit.
-    """
+    """The keys of observation and mask for the argument `mask`; None: no mask in the observation. InputError: else."""
     expected = f"expected 'info', 'observation', 'KEY' or 'KEY/MASK', or the names {' and '.join(KEYS)} with their keys"
     if isinstance(mask, Mapping):
         if set(mask) - set(KEYS) or not all(isinstance(key, str) for key in mask.values()):

@@ -1,9 +1,7 @@
-"""An environment in the middle of an episode: kept, gone back to, copied, and sent to other processes.
+"""The state of an environment in the middle of an episode: kept, restored, copied, and sent to other processes.
 
-What an environment is consists of what it was made from, which copies share, and of what it has played: the bytes of
-its row (the simulator's record, the window, what was told last) and a little that Python keeps beside them (`aside`).
-A `Moment` is the second. `snapshot` gives one, `restore` goes back to it, and `copy.deepcopy` and `pickle` make another
-environment from the same and restore the moment there.
+An environment consists of its arguments, which copies share, and of a `Moment`: the bytes of its row (the simulator's
+record, the window, the last outcome) and a little that Python keeps beside them (`aside`).
 """
 
 from __future__ import annotations
@@ -26,30 +24,20 @@ SHARED = ("spec",)  # by copies, beside what they were made from
 
 @dataclass(frozen=True, eq=False)
 class Moment:
-    """What `snapshot` gives: it does not change when the environment goes on, and can be restored often.
-
-    Attributes:
-        capacity: of the record.
-        extent: how much of it is in use; None: `record` is all of it.
-        record, window: their bytes, uint8.
-        outcome, features, mask, reference: the other arrays of the row.
-        terms: on which it is played; see `SimulatedCluster.terms`.
-        aside: what else it takes to go on.
-    """
+    """A snapshot; it stays as it is, and can be restored often."""
 
     capacity: Room
-    extent: Any
-    record: np.ndarray
-    window: np.ndarray
-    outcome: np.ndarray
+    extent: Any  # how much of the record is in use; None: `record` is all of it
+    record: np.ndarray  # its bytes, uint8
+    window: np.ndarray  # its bytes, uint8
+    outcome: np.ndarray  # this and the next three: the other arrays of the row
     features: np.ndarray
     mask: np.ndarray
     reference: np.ndarray
-    terms: Mapping[str, str]
-    aside: Mapping[str, Any]
+    terms: Mapping[str, str]  # of the run; see `SimulatedCluster.terms`
+    aside: Mapping[str, Any]  # the rest of the state
 
     def __getstate__(self) -> dict[str, Any]:
-        """For other processes, where the policy that is played does not come along."""
         state, instant = vars(self), self.aside.get("instant", {})
         if instant.get("expert") is None:
             return state
@@ -60,30 +48,18 @@ def moment_of(env: Any) -> Moment:
     """The present of an environment."""
     rows, row, plain = env.stepper.rows, env.row, env.simulator.plain
     extent = None if plain.data.nbytes < SPARSE_BYTES else plain.extent
-    return Moment(
-        capacity=rows.capacity,
-        extent=extent,
-        record=plain.data.copy() if extent is None else packed(plain, extent),
-        window=env.interface.data.copy(),
-        outcome=rows.outcomes[row].copy(),
-        features=rows.features[row].copy(),
-        mask=rows.masks[row].copy(),
-        reference=rows.references[row].copy(),
-        terms=env.terms,
-        aside=env.aside(),
-    )
+    record, window = plain.data.copy() if extent is None else packed(plain, extent), env.interface.data.copy()
+    outcome, features = rows.outcomes[row].copy(), rows.features[row].copy()
+    mask, reference = rows.masks[row].copy(), rows.references[row].copy()
+    aside = env.aside()
+    return Moment(rows.capacity, extent, record, window, outcome, features, mask, reference, env.terms, aside)
 
 
-def go_back(env: Any, moment: Moment) -> None:
-    """Modify an environment: go on at a moment of it, or of one that was made alike.
-
-    Raises:
-        InputError: it is that of one that was made otherwise.
-    """
+def go_back(env: Any, moment: Any) -> None:
+    """Modify an environment: continue at a moment of it, or of one with the same arguments; InputError for others."""
     if not isinstance(moment, Moment):
-        raise InputError(
-            f"restore: {type(moment).__name__} given; expected what snapshot() of such an environment gave"
-        )
+        given = type(moment).__name__
+        raise InputError(f"restore: {given} given; expected what snapshot() of such an environment gave")
     rows, row, window = env.stepper.rows, env.row, env.interface.data
     own = (window.shape, rows.features[row].shape, rows.masks[row].shape, type(env.simulator.capacity))
     if own != (moment.window.shape, moment.features.shape, moment.mask.shape, type(moment.capacity)):
@@ -91,10 +67,8 @@ def go_back(env: Any, moment: Moment) -> None:
     for name, told in env.terms.items():
         if moment.terms[name] != told:
             before = moment.terms[name]
-            raise InputError(
-                f"restore: a snapshot of an environment with {name} {before}, this one has {told}; expected one that "
-                "was made alike"
-            )
+            given = f"a snapshot of an environment with {name} {before}, this one has {told}"
+            raise InputError(f"restore: {given}; expected one that was made alike")
     _write_record(env, moment)
     window[...] = moment.window
     rows.outcomes[row], rows.features[row], rows.masks[row] = moment.outcome, moment.features, moment.mask
@@ -122,23 +96,20 @@ def _write_record(env: Any, moment: Moment) -> None:
         simulator.move_to(own.view(np.recarray), room)
 
 
-# Copies.
-
-
 def parts_of(env: Any) -> tuple[dict[str, Any], Moment | None]:
-    """What, beside what it was made from, makes a copy of an environment."""
+    """Attributes and moment that a copy of an environment needs beside the arguments."""
     return env.extras(), moment_of(env) if env.simulator.has_run else None
 
 
 def complete(env: Any, extras: Mapping[str, Any], moment: Moment | None) -> None:
-    """Modify an environment that was just made from the same as another: become as that one."""
+    """Modify an environment that was just made from the same arguments as another: become like that one."""
     vars(env).update(extras)
     if moment is not None:
         go_back(env, moment)
 
 
 def made_again(make: Callable[..., Any], given: Any, extras: Mapping[str, Any], moment: Moment | None) -> Any:
-    """Another environment, made from the same."""
+    """Another environment, made from the same arguments."""
     arguments, named = given
     env = make(*arguments, **named)
     complete(env, extras, moment)

@@ -1,4 +1,4 @@
-"""How a flat observation and a candidate action space are laid out: what a network must know of an environment."""
+"""Layout of a flat observation and of a candidate action space, as networks need it."""
 
 from __future__ import annotations
 
@@ -11,49 +11,36 @@ HOLD = "1: hold"  # name of the column of candidates that hold a job, wherever t
 
 
 def places_of(sizes: Mapping[str, int]) -> dict[str, slice]:
-    """Where each of several parts of an array is that follow each other, by their sizes."""
+    """The slices of consecutive parts of an array, by their sizes."""
     ends = list(accumulate(sizes.values()))
     return dict(zip(sizes, map(slice, [0, *ends], ends), strict=False))
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of jobs (or of whatever is decided about), each with its candidates.
-
-    Attributes:
-        rows: how many are shown.
-        columns: features of a row; the first is 1 where the row is taken.
-        kinds: candidates of a row, in a row.
-    """
+    """Rows of jobs (or of other subjects of decisions), each with its candidates."""
 
     rows: int
-    columns: int
-    kinds: int
+    columns: int  # features of a row; the first is 1 where the row is taken
+    kinds: int  # candidates of a row
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the action after the candidate.
+    """A part of the action after the candidate."""
 
-    Attributes:
-        size: its values.
-        column: column of the candidates' features that is 1 where the part means something.
-        features: of each of its values; 0: they have none.
-    """
-
-    size: int
-    column: int
-    features: int = 0
+    size: int  # number of its values
+    column: int  # of the candidates' features, 1 where the part has an effect
+    features: int = 0  # of each of its values; 0: none
 
 
 @dataclass(frozen=True)
 class Tables:
     """A flat observation: the cluster's features, the tables, features of the parts' values, then a row a candidate.
 
-    Candidate 0 advances; `plans` that belong to no row follow, then those of the first table's rows, those of the
-    second's, and so on. The first column of a candidate is 1 where it is legal; `hold_column` is the one that is 1
-    where it holds a job, None where no candidate does. Of an agent that was saved it is the one that the agent was
-    trained to take for that.
+    Candidate 0 advances; `plans` that belong to no row follow, then those of the first table's rows, and so on. The
+    first column of a candidate is 1 where it is legal; `hold_column` is 1 where it holds a job, None where no candidate
+    does. For a saved agent it is the column of its training.
     """
 
     cluster: int

@@ -1,4 +1,4 @@
-"""Columns of what a step of any environment comes to: float64 (rows, OUTCOMES)."""
+"""Columns of the result of a step: float64 (rows, OUTCOMES)."""
 
 from collections.abc import Sequence
 
@@ -12,12 +12,6 @@ COUNTS = ("waiting_jobs", "running_jobs", "finished_jobs", "used_gpus")  # from 
 
 
 def counts_of(outcome: Sequence[float]) -> dict[str, int]:
-    """What every `info` says of jobs and GPUs, of what a step came to."""
-    waiting, running, finished, used = (int(count) for count in outcome[WAITING_JOBS : USED_GPUS + 1])
-    return {
-        "active_jobs": waiting + running,
-        "waiting_jobs": waiting,
-        "running_jobs": running,
-        "finished_jobs": finished,
-        "used_gpus": used,
-    }
+    """Counts of jobs and GPUs for `info`, from the outcome of a step."""
+    counts = dict(zip(COUNTS, map(int, outcome[WAITING_JOBS : USED_GPUS + 1]), strict=True))
+    return {"active_jobs": counts["waiting_jobs"] + counts["running_jobs"], **counts}

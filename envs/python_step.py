@@ -1,7 +1,6 @@
-"""Environments whose decisions are worked out in Python: what one step is, and how rows of them are stepped.
+"""Environments that make decisions in Python; clock and reward are kernels as elsewhere.
 
-The clock and the reward are kernels all the same; a `PythonStepInterface` says what there is to decide, and what an
-action comes to.
+A `PythonStepInterface` says what there is to decide, and what an action does.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from .window import CROWD, common_fields, fill_slots, may_advance
 
 @dataclass(frozen=True)
 class ActionOutcome:
-    """What an action came to: decisions to carry out; its second part was out of range."""
+    """Decisions to carry out, and whether the second part of the action was out of range."""
 
     decisions: tuple[Decision, ...]
     is_adjusted: bool = False
@@ -38,22 +37,22 @@ class ActionOutcome:
 
 @cache
 def window_dtype() -> np.dtype:
-    """A window of what all have."""
+    """A window of the common fields."""
     return np.dtype(common_fields(), align=True)
 
 
 def crowd(count: Any) -> Any:
-    """Numbers of jobs as features; in kernels it is `window.crowd`."""
+    """Numbers of jobs as features; in kernels `window.crowd`."""
     return count / (count + CROWD)
 
 
 class PythonStepInterface(AgentInterface):
-    """A window that keeps its place in the present instant, and may have a expert: a policy that is played.
+    """A window with a stage in the present instant, and perhaps an expert: a policy that is played.
 
     Attributes:
-        expert: the policy; None: nobody.
-        is_expert_only: what the expert does next is a candidate only because it is there.
-        of_instant: names of the attributes that say its place in the present instant.
+        expert: the policy; None: none.
+        is_expert_only: whether the expert's next action is a candidate only on its account.
+        of_instant: names of the attributes that hold the stage.
     """
 
     dtype = staticmethod(window_dtype)  # where nothing else is worked out in kernels
@@ -64,7 +63,6 @@ class PythonStepInterface(AgentInterface):
     _looked = NEVER
 
     def _forget(self) -> None:
-        """Modify self: nobody has looked at anything yet."""
         self._run, self._looked = -1, NEVER
 
     def _now(self) -> LastAsked:
@@ -72,31 +70,27 @@ class PythonStepInterface(AgentInterface):
         return LastAsked((self.simulator.runs, int(s["instants"])), int(s["decisions"]))
 
     def _is_new_run(self) -> bool:
-        """Whether nobody has looked at this run yet."""
         return self._run != self.simulator.runs
 
     def _is_new_instant(self) -> bool:
-        """Modify self: somebody looks; whether at another instant than the last time, or at another run."""
+        """Modify self: look; whether at another instant or run than before."""
         before, self._looked, self._run = self._looked, self._now(), self.simulator.runs
         return before.since(self._looked) is Happened.NEW_INSTANT
 
     def refresh(self) -> None:
-        """Look at the run as it is now."""
+        """Show the present of the run."""
         raise TypeError(f"{type(self).__name__} does not say what there is to decide: define refresh")
 
     def finish(self) -> None:
-        """The episode has ended: there is nothing more to decide."""
+        """Show an episode that has ended, with nothing to decide."""
         raise TypeError(f"{type(self).__name__} does not say how an episode ends: define finish")
 
     def legal(self) -> np.ndarray:
-        """Which candidates are legal, (candidates,), as last looked at; those that are not are 0."""
+        """Legal candidates, (candidates,), as last looked at; 0 for illegal ones."""
         raise TypeError(f"{type(self).__name__} does not say what there is to decide: define legal")
 
     def take(self, candidate: int, second: int) -> ActionOutcome:
-        """Go on by a legal candidate; what it decides is to be carried out before the next `refresh`.
-
-        `second`: the second part of the action; 0 where there is none.
-        """
+        """Play a legal candidate and the `second` part, 0 if there is none; its decisions are still to be applied."""
         raise TypeError(f"{type(self).__name__} does not say what actions mean: define take")
 
     def write(self, features: np.ndarray, mask: np.ndarray) -> None:
@@ -104,50 +98,47 @@ class PythonStepInterface(AgentInterface):
         raise TypeError(f"{type(self).__name__} does not say what an agent sees: define write")
 
     def follow(self, policy: Decider) -> None:
-        """From now on what `policy` would do is among the candidates, also at instants that would be passed over."""
+        """Offer the choice of `policy` as a candidate from now on, also at instants that would be passed over."""
         raise TypeError(f"{type(self).__name__} plays no policies: define follow")
 
     def expert_action(self) -> np.ndarray:
-        """The action, int64 (parts,), that plays what the expert does next."""
+        """The action, int64 (parts,), that plays the expert's next decision."""
         raise TypeError(f"{type(self).__name__} plays no policies: define expert_action")
 
     def state_dict(self) -> dict[str, Any]:
-        """The place in the present instant; JSON can hold it."""
+        """The stage in the present instant, as JSON data."""
         raise TypeError(f"{type(self).__name__} cannot be restored: define state_dict")
 
     def load_state_dict(self, played: Mapping[str, Any]) -> None:
-        """Go on at the place that `played` says, in a run that has just been written over (`resume`)."""
+        """Continue at the stage `played`, in a run whose record was just replaced (`resume`)."""
         raise TypeError(f"{type(self).__name__} cannot be restored: define load_state_dict")
 
     def aside(self) -> dict[str, Any]:
-        """The place in the present instant, for `take_aside`."""
+        """The stage in the present instant, for `take_aside`."""
         looked = not self._is_new_run(), self._looked.at == self._now().at
         return {**kept(self, self.of_instant), "looked": looked}
 
     def take_aside(self, aside: Mapping[str, Any]) -> None:
-        """Go on at the place that `aside` said, in a run that has just been written over."""
+        """Continue at the stage that `aside` returned, in a run whose record was just replaced."""
         put_back(self, {name: aside[name] for name in self.of_instant})
         at_run, at_instant = aside["looked"]
         self._run, self._looked = self.simulator.runs if at_run else -1, self._now() if at_instant else NEVER
 
     def look_into(self, features: np.ndarray, mask: np.ndarray) -> None:
-        """Look at the run as it is now, and write what an agent sees."""
+        """Show the present of the run, and write what an agent sees."""
         self.refresh()
         self.write(features, mask)
 
     def decisions(self, action: Any) -> list[Decision]:
-        """What an action stands for now, in order; empty: nothing, and the same instant is looked at again."""
+        """The decisions of an action now, in order; empty: none, and the same instant is shown again."""
         return list(self.play(action)[0].decisions)
 
     def is_plain(self, action: np.ndarray) -> bool:
-        """Whether the candidate of an action, int64 (parts,), says it alone: the other parts are 0."""
+        """Whether the other parts of an action, int64 (parts,), are 0."""
         return not action[1:].any()
 
     def play(self, action: Any) -> tuple[ActionOutcome, bool, bool]:
-        """Go on by an action, see `take`; and whether it was illegal, and whether another one was played for it.
-
-        What is played for an illegal one: see `step.candidate_played`.
-        """
+        """Play an action, see `take`; also whether it was illegal, and whether another was played instead."""
         candidate, *others = (int(part) for part in action)
         legal = self.legal()
         played = step.candidate_played(legal, len(legal), candidate)
@@ -156,33 +147,26 @@ class PythonStepInterface(AgentInterface):
 
 
 class Player(Protocol):
-    """An environment that plays the action in its row by itself."""
+    """An environment that plays the action in its own row."""
 
     def play(self) -> bool:
         """Play it; True if the row needs a look: the episode has ended, or the run has stalled."""
 
 
 class PythonStepper(Stepper):
-    """A stepper without a kernel of its own: row after row, each by its own environment.
-
-    Attributes:
-        players: the environments by row.
-    """
+    """A stepper without a kernel: each row is played by its own environment, `players`."""
 
     def __init__(self, rows: Rows, part: str) -> None:
         super().__init__(rows, part, _no_kernel)
         self.players: list[Player] = []
 
     def like(self, n: int) -> PythonStepper:
-        """Another one of `n` rows."""
+        """Another stepper, of `n` rows."""
         return PythonStepper(self.rows.like(n), self.part)
 
     def play(self, chosen: np.ndarray) -> int:
-        """As `step`, of actions of which all parts lie there."""
-        odd = 0
-        for row in chosen.tolist():
-            odd += self.players[row].play()
-        return odd
+        """As `step`, for actions whose parts all lie there."""
+        return sum(self.players[row].play() for row in chosen.tolist())
 
 
 def _no_kernel(*_: object) -> int:
@@ -206,7 +190,7 @@ class PythonStepEnv(ClusterEnv):
         stepper.players.append(self)
 
     def play(self) -> bool:
-        """Play the action in the row, and go on to the next decision; True if the row needs a look."""
+        """Play the action in the row, and run to the next decision; True if the row needs a look."""
         rows, row, w = self.stepper.rows, self.row, self.interface.plain
         self.stepper.call(begin_step, rows.records, rows.windows, rows.references, row)
         if self.interface.expert is not None and not self._is_expert_played:
@@ -227,7 +211,6 @@ class PythonStepEnv(ClusterEnv):
         return bool(outcome[TERMINATED] or outcome[TRUNCATED] or w["code"] != DECIDE)
 
     def _take(self) -> None:
-        """Carry out the action in the row."""
         w = self.interface.plain
         w["decisions"] += 1
         taken, is_invalid, is_forced = self.interface.play(self._action)
@@ -239,17 +222,14 @@ class PythonStepEnv(ClusterEnv):
         self.interface.refresh()
 
     def _pass_over(self) -> None:
-        """Close an instant at which there is nothing to decide, and go on to the next."""
         self._leave()
         self._go()
 
     def _leave(self) -> None:
-        """Carry out what is decided at the end of the instant, whoever decides."""
         for decision in self.interface.leaving():
             self.simulator.apply(decision)
 
     def _go(self) -> None:
-        """On to the next decision point."""
         rows, simulator = self.stepper.rows, self.simulator
         code = self.stepper.call(advance, rows.records, self.row)
         while code == ASK:
@@ -258,7 +238,6 @@ class PythonStepEnv(ClusterEnv):
         self._stop(code)
 
     def _stop(self, code: int) -> None:
-        """Look at the present, to which a kernel has advanced the run."""
         self.interface.plain["code"] = code
         self.simulator.note(code)
         if code in (FINISHED, HORIZON, STALLED, ENDLESS):
@@ -267,17 +246,15 @@ class PythonStepEnv(ClusterEnv):
             self.interface.refresh()
 
     def act_of(self, policy: Decider) -> Any:
-        """The action that plays what `policy` does next; mask and observation are then those that it belongs to.
+        """The action that plays the next decision of `policy`; mask and observation are then those that it belongs to.
 
-        Raises:
-            InputError: it plays on tables that lie everywhere, and here they do not.
-            InvalidDecision: no action can stand for it.
+        InputError: the policy needs tables in every region, which it lacks here; InvalidDecision: no action stands for
+        it.
         """
         if getattr(policy, "tables_everywhere", False):
-            raise InputError(
-                f"policy {getattr(policy, 'name', policy)!s}: a bound, for which every table lies in every region; "
-                "expected another in an environment, or this one as its reference=, or in clustergym evaluate"
-            )
+            bound = f"policy {getattr(policy, 'name', policy)!s}: a bound, for which every table lies in every region"
+            expected = "another in an environment, or this one as its reference=, or in clustergym evaluate"
+            raise InputError(f"{bound}; expected {expected}")
         self._expect_reset()
         self.simulator.expect_decider(policy)
         self.player = getattr(policy, "name", "")
@@ -287,26 +264,26 @@ class PythonStepEnv(ClusterEnv):
         return self._said(self.interface.expert_action())
 
     def demonstration(self, policy: Decider) -> tuple[Any, np.ndarray, bool]:
-        """See `ClusterEnv`; there is nothing to learn where `policy` does what is no candidate without it."""
+        """See `ClusterEnv`; there is nothing to learn where the decision of `policy` is no candidate of its own."""
         action = self.act_of(policy)
         return action, self._features.copy(), not self.interface.is_expert_only and self._is_said
 
     def aside(self) -> dict[str, Any]:
-        """What of the present the arrays of the row do not hold."""
+        """The part of the state that the arrays of the row do not hold."""
         return {**super().aside(), "guided": self._is_expert_played, "instant": self.interface.aside()}
 
     def take_aside(self, aside: Mapping[str, Any]) -> None:
-        """Go on in a row that has just been written over, with what `aside` said."""
+        """Continue in a row whose arrays were just replaced, with what `aside` returned."""
         super().take_aside(aside)
         self._is_expert_played = aside["guided"]
         self.interface.take_aside(aside["instant"])
 
     def state_dict(self) -> dict[str, Any]:
-        """What, beside the row's arrays, it takes to go on with the episode; JSON can hold it."""
+        """The state that the row's arrays do not hold, as JSON data."""
         return {**super().state_dict(), "instant": self.interface.state_dict()}
 
     def resume(self, played: Mapping[str, Any]) -> None:
-        """Go on with the episode that `played` describes, whose arrays lie in the row already."""
+        """Continue the episode that `played` describes, whose arrays lie in the row already."""
         super().resume(played)
         self.interface.load_state_dict(played["instant"])
 
@@ -325,14 +302,14 @@ def advance(states, row):
 
 @entry
 def end_step(states, windows, references, outcomes, row):
-    """Modify the outcome in `row`: what the step has come to."""
+    """Modify the outcome in `row`: the result of the step."""
     s = states[row]
     step.end_step(s, windows[row], references[row], outcomes[row], step.used_gpus(s))
 
 
 @entry
 def show(states, windows, row):
-    """Modify the window in `row`: the jobs of the present; True if the clock can go on, or the episode has ended.
+    """Modify the window in `row`: the jobs of the present; True if the clock can advance, or the episode has ended.
 
     A job on the network has no event of its own, but it ends.
     """

@@ -1,4 +1,4 @@
-"""A reference's run on the workload of an episode: what the reward `jct` is compared with."""
+"""A reference's run on the workload of an episode, with which the reward `jct` compares."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..simulator.rules.rule import SKEW_PLACERS, Rule
 
 
 def job_ends_s(s: Any) -> np.ndarray:
-    """When the jobs of a run that is over end, seconds, float64 (jobs,); at the horizon as if each then ran alone."""
+    """End times of the jobs of a finished run, seconds, float64 (jobs,); from the horizon on each job runs alone."""
     n, now_s = int(s["n_jobs"]), float(s["now_s"])
     left, runs = s["iterations_left"][:n].copy(), s["status"][:n] == codes.RUNNING
     left[runs] -= np.maximum(0.0, now_s - s["since_s"][:n][runs]) / s["iteration_s"][:n][runs]
@@ -30,15 +30,10 @@ def job_ends_s(s: Any) -> np.ndarray:
 
 
 class Reference:
-    """A scheduler that plays each episode's workload by itself, on the same cluster and with the same failures.
+    """A scheduler that plays each episode's workload, on the same cluster and with the same failures.
 
-    Args:
-        policy: a `Rule`, a policy, or a policy's name.
-        simulator: of the environment.
-        env_id: id of the environment, where a policy of one name may be another.
-
-    Raises:
-        InputError: not something that schedules, or it needs run times, of which nothing is known.
+    `policy` is a `Rule`, a policy or a name, which may differ by environment. InputError: it does not schedule, or it
+    needs run times, which are hidden.
     """
 
     def __init__(self, policy: Any, simulator: Simulator, env_id: str) -> None:
@@ -64,13 +59,12 @@ class Reference:
         self._simulator: Simulator | None = None
 
     def finishes_s(self, simulator: Simulator) -> tuple[np.ndarray, float, float]:
-        """Play the workload that `simulator` has just been reset to, whose clock has not started.
+        """Play the workload to which `simulator` was just reset, before its clock starts.
 
-        Returns:
-            When its jobs finish, seconds, ascending, float64 (jobs,): those that the horizon cuts off as reward.py has
-            it; when its run ends; and the sum of its JCTs, job-seconds.
+        Returns finish times of its jobs, seconds, ascending, float64 (jobs,), with those cut off at the horizon as in
+        reward.py; the end of its run, seconds; and the sum of its JCTs, job-seconds.
         """
-        # Rates that are asked for are answered in Python, and in regions compiled rules place nothing.
+        # A pace answers in Python, and compiled rules place nothing in regions.
         if self.rule is None or simulator.pace is not None or simulator.workload.geo is not None:
             s = self._played_by_policy(simulator)
         else:

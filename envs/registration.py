@@ -1,4 +1,4 @@
-"""The environments by id: registered with Gymnasium, listed for people."""
+"""The environments by id, registered with Gymnasium."""
 
 from __future__ import annotations
 
@@ -15,33 +15,22 @@ from .autoreset import autoreset_mode
 
 @dataclass(frozen=True)
 class Entry:
-    """What the lists and the command line know of an environment. Classes are `module:name`, loaded when needed.
-
-    Attributes:
-        summary, paper: for lists.
-        entry_point, vector_entry_point: its classes.
-        defaults: topology, workload and network of the small congested setting that it has unless told otherwise:
-            without congestion there is nothing to learn.
-        options: of the simulated cluster, those that are not as usual there.
-        features: what its cluster has that options may be about (simulator/configuration/cluster_config.py).
-        config: the class that describes its cluster.
-        picture: draws a run: (simulator, size, seen).
-    """
+    """What lists and the command line know of an environment. Classes are `module:name`, loaded when needed."""
 
     summary: str
     paper: str
     entry_point: str
     vector_entry_point: str
-    defaults: Mapping[str, str]
-    options: Mapping[str, Any] = field(default_factory=dict)
-    features: frozenset[str] = frozenset({"run times", "leases", "outages"})
-    config: str = "clustergym.simulator.configuration.cluster_config:ClusterConfig"
-    picture: str = "clustergym.envs.rendering.pictures.picture:draw_rgb"
+    defaults: Mapping[str, str]  # topology, workload, network: small, and congested so that there is something to learn
+    options: Mapping[str, Any] = field(default_factory=dict)  # of the cluster, where they differ from the usual ones
+    features: frozenset[str] = frozenset({"run times", "leases", "outages"})  # of its cluster, which options may need
+    config: str = "clustergym.simulator.configuration.cluster_config:ClusterConfig"  # the class of its cluster
+    picture: str = "clustergym.envs.rendering.pictures.picture:draw_rgb"  # draws a run: (simulator, size, seen)
 
 
 ENVIRONMENTS: dict[str, Entry] = {
-    # 64 GPUs on two racks, 128 jobs of which 48 wait at the start while the others arrive a third faster than they
-    # could be served if each ran as fast as alone. The network's slowdowns are measured ones.
+    # 64 GPUs on two racks, 128 jobs: 48 wait at the start, the others arrive a third faster than the cluster could
+    # serve them at isolated speed. The network's slowdowns are measured.
     "clustergym/Delay-v0": Entry(
         summary="place waiting jobs at a tier of the network, or hold them for a better one",
         paper="dally",
@@ -54,8 +43,8 @@ ENVIRONMENTS: dict[str, Entry] = {
         },
     ),
     # Paper sjf-bsbf, section VI: four machines of four 2080 Ti GPUs, its six models with their measured step times,
-    # memory and interference. 64 jobs of the sampled Philly workload come within two hours, more than can be served
-    # unless some share. Many pairs lose by sharing, so that it matters who shares with whom.
+    # memory and interference. 64 jobs of the sampled Philly workload come within two hours, too many unless some
+    # share; many pairs lose by sharing.
     "clustergym/Sharing-v0": Entry(
         summary="start waiting jobs on free GPUs or beside running ones, with smaller sub-batches, or hold them",
         paper="sjf-bsbf",
@@ -70,9 +59,8 @@ ENVIRONMENTS: dict[str, Entry] = {
         features=frozenset({"run times", "leases", "outages", "sharing"}),
     ),
     # Paper cassini, section 5: its testbed of 24 servers with one GPU each and links of 50 Gbps, at an oversubscription
-    # of 2 : 1, its 13 models, and jobs that come at random, at a load as in its Poisson traces. Unlike there, so that
-    # there is something to learn: gangs of 4 to 8, most of which lie on several racks of 4 servers, and iterations of
-    # 0.8 s, since shifts change nothing for jobs whose periods have no small common multiple.
+    # of 2 : 1, its 13 models, and random arrivals at a load as in its Poisson traces. Unlike there: gangs of 4 to 8,
+    # mostly on several racks of 4 servers, and iterations of 0.8 s, as shifts need small common multiples of periods.
     "clustergym/TimeShift-v0": Entry(
         summary="choose among a scheduler's placements on links that jobs share, then each job's time-shift",
         paper="cassini",
@@ -87,8 +75,8 @@ ENVIRONMENTS: dict[str, Entry] = {
         features=frozenset({"run times", "leases", "outages", "sharing"}),
     ),
     # Six regions with unevenly spread hardware (paper mast, Figure 2), and a day of workloads with its percentiles at
-    # half their size. Tables fill the storage and three families in ten are others each day, so that it matters what
-    # lies where; copies of large tables take hours, as published. Tetris runs daily (Sec. 5.3).
+    # half their size. Tables fill the storage, and three families in ten change each day; copies of large tables take
+    # hours, as published. Tetris runs daily (Sec. 5.3).
     "clustergym/Geo-v0": Entry(
         summary="start waiting workloads in a region beside their data, with or without preempting others",
         paper="mast",
@@ -103,7 +91,7 @@ ENVIRONMENTS: dict[str, Entry] = {
         options={"tables_every_s": 86_400.0},
         features=frozenset({"run times", "leases", "outages", "regions"}),
     ),
-    # The same regions, links and demand, for two days, so that what is placed on one is used on the other.
+    # The same regions, links and demand, for two days, so that the second day uses the placement of the first.
     "clustergym/DataPlacement-v0": Entry(
         summary="in which region each table has its home and its replicas, every 12 hours; workloads follow the data",
         paper="mast",
@@ -119,9 +107,9 @@ ENVIRONMENTS: dict[str, Entry] = {
         features=frozenset({"leases", "outages", "regions"}),
         picture="clustergym.envs.rendering.pictures.table_picture:draw_tables",
     ),
-    # Paper harmony on a third of its cluster: 24 jobs of its applications and data sets that come every quarter of an
-    # hour, more than the machines can serve alone. Run times and the ratio of COMP to COMM differ more than the paper's
-    # figures need. Their times are known when jobs come: profiling is an option.
+    # Paper harmony on a third of its cluster: 24 jobs of its applications and data sets, one every quarter of an hour,
+    # more than the machines can serve alone. Run times and the ratio of COMP to COMM differ more than in the paper.
+    # Times are known at arrival: profiling is an option.
     "clustergym/Grouping-v0": Entry(
         summary="which jobs on parameter servers share machines, in which groups, on how many machines each",
         paper="harmony",
@@ -145,7 +133,7 @@ OF_VECTORS = ("autoreset_mode", *OF_BATCHES, "copy")  # and of all vector enviro
 
 
 def register() -> None:
-    """Register every environment with Gymnasium; those that are registered already stay as they are."""
+    """Register every environment with Gymnasium, unless it is registered already."""
     for env_id, entry in ENVIRONMENTS.items():
         if env_id not in gymnasium.registry:
             gymnasium.register(env_id, entry.entry_point, vector_entry_point=entry.vector_entry_point)
@@ -165,7 +153,7 @@ def env_class(name: str) -> Any:
 
 
 def drawn_as(name: str) -> Callable[..., Any]:
-    """What draws the runs of an environment: (simulator, size, seen) -> uint8 (height, width, 3)."""
+    """The function that draws runs of an environment: (simulator, size, seen) -> uint8 (height, width, 3)."""
     draw: Callable[..., Any] = loaded(ENVIRONMENTS[resolve(name)].picture)
     return draw
 
@@ -182,10 +170,10 @@ def make_vec(
 
     Args:
         id: `clustergym/Delay-v0`, or `Delay`.
-        num_envs: how many.
-        vector_kwargs: `autoreset_mode`, `replicas`, `variants`, `copy`; they may as well stand among `kwargs`.
-        wrappers: put around each environment. A row of a batch cannot be wrapped, so then, and with
-            `vectorization_mode="sync"` or `"async"`, these are single environments, in Gymnasium's own `VectorEnv`.
+        num_envs: number of environments.
+        vector_kwargs: `autoreset_mode`, `replicas`, `variants`, `copy`; they may also stand among `kwargs`.
+        wrappers: put around each environment. With them, or with `vectorization_mode="sync"` or `"async"`, these are
+            single environments in Gymnasium's own `VectorEnv`, since a row of a batch cannot be wrapped.
         kwargs: keyword arguments of the environment.
 
     Returns:
@@ -202,9 +190,8 @@ def make_vec(
         vector_kwargs["autoreset_mode"] = autoreset_mode(vector_kwargs["autoreset_mode"])
     for key in OF_BATCHES:
         if key in vector_kwargs and str(mode) in ("sync", "async"):
-            raise InputError(
-                f"{key}: single environments, as wrappers need them, have none; leave it or the wrappers out"
-            )
+            none = "single environments, as wrappers need them, have none"
+            raise InputError(f"{key}: {none}; leave it or the wrappers out")
     return gymnasium.make_vec(
         resolve(id), num_envs, vectorization_mode=mode, vector_kwargs=vector_kwargs, wrappers=wrappers, **kwargs
     )

@@ -1,4 +1,4 @@
-"""Rewards: what an agent is paid for a step, from two numbers of the record, before and after.
+"""Rewards: the difference of a cost before and after each step.
 
 | name | over the whole episode it sums to |
 | --- | --- |
@@ -8,18 +8,18 @@
 | `slo` | minus the share of jobs with a deadline that miss it; in regions, with a limit, that start late |
 | `queueing` | in regions: minus the mean time without units, in mean isolated run times |
 
-With a reference a step is paid the job-seconds that the reference spends in the same time minus the own ones, and the
-last step also what the reference still has to spend. `slo` charges a job at its deadline, whether it ever finishes or
-not. In regions `level_weights` weigh `slo` and `queueing` by priority level, 0 to 6, and over prices `cost_weight` and
-`carbon_weight` charge each $ and each kg of CO2 beside a name; what jobs that are left would still spend is free.
+With a reference a step earns the job-seconds of the reference in the same time minus the own ones, and the last step
+also the job-seconds that the reference has left. `slo` charges a job at its deadline, even if it never finishes. In
+regions `level_weights` weigh `slo` and `queueing` by priority level, 0 to 6; with prices `cost_weight` and
+`carbon_weight` charge each $ and each kg of CO2 beside a name; future spending of unfinished jobs is free.
 
-An episode that is cut off pays in its last step for the jobs that it leaves, those still to come included, so that the
-table above holds for it too, with these ends: at the horizon each ends as if it ran alone at the best placement from
-then on, or from its arrival; after too many decisions as if they did so one after another, in order of arrival, which
-is worse than any play that gets on. Where both cut it off at once, it is the horizon that does.
+The last step of a truncated episode is charged for the unfinished jobs, those still to arrive included, so that the
+table above holds. At the horizon each of them ends as if it then ran alone at the best placement, or from its arrival
+on; after `max_decisions` as if they did so one after another, in order of arrival, which is worse than any useful play.
+If both happen at once, the horizon counts.
 
-A function in place of a name is called once a step with two snapshots, as the step found and as it left the cluster. As
-with the names, the first step is charged for what was before its decision: `before` is the first arrival, without jobs.
+A function in place of a name is called once a step with the snapshots before and after it. The first step is charged
+for the time before its decision: its `before` is the first arrival, without jobs.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ Reward = Callable[[Snapshot, Snapshot], float]
 
 @kernel
 def total_cost(s, w, reference):
-    """Modify the reference's place in `w`: the growing cost whose increase a step is charged, before scaling.
+    """Modify the reference's counters in `w`: the growing cost whose increase a step is charged, before scaling.
 
-    `reference`: when the jobs finish in the reference's run, seconds, ascending; see `reference_integral`.
+    `reference`: finish times of the jobs in the reference's run, seconds, ascending; see `reference_integral`.
     """
     cost = _named_cost(s, w, reference)
     return cost + _spent_cost(s, w) if has_regions(s) else cost
@@ -66,7 +66,6 @@ def total_cost(s, w, reference):
 
 @kernel
 def _spent_cost(s, w):
-    """What is charged for energy, traffic and storage, and for carbon; 0 where they have no weight."""
     if w.cost_weight == 0.0 and w.carbon_weight == 0.0:
         return 0.0
     count_spent(s)
@@ -76,7 +75,7 @@ def _spent_cost(s, w):
 
 @kernel
 def _named_cost(s, w, reference):
-    """Modify the reference's place in `w`: `total_cost` of the reward's name alone."""
+    """Modify the reference's counters in `w`: `total_cost` of the reward's name alone."""
     kind = w.reward_kind
     if kind == JCT:
         return s.active_integral - reference_integral(s, w, reference) if w.ref_on else s.active_integral
@@ -91,7 +90,6 @@ def _named_cost(s, w, reference):
 
 @kernel
 def _by_level(w, sums):
-    """A sum by level, each level as it counts."""
     total = 0.0
     for level in range(LEVELS):
         total += w.level_weight[level] * sums[level]
@@ -100,16 +98,13 @@ def _by_level(w, sums):
 
 @kernel
 def first_cost(s, w):
-    """The cost before an episode begins: the clock stands at the first arrival, and nothing has been charged.
-
-    What was due before anybody arrived is charged like the rest.
-    """
+    """The cost before an episode begins: the clock is at the first arrival, and nothing has been charged."""
     return s.start_s if w.reward_kind == MAKESPAN else 0.0
 
 
 @kernel
 def reference_integral(s, w, finish_s):
-    """Modify `w`: job-seconds that the reference has had in its system by now; in all, once every job is done."""
+    """Modify `w`: job-seconds of the reference until now; all of them once every job is done."""
     while w.ref_arrived < s.next_arrival:
         w.ref_arrived_s += s.arrival_s[w.ref_arrived] - s.start_s
         w.ref_arrived += 1
@@ -123,7 +118,7 @@ def reference_integral(s, w, finish_s):
 
 @kernel
 def cut_cost(s, w, reference):
-    """`total_cost` of an episode that is cut off now: with what is left to do, and what the reference has left."""
+    """`total_cost` of an episode that is truncated now, with the work left here and in the reference's run."""
     cost = _cost_left(s, w)
     if w.reward_kind == JCT and w.ref_on:
         cost += s.active_integral
@@ -137,7 +132,7 @@ def cut_cost(s, w, reference):
 
 @kernel
 def _cost_left(s, w):
-    """What the unfinished jobs still cost, before scaling; see above for when they end."""
+    """The further cost of the unfinished jobs, before scaling; the head of the module gives their ends."""
     one_by_one = w.code != HORIZON
     cost, free_s, last_s = 0.0, s.now_s, s.now_s
     for job in range(s.n_jobs):
@@ -160,24 +155,19 @@ def _cost_left(s, w):
 
 @kernel
 def _weight(s, w, job):
-    """What a job counts."""
     return w.level_weight[s.job_level[job]] if has_regions(s) else 1.0
 
 
 @kernel
 def _will_be_late(s, job, start_s, end_s):
-    """True if a job that goes on at `start_s` and ends at `end_s` is late and has not been charged for it yet."""
+    """True if a job that continues at `start_s` and ends at `end_s` is late and has not been charged for it yet."""
     if has_regions(s):
         return s.starts[job] == 0 and start_s - s.arrival_s[job] > s.slo_s[s.job_level[job]]
     return s.deadline_s[job] > s.now_s and s.deadline_s[job] * (1.0 + SAME_INSTANT) < end_s
 
 
 def reward_scale(s: np.void, w: np.void, workload: str) -> float:
-    """What the increase is divided by, so that returns mean the same on any workload.
-
-    Raises:
-        InputError: `slo`, and no job of the workload, called so, can be late; or none is of a level that counts.
-    """
+    """The divisor of the increase, so that returns mean the same on any workload; InputError: no job can be charged."""
     kind = int(w["reward_kind"])
     n = int(s["n_jobs"])
     isolated_s = s["iterations"][:n] * s["base_iteration_s"][:n]
@@ -212,12 +202,7 @@ def weigh(
     carbon_weight: float,
     level_weights: Sequence[float] | None,
 ) -> None:
-    """Write into a window what is charged for a $ and for a kg of CO2, and what a workload of each level counts.
-
-    Raises:
-        InputError: a weight that is no finite number, one where there are no prices, or beside a reward that does not
-            take any.
-    """
+    """Write into a window the charges for $ and kg of CO2, and the weights of levels; InputError: an invalid one."""
     if level_weights is not None:
         window.level_weight[:] = _checked_levels(level_weights, reward)
     for name, value in (("cost_weight", cost_weight), ("carbon_weight", carbon_weight)):
@@ -231,7 +216,6 @@ def weigh(
 
 
 def _checked_levels(given: Sequence[float], reward: str | Reward) -> tuple[float, ...]:
-    """What each level counts, as floats."""
     found = numbers("level_weights", given)
     if len(found) != LEVELS or not all(0.0 <= value < math.inf for value in found) or not any(found):
         raise InputError(f"level_weights = {given!r}: expected {LEVELS} numbers of at least 0, a level each, one above")
@@ -241,22 +225,14 @@ def _checked_levels(given: Sequence[float], reward: str | Reward) -> tuple[float
 
 
 def own_reward(reward: Any) -> Reward | None:
-    """The function that the argument `reward` asks for; None: it is a name.
-
-    Raises:
-        InputError: a word `py:...` that names none.
-    """
+    """The function of the argument `reward`; None: it is a name. InputError: a word `py:...` that names none."""
     if is_own(reward):
         return own(reward, "reward").function(2)
     return reward if callable(reward) else None
 
 
 def paid(reward: Reward, before: Snapshot, after: Snapshot) -> float:
-    """What a user's function pays.
-
-    Raises:
-        InputError: it is no finite number.
-    """
+    """The value of a user's reward; InputError: it is no finite number."""
     found = reward(before, after)
     try:
         value = float(found)

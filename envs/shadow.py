@@ -1,4 +1,4 @@
-"""What a policy would decide at an instant, all of it: tried on a copy of the run, which stays as it is."""
+"""All decisions of a policy at an instant, found on a copy of the run."""
 
 from __future__ import annotations
 
@@ -14,27 +14,22 @@ class LeftBehind:
     """Stands for a policy that was played in another process."""
 
     def decide(self, view: ClusterView) -> Decision:
-        """Nobody knows."""
-        raise InputError(
-            "the environment was sent between act_of and step, and the policy that it played stayed behind; ask act_of "
-            "again, and step that action"
-        )
+        """Raise InputError: the policy is not here."""
+        sent = "the environment was sent between act_of and step, and the policy that it played stayed behind"
+        raise InputError(f"{sent}; ask act_of again, and step that action")
 
 
 class ShadowSimulator:
     """A second simulator that takes over the present of another one.
 
-    It is always the same object, and counts runs as the other does, so a policy can keep what it knows of a run.
+    It is always the same object, and counts runs as the other does, so a policy can keep its knowledge of a run.
     """
 
     def __init__(self) -> None:
         self._copy: Simulator | None = None
 
     def decisions(self, simulator: Simulator, policy: Decider) -> list[Decision]:
-        """All that `policy` decides now, in order, without the last `Advance`.
-
-        Its rule or clock is installed in `simulator` too, as if it had decided there.
-        """
+        """All decisions of `policy` now, without the last `Advance`; its rule or clock is installed in `simulator`."""
         copy = self._taken_over(simulator)
         found: list[Decision] = []
         for decision in copy.asked(policy):
@@ -44,7 +39,7 @@ class ShadowSimulator:
         return found
 
     def view(self, simulator: Simulator, clock: Rule) -> ClusterView:
-        """The present of `simulator`, as if this clock were installed there."""
+        """The present of `simulator`, with this clock installed."""
         copy = self._taken_over(simulator)
         copy.use(clock)
         return copy.view

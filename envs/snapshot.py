@@ -1,4 +1,4 @@
-"""What is told of a cluster in numbers: in every `info`, and to a reward that a user writes (envs/reward.py)."""
+"""A cluster in numbers, for rewards that a user writes (envs/reward.py)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..simulator.base.codes import DONE
-from .outcome import FINISHED_JOBS, RUNNING_JOBS, TERMINATED, TRUNCATED, USED_GPUS, WAITING_JOBS
+from .outcome import TERMINATED, TRUNCATED, USED_GPUS, WAITING_JOBS
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,13 +17,13 @@ class Snapshot:
 
     Attributes:
         time_s: the clock, seconds from the workload's origin.
-        waiting_jobs: that have arrived and have no GPUs, whether held or not.
-        running_jobs, finished_jobs, total_jobs: that hold GPUs; that are done; of the workload.
-        used_gpus, total_gpus: GPUs that jobs hold, and all; in regions CPU machines too, in Grouping-v0 machines.
+        waiting_jobs: arrived without GPUs, whether held or not.
+        running_jobs, finished_jobs, total_jobs: with GPUs; done; of the workload.
+        used_gpus, total_gpus: held by jobs, and all; in regions with CPU machines, in Grouping-v0 machines.
         active_job_s: job-seconds from arrival to finish, or to now, of all jobs: its growth is what `jct` charges.
         slowdown_sum: the same, of each job in its isolated run times: what `slowdown` charges.
-        late_jobs: jobs that missed their deadline by now, in regions that started late: what `slo` charges.
-        decisions: actions that were played in the episode.
+        late_jobs: jobs that have missed their deadline, in regions that started late: what `slo` charges.
+        decisions: actions of the episode.
         terminated, truncated: whether the episode has ended.
     """
 
@@ -48,26 +48,16 @@ class Snapshot:
 
     @classmethod
     def of(cls, s: np.void, w: np.void, outcome: Sequence[float]) -> Snapshot:
-        """The present, of a simulator's record, a window, and what its last step came to."""
-        return cls(
-            time_s=float(s["now_s"]),
-            waiting_jobs=int(outcome[WAITING_JOBS]),
-            running_jobs=int(outcome[RUNNING_JOBS]),
-            finished_jobs=int(outcome[FINISHED_JOBS]),
-            total_jobs=int(s["n_jobs"]),
-            used_gpus=int(outcome[USED_GPUS]),
-            total_gpus=int(s["n_gpus"]),
-            active_job_s=float(s["active_integral"]),
-            slowdown_sum=float(s["slowdown_integral"]),
-            late_jobs=_late(s),
-            decisions=int(w["decisions"]),
-            terminated=outcome[TERMINATED] > 0.0,
-            truncated=outcome[TRUNCATED] > 0.0,
-        )
+        """The present, from a simulator's record, a window, and the outcome of the last step."""
+        waiting, running, finished, used = (int(count) for count in outcome[WAITING_JOBS : USED_GPUS + 1])
+        jobs, gpus, decisions = int(s["n_jobs"]), int(s["n_gpus"]), int(w["decisions"])
+        sums = float(s["active_integral"]), float(s["slowdown_integral"])
+        ended = outcome[TERMINATED] > 0.0, outcome[TRUNCATED] > 0.0
+        return cls(float(s["now_s"]), waiting, running, finished, jobs, used, gpus, *sums, _late(s), decisions, *ended)
 
     @classmethod
     def before_all(cls, s: np.void) -> Snapshot:
-        """The first arrival, before anybody is there."""
+        """The first arrival, without jobs."""
         return cls(float(s["start_s"]), 0, 0, 0, int(s["n_jobs"]), 0, int(s["n_gpus"]), 0.0, 0.0, 0, 0, False, False)
 
 

@@ -1,10 +1,8 @@
-"""A step of any environment, but for what its candidates mean: the clock, the ends of episodes, and what is paid.
+"""A step of any environment, apart from its candidates: the clock, the ends of episodes, and the reward.
 
-A step of an environment is `begin_step`, what the action does, `end_step`; between them the environment shows the
-present anew (`refresh`) until `is_over` says that there is something to decide, or nothing more to come.
+A step is `begin_step`, the action, `end_step`; between them the environment shows the present anew (`refresh`) until
+`is_over` says that there is something to decide, or nothing more to come.
 """
-
-from __future__ import annotations
 
 from ..policies.loop import decision_loop
 from ..simulator.base.codes import ASK, DECIDE, ENDLESS, FINISHED, HORIZON, STALLED
@@ -29,10 +27,7 @@ NO_CANDIDATE = -2  # which no action says
 
 @kernel
 def begin_step(s, w, reference):
-    """Modify window `w`: a step begins now; the first one is charged for the time before its decision too.
-
-    Nobody is paid for the step that begins an episode.
-    """
+    """Modify `w`: a step begins; the first decision is charged for the time before it, the begin earns nothing."""
     if w.begins:
         w.cost = first_cost(s, w)
     elif not w.owes:
@@ -44,10 +39,9 @@ def begin_step(s, w, reference):
 
 @entry
 def candidate_played(legal, count, candidate):
-    """The candidate that an action plays, of the first `count` in `legal`: its own, if that is legal (not 0).
+    """The candidate that an action plays, of the first `count` in `legal`: its own if legal, else the first legal one.
 
-    If not, time passes (candidate 0); and where none can, the first legal candidate is played: to do nothing is no way
-    to stop the clock. NO_CANDIDATE: none is legal.
+    That is 0, which lets time pass, where possible. NO_CANDIDATE: none is legal.
     """
     if 0 <= candidate < count and legal[candidate] != 0:
         return candidate
@@ -68,10 +62,7 @@ def take_candidate(w, candidate, outcome):
 
 @kernel
 def end_step(s, w, reference, outcome, used):
-    """Modify `outcome`: what the step has come to; one that cuts the episode off pays for what is left to do.
-
-    `used`: GPUs that jobs hold now.
-    """
+    """Modify `outcome`: the result of the step; truncation charges for the work left. `used`: GPUs of jobs."""
     is_cut = w.code == HORIZON or (w.code != FINISHED and w.code != ASK and w.decisions >= w.max_decisions)
     cost = cut_cost(s, w, reference) if is_cut else total_cost(s, w, reference)
     outcome[REWARD] = -(cost - w.cost) / w.reward_scale
@@ -92,7 +83,7 @@ def used_gpus(s):
 
 @kernel
 def is_over(s, w):
-    """True unless the clock goes on at once: with `skip_idle`, where only advancing or holding is possible."""
+    """True unless the clock advances at once: with `skip_idle`, where only advancing or holding is possible."""
     if w.code == FINISHED or w.code == HORIZON or w.code == ASK or w.code == ENDLESS or w.can_act:
         return True
     return not w.skip_idle and s.waiting > 0
@@ -100,7 +91,7 @@ def is_over(s, w):
 
 @kernel
 def advance(s):
-    """Modify `s`: run to the next decision point. If nothing is to come, jobs held until an offer get it now."""
+    """Modify `s`: run to the next decision point. If no event is left, jobs held until an offer get it now."""
     code = decision_loop.advance(s)
     if code == STALLED and s.n_offered > 0:
         while s.n_offered > 0:

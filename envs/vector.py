@@ -21,15 +21,15 @@ FLAGS = {"invalid_action": IS_INVALID, "forced_action": IS_FORCED, "adjusted_act
 
 
 class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
-    """N environments that one kernel call steps; a subclass says of which class they are.
+    """N environments that one kernel call steps; a subclass names their class.
 
-    What `SyncVectorEnv` has, with the same meaning: observations, rewards (N,) float64, ends (N,) bool, infos as arrays
-    with their `_key` masks, `final_obs` and `final_info` under SAME_STEP, `options={"reset_mask": ...}`, `call`,
-    `get_attr`, `set_attr`, and `envs`. Beside it `action_masks()`, bool (N, M).
+    It has the interface of `SyncVectorEnv`: observations, rewards (N,) float64, ends (N,) bool, infos as arrays with
+    their `_key` masks, `final_obs` and `final_info` under SAME_STEP, `options={"reset_mask": ...}`, `call`, `get_attr`,
+    `set_attr`, and `envs`; also `action_masks()`, bool (N, M).
 
     Args:
         num_envs: rows.
-        autoreset_mode: NEXT_STEP (a row whose episode has ended is reset by the next step, which ignores its action),
+        autoreset_mode: NEXT_STEP (the next step resets a row whose episode has ended, and ignores its action),
             SAME_STEP (at once), or DISABLED.
         replicas, variants: see `Batch`.
         copy: False: observations and masks are the arrays that the next step writes into; read only them, in time.
@@ -94,32 +94,23 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         return self._observed(), infos
 
     def snapshot(self) -> list[Moment]:
-        """The present of every row, for `restore`; that of one: `envs[i].snapshot()`."""
+        """The present of every row, for `restore`; of one: `envs[i].snapshot()`."""
         return self.batch.snapshot()
 
     def restore(self, moments: Sequence[Moment | None]) -> None:
-        """Go on at snapshots, one for each row, of these environments or of any that were made alike; None: as it is.
-
-        Raises:
-            InputError: they are of another kind, or not as many as rows.
-        """
+        """Continue at snapshots, one a row, of environments with the same arguments; None: it stays."""
         self.batch.restore(moments)
         self._ended = self.batch.terminated | self.batch.truncated
 
     def __getstate__(self) -> dict[str, Any]:
-        """For copies, here and in other processes."""
         return {name: value for name, value in vars(self).items() if name not in OF_BATCH}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        """Become as the copied one."""
         vars(self).update(state)
         self.envs = self.batch.envs
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Play one action in each row, integers (N, parts), or (N,) where one is a number.
-
-        Rows that are due for a reset are reset instead.
-        """
+        """Play one action in each row, integers (N, parts), or (N,); rows due for a reset are reset."""
         batch = self.batch
         begun = self._ended if self.autoreset_mode == AutoresetMode.NEXT_STEP else None
         if begun is None or not begun.any():
@@ -147,7 +138,6 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         return self._observed(), rewards, terminated, truncated, infos
 
     def _stepped(self, begun: np.ndarray | None) -> dict[str, Any]:
-        """What only the rows say that were stepped."""
         if begun is not None and begun.all():
             return {}
         stepped = np.ones(self.num_envs, np.bool_) if begun is None else ~begun
@@ -161,29 +151,27 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         return infos
 
     def _add_present(self, infos: dict[str, Any]) -> None:
-        """Modify `infos`: what all rows say of the present: masks, and how many jobs and GPUs there are."""
         counts = self.batch.rows.outcomes.T[WAITING_JOBS : USED_GPUS + 1].astype(np.int64, order="C")
         told = np.ones(self.num_envs, np.bool_)
-        infos["action_mask"], infos["_action_mask"] = self._masks(), told
+        masks = self.form.mask(self.batch.rows.masks)
+        infos["action_mask"], infos["_action_mask"] = masks.copy() if self.copy else masks, told
         infos["active_jobs"], infos["_active_jobs"] = counts[0] + counts[1], told
         for key, values in zip(COUNTS, counts, strict=True):
             infos[key], infos["_" + key] = values, told
 
     def _add_begun(self, infos: dict[str, Any], begun: np.ndarray) -> None:
-        """Modify `infos`: what rows say whose episode has just begun."""
         infos.setdefault("elapsed_s", np.zeros(self.num_envs))[begun] = 0.0
         infos["_elapsed_s"] = np.ones(self.num_envs, np.bool_)
         self._add_present(infos)
         self._add_limits(infos, np.flatnonzero(begun).tolist())
 
     def _add_limits(self, infos: dict[str, Any], rows: list[int]) -> None:
-        """Modify `infos`: after how many decisions these rows are cut off."""
         limits = infos.setdefault("max_decisions", np.zeros(self.num_envs))
         told = infos.setdefault("_max_decisions", np.zeros(self.num_envs, np.bool_))
         limits[rows], told[rows] = [self.envs[i].decisions_at_most for i in rows], True
 
     def _add_ends(self, infos: dict[str, Any], rows: list[int], metrics: Mapping[int, Mapping[str, float]]) -> None:
-        """Modify `infos`: what only rows say whose episode has ended; as `_add_info` would row by row, in no time."""
+        """Modify `infos`: ends of episodes, as `_add_info` would add them row by row, but faster."""
         self._add_limits(infos, rows)
         names = list(dict.fromkeys(chain(*metrics.values())))
         values, ended = np.zeros((len(names), self.num_envs)), np.zeros(self.num_envs, np.bool_)
@@ -202,7 +190,6 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         infos["_metrics"] = ended
 
     def _renew(self, infos: dict[str, Any], metrics: dict[int, dict[str, float]]) -> None:
-        """Modify `infos`: reset the rows that have ended, and keep what they ended with."""
         rows, chosen = self.batch.rows, np.flatnonzero(self._ended)
         final: dict[str, Any] = {}
         for key in ("elapsed_s", *FLAGS, "active_jobs", *COUNTS, "action_mask"):
@@ -227,10 +214,6 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
             return self.form.observed(features.copy(), masks.copy() if self.form.keys else masks)
         return self.form.observed(features, masks)
 
-    def _masks(self) -> np.ndarray:
-        masks = self.form.mask(self.batch.rows.masks)
-        return masks.copy() if self.copy else masks
-
     def action_masks(self) -> np.ndarray:
         """Legal actions of every row, bool (N, M), a new array."""
         self.batch.expect_begun()
@@ -247,7 +230,7 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         return tuple(env.np_random_seed for env in self.envs)
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """What the method `name` of every environment returns, or the attribute of this name."""
+        """Results of the method `name` of every environment, or the attributes of this name."""
         found = [env.get_wrapper_attr(name) for env in self.envs]
         return tuple(one(*args, **kwargs) if callable(one) else one for one in found)
 
@@ -259,14 +242,13 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         """Set the attribute `name` of every environment: to one value, or by row to those of a list or tuple."""
         values = values if isinstance(values, list | tuple) else [values] * self.num_envs
         if len(values) != self.num_envs:
-            raise InputError(
-                f"{name}: {len(values)} values given; expected one for each of {self.num_envs} environments"
-            )
+            expected = f"expected one for each of {self.num_envs} environments"
+            raise InputError(f"{name}: {len(values)} values given; {expected}")
         for env, value in zip(self.envs, values, strict=True):
             env.set_wrapper_attr(name, value)
 
     def render(self) -> tuple[Any, ...]:
-        """What `render` of every environment returns."""
+        """The results of `render` of every environment."""
         return tuple(env.render() for env in self.envs)
 
     def close_extras(self, **_named: Any) -> None:

@@ -1,7 +1,7 @@
-"""What the windows of all environments have in common: jobs in slots, the place in an episode, what is paid.
+"""The common part of the windows of all environments: jobs in slots, the stage of an episode, rewards.
 
-A window is a record beside the simulator's. An environment adds what its own decisions need (`window.py` in its
-folder); the kernels here touch only the fields of `common_fields`.
+A window is a record beside the simulator's. An environment adds its own fields (`window.py` in its folder); the kernels
+here use only those of `common_fields`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MOST_DICTATED = 1024
 
 
 def common_fields() -> list[tuple[Any, ...]]:
-    """The fields that the modules beside this one read and write."""
+    """The fields of every window."""
     options = ("slots", "running_slots", "placer", "preemption", "skip_idle", "reward_kind", "max_decisions")
     layout = ("candidates", "per_waiting", "per_running")  # how many there are, in all and of a slot
     present = ("focus", "decisions", "can_act", "code", "begins", "owes", "waiting_shown", "running_shown")
@@ -50,19 +50,19 @@ def common_fields() -> list[tuple[Any, ...]]:
 
 @entry
 def waiting_candidate(w, slot, kind):
-    """The candidate of that kind of a waiting slot: candidate 0 advances, then they follow each other slot by slot."""
+    """The candidate of a kind of a waiting slot; they follow candidate 0, which advances, slot by slot."""
     return 1 + w.per_waiting * slot + kind
 
 
 @entry
 def running_candidate(w, slot, kind):
-    """The candidate of that kind of a running slot; they follow those of the waiting ones."""
+    """The candidate of a kind of a running slot; they follow those of the waiting ones."""
     return 1 + w.per_waiting * w.slots + w.per_running * slot + kind
 
 
 @entry
 def choice_of(w, candidate):
-    """What a candidate of a slot is: whether of a waiting job or a running one, its slot, which job, and the kind."""
+    """Of a candidate of a slot: whether its job waits, the slot, the job, and the kind."""
     index = candidate - 1
     if index < w.per_waiting * w.slots:
         slot = index // w.per_waiting
@@ -81,14 +81,14 @@ def fill_slots(s, w):
 
 @kernel
 def fill_running(s, w):
-    """Modify window `w`: show the running jobs of the present; the one in focus before all others."""
+    """Modify window `w`: the running jobs, the one in focus first."""
     low, mid, top = s.running_low, s.running_mid, s.running_top
     w.running_shown = _fill(s, w.focus, RUNNING, w.running_slots, low, mid, top, w.running_job)
 
 
 @kernel
 def fill_waiting(s, w):
-    """Modify window `w`: show the waiting jobs of the present; the one in focus before all others."""
+    """Modify window `w`: the waiting jobs, the one in focus first."""
     low, mid, top = s.window_low, s.window_mid, s.window_top
     if w.n_kinds > 0 and s.waiting > w.slots:
         w.waiting_shown = _deal(s, w)
@@ -98,10 +98,10 @@ def fill_waiting(s, w):
 
 @kernel
 def _deal(s, w):
-    """Modify `w.waiting_job`: of more waiting jobs than slots, the first of every kind of gang, then the second, ...
+    """Modify `w.waiting_job`: if more jobs wait than slots, the first of every kind of gang, then the second, ...
 
-    Among jobs of one size the shortest dominates, so a few of each size say more than many of the size that does not
-    fit. Returns how many they are: all slots.
+    Among jobs of one size the shortest dominates, so a few of each size say more than many of one size. Returns their
+    number: all slots.
     """
     slot = 0
     if w.focus >= 0 and s.status[w.focus] == WAITING:
@@ -129,10 +129,7 @@ def _deal(s, w):
 
 @kernel
 def _fill(s, focus, status, slots, low, mid, top, shown):
-    """Modify `shown`: the first jobs of a set; the job in focus, if it is in the set, before all others.
-
-    Returns how many they are.
-    """
+    """Modify `shown`: the first jobs of a set, the job in focus first if it is a member. Returns their number."""
     slot = 0
     if focus >= 0 and s.status[focus] == status and slots > 0:
         shown[0] = focus
@@ -158,19 +155,13 @@ def _fill(s, focus, status, slots, low, mid, top, shown):
 
 @kernel
 def may_advance(s, w):
-    """True if candidate 0 is legal: an event is still to come.
-
-    At the end of an episode too, where it does nothing: vector environments ask for one more action.
-    """
+    """True if candidate 0 is legal: an event is to come, or the episode has ended, where it does nothing."""
     return next_s(s) < math.inf or w.code == FINISHED or w.code == HORIZON
 
 
 @kernel
 def can_stop(s, job):
-    """True if a running job can be stopped: no lease holds it, and it did not start or stop at this instant.
-
-    So an instant always comes to its end.
-    """
+    """True if a running job can be stopped: no lease holds it, and it did not start or stop at this instant."""
     if s.lease_s > 0.0 and s.lease_end_s[job] > s.now_s:
         return False
     return s.started_s[job] < s.now_s and s.stopped_s[job] < s.now_s
@@ -178,7 +169,7 @@ def can_stop(s, job):
 
 @kernel
 def scaled_slowdown(factor):
-    """A slowdown as a feature: a logarithm, since it multiplies times, which are logarithms too."""
+    """A slowdown as a feature, logarithmic as times are."""
     return min(1.0, log_from_one(max(1.0, factor)) / LOG_WORST)
 
 
@@ -191,12 +182,8 @@ def scaled_time(w, value):
 
 @kernel
 def scaled_slack(s, w, job):
-    """How long the start of a job may wait, alone at the best tier, until it misses its deadline, as a feature.
-
-    Slack: deadline - now - isolated run time left, seconds. 1/2 is none, more is to spare, less is missed, on the scale
-    of `scaled_time`; 1: no deadline.
-    """
-    if s.n_due == 0:  # then nobody needs to look
+    """Slack of a job (deadline - now - isolated run time left, seconds): 1/2 is none, less a miss; 1: no deadline."""
+    if s.n_due == 0:
         return 1.0
     deadline_s = s.deadline_s[job]
     if deadline_s == math.inf:
@@ -208,7 +195,7 @@ def scaled_slack(s, w, job):
 
 @kernel
 def ignorance(s):
-    """What is not known of run times, as a feature: 0 nothing, 1/2 they are estimates, 1 all."""
+    """Knowledge of run times as a feature: 0 exact, 1/2 estimates, 1 none."""
     if s.known_times == TIMES_HIDDEN:
         return 1.0
     return 0.5 if s.known_times == TIMES_GUESSED else 0.0
@@ -222,29 +209,28 @@ def crowd(count):
 
 @kernel
 def observe_size(s, shown, job):
-    """Write the first columns of a job's row: that it is there, and its size."""
+    """Write the first columns of a job's row: its presence and its size."""
     shown[0] = 1.0
     shown[1] = s.gpus[job] / s.n_gpus
     shown[2] = math.log2(1.0 + s.gpus[job]) / math.log2(1.0 + s.n_gpus)
 
 
-# GPUs that a policy names itself. A candidate leaves the choice of GPUs to the environment; a policy that decides in
-# Python may name others. When it is played the window keeps them until something has been decided: for one step the
-# candidate of its decision stands for these very GPUs.
+# GPUs that a policy names. A candidate leaves the choice of GPUs to the environment; a policy that decides in Python
+# may name others. Then, for one step, the candidate of its decision stands for these GPUs.
 
 
 def dictated_fields() -> list[tuple[Any, ...]]:
-    """The fields of a window that the functions here read and write."""
+    """The fields of a window for GPUs that a policy names."""
     return [
-        ("dictated_job", "i8"),  # the policy that is played names the GPUs of this job itself; -1 = of none,
-        ("dictated_kind", "i8"),  # and this is the candidate, of those of the job's slot, that stands for them
+        ("dictated_job", "i8"),  # the job whose GPUs the played policy names; -1 = none
+        ("dictated_kind", "i8"),  # kind of the candidate that stands for them
         ("n_dictated", "i8"),
         ("dictated", "i8", (MOST_DICTATED,)),
     ]
 
 
 def dictate(window: np.void, job: int, kind: int, gpus: Sequence[int]) -> None:
-    """Modify the window: a candidate of a job stands for these GPUs, if they are not too many."""
+    """Modify the window: a candidate of a job stands for these GPUs, unless they are too many."""
     if len(gpus) > MOST_DICTATED:
         return
     window["dictated_job"], window["dictated_kind"], window["n_dictated"] = job, kind, len(gpus)
@@ -252,7 +238,7 @@ def dictate(window: np.void, job: int, kind: int, gpus: Sequence[int]) -> None:
 
 
 def undictate(window: np.void) -> None:
-    """Modify the window: candidates stand for what the environment chooses."""
+    """Modify the window: candidates stand for the environment's choice."""
     window["dictated_job"] = NO_JOB
 
 

@@ -1,4 +1,4 @@
-"""What a policy is, and the policies that are compiled rules."""
+"""Base classes: a policy, and a policy that is a compiled rule."""
 
 from __future__ import annotations
 
@@ -28,20 +28,17 @@ class Policy:
     """Decides at decision points. Subclass it and write `decide`; see docs/tutorials/write-a-policy.md.
 
     Attributes:
-        name: how tables and logs call it.
-        rule: the compiled rule that it is, or None for a policy that decides in Python.
-        elastic: its jobs must be elastic: their simulator needs a pace that lets them (simulator/elastic/elastic.py).
-        dedicated: its jobs are to meet nobody on their links: the network is put into the mode `dedicated` for it.
-        on_links: options of network contention that hold while it plays, by name (transports.py); {}: as it is.
-        tables_everywhere: in regions it plays with every table in every region, free, from time 0 (everywhere.py).
-        tunes_workers: it gives data-parallel jobs on links other numbers of workers than they ask: the network is one
-            that lets them (`contention:workers=elastic`) for it.
-        given: names of the parameters that whoever made it by name gave (registry.py).
-        clock: what holds while one plays that decides in Python, if it says so: a rule, whose preemption cost, rounds
-            and leases the simulator keeps; of job groups their terms.
-        knows_run_times: it asks how long jobs run, as far as that is known (simulator/jobs/estimates.py).
-        files: of a trained agent, all files that it was loaded from, of a user's policy those that it is written in:
-            who keeps results compares their content.
+        name: in tables and logs.
+        rule: the compiled rule that it is; None: it decides in Python.
+        elastic: its jobs are elastic; their simulator needs a pace of simulator/elastic/elastic.py.
+        dedicated: every job has its links alone: the network is put into the mode `dedicated`.
+        on_links: options of network contention while it plays, by name (transports.py).
+        tables_everywhere: in regions every table lies in every region, free, from time 0.
+        tunes_workers: it changes the number of workers of data-parallel jobs: `contention:workers=elastic`.
+        given: names of the parameters that were given when it was made by name (registry.py).
+        clock: for a policy in Python: a rule with the preemption cost, rounds and leases; of job groups their terms.
+        knows_run_times: it reads run times, as far as they are known (simulator/jobs/estimates.py).
+        files: files of a trained agent, or of a user's policy; stores of results compare their content.
     """
 
     name: str = "policy"
@@ -57,36 +54,24 @@ class Policy:
     files: tuple[Path, ...] = ()
 
     def rule_under(self, semantics: Semantics) -> Rule | None:
-        """The compiled rule that it is under these semantics, or None."""
+        """The compiled rule under these semantics, or None."""
         return self.rule
 
     def clock_for(self, view: Any) -> Rule | GroupTerms | None:
-        """What a runner installs before it asks: the compiled rule that it is there, or its clock; None: neither.
-
-        Raises:
-            InputError: it needs run times, of which nothing is known there.
-        """
+        """The rule or the clock that a runner installs, or None. Raises InputError if it needs unknown run times."""
         self.expect_known(view.estimates)
         return self.clock if self.rule is None else self.rule_under(view.semantics)
 
     def among_groups(self) -> Policy:
-        """Who plays under this name where jobs run in groups on parameter servers: itself, unless it says otherwise."""
+        """The policy of this name where jobs run in groups on parameter servers."""
         return self
 
     def playing_in(self, env_id: str) -> Policy:
-        """Who plays under this name in the environment with this id: itself; an agent may have to take its seat first.
-
-        Raises:
-            InputError: it cannot play there.
-        """
+        """The policy of this name in an environment. Raises InputError if it cannot play there."""
         return self
 
     def workload_for(self, workload: Workload) -> Workload:
-        """What it plays where others play `workload`: the same, unless its tables lie everywhere.
-
-        Raises:
-            InputError: a workload without tables, whose tables should lie everywhere.
-        """
+        """The workload that it plays instead. Raises InputError if tables are to lie everywhere and there are none."""
         if not self.tables_everywhere:
             return workload
         if workload.geo is None:
@@ -94,48 +79,35 @@ class Policy:
         return workload.with_geo(workload.geo.everywhere())
 
     def decider(self, simulator: Simulator | GroupSimulator) -> Policy | None:
-        """Itself where it must be asked; None where the compiled rule that it is plays. Call it after `reset`.
+        """Itself where it must be asked; None where its compiled rule plays, which is never in regions.
 
-        Compiled rules place nothing in regions.
-
-        Raises:
-            InputError: it needs run times, of which nothing is known there.
+        Call it after `reset`. Raises InputError if it needs run times, and none are known.
         """
         self.expect_known(simulator.estimates)
         return None if self.rule is not None and simulator.workload.geo is None else self
 
     def expect_known(self, estimates: Estimates) -> None:
-        """InputError if it needs run times, of which nothing is known."""
+        """Raise InputError if it needs run times, and none are known."""
         if self.knows_run_times:
             estimates.expect_known(f"policy {self.name}")
 
     def why(self, view: Any, decision: Decision) -> str:
-        """Why it decides so, in a few words; empty if it does not say.
-
-        Args:
-            view: as `decide` saw it when it gave the decision, which has not been carried out.
-            decision: one that it has just given.
-        """
+        """Why it decides so, in a few words; may be empty; `decision` was just given, and not carried out."""
         return ""
 
     def whys(self, view: ClusterView, decisions: Sequence[Decision]) -> list[str]:
-        """Why its compiled rule decides so: a text for each of some decisions that follow each other.
+        """Why its compiled rule decides so: a text for each of some decisions of one pass.
 
-        Args:
-            view: the cluster before the first of them, and unlike the present one whatever happens to it is forgotten.
-            decisions: of one pass.
+        `view` is the cluster before the first of them; whatever happens to this view is forgotten.
         """
         return [self.why(view, decision) for decision in decisions]
 
     def following(self, view: ClusterView) -> tuple[Decision, ...]:
-        """What belongs to the decision that it has just given, in order: the rest of one that is several.
-
-        Whoever asks carries them out, and asks `decide` for what comes after them.
-        """
+        """The rest of the decision just given, if it is several, in order; `decide` is asked for what comes next."""
         return ()
 
     def pace(self, gpu: str) -> Pace | None:
-        """How fast its jobs run on GPUs of a type, where they must be elastic: by the fits of the profiles."""
+        """The speed of its jobs on GPUs of a type, by the fits of the profiles; None: they are not elastic."""
         if not self.elastic:
             return None
         from ..simulator.elastic.applications import fitted_applications
@@ -144,19 +116,11 @@ class Policy:
         return TrainingPace(fitted_applications(gpu))
 
     def decide(self, view: Any) -> Decision:
-        """The next decision at this instant; `Advance()` when there is nothing more to do.
-
-        `view` is a `ClusterView`, or a `GroupView` where jobs run in groups on parameter servers.
-        Called again and again, each time on the cluster as the last decision left it.
-        """
+        """The next decision at this instant, on a `ClusterView` or `GroupView`; `Advance()` ends the instant."""
         raise InputError(f"{type(self).__name__} does not say what it decides: define decide(self, view)")
 
     def act(self, env: Any) -> Any:
-        """The action that plays the next decision in `env`: a Gymnasium environment, wrapped or not, or a vector.
-
-        Returns:
-            An action of the environment; for a vector environment an array of actions, one a row.
-        """
+        """The action, or for a vector the array of actions, that plays the next decision in a Gymnasium environment."""
         if hasattr(env, "get_wrapper_attr") and not hasattr(env, "num_envs"):
             return env.get_wrapper_attr("act_of")(self)
         import numpy as np
@@ -173,9 +137,9 @@ class RulePolicy(Policy):
     """A compiled rule under a paper's name: an order, a head rule, a placer, and the cost of preemption.
 
     Args:
-        name: how tables and logs call it.
-        rule: what it is.
-        at_auctions: what it is under semantics with auctions (`artist-sim`), if something else.
+        name: in tables and logs.
+        rule: the rule.
+        at_auctions: another rule for semantics with auctions (`artist-sim`).
     """
 
     def __init__(self, name: str, rule: Rule, at_auctions: Rule | None = None) -> None:
@@ -183,14 +147,10 @@ class RulePolicy(Policy):
         self.rule: Rule = rule
         self.at_auctions = at_auctions or rule
         self.knows_run_times = self.rule.needs_run_times or self.at_auctions.needs_run_times
-        self._under: tuple[Semantics, Rule] | None = None  # what it was found to be last
+        self._under: tuple[Semantics, Rule] | None = None  # the last answer of `rule_under`
 
     def rule_under(self, semantics: Semantics) -> Rule:
-        """The rule under these semantics.
-
-        Raises:
-            InputError: a parameter was given that these semantics set aside.
-        """
+        """The rule under these semantics. Raises InputError if they set a given parameter aside."""
         if not semantics.auctions:
             return self.rule
         self.at_auctions.expect_alone(f"with auctions; leave semantics={semantics.name} out")
@@ -201,11 +161,7 @@ class RulePolicy(Policy):
         return self._under[1]
 
     def decide(self, view: ClusterView) -> Decision:
-        """The next decision of the rule's pass at this instant.
-
-        Raises:
-            InputError: another rule is installed there.
-        """
+        """The next decision of the rule's pass. Raises InputError if another rule is installed."""
         self.expect_known(view.estimates)
         if view.rule != self.rule_under(view.semantics):
             raise InputError(
@@ -215,17 +171,17 @@ class RulePolicy(Policy):
         return view.next_decision()
 
     def following(self, view: ClusterView) -> tuple[Decision, ...]:
-        """Of a rule that makes room, what else makes way, and the start that it is for."""
+        """The rest of a preemption: the other jobs that make way, and the start that needs them."""
         coming = view.coming if self.rule.preempt else ()
         places = [place for place, decision in enumerate(coming) if isinstance(decision, Start)]
         return coming[: places[0] + 1] if places else ()
 
     def why(self, view: Any, decision: Decision) -> str:
-        """The terms of the rule: the job's place in the order, the GPUs that it accepts, who is passed over and why."""
+        """The job's place in the order, the GPUs that it accepts, the jobs that are passed over."""
         return self.whys(view, (decision, *view.coming))[0]
 
     def whys(self, view: ClusterView, decisions: Sequence[Decision]) -> list[str]:
-        """The same for a pass."""
+        """`why` for each decision of a pass."""
         from .reasons import reasons
 
         return reasons(view, self.rule_under(view.semantics), decisions)

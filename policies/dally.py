@@ -1,36 +1,34 @@
-"""Dally: delay scheduling over the tiers of the network, timers that tune themselves, network-sensitive preemption.
+"""Dally: delay scheduling over the tiers of the network, self-tuning timers, network-sensitive preemption.
 
-Source: paper dally, Sec. IV-B: priority Nw_sens (IV-B1; simulator/rules/orders.py), placement by Algorithm 1 (on
-resource offer) and timers by Algorithm 2 (get tuned timers; IV-B2, -B3), variants of Sec. V-C. The offers are made in
-loop/offer_pass.py. docs/policies/dally.md describes the policies and their parameters.
+Source: paper dally, Sec. IV-B: priority Nw_sens (simulator/rules/orders.py), Algorithm 1 (placement on an offer; offers
+are made in loop/offer_pass.py), Algorithm 2 (timers), variants of Sec. V-C. Parameters: docs/policies/dally.md.
 
 Choices where the paper is silent:
-* Leases: 3,600 s from the start. At every offer round while a job waits, every running job whose lease has ended joins
-  the bids, its GPUs counted as free and its starvation 0, in the order of Nw_sens in millionths; ties: fewer GPUs,
-  earlier last assignment (for those whose lease has ended: now), lower index. A job that gets the same GPUs back begins
-  a new lease; on others it pays `preemption_cost`; without any it waits, its starvation counted from now. What it
-  accepts is a placement by Algorithm 1; a job that only moves has not waited, and no wait is recorded. `lease=0`:
-  nobody is stopped, and jobs move to a better tier with room.
-* Offers are made at every event and when a job's own timer runs out; `round` makes them periodic.
+* Leases: 3,600 s from the start. At an offer round with a waiting job, a running job whose lease has ended bids too:
+  its GPUs count as free, its starvation is 0. Order: Nw_sens in millionths; ties: fewer GPUs, earlier last assignment
+  (lease ended: now), lower index. With the same GPUs it begins a new lease; with others it pays `preemption_cost`; with
+  none it waits, and its starvation starts now. It accepts by Algorithm 1; a move records no wait. `lease=0`: no job is
+  stopped, and jobs move to a better tier with room.
+* Offers come at every event and when a job's own timer runs out; `round` makes them periodic.
 * T_starvation counts from the arrival or the last loss of the GPUs.
-* Of several machines or racks with room: that with fewest free GPUs that suffice (`placer=tier`), or the first
-  (`first`), as in the authors' simulator.
+* Of several machines or racks with room, the one with fewest free GPUs (`placer=tier`), or the first (`first`), as in
+  the authors' simulator.
 
-Timers: one list of waits per GPU demand and tier (machine, rack): the starvation of every job that accepted that tier,
-with the time of its acceptance. Entries older than the history are forgotten; the timer is their mean plus two
-deviations; one entry gives itself, an empty list `initial`. A gang that does not fit a machine has no machine timer,
-one that does not fit a rack has neither. Timers may be there to look at only (`s.timing`, while `s.delays` is 0).
+Timers: each GPU demand and tier (machine, rack) has a list of waits: the starvation of each job that accepted the tier,
+with the time of acceptance. Entries older than the history are forgotten. The timer is the mean plus two deviations; of
+one entry the entry, of none `initial`. A gang larger than a machine has no machine timer; one larger than a rack has
+neither. `s.timing` with `s.delays` 0: timers are kept but delay no job.
 
-`s.tuner_whole` is the tuner of the authors' simulator: only waits of a lease or more are recorded; timers are whole
-leases between a floor and a cap; a rack timer shorter than the machine timer opens the network before the rack; old
-entries are forgotten only when another is added to their list, every one that is dropped sparing the one after it.
+`s.tuner_whole` is the tuner of the authors' simulator. It records only waits of a lease or more. Timers are whole
+leases between a floor and a cap. A rack timer below the machine timer opens the network before the rack. Old entries
+are forgotten only when their list grows, and each dropped entry spares the next one.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 from ..simulator.base.codes import FIXED, HELD, NO_DELAYS, TUNED, WAITING
 from ..simulator.base.tiers import MACHINE, NETWORK, RACK
@@ -61,9 +59,7 @@ def dally(
 ) -> RulePolicy:
     """Dally with its auto-tuner; `history`, `initial` and `floors` are leases, see `rules.rule.Tuner`.
 
-    The paper prints no history limit; 24 leases are a day, the authors' own setting.
-
-    Paper: dally, Sec. IV-B3.
+    The paper prints no history limit; 24 leases are a day, the authors' own setting. Paper: dally, Sec. IV-B3.
     """
     return _dally("dally", placer, lease, preemption_cost, round, tuner=Tuner(history, initial, deviation, floors))
 
@@ -75,65 +71,40 @@ def dally_manual(
     preemption_cost: tuple[float, ...] = (0.0,),
     round: float = 0.0,
 ) -> RulePolicy:
-    """Dally with fixed timers, seconds, of machine and rack, both counted from the same instant.
-
-    Paper: dally, Sec. IV-B2; Sec. V-C.
-    """
+    """Dally with fixed timers of machine and rack, seconds from one instant. Paper: dally, Sec. IV-B2; Sec. V-C."""
     return _dally("dally-manual", placer, lease, preemption_cost, round, timers=timers)
 
 
 def dally_nowait(
     lease: float = LEASE_S, placer: Placer = "tier", preemption_cost: tuple[float, ...] = (0.0,), round: float = 0.0
 ) -> RulePolicy:
-    """Dally that never waits: both timers are 0.
-
-    Paper: dally, Sec. V-C.
-    """
+    """Dally that never waits: both timers are 0. Paper: dally, Sec. V-C."""
     return _dally("dally-nowait", placer, lease, preemption_cost, round, timers=(0.0, 0.0))
 
 
 def dally_consolidated(
     lease: float = LEASE_S, placer: Placer = "tier", preemption_cost: tuple[float, ...] = (0.0,), round: float = 0.0
 ) -> RulePolicy:
-    """Dally that waits for ever: a gang takes the best tier that its size admits, or nothing."""
+    """Dally that waits for ever: a gang takes the best tier that its size admits."""
     return _dally("dally-consolidated", placer, lease, preemption_cost, round, timers=FOR_EVER_S)
 
 
-def _dally(
-    name: str,
-    placer: str,
-    lease: float,
-    preemption_cost: tuple[float, ...],
-    round: float,
-    timers: tuple[float, ...] | None = None,
-    tuner: Tuner | None = None,
-) -> RulePolicy:
-    rule = Rule(
-        "nw-sens",
-        placer=placer,
-        preemption_cost=preemption_cost,
-        round=round,
-        lease=lease,
-        timers=timers,
-        tuner=tuner,
-        migrates=lease == 0.0,
-    )
+def _dally(name: str, placer: str, lease: float, cost: tuple[float, ...], round: float, **timing: Any) -> RulePolicy:
+    migrates = lease == 0.0
+    rule = Rule("nw-sens", placer=placer, preemption_cost=cost, round=round, lease=lease, migrates=migrates, **timing)
     return RulePolicy(name, rule, replace(rule, placer="first", migrates=False))
 
 
 @kernel
 def find_accepted(s, job):
-    """Modify `s.gang` and the lists of waits: GPUs that the waiting job accepts now; False if there are none.
-
-    Paper: dally, Algorithm 1.
-    """
+    """Modify `s.gang` and the lists of waits. False if the job accepts no GPUs now. Paper: dally, Algorithm 1."""
     need = s.gpus[job]
     if find_at(s, need, MACHINE, s.placer):  # line 5
         return True
     if need > s.free_gpus:
         return False
     starved_s = starvation_s(s, job)
-    machine_s = timer_s(s, job, MACHINE)  # line 4; both lists are looked at, whichever timer decides
+    machine_s = timer_s(s, job, MACHINE)  # line 4; both lists are updated, whichever timer decides
     rack_s = timer_s(s, job, RACK)
     if starved_s < machine_s and s.tuner_whole == 0:  # line 10
         return False
@@ -146,14 +117,11 @@ def find_accepted(s, job):
 
 @kernel
 def find_upgrade(s, job):
-    """Modify `s.gang`: GPUs at a better tier that the running job would accept, had it just been preempted.
-
-    Its own GPUs count as free. Starvation is 0 then, so a rack will do only where there is no machine timer.
-    """
+    """Modify `s.gang`: GPUs at a better tier that the running job would accept with starvation 0; its own are free."""
     if not is_spread(s, job):
         return False
     need = s.gpus[job]
-    if not s.auctions:  # there it keeps its GPUs for a while
+    if not s.auctions:  # with auctions the job keeps its GPUs for a while
         lift(s, job)
     found = find_at(s, need, MACHINE, s.placer)
     if not found and s.tier[job] == NETWORK and timer_s(s, job, MACHINE) <= 0.0:
@@ -165,10 +133,7 @@ def find_upgrade(s, job):
 
 @kernel
 def timer_s(s, job, tier):
-    """Modify the lists of `s`: seconds that a job waits for `tier` (MACHINE, RACK) before it takes a worse one.
-
-    Paper: dally, Algorithm 1, line 4; Sec. IV-B2.
-    """
+    """Modify the lists of `s`: seconds of a job's timer. Paper: dally, Algorithm 1, line 4; Sec. IV-B2."""
     gpus = s.gpus[job]
     if gpus > s.largest_rack or (tier == MACHINE and gpus > s.largest_machine):
         return 0.0
@@ -179,16 +144,13 @@ def timer_s(s, job, tier):
 
 @kernel
 def starvation_s(s, job):
-    """Seconds since a waiting job arrived or lost its GPUs: T_starvation of Algorithm 1.
-
-    Paper: dally, Algorithm 1, line 2.
-    """
+    """Seconds since a waiting job arrived or lost its GPUs. Paper: dally, Algorithm 1, line 2."""
     return s.now_s - s.waiting_since_s[job]
 
 
 @kernel
 def patience(s, job):
-    """Modify the lists of `s`: what a waiting job takes now: 1 a machine, 2 a rack too, 3 anything."""
+    """Modify the lists of `s`: tiers that a waiting job takes now: 1 a machine, 2 also a rack, 3 any."""
     if s.delays == 0:
         return 3
     starved_s = starvation_s(s, job)
@@ -199,10 +161,7 @@ def patience(s, job):
 
 @kernel
 def next_ring_s(s, job):
-    """Modify the lists of `s`: the next instant at which a timer of a waiting job runs out; infinity if none will.
-
-    A job of one GPU never refuses, so its timers do not matter.
-    """
+    """Modify the lists of `s`: the next end of a waiting job's timers; infinity: none, or one GPU."""
     next_s = math.inf
     if s.gpus[job] == 1:
         return next_s
@@ -213,7 +172,7 @@ def next_ring_s(s, job):
 
 @kernel
 def note_accepted(s, job):
-    """Modify `s`: a job that had waited has started: its wait is recorded, and jobs like it are woken accordingly."""
+    """Modify `s`: record the wait of a job that has started, and schedule the timers of jobs with its demand."""
     if record_wait(s, job, s.tier[job]) and s.delays and s.auctions == 0:
         base = s.class_base[s.demand[job]]
         for i in range(base, base + s.class_count[s.demand[job]]):
@@ -222,7 +181,7 @@ def note_accepted(s, job):
 
 @kernel
 def set_rings(s):
-    """Modify `s`: waiting jobs that have come, or whose timer has just run out, are woken when the next one does."""
+    """Modify `s`: schedule the next timer of each waiting job that is new or whose timer has just run out."""
     for i in range(s.n_untimed):
         job = s.untimed[i]
         s.is_untimed[job] = 0
@@ -236,39 +195,33 @@ def _ring_s(s, job, tier):
     """Modify the lists of `s`: the instant at which a timer of a waiting job runs out; infinity if it has."""
     wait_s = timer_s(s, job, tier)
     ring_s = s.waiting_since_s[job] + wait_s
-    while ring_s - s.waiting_since_s[job] < wait_s:  # rounding must not make it ring before it has run out
+    while ring_s - s.waiting_since_s[job] < wait_s:  # rounding must not end it early
         ring_s = next_above(ring_s)
     return ring_s if ring_s > s.now_s else math.inf
 
 
 @kernel
 def _is_timed(s, job):
-    """True if a job waits, or is held, and has timers, if only to look at."""
     return s.timing != NO_DELAYS and (s.status[job] == WAITING or s.status[job] == HELD)
 
 
 @kernel
 def timer_end_s(s, job, tier):
-    """Modify the lists of `s`: the instant at which a job's timer of `tier` (MACHINE, RACK) runs out, as of now.
-
-    Infinity where there are no timers, if it has run out already, and for a job that does not wait.
-    """
+    """Modify the lists of `s`: the instant at which a job's timer of `tier` runs out; infinity: none, or past."""
     return _ring_s(s, job, tier) if _is_timed(s, job) else math.inf
 
 
 @kernel
 def timer_left_s(s, job, tier):
-    """Modify the lists of `s`: seconds until `timer_end_s`; 0 where that is infinity but for a timer that is."""
+    """Modify the lists of `s`: seconds until the timer runs out; 0 if it has, and for a job without a timer."""
     return max(0.0, timer_s(s, job, tier) - starvation_s(s, job)) if _is_timed(s, job) else 0.0
 
 
 @kernel
 def record_wait(s, job, tier):
-    """Modify `s`: the job accepts GPUs of that tier: update_demand_delay of Algorithm 1. True if it is recorded.
+    """Modify `s`: the job accepts GPUs of `tier`. True if its wait is recorded.
 
-    The network is not recorded, nor is a rack that a job was given as a part of it. Where timers bind nobody, a job
-    may have chosen a rack before its timer has run out.
-
+    Not recorded: the network, a rack that the job got as part of the network, a rack chosen before its timer ran out.
     Paper: dally, Algorithm 1, lines 7 and 15.
     """
     if s.timing != TUNED or tier > RACK:
@@ -280,7 +233,7 @@ def record_wait(s, job, tier):
         return False
     entry = s.next_wait
     s.next_wait = (entry + 1) % s.wait_time_s.size
-    if s.wait_list[entry] != 0:  # the memory is full: the oldest entry of all, the first of its list, goes
+    if s.wait_list[entry] != 0:  # the memory is full: the oldest entry, the first of its list, goes
         _drop(s, int(s.wait_list[entry]) - 1, NONE, entry)
     waits = 2 * s.demand[job] + max(tier, MACHINE) - MACHINE
     s.wait_time_s[entry] = s.now_s
@@ -304,7 +257,7 @@ def record_wait(s, job, tier):
 
 @kernel
 def _drop(s, waits, before, entry):
-    """Modify `s`: take `entry` off its list; `before` stands before it there, or NONE."""
+    """Modify `s`: take `entry` off its list; `before` precedes it there, or NONE."""
     after = int(s.wait_after[entry])
     if before == NONE:
         s.waits_first[waits] = after
@@ -320,16 +273,13 @@ def _drop(s, waits, before, entry):
 
 @kernel
 def _forget(s, waits):
-    """Modify `s`: drop the entries of a list that are older than the history. They stand in order of time.
-
-    Paper: dally, Algorithm 2, lines 2 to 6 and 8 to 12.
-    """
+    """Modify `s`: drop old entries of a list, oldest first. Paper: dally, Algorithm 2, lines 2 to 6 and 8 to 12."""
     before = NONE
     entry = int(s.waits_first[waits]) if s.waits_count[waits] > 0 else NONE
     while entry != NONE and s.wait_time_s[entry] < s.now_s - s.history_s:
         after = int(s.wait_after[entry])
         _drop(s, waits, before, entry)
-        if s.tuner_whole and after != NONE:  # spared
+        if s.tuner_whole and after != NONE:  # spare the next one
             before = after
             after = int(s.wait_after[after])
         entry = after
@@ -337,10 +287,7 @@ def _forget(s, waits):
 
 @kernel
 def _tuned_s(s, demand, which):
-    """Modify the lists of `s`: seconds of a timer that follows the waits; `which`: 0 the machine's, 1 the rack's.
-
-    Paper: dally, Algorithm 2.
-    """
+    """Modify the lists of `s`: seconds of a tuned timer; `which`: 0 machine, 1 rack. Paper: dally, Algorithm 2."""
     waits = 2 * demand + which
     if s.tuner_whole == 0:
         _forget(s, waits)
@@ -352,7 +299,7 @@ def _tuned_s(s, demand, which):
 
 @kernel
 def _sum(s, waits):
-    """Modify `s`: sum up the waits of a list, oldest first, as if none had ever been before them."""
+    """Modify `s`: sum the waits of a list, oldest first."""
     s.waits_summed[waits] = 1
     s.waits_total[waits] = 0.0
     entry = int(s.waits_first[waits])
@@ -363,10 +310,7 @@ def _sum(s, waits):
 
 @kernel
 def _timer_of(s, waits, which):
-    """Modify the sum of a list of `s`; the list's mean plus two deviations, in leases.
-
-    Paper: dally, Algorithm 2, lines 13 and 14.
-    """
+    """Modify a sum of `s`: mean plus two deviations, in leases. Paper: dally, Algorithm 2, lines 13 and 14."""
     count = int(s.waits_count[waits])
     timer = s.tuner_initial[which]
     if count > 0:

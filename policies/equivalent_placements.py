@@ -1,9 +1,7 @@
-"""Gangs on free GPUs as close together as they lie, and other ways to do the same.
+"""Compact gangs on free GPUs, and other placements of a plan that are equal to its scheduler.
 
-Candidate placements must be equal to the scheduler that they come from. By locality: each gang spans as many racks and
-as many machines as in the scheduler's own plan. That is what penalties by tier, such as Themis' and Dally's, can tell
-apart, and a bit more: a gang over three racks is worse for everybody else than one over two. Or else only in how many
-GPUs everybody has.
+Equal by locality: each gang spans as many racks and machines as in the scheduler's own plan; penalties by tier, as of
+Themis and Dally, cannot tell more. Otherwise equal means the same number of GPUs for each job.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ import numpy as np
 from ..simulator.cluster.topology import Topology
 from ..simulator.engine.plans import Plan
 
-TRIES = 12  # draws per candidate asked; most repeat one that is there where few GPUs are free
+TRIES = 12  # draws per wanted candidate; with few free GPUs most repeat one
 
 
 def locality(topology: Topology, gpus: Sequence[int]) -> tuple[int, int]:
@@ -27,15 +25,11 @@ def locality(topology: Topology, gpus: Sequence[int]) -> tuple[int, int]:
 def place(
     topology: Topology, free: Collection[int], size: int, rng: np.random.Generator | None = None
 ) -> tuple[int, ...]:
-    """`size` of the free GPUs, ascending, as close together as they lie; there must be as many.
+    """`size` of the free GPUs, ascending, as close together as possible; there must be as many.
 
-    In the machine, else the rack, that has the fewest free ones and enough; a gang that no rack can hold fills the
-    racks with the most free GPUs, and takes the rest of them from the rack with the fewest that suffice. Inside a rack
-    the same with machines. Ties go to the lowest index.
-
-    Args:
-        rng: any machine or rack that has enough is as good as another then, and racks that are filled come in any
-            order.
+    Best fit: the machine, else the rack, with the fewest free GPUs that suffice. A larger gang fills the racks with the
+    most free GPUs, and takes the rest by best fit; inside a rack likewise with machines. Ties: lowest index. With `rng`
+    any machine or rack that suffices is drawn, and the filled racks come in any order.
     """
     gpus = np.array(sorted(free))
     machine = topology.gpu_machine[gpus]
@@ -53,7 +47,7 @@ def place(
 
 
 def _filled(owner: np.ndarray, size: int, rng: np.random.Generator | None) -> list[tuple[int, int]]:
-    """(group, how many of it) for a gang, the owner of each free GPU given."""
+    """(group, its share) of a gang; `owner`: the group of each free GPU."""
     counts = np.bincount(owner)
     taken = []
     while size > 0:
@@ -67,7 +61,7 @@ def _filled(owner: np.ndarray, size: int, rng: np.random.Generator | None) -> li
 
 
 def _fewest(counts: np.ndarray, size: int, rng: np.random.Generator | None) -> int | None:
-    """The group with the fewest that suffice, or any that suffices; None if none does."""
+    """The group with the fewest that suffice, with `rng` any that suffices; None if none does."""
     enough = (counts >= size).nonzero()[0]
     if not len(enough):
         return None
@@ -75,7 +69,7 @@ def _fewest(counts: np.ndarray, size: int, rng: np.random.Generator | None) -> i
 
 
 def _any_of(groups: np.ndarray, rng: np.random.Generator) -> int:
-    """What `rng.choice` draws, in a fifth of the time."""
+    """As `rng.choice`, in a fifth of the time."""
     return int(groups[rng.integers(len(groups))])
 
 
@@ -88,14 +82,10 @@ def equivalent_placements(
     rng: np.random.Generator,
     same_span: bool = True,
 ) -> list[Plan]:
-    """Up to n plans, all distinct: `plan`, then others in which the movers have other GPUs of the pool.
+    """Up to n >= 1 distinct plans: `plan`, then others in which the movers have other GPUs of the pool.
 
-    Args:
-        movers: jobs of the plan whose GPUs there all lie in the pool; the others stay where they are.
-        pool: GPUs that nobody else has.
-        n: at least 1.
-        rng: in which order the movers choose, and what.
-        same_span: every gang spans as many racks and machines as in the plan.
+    The movers' GPUs in the plan all lie in the pool, which no other job uses. `rng` draws their order and GPUs.
+    `same_span`: every gang spans as many racks and machines as in the plan.
     """
     wanted = {job: locality(topology, plan.gangs[job]) for job in movers}
     found = {plan.placement: plan}
@@ -117,7 +107,7 @@ def _drawn(
     pool: Collection[int],
     rng: np.random.Generator,
 ) -> dict[int, tuple[int, ...]] | None:
-    """GPUs of the movers, or None where one of those in `wanted` would be spread otherwise than it should."""
+    """GPUs of the movers; None if a gang in `wanted` would span otherwise."""
     free, drawn = set(pool), {}
     for position in rng.permutation(len(movers)).tolist():
         job = movers[position]

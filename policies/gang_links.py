@@ -1,4 +1,4 @@
-"""What the jobs of a plan do to the links: routes and phases of every gang, as the network has them."""
+"""Routes and phases of the gangs of a plan, as the network has them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,7 @@ from ..simulator.profiles.phases import Phases
 
 
 def network_of(view: ClusterView) -> Contention:
-    """The network of a simulator whose jobs meet on links.
-
-    Raises:
-        InputError: it is another one.
-    """
+    """The network of a simulator. Raises InputError if it has no links."""
     network = view.network
     if not isinstance(network, Contention):
         raise InputError(f"network {network.describe()!r} knows no links, which this policy looks at; use contention")
@@ -23,11 +19,7 @@ def network_of(view: ClusterView) -> Contention:
 
 
 def alone(view: ClusterView, plan: Plan) -> dict[int, tuple[Phases, LinkUse]]:
-    """Phases alone and links of every job of a plan, jobs ascending.
-
-    Raises:
-        InputError: the network knows none.
-    """
+    """Phases alone and links of every job of a plan, jobs ascending. Raises InputError if the network has no links."""
     network, outage, place = network_of(view), view.outage, (view.topology, view.workload)
     return network.together(*place, {job: plan.gangs[job] for job in sorted(plan.gangs)}, outage)
 

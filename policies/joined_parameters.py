@@ -1,7 +1,4 @@
-"""Functions that take what others take, and hand it on: their signatures name the parameters of these, too.
-
-Words (`bind`), tables and help texts read from a signature what a policy takes.
-"""
+"""Signatures that join the parameters of several functions; words, tables and help texts read them."""
 
 from __future__ import annotations
 
@@ -13,10 +10,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def takes(*others: Callable[..., Any]) -> Callable[[F], F]:
-    """A decorator of a function with `**rest`: instead of that its signature has the parameters of `others`.
-
-    Of two with one name the first counts.
-    """
+    """Decorate a function with `**rest`: its signature gets the parameters of `others`; the first of a name counts."""
 
     def joined(function: F) -> F:
         named = {one.name: one for one in _named(function)}
@@ -30,9 +24,9 @@ def takes(*others: Callable[..., Any]) -> Callable[[F], F]:
 
 
 def _named(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    """Its parameters but for `*` and `**`, with annotations as objects where their names are known."""
+    """Its parameters without `*` and `**`, with evaluated annotations where possible."""
     try:
         found = inspect.signature(function, eval_str=True)
-    except NameError:  # a user's, of what only type checkers import
+    except NameError:  # names that only type checkers import
         found = inspect.signature(function)
     return [one for one in found.parameters.values() if one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)]

@@ -1,8 +1,7 @@
 """Schedulers that are an order plus a placement: random, FIFO, SJF, EDF, SRTF, SRSF and least attained service.
 
-Their semantics are parameters (`head`, `placer`, `preemption_cost`, `round`, `lease`; simulator/rules/rule.py), by the
-defaults of the common counting simulators: GPUs are only counted, and every job in order that fits starts. FIFO and SJF
-also backfill: `head=reserve`, `head=conservative` (policies/passes/backfill.py).
+Parameters: simulator/rules/rule.py. Defaults are those of the common counting simulators: GPUs are only counted, and
+every job in order that fits starts. FIFO and SJF also backfill (policies/passes/backfill.py).
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ def ordered(
     round: float = 0.0,
     lease: float = 0.0,
 ) -> RulePolicy:
-    """The policy of one order; all but `srtf` and `srsf` leave running jobs alone unless their lease has ended."""
+    """The policy of one order; only `srtf`, `srsf` and ended leases stop running jobs."""
     return RulePolicy(order, Rule(order, head, placer, preemption_cost, round=round, lease=lease))
 
 
@@ -40,7 +39,7 @@ def backfilled(
     round: float = 0.0,
     lease: float = 0.0,
 ) -> RulePolicy:
-    """As `ordered`, for the orders that can backfill; there are no leases then."""
+    """As `ordered`, for the orders that can backfill; backfilling has no leases."""
     return RulePolicy(order, Rule(order, head, placer, preemption_cost, round=round, lease=lease))
 
 
@@ -56,10 +55,10 @@ def las(
 ) -> RulePolicy:
     """Two-dimensional least attained service: queues by GPUs x time held (of Tiresias, NSDI'19).
 
-    `thresholds` are those of Tiresias' published code; without any, jobs are ordered by attained service itself, as
-    they always are under `semantics=artist-sim`.
+    `thresholds` are those of Tiresias' published code; without any, and under `semantics=artist-sim`, jobs are ordered
+    by attained service itself.
     """
     rule = Rule("las", head, placer, preemption_cost, thresholds, quantum, round, lease)
-    # That simulator orders by the attained service itself, and has its own reading of consolidation.
+    # That simulator has its own reading of consolidation.
     at_auctions = replace(rule, thresholds=(), placer="first-skew" if placer == "skew" else placer)
     return RulePolicy(_name, rule, at_auctions)

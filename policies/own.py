@@ -1,8 +1,7 @@
-"""Policies that a user brings: an object, a word `py:...`, or one that an installed package declares.
+"""Policies of a user: an object, a word `py:...`, or an entry point of an installed package.
 
-An object needs `decide(view)` and nothing else; what `Policy` has beside it is taken where the object has it too. A
-package declares policies as entry points: `[project.entry-points."clustergym.policies"] name = "package.module:Thing"`.
-Every run has a copy of its own, as the object was when it was handed over, so results hang on no order of runs.
+An object needs `decide(view)`; other attributes of `Policy` are optional. A package declares policies by
+`[project.entry-points."clustergym.policies"] name = "package.module:Thing"`. Every run plays a fresh copy.
 """
 
 from __future__ import annotations
@@ -29,25 +28,21 @@ from ..simulator.files.own_code_files import PACKAGE, files_of
 from .base import Policy
 
 GROUP = "clustergym.policies"
-# (thing, said, files): who has `act(observation, mask)`, as a policy
+# (thing, said, files) -> a policy, for objects with `act(observation, mask)`
 ACTING = "clustergym.agents.playing.acting:ActingPolicy"
-# Of `Policy`, what an object may have too.
-ON_ITS_OWN = ("dedicated", "tables_everywhere", "tunes_workers", "on_links")  # what the cluster is while it plays
+# Optional attributes of an object.
+ON_ITS_OWN = ("dedicated", "tables_everywhere", "tunes_workers", "on_links")  # state of the cluster while it plays
 SAID = ("name", "knows_run_times", "clock", "elastic", *ON_ITS_OWN, "rule")
 _WORD = re.compile(r"[^\s:,=]+")
-_given: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()  # by words, by `id`
+_given: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()  # objects that words gave, by `id`
 
 
 class PolicyFailed(InputError):
-    """What a user's policy did wrong while it played; the setting and other policies are not to blame."""
+    """A mistake of a user's policy while it played; the setting and other policies are not to blame."""
 
 
 class Asked(Policy):
-    """A plain object with `decide(view)` as a policy.
-
-    Args:
-        thing: the object; `why`, `following` and the attributes of `Policy` are taken where it has them.
-    """
+    """A plain object with `decide(view)` as a policy; `why`, `following` and attributes of `Policy` are optional."""
 
     def __init__(self, thing: Any) -> None:
         self.thing = thing
@@ -55,46 +50,36 @@ class Asked(Policy):
         for name in SAID:
             if hasattr(thing, name):
                 setattr(self, name, getattr(thing, name))
-        if self.clock is None:  # what it was called before
+        if self.clock is None:  # its former name
             self.clock = getattr(thing, "terms", None)
 
     def decide(self, view: Any) -> Decision:
-        """What the object decides."""
+        """The decision of the object."""
         decision: Decision = self.thing.decide(view)
         return decision
 
     def why(self, view: Any, decision: Decision) -> str:
-        """What the object says of its decision, if it says anything."""
+        """The object's reason, if it gives one."""
         if not callable(getattr(self.thing, "why", None)):
             return ""
         words: str = self.thing.why(view, decision)
         return words
 
     def following(self, view: Any) -> tuple[Decision, ...]:
-        """What the object says that belongs to its decision."""
+        """The rest of the object's decision."""
         return tuple(self.thing.following(view)) if hasattr(self.thing, "following") else ()
 
 
 @dataclass(frozen=True)
 class Handed:
-    """A policy that was handed over as an object.
+    """A policy that was handed over as an object."""
 
-    Attributes:
-        word: how tables call it.
-        thing: the object, which is copied before it plays.
-        files: those that it is written in.
-    """
-
-    word: str
-    thing: Any
-    files: tuple[Path, ...]
+    word: str  # its name in tables
+    thing: Any  # the object; a copy plays
+    files: tuple[Path, ...]  # its source files
 
     def made(self) -> Policy:
-        """A copy of it that plays.
-
-        Raises:
-            InputError: it cannot be copied, or it is no policy.
-        """
+        """A copy that plays. Raises InputError if it cannot be copied, or is no policy."""
         try:
             thing = copy.deepcopy(self.thing)
         except Exception as error:
@@ -106,11 +91,7 @@ class Handed:
 
 
 def handed(source: Any) -> str | Handed:
-    """Who plays: a word as it is, an object with what tables call it.
-
-    Raises:
-        InputError: it is no policy.
-    """
+    """A word as it is, an object with its name for tables. Raises InputError if it is no policy."""
     if isinstance(source, str | Handed):
         return source
     if inspect.isclass(source):
@@ -126,22 +107,18 @@ def handed(source: Any) -> str | Handed:
 
 
 def word_of(player: str | Handed) -> str:
-    """How tables and stores call who plays."""
+    """The name of a policy in tables and stores."""
     return player if isinstance(player, str) else player.word
 
 
 def by_word(found: Own, name: str, params: Mapping[str, Any]) -> Policy:
-    """The policy that a word `py:...` or the entry point of a package names.
-
-    Args:
-        found: what the word names.
-        params: beside those of the word.
+    """The policy of a word `py:...` or of an entry point; `params`: beside those of the word.
 
     Raises:
-        InputError: parameters that it does not take, or it is no policy.
+        InputError: a parameter that it does not take, or no policy.
     """
     thing = replace(found, params={**found.params, **params}).made()
-    if thing is found.factory:  # an object of the file itself: every run has a copy of its own
+    if thing is found.factory:  # an object of the file itself
         thing = copy.deepcopy(thing)
     else:
         _expect_another(thing, found)
@@ -149,25 +126,21 @@ def by_word(found: Own, name: str, params: Mapping[str, Any]) -> Policy:
 
 
 def _expect_another(thing: Any, found: Own) -> None:
-    """InputError where a function gives what it gave before: what one run leaves in it another would find."""
+    """Raise InputError if a function returns the object of an earlier call: runs would share its state."""
     if _given.get(id(thing)) is thing:
         raise InputError(
             f"{found}: it gives the same object each time, and every run needs one of its own: make it inside, or name "
             "the object itself, which is copied"
         )
-    with suppress(TypeError):  # it cannot be referred to weakly
+    with suppress(TypeError):  # no weak reference
         _given[id(thing)] = thing
 
 
 def policy_from(thing: Any, said: str, files: Sequence[Path], name: str) -> Policy:
-    """An object as a policy.
-
-    Args:
-        thing: with `decide(view)`, or, of an agent, `act(observation, mask)`.
-        files: those that it is written in; those that it names itself are added.
+    """An object with `decide(view)`, or `act(observation, mask)` of an agent, as a policy; `said`: how errors call it.
 
     Raises:
-        InputError: it has neither, or its `decide` does not take a view.
+        InputError: it has neither, or `decide` does not take one view.
     """
     policy: Policy
     if isinstance(thing, Policy):
@@ -190,13 +163,11 @@ def policy_from(thing: Any, said: str, files: Sequence[Path], name: str) -> Poli
 
 
 def _files_named_by(thing: Any) -> tuple[Path, ...]:
-    """The files that an object says it reads."""
     told = getattr(thing, "files", ())
     return tuple(Path(file).resolve() for file in ((told,) if isinstance(told, str | Path) else told))
 
 
 def _give(policy: Policy, attribute: str, value: Any, said: str) -> None:
-    """Set an attribute, also of a frozen dataclass."""
     try:
         object.__setattr__(policy, attribute, value)
     except AttributeError:
@@ -206,11 +177,7 @@ def _give(policy: Policy, attribute: str, value: Any, said: str) -> None:
 
 
 def environments_in(thing: Any, said: str) -> tuple[str, ...]:
-    """The ids of the environments in which something says that it plays; none: wherever it is asked.
-
-    Raises:
-        InputError: it does not name environments.
-    """
+    """Ids of the environments that something names; none: all. Raises InputError if it does not name environments."""
     told = getattr(thing, "environments", ())
     names = (told,) if isinstance(told, str) else told
     if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
@@ -220,11 +187,7 @@ def environments_in(thing: Any, said: str) -> tuple[str, ...]:
 
 @contextmanager
 def playing(policy: Policy, seed: int) -> Iterator[None]:
-    """What goes wrong inside while a user's policy plays a run says which policy, which run, and where in his file.
-
-    Raises:
-        PolicyFailed: instead of what it raised, or of what its decision could not do.
-    """
+    """Errors while a user's policy plays become PolicyFailed, with the policy, the seed and the line in its file."""
     files: tuple[Path | str, ...] = (*policy.files, *_code_files(policy.thing if isinstance(policy, Asked) else policy))
     said = f"policy {policy.name!r}, seed {seed}"
     try:
@@ -241,7 +204,7 @@ def playing(policy: Policy, seed: int) -> Iterator[None]:
 
 
 def _code_files(thing: Any) -> tuple[str, ...]:
-    """The file of a user's `decide`, which may be none on disk, as in a notebook; none for policies of this package."""
+    """The file of a user's `decide`, also of a notebook; none for policies of this package."""
     code = getattr(getattr(type(thing), "decide", None), "__code__", None)
     if code is None or Path(code.co_filename).is_relative_to(PACKAGE):
         return ()
@@ -250,7 +213,7 @@ def _code_files(thing: Any) -> tuple[str, ...]:
 
 @functools.cache
 def installed(taken: frozenset[str]) -> dict[str, metadata.EntryPoint]:
-    """Policies that installed packages declare, by name, none of them loaded; names that are `taken` stay ours."""
+    """Entry points of policies in installed packages, by name, not loaded; names that are `taken` are left out."""
     found: dict[str, metadata.EntryPoint] = {}
     for point in sorted(metadata.entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
         whose = f"policy {point.name!r} of the package {package_of(point)}"
@@ -269,11 +232,7 @@ def package_of(point: metadata.EntryPoint) -> str:
 
 
 def declared(point: metadata.EntryPoint, rest: str = "") -> Own:
-    """What the entry point of a package names; `rest`: parameters, `key=value,...`.
-
-    Raises:
-        InputError: it cannot be imported.
-    """
+    """The object of an entry point; `rest`: parameters, `key=value,...`. Raises InputError if it cannot be imported."""
     word = f"py:{point.module}:{point.attr}" + (f",{rest}" if rest else "")
     return own(word, f"policy {point.name!r} of the package {package_of(point)},")
 
@@ -293,7 +252,7 @@ def _acting(said: str) -> Any:
 def _expect_one_argument(decide: Any, said: str) -> None:
     try:
         inspect.signature(decide).bind(None)
-    except ValueError:  # compiled: nothing is known of it
+    except ValueError:  # compiled, without a signature
         return
     except TypeError as error:
         raise InputError(f"{said}: decide is to take one argument, the view: {error}") from None

@@ -1,8 +1,4 @@
-"""Planning at an instant, and handing the plan out decision by decision: the base of policies that decide in Python.
-
-`PlanningPolicy` is that and nothing else: write `plan`. `RoundPolicy` does it at scheduling rounds only,
-`PlacementPolicy` of several placements that are as good to it.
-"""
+"""Bases of policies that decide in Python: they plan at an instant, then hand the plan out decision by decision."""
 
 from __future__ import annotations
 
@@ -21,15 +17,15 @@ from ..simulator.groups.group_config import GroupTerms
 from ..simulator.rules.rule import Rule
 from .base import Policy
 
-CLOSE_S = 1e-3  # an instant so near to a round is the round
+CLOSE_S = 1e-3  # tolerance of `is_round`
 
 
 class PlanningPolicy(Policy):
-    """Plans once an instant and hands the plan out step by step. Write `plan`; the other methods where they are wanted.
+    """Plans once an instant and hands the plan out step by step. Write `plan`; other methods are optional.
 
     Args:
-        name: how tables and logs call it.
-        clock: what holds while it plays (`Policy`).
+        name: in tables and logs.
+        clock: see `Policy`.
     """
 
     def __init__(self, name: str, clock: Rule | GroupTerms | None = None) -> None:
@@ -41,36 +37,34 @@ class PlanningPolicy(Policy):
         self._given: Decision = Advance()
 
     def plan(self, view: Any) -> Iterable[Any]:
-        """All steps of this instant, in an order in which they can be carried out; they are decisions, see `said`."""
+        """All steps of this instant, in a legal order: decisions, or steps that `said` turns into decisions."""
         raise TypeError(f"{type(self).__name__} does not say what it decides: define plan(self, view)")
 
     def begin(self, view: Any) -> None:
-        """A run begins, or goes on from a state that it has not seen."""
+        """Start a run, or go on from an unknown state."""
 
     def is_due(self, view: Any) -> bool:
         """Whether it plans at this instant."""
         return True
 
     def rest(self, view: Any, left: list[Any]) -> Iterable[Any]:
-        """What it goes on with where somebody else has decided at this instant too: a new plan, unless told otherwise.
+        """The steps after another party has decided at this instant too; a new plan by default.
 
-        Args:
-            view: the cluster as that left it.
-            left: what of its plan it has not handed out, or not seen carried out.
+        `view` is the cluster after that; `left` are the steps not handed out, or not seen carried out.
         """
         return self.plan(view) if self.is_due(view) else ()
 
     def then(self, view: Any) -> Iterable[Any]:
-        """What comes once the plan has been carried out; asked until there is nothing."""
+        """The steps after the plan has been carried out; asked until there are none."""
         return ()
 
     def said(self, view: Any, step: Any) -> Decision | None:
-        """A step as the decision that it comes to in its turn; None: it has none any more."""
+        """A step as a decision; None: it has become void."""
         decision: Decision = step
         return decision
 
     def is_done(self, view: Any, decision: Decision) -> bool:
-        """Whether the one decision that was carried out since it was asked is this, which it gave."""
+        """Whether the decision carried out since the last call is `decision`, the one given then."""
         return True
 
     def decide(self, view: Any) -> Decision:
@@ -90,7 +84,7 @@ class PlanningPolicy(Policy):
         return self._given
 
     def _next(self, view: Any) -> Decision:
-        """The first step that is a decision now; those before it go."""
+        """The first step that is still a decision; drops those before it."""
         while True:
             while self._left:
                 decision = self.said(view, self._left[0])
@@ -102,17 +96,17 @@ class PlanningPolicy(Policy):
                 return Advance()
 
     def forget_plan(self) -> None:
-        """It plans anew when it is asked next, and begins a run."""
+        """Plan anew at the next call, as at the start of a run."""
         self._run = None
 
 
 class RoundPolicy(PlanningPolicy):
-    """Plans at every multiple of `round`. Write `plan`, and `begin` if it remembers something of a run.
+    """Plans at every multiple of `round`. Write `plan`, and `begin` if it has memory.
 
-    Between rounds it decides nothing, and at one no more once somebody else has decided too.
+    It decides nothing between rounds, nor at a round after another party has decided.
 
     Args:
-        name: how tables and logs call it.
+        name: in tables and logs.
         round: seconds, > 0.
         preemption_cost: seconds without progress when a stopped job starts again.
     """
@@ -129,21 +123,18 @@ class RoundPolicy(PlanningPolicy):
         return is_round(view.now_s, self.clock.round)
 
     def rest(self, view: ClusterView, left: list[Decision]) -> Iterable[Decision]:
-        """Nothing."""
+        """No steps."""
         return ()
 
 
 class PlacementPolicy(PlanningPolicy):
-    """Makes one plan of GPUs for everybody at each instant, of several that are as good to it. Write `candidates`.
-
-    A candidate source (simulator/engine/protocols.py): `candidates` depends on the view alone.
-    """
+    """Plans GPUs for all jobs, out of several plans that are equal to it: a candidate source. Write `candidates`."""
 
     clock: Rule
     _is_placed = False
 
     def candidates(self, view: ClusterView, n: int) -> list[Plan]:
-        """Up to n distinct plans that are equal in its own terms, the first the one that it takes."""
+        """Up to n distinct plans that are equal in its own terms; the first is its choice."""
         raise TypeError(f"{type(self).__name__} does not say how it places jobs: define candidates(self, view, n)")
 
     def choose(self, view: ClusterView) -> Plan:
@@ -151,7 +142,7 @@ class PlacementPolicy(PlanningPolicy):
         return self.candidates(view, 1)[0]
 
     def finish(self, view: ClusterView) -> list[Decision]:
-        """What else is to be decided once everybody is placed."""
+        """Decisions after all jobs are placed."""
         return []
 
     def plan(self, view: ClusterView) -> list[Decision]:
@@ -160,7 +151,7 @@ class PlacementPolicy(PlanningPolicy):
         return decisions_of(view, self.choose(view))
 
     def then(self, view: ClusterView) -> list[Decision]:
-        """What else, once."""
+        """The decisions of `finish`, once."""
         if self._is_placed:
             return []
         self._is_placed = True
@@ -173,5 +164,5 @@ def is_round(now_s: float, round_s: float) -> bool:
 
 
 def rng_of(view: Any) -> np.random.Generator:
-    """A generator of its own for this instant of a run, the same whenever it is asked."""
+    """A generator for this instant of a run, the same at each call."""
     return np.random.default_rng([view.seed, view.instant])

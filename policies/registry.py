@@ -1,4 +1,4 @@
-"""Policies by name: which there are, where they play, and what parameters they take."""
+"""Policies by name: their environments, parameters and builders."""
 
 from __future__ import annotations
 
@@ -33,258 +33,143 @@ REQUIRED = "(must be given)"  # in a list of parameters, in place of a default
 
 @dataclass(frozen=True)
 class Entry:
-    """One policy: what builds it, one line about it, and the ids of the environments that it plays in.
+    """One policy."""
 
-    Attributes:
-        builder: what builds it, or where that is: `.module:name`, a module of this package that is imported when
-            somebody asks for the policy.
-        summary: one line.
-        environments: their ids.
-        first: the first arguments of what builds it, which are no parameters of the policy.
-        transport: how its jobs share full links, if not fairly (transports.py).
-        is_slow: whether it may take minutes an episode, so that it plays only where it is named.
-    """
-
-    builder: str | Callable[..., Policy]
-    summary: str
-    environments: tuple[str, ...] = (DELAY,)
-    first: tuple[str, ...] = ()
-    transport: str = ""
-    is_slow: bool = False
+    builder: str | Callable[..., Policy]  # or `.module:name` in this package, imported when needed
+    summary: str  # one line
+    environments: tuple[str, ...] = (DELAY,)  # ids
+    first: tuple[str, ...] = ()  # first arguments of the builder, which are no parameters of the policy
+    transport: str = ""  # how its jobs share full links (transports.py); empty: fairly
+    is_slow: bool = False  # it may take minutes an episode, so it plays only where it is named
 
     @property
     def factory(self) -> Callable[..., Policy]:
-        """What builds it from its parameters."""
+        """The builder, bound to `first` and the transport."""
         builder = _found(self.builder) if isinstance(self.builder, str) else self.builder
         scheduler = partial(builder, *self.first) if self.first else builder
         return with_transport(scheduler, self.transport, scheduler) if self.transport else scheduler
 
 
-POLICIES: dict[str, Entry] = {
-    "random": Entry(
-        ".random.random_policy:random_policy",
-        "a random order and random GPUs, drawn from the seed: the baseline that everything should beat",
-        (*BOTH, TIME_SHIFT, GEO, GROUPING),
-    ),
-    "random-start": Entry(
-        ".random.random_starts:random_starts",
-        "in regions: while there are legal starts one of them, each as likely, also in place of lower priorities",
-        (GEO,),
-    ),
-    "greedy": Entry(
-        ".greedy.greedy:greedy",
-        "shortest first; a job waits for a better tier if it ends sooner so; among groups the largest sum of rates",
-        (DELAY, GEO, GROUPING),
-    ),
-    "fifo": Entry(
-        ".ordered:backfilled",
-        "first in, first out, by arrival; head=reserve (EASY) and head=conservative: with backfilling",
-        BOTH,
-        ("fifo",),
-    ),
-    "sjf": Entry(
-        ".greedy.shortest:shortest_job",
-        "shortest job first, by isolated run time; running jobs are left alone; heads as fifo",
-        (*BOTH, GEO),
-    ),
-    "edf": Entry(
-        ".ordered:ordered",
-        "earliest deadline first, jobs without one last; running jobs are left alone",
-        BOTH,
-        ("edf",),
-    ),
-    "srtf": Entry(
-        ".greedy.shortest:remaining",
-        "shortest remaining time first: made anew at each event, preemptive",
-        (DELAY, GEO),
-        ("srtf",),
-    ),
-    "srsf": Entry(
-        ".greedy.shortest:remaining",
-        "shortest remaining service (GPUs x time left) first, preemptive",
-        (DELAY, GEO),
-        ("srsf",),
-    ),
-    "las": Entry(".ordered:las", "two-dimensional least attained service: queues by GPUs x time held, preemptive"),
-    "tiresias": Entry(
-        ".tiresias:tiresias",
-        "Tiresias (NSDI'19): discretised 2D-LAS; models with skewed tensors are consolidated",
-        BOTH,
-    ),
-    "sjf-ffs": Entry(
-        ".bsbf:shared",
-        "shortest job first; what finds too few free GPUs shares the first that hold one job",
-        (SHARING,),
-        ("sjf-ffs", "first-fit"),
-    ),
-    "sjf-bsbf": Entry(
-        ".bsbf:shared",
-        "SJF-BSBF (IWQoS'24): shortest job first; shares GPUs where the pair ends sooner so",
-        (SHARING,),
-        ("sjf-bsbf", "best-benefit"),
-    ),
-    "pollux": Entry(
-        ".pollux.pollux:Pollux",
-        "Pollux (OSDI'21): searches for the most goodput, shared fairly, every round; adapt=off: sizes as asked",
-        (SHARING, TIME_SHIFT),
-    ),
-    "tiresias-rounds": Entry(
-        ".tiresias:TiresiasRounds",
-        "Tiresias as Pollux's simulator plays it: two queues, looked at every round",
-        (SHARING,),
-    ),
-    "themis": Entry(
-        ".themis:Themis",
-        "Themis (NSDI'20): GPUs are leased, and auctioned to those jobs that are farthest from fair",
-        (TIME_SHIFT,),
-    ),
-    "themis+cassini": Entry(
-        ".cassini.cassini_schedulers:themis_cassini",
-        "CASSINI (NSDI'24) on Themis: of its placements the most compatible, and time-shifts for jobs that share links",
-        (TIME_SHIFT,),
-    ),
-    "themis+crux": Entry(
-        ".themis:Themis",
-        "Themis; on full links Crux (SIGCOMM'24) lets the jobs go first for whose bytes most computing waits",
-        (TIME_SHIFT,),
-        transport="crux",
-    ),
-    "themis+mltcp": Entry(
-        ".themis:Themis",
-        "Themis; on full links MLTCP (HotNets'24) gives more to flows that have sent more of their iteration",
-        (TIME_SHIFT,),
-        transport="mltcp",
-    ),
-    "pollux+cassini": Entry(
-        ".cassini.cassini_schedulers:pollux_cassini", "CASSINI on Pollux, jobs of the size that they ask", (TIME_SHIFT,)
-    ),
-    "dally+cassini": Entry(".cassini.cassini_schedulers:dally_cassini", "CASSINI on Dally", (TIME_SHIFT,)),
-    "sjf-bsbf+cassini": Entry(".cassini.cassini_schedulers:bsbf_cassini", "CASSINI on SJF-BSBF", (TIME_SHIFT,)),
-    "least-shared": Entry(
-        ".themis:LeastShared",
-        "Themis; of its placements the one with the fewest shared links, nobody shifted",
-        (TIME_SHIFT,),
-    ),
-    "ideal": Entry(
-        ".themis:ideal", "Themis where every job has all links to itself: the bound for the others", (TIME_SHIFT,)
-    ),
-    "best-rotations": Entry(
-        ".cassini.best_rotations:BestRotations",
-        "of Themis' placements and all rotations those that are best when they are played: a nearer bound, and slow",
-        (TIME_SHIFT,),
-        is_slow=True,
-    ),
-    "lookahead": Entry(
-        ".cassini.lookahead:Lookahead",
-        "of Themis' placements, or none, the one with which jobs are through soonest, by playing each one on; slow",
-        (TIME_SHIFT,),
-        is_slow=True,
-    ),
-    "mast": Entry(
-        ".mast.mast:scoped_scheduler",
-        "MAST (OSDI'24): one queue by priority, quota and credit; each region's best plan, the best of all wins",
-        (GEO,),
-        ("mast", "global", "region"),
-    ),
-    "federated": Entry(
-        ".mast.mast:scoped_scheduler",
-        "a workload is bound to the region with the lowest demand over supply of its GPU type when it arrives",
-        (GEO,),
-        ("federated", "region", "region"),
-    ),
-    "global": Entry(
-        ".mast.mast:scoped_scheduler",
-        "MAST that places several workloads jointly: Table 1's ideal",
-        (GEO,),
-        ("global", "global", "global"),
-    ),
-    "scope": Entry(
-        ".mast.mast:scoped_scheduler",
-        "any cell of paper mast's Table 1: scopes of the queue and of the allocation",
-        (GEO,),
-        ("scope",),
-    ),
-    "bring": Entry(
-        ".mast.bringing:bringing",
-        "a scheduler whose waiting workloads have their tables brought to regions with units free for them",
-        (GEO,),
-    ),
-    "static": Entry(
-        ".tetris.tetris:static",
-        "V0 of paper mast: tables stay where users put them; copies for disasters",
-        (DATA_PLACEMENT,),
-    ),
-    "tetris-v1": Entry(
-        ".tetris.tetris:tetris_v1",
-        "Tetris (OSDI'24), V1: homes by hill climbing, overload no worse than underload",
-        (DATA_PLACEMENT,),
-    ),
-    "tetris-v2": Entry(
-        ".tetris.tetris:tetris_v2",
-        "Tetris, V2: overload costs more, storage is balanced too, hot tables are spread",
-        (DATA_PLACEMENT,),
-    ),
-    "milp": Entry(
-        ".tetris.tetris:milp", "the best homes by mixed-integer programming, replicas as tetris-v2", (DATA_PLACEMENT,)
-    ),
-    "everywhere": Entry(
-        ".two_paths:Everywhere",
-        "in regions: a scheduler with every table in every region, free, from time 0; it bounds the value of data only",
-        (GEO, DATA_PLACEMENT),
-    ),
-    "gandiva": Entry(
-        ".gandiva.gandiva:gandiva",
-        "Gandiva (OSDI'18) as Dally's authors read it: by affinity, moves to better tiers; slicing= adds time slices",
-        BOTH,
-    ),
-    "dally": Entry(
-        ".dally:dally", "Dally (Big Data'25): delay timers, tuned by demand and tier; most slowed down first"
-    ),
-    "dally-manual": Entry(".dally:dally_manual", "Dally with fixed timers: 12 h for a machine, 24 h in all for a rack"),
-    "dally-nowait": Entry(".dally:dally_nowait", "Dally that never waits for a better tier"),
-    "dally-consolidated": Entry(".dally:dally_consolidated", "Dally that waits for the best tier as long as it takes"),
-    "isolated": Entry(
-        ".harmony.group_baselines:Isolated",
-        "one job a group, on as many machines as it needs: Harmony's first baseline",
-        (GROUPING,),
-    ),
-    "naive-colocation": Entry(
-        ".harmony.group_baselines:Naive",
-        "jobs share equal partitions as they come, and may run out of memory: its second baseline",
-        (GROUPING,),
-    ),
-    "harmony": Entry(
-        ".harmony.harmony:Harmony",
-        "Harmony (ICDCS'21): groups in which COMP and COMM keep CPU and network busy, regrouped where it pays",
-        (GROUPING,),
-    ),
-    "oracle": Entry(
-        ".harmony.oracle:Oracle",
-        "the best utilisation at every event: exact up to 10 jobs, above by local search",
-        (GROUPING,),
-    ),
-    "muri": Entry(
-        ".harmony.muri:Muri",
-        "Muri (SIGCOMM'22), by analogy: jobs whose stages interleave, by matchings",
-        (GROUPING,),
-    ),
+SUMMARIES = {
+    "random": "a random order and random GPUs, drawn from the seed: the baseline that everything should beat",
+    "random-start": "in regions: while there are legal starts one of them, each as likely, also in place of lower "
+    "priorities",
+    "greedy": "shortest first; a job waits for a better tier if it ends sooner so; among groups the largest sum of "
+    "rates",
+    "fifo": "first in, first out, by arrival; head=reserve (EASY) and head=conservative: with backfilling",
+    "sjf": "shortest job first, by isolated run time; running jobs are left alone; heads as fifo",
+    "edf": "earliest deadline first, jobs without one last; running jobs are left alone",
+    "srtf": "shortest remaining time first: made anew at each event, preemptive",
+    "srsf": "shortest remaining service (GPUs x time left) first, preemptive",
+    "las": "two-dimensional least attained service: queues by GPUs x time held, preemptive",
+    "tiresias": "Tiresias (NSDI'19): discretised 2D-LAS; models with skewed tensors are consolidated",
+    "sjf-ffs": "shortest job first; what finds too few free GPUs shares the first that hold one job",
+    "sjf-bsbf": "SJF-BSBF (IWQoS'24): shortest job first; shares GPUs where the pair ends sooner so",
+    "pollux": "Pollux (OSDI'21): searches for the most goodput, shared fairly, every round; adapt=off: sizes as asked",
+    "tiresias-rounds": "Tiresias as Pollux's simulator plays it: two queues, looked at every round",
+    "themis": "Themis (NSDI'20): GPUs are leased, and auctioned to those jobs that are farthest from fair",
+    "themis+cassini": "CASSINI (NSDI'24) on Themis: of its placements the most compatible, and time-shifts for jobs "
+    "that share links",
+    "themis+crux": "Themis; on full links Crux (SIGCOMM'24) lets the jobs go first for whose bytes most computing "
+    "waits",
+    "themis+mltcp": "Themis; on full links MLTCP (HotNets'24) gives more to flows that have sent more of their "
+    "iteration",
+    "pollux+cassini": "CASSINI on Pollux, jobs of the size that they ask",
+    "dally+cassini": "CASSINI on Dally",
+    "sjf-bsbf+cassini": "CASSINI on SJF-BSBF",
+    "least-shared": "Themis; of its placements the one with the fewest shared links, nobody shifted",
+    "ideal": "Themis where every job has all links to itself: the bound for the others",
+    "best-rotations": "of Themis' placements and all rotations those that are best when they are played: a nearer "
+    "bound, and slow",
+    "lookahead": "of Themis' placements, or none, the one with which jobs are through soonest, by playing each one "
+    "on; slow",
+    "mast": "MAST (OSDI'24): one queue by priority, quota and credit; each region's best plan, the best of all wins",
+    "federated": "a workload is bound to the region with the lowest demand over supply of its GPU type when it arrives",
+    "global": "MAST that places several workloads jointly: Table 1's ideal",
+    "scope": "any cell of paper mast's Table 1: scopes of the queue and of the allocation",
+    "bring": "a scheduler whose waiting workloads have their tables brought to regions with units free for them",
+    "static": "V0 of paper mast: tables stay where users put them; copies for disasters",
+    "tetris-v1": "Tetris (OSDI'24), V1: homes by hill climbing, overload no worse than underload",
+    "tetris-v2": "Tetris, V2: overload costs more, storage is balanced too, hot tables are spread",
+    "milp": "the best homes by mixed-integer programming, replicas as tetris-v2",
+    "everywhere": "in regions: a scheduler with every table in every region, free, from time 0; it bounds the value of "
+    "data only",
+    "gandiva": "Gandiva (OSDI'18) as Dally's authors read it: by affinity, moves to better tiers; slicing= adds "
+    "time slices",
+    "dally": "Dally (Big Data'25): delay timers, tuned by demand and tier; most slowed down first",
+    "dally-manual": "Dally with fixed timers: 12 h for a machine, 24 h in all for a rack",
+    "dally-nowait": "Dally that never waits for a better tier",
+    "dally-consolidated": "Dally that waits for the best tier as long as it takes",
+    "isolated": "one job a group, on as many machines as it needs: Harmony's first baseline",
+    "naive-colocation": "jobs share equal partitions as they come, and may run out of memory: its second baseline",
+    "harmony": "Harmony (ICDCS'21): groups in which COMP and COMM keep CPU and network busy, regrouped where it pays",
+    "oracle": "the best utilisation at every event: exact up to 10 jobs, above by local search",
+    "muri": "Muri (SIGCOMM'22), by analogy: jobs whose stages interleave, by matchings",
 }
+# Builder and further fields of `Entry`.
+_BUILT: dict[str, tuple[Any, ...]] = {
+    "random": (".random.random_policy:random_policy", (*BOTH, TIME_SHIFT, GEO, GROUPING)),
+    "random-start": (".random.random_starts:random_starts", (GEO,)),
+    "greedy": (".greedy.greedy:greedy", (DELAY, GEO, GROUPING)),
+    "fifo": (".ordered:backfilled", BOTH, ("fifo",)),
+    "sjf": (".greedy.shortest:shortest_job", (*BOTH, GEO)),
+    "edf": (".ordered:ordered", BOTH, ("edf",)),
+    "srtf": (".greedy.shortest:remaining", (DELAY, GEO), ("srtf",)),
+    "srsf": (".greedy.shortest:remaining", (DELAY, GEO), ("srsf",)),
+    "las": (".ordered:las",),
+    "tiresias": (".tiresias:tiresias", BOTH),
+    "sjf-ffs": (".bsbf:shared", (SHARING,), ("sjf-ffs", "first-fit")),
+    "sjf-bsbf": (".bsbf:shared", (SHARING,), ("sjf-bsbf", "best-benefit")),
+    "pollux": (".pollux.pollux:Pollux", (SHARING, TIME_SHIFT)),
+    "tiresias-rounds": (".tiresias:TiresiasRounds", (SHARING,)),
+    "themis": (".themis:Themis", (TIME_SHIFT,)),
+    "themis+cassini": (".cassini.cassini_schedulers:themis_cassini", (TIME_SHIFT,)),
+    "themis+crux": (".themis:Themis", (TIME_SHIFT,), (), "crux"),
+    "themis+mltcp": (".themis:Themis", (TIME_SHIFT,), (), "mltcp"),
+    "pollux+cassini": (".cassini.cassini_schedulers:pollux_cassini", (TIME_SHIFT,)),
+    "dally+cassini": (".cassini.cassini_schedulers:dally_cassini", (TIME_SHIFT,)),
+    "sjf-bsbf+cassini": (".cassini.cassini_schedulers:bsbf_cassini", (TIME_SHIFT,)),
+    "least-shared": (".themis:LeastShared", (TIME_SHIFT,)),
+    "ideal": (".themis:ideal", (TIME_SHIFT,)),
+    "best-rotations": (".cassini.best_rotations:BestRotations", (TIME_SHIFT,), (), "", True),
+    "lookahead": (".cassini.lookahead:Lookahead", (TIME_SHIFT,), (), "", True),
+    "mast": (".mast.mast:scoped_scheduler", (GEO,), ("mast", "global", "region")),
+    "federated": (".mast.mast:scoped_scheduler", (GEO,), ("federated", "region", "region")),
+    "global": (".mast.mast:scoped_scheduler", (GEO,), ("global", "global", "global")),
+    "scope": (".mast.mast:scoped_scheduler", (GEO,), ("scope",)),
+    "bring": (".mast.bringing:bringing", (GEO,)),
+    "static": (".tetris.tetris:static", (DATA_PLACEMENT,)),
+    "tetris-v1": (".tetris.tetris:tetris_v1", (DATA_PLACEMENT,)),
+    "tetris-v2": (".tetris.tetris:tetris_v2", (DATA_PLACEMENT,)),
+    "milp": (".tetris.tetris:milp", (DATA_PLACEMENT,)),
+    "everywhere": (".two_paths:Everywhere", (GEO, DATA_PLACEMENT)),
+    "gandiva": (".gandiva.gandiva:gandiva", BOTH),
+    "dally": (".dally:dally",),
+    "dally-manual": (".dally:dally_manual",),
+    "dally-nowait": (".dally:dally_nowait",),
+    "dally-consolidated": (".dally:dally_consolidated",),
+    "isolated": (".harmony.group_baselines:Isolated", (GROUPING,)),
+    "naive-colocation": (".harmony.group_baselines:Naive", (GROUPING,)),
+    "harmony": (".harmony.harmony:Harmony", (GROUPING,)),
+    "oracle": (".harmony.oracle:Oracle", (GROUPING,)),
+    "muri": (".harmony.muri:Muri", (GROUPING,)),
+}
+POLICIES = {name: Entry(builder, SUMMARIES[name], *rest) for name, (builder, *rest) in _BUILT.items()}
 
-# Words whose rest is a path or the name of an environment, and what opens them. The rooms above are not imported from
-# here: who asks for a trained agent imports them.
+# Words of trained agents, and what opens them; `agents` is not imported from here.
 AGENTS = dict.fromkeys(("ppo", "maskable-ppo", "sb3", "zoo"), "clustergym.agents.playing.agent_words:open_agent")
 SHIPPED = "clustergym.agents.shipped:describe_shipped"
-OURS = frozenset((*POLICIES, *AGENTS, PREFIX.removesuffix(":")))  # names that no package can take
+OURS = frozenset((*POLICIES, *AGENTS, PREFIX.removesuffix(":")))  # names that packages cannot take
 
 
 def list(env_id: str | None = None) -> builtins.list[str]:
     """Names of all policies, or of those that play in an environment (`clustergym/Delay-v0`, or short `Delay`).
 
-    After ours come those that installed packages declare (own.py); in an environment those of them that name it.
-    Trained agents are not among them: `shipped` lists those that come with the package.
+    Policies of installed packages come last (own.py); in an environment only those that name it. `shipped` lists the
+    trained agents that come with the package.
 
     Args:
-        env_id: the environment; None: all of them.
+        env_id: the environment; None: all.
 
     Returns:
         The names, in the order of the registry.
@@ -309,20 +194,20 @@ def list(env_id: str | None = None) -> builtins.list[str]:
 def make(name: str, **params: Any) -> Policy:
     """A policy by name: `make("sjf", head="strict")`, or with its parameters in the name: `make("sjf:head=strict")`.
 
-    `ppo:PATH`, `maskable-ppo:PATH`, `sb3:FILE.zip` and `zoo:ENV` are trained agents: the rest of the word is the path
-    or the environment, and `params` are those of `open_agent` (agents/playing/agent_words.py).
-    `py:FILE.py:NAME[,key=value...]` and `py:package.module:NAME` are a user's own; see own.py.
+    `ppo:PATH`, `maskable-ppo:PATH`, `sb3:FILE.zip` and `zoo:ENV` are trained agents; `params` are then those of
+    `open_agent` (agents/playing/agent_words.py). `py:FILE.py:NAME[,key=value...]` and `py:package.module:NAME` are a
+    user's own (own.py).
 
     Args:
         name: the name, or the whole word.
-        params: its parameters, in place of those in the word.
+        params: override parameters in the word.
 
     Returns:
         The policy: play it by `Simulator.run(policy)` or `policy.act(env)`.
 
     Raises:
-        InputError: an unknown name or parameter, a value that it does not take, or an agent that cannot be loaded.
-        MissingExtra: a trained agent, where the extra [agents] is not installed.
+        InputError: an unknown name or parameter, a value out of range, or an agent that cannot be loaded.
+        MissingExtra: a trained agent without the extra [agents].
     """
     if is_agent(name):
         kind, _, rest = name.strip().partition(":")
@@ -341,12 +226,7 @@ def make(name: str, **params: Any) -> Policy:
 
 
 def make_for(source: Any, env_id: str | None) -> Policy:
-    """Whoever plays under a name in an environment, where two of one name may differ (twofold.py).
-
-    Args:
-        source: a name as `make` takes it, or an object that decides, of which this is a copy.
-        env_id: id of the environment.
-    """
+    """The policy in an environment (twofold.py) of a word as of `make`, or of an object, of which a copy plays."""
     player = handed(source)
     policy = make(player) if isinstance(player, str) else player.made()
     if env_id is not None:
@@ -355,12 +235,10 @@ def make_for(source: Any, env_id: str | None) -> Policy:
 
 
 def able(env_id: str, estimates: str = "exact", plain: bool = False) -> builtins.list[str]:
-    """Those of `list(env_id)` that can play where so much is known of jobs, but not those that take minutes an episode.
+    """Policies of `list(env_id)`, without slow ones, that can play with limited knowledge.
 
-    Args:
-        env_id: id of the environment.
-        estimates: what is known of run times; where nothing is, policies that need them are left out.
-        plain: whether nothing is known of models, and jobs are not elastic: policies of elastic jobs are left out.
+    `estimates`: of run times; without any, policies that need them are left out. `plain`: models are unknown and jobs
+    not elastic: policies of elastic jobs are left out.
     """
     known = Estimates.load(estimates)
     quick = [word for word in list(env_id) if word not in POLICIES or not POLICIES[word].is_slow]
@@ -373,10 +251,7 @@ def able(env_id: str, estimates: str = "exact", plain: bool = False) -> builtins
 
 
 def split(name: str) -> tuple[str, str, dict[str, str]] | None:
-    """The scheduler, the transport and the parameters of a word such as `dally+crux:levels=4`; None: it is none such.
-
-    Those that the registry lists itself are none: they have their own entries.
-    """
+    """Scheduler, transport and parameters of a word such as `dally+crux:levels=4`, unless the registry lists it."""
     word = name.strip().partition(":")[0] if isinstance(name, str) else ""
     base, _, transport = word.rpartition("+")
     if word in POLICIES or not base or transport not in TRANSPORTS:
@@ -385,15 +260,12 @@ def split(name: str) -> tuple[str, str, dict[str, str]] | None:
 
 
 def is_agent(name: str) -> bool:
-    """Whether a policy's word names a trained agent."""
+    """Whether a word names a trained agent."""
     return isinstance(name, str) and name.strip().partition(":")[0] in AGENTS
 
 
 def environments_of(name: str) -> tuple[str, ...]:
-    """The ids of the environments that a policy plays in, by its word: a user's own in all that it is asked to.
-
-    Raises as `make`.
-    """
+    """Ids of the environments that a policy's word plays in; raises as `make`."""
     if is_agent(name):
         return make(name).environments  # type: ignore[attr-defined]
     if (found := _brought(name)) is not None:
@@ -405,7 +277,7 @@ def environments_of(name: str) -> tuple[str, ...]:
 
 
 def _brought(name: str) -> Own | None:
-    """What the word of a user's own policy names, or of one that a package declares; None: it is none of them."""
+    """The object of a user's word `py:...` or of a package's entry point, or None."""
     if is_own(name):
         return own(name, "policy")
     word, _, rest = name.strip().partition(":") if isinstance(name, str) else ("", "", "")
@@ -415,7 +287,6 @@ def _brought(name: str) -> Own | None:
 
 
 def _named_by(found: Own) -> tuple[str, ...]:
-    """The environments that a user's class or function names itself."""
     named = environments_in(found.factory, str(found))
     for env_id in named:
         choose(env_id, ENVIRONMENTS, f"environment of {found}:")
@@ -429,11 +300,7 @@ def spelt(name: str, params: Mapping[str, Any]) -> str:
 
 
 def maker_of(name: str) -> tuple[Callable[..., Any], dict[str, str]]:
-    """What makes the policy of a word, and the parameters that the word gives, as text.
-
-    Raises:
-        InputError: an unknown policy, or a trained agent, which nobody makes from parameters.
-    """
+    """The maker of a word's policy, and its parameters, as text. Raises InputError for unknown words and agents."""
     if is_agent(name):
         raise InputError(f"policy {name!r}: a trained agent has no parameters of a policy")
     if (found := _brought(name)) is not None:
@@ -447,7 +314,7 @@ def maker_of(name: str) -> tuple[Callable[..., Any], dict[str, str]]:
 
 
 def _expect_known(name: str) -> None:
-    """InputError for a word of no policy, before its parameters are looked at, which may be an attempt at a path."""
+    """Raise InputError for an unknown policy, before its parameters, which may be a path, are looked at."""
     word = name.strip().partition(":")[0] if isinstance(name, str) else name
     if word == "" or word in POLICIES:
         return
@@ -458,21 +325,17 @@ def _expect_known(name: str) -> None:
 
 
 def shipped() -> builtins.list[dict[str, Any]]:
-    """The trained agents that come with the package, as `describe` has the others."""
+    """The trained agents that come with the package, as rows of `describe`."""
     return _found(SHIPPED)()
 
 
 def _found(place: str) -> Callable[..., Any]:
-    """What `module:name` stands for; `.module` is one of this package."""
     module, _, name = place.partition(":")
     return getattr(importlib.import_module(module, __package__), name)
 
 
 def describe() -> builtins.list[dict[str, Any]]:
-    """One dict a policy: name, summary (one line), environments, parameters (name -> default), and knows_run_times.
-
-    Of those that installed packages declare also `package`.
-    """
+    """One dict a policy: name, summary (one line), environments, parameters (name -> default), knows_run_times."""
     ours = [
         _row(name, entry.summary, builtins.list(entry.environments), entry.factory, entry.factory())
         for name, entry in POLICIES.items()
@@ -495,7 +358,7 @@ def _row(
 
 
 def parameters_of(factory: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    """The parameters that a word can give to what makes a policy, by name; an object, or compiled code, has none."""
+    """Parameters by name that a word can give to a maker; none for an object or compiled code."""
     try:
         taken = inspect.signature(factory).parameters.values()
     except (TypeError, ValueError):
@@ -505,7 +368,7 @@ def parameters_of(factory: Callable[..., Any]) -> dict[str, inspect.Parameter]:
 
 
 def _declared_row(name: str, point: EntryPoint) -> dict[str, Any]:
-    """The row of a policy that a package declares; where it cannot be loaded that is its summary."""
+    """The row of a package's policy; the summary is the error if it cannot be loaded."""
     whose = f"of the package {package_of(point)}"
     try:
         found = declared(point)
@@ -514,7 +377,7 @@ def _declared_row(name: str, point: EntryPoint) -> dict[str, Any]:
         return {"name": name, "summary": str(error), "environments": [], "parameters": {}, "knows_run_times": False}
     try:
         policy = make(name)
-    except InputError:  # it has parameters that must be given
+    except InputError:  # required parameters
         policy = None
     environments = named or getattr(policy, "environments", ()) or ENVIRONMENTS
     about = (inspect.getdoc(found.factory) or "a policy").partition("\n")[0]

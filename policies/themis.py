@@ -1,27 +1,23 @@
-"""Themis: GPUs are leased, and auctioned to the jobs that are farthest from fair; and what is built on its placements.
+"""Themis: GPUs are leased, and auctioned to the jobs that are farthest from fair; LeastShared and ideal build on it.
 
-Source: Themis (Mahajan et al., NSDI'20) as paper cassini describes and runs it (Sec. 4.2, 5.1): jobs that are farthest
-from finish-time fairness bid first; leases of 10 minutes; auctions when jobs come and go and when leases end; placement
-that knows racks. How far a job is from fair is the metric of simulator/engine/metrics.py, for a job that is still
-there:
+Source: Themis (Mahajan et al., NSDI'20) as paper cassini describes and runs it (Sec. 4.2, 5.1). Finish-time fairness of
+a job that is still there:
 
     rho = T_shared / T_ideal = (age + isolated run time left) / time alone on a 1 / N share of the GPUs
 
-N is the mean number of jobs since it came, itself among them; a share that is smaller than its gang slows it down in
-proportion. Choices, where the papers leave some:
-* The number of workers is "automatically tuned" (Sec. 5.1) at every auction: `fair_counts` says how many a job gets,
-  `Exchange` which. Data-parallel jobs have 1 to `most` of them, or up to what they ask if that is more. A model that is
-  split over its workers (DLRM, and GPTs under pipeline, tensor or hybrid parallelism) has what it asks or nothing. How
-  fast a job is on other numbers network contention says (`workers=elastic` there).
-* A lease is for a place, not for a number: at an auction everybody bids, but a job whose lease runs has at least one
-  worker there, and those that it keeps stay where they are (Sec. 5.2).
-* `workers=fixed`: gangs are whole. Bidders are the jobs that wait or whose lease has ended, for all free GPUs and those
-  whose lease has ended; they win in order of rho as long as their gangs fit, and one that does not fit is passed.
-  Winners are placed as close together as those GPUs lie, in order of rho; one that would not get closer ones keeps its
-  own.
+N is the mean number of jobs since its arrival, itself included; a share smaller than its gang slows it in proportion.
+Choices where the papers are silent:
+* The number of workers is "automatically tuned" (Sec. 5.1) at every auction: `fair_counts` says how many, `Exchange`
+  which. Data-parallel jobs have 1 to `most`, or up to their request if larger. A model split over its workers (DLRM;
+  GPTs under pipeline, tensor or hybrid parallelism) has its request or none. `contention:workers=elastic` gives speeds.
+* A lease is for a place, not for a number: all jobs bid, but a job under a lease keeps at least one worker, and the
+  workers that it keeps stay where they are (Sec. 5.2).
+* `workers=fixed`: gangs are whole. Waiting jobs and jobs whose lease has ended bid for free GPUs and those of ended
+  leases. They win in order of rho while their gangs fit; a gang that does not fit is passed. Winners are placed in that
+  order, as close together as possible; one that would not be closer keeps its GPUs.
 * Candidates (paper cassini, Sec. 4.2: "achieve the same finish-time fairness, but their worker placements are
-  different"): `equal=fairness`: every job has as many workers, on other GPUs of the auction; `equal=locality`: each
-  gang also spans as many racks and machines as in Themis' own placement (equivalent_placements.py).
+  different"): `equal=fairness`: each job has as many workers; `equal=locality`: each gang also spans as many racks and
+  machines as in Themis' own placement (equivalent_placements.py).
 """
 
 from __future__ import annotations
@@ -57,25 +53,13 @@ CANDIDATES = 10  # paper cassini, Sec. 5.1: "up to 10 placement candidates"
 
 @dataclass(frozen=True)
 class Auction:
-    """The parameters of Themis, and of what is built on its placements.
+    """The parameters of Themis, and of what is built on it. Raises InputError out of range or for unknown words."""
 
-    Attributes:
-        lease: seconds, > 0.
-        preemption_cost: seconds without progress when a job starts again, moves, or has other workers than before.
-        workers: `elastic`: their number is tuned; `fixed`: a job has all that it asks, or none.
-        equal: in what candidates are: `fairness`, how many workers everybody has; `locality`, that and how many racks
-            and machines each gang spans.
-        most: with workers=elastic, the most workers of a job, >= 1; of one that asks more, what it asks.
-
-    Raises:
-        InputError: a number out of range, or an unknown word.
-    """
-
-    lease: float = LEASE_S
-    preemption_cost: float = 0.0
-    workers: Workers = "elastic"
-    equal: Equal = "fairness"
-    most: int = MOST_WORKERS
+    lease: float = LEASE_S  # seconds, > 0
+    preemption_cost: float = 0.0  # seconds without progress when a job starts again, moves, or changes workers
+    workers: Workers = "elastic"  # tuned; `fixed`: a job has its request, or none
+    equal: Equal = "fairness"  # of candidates: the workers of each job; `locality`: also racks and machines per gang
+    most: int = MOST_WORKERS  # with workers=elastic, the most workers of a job, >= 1; a larger request counts instead
 
     def __post_init__(self) -> None:
         if not 0.0 < self.lease < float("inf"):
@@ -87,13 +71,7 @@ class Auction:
 
 
 class Themis(PlacementPolicy):
-    """See the module.
-
-    Args:
-        auction: fields of `Auction`.
-
-    Paper: themis, auctions of leased GPUs, as in paper cassini, Sec. 4.2 and 5.1.
-    """
+    """See the module. Paper: themis, auctions of leased GPUs, as in paper cassini, Sec. 4.2 and 5.1."""
 
     knows_run_times = True
 
@@ -106,11 +84,7 @@ class Themis(PlacementPolicy):
         self.most = int(terms.most)
 
     def candidates(self, view: ClusterView, n: int) -> list[Plan]:
-        """Up to n placements of this instant's auction.
-
-        Raises:
-            InputError: the number of workers is tuned, and jobs have what they ask here.
-        """
+        """Up to n placements of this auction. Raises InputError if workers are tuned and the pace is not elastic."""
         if self.tunes_workers:
             return self._exchange(view).plans(view.topology, n, rng_of(view), self.same_span)
         held = {job: tuple(view.gpus_of(job)) for job in view.running.tolist()}
@@ -122,10 +96,7 @@ class Themis(PlacementPolicy):
         return equivalent_placements(view.topology, Plan(gangs), winners, pool, n, rng_of(view), self.same_span)
 
     def _exchange(self, view: ClusterView) -> Exchange:
-        """How many workers everybody gets now, and what there is.
-
-        Paper: themis, auction, as in paper cassini, Sec. 4.2.
-        """
+        """The workers that jobs get now. Paper: themis, auction, as in paper cassini, Sec. 4.2."""
         if not getattr(view.pace, "elastic", False):
             raise InputError(
                 f"policy {self.name}: jobs have the workers that they ask in this simulator; expected network "
@@ -147,7 +118,7 @@ class Themis(PlacementPolicy):
         return Bid(asked, 1, max(asked, self.most), leased)
 
     def why(self, view: ClusterView, decision: Decision) -> str:
-        """How far the job is from fair, by which GPUs are auctioned; and what it has won."""
+        """The job's finish-time fairness, and its GPUs."""
         if not isinstance(decision, Start | Migrate | Preempt | Resize):
             return ""
         rho = f"T_shared / T_ideal {finish_time_fairness(view, [decision.job])[0]:.3g}"
@@ -159,10 +130,7 @@ class Themis(PlacementPolicy):
         return f"won at the auction by {rho}; {Moment(view).place(decision.gpus)}"
 
     def _winners(self, view: ClusterView, bidders: list[int], gpus: int) -> list[int]:
-        """Those bidders that get their gangs, the farthest from fair first.
-
-        Paper: themis, auction, as in paper cassini, Sec. 4.2.
-        """
+        """Bidders that get their gangs, in order. Paper: themis, auction, as in paper cassini, Sec. 4.2."""
         winners = []
         for job in _farthest_from_fair_first(view, bidders):
             if view.gpus(job) <= gpus:
@@ -177,10 +145,7 @@ def _farthest_from_fair_first(view: ClusterView, jobs: list[int]) -> list[int]:
 
 
 def finish_time_fairness(view: ClusterView, jobs: list[int]) -> np.ndarray:
-    """How far each job is from fair: 1 is fair, more is worse, float64 (jobs,).
-
-    Paper: themis, finish-time fairness.
-    """
+    """Rho of each job, float64 (jobs,): 1 is fair, more is worse. Paper: themis, finish-time fairness."""
     found = []
     for job in jobs:
         age_s = view.now_s - view.arrived_s(job)
@@ -193,7 +158,6 @@ def finish_time_fairness(view: ClusterView, jobs: list[int]) -> np.ndarray:
 def _placed(
     view: ClusterView, winners: list[int], held: dict[int, tuple[int, ...]], pool: set[int]
 ) -> dict[int, tuple[int, ...]]:
-    """GPUs of the pool for every winner, in their order."""
     topology, free = view.topology, set(pool)
     idle = set(view.free_gpus.tolist())
     stay = {}
@@ -211,12 +175,7 @@ def _placed(
 
 
 class LeastShared(Themis):
-    """Of Themis' candidates the one with the fewest shared links; it looks at no phases and shifts nobody.
-
-    Args:
-        candidates: how many are looked at, >= 1.
-        auction: fields of `Auction`.
-    """
+    """Of Themis' `candidates` >= 1 the one with the fewest shared links; it ignores phases and shifts no job."""
 
     @takes(Auction)
     def __init__(self, candidates: int = CANDIDATES, **auction: Any) -> None:
@@ -229,21 +188,21 @@ class LeastShared(Themis):
         return min(self.candidates(view, self.looked_at), key=lambda plan: len(sharing(uses(view, plan))))
 
     def why(self, view: ClusterView, decision: Decision) -> str:
-        """As of Themis, whose candidates these are."""
+        """As Themis."""
         words = super().why(view, decision)
         return f"{words}; of up to {self.looked_at} candidates the one with the fewest shared links" if words else ""
 
 
 @takes(Auction)
 def ideal(**auction: Any) -> Themis:
-    """Themis' placements where every job has the links to itself: "a dedicated cluster" for each (paper cassini)."""
+    """Themis' placements where each job has its links alone: "a dedicated cluster" for each (paper cassini)."""
     policy = Themis(**auction)
     policy.name, policy.dedicated = "ideal", True
     return policy
 
 
 def checked_count(policy: str, candidates: Any) -> int:
-    """A number of candidates; InputError where it is none."""
+    """A number of candidates; raises InputError below 1."""
     if candidates < 1:
         raise InputError(f"policy {policy}: candidates = {candidates}: expected a whole number of at least 1")
     return int(candidates)
@@ -251,33 +210,22 @@ def checked_count(policy: str, candidates: Any) -> int:
 
 @dataclass(frozen=True)
 class Bid:
-    """What a job may have.
+    """Workers that a job may have: none, or `least` to `most` (1 <= least <= most)."""
 
-    Attributes:
-        asked: workers that it asks, >= 1. least, most: it has none, or `least` to `most`; 1 <= least <= most.
-        leased: workers that it holds under a lease that runs; 0: it waits, or its lease is over.
-    """
-
-    asked: int
+    asked: int  # >= 1
     least: int
     most: int
-    leased: int = 0
+    leased: int = 0  # under a running lease; 0: it waits, or its lease has ended
 
 
 def fair_counts(bids: Sequence[Bid], gpus: int) -> list[int]:
-    """Workers of each job: nobody could have one more but from somebody whose share then is as small, or smaller.
+    """Workers of each job: none can get one more except from a job whose share is then as small, or smaller.
 
-    First jobs get their `least`: those under a lease, then in order; one that does not fit gets nothing. Then one
-    worker after the other goes to the smallest count / request, the share that finish-time fairness compares; ties go
-    to the job that holds the worker under a lease, then to the one farther from fair. The papers give no rule.
+    First jobs get their `least`, leased ones first, then in order; one that does not fit gets none. Then single workers
+    go to the smallest count / request, the share that finish-time fairness compares; ties: to the lease holder, then to
+    the job farther from fair. The papers give no rule.
 
-    Args:
-        bids: the farthest from fair first.
-        gpus: how many there are, those that the jobs hold among them; enough for the `least` of all under a lease.
-
-    Returns:
-        Workers of each, in the order of the bids.
-
+    `bids`: the farthest from fair first; `gpus`: all, held ones included, enough for the `least` of all leased jobs.
     Paper: themis, number of workers, as in paper cassini, Sec. 4.2 and 5.1.
     """
     counts = [0] * len(bids)
@@ -297,7 +245,7 @@ def fair_counts(bids: Sequence[Bid], gpus: int) -> list[int]:
 
 
 def _turn(bid: Bid, i: int, count: int) -> tuple[float, bool, int]:
-    """When a job that has `count` workers is next; the smallest first."""
+    """Key of a job that has `count` workers; the smallest is served next."""
     return count / bid.asked, count >= bid.leased, i
 
 
@@ -306,37 +254,26 @@ Gang = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Exchange:
-    """Which workers change hands; others stay, so gangs fragment (paper cassini, Sec. 4.1).
+    """Workers that change hands; others stay, so gangs fragment (paper cassini, Sec. 4.1).
 
-    A job that gives some up keeps those in the racks, then on the machines, of which it holds most; one that gets more
-    takes free ones on its machines, then in its racks, then as close together as others lie; one that starts is placed
-    as any gang.
-
-    Attributes:
-        counts: job -> GPUs, > 0, in the order in which jobs choose; there must be as many. Who runs and is not here
-            stops.
-        held: the GPUs of every running job. leased: those whose lease runs, who keep all that they are to have.
-        free: GPUs that nobody holds.
+    A job that shrinks keeps the GPUs in the racks, then on the machines, where it has most. A job that grows takes free
+    GPUs on its machines, then in its racks, then as close together as possible. A new job is placed as any gang.
     """
 
-    counts: Mapping[int, int]
-    held: Mapping[int, Gang]
-    leased: Collection[int]
+    counts: Mapping[int, int]  # job -> GPUs, > 0, in the order of choice; a running job that is missing stops
+    held: Mapping[int, Gang]  # of every running job
+    leased: Collection[int]  # jobs under a lease, which keep all GPUs that they are to have
     free: Collection[int]
 
     def plan(self, topology: Topology) -> Plan:
-        """The placement in which as few workers change as can be."""
+        """The placement in which the fewest workers change."""
         return self._plan(topology, None)
 
     def plans(self, topology: Topology, n: int, rng: np.random.Generator, same_span: bool) -> list[Plan]:
-        """Up to n placements with these counts, all distinct: that one, then others.
+        """Up to n distinct placements with these counts: `plan`, then random ones.
 
-        In the others any workers are given up, jobs choose in any order, and those whose lease is over are anywhere.
-
-        Args:
-            n: at least 1.
-            rng: draws them.
-            same_span: only those in which every gang spans as many racks and machines as in the first.
+        In these any workers are given up, jobs choose in any order, and jobs whose lease has ended are anywhere.
+        `same_span`: every gang spans as many racks and machines as in the first.
         """
         first = self.plan(topology)
         spans = {job: locality(topology, gpus) for job, gpus in first.gangs.items()}
@@ -351,7 +288,6 @@ class Exchange:
 
     @property
     def _has_choice(self) -> bool:
-        """Whether any job has other GPUs than now, or could have."""
         return any(job not in self.leased or count != len(self.held[job]) for job, count in self.counts.items())
 
     def _plan(self, topology: Topology, rng: np.random.Generator | None) -> Plan:
@@ -370,7 +306,7 @@ class Exchange:
 
 
 def kept(topology: Topology, own: Gang, count: int, rng: np.random.Generator | None = None) -> Gang:
-    """`count` of a job's GPUs, ascending: those that lie closest together; any of them, as `rng` draws."""
+    """`count` of a job's GPUs, ascending: those closest together, or with `rng` any."""
     if count == len(own):
         return tuple(sorted(own))
     if rng is not None:
@@ -386,7 +322,7 @@ def kept(topology: Topology, own: Gang, count: int, rng: np.random.Generator | N
 def taken(
     topology: Topology, own: Gang, free: Collection[int], count: int, rng: np.random.Generator | None = None
 ) -> Gang:
-    """`count` of the free GPUs for a job that has `own`: the nearest; of those that are as near any, as `rng` draws."""
+    """`count` free GPUs for a job that has `own`: the nearest; ties by index, or drawn by `rng`."""
     if count == 0:
         return ()
     if not own:

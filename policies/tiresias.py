@@ -1,19 +1,16 @@
 """Tiresias: discretised two-dimensional least attained service, and placement by the skew of the model.
 
 Source: Gu et al., "Tiresias: A GPU Cluster Manager for Distributed Deep Learning", NSDI'19, as paper dally and other
-simulators describe it. Discretised 2D-LAS: a job of W GPUs that has held them for t seconds has attained W x t; queues
-by thresholds (3250 and 7200 GPU-seconds, those of the published code), first come first served inside a queue, and no
-promotion. Placement: "Tiresias consolidates jobs with high skew, while other jobs accept any resource offer they
-receive" (paper dally, Sec. III-B; simulator/profiles/skew.py). A model whose skew is not known counts as skewed; where
-none is known a warning says so.
+simulators describe it. Discretised 2D-LAS: W GPUs held for t seconds are W x t attained service; queues by thresholds
+(3250 and 7200 GPU-seconds, as in the published code), first come first served inside a queue, no promotion. Placement:
+"Tiresias consolidates jobs with high skew, while other jobs accept any resource offer they receive" (paper dally, Sec.
+III-B; simulator/profiles/skew.py). A model of unknown skew counts as skewed; a warning says if all are unknown.
 
 `tiresias-rounds` is Tiresias as Pollux's simulator plays it (OSDI'21 artifact): two queues in order of entry, looked at
-every round. Jobs enter the first queue in order of arrival; one whose rounds on GPUs x GPUs reach the threshold goes to
-the end of the second. Through both queues, every job that still fits by number of GPUs runs; the others lose theirs. A
-job that goes on keeps its GPUs; one that starts takes them from the machine with the most free ones (lowest index),
-then from the next. Seconds in which a job restarts count as service.
-
-Paper: tiresias, as in paper dally, Sec. III-B.
+every round. Jobs enter the first queue by arrival; a job whose rounds on GPUs x GPUs reach the threshold goes to the
+end of the second. Through both queues, every job that still fits by number of GPUs runs; the others are stopped. A
+running job keeps its GPUs; a new one takes them from the machine with the most free ones (lowest index), then from the
+next. Seconds in which a job restarts count as service. Paper: tiresias, as in paper dally, Sec. III-B.
 """
 
 from __future__ import annotations
@@ -30,15 +27,7 @@ tiresias = partial(las, placer="skew", _name="tiresias")
 
 
 class TiresiasRounds(RoundPolicy):
-    """See the module.
-
-    Args:
-        round: seconds, > 0.
-        preemption_cost: seconds without progress at a start.
-        threshold: GPU-seconds.
-
-    Paper: tiresias, two queues, as in the simulator of Pollux.
-    """
+    """See the module; `threshold`: GPU-seconds. Paper: tiresias, two queues, as in the simulator of Pollux."""
 
     def __init__(self, round: float = 60.0, preemption_cost: float = 30.0, threshold: float = 57600.0) -> None:
         super().__init__("tiresias-rounds", round, preemption_cost)
@@ -47,13 +36,13 @@ class TiresiasRounds(RoundPolicy):
         self.threshold = threshold
 
     def begin(self, view: ClusterView) -> None:
-        """Empty queues."""
+        """Empty the queues."""
         self._looked_s = 0.0
         self._queues: tuple[list[int], list[int]] = ([], [])
         self._service_gpu_s: dict[int, float] = {}
 
     def plan(self, view: ClusterView) -> list[Decision]:
-        """One pass through both queues: who stops, then who starts."""
+        """Preemptions, then starts, of one pass through both queues."""
         running = set(view.running.tolist())
         there = running | set(view.queue.tolist())
         for queue in self._queues:
@@ -75,7 +64,7 @@ class TiresiasRounds(RoundPolicy):
         return stops + [Start(job, _emptiest(view, free, view.gpus(job))) for job in started]
 
     def why(self, view: ClusterView, decision: Decision) -> str:
-        """The job's queue and its service, which say who fits first."""
+        """The job's queue and its service."""
         if not isinstance(decision, Start | Preempt):
             return ""
         queue = next((number for number, jobs in enumerate(self._queues) if decision.job in jobs), 0)
@@ -83,7 +72,7 @@ class TiresiasRounds(RoundPolicy):
         return f"{words}; those before it need its GPUs" if isinstance(decision, Preempt) else words
 
     def _demote(self, view: ClusterView, running: list[int]) -> None:
-        """Account the rounds since the last pass, in which nothing was to be decided, as if each had been looked at."""
+        """Account the rounds since the last pass, each as if it had been looked at."""
         first, second = self._queues
         rounds = round((view.now_s - self._looked_s) / self.clock.round)
         self._looked_s = view.now_s
@@ -96,7 +85,7 @@ class TiresiasRounds(RoundPolicy):
 
 
 def _emptiest(view: ClusterView, free: set[int], gpus: int) -> list[int]:
-    """Modify `free`: take GPUs from the machine with the most, then from the next."""
+    """Modify `free`: take GPUs from the machine with the most free ones, then from the next."""
     machine_of = view.topology.gpu_machine
     by_machine: dict[int, list[int]] = {}
     for gpu in sorted(free):

@@ -1,8 +1,7 @@
-"""Who goes first on full links, under any scheduler: `themis+crux`, `dally+crux`, `themis+cassini+mltcp`.
+"""Priorities on full links under any scheduler: `themis+crux`, `dally+crux`, `themis+cassini+mltcp`.
 
-Crux and MLTCP place nobody and shift nobody: they are options of network contention (`rates=`), which hold while such a
-policy plays; crux.py, least_paths.py and link_network.py of simulator/contention say what is from their papers and what
-is ours.
+Crux and MLTCP are options of network contention (`rates=`) while the policy plays. Sources and choices stand in
+crux.py, least_paths.py and link_network.py of simulator/contention.
 """
 
 from __future__ import annotations
@@ -19,15 +18,12 @@ BASE, SLOPE = 0.25, 1.75  # of MLTCP
 
 
 def crux(levels: int = LEVELS, paths: bool = False) -> dict[str, Any]:
-    """Options of the network: strict priorities, in so many levels, >= 1; `paths`: and its path selection.
-
-    Without that jobs have the paths that the network gives, so that those who share links are the same as without Crux.
-    """
+    """Options of the network: strict priorities in `levels` >= 1 levels; `paths`: with Crux's path selection."""
     return {"rates": "crux", "levels": levels} | ({"routes": "least"} if paths else {})
 
 
 def mltcp(base: float = BASE, slope: float = SLOPE) -> dict[str, Any]:
-    """Options of the network: weights of base + slope x the part of the iteration's bytes that is sent."""
+    """Options of the network: weights of base + slope x the sent part of the iteration's bytes."""
     return {"rates": "mltcp", "base": base, "slope": slope}
 
 
@@ -35,13 +31,7 @@ TRANSPORTS: Mapping[str, Callable[..., dict[str, Any]]] = {"crux": crux, "mltcp"
 
 
 def with_transport(make: Callable[..., Policy], transport: str, taken: Callable[..., Any]) -> Callable[..., Policy]:
-    """What makes a scheduler whose jobs share full links so, from its parameters and those of the transport.
-
-    Args:
-        make: makes the scheduler.
-        transport: crux or mltcp.
-        taken: whose parameters the scheduler has.
-    """
+    """A maker of a scheduler under a transport (crux or mltcp), with the parameters of both, as `taken` has them."""
     options = TRANSPORTS[transport]
     own = inspect.signature(options).parameters
 

@@ -11,21 +11,18 @@ from ..simulator.engine.view import ClusterView
 from .base import Policy
 from .planning import PlanningPolicy
 
-SCHEDULER = "mast"  # who places workloads unless told otherwise
-SLOW = "tetris-v2"  # who places tables unless told otherwise
-SCAN_S = 34.0  # between passes; paper mast, Sec. 5.4: how long one takes, on average; not how often it is made
+SCHEDULER = "mast"  # default of the fast path
+SLOW = "tetris-v2"  # default of the slow path
+SCAN_S = 34.0  # between passes; paper mast, Sec. 5.4, has this as the mean length of a pass, not as its interval
 
 
 class Paths(Policy):
     """Asks the slow path whenever tables are due (`view.tables_due`), then the fast path.
 
     Args:
-        name: how tables and logs call it.
+        name: in tables and logs.
         fast: decides about workloads, at every instant.
-        slow: decides about tables, at those where they are due; None: nobody does.
-
-    Attributes:
-        fast, slow: as given; who plays one of them otherwise asks the other.
+        slow: decides about tables, where they are due; None: tables stay.
     """
 
     def __init__(self, name: str, fast: Policy, slow: PlanningPolicy | None) -> None:
@@ -34,11 +31,11 @@ class Paths(Policy):
         self.knows_run_times = fast.knows_run_times
 
     def clock_for(self, view: Any) -> Any:
-        """That of the fast path."""
+        """The clock of the fast path."""
         return self.fast.clock_for(view)
 
     def decide(self, view: ClusterView) -> Decision:
-        """The next decision about tables while there is one, then about workloads."""
+        """The next decision about tables, then about workloads."""
         if self.slow is not None and view.tables_due:
             decision = self.slow.decide(view)
             if not isinstance(decision, Advance):
@@ -46,18 +43,14 @@ class Paths(Policy):
         return self.fast.decide(view)
 
     def why(self, view: ClusterView, decision: Decision) -> str:
-        """What the path says whose decision it is."""
+        """The reason of the path that decided."""
         of_tables = self.slow is not None and isinstance(decision, TABLE_DECISIONS) and view.tables_due
         path = self.slow if of_tables and self.slow is not None else self.fast
         return path.why(view, decision)
 
 
 def fast_half(name: str, scheduler: str) -> Policy:
-    """The half that places workloads of the policy that a word names; `name`: for whom.
-
-    Raises:
-        InputError: an unknown word, or one for no regions.
-    """
+    """The fast path of a word's policy; `name`: the policy in errors. Raises InputError if there is none."""
     fast = getattr(policy_of(scheduler), "fast", None)
     if not isinstance(fast, Policy):
         raise InputError(f"policy {name}: scheduler={scheduler}: expected one for regions, such as mast")
@@ -65,11 +58,7 @@ def fast_half(name: str, scheduler: str) -> Policy:
 
 
 class Everywhere(Paths):
-    """A bound on the value of data: a scheduler plays with every table in every region, free and fresh, from time 0.
-
-    Args:
-        scheduler: the policy whose fast half it is.
-    """
+    """A bound on the value of data: `scheduler` plays with every table in every region, free and fresh, from time 0."""
 
     tables_everywhere = True
 

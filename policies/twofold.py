@@ -17,15 +17,15 @@ from .registry import DATA_PLACEMENT, GEO
 
 
 class Twofold(RulePolicy):
-    """Plays on GPUs as a rule, and elsewhere as another policy; the view says where.
+    """A rule on GPUs, and another policy elsewhere; the view says where.
 
     Args:
-        rule: the one on GPUs.
-        groups: makes the one among groups on parameter servers, when it is asked for; None: the rule's own.
-        for_groups: names of the parameters that only that one takes.
-        for_gpus: and of those that only the rule takes.
-        regions: makes the one in regions; None: there is none.
-        for_regions: names of the parameters that only that one takes.
+        rule: plays on GPUs.
+        groups: makes the policy among groups on parameter servers; None: the rule.
+        for_groups: names of the parameters that only `groups` takes.
+        for_gpus: names of the parameters that only the rule takes.
+        regions: makes the policy in regions; None: there is none.
+        for_regions: names of the parameters that only `regions` takes.
     """
 
     def __init__(
@@ -52,25 +52,21 @@ class Twofold(RulePolicy):
 
     @cached_property
     def in_regions(self) -> Policy | None:
-        """The one that plays in regions."""
+        """The policy in regions."""
         return None if self._make_regions is None else self._make_regions()
 
     @property
     def fast(self) -> Policy | None:
-        """Its half that places workloads, in regions."""
+        """Its fast path, in regions."""
         return getattr(self.in_regions, "fast", None)
 
     @property
     def slow(self) -> Policy | None:
-        """Its half that places tables, in regions."""
+        """Its slow path, in regions."""
         return getattr(self.in_regions, "slow", None)
 
     def among_groups(self) -> Policy:
-        """The one that plays where jobs run in groups on parameter servers.
-
-        Raises:
-            InputError: a parameter was given that it does not take.
-        """
+        """The policy among groups. Raises InputError for a given parameter that it does not take."""
         if self._make_groups is None:
             return self
         self._expect_taken("where jobs run in groups")
@@ -78,11 +74,7 @@ class Twofold(RulePolicy):
         return self._groups
 
     def playing_in(self, env_id: str) -> Policy:
-        """The one that plays in regions, in their environments.
-
-        Raises:
-            InputError: a parameter was given that it does not take.
-        """
+        """The policy in an environment. Raises InputError for a given parameter that it does not take."""
         if self._make_regions is None or env_id not in (GEO, DATA_PLACEMENT):
             return self
         self._expect_taken("in regions")
@@ -91,39 +83,35 @@ class Twofold(RulePolicy):
         return found
 
     def rule_under(self, semantics: Semantics) -> Any:
-        """The rule on GPUs; see `RulePolicy`.
-
-        Raises:
-            InputError: a parameter was given that it does not take.
-        """
+        """The rule on GPUs. Raises InputError for a given parameter that it does not take."""
         self._expect_taken("on GPUs")
         return super().rule_under(semantics)
 
     def clock_for(self, view: Any) -> Any:
-        """The rule, or the terms of whoever plays there."""
+        """The rule, or the clock of the policy there."""
         if isinstance(view, GroupView):
             return self.among_groups().clock_for(view)
         found = self._where(view)
         return super().clock_for(view) if found is None else found.clock_for(view)
 
     def decider(self, simulator: Simulator | GroupSimulator) -> Policy | None:
-        """The one that plays there, where it must be asked."""
+        """The policy that must be asked there, or None."""
         if isinstance(simulator, GroupSimulator):
             return self.among_groups().decider(simulator)
         return super().decider(simulator)
 
     def decide(self, view: Any) -> Decision:
-        """The next decision of whoever plays there."""
+        """The next decision of the policy there."""
         found = self._where(view)
         return super().decide(view) if found is None else found.decide(view)
 
     def why(self, view: Any, decision: Decision) -> str:
-        """What whoever plays there says."""
+        """The reason of the policy there."""
         found = self._where(view)
         return super().why(view, decision) if found is None else found.why(view, decision)
 
     def _where(self, view: Any) -> Policy | None:
-        """Whoever plays in place of the rule, where the view is of something else than GPUs."""
+        """The policy in place of the rule, in groups and in regions."""
         if isinstance(view, GroupView):
             return self._groups if self._make_groups is not None else None
         if self.in_regions is None or view.topology.lands is None or view.workload.geo is None:
@@ -132,7 +120,6 @@ class Twofold(RulePolicy):
         return self.in_regions
 
     def _expect_taken(self, where: str) -> None:
-        """InputError if a parameter was given that is for elsewhere alone."""
         taken = self._only[where]
         for elsewhere, names in self._only.items():
             for name in sorted(self.given & (names - taken)) if elsewhere != where else ():

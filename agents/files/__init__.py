@@ -1,1 +1,1 @@
-"""What agents leave on disk: numbers and names, whole or not there, and nothing that could run."""
+"""Files of agents: numbers and names, whole or absent, and nothing that could run."""

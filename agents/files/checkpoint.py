@@ -1,8 +1,8 @@
-"""Where a training stands, on disk: enough to go on as if nothing had stopped it, bit for bit. Never a pickle.
+"""The state of a training on disk, to continue bit for bit. Never a pickle.
 
 A checkpoint is a folder of three files: `tensors.safetensors` (weights, the optimizer's moments), `arrays.zip` (numpy
-arrays, one .npy each: the clusters, random numbers) and `checkpoint.json` (everything else, and the checksums of the
-other two). It is replaced whole: a kill at any moment leaves the one before or the new one.
+arrays, one .npy each: clusters, random numbers) and `checkpoint.json` (the rest, and the checksums of the other two).
+It is replaced whole: a kill at any moment leaves the old or the new one.
 """
 
 from __future__ import annotations
@@ -33,46 +33,27 @@ CHUNK_BYTES = 2**20
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where a training stands.
+    """The state of a training."""
 
-    Attributes:
-        step: training steps done.
-        tensors: by name, of any dtype and shape.
-        arrays: by name, of any dtype but object, structured ones too.
-        data: anything that JSON holds; keys are text. Numbers come back exactly, tuples as lists.
-    """
-
-    step: int
-    tensors: dict[str, torch.Tensor] = field(default_factory=dict)
-    arrays: dict[str, np.ndarray] = field(default_factory=dict)
-    data: dict[str, Any] = field(default_factory=dict)
+    step: int  # training steps done
+    tensors: dict[str, torch.Tensor] = field(default_factory=dict)  # of any dtype and shape
+    arrays: dict[str, np.ndarray] = field(default_factory=dict)  # of any dtype but object, structured ones too
+    data: dict[str, Any] = field(default_factory=dict)  # JSON data; numbers come back exactly, tuples as lists
 
 
 def write_checkpoint(folder: str | Path, checkpoint: Checkpoint) -> None:
-    """Put `checkpoint` in the place of the one in `folder`, if there is one.
-
-    Raises:
-        InputError: the folder cannot be written.
-    """
+    """Replace the checkpoint in `folder`, if there is one; InputError if the folder cannot be written."""
     with replaced_whole(Path(folder)) as draft:
         write_tensors(draft / TENSORS, checkpoint.tensors)
         _write_arrays(draft / ARRAYS, checkpoint.arrays)
-        manifest = {
-            "schema_version": VERSION,
-            "step": int(checkpoint.step),
-            "sha256": {name: _checksum(draft / name) for name in (TENSORS, ARRAYS)},
-            "sha256_of_data": _checksum_of(checkpoint.data),
-            "data": checkpoint.data,
-        }
+        checksums = {name: _checksum(draft / name) for name in (TENSORS, ARRAYS)}
+        manifest = {"schema_version": VERSION, "step": int(checkpoint.step), "sha256": checksums}
+        manifest |= {"sha256_of_data": _checksum_of(checkpoint.data), "data": checkpoint.data}
         (draft / MANIFEST).write_text(json.dumps(manifest) + "\n", encoding="utf-8")
 
 
 def read_checkpoint(folder: str | Path) -> Checkpoint:
-    """The checkpoint in `folder`; the one before it, if a kill came while a new one was put in place.
-
-    Raises:
-        InputError: there is none, it is torn or edited, or a newer version wrote it.
-    """
+    """The checkpoint in `folder`, or the one before it after a kill; InputError: none, torn, edited, or newer."""
     folder = standing(Path(folder))
     path = folder / MANIFEST
     for name in (MANIFEST, TENSORS, ARRAYS):
@@ -94,7 +75,10 @@ def read_checkpoint(folder: str | Path) -> Checkpoint:
     for name in (TENSORS, ARRAYS):
         if checksums.get(name) != _checksum(folder / name):
             raise InputError(f"{folder / name}: torn or edited, its checksum does not fit the one in {MANIFEST}")
-    return Checkpoint(step, read_tensors(folder / TENSORS), _read_arrays(folder / ARRAYS), data)
+    tensors = read_tensors(folder / TENSORS)
+    with zipfile.ZipFile(folder / ARRAYS) as archive:
+        arrays = {name.removesuffix(".npy"): _array(archive.read(name)) for name in archive.namelist()}
+    return Checkpoint(step, tensors, arrays, data)
 
 
 def _checksum(path: Path) -> str:
@@ -119,13 +103,8 @@ def _write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
                 np.lib.format.write_array(file, np.asarray(array), allow_pickle=False)
 
 
-def _read_arrays(path: Path) -> dict[str, np.ndarray]:
-    with zipfile.ZipFile(path) as archive:
-        return {name.removesuffix(".npy"): _array(archive.read(name)) for name in archive.namelist()}
-
-
 def _array(content: bytes) -> np.ndarray:
-    """An array from the bytes of a .npy file; unlike `numpy.load` it keeps what lies between the fields of records."""
+    """An array from the bytes of a .npy file; unlike `numpy.load` it keeps the bytes between the fields of records."""
     file = io.BytesIO(content)
     major, _ = np.lib.format.read_magic(file)
     read_header = np.lib.format.read_array_header_1_0 if major == 1 else np.lib.format.read_array_header_2_0
@@ -135,22 +114,16 @@ def _array(content: bytes) -> np.ndarray:
 
 
 def random_states() -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """The states of the process's random numbers (torch, numpy's global one, `random`): arrays and JSON."""
+    """The states of the process's random numbers (torch, numpy's global one, `random`): arrays and JSON data."""
     version, words, gauss = random.getstate()
     kind, keys, place, has_gauss, cached = np.random.get_state(legacy=True)  # noqa: NPY002  stable-baselines3 uses it
-    arrays = {
-        "random/torch": torch.get_rng_state().numpy().copy(),
-        "random/numpy": np.array(keys, np.uint32),
-        "random/python": np.array(words, np.uint64),
-    }
-    return arrays, {
-        "python": [version, gauss],
-        "numpy": [str(kind), int(place), int(has_gauss), float(cached)],
-    }
+    arrays = {"random/torch": torch.get_rng_state().numpy().copy(), "random/numpy": np.array(keys, np.uint32)}
+    arrays["random/python"] = np.array(words, np.uint64)
+    return arrays, {"python": [version, gauss], "numpy": [str(kind), int(place), int(has_gauss), float(cached)]}
 
 
 def restore_random_states(arrays: dict[str, np.ndarray], data: dict[str, Any]) -> None:
-    """Put the random numbers where `random_states` found them; `arrays` may hold others too."""
+    """Restore the random numbers of `random_states`; `arrays` may hold others too."""
     version, gauss = data["python"]
     kind, place, has_gauss, cached = data["numpy"]
     torch.set_rng_state(torch.from_numpy(arrays["random/torch"].copy()))
@@ -159,7 +132,7 @@ def restore_random_states(arrays: dict[str, np.ndarray], data: dict[str, Any]) -
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
-    """The state of an optimizer: tensors by name, and in JSON what is no tensor (rates, numbers of its groups)."""
+    """The state of an optimizer: tensors by name, and the rest as JSON data (rates, numbers of its groups)."""
     state = optimizer.state_dict()
     tensors: dict[str, torch.Tensor] = {}
     plain: dict[str, dict[str, Any]] = {}
@@ -173,11 +146,7 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer) -> tuple[dict[str, torch
 
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, torch.Tensor], data: dict[str, Any]) -> None:
-    """Put an optimizer over the same parameters where `optimizer_tensors` found it; `tensors` may hold others too.
-
-    Raises:
-        InputError: it is over other parameters.
-    """
+    """Restore the state of `optimizer_tensors` in an optimizer; InputError if it is over other parameters."""
     state: dict[int, dict[str, Any]] = {int(index): dict(values) for index, values in data["state"].items()}
     for name, tensor in tensors.items():
         place, _, rest = name.partition("/")

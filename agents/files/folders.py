@@ -1,4 +1,4 @@
-"""Folders that are whole or not there: written beside, put on the disk, and renamed, so that a kill tears nothing."""
+"""Folders that are whole or absent: written beside, flushed to disk, and renamed, so that a kill tears nothing."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ...simulator.base.errors import InputError
 
 @contextmanager
 def replaced_whole(folder: Path) -> Iterator[Path]:
-    """A new folder to write files into; when the block ends well it takes the place of `folder`, else it vanishes.
+    """A new folder to write files into; after the block it replaces `folder`, after an error it vanishes.
 
-    What stood there before is kept beside until the new one is in place; `standing` finds it after a kill between the
-    two. One process at a time may write the same folder; any number may read it.
+    The old one is kept beside until the new one is in place; `standing` finds it after a kill between the two. One
+    process at a time may write a folder; any number may read it.
 
     Raises:
         InputError: the folder cannot be written, or a file stands in its place.
@@ -46,13 +46,13 @@ def replaced_whole(folder: Path) -> Iterator[Path]:
 
 
 def standing(folder: Path) -> Path:
-    """Where to read: `folder`, or the one before it, if a writer was killed while it put the new one in place."""
+    """The folder to read: `folder`, or the one before it, if a kill interrupted a replacement."""
     _, previous = _beside(folder)
     return previous if previous.is_dir() and not folder.exists() else folder
 
 
 def stamp_of(path: Path) -> tuple[Any, ...]:
-    """When the file, or those in the folder, were written last, and how large they are."""
+    """Names, times of the last writing and sizes of the file, or of those in the folder."""
     try:
         files = sorted(path.iterdir()) if path.is_dir() else [path]
         return tuple((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files)
@@ -61,7 +61,7 @@ def stamp_of(path: Path) -> tuple[Any, ...]:
 
 
 def _settle(folder: Path) -> None:
-    """Clear up after a writer that was killed or failed: the folder before it is back, and its drafts are gone."""
+    """Clear up after a killed or failed writer: restore the old folder, remove drafts."""
     draft, previous = _beside(folder)
     if standing(folder) == previous:
         os.rename(previous, folder)
@@ -71,12 +71,11 @@ def _settle(folder: Path) -> None:
 
 
 def _beside(folder: Path) -> tuple[Path, Path]:
-    """Where the new folder is written, and where the old one waits."""
+    """The places of the new folder while it is written, and of the old one until it is replaced."""
     return folder.with_name(f".{folder.name}.part"), folder.with_name(f".{folder.name}.before")
 
 
 def _flush(path: Path) -> None:
-    """Have the system put a file, or the names in a folder, on the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,8 +1,8 @@
-"""A trained agent on disk: a folder that holds numbers and names, and nothing that could run.
+"""A trained agent on disk: a folder of numbers and names, and nothing that could run.
 
-`agent.json` says what it is (`AgentDescription`), `weights.safetensors` holds its weights. What the file names (the
-algorithm, the network) is looked up in this package's tables, never imported; weights must fit, one by one, the policy
-that is built from the description. docs/tutorials/agents.md says what that protects from.
+`agent.json` is its `AgentDescription`, `weights.safetensors` holds its weights. Algorithm and network are looked up in
+this package's tables, never imported; each weight must fit the policy that is built from the description (security:
+docs/tutorials/agents.md).
 """
 
 from __future__ import annotations
@@ -47,12 +47,7 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class Normalisation(BaseModel):
-    """How observations are scaled before the network sees them: (x - mean) / sqrt(var + epsilon), cut at +-clip.
-
-    Attributes:
-        mean, var: one number a feature.
-        epsilon, clip: as in stable-baselines3's `VecNormalize`.
-    """
+    """Scaling of observations: (x - mean) / sqrt(var + epsilon), cut at +-clip, as in SB3's `VecNormalize`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -63,59 +58,37 @@ class Normalisation(BaseModel):
 
 
 class AgentDescription(BaseModel):
-    """What an agent is and where it comes from: the content of `agent.json`.
-
-    Attributes:
-        schema_version: of this description.
-        algo: `maskable-ppo` or `ppo`.
-        network: `candidates`, `mlp`, or the word of a user's own (networks.py).
-        policy_kwargs: of the policy class (policies.py): `tables`, `holds`, `critic`, `options`; plain values.
-        environment: the id that it was trained in.
-        env_kwargs: keyword arguments of that environment; through this window it looks at any cluster.
-        mode: `argmax` plays the likeliest action, `sampled` draws from the probabilities.
-        normalisation: of observations; None: as they are.
-        command: what was typed to train it.
-        config: the training configuration.
-        versions: of Python and of the packages; filled in when it is saved.
-        seed, steps: of the training.
-        evaluation: what it reached, metric by metric or setting by setting.
-    """
+    """An agent and its origin: the content of `agent.json`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    schema_version: Literal[1] = 1
-    algo: str
-    network: str
-    policy_kwargs: dict[str, Any] = Field(default_factory=dict)
-    environment: str
-    env_kwargs: dict[str, Any] = Field(default_factory=dict)
-    mode: Literal["argmax", "sampled"] = "argmax"
-    normalisation: Normalisation | None = None
-    command: str = ""
-    config: dict[str, Any] = Field(default_factory=dict)
-    versions: dict[str, str] = Field(default_factory=dict)
-    seed: int | None = None
-    steps: int = 0
-    evaluation: dict[str, Any] = Field(default_factory=dict)
+    schema_version: Literal[1] = 1  # of this description
+    algo: str  # `maskable-ppo` or `ppo`
+    network: str  # `candidates`, `mlp`, or the word of a user's own (networks.py)
+    policy_kwargs: dict[str, Any] = Field(default_factory=dict)  # of the policy class (policies.py), plain values
+    environment: str  # the id of its training environment
+    env_kwargs: dict[str, Any] = Field(default_factory=dict)  # of that environment: its window on any cluster
+    mode: Literal["argmax", "sampled"] = "argmax"  # `argmax` plays the likeliest action, `sampled` draws
+    normalisation: Normalisation | None = None  # of observations; None: none
+    command: str = ""  # the command line of the training
+    config: dict[str, Any] = Field(default_factory=dict)  # of the training
+    versions: dict[str, str] = Field(default_factory=dict)  # of Python and of the packages; filled in when it is saved
+    seed: int | None = None  # of the training
+    steps: int = 0  # of the training
+    evaluation: dict[str, Any] = Field(default_factory=dict)  # its results, by metric or by setting
 
 
 @dataclass(frozen=True)
 class SavedAgent:
-    """An agent that was loaded.
+    """An agent that was loaded."""
 
-    Attributes:
-        policy: with its weights, on the CPU, in evaluation mode.
-        description: what it is.
-        files: where it was read from.
-    """
-
-    policy: BasePolicy
+    policy: BasePolicy  # with its weights, on the CPU, in evaluation mode
     description: AgentDescription
-    files: tuple[Path, ...]
+    files: tuple[Path, ...]  # that it was read from
 
 
 def save_agent(folder: str | Path, policy: BasePolicy, description: AgentDescription) -> None:
-    """Put an agent in the place of the one in `folder`, if there is one; a kill leaves the old one or the new one.
+    """Replace the agent in `folder`, if there is one; a kill leaves the old one or the new one.
 
     Raises:
         InputError: the description does not describe this policy, or the folder cannot be written.
@@ -134,14 +107,12 @@ def load_agent(path: str | Path) -> SavedAgent:
     """The agent in a folder that `save_agent` wrote.
 
     Raises:
-        InputError: there is no agent, or it is not what it should be: one sentence.
+        InputError: there is no agent, or it is invalid: one sentence.
     """
     path = Path(path)
     if path.is_file():
-        raise InputError(
-            f"{path}: this is a file; expected the folder of an agent (a .zip of stable-baselines3 is played by the "
-            "policy's word sb3:FILE.zip)"
-        )
+        hint = "a .zip of stable-baselines3 is played by the policy's word sb3:FILE.zip"
+        raise InputError(f"{path}: this is a file; expected the folder of an agent ({hint})")
     folder = standing(path)
     if not folder.is_dir():
         raise InputError(f"{path}: there is no such folder; expected one with {DESCRIPTION} and {WEIGHTS}")
@@ -157,11 +128,7 @@ def load_agent(path: str | Path) -> SavedAgent:
 
 
 def read_description(folder: str | Path) -> AgentDescription:
-    """The description of the agent in a folder, without its weights.
-
-    Raises:
-        InputError: it is missing, not as it should be, or of a newer version.
-    """
+    """The description of the agent in a folder; InputError: it is missing, invalid, or of a newer version."""
     path = Path(folder) / DESCRIPTION
     expect_plain_file(path)
     try:
@@ -185,11 +152,7 @@ def read_description(folder: str | Path) -> AgentDescription:
 
 
 def build_policy(description: AgentDescription, source: str = "agent") -> BasePolicy:
-    """The policy that a description describes, with random weights.
-
-    Raises:
-        InputError: it names no such policy, or values that no policy takes; `source` says where they stand.
-    """
+    """The policy of a description, with random weights; InputError, which names `source`: there is no such policy."""
     algo = choose(description.algo, ALGORITHMS, f"algo in {source}:")
     network = description.network
     if is_own(network):
@@ -214,9 +177,9 @@ def build_policy(description: AgentDescription, source: str = "agent") -> BasePo
     observed: spaces.Space = spaces.Box(0.0, 1.0, (size,), np.float32)
     actions = spaces.MultiDiscrete([candidates, *parts]) if parts else spaces.Discrete(candidates)
     try:
-        with torch.random.fork_rng(devices=[]):  # a training that saves draws the same numbers as one that does not
+        with torch.random.fork_rng(devices=[]):  # saving must not change a training's random numbers
             return policy_class(algo)(observed, actions, _no_learning, network=network, **kwargs)
-    except Exception as error:  # whatever torch says of numbers that do not go together
+    except Exception as error:  # torch's errors about invalid sizes
         raise InputError(f"{source}: policy_kwargs: no policy can be built of them ({_one_line(error)})") from None
 
 
@@ -229,7 +192,7 @@ def _no_learning(progress: float) -> float:
 
 
 def _expect_plain(value: Any, place: str, source: str) -> None:
-    """Refuse what is not plain numbers, text, lists and mappings, and numbers that would fill the memory."""
+    """Refuse all but plain numbers, text, lists and mappings, and numbers that would fill the memory."""
     if isinstance(value, dict):
         for key, item in value.items():
             _expect_plain(item, f"{place}.{key}", source)
@@ -260,15 +223,14 @@ def _expect_fitting(weights: dict[str, torch.Tensor], policy: BasePolicy, path: 
 
 
 def _expect_playing(policy: BasePolicy, folder: Path) -> None:
-    """Refuse a policy that cannot say anything about an observation of the right size."""
+    """Refuse a policy that fails on an observation of the right size."""
     size = policy.observation_space.shape or ()
     try:
         with torch.inference_mode():
             policy.get_distribution(torch.zeros((1, *size)))  # type: ignore[operator]
     except Exception as error:
-        raise InputError(
-            f"{folder / DESCRIPTION}: policy_kwargs: the policy cannot be played ({_one_line(error)})"
-        ) from None
+        told = f"policy_kwargs: the policy cannot be played ({_one_line(error)})"
+        raise InputError(f"{folder / DESCRIPTION}: {told}") from None
 
 
 def _versions() -> dict[str, str]:
@@ -278,6 +240,6 @@ def _versions() -> dict[str, str]:
     for name in PACKAGES:
         try:
             found[name] = version(name)
-        except PackageNotFoundError:  # it lies on the path without having been installed
+        except PackageNotFoundError:  # on the path but not installed
             continue
     return found

@@ -18,14 +18,9 @@ HEADER = b"{"  # of a safetensors file, after eight bytes with its length, which
 
 
 def write_tensors(path: Path, tensors: Mapping[str, torch.Tensor]) -> None:
-    """Write tensors by name; those that share memory are written each for itself.
-
-    Raises:
-        InputError: the file cannot be written: a full disk.
-    """
-    alone = {
-        name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format) for name, tensor in tensors.items()
-    }
+    """Write tensors by name, those that share memory separately; InputError if the file cannot be written."""
+    whole = torch.contiguous_format
+    alone = {name: tensor.detach().cpu().clone(memory_format=whole) for name, tensor in tensors.items()}
     try:
         save_file(alone, path)
     except (SafetensorError, OSError) as error:
@@ -33,11 +28,7 @@ def write_tensors(path: Path, tensors: Mapping[str, torch.Tensor]) -> None:
 
 
 def read_tensors(path: Path) -> dict[str, torch.Tensor]:
-    """The tensors of a file by name, in memory of their own.
-
-    Raises:
-        InputError: there is no such file, it is too large, or not a whole safetensors file.
-    """
+    """The tensors of a file by name, in memory of their own; InputError: none, too large, or not whole."""
     expect_plain_file(path)
     try:
         size = path.stat().st_size

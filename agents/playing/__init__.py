@@ -1,1 +1,1 @@
-"""Trained agents as policies: what they see of a run, and what their actions come to."""
+"""Trained agents as policies: their view of a run, and their actions."""

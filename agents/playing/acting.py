@@ -10,9 +10,9 @@
             scores = self.net(torch.as_tensor(observation)).detach().numpy()
             return np.where(mask, scores, -np.inf).argmax()
 
-`py:mine.py:Mine,weights=best.pt` names it wherever a policy's name is taken. It is asked at the moments, and shown the
-observations and masks, of an environment with these keyword arguments; what it answers is carried out as `env.step`
-does, an illegal action too.
+`py:mine.py:Mine,weights=best.pt` names it wherever a policy's name is taken. It acts at the decision points of an
+environment with these keyword arguments, on its observations and masks, with the results of `env.step`, for illegal
+actions too.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from .windows import Window, arguments
 
 
 class ActingPolicy(PlayedAgent):
-    """An object with `act(observation, mask)` that decides.
+    """An object with `act(observation, mask)` as a policy.
 
     Args:
-        thing: the object. What else it may have: `env_kwargs`, keyword arguments of the environment that it was trained
-            in; `environment` or `environments`, where it plays (ids or short names); `begin(seed)`, called when a run
-            begins, for who remembers something; `files`, paths of what it reads, so that stored results notice edits.
-        said: how to call it in an error.
-        files: those that it is written in.
+        thing: the object. It may also have: `env_kwargs`, keyword arguments of its training environment; `environment`
+            or `environments`, where it plays (ids or short names); `begin(seed)`, called when a run begins; `files`,
+            paths that it reads, so that stored results notice edits.
+        said: its name in errors.
+        files: its source files.
 
     Raises:
-        InputError: what it has is not as it should be.
+        InputError: an attribute is invalid.
     """
 
     def __init__(self, thing: Any, said: str, files: Sequence[Path] = ()) -> None:
@@ -57,7 +57,6 @@ class ActingPolicy(PlayedAgent):
         self.environments = tuple(places) or self.environments
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copies, also those in other processes, look at runs of their own."""
         home = self._window.environment if self._window is not None else None
         return _restored, (self.thing, self._source, self.files, self.name, home)
 
@@ -87,7 +86,6 @@ def _restored(thing: Any, said: str, files: tuple[Path, ...], name: str, home: s
 
 
 def _places(thing: Any, said: str) -> Sequence[str]:
-    """The ids of where it says that it plays."""
     home = getattr(thing, "environment", None)
     return environments_in(thing, said) or ((resolve(home),) if isinstance(home, str) else ())
 
@@ -95,7 +93,7 @@ def _places(thing: Any, said: str) -> Sequence[str]:
 def _expect_two_arguments(act: Any, said: str) -> None:
     try:
         inspect.signature(act).bind(None, None)
-    except ValueError:  # compiled: nothing is known of it
+    except ValueError:  # compiled: no signature
         return
     except TypeError as error:
         raise InputError(f"{said}: act is to take two arguments, the observation and the mask: {error}") from None

@@ -1,4 +1,4 @@
-"""Whom a policy's word of an agent names: `ppo:PATH`, `maskable-ppo:PATH`, `sb3:FILE.zip,...`, `zoo:ENV`."""
+"""The agents of policies' words: `ppo:PATH`, `maskable-ppo:PATH`, `sb3:FILE.zip,...`, `zoo:ENV`."""
 
 from __future__ import annotations
 
@@ -31,14 +31,10 @@ def open_agent(
     """The agent of a policy's word `kind:rest`: `ppo:PATH`, `maskable-ppo:PATH`, `sb3:FILE.zip,...`, `zoo:ENV`.
 
     Args:
-        kind: `ppo`, `maskable-ppo`, `sb3` or `zoo`.
-        rest: a path, after which a .zip may have `,key=value...`; or the short name of an environment.
+        kind, rest: the latter a path, after which a .zip may have `,key=value...`; or the short name of an environment.
         allow_pickle: open a .zip of stable-baselines3 too, which can run any code; the environment variable
             CLUSTERGYM_TRUST_SB3_ZIP=1 does the same.
-        mode: `argmax` or `sampled`; None: the agent's own.
-        env_kwargs: in place of those that the agent was saved with.
-        environment: id or short name of the one that a .zip plays in; None: what the file beside it says, or that in
-            which it is asked to play.
+        mode, env_kwargs, environment: in place of the agent's own.
 
     Raises:
         InputError: there is no such agent, or it cannot be played.
@@ -69,7 +65,6 @@ def open_agent(
 
 @functools.lru_cache(maxsize=8)
 def _loaded(path: Path, stamp: tuple[Any, ...]) -> SavedAgent:
-    """The agent in a folder; once per process, as long as its files stay as they are."""
     from ..files.saved import load_agent
 
     return load_agent(path)

@@ -1,8 +1,7 @@
 """Trained agents as policies: they play on any cluster, wherever a policy's name is taken.
 
-An agent looks at the run through a window of its own (the one that it was trained with), so it is asked at the same
-moments, and sees the same numbers, as in its environment: played decision by decision it does what it does by
-`env.step`, exactly.
+An agent looks at the run through its own window (that of its training), so it decides at the same points, on the same
+numbers, as in its environment: its decisions are exactly those of `env.step`.
 """
 
 from __future__ import annotations
@@ -32,22 +31,21 @@ if TYPE_CHECKING:
 
 Mode = Literal["argmax", "sampled"]
 MODES = ("argmax", "sampled")
-STREAM = 0x636C7573746572  # sets an agent's random numbers apart from all others of the same seed
+STREAM = 0x636C7573746572  # separates an agent's random numbers from all others of the same seed
 
 
 class PlayedAgent(Policy):
-    """Somebody who was trained in an environment, and decides as there; a subclass says which actions it takes.
+    """An agent of an environment that decides as there; a subclass chooses its actions.
 
     Args:
-        name: how tables and logs call it.
-        environment: the id of the one that it was trained in; None: that in which it is asked to play.
-        env_kwargs: keyword arguments of that environment, as far as its window hangs on them.
-        files: what it was read from.
-        source: where its arguments come from, for messages.
+        name: in tables and logs.
+        environment: the id of its training environment; None: that in which it plays.
+        env_kwargs: keyword arguments of that environment, as far as its window depends on them.
+        files, source: that it was read from; the origin of its arguments, for messages.
 
     Attributes:
         environments: the ids of the environments that it plays in.
-        memory: what it keeps of the present run, for a subclass; None at its begin.
+        memory: a subclass's memory of the present run; None at its begin.
         draws: whether it may draw random numbers.
     """
 
@@ -66,19 +64,15 @@ class PlayedAgent(Policy):
         self.environments: tuple[str, ...] = tuple(LOOKOUTS) if environment is None else (environment,)
         self._window: Window | None = None
         self._run: tuple[Simulator, int] | None = None
-        self._left: list[Decision] = []  # of the last action, which may stand for several
-        self._leaving: Iterator[Decision] | None = None  # what ends the instant, while it does
+        self._left: list[Decision] = []  # the rest of the last action
+        self._leaving: Iterator[Decision] | None = None  # the last decisions of the instant, while it ends
         self.memory: Any = None
         self._paused: WeakKeyDictionary[Simulator, tuple[int, list[Decision], Any]] = WeakKeyDictionary()  # other runs
         if environment is not None:
             self._enter(environment)
 
     def playing_in(self, env_id: str) -> PlayedAgent:
-        """Itself, at home in the environment `env_id` if nobody has said which is its own.
-
-        Raises:
-            InputError: it does not fit that environment.
-        """
+        """Itself, with the window of `env_id` if it has no environment of its own; InputError if it does not fit."""
         if self._window is None:
             self._enter(env_id)
         return self
@@ -97,7 +91,7 @@ class PlayedAgent(Policy):
         self._expect_fitting(self._window)
 
     def _expect_fitting(self, window: Window) -> None:
-        """InputError where the agent cannot have been trained with this window."""
+        """InputError if the agent cannot have been trained with this window."""
 
     def _begin(self, seed: int) -> None:
         """Modify self: a run of this seed begins."""
@@ -108,22 +102,22 @@ class PlayedAgent(Policy):
         raise TypeError(f"{type(self).__name__} does not say which action it takes: define _parts")
 
     def expect_known(self, estimates: Estimates) -> None:
-        """It plays whatever is known: where nothing is, its columns of run times are 0."""
+        """Nothing: without known run times their columns are 0."""
 
     def decide(self, view: ClusterView) -> Decision:
         """The next decision at this instant."""
         window = self._window
         if window is None:
             short = LOOKOUTS and short_name(next(iter(LOOKOUTS)))
+            word = f"policies.make({self.name!r}, environment={short!r})"
             raise InputError(
-                f"policy {self.name}: nobody has said in which environment it plays; expected one, as "
-                f"policies.make({self.name!r}, environment={short!r})"
+                f"policy {self.name}: nobody has said in which environment it plays; expected one, as {word}"
             )
-        simulator, interface = simulator_behind(view), window.interface  # of whichever kind the interface knows
+        simulator, interface = simulator_behind(view), window.interface
         if self._run != (simulator, simulator.runs):
             self._look_at(simulator)
         s = simulator.state
-        turn = 0  # some actions decide nothing and go on, as to the next table
+        turn = 0  # some actions decide nothing, as to turn to the next table
         while not self._left and self._leaving is None:
             if window.look():
                 parts = self._parts(window, self._seed(s), int(s.instants), int(s.decisions), turn)
@@ -140,7 +134,6 @@ class PlayedAgent(Policy):
         return decision
 
     def _look_at(self, simulator: Simulator) -> None:
-        """Turn to a run: a new one, or one that it has been asked about before."""
         assert self._window is not None
         self._window.interface.lay(simulator)
         if self._run is not None:
@@ -154,26 +147,25 @@ class PlayedAgent(Policy):
             self._begin(self._seed(simulator.state))
 
     def _seed(self, s: Any) -> int:
-        """That of a run whose record this is, for who draws; else 0."""
         return draw_seed(s) if self.draws else 0
 
     def following(self, view: ClusterView) -> tuple[Decision, ...]:
-        """The rest of an action that stands for several decisions."""
+        """The remaining decisions of an action."""
         rest, self._left = tuple(self._left), []
         return rest
 
 
 class AgentPolicy(PlayedAgent):
-    """An agent of this package that decides.
+    """An agent of this package as a policy.
 
     A sampled decision is a function of the run's seed and of the state's place in the run, so a run can be played
     again, from its start or from a snapshot.
 
     Args:
-        agent: what `load_agent` gave, or a policy in memory with its description.
+        agent: from `load_agent`, or a policy in memory with its description.
         mode: `argmax` or `sampled`; None: the agent's own.
-        env_kwargs: in place of those that the agent was saved with.
-        name: how tables and logs call it.
+        env_kwargs: in place of the saved ones.
+        name: in tables and logs.
 
     Raises:
         InputError: a description that does not fit the policy.
@@ -195,26 +187,19 @@ class AgentPolicy(PlayedAgent):
         if normalisation is not None:
             self._mean = np.array(normalisation.mean)
             self._deviation = np.sqrt(np.array(normalisation.var) + normalisation.epsilon)
-        super().__init__(
-            name,
-            described.environment,
-            described.env_kwargs if env_kwargs is None else env_kwargs,
-            agent.files,
-            str(agent.files[0]) if agent.files else "agent",
-        )
+        env_kwargs = described.env_kwargs if env_kwargs is None else env_kwargs
+        source = str(agent.files[0]) if agent.files else "agent"
+        super().__init__(name, described.environment, env_kwargs, agent.files, source)
 
     def _expect_fitting(self, window: Window) -> None:
         policy = self.agent.policy
         shape, sizes = policy.observation_space.shape, policy.sizes
         if shape != window.features.shape or sizes != window.interface.parts:
-            raise InputError(
-                f"{self._source}: the policy takes observations of shape {shape} and gives actions {sizes}; an "
-                f"environment with its env_kwargs and observation='flat' has {window.features.shape} and "
-                f"{window.interface.parts}"
-            )
+            found = f"the policy takes observations of shape {shape} and gives actions {sizes}"
+            expected = f"observation='flat' has {window.features.shape} and {window.interface.parts}"
+            raise InputError(f"{self._source}: {found}; an environment with its env_kwargs and {expected}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copies, also those in other processes, look at runs of their own."""
         make = functools.partial(AgentPolicy, mode=self.mode, env_kwargs=self.env_kwargs, name=self.name)
         return make, (self.agent,)
 
@@ -244,7 +229,7 @@ class AgentPolicy(PlayedAgent):
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """One row is faster on one thread, and its numbers do not depend on how many the machine has."""
+    """Use one thread of torch: faster for one row, and its numbers do not depend on the machine's threads."""
     import torch
 
     before = torch.get_num_threads()
@@ -256,12 +241,12 @@ def one_thread() -> Iterator[None]:
 
 
 def _gumbel(seed: int, instant: int, number: int, turn: int, size: int) -> np.ndarray:
-    """Noise that makes the largest of log-probabilities a draw; the numbers of one action of a run."""
+    """Noise that makes the largest of log-probabilities a draw, for one action of a run."""
     drawn = drawn_from(seed, instant, number, turn).random(size)
     return -np.log(-np.log(np.maximum(drawn, np.finfo(np.float64).tiny)))
 
 
 def drawn_from(seed: int, instant: int, number: int, turn: int) -> np.random.Generator:
-    """Random numbers of one action of a run, and of no other."""
+    """Random numbers of one action of a run."""
     key = np.array([seed % 2**64, STREAM], np.uint64)
     return np.random.Generator(np.random.Philox(key=key, counter=np.array([0, turn, number, instant], np.uint64)))

@@ -1,7 +1,7 @@
-"""What stands beside an agent of stable-baselines3: where and how it was trained, and how it saw its observations.
+"""The file beside an agent of stable-baselines3: its training environment, and the scaling of its observations.
 
-`save_sb3(model, "mine.zip")` (sb3_saving.py) writes FILE.json beside FILE.zip; it holds plain values: reading it runs
-nothing. What `VecNormalize.save` wrote is a pickle, opened where the user allows it.
+`save_sb3(model, "mine.zip")` (sb3_saving.py) writes FILE.json beside FILE.zip, with plain values: reading it runs
+nothing. The file of `VecNormalize.save` is a pickle, opened only with the user's permission.
 """
 
 from __future__ import annotations
@@ -43,44 +43,30 @@ class Statistics(BaseModel):
 
 
 class Description(BaseModel):
-    """The content of the file.
-
-    Attributes:
-        schema_version: of this description.
-        environment: the id that the agent was trained in.
-        env_kwargs: keyword arguments of that environment, those that its window and its terms hang on.
-        mode: `argmax` or `sampled`.
-        normalise: the statistics of a `VecNormalize` around its environment.
-        steps: of the training.
-    """
+    """The content of the file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     schema_version: Literal[1] = 1
-    environment: str
-    env_kwargs: dict[str, Any] = Field(default_factory=dict)
+    environment: str  # the id of its training environment
+    env_kwargs: dict[str, Any] = Field(default_factory=dict)  # those that its window and its terms depend on
     mode: Literal["argmax", "sampled"] = "argmax"
-    normalise: Statistics | None = None
-    steps: int = 0
+    normalise: Statistics | None = None  # of a `VecNormalize` around its environment
+    steps: int = 0  # of the training
 
 
 @dataclass(frozen=True)
 class Normaliser:
-    """The statistics of a `VecNormalize`, at work.
+    """The statistics of a `VecNormalize`, and their use."""
 
-    Attributes:
-        mean, var: of the features, by key of a Dict; where the observation is one Box the key is "".
-        epsilon, clip: as there.
-    """
-
-    mean: Mapping[str, np.ndarray]
+    mean: Mapping[str, np.ndarray]  # of the features, by key of a Dict; of one Box the key is ""
     var: Mapping[str, np.ndarray]
     epsilon: float
     clip: float
 
     @classmethod
     def of(cls, wrapper: Any) -> Normaliser | None:
-        """That of a `VecNormalize`; None if it leaves observations as they are."""
+        """The statistics of a `VecNormalize`; None if it does not scale observations."""
         if not wrapper.norm_obs:
             return None
         kept = wrapper.obs_rms if isinstance(wrapper.obs_rms, dict) else {"": wrapper.obs_rms}
@@ -88,19 +74,17 @@ class Normaliser:
         return cls(mean, var, float(wrapper.epsilon), float(wrapper.clip_obs))
 
     def expect_fitting(self, space: spaces.Space[Any], source: str) -> None:
-        """InputError where these are not the statistics of observations of a space: of another agent's, perhaps."""
+        """InputError if these are not statistics of observations of this space."""
         parts = space.spaces if isinstance(space, spaces.Dict) else {"": space}
         expected = {key: part.shape for key, part in parts.items()}
         for what, kept in (("mean", self.mean), ("var", self.var)):
             found = {key: one.shape for key, one in kept.items()}
             if kept.keys() != self.mean.keys() or not found or not found.items() <= expected.items():
-                raise InputError(
-                    f"{source}: normalise: {what} of observations {_shapes(found)}; its observations are "
-                    f"{_shapes(expected)}"
-                )
+                own = f"its observations are {_shapes(expected)}"
+                raise InputError(f"{source}: normalise: {what} of observations {_shapes(found)}; {own}")
 
     def __call__(self, observation: Any) -> Any:
-        """The observation as the network has learned to see it, float32."""
+        """The observation as the network expects it, float32."""
         if not isinstance(observation, dict):
             return self._scaled("", observation)
         return {key: self._scaled(key, value) if key in self.mean else value for key, value in observation.items()}
@@ -121,7 +105,7 @@ def _shapes(found: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Beside:
-    """What was read, and from where."""
+    """The description, and its path."""
 
     path: Path
     environment: str
@@ -131,11 +115,7 @@ class Beside:
 
 
 def read_beside(path: Path) -> Beside | None:
-    """The description beside the agent in `path`; None if there is none.
-
-    Raises:
-        InputError: it is not what `save_sb3` writes, or it names code of somebody's own that is not to be run.
-    """
+    """The description beside the agent in `path`; None if there is none. InputError: invalid or untrusted."""
     file = path.with_suffix(".json")
     if not file.is_file():
         return None
@@ -161,20 +141,16 @@ def read_beside(path: Path) -> Beside | None:
 
 
 def read_normaliser(path: Path, allow_pickle: bool) -> Normaliser | None:
-    """The statistics in a file that `VecNormalize.save` wrote. It is a pickle: opening it can run any code.
-
-    Raises:
-        InputError: it may not be opened, or is something else.
-    """
+    """The statistics in a file of `VecNormalize.save`, a pickle; InputError: not allowed, or something else."""
     if not path.is_file():
         raise InputError(f"normalise = {path}: there is no such file; expected what VecNormalize.save wrote")
     if not allow_pickle:
+        allow = f"allow it with {FLAG} (or {VARIABLE}=1, or allow_pickle=True)"
         raise InputError(
-            f"{path}: this is a pickle, which can run any code when opened; if you trust who wrote it, allow it with "
-            f"{FLAG} (or {VARIABLE}=1, or allow_pickle=True)"
+            f"{path}: this is a pickle, which can run any code when opened; if you trust who wrote it, {allow}"
         )
     try:
         with path.open("rb") as file:
             return Normaliser.of(pickle.load(file))
-    except Exception as error:  # a pickle has a hundred ways to fail
+    except Exception as error:  # a pickle can fail in any way
         raise InputError(f"{path}: this is not what VecNormalize.save writes ({type(error).__name__})") from None

@@ -1,4 +1,4 @@
-"""Agents that the user trained with stable-baselines3 or sb3-contrib, in a script of his own, as policies."""
+"""Agents that a user's script trained with stable-baselines3 or sb3-contrib, as policies."""
 
 from __future__ import annotations
 
@@ -27,19 +27,14 @@ OWN_KEYS = ("algo", "mode", "normalise", "environment")  # of a word, beside the
 
 
 class Sb3Policy(PlayedAgent):
-    """An agent of stable-baselines3 that decides: what `model.predict` says, carried out as `env.step` does.
+    """An agent of stable-baselines3 as a policy: the actions of `model.predict`, with the results of `env.step`.
 
     Args:
-        name: how tables and logs call it.
-        algo: of `sb3_zip.ALGORITHMS`.
-        policy: the model's.
-        environment, env_kwargs: what it was trained in; see `PlayedAgent`.
-        normaliser: of observations; None: as they are.
+        name, files: in tables and logs; that it was read from.
+        algo, policy: of `sb3_zip.ALGORITHMS`; the model's.
+        environment, env_kwargs: of its training; see `PlayedAgent`.
+        normaliser: of observations; None: none.
         mode: `argmax`: deterministic; `sampled`: drawn, from the run's seed and the state's place in the run.
-        files: what it was read from.
-
-    Raises:
-        InputError: what cannot be played.
     """
 
     def __init__(
@@ -62,7 +57,6 @@ class Sb3Policy(PlayedAgent):
         super().__init__(name, environment, env_kwargs, files, f"policy {name}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copies, also those in other processes, look at runs of their own."""
         environment = self._window.environment if self._window is not None else None
         options = {"normaliser": self.normaliser, "mode": self.mode, "files": self.files}
         make = functools.partial(Sb3Policy, **options)  # type: ignore[arg-type]
@@ -107,7 +101,7 @@ class Sb3Policy(PlayedAgent):
 
 @contextmanager
 def _drawing(mode: str, seed: int, instant: int, number: int, turn: int) -> Iterator[None]:
-    """Random numbers of torch inside are those of one action of a run; outside nothing has been drawn."""
+    """Inside, torch draws the random numbers of one action of a run; outside its state is unchanged."""
     if mode == "argmax":
         yield
         return
@@ -125,18 +119,12 @@ def open_zip(
     env_kwargs: Mapping[str, Any] | None = None,
     environment: str | None = None,
 ) -> Sb3Policy:
-    """The agent of a word `sb3:FILE.zip[,key=value...]`; also `ppo:FILE.zip`, which says the algorithm.
+    """The agent of a word `sb3:FILE.zip[,key=value...]`; also `ppo:FILE.zip`, which names the algorithm.
 
-    What the word says goes before what the file beside it says (`sb3_beside.py`).
-
-    Args:
-        word: keys are keyword arguments of the environment, `algo`, `mode`, `normalise` (a pickle of `VecNormalize`,
-            in the present folder or beside the .zip) and `environment`.
-        allow_pickle: open files that can run any code.
-        mode, env_kwargs, environment: in place of those that the word, or the file beside, says.
-
-    Raises:
-        InputError: there is no such file, it may not be opened, or a key that cannot be meant.
+    The word's keys are keyword arguments of the environment, `algo`, `mode`, `normalise` (a pickle of `VecNormalize`,
+    in the present folder or beside the .zip) and `environment`. They have precedence over the file beside the .zip
+    (`sb3_beside.py`), and the other arguments over both. `allow_pickle`: open files that can run any code. InputError:
+    there is no such file, it may not be opened, or a key is invalid.
     """
     kind, _, rest = word.partition(":")
     path, words = parted(rest, word)
@@ -152,24 +140,13 @@ def open_zip(
         normaliser = read_normaliser(files[-1], allow_pickle)
     said = environment or own.get("environment") or (beside.environment if beside is not None else None)
     given = {**(beside.env_kwargs if beside is not None else {}), **words} if env_kwargs is None else dict(env_kwargs)
-    return Sb3Policy(
-        word,
-        algo,
-        policy,
-        None if said is None else resolve(said),
-        given,
-        normaliser=normaliser,
-        mode=mode or own.get("mode") or (beside.mode if beside is not None else "argmax"),
-        files=tuple(files),
-    )
+    place = None if said is None else resolve(said)
+    mode = mode or own.get("mode") or (beside.mode if beside is not None else "argmax")
+    return Sb3Policy(word, algo, policy, place, given, normaliser=normaliser, mode=mode, files=tuple(files))
 
 
 def parted(rest: str, word: str) -> tuple[Path, dict[str, str]]:
-    """The file and the parameters of `FILE.zip[,key=value...]`; the name of the file may hold commas.
-
-    Raises:
-        InputError: a parameter that is none.
-    """
+    """The file and the parameters of `FILE.zip[,key=value...]`; the name may hold commas. InputError: no parameter."""
     ends = [place + len(".zip") for place in range(len(rest)) if rest.startswith(".zip,", place)]
     if rest.endswith(".zip") or not ends:
         ends.append(len(rest))
@@ -179,19 +156,17 @@ def parted(rest: str, word: str) -> tuple[Path, dict[str, str]]:
 
 
 def _named(name: str, beside: Path) -> Path:
-    """The file of a name: in the present folder, else in that of another file."""
     there = beside.parent / name
     return there if there.is_file() and not Path(name).is_file() else Path(name)
 
 
 @functools.lru_cache(maxsize=8)
 def _loaded(path: Path, stamp: tuple[Any, ...], allow_pickle: bool, algo: str | None) -> tuple[str, BasePolicy]:
-    """Once per process, as long as the file stays as it is."""
     return load_zip(path, allow_pickle, algo)
 
 
 def _seen(policy: BasePolicy, window: Window, given: Mapping[str, Any]) -> dict[str, Any]:
-    """How the policy's own spaces say that it wants observation and action, as far as nobody has said it."""
+    """The forms of observation and action that the policy's spaces imply, where they are not given."""
     found: dict[str, Any] = {}
     space, keys = policy.observation_space, list(window.interface.sizes)
     if isinstance(space, spaces.Dict) and not set(space.spaces) <= set(keys) and len(space.spaces) == 2:
@@ -205,7 +180,6 @@ def _seen(policy: BasePolicy, window: Window, given: Mapping[str, Any]) -> dict[
 
 
 def _shape(space: spaces.Space[Any]) -> Any:
-    """The shape of a space, for comparing and for people."""
     if isinstance(space, spaces.Dict):
         return {key: _shape(one) for key, one in sorted(space.spaces.items())}
     if isinstance(space, spaces.MultiDiscrete):

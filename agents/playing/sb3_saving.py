@@ -1,4 +1,4 @@
-"""Saving a model of stable-baselines3 with what it needs to be played: `save_sb3`."""
+"""Saving a model of stable-baselines3 with the data that playing needs: `save_sb3`."""
 
 from __future__ import annotations
 
@@ -25,30 +25,28 @@ def save_sb3(
 ) -> Path:
     """Save a model of stable-baselines3 so that `sb3:PATH` names it wherever a policy's name is taken.
 
-    Beside PATH (`mine.zip`) stands what it was trained in (`mine.json`), the statistics of a `VecNormalize` included.
+    Beside PATH (`mine.zip`) it writes the training environment (`mine.json`), with the statistics of a `VecNormalize`.
 
     Args:
         model: of any algorithm of stable-baselines3 or sb3-contrib.
         path: of the .zip; the suffix may be left out.
         environment: id or short name; None: that of the model's own environment.
-        mode: how it is to play: `argmax` (deterministic) or `sampled`.
-        env_kwargs: keyword arguments of the environment, where the model's own does not say them.
+        mode: of playing: `argmax` (deterministic) or `sampled`.
+        env_kwargs: keyword arguments of the environment, where the model's own does not tell them.
 
     Returns:
         The path of the .zip.
 
     Raises:
-        InputError: its environment is none of ours, or is wrapped so that it sees or says something else.
+        InputError: its environment is none of ours, or is wrapped in something that changes observations or actions.
     """
     path = Path(path) if str(path).endswith(".zip") else Path(f"{path}.zip")
     env = model.get_env()
     found, given = (None, {}) if env is None else _made_with(env)
     said = resolve(environment) if environment is not None else found
     if said is None:
-        raise InputError(
-            f"{path}: the model's environment does not say how it was made; say so: "
-            "save_sb3(model, path, 'Sharing', slots=8, ...)"
-        )
+        call = "save_sb3(model, path, 'Sharing', slots=8, ...)"
+        raise InputError(f"{path}: the model's environment does not say how it was made; say so: {call}")
     if said == found:
         env_kwargs = {**given, **env_kwargs}
     known = inspect.signature(env_class(said)).parameters
@@ -57,7 +55,7 @@ def save_sb3(
     plain = {key: _plain(key, env_kwargs[key]) for key in sorted(telling_keys(said) & env_kwargs.keys())}
     wrapper = model.get_vec_normalize_env()
     normaliser = None if wrapper is None else Normaliser.of(wrapper)
-    # So it is known now, not when it is to play, that it sees what it saw.
+    # Raises now, not at play, if its window does not fit.
     Sb3Policy(f"sb3:{path}", algorithm_of(model), model.policy, said, plain, normaliser=normaliser, mode=mode)
     description = Description(
         environment=said,
@@ -73,11 +71,7 @@ def save_sb3(
 
 
 def _made_with(env: Any) -> tuple[str | None, dict[str, Any]]:
-    """The id and the keyword arguments of a model's environment; None and nothing if they cannot be found out.
-
-    Raises:
-        InputError: it is wrapped in what changes observations or actions.
-    """
+    """Id and keyword arguments of a model's environment, None if unknown; InputError: a wrapper changes spaces."""
     base = env.unwrapped
     if hasattr(base, "env_id"):
         return base.env_id, dict(base.env_kwargs)
@@ -92,20 +86,16 @@ def _made_with(env: Any) -> tuple[str | None, dict[str, Any]]:
 def _expect_plain_wrappers(env: Any) -> None:
     while isinstance(env, gym.Wrapper):
         if isinstance(env, gym.ObservationWrapper | gym.ActionWrapper | gym.wrappers.NormalizeObservation):
-            raise InputError(
-                f"the model's environment is wrapped in {type(env).__name__}, which changes what it sees or says; play "
-                "it by py:FILE.py:NAME, with a function act(observation, mask) that does the same "
-                "(docs/tutorials/agents.md)"
+            wrapped = f"wrapped in {type(env).__name__}, which changes what it sees or says"
+            own = (
+                "py:FILE.py:NAME, with a function act(observation, mask) that does the same (docs/tutorials/agents.md)"
             )
+            raise InputError(f"the model's environment is {wrapped}; play it by {own}")
         env = env.env
 
 
 def _plain(key: str, value: Any) -> Any:
-    """A keyword argument as JSON can hold it.
-
-    Raises:
-        InputError: an object that has no word.
-    """
+    """A keyword argument as JSON data; InputError: an object that has no word."""
     if key == "elastic":
         return value is not False
     if isinstance(value, np.generic):
@@ -118,7 +108,5 @@ def _plain(key: str, value: Any) -> Any:
         return json.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError):
         name = getattr(value, "name", None)
-        raise InputError(
-            f"{key} = {value!r:.60}: a file cannot hold it; give the environment its word"
-            + (f", as {name!r}" if isinstance(name, str) else "")
-        ) from None
+        word = f"its word, as {name!r}" if isinstance(name, str) else "its word"
+        raise InputError(f"{key} = {value!r:.60}: a file cannot hold it; give the environment {word}") from None

@@ -1,6 +1,6 @@
 """Agents in the .zip files of stable-baselines3. They hold pickles: opening one can run any code.
 
-Which algorithm wrote a file is read from its names, before any pickle in it is opened.
+The algorithm is recognised from the file's names, before any pickle is opened.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...simulator.base.errors import InputError
-from ...simulator.base.names import choose
+from ...simulator.base.names import choose, loaded
 
 if TYPE_CHECKING:
     from stable_baselines3.common.policies import BasePolicy
 
 FLAG, VARIABLE = "--trust-sb3-zip", "CLUSTERGYM_TRUST_SB3_ZIP"
-MOST_BYTES = 2**26  # of the description in a file; a policy of one's own may be in it
+MOST_BYTES = 2**26  # of the description in a file; it may contain a user's policy
 ALGORITHMS = {  # module and class of each
     "ppo": "stable_baselines3:PPO",
     "a2c": "stable_baselines3:A2C",
@@ -35,13 +35,7 @@ OF_ONE = {"n_quantiles": "qr-dqn", "exploration_fraction": "dqn", "cg_max_steps"
 def load_zip(path: Path, allow_pickle: bool, algo: str | None = None) -> tuple[str, BasePolicy]:
     """The algorithm that wrote a .zip by `model.save`, and its policy, on the CPU, in evaluation mode.
 
-    Args:
-        path: the file.
-        allow_pickle: open it.
-        algo: the algorithm; None: what the file looks like.
-
-    Raises:
-        InputError: it may not be opened, or cannot be.
+    `allow_pickle`: open it; `algo`: the algorithm, None: recognised. InputError: it may not be opened, or cannot be.
     """
     if path.is_dir():
         raise InputError(f"{path}: this is a folder; expected a .zip of stable-baselines3")
@@ -51,49 +45,38 @@ def load_zip(path: Path, allow_pickle: bool, algo: str | None = None) -> tuple[s
         raise InputError(f"{path}: this is a file; expected the folder of an agent, or a .zip of stable-baselines3")
     found = choose(algo, ALGORITHMS, "algorithm") if algo is not None else recognised(path)
     if not allow_pickle:
-        raise InputError(
-            f"{path}: files of stable-baselines3 hold pickles, which can run any code when opened; if you trust who "
-            f"wrote it, allow it with {FLAG} (or {VARIABLE}=1, or allow_pickle=True)"
-        )
+        what = "files of stable-baselines3 hold pickles, which can run any code when opened"
+        allow = f"allow it with {FLAG} (or {VARIABLE}=1, or allow_pickle=True)"
+        raise InputError(f"{path}: {what}; if you trust who wrote it, {allow}")
     try:
-        policy: Any = _learner(found).load(path, device="cpu", custom_objects=_not_needed()).policy
-    except Exception as error:  # zip files, pickles and torch have a hundred ways to fail
+        policy: Any = loaded(ALGORITHMS[found]).load(path, device="cpu", custom_objects=_not_needed()).policy
+    except Exception as error:  # zip files, pickles and torch can fail in any way
         raise InputError(f"{path}: it cannot be opened as an agent of {found} ({_line(error)})") from None
     policy.set_training_mode(False)
     return found, policy
 
 
 def recognised(path: Path) -> str:
-    """The algorithm that wrote a .zip, by the names of what it holds; no pickle is opened.
-
-    Raises:
-        InputError: it is no .zip of stable-baselines3, or of an algorithm whose actions no environment has.
-    """
+    """The algorithm that wrote a .zip, by the names of its contents, without a pickle; InputError: unknown."""
     data = _described(path)
     for key, algo in OF_ONE.items():
         if key in data:
             return algo
-    classes = [_module(data.get(key)) for key in ("policy_class", "rollout_buffer_class")]
+    classes = [data.get(key) for key in ("policy_class", "rollout_buffer_class")]
+    modules = [str(one.get("__module__", "")) for one in classes if isinstance(one, dict)]
     for part, algo in (("maskable", "maskable-ppo"), ("recurrent", "recurrent-ppo")):
-        if any(part in module for module in classes):
+        if any(part in module for module in modules):
             return algo
     if "clip_range" in data:
         return "ppo"
     if "gae_lambda" in data:
         return "a2c"
-    raise InputError(
-        f"{path}: it is of no algorithm that can play here; expected one of {', '.join(ALGORITHMS)}, or algo=... that "
-        "says which it is"
-    )
-
-
-def _module(told: Any) -> str:
-    """Where a class is from, by what a file says about it."""
-    return str(told.get("__module__", "")) if isinstance(told, dict) else ""
+    expected = f"expected one of {', '.join(ALGORITHMS)}, or algo=... that says which it is"
+    raise InputError(f"{path}: it is of no algorithm that can play here; {expected}")
 
 
 def _described(path: Path) -> dict[str, Any]:
-    """The values in a file by name; those that are pickled are dicts with text about them."""
+    """The values in a file by name; pickled ones are dicts with text about them."""
     try:
         with zipfile.ZipFile(path) as archive:
             if archive.getinfo("data").file_size > MOST_BYTES:
@@ -107,24 +90,12 @@ def _described(path: Path) -> dict[str, Any]:
 
 
 def _not_needed() -> dict[str, Any]:
-    """What a player has no use for, in place of what the file holds: schedules, and room for experience."""
-    return {
-        "learning_rate": 0.0,
-        "lr_schedule": _none,
-        "clip_range": _none,
-        "clip_range_vf": None,
-        "exploration_schedule": _none,
-        "delta_std_schedule": _none,
-        "replay_buffer_class": None,
-        "rollout_buffer_class": None,
-        "buffer_size": 1,
-        "n_envs": 1,
-        "_last_obs": None,
-        "_last_original_obs": None,
-        "_last_episode_starts": None,
-        "ep_info_buffer": None,
-        "ep_success_buffer": None,
-    }
+    """Replacements for contents that a player does not need: schedules, and room for experience."""
+    schedules = ("lr_schedule", "clip_range", "exploration_schedule", "delta_std_schedule")
+    classes = ("clip_range_vf", "replay_buffer_class", "rollout_buffer_class")
+    state = ("_last_obs", "_last_original_obs", "_last_episode_starts", "ep_info_buffer", "ep_success_buffer")
+    values = {"learning_rate": 0.0, "buffer_size": 1, "n_envs": 1}
+    return {**values, **dict.fromkeys(schedules, _none), **dict.fromkeys((*classes, *state))}
 
 
 def _none(progress: float) -> float:
@@ -132,23 +103,11 @@ def _none(progress: float) -> float:
 
 
 def _line(error: Exception) -> str:
-    """An error's text on one line."""
     return " ".join(str(error).split())[:300] or type(error).__name__
 
 
-def _learner(algo: str) -> Any:
-    import importlib
-
-    module, _, name = ALGORITHMS[algo].partition(":")
-    return getattr(importlib.import_module(module), name)
-
-
 def algorithm_of(model: Any) -> str:
-    """The algorithm of a model in memory.
-
-    Raises:
-        InputError: none of `ALGORITHMS`.
-    """
+    """The algorithm of a model in memory; InputError: none of `ALGORITHMS`."""
     for kind in type(model).__mro__:
         for algo, place in ALGORITHMS.items():
             module, _, name = place.partition(":")

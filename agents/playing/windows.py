@@ -1,4 +1,4 @@
-"""How an agent looks at a run, and what its actions mean there: the window and the form that it was trained with."""
+"""An agent's view of a run, and the meaning of its actions: the window and the form of its training."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ...simulator.base.errors import InputError
 from ...simulator.base.names import arguments_of, choose
 from ...simulator.rules.rule import Rule
 
-LOOKOUTS: dict[str, type[AgentInterface]] = {  # how to look at a run, by the environment that an agent knows
+LOOKOUTS: dict[str, type[AgentInterface]] = {  # windows by training environment
     "clustergym/Delay-v0": DelayInterface,
     "clustergym/Sharing-v0": SharingInterface,
     "clustergym/TimeShift-v0": TimeShiftInterface,
@@ -31,28 +31,24 @@ LOOKOUTS: dict[str, type[AgentInterface]] = {  # how to look at a run, by the en
     "clustergym/DataPlacement-v0": DataPlacementInterface,
     "clustergym/Grouping-v0": GroupingInterface,
 }
-FORM = ("observation", "action", "mask")  # keyword arguments that shape what is seen and said, not what is shown
-OF_TERMS = ("placer", "preemption_cost", "migration", "round", "lease", "tuner")  # what holds, whoever decides
+FORM = ("observation", "action", "mask")  # keyword arguments of the outer form
+OF_TERMS = ("placer", "preemption_cost", "migration", "round", "lease", "tuner")  # rules for every policy
 KNOWN = ("estimates", "elastic")  # whether it has seen run times, and whether its jobs are elastic
 
 
 class Window:
-    """What an agent sees of a run, and the decisions that its actions stand for.
+    """An agent's view of a run, and the decisions of its actions.
 
     Args:
         environment: the id.
-        env_kwargs: keyword arguments of the environment; those that say nothing about the window (workload, reward,
-            render mode and so on) play no part.
-        source: where they come from, for messages.
+        env_kwargs: keyword arguments of the environment; those not about the window (workload, reward, render mode and
+            so on) are ignored.
+        source: of them, for messages. InputError: a value that does not fit.
 
     Attributes:
-        interface: the window on a run.
-        form: how an observation comes, and how an action is said.
-        terms: what holds, whoever decides.
+        interface, form: the window on a run; of observations and actions.
+        terms: the rule that holds for every policy.
         features, mask: float32 (F,), int8 (M,): the present as it was last looked at, of all parts.
-
-    Raises:
-        InputError: no such environment, or a value that does not fit.
     """
 
     def __init__(self, environment: str, env_kwargs: Mapping[str, Any], source: str) -> None:
@@ -68,27 +64,23 @@ class Window:
         self._parts = np.zeros(len(self.interface.parts), np.int64)
 
     def look(self) -> bool:
-        """Look at the run as it is now; False where the environment would pass over it."""
+        """Look at the present of the run; False where the environment would pass over it."""
         self.interface.look_into(self.features, self.mask)
         return self.interface.can_act
 
     def observed(self) -> tuple[Any, np.ndarray]:
-        """What the environment would show now, and its mask, bool, as it is said outside; new arrays."""
+        """The environment's observation now, and its outer mask, bool; new arrays."""
         mask = self.mask.copy()
         return self.form.observed(self.features.copy(), mask), self.form.mask(mask).astype(np.bool_)
 
     def read(self, action: Any) -> np.ndarray:
-        """All parts, int64 (parts,), of an action of the environment's action space; what it does not say is 0.
-
-        Raises:
-            InputError: it is none.
-        """
+        """All parts, int64 (parts,), of an action of the action space, missing ones 0; InputError if it is none."""
         self._parts[:] = 0
         self.form.read(action, self._parts)
         return self._parts
 
     def decisions(self, parts: Any) -> list[Decision]:
-        """What an action with these parts, legal or not, comes to by `env.step`."""
+        """The decisions of an action with these parts, legal or not, by `env.step`."""
         played = max(candidate_played(self.mask, self.interface.candidates, int(parts[0])), 0)
         return self.interface.decisions([played, *(int(part) for part in parts[1:])])
 
@@ -103,7 +95,7 @@ def interface_of(environment: str, env_kwargs: Mapping[str, Any]) -> AgentInterf
 
 
 def window_keys(environment: str) -> set[str]:
-    """The keyword arguments of an environment that its window has."""
+    """The keyword arguments of an environment that its window takes."""
     own = {*inspect.signature(LOOKOUTS[environment]).parameters, *inspect.signature(AgentInterface).parameters}
     return own - {"window", "kinds", "others", "plans", "more"}
 
@@ -115,9 +107,5 @@ def telling_keys(environment: str) -> set[str]:
 
 
 def arguments(environment: str, words: Mapping[str, Any], what: str) -> dict[str, Any]:
-    """Keyword arguments of an environment, text turned into the types that they have there.
-
-    Raises:
-        InputError: one that it does not have, or a value that cannot be meant.
-    """
+    """Keyword arguments of an environment, with text converted to their types; InputError: an invalid one."""
     return arguments_of(env_class(environment), words, what)

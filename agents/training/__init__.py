@@ -1,1 +1,1 @@
-"""Training an agent: what a run is, the learners, their checkpoints, and what an agent reaches on the way."""
+"""Training: configuration, learners, checkpoints, and evaluations."""

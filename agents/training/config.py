@@ -1,7 +1,7 @@
-"""What a training run is: one checked value, from the environment's configuration file and what the user changes.
+"""A training run as one checked value, from the environment's configuration file and the user's changes.
 
-The files are `agents/configs/<environment>.yaml`, and others beside them; docs/tutorials/training.md says which runs
-chose their values.
+The files are `agents/configs/<environment>.yaml`, and others beside them; docs/tutorials/training.md has the runs
+behind their values.
 """
 
 from __future__ import annotations
@@ -12,15 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    field_serializer,
-    field_validator,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_serializer, field_validator, model_validator
 
 from ...envs.registration import ENVIRONMENTS
 from ...simulator.base.errors import InputError
@@ -30,7 +22,7 @@ from ...simulator.files.yaml_files import load_mapping
 
 FOLDER = Path(__file__).resolve().parents[1] / "configs"
 NETS = ("candidates", "mlp")
-# Not to be set by `env`: what training gives, and what our networks see and say.
+# Keys of training itself and of our networks, which `env` may not set.
 OF_TRAINING = ("topology", "workload", "network", "observation", "action", "mask", "reference", "render_mode")
 
 Positive = Annotated[int, Field(ge=1)]
@@ -42,20 +34,13 @@ class _Checked(BaseModel):
 
 
 class Scenario(_Checked):
-    """A setting that workloads are drawn from.
+    """A setting from which workloads are drawn."""
 
-    Attributes:
-        name: how tables and logs call it.
-        topology, network: words, as on the command line.
-        workloads: words of generators, or paths; each episode draws one of them.
-        share: rows of the batch that play it, relative to the other scenarios.
-    """
-
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]
-    topology: str
-    network: str
-    workloads: Annotated[tuple[str, ...], Field(min_length=1)]
-    share: Positive = 1
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]  # in tables and logs
+    topology: str  # a word, as on the command line
+    network: str  # likewise
+    workloads: Annotated[tuple[str, ...], Field(min_length=1)]  # words of generators, or paths; each episode draws one
+    share: Positive = 1  # rows of the batch that play it, relative to the other scenarios
 
     @property
     def variant(self) -> dict[str, Any]:
@@ -66,46 +51,28 @@ class Scenario(_Checked):
 class Config(_Checked):
     """A training run.
 
-    Attributes:
-        environment: the id.
-        algo: `maskable-ppo` or `ppo`.
-        net: `candidates`, `mlp`, or a class of your own, `py:FILE.py:NAME` (networks.py says what it needs);
-            `net_options`: its width and so on.
-        squash: whether features that lie far out count by their logarithm (a network of your own need not know).
-        holds: whether the agent may hold single jobs, where the environment has candidates that do; else it only starts
-            them or advances.
-        env: keyword arguments of the environment; `reward` may be a function or `py:FILE.py:NAME`.
-        training: what it trains on.
-        validation: what checkpoint and mode are chosen on; workloads of other seeds than any that it trains on.
-        validation_seeds: how many of each.
-        variance: how the variance of workloads is tamed: `reference`, the reward is the difference to what the
-            policy `reference` reaches on the same workload; `group`, the advantage is the difference to the mean of
-            `replicas` runs of the same workload; or `none`.
-            Unless given, `reference` is `greedy`; where the environment lets jobs be stopped, the greedy that does so
-            at the same cost (under `semantics=artist-sim` none does).
-        imitate: a policy to clone before PPO: `imitation_steps` of its decisions, gone through `imitation_epochs`
-            times, of which a share `imitation_own` is taken where a clone of the others gets by itself (Delay-v0,
-            Sharing-v0); then logits are divided by `soften`, so that there is something left to explore. Unless given
-            it is the reference; `none`: begin from nothing.
-        timesteps: decisions to train for, all rows together; no more are taken, unless the first rollout is longer.
-        num_envs, n_steps, batch_size, n_epochs, learning_rate (falls linearly to 0), gamma, gae_lambda, clip_range,
-        ent_coef, vf_coef, max_grad_norm, normalise: of PPO, as in stable-baselines3; `normalise` scales rewards by the
-            spread of returns. With `variance: group` a rollout is one episode of every row, nothing is discounted and
-            advantages have a scale of their own, so n_steps, gamma, gae_lambda, vf_coef and normalise play no part.
-        evaluations: periodic evaluations in all.
-        seed: of everything.
+    `variance` reduces the variance of workloads: with `reference` the reward is the difference to the policy
+    `reference` on the same workload; with `group` the advantage is the difference to the mean of `replicas` runs of the
+    same workload, and a rollout is one episode of every row, without discounts and with scaled advantages, so that
+    n_steps, gamma, gae_lambda, vf_coef and normalise have no effect. `reference` is `greedy` by default; where the
+    environment lets jobs be stopped, the greedy that does so at the same cost (under `semantics=artist-sim` none does).
+
+    `imitate` is a policy to clone before PPO, the reference by default, or `none`: `imitation_steps` of its decisions,
+    in `imitation_epochs` passes, of which a share `imitation_own` is taken at states that a clone of the others reaches
+    (Delay-v0, Sharing-v0); then logits are divided by `soften`, for exploration. The fields from `num_envs` to
+    `normalise` are those of PPO in stable-baselines3; `normalise` scales rewards by the spread of returns.
     """
 
     environment: str
     algo: Literal["maskable-ppo", "ppo"] = "maskable-ppo"
-    net: str = "candidates"
-    net_options: dict[str, float | int] = Field(default_factory=dict)
-    squash: bool = True
-    holds: bool = False
-    env: dict[str, Any] = Field(default_factory=dict)
-    training: Annotated[tuple[Scenario, ...], Field(min_length=1)]
-    validation: Annotated[tuple[Scenario, ...], Field(min_length=1)]
-    validation_seeds: Positive = 20
+    net: str = "candidates"  # `candidates`, `mlp`, or a class of your own, `py:FILE.py:NAME` (networks.py)
+    net_options: dict[str, float | int] = Field(default_factory=dict)  # its width and so on
+    squash: bool = True  # far features count by their logarithm (your own network need not support it)
+    holds: bool = False  # the agent may hold single jobs, where there are such candidates
+    env: dict[str, Any] = Field(default_factory=dict)  # `reward` may be a function or `py:FILE.py:NAME`
+    training: Annotated[tuple[Scenario, ...], Field(min_length=1)]  # to train on
+    validation: Annotated[tuple[Scenario, ...], Field(min_length=1)]  # for choosing checkpoint and mode
+    validation_seeds: Positive = 20  # of each; not trained on
     variance: Literal["reference", "group", "none"] = "group"
     reference: str = ""
     replicas: Annotated[int, Field(ge=2)] = 16
@@ -114,12 +81,12 @@ class Config(_Checked):
     imitation_epochs: Positive = 10
     imitation_own: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
     soften: Annotated[float, Field(ge=1.0)] = 1.0
-    timesteps: Positive = 4_000_000
+    timesteps: Positive = 4_000_000  # decisions of all rows together; only the first rollout may exceed them
     num_envs: Positive = 128
     n_steps: Positive = 256
     batch_size: Annotated[int, Field(ge=2)] = 2048
     n_epochs: Positive = 2
-    learning_rate: Annotated[float, Field(gt=0.0, le=1.0)] = 2e-3
+    learning_rate: Annotated[float, Field(gt=0.0, le=1.0)] = 2e-3  # falls linearly to 0
     gamma: Rate = 1.0
     gae_lambda: Rate = 1.0
     clip_range: Annotated[float, Field(gt=0.0)] = 0.2
@@ -127,8 +94,8 @@ class Config(_Checked):
     vf_coef: Annotated[float, Field(ge=0.0)] = 0.5
     max_grad_norm: Annotated[float, Field(gt=0.0)] = 0.5
     normalise: bool = False
-    evaluations: Positive = 16
-    seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
+    evaluations: Positive = 16  # in all
+    seed: Annotated[int, Field(ge=0, lt=2**31)] = 0  # of everything
 
     @field_validator("net")
     @classmethod
@@ -165,17 +132,17 @@ class Config(_Checked):
 
     @property
     def steps_of_rollout(self) -> int:
-        """`n_steps`, or as many as it takes not to train for more than is asked."""
+        """`n_steps`, or fewer, so that no more than `timesteps` are trained."""
         return max(1 if self.num_envs > 1 else 2, min(self.n_steps, self.timesteps // self.num_envs))
 
     @property
     def pays_jct(self) -> bool:
-        """Whether the reward is the environment's own."""
+        """Whether the reward is `jct`."""
         return self.env.get("reward", "jct") == "jct"
 
 
 def _better_greedy(environment: str, env: Mapping[str, Any]) -> str:
-    """The better of the two that plays by the same rules as an environment with these keyword arguments."""
+    """The better greedy that plays by the rules of an environment with these keyword arguments."""
     entry = ENVIRONMENTS.get(environment)
     if entry is not None and loaded(entry.config).unit != "GPUs":  # jobs are no gangs; there is one of the name
         return "greedy"
@@ -183,20 +150,12 @@ def _better_greedy(environment: str, env: Mapping[str, Any]) -> str:
         return "greedy"
     cost = env.get("preemption_cost", 0.0)
     seconds = "/".join(f"{float(part):g}" for part in (cost if isinstance(cost, list | tuple) else (cost,)))
-    return f"greedy:preempt=on,preemption_cost={seconds},round={float(env.get('round', 0.0)):g}".removesuffix(
-        ",round=0"
-    )
+    word = f"greedy:preempt=on,preemption_cost={seconds},round={float(env.get('round', 0.0)):g}"
+    return word.removesuffix(",round=0")
 
 
 def default_config(environment: str) -> dict[str, Any]:
-    """The shipped configuration of an environment, by its id, its short name, or its own name (`Delay-preemptive`).
-
-    Returns:
-        Plain values.
-
-    Raises:
-        InputError: there is none.
-    """
+    """The shipped configuration of an environment as plain values, by id, short or own name; InputError: none."""
     files = {path.stem.capitalize(): path for path in FOLDER.glob("*.yaml")}
     names = {name.lower(): name for name in map(short_name, ENVIRONMENTS)}
     files = {names.get(name.lower(), name): path for name, path in files.items()}
@@ -204,20 +163,12 @@ def default_config(environment: str) -> dict[str, Any]:
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """A mapping from a YAML file.
-
-    Raises:
-        InputError: the file cannot be read, or holds something else.
-    """
+    """A mapping from a YAML file; InputError if the file cannot be read, or holds something else."""
     return load_mapping(path, "training configuration")
 
 
 def make_config(values: Mapping[str, Any], source: str) -> Config:
-    """Check the values of a configuration; `source` is where they come from, for the error.
-
-    Raises:
-        InputError: naming the key, the value and what was expected.
-    """
+    """Check the values of a configuration; InputError: naming `source`, the key, the value and what was expected."""
     try:
         return Config.model_validate(dict(values))
     except ValidationError as error:
@@ -234,21 +185,15 @@ def make_config(values: Mapping[str, Any], source: str) -> Config:
 
 
 def expect_fitting(config: Config) -> None:
-    """Build one environment, and look at every key of `env` and `net_options`.
-
-    Raises:
-        InputError: a key that is unknown or set by training itself, or a value that the environment refuses.
-    """
+    """Build one environment, and check every key of `env` and `net_options`; InputError: naming a wrong one."""
     from ...envs.cluster_env import ClusterEnv
     from ...envs.registration import env_class
     from ..networks import network_class
 
     factory = env_class(config.environment)
-    if config.imitation_own and factory.demonstration is not ClusterEnv.demonstration:  # that follows who is asked
-        raise InputError(
-            f"imitation_own = {config.imitation_own:g}: who is asked in {config.environment} has to be followed; leave "
-            "it out"
-        )
+    if config.imitation_own and factory.demonstration is not ClusterEnv.demonstration:  # there the expert is played
+        followed = f"who is asked in {config.environment} has to be followed"
+        raise InputError(f"imitation_own = {config.imitation_own:g}: {followed}; leave it out")
     own = [key for key in signature(factory).parameters if key not in OF_TRAINING]
     for key in config.env:
         choose(key, own, "key of env:")
@@ -265,11 +210,7 @@ def expect_fitting(config: Config) -> None:
 
 
 def assign(values: dict[str, Any], key: str, text: str) -> None:
-    """Modify `values`: give the key, dots between the names of nested ones, the value that YAML reads in `text`.
-
-    Raises:
-        InputError: there is no such key, or no such value.
-    """
+    """Modify `values`: give the key, with dots between nested names, the value of the YAML `text`; or InputError."""
     *parents, last = key.split(".")
     choose(key.split(".", maxsplit=1)[0], Config.model_fields, "key of the configuration:")
     place = values

@@ -1,10 +1,9 @@
 """The group baseline: PPO whose advantage is the difference to other runs of the same workload.
 
 Rows come in groups of replicas that play the same workload under different random choices. A rollout is one whole
-episode of every row. The advantage of a decision at time t is what the row gets from t on, less the mean of what the
-other replicas of its workload get from t on, in units of the spread of these differences within the group: a workload
-on which much can go wrong counts no more than a calm one. Nothing is discounted, no value is bootstrapped, and there is
-no value network.
+episode of every row. The advantage of a decision at time t is the row's return from t on, less the mean return of the
+other replicas from t on, in units of the spread of these differences within the group, so that a workload of large
+differences counts no more than others. There are no discounts, bootstrapped values or value network.
 """
 
 from __future__ import annotations
@@ -30,14 +29,7 @@ LEAST_ROOM = 4096  # decisions
 
 
 class Episodes:
-    """The steps of one rollout, with what PPO's update asks of a rollout buffer.
-
-    Args:
-        masked: whether the samples carry masks.
-
-    Attributes:
-        count: how many decisions it holds.
-    """
+    """The steps of one rollout, with the interface of a rollout buffer for PPO's update; with masks if `masked`."""
 
     def __init__(self, masked: bool) -> None:
         self.masked = masked
@@ -46,7 +38,7 @@ class Episodes:
 
     @property
     def columns(self) -> dict[str, np.ndarray]:
-        """By name, one row a decision, in the order in which they were taken; views."""
+        """By name, one row a decision, in the order of play; views."""
         return {name: column[: self.count] for name, column in self._room.items()}
 
     def clear(self) -> None:
@@ -61,7 +53,6 @@ class Episodes:
         self.count = end
 
     def _column(self, name: str, size: int, like: np.ndarray) -> np.ndarray:
-        """The column `name`, with room for `size` rows."""
         room = self._room.get(name)
         if room is None or len(room) < size:
             larger = np.empty((max(LEAST_ROOM, size + size // 2), *like.shape[1:]), like.dtype)
@@ -81,7 +72,7 @@ class Episodes:
         parts = [slice(first, last) for first, last in pairwise(bounds)]
         for part in parts:
             returns[part] = np.cumsum(reward[part][::-1])[::-1]
-        # What a row still gets, as a function of time: at each decision, and nothing at its end.
+        # Remaining return of a row as a function of time: at each decision, and 0 at its end.
         curves = [(np.concatenate([[0.0], after_s[part]]), np.concatenate([returns[part], [0.0]])) for part in parts]
         for number, part in enumerate(parts):
             group = number - number % replicas
@@ -101,7 +92,7 @@ class Episodes:
 
     @property
     def returns(self) -> np.ndarray:
-        """What was reached."""
+        """The returns."""
         return self.columns["return"]
 
     def get(self, batch_size: int) -> Iterator[Any]:
@@ -119,11 +110,11 @@ class Episodes:
 
 
 class _Grouped:
-    """What both learners share.
+    """The common part of both learners.
 
     Attributes:
         replicas: rows in a group.
-        each: decisions that an episode of a row is thought to take: the longest of the last rollout; 0: nobody knows.
+        each: expected decisions of an episode: the longest of the last rollout; 0: unknown.
     """
 
     replicas: int
@@ -138,11 +129,10 @@ class _Grouped:
     def collect_rollouts(
         self, env: VecEnv, callback: BaseCallback, rollout_buffer: Any, n_rollout_steps: int, *_: Any, **__: Any
     ) -> bool:
-        """Play one episode of every row, or of as many as still may; a row that has ended waits until all have."""
+        """Play one episode of every row, or of as many as fit; a row that has ended waits for the others."""
         assert isinstance(env, ClusterVecEnv)
-        count = rows_of_rollout(
-            env.num_envs, self.replicas, self.each, self._total_timesteps - self.num_timesteps, self.num_timesteps == 0
-        )
+        left = self._total_timesteps - self.num_timesteps
+        count = rows_of_rollout(env.num_envs, self.replicas, self.each, left, self.num_timesteps == 0)
         if not count:
             return False
         callback.on_rollout_start()
@@ -180,16 +170,10 @@ class _Grouped:
 
 
 def rows_of_rollout(rows: int, replicas: int, each: float, left: int, is_first: bool) -> int:
-    """How many rows play a rollout, so that no more decisions are taken than are left to be trained on.
+    """The number of rows of a rollout, so that no more decisions are taken than are `left`.
 
-    All of them, or as many whole groups as fit. The first rollout is played in any case: by a part of a group, at least
-    two rows, if no whole one fits.
-
-    Args:
-        rows, replicas: of the batch.
-        each: decisions that an episode of a row takes; 0: nobody knows.
-        left: decisions.
-        is_first: whether nothing has been played yet.
+    All `rows`, or as many whole groups of `replicas` as fit, if an episode of a row takes `each` decisions (0:
+    unknown). The first rollout is always played: by a part of a group, at least two rows, if no whole one fits.
     """
     fitting = rows if each * rows <= left else int(left / each)
     if fitting >= replicas or not is_first:

@@ -1,4 +1,4 @@
-"""A warm start: clone a heuristic's decisions, then soften them so that there is something left to explore."""
+"""A warm start: clone a heuristic's decisions, then soften the logits for exploration."""
 
 from __future__ import annotations
 
@@ -19,53 +19,34 @@ from .learners import make_env
 
 BATCH = 1024
 RATE = 1e-3  # at the beginning; it falls linearly to 0
-SCALED = 10_000  # lessons, the first: features are scaled as they are spread there; by all, a clone plays worse
-IMPOSSIBLE = 0.5 * LOWEST  # a log-probability below this is that of an action that is never taken
-PATIENCE = 5_000  # decisions in a row that teach nothing new; then the model has no more to tell
-FATES = {
-    "lessons": "lessons",
-    "repeated": "like one before",
-    "unsaid": "that an agent cannot see or say",
-    "untaken": "that this agent never takes",
-}
+SCALED = 10_000  # first lessons, by whose spread features are scaled; with all lessons a clone plays worse
+IMPOSSIBLE = 0.5 * LOWEST  # log-probabilities of actions that are never taken are below
+PATIENCE = 5_000  # decisions in a row without a new lesson, after which recording ends
+FATES = {"lessons": "lessons", "repeated": "like one before"}
+FATES |= {"unsaid": "that an agent cannot see or say", "untaken": "that this agent never takes"}
 
 
 @dataclass(frozen=True)
 class Imitated:
-    """What came of an imitation.
+    """The result of an imitation."""
 
-    Attributes:
-        model: the policy that was imitated.
-        agreement: the share of the lessons that the clone decides alike (before it is softened).
-        decisions: how many the model took, by their fate (`FATES`) and their kind: that of their candidate, or, where
-            no action says them, that of the decision.
-    """
-
-    model: str
-    agreement: float
-    decisions: dict[str, dict[str, int]]
+    model: str  # the policy that was imitated
+    agreement: float  # the share of the lessons that the clone decides alike (before it is softened)
+    decisions: dict[str, dict[str, int]]  # of the model, by fate (`FATES`) and kind of candidate or decision
 
     def __str__(self) -> str:
-        """One sentence."""
         return f"{_told(self.model, self.decisions)}; the clone decides {self.agreement:.1%} of the lessons alike"
 
 
 def clone(policy: Any, config: Config) -> Imitated:
-    """Modify `policy`, a new one: imitate `config.imitate` where it is to be trained, then divide logits by `soften`.
+    """Modify `policy`, a new one: imitate `config.imitate` in its training environment, then divide logits by `soften`.
 
-    All lessons differ. A decision that no action says, that the agent may not take (`holds`), or that was a lesson
-    already is none; nothing is done where no action says it, else it is played. There are fewer lessons than
-    `imitation_steps` where the model has no more to tell. The last of them, a share of `imitation_own`, are of states
-    that the clone reaches by itself: who never errs does not show what to do after an error.
-
-    Args:
-        policy: of `policies.py`.
-        config: whom, on how many decisions, how often, how softly.
-
-    Raises:
-        InputError: no decision of the model is one that the agent can take.
+    All lessons differ. A decision that no action plays, that the agent may not take (`holds`), or that was a lesson
+    already is none; if no action plays it, nothing is done, else it is played. There may be fewer lessons than
+    `imitation_steps`. The last of them, a share of `imitation_own`, are of states that the clone reaches, to teach
+    recovery from errors. InputError: no decision of the model is one that the agent can take.
     """
-    # Replicas would all tell the same.
+    # Replicas would give the same lessons.
     env = make_env(config.model_copy(update={"variance": "none"}))
     lessons = _Lessons(env, config)
     own = int(config.imitation_own * config.imitation_steps)
@@ -90,17 +71,14 @@ def clone(policy: Any, config: Config) -> Imitated:
 
 
 def _candidates(actions: Any) -> Any:
-    """The first part of actions, (n,), of an array or a tensor."""
     return actions if actions.ndim == 1 else actions[:, 0]
 
 
 def _batches(count: int) -> tuple[torch.Tensor, ...]:
-    """The numbers of so many decisions, in order, some at a time."""
     return torch.arange(count).split(BATCH)
 
 
 def _fit(policy: Any, observations: torch.Tensor, actions: torch.Tensor, epochs: int) -> None:
-    """Make the actions likelier, at a rate that falls to 0."""
     optimizer = torch.optim.Adam(policy.parameters(), lr=RATE)
     rate = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, epochs * len(_batches(len(actions))))
     for _ in range(epochs):
@@ -113,12 +91,7 @@ def _fit(policy: Any, observations: torch.Tensor, actions: torch.Tensor, epochs:
 
 
 class _Lessons:
-    """What the model of an imitation decides, and where.
-
-    Attributes:
-        decisions: its decisions by fate and kind.
-        found: features and actions by the bytes of both.
-    """
+    """Decisions of the model of an imitation by fate and kind, and their features and actions by their bytes."""
 
     def __init__(self, env: ClusterVecEnv, config: Config) -> None:
         self.env, self.config = env, config
@@ -126,13 +99,10 @@ class _Lessons:
         self.found: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
 
     def record(self, count: int, player: Any = None) -> None:
-        """Play until there are `count` lessons, or the model has no more to tell.
+        """Play until there are `count` lessons, or no new ones come.
 
-        Every row has a model of its own: many keep what they know of a run.
-
-        Args:
-            count: how many.
-            player: whose actions are played, for lessons at the states that it reaches; None: the model's.
+        Every row has a model of its own, since policies remember a run. With a `player` its actions are played, for
+        lessons at the states that it reaches; else the model's.
         """
         env, config = self.env, self.config
         models = [make_for(str(config.imitate), config.environment) for _ in range(env.num_envs)]
@@ -152,7 +122,7 @@ class _Lessons:
             _expect_some(config, self.decisions)
 
     def _ask(self, one: Any, model: Any, count: int) -> tuple[Any, bool]:
-        """The action that plays what a model decides in an environment, None if there is none; is it a new lesson."""
+        """The action for a model's decision in an environment, None if there is none; whether it is a new lesson."""
         try:
             action, seen, is_known = one.demonstration(model)
         except InvalidDecision as error:
@@ -163,13 +133,13 @@ class _Lessons:
             if len(self.found) < count:
                 self.found[lesson] = seen, action
             return action, True
-        # Where it is not known, the window has turned to what it is about.
+        # If it is not known, the window has turned to its job.
         fate, shown = ("repeated", seen) if is_known else ("unsaid", one.observe())
         self.decisions[fate].update(_kinds(self.env, shown[None], np.asarray(action)[None]))
         return action, False
 
     def possible(self, policy: Any) -> tuple[torch.Tensor, torch.Tensor]:
-        """Observations (n, F) and actions (n, ...) of the lessons that `policy` can follow; InputError: of none."""
+        """Observations (n, F) and actions (n, ...) of the lessons that `policy` can follow; InputError: none."""
         observations, actions = (torch.as_tensor(np.stack(column)) for column in zip(*self.found.values(), strict=True))
         with torch.no_grad():
             likely = [policy.evaluate_actions(observations[pick], actions[pick])[1] for pick in _batches(len(actions))]
@@ -182,7 +152,7 @@ class _Lessons:
 
 
 def _kinds(env: ClusterVecEnv, observations: np.ndarray, actions: np.ndarray) -> list[str]:
-    """The kinds of the candidates that actions (n, ...) take where observations (n, F) are seen."""
+    """The kinds of the candidates that actions (n, ...) take at observations (n, F)."""
     tables, names = env.envs[0].tables, env.envs[0].interface.columns[-1]
     columns = [column for column, name in enumerate(names) if name.startswith("1: ") and column != LEGAL]
     candidates = observations[:, -tables.candidates * tables.candidate_columns :]
@@ -192,17 +162,14 @@ def _kinds(env: ClusterVecEnv, observations: np.ndarray, actions: np.ndarray) ->
 
 
 def _expect_some(config: Config, decisions: Mapping[str, Counter[str]]) -> None:
-    """InputError where there is no lesson."""
     if not decisions["lessons"]:
-        raise InputError(
-            f"imitate: no lesson for an agent (none: begin from nothing); {_told(str(config.imitate), decisions)}"
-        )
+        told = _told(str(config.imitate), decisions)
+        raise InputError(f"imitate: no lesson for an agent (none: begin from nothing); {told}")
 
 
 def _told(model: str, decisions: Mapping[str, Mapping[str, int]]) -> str:
-    told = [
-        f"{sum(kinds.values()):,} {FATES[fate]} ({', '.join(f'{kind} {count:,}' for kind, count in kinds.items())})"
-        for fate, kinds in decisions.items()
-        if kinds
-    ]
+    told = []
+    for fate, kinds in decisions.items():
+        counts = ", ".join(f"{kind} {count:,}" for kind, count in kinds.items())
+        told += [f"{sum(kinds.values()):,} {FATES[fate]} ({counts})"] if kinds else []
     return f"decisions of {model}: {', '.join(told)}"

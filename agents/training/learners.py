@@ -1,4 +1,4 @@
-"""PPO and MaskablePPO as configured: the batch of environments they learn in, and the learner."""
+"""PPO and MaskablePPO as configured: the batch of environments, and the learner."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LEARNERS = {
 
 
 def make_env(config: Config) -> ClusterVecEnv:
-    """The rows that a configuration trains in, scenarios by their shares."""
+    """The rows of a training, scenarios by their shares."""
     variants = [scenario.variant for scenario in config.training for _ in range(scenario.share)]
     grouped = config.variance == "group"
     if grouped:  # all replicas of a workload play the same scenario
@@ -39,7 +39,7 @@ def make_env(config: Config) -> ClusterVecEnv:
         seed=config.seed,
         replicas=config.replicas if grouped else 1,
         variants=variants,
-        # For a group too: in the reference's terms, rewards of all scenarios are of one size.
+        # For a group too: relative to the reference, rewards of all scenarios are of one size.
         reference=config.reference if config.variance != "none" and config.pays_jct else None,
         observation="flat",
         **config.env,
@@ -73,7 +73,7 @@ def make_learner(config: Config, env: ClusterVecEnv) -> Any:
 
 
 def decisions_expected(config: Config) -> float:
-    """Decisions that an episode is thought to take before one has been played: a start and an advance a job."""
+    """Expected decisions of an episode before the first one: a start and an advance a job."""
     jobs = [(scenario.share, len(first_workload(config, scenario))) for scenario in config.training]
     return DECISIONS_A_JOB * sum(share * count for share, count in jobs) / sum(share for share, _ in jobs)
 
@@ -85,13 +85,8 @@ def first_workload(config: Config, scenario: Scenario) -> Workload:
 
 
 def policy_kwargs(config: Config, env: ClusterVecEnv) -> dict[str, Any]:
-    """What builds the policy anew, beside its spaces: plain values."""
+    """Arguments that build the policy anew, beside its spaces: plain values."""
     tables = env.get_attr("tables")[0]
     squash = {"squash": config.squash} if "squash" in signature(network_class(config.net)[0]).parameters else {}
-    return {
-        "network": config.net,
-        "tables": tables.to_json(),
-        "holds": config.holds,
-        "critic": config.variance != "group",
-        "options": {**squash, **config.net_options},
-    }
+    built: dict[str, Any] = {"network": config.net, "tables": tables.to_json(), "holds": config.holds}
+    return {**built, "critic": config.variance != "group", "options": {**squash, **config.net_options}}

@@ -1,7 +1,7 @@
-"""Training: warm start, PPO, periodic evaluation on held-out workloads, checkpoints, and going on after a kill.
+"""Training: warm start, PPO, periodic evaluation on held-out workloads, checkpoints, and continuing after a kill.
 
-Everything that a run's numbers depend on is in its checkpoint: weights, optimizer, random states, and the clusters as
-they stand. So a run that was killed and resumed has the very weights of one that was not.
+A checkpoint has everything that a run's numbers depend on: weights, optimizer, random states, and the clusters. So a
+run that was killed and resumed has exactly the weights of one that was not.
 """
 
 from __future__ import annotations
@@ -45,27 +45,18 @@ CALIBRATION_STEPS = 200  # of every row
 
 @dataclass(frozen=True)
 class Evaluated:
-    """A periodic evaluation.
+    """A periodic evaluation."""
 
-    Attributes:
-        step: training steps before it.
-        played: by mode, the agent on every validation workload.
-        ratios: by mode and scenario, its mean JCT over that of the reference.
-        mode: the better mode.
-        score: mean of that mode's ratios; lower is better.
-        is_best: no evaluation before it had a lower score.
-    """
-
-    step: int
-    played: dict[Mode, list[Played]]
-    ratios: dict[Mode, dict[str, float]]
-    mode: Mode
-    score: float
-    is_best: bool
+    step: int  # training steps before it
+    played: dict[Mode, list[Played]]  # the agent on every validation workload
+    ratios: dict[Mode, dict[str, float]]  # by mode and scenario, its mean JCT over that of the reference
+    mode: Mode  # the better one
+    score: float  # mean of that mode's ratios; lower is better
+    is_best: bool  # whether its score is the lowest so far
 
 
 class Listener(Protocol):
-    """Who wants to know how a training goes."""
+    """A receiver of a training's progress."""
 
     def scalars(self, step: int, values: dict[str, float]) -> None:
         """Figures of an update, by tag."""
@@ -77,12 +68,12 @@ class Listener(Protocol):
         """A periodic evaluation; the best agent so far is saved in `agent`."""
 
     def progressed(self, step: int) -> None:
-        """So many training steps are done."""
+        """The number of training steps done."""
 
 
 @dataclass
 class _Standing:
-    """What the loop remembers between rollouts, beside SB3's own."""
+    """The loop's memory between rollouts, beside SB3's own."""
 
     next_evaluation: int = 0
     evaluated: int = -1  # the step of the last one
@@ -91,14 +82,7 @@ class _Standing:
 
 
 class Training:
-    """One training run in one folder.
-
-    Args:
-        config: what to do.
-        folder: where checkpoint and best agent go.
-        listener: told of everything.
-        command: what was typed, for the agent's record.
-    """
+    """One training run, with checkpoint and best agent in `folder`; `command`: for the agent's description."""
 
     def __init__(self, config: Config, folder: Path, listener: Listener, command: str = "") -> None:
         torch.set_num_threads(1)
@@ -128,15 +112,15 @@ class Training:
 
     @property
     def _asked(self) -> int:
-        """The step to train to: no rollout but the first goes past what the configuration asks for."""
+        """The last step: only the first rollout may exceed the configuration's number."""
         config, rollout = self.config, self.config.num_envs * self.config.steps_of_rollout
-        if config.variance == "group":  # whose learner sees to it
+        if config.variance == "group":  # its learner keeps to it
             return config.timesteps
         return max(1, config.timesteps // rollout) * rollout
 
     @property
     def about(self) -> str:
-        """What one rollout is, and how much of it fits into the decisions that are asked for; one sentence."""
+        """The size of a rollout and the number of decisions asked for; one sentence."""
         config, asked = self.config, f"{self.config.timesteps:,} are asked for"
         if config.variance == "group":
             each = self.learner.each
@@ -151,14 +135,7 @@ class Training:
         return f"a rollout is {found}; {asked}{cut}"
 
     def run(self, resume: bool = False) -> dict[str, Any]:
-        """Train to the end; returns what the best agent reached on the validation workloads.
-
-        Args:
-            resume: go on from the folder's checkpoint.
-
-        Raises:
-            InputError: there is no checkpoint, or it does not belong to this configuration.
-        """
+        """Train to the end, or `resume` from the checkpoint; returns the best agent's validation results."""
         if resume:
             self._restore(read_checkpoint(self.folder / CHECKPOINT))
         elif self.config.imitate is None:
@@ -176,9 +153,9 @@ class Training:
         return self.standing.best
 
     def _calibrate(self) -> None:
-        """Have the network scale features as they are spread where the reference decides."""
+        """Have the network scale features by their spread at the reference's decisions."""
         env = make_env(self.config)
-        # Policies keep what they know of a run.
+        # Policies remember a run.
         policies = [make_for(self.config.reference, self.config.environment) for _ in range(env.num_envs)]
         rng = np.random.default_rng(self.config.seed)
         seen = [env.reset()]
@@ -189,7 +166,7 @@ class Training:
             self.learner.policy.network.calibrate(torch.as_tensor(np.concatenate(seen)))
 
     def evaluate(self) -> None:
-        """Play the validation workloads in both modes; keep the agent if it is the best so far."""
+        """Play the validation workloads in both modes; save the agent if it is the best so far."""
         played = {mode: self.validation.play(self.learner.policy, mode) for mode in MODES}
         by_mode = {mode: ratios(played[mode], self.reference) for mode in MODES}
         scores = {mode: float(np.mean(list(by_mode[mode].values()))) for mode in MODES}
@@ -199,13 +176,8 @@ class Training:
         if self.step == 0 and self.standing.imitation:
             self.standing.imitation["score"] = scores[mode]
         if is_best:
-            self.standing.best = {
-                "score": scores[mode],
-                "mode": mode,
-                "step": self.step,
-                "reference": self.config.reference,
-                "ratios": by_mode[mode],
-            }
+            self.standing.best = {"score": scores[mode], "mode": mode, "step": self.step}
+            self.standing.best |= {"reference": self.config.reference, "ratios": by_mode[mode]}
             save_agent(self.best, self.learner.policy, self._description())
         self.standing.evaluated = self.step
         spacing = self.config.timesteps / self.config.evaluations
@@ -219,7 +191,7 @@ class Training:
             network=self.config.net,
             policy_kwargs={k: v for k, v in policy_kwargs(self.config, self.env).items() if k != "network"},
             environment=self.config.environment,
-            env_kwargs={key: value for key, value in self.config.env.items() if key != "reward"},  # nobody is paid
+            env_kwargs={key: value for key, value in self.config.env.items() if key != "reward"},
             mode=best["mode"],
             command=self.command,
             config=self.config.model_dump(mode="json"),
@@ -229,12 +201,12 @@ class Training:
         )
 
     def checkpoint(self) -> None:
-        """Put on disk all that is needed to go on."""
+        """Write a checkpoint of the present to disk."""
         self.note()
         self.keep()
 
     def keep(self) -> None:
-        """Put on disk what was noted last, in whatever thread; nothing if nothing was."""
+        """Write the last noted state to disk, in any thread, if there is a new one."""
         with self._writing:
             noted = self._noted
             if noted is not None and noted is not self._written:
@@ -242,7 +214,7 @@ class Training:
                 self._written = noted
 
     def note(self) -> None:
-        """Keep in mind all that is needed to go on from here."""
+        """Copy the present state in memory."""
         learner, standing = self.learner, self.standing
         tensors = {f"policy/{name}": tensor for name, tensor in learner.policy.state_dict().items()}
         moments, optimizer = optimizer_tensors(learner.policy.optimizer)
@@ -251,19 +223,11 @@ class Training:
         arrays = {**random_arrays, **{f"env/{name}": array for name, array in env_arrays.items()}}
         if learner._last_obs is not None:
             arrays |= {"last/observation": learner._last_obs, "last/starts": learner._last_episode_starts}
-        data: dict[str, Any] = {
-            "config": self.config.model_dump(mode="json"),
-            "optimizer": optimizer,
-            "random": random_data,
-            "env": env_data,
-            "updates": learner._n_updates,
-            "next_evaluation": standing.next_evaluation,
-            "evaluated": standing.evaluated,
-            "best": standing.best,
-            "imitation": standing.imitation,
-            "read": self.read,
-            "each": float(getattr(learner, "each", 0.0)),
-        }
+        config = self.config.model_dump(mode="json")
+        data: dict[str, Any] = {"config": config, "optimizer": optimizer, "random": random_data, "env": env_data}
+        data |= {"updates": learner._n_updates, "next_evaluation": standing.next_evaluation}
+        data |= {"evaluated": standing.evaluated, "best": standing.best, "imitation": standing.imitation}
+        data |= {"read": self.read, "each": float(getattr(learner, "each", 0.0))}
         if isinstance(learner.env, VecNormalize):
             spread = learner.env.ret_rms
             data["returns"] = [float(spread.mean), float(spread.var), float(spread.count)]
@@ -300,7 +264,6 @@ class Training:
 
 
 def _decided(env: Any, policy: Any, rng: np.random.Generator) -> np.ndarray:
-    """What a policy does in an environment, or anything legal where its actions do not go so far."""
     try:
         return np.asarray(env.act_of(policy))
     except InvalidDecision:
@@ -334,7 +297,7 @@ class _Loop(BaseCallback):
 
 
 class _Tell(KVWriter):
-    """SB3's log, handed on to the listener."""
+    """SB3's log, passed on to the listener."""
 
     def __init__(self, training: Training) -> None:
         self.training = training

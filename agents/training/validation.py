@@ -1,4 +1,4 @@
-"""Playing an agent on workloads that it does not train on: many at once, beside a reference heuristic."""
+"""Playing an agent on held-out workloads: many at once, beside a reference heuristic."""
 
 from __future__ import annotations
 
@@ -25,50 +25,27 @@ MODES: tuple[Mode, ...] = ("argmax", "sampled")
 
 @dataclass(frozen=True)
 class Played:
-    """One policy on one workload.
+    """One policy on one workload."""
 
-    Attributes:
-        scenario: the scenario's name.
-        seed: of the workload.
-        metrics: by the names of `simulator/engine/metrics.py`.
-        jct_s: its mean JCT, seconds; a job that it leaves unfinished counts as the reward charges it (envs/reward.py),
-            so that nobody looks better for never starting one.
-    """
-
-    scenario: str
-    seed: int
-    metrics: dict[str, float]
-    jct_s: float
+    scenario: str  # its name
+    seed: int  # of the workload
+    metrics: dict[str, float]  # by the names of `simulator/engine/metrics.py`
+    jct_s: float  # mean JCT; an unfinished job counts as the reward charges it (envs/reward.py)
 
 
 class Validation:
-    """The validation workloads of a configuration, laid out once: one row of a batch each.
-
-    Args:
-        config: of the training.
-    """
+    """The validation workloads of a training's configuration, laid out once: one row of a batch each."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        self.cases = [
-            (scenario, FIRST_SEED + number, _workload(config, scenario, FIRST_SEED + number))
-            for scenario in config.validation
-            for number in range(config.validation_seeds)
-        ]
-        variants = [
-            {"topology": scenario.topology, "network": scenario.network, "workload": workload}
-            for scenario, _, workload in self.cases
-        ]
-        self.env = sb3_vec_env(
-            config.environment,
-            len(self.cases),
-            seed=0,
-            variants=variants,
-            **{**config.env, "observation": "flat", "reward": "jct", "reference": None},
-        )
+        seeds = range(FIRST_SEED, FIRST_SEED + config.validation_seeds)
+        self.cases = [(one, seed, _workload(config, one, seed)) for one in config.validation for seed in seeds]
+        variants = [{"topology": one.topology, "network": one.network, "workload": own} for one, _, own in self.cases]
+        options = {**config.env, "observation": "flat", "reward": "jct", "reference": None}
+        self.env = sb3_vec_env(config.environment, len(self.cases), seed=0, variants=variants, **options)
 
     def play(self, policy: Any, mode: Mode) -> list[Played]:
-        """`policy` (of SB3) on every workload. Random numbers outside are left alone."""
+        """`policy` (of SB3) on every workload; random numbers outside are unchanged."""
         metrics: dict[int, dict[str, float]] = {}
         returns = np.zeros(len(self.cases))
         with torch.random.fork_rng(devices=[]), torch.no_grad():
@@ -88,13 +65,12 @@ class Validation:
         ]
 
     def _jct_s(self, row: int, jobs: int, metrics: Mapping[str, float], total: float) -> float:
-        """The mean JCT of an episode, from what it was paid if it was cut off."""
         if metrics["jobs_finished"] == jobs:
             return metrics["jct_mean"]
         return float(-total * self.env.envs[row].interface.window.reward_scale / jobs)
 
     def play_heuristic(self, word: str) -> list[Played]:
-        """A heuristic on every workload; what else is drawn for a run, as failures, is what `play` meets."""
+        """A heuristic on every workload, with the same failures and other draws as in `play`."""
         policy = make_for(word, self.config.environment)
         self.env.seed(0)
         self.env.reset()
@@ -120,7 +96,7 @@ def _workload(config: Config, scenario: Scenario, seed: int) -> Workload:
 
 
 def _simulate(own: Simulator, workload: Workload, policy: Policy) -> tuple[dict[str, float], float]:
-    """A heuristic alone, where an environment plays on `own`: metrics, and the mean JCT, seconds."""
+    """A heuristic alone, on the cluster of `own`: metrics, and the mean JCT, seconds."""
     policy.expect_known(own.estimates)
     simulator: Simulator = own.config.for_policy(policy).build(policy.rule_under(own.semantics))
     simulator.reset(policy.workload_for(workload), seed=draw_seed(own.state))

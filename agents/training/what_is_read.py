@@ -1,4 +1,4 @@
-"""What a training reads beside its configuration: hashes of the files, for whoever goes on with it."""
+"""Hashes of the files that a training reads beside its configuration, for continuing it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,7 @@ from .config import Config
 
 
 def read_in(config: Config) -> dict[str, str]:
-    """A hash of the files of each part of a configuration that has some, whatever their paths.
-
-    They are those that scenarios name, those of the user's own code, and those of the policies to compare with and to
-    imitate.
-
-    Raises:
-        InputError: own code or a policy that cannot be opened.
-    """
+    """Hashes of the files that scenarios, own code and policies of a configuration read, by part, not by path."""
     own = {"net": config.net, "reward": config.env.get("reward", "jct")}
     found = {what: read_by(word, A_FILE, "own code") for what, word in own.items() if is_own(word)}
     for what, mark, word in _words(config):
@@ -40,7 +33,6 @@ def read_in(config: Config) -> dict[str, str]:
 
 
 def _words(config: Config) -> Iterator[tuple[str, Any, Any]]:
-    """What may be a file in the scenarios of a training: what it is, mark, value."""
     options = {key: config.env[key] for key in options_of(config.environment) if key in config.env}
     for kind, scenarios in ("training", config.training), ("validation", config.validation):
         for one in scenarios:
@@ -52,16 +44,8 @@ def _words(config: Config) -> Iterator[tuple[str, Any, Any]]:
 
 
 def expect_same(began: Mapping[str, str], now: Mapping[str, str], where: Path) -> None:
-    """InputError where a training has read other files than one that goes on with it would.
-
-    Args:
-        began: of its checkpoint.
-        now: see `read_in`.
-        where: the checkpoint.
-    """
+    """InputError if `began`, hashes of the checkpoint `where`, differ from those `now`; see `read_in`."""
     changed = [what for what in {**began, **now} if began.get(what) != now.get(what)]
     if changed:
-        raise InputError(
-            f"{where}: what the training reads has changed since it began ({', '.join(changed)}); put it back, or "
-            "train anew into another folder"
-        )
+        what = f"what the training reads has changed since it began ({', '.join(changed)})"
+        raise InputError(f"{where}: {what}; put it back, or train anew into another folder")

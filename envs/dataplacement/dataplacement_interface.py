@@ -1,7 +1,7 @@
-"""The window of DataPlacement-v0 on any simulator of regions: what an agent would see and may do there now.
+"""The window of DataPlacement-v0 on any simulator of regions.
 
-At an instant at which tables may be looked at (`ClusterView.tables_due`) the tables are offered one by one, those of
-which most bytes are read first. Workloads are placed by a scheduler, at every instant, after the tables.
+When tables are due (`ClusterView.tables_due`) they are offered one by one, by bytes read. A scheduler places workloads
+at every instant, after the tables.
 """
 
 from __future__ import annotations
@@ -37,35 +37,23 @@ class DataPlacementInterface(PythonStepInterface):
     """The window of DataPlacement-v0; the arguments are those of `DataPlacementEnv`.
 
     Attributes:
-        day: the instant, while tables are offered; None: there is nothing to decide.
-        scheduler: who places workloads.
+        day: the review, while tables are offered; None: there is nothing to decide.
         expert: the slow half of the policy that is played, if one is.
-        expert_decisions: what it still decides at this instant.
-        first_cost: of Figure 4, where the tables were at the beginning.
+        expert_decisions: its decisions at this instant that are still to be carried out.
     """
 
     columns = (CLUSTER, QUEUE, RUNNING, CANDIDATES)
     of_instant = ("expert", "is_expert_only", "expert_decisions", "_asked", "_first_cost", "_cost")
 
     def __init__(
-        self,
-        *,
-        scheduler: str | Decider = SCHEDULER,
-        region_slots: int = 8,
-        quota: float = QUOTA,
-        **window: Any,
+        self, *, scheduler: str | Decider = SCHEDULER, region_slots: int = 8, quota: float = QUOTA, **window: Any
     ) -> None:
         check_range("region_slots", region_slots, 1, MOST_REGIONS)
         self.quota = number("quota", quota)
         if not self.quota >= 0.0:
             raise InputError(f"quota = {quota!r}; expected a share of all bytes, 0 or more")
-        super().__init__(
-            kinds=(0, 0),
-            others=(),
-            plans=LEAVE,
-            more={"regions": Table(region_slots, len(REGIONS), len(KINDS))},
-            **window,
-        )
+        more = {"regions": Table(region_slots, len(REGIONS), len(KINDS))}
+        super().__init__(kinds=(0, 0), others=(), plans=LEAVE, more=more, **window)
         self.region_slots = region_slots
         self.scheduler = scheduler_of(scheduler)
         self.asked = (self.scheduler,)
@@ -84,12 +72,11 @@ class DataPlacementInterface(PythonStepInterface):
         self._cost: float | None = None
 
     def lay(self, simulator: Simulator) -> None:
-        """Start looking at a run, whatever its state."""
+        """Show a run, whatever its state."""
         geo = simulator.workload.geo
         if geo is None:
-            raise InputError(
-                f"workload {simulator.workload.name!r} reads no tables: DataPlacement-v0 needs one as mast-like"
-            )
+            name = simulator.workload.name
+            raise InputError(f"workload {name!r} reads no tables: DataPlacement-v0 needs one as mast-like")
         if len(geo.regions) > self.region_slots:
             raise InputError(f"region_slots = {self.region_slots}: expected {len(geo.regions)} or more, one a region")
         super().lay(simulator)
@@ -97,7 +84,7 @@ class DataPlacementInterface(PythonStepInterface):
 
     @property
     def first_cost(self) -> float:
-        """Of Figure 4, where the tables were at the beginning; not below a millionth."""
+        """Cost of Figure 4 at the beginning; not below a millionth."""
         if self._first_cost is None:
             geo = self.simulator.workload.geo
             assert geo is not None
@@ -106,13 +93,11 @@ class DataPlacementInterface(PythonStepInterface):
 
     @property
     def cost(self) -> float:
-        """Of Figure 4, as was last looked."""
+        """Cost of Figure 4 at the last look."""
         return self.first_cost if self._cost is None else self._cost
 
-    # What there is to decide.
-
     def refresh(self) -> None:
-        """Look at the run as it is now."""
+        """Show the present of the run."""
         if self._is_new_instant():
             self._open()
         elif self.day is not None:
@@ -120,7 +105,7 @@ class DataPlacementInterface(PythonStepInterface):
         self._show()
 
     def finish(self) -> None:
-        """The episode has ended: there is nothing more to decide."""
+        """Show an episode that has ended, with nothing to decide."""
         self.day = None
         self._show()
 
@@ -130,7 +115,6 @@ class DataPlacementInterface(PythonStepInterface):
             self.day = self._review()
 
     def _review(self) -> PlacementReview:
-        """The look that is opened at this instant."""
         s = self.simulator
         day = PlacementReview(s, self.quota, self.first_cost, int(self.plain["running_slots"]))
         s.plain.call(lay_still, day.look, day.known, day.placement.ledger)
@@ -145,13 +129,11 @@ class DataPlacementInterface(PythonStepInterface):
 
     @property
     def can_act(self) -> bool:
-        """False where the environment would pass over the present as it was last looked at: there is nothing to do."""
+        """False where the environment passes over the present as it was last looked at."""
         return self.day is not None
 
-    # Actions.
-
     def legal(self) -> np.ndarray:
-        """Which candidates are legal, bool (candidates,)."""
+        """Legal candidates, bool (candidates,)."""
         found = np.zeros(self.candidates, np.bool_)
         found[DONE] = True
         if self.day is not None:
@@ -161,7 +143,7 @@ class DataPlacementInterface(PythonStepInterface):
         return found
 
     def take(self, candidate: int, second: int) -> ActionOutcome:
-        """Go on by a legal candidate; what it decides is to be carried out before the next `refresh`."""
+        """Play a legal candidate; its decisions are to be carried out before the next `refresh`."""
         day = self.day
         if candidate == DONE or day is None:
             self.day = None
@@ -175,23 +157,19 @@ class DataPlacementInterface(PythonStepInterface):
         return ActionOutcome((decision,))
 
     def leaving(self) -> Iterator[Decision]:
-        """What the scheduler decides about workloads, one after the other, each asked for when the last is done."""
+        """The scheduler's decisions about workloads, each drawn after the last was carried out."""
         yield from self.simulator.asked(self.scheduler)
 
-    # Policies that are played.
-
     def follow(self, policy: Decider) -> None:
-        """From now on `policy`, or its slow half, is asked what it decides; the window turns to the table of that."""
+        """Turn the window to the table of the next decision of `policy`, or of its slow half."""
         self._ask(policy)
         day = self.day
-        self.is_expert_only = (
-            day is not None and bool(self.expert_decisions) and self.expert_decisions[0].table != day.offered
-        )
+        due = self.expert_decisions
+        self.is_expert_only = day is not None and bool(due) and due[0].table != day.offered
         if day is not None and self.is_expert_only:
-            day.offer(self.expert_decisions[0].table)
+            day.offer(due[0].table)
 
     def _ask(self, policy: Decider) -> None:
-        """Find out what the expert decides at this instant, once."""
         slow = getattr(policy, "slow", policy)
         if slow is self.expert and self._asked:
             return
@@ -204,11 +182,7 @@ class DataPlacementInterface(PythonStepInterface):
             self.expert_decisions.append(decision)
 
     def expert_action(self) -> np.ndarray:
-        """The action, int64 (1,), that plays what the expert does next.
-
-        Raises:
-            InvalidDecision: it is beyond the quota, or was made at this instant already.
-        """
+        """The action, int64 (1,), for the expert's next decision; InvalidDecision: beyond the quota, or repeated."""
         day = self.day
         if day is None or not self.expert_decisions:
             return np.array([DONE], np.int64)
@@ -219,7 +193,7 @@ class DataPlacementInterface(PythonStepInterface):
         return np.array([candidate_of(decision)], np.int64)
 
     def demonstration(self, policy: Decider) -> np.ndarray:
-        """The action, int64 (1,), that does about the offered table what `policy` would do at its own time."""
+        """The action, int64 (1,), that plays the decision of `policy` about the offered table."""
         self._ask(policy)
         day = self.day
         if day is None:
@@ -228,8 +202,6 @@ class DataPlacementInterface(PythonStepInterface):
             if decision.table == day.offered and day.allows(decision):
                 return np.array([candidate_of(decision)], np.int64)
         return np.array([LEAVE], np.int64)
-
-    # The present as arrays, and going on in another process.
 
     def write(self, features: np.ndarray, mask: np.ndarray) -> None:
         """Write features, float32 (F,), and the mask, int8 (M,), as last looked at."""
@@ -245,22 +217,22 @@ class DataPlacementInterface(PythonStepInterface):
         call(observe, self.windows, *arrays, *scalars, features, mask)
 
     def state_dict(self) -> dict[str, Any]:
-        """The place in the present instant; JSON can hold it."""
+        """The stage in the present instant, as JSON data."""
         return {"day": None if self.day is None else self.day.state_dict()}
 
     def aside(self) -> dict[str, Any]:
-        """The place in the present instant, for `take_aside`."""
+        """The stage in the present instant, for `take_aside`."""
         return {**super().aside(), "day": self.day and self.day.copy()}
 
     def take_aside(self, aside: Mapping[str, Any]) -> None:
-        """Go on at the place that `aside` said, in a run that has just been written over."""
+        """Continue at the stage that `aside` returned, in a run whose record was just replaced."""
         super().take_aside(aside)
         day = self.day = aside["day"] and aside["day"].copy()
         if day is not None:
             day.simulator = self.simulator
 
     def load_state_dict(self, played: Mapping[str, Any]) -> None:
-        """Go on at the place that `played` says, in a run that has just been written over."""
+        """Continue at the stage `played`, in a run whose record was just replaced."""
         self._clear()
         self._is_new_instant()
         if played["day"] is not None:
@@ -270,11 +242,7 @@ class DataPlacementInterface(PythonStepInterface):
 
 
 def scheduler_of(scheduler: str | Decider) -> Decider:
-    """Who places workloads: the fast half of a policy, by name or as it is.
-
-    Raises:
-        InputError: it decides nothing by itself about workloads in regions.
-    """
+    """The fast half of a policy, which places workloads, by name or as given; InputError if it cannot."""
     found = policy_of(scheduler) if isinstance(scheduler, str) else scheduler
     found = getattr(found, "fast", found)
     if not callable(getattr(found, "decide", None)) or getattr(found, "rule", None) is not None:

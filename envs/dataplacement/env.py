@@ -1,4 +1,4 @@
-"""DataPlacement-v0: where tables have their homes and their replicas."""
+"""DataPlacement-v0: homes and replicas of tables."""
 
 from __future__ import annotations
 
@@ -24,30 +24,29 @@ PLACEMENT = "placement"
 
 
 class DataPlacementEnv(PythonStepEnv):
-    """Decide about tables, every so often: where each has its home and its replicas.
+    """Decide about tables at regular reviews: where each has its home and its replicas.
 
     Source       MAST (global scheduling of ML training across regions), its slow path;
                  docs/environments/data-placement.md.
-    Observation  cluster (16,), queue (slots x 12,): the offered table and those whose turn is next, running
-                 (running_slots x 6,): copies on the way, regions (region_slots x 16,), and candidates ((2 + 3
-                 region_slots) x 15,).
-    Action       Discrete(2 + 3 region_slots). 0: done for now, workloads are placed and the clock goes on. 1: on
+    Observation  cluster (16,), queue (slots x 12,): the offered table and the next ones, running (running_slots x 6,):
+                 copies on the way, regions (region_slots x 16,), and candidates ((2 + 3 region_slots) x 15,).
+    Action       Discrete(2 + 3 region_slots). 0: done for now, workloads are placed and the clock advances. 1: on
                  to the next table. 2 + 3 r: the offered table's home moves to region r; 3 + 3 r: region r gets a
                  replica of it; 4 + 3 r: its replica there is dropped. The table stays on offer until 1.
 
-    `ClusterEnv` says what all environments have in common: mask, reward, episode, info, and further arguments.
+    `ClusterEnv` has the rest: mask, reward, episode, info, and further arguments.
 
     Args:
         topology: as everywhere; it must have regions with storage.
         workload: as everywhere, of jobs of regions (`mast-like`, or a file).
-        network: `none`: what a workload's parts say to each other is not simulated.
-        scheduler: who places workloads: the name of a policy for regions, or such a policy.
-        tables_every_s: from one look at the tables to the next, seconds, > 0; the first is at the first pass.
-        quota: share of the bytes of all tables that may be copied at one look.
+        network: `none`: communication between a workload's parts is not simulated.
+        scheduler: places workloads: the name of a policy for regions, or such a policy.
+        tables_every_s: from one review of the tables to the next, seconds, > 0; the first is at the first pass.
+        quota: share of the bytes of all tables that may be copied at one review.
         slots, running_slots: tables and copies on the way in the observation, 1 to 256 and 0 to 256.
         region_slots: regions that there is room for, 1 to 64.
-        reward: also `queueing`, as in Geo-v0, and `placement`: what a decision takes off the cost of paper mast's
-            Figure 4, as a fraction of that cost at the beginning.
+        reward: also `queueing`, as in Geo-v0, and `placement`: the decrease of the cost of paper mast's Figure 4 by a
+            decision, as a fraction of that cost at the beginning.
     """
 
     part = "DataPlacement-v0"
@@ -83,7 +82,7 @@ class DataPlacementEnv(PythonStepEnv):
         super().__init__(config.build(interface.clock), interface, workload, manner)
 
     def play(self) -> bool:
-        """Play the action in the row, and go on to the next decision; True if the row needs a look."""
+        """Play the action in the row, and run to the next decision; True if the row needs a look."""
         before = self.interface.cost
         needs_look = super().play()
         if self.reward == PLACEMENT:
@@ -91,13 +90,12 @@ class DataPlacementEnv(PythonStepEnv):
         return needs_look
 
     def _pass_over(self) -> None:
-        """Go on to the next look at the tables, or to the next instant; see `PythonStepEnv`."""
         scheduler = self.interface.scheduler
         if not (type(scheduler) is Passes and self._simulates(scheduler)):
             super()._pass_over()
 
     def _simulates(self, scheduler: Passes) -> bool:
-        """Whether a kernel has gone on to the next look at the tables; False: MAST is to be asked at the present."""
+        """Whether a kernel has run to the next review; False: MAST has to decide in Python now."""
         view = self.simulator.view
         compiled = scheduler.compiled(view)
         if compiled is None:
@@ -111,13 +109,13 @@ class DataPlacementEnv(PythonStepEnv):
         return True
 
     def as_text(self) -> str:
-        """The cluster now, then what lies where."""
+        """The cluster now, then the places of tables."""
         from ..rendering.scenes.table_scene import table_lines
 
         return "\n".join([super().as_text(), "", *table_lines(self.simulator)])
 
     def as_picture(self) -> np.ndarray:
-        """What lies where, uint8 (H, W, 3)."""
+        """The places of tables, uint8 (H, W, 3)."""
         from ..rendering.drawing.pen import SIZE
         from ..rendering.pictures.table_picture import draw_tables
 
@@ -125,7 +123,7 @@ class DataPlacementEnv(PythonStepEnv):
         return draw_tables(self.simulator, SIZE, self.seen(), None if day is None else day.offered)
 
     def demonstration(self, policy: Decider) -> tuple[Any, np.ndarray, bool]:
-        """See `ClusterEnv`: what `policy` does about the offered table, whenever it would turn to it by itself."""
+        """See `ClusterEnv`: the decision of `policy` about the offered table, even out of its own order."""
         self._expect_reset()
         self.simulator.expect_decider(policy)
         self._is_expert_played = True
@@ -133,6 +131,6 @@ class DataPlacementEnv(PythonStepEnv):
 
 
 class DataPlacementVectorEnv(ClusterVectorEnv):
-    """N environments `DataPlacementEnv`, stepped one after the other: what is decided about tables is Python's."""
+    """N environments `DataPlacementEnv`, stepped one after the other, since Python decides about tables."""
 
     env_class = DataPlacementEnv

@@ -1,6 +1,6 @@
-"""A look at the tables as arrays that kernels read: who reads what, what a decision changes, what is allowed.
+"""A review of the tables as arrays for kernels: readers, effects of decisions, legal decisions.
 
-T tables, R regions, J jobs. What no decision changes is laid when the look is opened.
+T tables, R regions, J jobs. The arrays that no decision changes are laid at the beginning of the review.
 """
 
 from __future__ import annotations
@@ -26,50 +26,48 @@ class Readers(NamedTuple):
 
     first: Any  # int64 (T + 1,)
     user: Any  # int64 (uses,), jobs by table
-    fits: Any  # bool (J, R), where the hardware is that each needs
+    fits: Any  # bool (J, R), whether a region has its hardware
     hours: Any  # float64 (J,), GPU-hours that count as high priority
-    lacks: Any  # int64 (J, R), tables that each has not there
+    lacks: Any  # int64 (J, R), tables that it lacks there
     able: Any  # bool (J,), whether some region has its tables and hardware
 
 
 class Look(NamedTuple):
-    """Where tables lie and will lie at a look, what was decided at it, and what follows from that."""
+    """Places of the tables at a review, the decisions made, and their effects."""
 
     order: Any  # int64 (T,), the tables by turn
     still: Any  # float64 (T, 6), the first features of each
     gpu_share: Any  # float64 (R,), GPUs, of all
     amount: Any  # float64 (5,), by the names below
-
     copies: Any  # bool (T, R), where the tables will lie
-    decided: Any  # bool (T, R, NOTES), what was decided about each
-    gains: Any  # float64 (T,), what the best move of each by itself would take off the cost
+    decided: Any  # bool (T, R, NOTES), the decisions about each
+    gains: Any  # float64 (T,), decrease of the cost by the best move of each alone
     load: Any  # float64 (2, R), demand over supply of GPU-hours, those of high priority and all
-    legal: Any  # bool (R, kinds), what is allowed about the offered table
-    size: Any  # int64 (R, kinds), bytes that it would copy, 0 where it is not
-
+    legal: Any  # bool (R, kinds), legal decisions about the offered table
+    size: Any  # int64 (R, kinds), bytes that they copy, 0 where illegal
     left: Any  # float64 (rows,), scratch: bytes left of copies on the way
-    transfer: Any  # int64 (rows,), and which these are
+    transfer: Any  # int64 (rows,), and their numbers
 
 
-QUOTA, FIRST_COST, HIGH_HOURS, ALL_READ, ALL_MET = range(5)  # of `amount`: bytes, the cost at the beginning, GPU-hours,
-# what Expression 1 could be at most, KiB, and Expression 6
+# Of `amount`: bytes, the cost at the beginning, GPU-hours, the maxima of Expression 1, KiB, and of Expression 6.
+QUOTA, FIRST_COST, HIGH_HOURS, ALL_READ, ALL_MET = range(5)
 
 
 @kernel
 def runs(k, job, region):
-    """Whether a job finds its tables and its hardware in a region."""
+    """Whether a region has a job's tables and hardware."""
     return k.lacks[job, region] == 0 and k.fits[job, region]
 
 
 @kernel
 def count_readers(k, table):
-    """How many read a table."""
+    """Number of readers of a table."""
     return k.first[table + 1] - k.first[table]
 
 
 @entry
 def lay_lacks(k, copies):
-    """Modify `k.lacks`, all zero: how many tables of each job lie not in each region."""
+    """Modify `k.lacks`, all zero: the number of tables of each job that each region lacks."""
     for table in range(copies.shape[0]):
         for region in range(copies.shape[1]):
             if not copies[table, region]:
@@ -79,7 +77,6 @@ def lay_lacks(k, copies):
 
 @kernel
 def _follow(k, look, table, bits):
-    """Modify `k.lacks`: a table will lie in these regions."""
     for region in range(look.copies.shape[1]):
         change = int(look.copies[table, region]) - (bits >> region & 1)
         if change != 0:
@@ -101,7 +98,6 @@ def follow_decision(states, row, look, known, waiting, l, table):
 
 @kernel
 def _weigh_readers(k):
-    """Modify `k.able`."""
     for job in range(k.able.shape[0]):
         k.able[job] = False
         for region in range(k.lacks.shape[1]):
@@ -111,7 +107,7 @@ def _weigh_readers(k):
 
 @entry
 def weigh_tables(look, known, waiting, l):
-    """Modify the look: what follows from where tables will lie."""
+    """Modify the look: effects of the places of tables."""
     _weigh_readers(known)
     _weigh_readers(waiting)
     survey(l, 0, look.gains.shape[0], look.gains)
@@ -134,7 +130,7 @@ def is_whole(s, table, region, kind):
 
 @kernel
 def may_decide(s, look, table, region, at, whole, spent):
-    """Whether a decision of the kind at that place can be carried out now, is new, and within the quota."""
+    """Whether a decision of that kind can be carried out now, is new, and within the quota."""
     kind = KIND_CODES[at]
     if look.decided[table, region, WHOLE if whole else at] or is_idle(s, table, region, kind):
         return False

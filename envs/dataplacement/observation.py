@@ -7,8 +7,6 @@ training jobs that the slow path knows; one that counts as high priority does so
 lies in [0, 1]; rows without a table, copy or region, and candidates that are not legal, are zero.
 """
 
-from __future__ import annotations
-
 import math
 
 from ...simulator.base.codes import DROP, MOVE
@@ -121,10 +119,8 @@ FEW = 4.0
 def observe(states, row, windows, look, known, waiting, l, offered, place, spent, cost, features, mask):
     """Modify features, float32 (F,), and mask, int8 (M,): show the present while tables are offered.
 
-    Args:
-        states: records (n,); row: which; windows: of the window, (1,).
-        look, known, waiting: see look_arrays.py; l: the ledger.
-        offered: the table; place: how many are behind; spent: bytes of the quota; cost: of Figure 4.
+    The review's arrays are those of look_arrays.py and the ledger `l`; then the table, the number of those behind, the
+    bytes of the quota, and the cost of Figure 4.
     """
     s, w = states[row], windows[0]
     list_legal(s, look, offered, spent)
@@ -156,7 +152,6 @@ def observe_nothing(states, row, windows, features, mask):
 
 @kernel
 def _first_candidate(w):
-    """Where the features of candidates begin."""
     regions = (w.candidates - FIRST_REGION) // KINDS
     return len(CLUSTER) + w.slots * QUEUE_COLUMNS + w.running_slots * RUNNING_COLUMNS + regions * REGION_COLUMNS
 
@@ -175,7 +170,7 @@ def scaled_bytes(size):
 
 @kernel
 def part(value, whole):
-    """A share, cut at 1; of nothing, 1 where there is something."""
+    """A share, cut at 1; of nothing, 1 for something."""
     if whole > 0:
         return min(1.0, float(value) / float(whole))
     return 1.0 if value > 0 else 0.0
@@ -207,7 +202,6 @@ def lay_still(states, row, look, known, l):
 
 @kernel
 def _read_bytes(s, l, table):
-    """Bytes that those whom the slow path knows read of a table."""
     return float((l.first_user[table + 1] - l.first_user[table]) * s.table_size[table])
 
 
@@ -248,7 +242,6 @@ def _observe_tables(s, look, known, waiting, l, place, spent, cost, shown):
 
 @kernel
 def _observe_queue(s, w, look, known, waiting, l, offered, place, features, row):
-    """Write the offered table and those whose turn is next."""
     _observe_table(s, look, known, waiting, l, offered, features[row : row + QUEUE_COLUMNS])
     slot = 1
     while slot < w.slots and place < look.order.shape[0]:
@@ -262,7 +255,6 @@ def _observe_queue(s, w, look, known, waiting, l, offered, place, features, row)
 
 @kernel
 def _observe_table(s, look, known, waiting, l, table, shown):
-    """Write the row of a table."""
     for column in range(STILL_COLUMNS):
         shown[column] = look.still[table, column]
     lies = decided = unable = 0
@@ -282,7 +274,6 @@ def _observe_table(s, look, known, waiting, l, table, shown):
 
 @kernel
 def _observe_copies(s, w, look, known, waiting, features, row):
-    """Write copies on the way, those with the most bytes left first."""
     for place in range(_rank_copies(s, look)):
         transfer = look.transfer[place]
         table = s.transfer_table[transfer]
@@ -297,7 +288,7 @@ def _observe_copies(s, w, look, known, waiting, features, row):
 
 @kernel
 def _rank_copies(s, look):
-    """Modify the scratch: the copies with the most bytes left, among equals by table and region; returns how many."""
+    """Modify the scratch: the copies with the most bytes left, then by table and region; returns their number."""
     rows, count = look.left.shape[0], 0
     if s.n_transfers == 0 or rows == 0:
         return count
@@ -320,7 +311,6 @@ def _rank_copies(s, look):
 
 @kernel
 def _comes_before(s, look, transfer, left, place):
-    """Whether a copy comes before the one at a place, whose table is the same or comes first."""
     if left != look.left[place]:
         return left > look.left[place]
     other = look.transfer[place]
@@ -362,7 +352,6 @@ def _observe_regions(s, w, look, known, l, table, features, row):
 
 @kernel
 def _observe_work(s, region, shown):
-    """Write the units of a region that are free, and the jobs that run there."""
     free = units = running = 0
     for cluster in range(s.n_clusters):
         if s.cluster_region[cluster] == region:
@@ -376,7 +365,6 @@ def _observe_work(s, region, shown):
 
 @kernel
 def _observe_candidates(s, look, known, waiting, l, table, spent, features, row, mask):
-    """Write legal candidates and what each comes to."""
     for candidate, column in ((DONE, IS_DONE), (LEAVE, IS_LEAVE)):
         at = row + candidate * CANDIDATE_COLUMNS
         mask[candidate] = 1
@@ -402,7 +390,6 @@ def _observe_candidates(s, look, known, waiting, l, table, spent, features, row,
 
 @kernel
 def _observe_change(look, l, table, region, kind, total, shown):
-    """Write what a candidate changes of Figure 4; the table has been weighed."""
     shown[CHANGE] = 0.5
     shown[CHANGE + 1] = 1.0
     if KIND_CODES[kind] == MOVE and region != l.home[table]:
@@ -414,7 +401,7 @@ def _observe_change(look, l, table, region, kind, total, shown):
 
 @kernel
 def _observe_readers_after(s, look, known, waiting, l, table, region, kind, shown):
-    """Write who of the table's readers could run where after a candidate; a home that moves may leave a replica."""
+    """Write the change of readers' regions by a candidate; a home that moves may leave a replica."""
     comes = kind != DROP and not look.copies[table, region]
     left_home = l.home[table] if kind == MOVE and not s.table_wanted[table] >> l.home[table] & 1 else -1
     came = left = served = 0

@@ -1,4 +1,4 @@
-"""An instant at which tables may be looked at: which one is offered, what is decided already, what is still allowed."""
+"""A review of the tables: the offered table, the decisions made, and the legal ones."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ TableDecision = Move | Replicate | Drop
 
 
 def candidate_at(region: int, kind: int) -> int:
-    """The candidate of a region that is of that kind, a place in KINDS."""
+    """The candidate of a region of that kind, an index of KINDS."""
     return FIRST_REGION + len(KINDS) * region + kind
 
 
 def candidate_of(decision: TableDecision) -> int:
-    """The candidate that stands for a decision about the table that is offered."""
+    """The candidate of a decision about the offered table."""
     return candidate_at(int(decision.region), KINDS.index(type(decision)))
 
 
@@ -36,22 +36,15 @@ def is_whole(decision: TableDecision) -> bool:
 
 
 class PlacementReview:
-    """One such instant.
-
-    Args:
-        simulator: at the instant.
-        quota: share of the bytes of all tables that may be copied.
-        first_cost: of Figure 4, where the tables were at the beginning.
-        rows: copies on the way that are shown.
+    """A review: a share `quota` of all bytes may be copied, `rows` copies are shown; `first_cost` as of the window.
 
     Attributes:
-        placement: the tables at the homes that they will have, and what that costs.
-        look: what else decisions depend on, and change; its `order`: the tables of which most bytes are read, by
-            training and analytics jobs that recur, first.
-        known, waiting: who reads them: the training jobs that the slow path knows, and the queue.
-        place: how many tables are behind.
-        offered: the table to decide about, which may be another than that of `order`; -1: none is left.
-        spent_bytes: copied by what is decided so far.
+        placement: the tables at their future homes, and the cost.
+        look: the other arrays; its `order`: tables by bytes read by recurring training and analytics jobs.
+        known, waiting: readers: the training jobs that the slow path knows, and the queue.
+        place: number of tables behind.
+        offered: the table to decide about, perhaps out of turn; -1: none is left.
+        spent_bytes: copied by the decisions made.
     """
 
     def __init__(self, simulator: Simulator, quota: float, first_cost: float, rows: int) -> None:
@@ -84,17 +77,17 @@ class PlacementReview:
         )
         self.place, self.spent_bytes = 0, 0
         self.offered = int(self.look.order[0])
-        self.is_weighed = False  # whether the look says what follows from what has been carried out
-        self._chosen = -1  # the table of the decision that was noted last, until it is carried out
+        self.is_weighed = False  # whether the look has the effects of decisions carried out
+        self._chosen = -1  # the table of the last noted decision, until it is carried out
 
     @property
     def copies(self) -> np.ndarray:
-        """Where the tables will lie, bool (tables, regions)."""
+        """Future places of the tables, bool (tables, regions)."""
         found: np.ndarray = self.look.copies
         return found
 
     def decision(self, candidate: int) -> TableDecision:
-        """What a candidate from the third on stands for."""
+        """The decision of a candidate from the third on."""
         region, kind = divmod(candidate - FIRST_REGION, len(KINDS))
         if KINDS[kind] is Replicate:
             wanted = int(self.simulator.plain.record["table_wanted"][self.offered])
@@ -102,13 +95,13 @@ class PlacementReview:
         return KINDS[kind](self.offered, region)
 
     def legal(self) -> np.ndarray:
-        """Which decisions about the offered table are allowed, bool (regions, kinds)."""
+        """Legal decisions about the offered table, bool (regions, kinds)."""
         self.simulator.plain.call(kernels.lay_legal, self.look, self.offered, self.spent_bytes)
         found: np.ndarray = self.look.legal
         return found
 
     def allows(self, decision: TableDecision) -> bool:
-        """Whether a decision can be carried out now, within the quota, and was not made at this instant already."""
+        """Whether a decision can be carried out now, within the quota, and is new at this instant."""
         table, region, kind = int(decision.table), int(decision.region), KINDS.index(type(decision))
         if not (0 <= table < len(self.copies) and 0 <= region < len(self.look.legal)):
             return False
@@ -140,14 +133,14 @@ class PlacementReview:
         return decision
 
     def carried_out(self) -> None:
-        """Take over what the decision that was noted last has changed: where its table will have its home, and lie."""
+        """Update homes and places after the last noted decision."""
         if self._chosen >= 0:
             arrays = self.look, self.known, self.waiting, self.placement.ledger
             self.simulator.plain.call(kernels.follow_decision, *arrays, self._chosen)
             self._chosen, self.is_weighed = -1, False
 
     def copy(self) -> PlacementReview:
-        """The same place of it, which goes on by itself; it has no simulator yet."""
+        """An independent copy, without a simulator."""
         found = copy(self)
         found.placement = self.placement.copy()
         found.look = Look(*(array.copy() for array in self.look))
@@ -157,7 +150,7 @@ class PlacementReview:
         return found
 
     def state_dict(self) -> dict[str, Any]:
-        """What the record does not say; JSON can hold it."""
+        """The state that the record does not hold, as JSON data."""
         decided: dict[str, list[int]] = {}
         for table, region, kind in np.argwhere(self.look.decided).tolist():
             whole = kind == kernels.WHOLE
@@ -167,7 +160,7 @@ class PlacementReview:
         return {**place, "decided": {table: sorted(noted) for table, noted in decided.items()}}
 
     def load_state_dict(self, played: Mapping[str, Any]) -> None:
-        """Take over what `played` said."""
+        """Take over what `state_dict` returned."""
         self.place, self.offered, self.spent_bytes = played["place"], played["offered"], played["spent"]
         for table, noted in played["decided"].items():
             for candidate in noted:
@@ -176,14 +169,12 @@ class PlacementReview:
 
 
 def _known(placement: Placement) -> Readers:
-    """The training jobs that the slow path knows."""
     jobs = placement.jobs.only(placement.jobs.training)
     fits = (placement.warehouse.offered(jobs.type_sets) != 0)[jobs.type_sets.row]
     return _readers(jobs.owner, jobs.table, len(placement.warehouse.tables), fits, jobs.gpu_hours * jobs.high)
 
 
 def _waiting(view: ClusterView, tables: int) -> Readers:
-    """The workloads in the queue."""
     queue = view.queue
     reads = [view.tables_of(job) for job in queue.tolist()]
     owner = np.repeat(np.arange(len(queue)), [len(each) for each in reads])

@@ -1,4 +1,4 @@
-"""The window of Delay-v0 on any simulator: what an agent would see and may do there now."""
+"""The window of Delay-v0 on any simulator."""
 
 from __future__ import annotations
 
@@ -65,12 +65,7 @@ PARTS = 3  # candidate, delay bucket, tier of the hold
 
 @dataclass(frozen=True)
 class MakeRoom:
-    """What a policy that may stop others decides at once: who makes way for a job, and its start.
-
-    Attributes:
-        job: which starts.
-        decisions: all of it, in order.
-    """
+    """All decisions of one instant by which a policy stops or moves jobs, and starts `job` last."""
 
     job: int
     decisions: tuple[Decision, ...]
@@ -97,27 +92,21 @@ class DelayInterface(AgentInterface):
         self._laid = KNOWN
 
     def lay(self, simulator: Simulator) -> None:
-        """Start looking at a run, whatever its state; its window is put into this one's order."""
+        """Show a run, whatever its state; its window gets the order of this interface."""
         super().lay(simulator)
         w, jobs = self.plain, len(simulator.workload)
         undictate(w)
         w["known_job"] = w["written_job"] = w["written_runner"] = NO_JOB
-        w["ran"][: max(self._laid, jobs), 0] = NO_JOB  # a line of the cache each: no more than are in use
+        w["ran"][: max(self._laid, jobs), 0] = NO_JOB  # no more than are in use: each is a line of the cache
         self._laid = jobs
 
     def resume(self, simulator: Simulator) -> None:
-        """Go on with a window that has just been written over, and that looks at this run."""
+        """Continue on this run with a window whose bytes were just replaced."""
         super().resume(simulator)
         self._laid = KNOWN
 
     def dictate(self, decision: Decision | None) -> None:
-        """Modify the window: the candidate of a start or a move stands for the very GPUs that a policy names.
-
-        None: for those that the environment chooses.
-
-        Raises:
-            InvalidDecision: the job cannot have them.
-        """
+        """Modify the window: a start's or move's candidate stands for a policy's GPUs; InvalidDecision: illegal."""
         undictate(self.plain)
         if isinstance(decision, Start | Migrate):
             check_gang(self.simulator, decision)
@@ -125,11 +114,11 @@ class DelayInterface(AgentInterface):
 
     @staticmethod
     def terms(env_kwargs: Mapping[str, Any]) -> Rule:
-        """What holds, whoever decides, in an environment with these keyword arguments; see `terms.terms`."""
+        """The rule that holds for every policy in an environment with these keyword arguments; see `terms.terms`."""
         return terms(**{key: value for key, value in env_kwargs.items() if key in signature(terms).parameters})
 
     def composed(self, policy: Decider, decision: Decision) -> Decision | MakeRoom:
-        """`decision`, or what begins with it, if the policy that gave it makes room for a job that starts then."""
+        """`decision`, or all that follows from it if its policy makes room for a job."""
         following = getattr(policy, "following", None)
         if following is None or not isinstance(decision, Preempt | Migrate):
             return decision
@@ -137,11 +126,9 @@ class DelayInterface(AgentInterface):
         return MakeRoom(rest[-1].job, (decision, *rest)) if rest else decision
 
     def action(self, decision: Decision | MakeRoom) -> np.ndarray:
-        """The action (candidate, delay bucket, tier of the hold), int64 (3,), that plays `decision` in the window now.
+        """The action (candidate, delay bucket, hold tier), int64 (3,), that plays `decision` in the present window.
 
-        Raises:
-            InvalidDecision: the window offers no such action: the job is not shown, or the environment's placer gives
-                other GPUs than the decision asks for.
+        InvalidDecision: the job is not shown, or the environment's placer gives other GPUs than the decision names.
         """
         simulator, window = self.simulator, self.window
         if isinstance(decision, Advance):
@@ -172,13 +159,15 @@ class DelayInterface(AgentInterface):
         if isinstance(decision, Start | Migrate):
             _expect_same_gpus(simulator, window, decision)
         if isinstance(decision, MakeRoom):
-            _expect_same_way(simulator, decision)
+            found: Sequence[Decision] = simulator.rehearse(loop_calls.make_room, decision.job)
+            if tuple(found) != decision.decisions:
+                raise InvalidDecision(f"{decision!r}: the environment makes room in another way: {list(found)}")
         return np.array([candidate, bucket, tier], np.int64)
 
     def decisions(self, action: Any) -> list[Decision]:
-        """What `action` (candidate, delay bucket, tier of the hold) stands for in the window as it was last filled.
+        """The decisions of `action` (candidate, delay bucket, tier of the hold) in the window as last filled.
 
-        Advance for the candidate 0 and for one that is not legal; a delay or tier out of range is the nearest one.
+        Advance for candidate 0 and illegal ones; a delay or tier out of range becomes the nearest.
         """
         simulator, window = self.simulator, self.window
         candidate, delay, tier = (int(part) for part in action)
@@ -208,7 +197,7 @@ def _tier(simulator: Simulator, gpus: tuple[int, ...]) -> int:
 
 
 def kind_of(simulator: Simulator, decision: Start | Migrate) -> int:
-    """Which candidate of its job's slot stands for a decision, by the tier of its GPUs."""
+    """The candidate of a decision among those of its job's slot, by the tier of its GPUs."""
     target = target_of(_tier(simulator, decision.gpus))
     if isinstance(decision, Start):
         return int(target)
@@ -216,7 +205,6 @@ def kind_of(simulator: Simulator, decision: Start | Migrate) -> int:
 
 
 def _hint(simulator: Simulator, window: np.record, decision: Decision | MakeRoom) -> str:
-    """What can be done so that a decision is among the legal candidates."""
     if isinstance(decision, Preempt | Migrate | MakeRoom) and not window.preemption:
         return "; give the environment preemption=True"
     if isinstance(decision, Migrate) and not simulator.state.migrates and not simulator.state.waiting:
@@ -229,14 +217,12 @@ def _hint(simulator: Simulator, window: np.record, decision: Decision | MakeRoom
 
 
 def _hold_parts(simulator: Simulator, window: np.record, decision: Hold) -> tuple[int, int]:
-    """Delay bucket and tier of a hold."""
     if decision.until_s is None and decision.tier is None:
         return UNTIL_OFFER, 0
     if decision.until_s is None or decision.tier not in (MACHINE, RACK):
-        raise InvalidDecision(
-            f"{decision!r}: in this environment a hold until the next offer has no tier, and any other starts by "
-            f"itself at the tier {MACHINE} (machine) or {RACK} (rack)"
-        )
+        tiers = f"the tier {MACHINE} (machine) or {RACK} (rack)"
+        rule = f"a hold until the next offer has no tier, and any other starts by itself at {tiers}"
+        raise InvalidDecision(f"{decision!r}: in this environment {rule}")
     if decision.until_s == hold_of(simulator.state, window, decision.job, UNTIL_TIMER, decision.tier - MACHINE)[0]:
         return UNTIL_TIMER, decision.tier - MACHINE
     wanted = decision.until_s - float(simulator.state.now_s)
@@ -244,10 +230,8 @@ def _hold_parts(simulator: Simulator, window: np.record, decision: Hold) -> tupl
     near = [i for i, delay in enumerate(delays) if math.isclose(delay, wanted, rel_tol=1e-9)]
     if not near:
         known = ", ".join(f"{delay:g}" for delay in delays[UNTIL_TIMER + 1 :])
-        raise InvalidDecision(
-            f"{decision!r}: {wanted:g} s is none of this environment's delays; give it delays=(..., {wanted:g}), not "
-            f"only {known}"
-        )
+        given = f"give it delays=(..., {wanted:g}), not only {known}"
+        raise InvalidDecision(f"{decision!r}: {wanted:g} s is none of this environment's delays; {given}")
     return near[0], decision.tier - MACHINE
 
 
@@ -259,12 +243,5 @@ def _expect_same_gpus(simulator: Simulator, window: np.record, decision: Start |
         find_moved(s, window, decision.job, kind_of(simulator, decision))
     found = tuple(s.gang[: s.gang_size].tolist())
     if found != decision.gpus:
-        raise InvalidDecision(
-            f"{decision!r}: the environment's placer gives GPUs {list(found)}; give the environment the policy's placer"
-        )
-
-
-def _expect_same_way(simulator: Simulator, asked: MakeRoom) -> None:
-    found: Sequence[Decision] = simulator.rehearse(loop_calls.make_room, asked.job)
-    if tuple(found) != asked.decisions:
-        raise InvalidDecision(f"{asked!r}: the environment makes room in another way: {list(found)}")
+        given = f"the environment's placer gives GPUs {list(found)}"
+        raise InvalidDecision(f"{decision!r}: {given}; give the environment the policy's placer")

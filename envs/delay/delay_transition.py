@@ -1,7 +1,5 @@
 """One step of Delay-v0 in one kernel call: decode the action, apply it, advance to the next decision, observe."""
 
-from __future__ import annotations
-
 import math
 
 from ...policies.greedy.room import find_room, make_room
@@ -16,25 +14,13 @@ from ..outcome import GOES_ON, IS_ADJUSTED, TERMINATED, TRUNCATED
 from ..step import advance, begin_step, end_step, is_over, take_candidate, used_gpus
 from ..window import NO_JOB, choice_of
 from .ahead import ask_for_jobs, ask_for_lists, ask_for_rows
-from .delay_window import (
-    HOLD_KIND,
-    PREEMPT_KIND,
-    ROOM_KIND,
-    find_moved,
-    find_target,
-    hold_of,
-    may_act,
-    refresh,
-)
+from .delay_window import HOLD_KIND, PREEMPT_KIND, ROOM_KIND, find_moved, find_target, hold_of, may_act, refresh
 from .observation import forget, observe, write_mask
 
 
 @entry
 def step_rows(states, windows, references, chosen, actions, outcomes, features, masks):
-    """Modify the chosen rows: play one action in each, and write what follows from it; see `Stepper`.
-
-    An action is candidate, delay bucket, tier of the hold.
-    """
+    """Modify the chosen rows: play one action (candidate, delay bucket, tier of the hold) in each; see `Stepper`."""
     odd = 0
     rows = chosen.size
     for i in range(rows):
@@ -57,7 +43,7 @@ def step_rows(states, windows, references, chosen, actions, outcomes, features, 
 
 @kernel
 def _step(s, w, reference, candidate, delay, tier, outcome):
-    """Modify `s`, window `w` and `outcome`: one action, and on to the next decision."""
+    """Modify `s`, window `w` and `outcome`: play one action, and run to the next decision."""
     if w.begins == GOES_ON:
         w.begins = 0
         w.code = advance(s)
@@ -102,7 +88,7 @@ def turn(states, windows, row, features, mask):
 
 @kernel
 def settle(s, w):
-    """Modify `s` and window `w`: with `skip_idle`, go on while only advancing or holding is possible."""
+    """Modify `s` and window `w`: with `skip_idle`, advance while only advancing or holding is possible."""
     while not is_over(s, w):
         w.code = advance(s)
         show(s, w)
@@ -112,7 +98,7 @@ def settle(s, w):
 
 @kernel
 def show(s, w):
-    """Modify window `w`: show the present, unless nobody will see it, since `settle` passes over it."""
+    """Modify window `w`: show the present, unless `settle` passes over it."""
     if w.code == ASK or (w.code == DECIDE and w.skip_idle and not may_act(s, w)):
         w.can_act = 0
     else:
@@ -121,7 +107,7 @@ def show(s, w):
 
 @kernel
 def _apply(s, w, candidate, delay, tier):
-    """Modify `s`: carry out a legal candidate but 0; True if not by the delay and tier that were asked."""
+    """Modify `s`: carry out a legal candidate but 0; True if with another delay or tier than asked for."""
     is_waiting, _, job, kind = choice_of(w, candidate)
     if not is_waiting:
         if kind == PREEMPT_KIND:

@@ -1,8 +1,7 @@
-"""What the agent looks at: a short window of waiting and running jobs, and which decisions about them are possible now.
+"""The window of Delay-v0: waiting and running jobs, and the legal decisions about them.
 
-The window is a record beside the simulator's: integers and small arrays, filled by kernels. Candidate numbers are those
-of the action space: 0 advances; then every waiting slot has machine, rack, network, make room, hold; then every running
-slot has preempt, migrate, defragment.
+Candidate 0 advances; then every waiting slot has machine, rack, network, make room, hold; then every running slot has
+preempt, migrate, defragment.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ OUTLOOKS = 4  # until a machine, until a rack has room; the timers of both
 
 @cache
 def window_dtype() -> np.dtype:
-    """One window; the arrays have room for the largest number of slots."""
+    """One window, with room for the largest number of slots."""
     candidates = 1 + (PER_WAITING + PER_RUNNING) * MAX_SLOTS
     own = ("n_delays", "probe", "running_order", "most_machine", "most_rack")  # the most free GPUs in one now
     return dtype_of(
@@ -67,33 +66,33 @@ def window_dtype() -> np.dtype:
             ("move_tier", "i8", (MAX_SLOTS,)),  # tier that a running job could move to now
             ("legal", "i1", (candidates,)),
             *dictated_fields(),
-            # What observation.py remembers. Whose features stand in the slots of waiting jobs, waiting since when,
+            # Memory of observation.py: the jobs whose features stand in waiting slots, and since when they wait;
             ("written_job", "i8", (MAX_SLOTS,)),
             ("written_since_s", "f8", (MAX_SLOTS,)),
-            ("written_runner", "i8", (MAX_SLOTS,)),  # and in those of running ones, from when to when;
+            ("written_runner", "i8", (MAX_SLOTS,)),  # those in running slots, with start and end;
             ("written_start_s", "f8", (MAX_SLOTS,)),
             ("written_end_s", "f8", (MAX_SLOTS,)),
             ("times", "f8", (5 * MAX_SLOTS,)),  # scratch;
-            ("known_job", "i4", (KNOWN,)),  # by job modulo KNOWN: the job, or NO_JOB; of one that waits,
-            ("known_since_s", "f8", (KNOWN,)),  # since when it waited then,
-            ("known", "f4", (KNOWN, 16)),  # and its features; and while it runs, in one line of the cache,
-            ("ran", "f8", (KNOWN, 8)),  # the job, from when to when it runs, and its features 1, 2 and 6; spare.
-            ("class_probe", "i8", (CLASSES,)),  # number of the probe that the next two belong to
-            ("class_tier", "i8", (CLASSES, TARGETS)),  # tier of the gang that a target would give, -1 = none
+            ("known_job", "i4", (KNOWN,)),  # by job modulo KNOWN: the job, or NO_JOB; of a waiting one
+            ("known_since_s", "f8", (KNOWN,)),  # since when it waits,
+            ("known", "f4", (KNOWN, 16)),  # and its features; of a running one, in one line of the cache,
+            ("ran", "f8", (KNOWN, 8)),  # the job, its start and end, its features 1, 2 and 6; spare
+            ("class_probe", "i8", (CLASSES,)),  # number of the probe of the next two
+            ("class_tier", "i8", (CLASSES, TARGETS)),  # tier of the gang at a target, -1 = none
             ("class_left", "i8", (CLASSES, TARGETS)),  # GPUs left free on its machine, if it lies in one
-            ("slot_tier", "i8", (MAX_SLOTS, TARGETS)),  # the same for the job in a waiting slot, where it is legal
+            ("slot_tier", "i8", (MAX_SLOTS, TARGETS)),  # the same for the job in a waiting slot, where legal
             ("slot_left", "i8", (MAX_SLOTS, TARGETS)),
-            ("slot_slowdown", "f8", (MAX_SLOTS, TARGETS)),  # of these very gangs, where the network looks at shapes
+            ("slot_slowdown", "f8", (MAX_SLOTS, TARGETS)),  # of these gangs, on networks with shapes
             ("move_slowdown", "f8", (MAX_SLOTS,)),
-            ("room_tier", "i8", (MAX_SLOTS,)),  # what making room for the job in a waiting slot would take:
-            ("room_stopped", "i8", (MAX_SLOTS,)),  # jobs
+            ("room_tier", "i8", (MAX_SLOTS,)),  # of room made for the job in a waiting slot:
+            ("room_stopped", "i8", (MAX_SLOTS,)),  # jobs,
             ("room_moved", "i8", (MAX_SLOTS,)),
-            ("room_left_s", "f8", (MAX_SLOTS,)),  # isolated run time left of these
-            ("room_lost_s", "f8", (MAX_SLOTS,)),  # and what it costs them
+            ("room_left_s", "f8", (MAX_SLOTS,)),  # their isolated run time left,
+            ("room_lost_s", "f8", (MAX_SLOTS,)),  # their loss
             ("outlook", "f4", (CLASSES, OUTLOOKS)),  # features of a class: see `_look_out`
-            ("outlook_s", "f8", (CLASSES, OUTLOOKS)),  # and the very times that they tell
+            ("outlook_s", "f8", (CLASSES, OUTLOOKS)),  # the same in seconds
             ("outlook_probe", "i8", (CLASSES,)),
-            ("profile_probe", "i8", (PROFILES, TARGETS)),  # number of the probe that the next belongs to
+            ("profile_probe", "i8", (PROFILES, TARGETS)),  # number of the probe of the next
             ("profile_slowdown", "f8", (PROFILES, TARGETS)),
         ]
     )
@@ -101,10 +100,7 @@ def window_dtype() -> np.dtype:
 
 @entry
 def hold_of(s, w, job, delay, tier):
-    """When a hold by the other parts of an action ends, and the worst tier at which the job starts by itself till then.
-
-    A delay or tier out of range is the nearest one. Infinity: until the next offer; then the tier means nothing.
-    """
+    """End of a hold, seconds, infinity: the next offer, and the worst tier of a start by itself; both are clipped."""
     delay = min(max(delay, 0), w.n_delays - 1)
     tier = MACHINE + min(max(tier, 0), HOLD_TIERS - 1)
     if delay == UNTIL_TIMER:
@@ -114,14 +110,14 @@ def hold_of(s, w, job, delay, tier):
 
 @entry
 def target_of(tier):
-    """Place of a tier among the targets machine, rack, network."""
+    """Index of a tier among the targets machine, rack, network."""
     return max(tier, MACHINE) - MACHINE
 
 
 @kernel
 def refresh(s, w):
-    """Modify window `w`: show the jobs of the present and mark what can be decided about them."""
-    if s.known_times != TIMES_EXACT:  # then who outlives an estimate seems to end later and later
+    """Modify window `w`: show the present jobs and mark their legal candidates."""
+    if s.known_times != TIMES_EXACT:  # jobs that outlive an estimate have a growing expected end
         forget(s)
     fill_waiting(s, w)
     show_running(s, w)
@@ -165,7 +161,6 @@ def refresh(s, w):
 
 @kernel
 def _mark_dictated(s, w, job, slot):
-    """Modify window `w` and `s.gang`: a waiting job can start on the GPUs that a policy names."""
     target = w.dictated_kind
     lay_dictated(s, w)
     w.legal[waiting_candidate(w, slot, target)] = 1
@@ -178,11 +173,7 @@ def _mark_dictated(s, w, job, slot):
 
 @kernel
 def _look_out(s, w, job, demand):
-    """Modify window `w`: what is told about the class of a waiting job, as features.
-
-    The times until a machine, and a rack, has room if running jobs end as expected, 1: never; and the present delay
-    timers of machine and rack (0 where nobody tunes any).
-    """
+    """Modify `w`: features of a waiting job's class: times until machine and rack have room, its delay timers."""
     need = s.gpus[job]
     wait_s = 0.0 if need <= w.most_machine else room_s(s, need, MACHINE) - s.now_s
     _tell(w, demand, 0, wait_s)
@@ -195,7 +186,6 @@ def _look_out(s, w, job, demand):
 
 @kernel
 def _tell(w, demand, place, time_s):
-    """Modify window `w`: a time that is told about a class, as a feature; mostly it is what was told before."""
     if w.outlook_s[demand, place] != time_s:
         w.outlook_s[demand, place] = time_s
         w.outlook[demand, place] = scaled_time(w, time_s) if time_s < math.inf else 1.0
@@ -203,7 +193,7 @@ def _tell(w, demand, place, time_s):
 
 @kernel
 def _mark_room(s, w):
-    """Modify `w`: for which waiting jobs, that do not have the best tier that their size admits, room can be made."""
+    """Modify `w`: mark waiting jobs for which room can be made, where the best tier of their size is not free."""
     for slot in range(w.waiting_shown):
         job = w.waiting_job[slot]
         first = waiting_candidate(w, slot, 0)
@@ -220,7 +210,7 @@ def _mark_room(s, w):
 
 @kernel
 def may_act(s, w):
-    """False if nothing can start, stop or move, as far as can be seen without a look at the jobs."""
+    """False if nothing can start, stop or move, from a test that does not look at single jobs."""
     if w.preemption and (s.waiting > 0 or s.migrates):
         return True
     fits = False
@@ -231,7 +221,7 @@ def may_act(s, w):
 
 @kernel
 def _can_act_beyond(s, w):
-    """True if a job that the window does not show could start or be stopped: holding the others brings it in."""
+    """True if a job outside the window could start or be stopped: holding others brings it in."""
     if s.waiting > w.slots and s.free_gpus > 0:
         for demand in range(s.n_classes):
             if s.class_count[demand] == 0 or s.class_gpus[demand] > s.free_gpus:
@@ -248,7 +238,7 @@ def _can_act_beyond(s, w):
 
 @kernel
 def _probe(s, w, job, demand):
-    """Modify window `w`: which targets the placer can serve for jobs like this one, and what their gangs look like."""
+    """Modify window `w`: the targets that the placer can serve for such jobs, and their gangs."""
     for target in range(TARGETS):
         w.class_tier[demand, target] = -1
     if w.placer == TIER_PLACER:
@@ -268,7 +258,7 @@ def _probe(s, w, job, demand):
 
 @kernel
 def _slowdown_at(s, w, job, target):
-    """Modify window `w` and `s.gang`: slowdown, as a feature, of the gang that a waiting job would get at a target."""
+    """Modify window `w` and `s.gang`: slowdown, as a feature, of the gang of a waiting job at a target."""
     profile = s.profile[job]
     if w.profile_probe[profile, target] != w.probe or w.placer == SCATTER or w.placer == AFFINITY:
         w.profile_probe[profile, target] = w.probe
@@ -279,22 +269,21 @@ def _slowdown_at(s, w, job, target):
 
 @kernel
 def _slowdown_of_gang(s, job):
-    """Slowdown of a job on `s.gang`, as a feature."""
     return scaled_slowdown(gang_iteration_s(s, job, tier_of_gang(s)) / s.base_iteration_s[job])
 
 
 @kernel
 def _left_on_machine(s, tier):
-    """GPUs that `s.gang`, of that tier, would leave free on its machine; 0 beyond one machine."""
+    """GPUs that `s.gang`, of that tier, leaves free on its machine; 0 beyond one machine."""
     return s.machine_free[s.gpu_machine[s.gang[0]]] - s.gang_size if tier <= MACHINE else 0
 
 
 @kernel
 def _probe_targets(s, w, need, demand):
-    """Modify window `w`: what the action's targets (machine, rack, network) would get, as `find_within` has it.
+    """Modify window `w`: the gangs at the targets machine, rack, network, as in `find_within`, without their GPUs.
 
-    No GPUs are asked for. A target counts only if its gang has that very tier: where the tightest rack has a machine
-    with room, a gang "inside a rack" would lie inside a machine.
+    A target counts only if its gang has exactly that tier: where the tightest rack has a machine with room, a gang
+    "inside a rack" would lie inside a machine.
     """
     machine = tightest(s.machine_free, 0, s.n_machines, need)
     if machine >= 0:
@@ -315,7 +304,6 @@ def _probe_targets(s, w, need, demand):
 
 @kernel
 def _mark_running(s, w):
-    """Modify window `w`: running jobs can be stopped while others wait, and moved."""
     for slot in range(w.running_shown):
         job = w.running_job[slot]
         first = running_candidate(w, slot, 0)
@@ -339,7 +327,7 @@ def _mark_running(s, w):
 
 @entry
 def find_target(s, w, job, target):
-    """Modify `s.gang`: the GPUs that a legal start candidate stands for."""
+    """Modify `s.gang`: the GPUs of a legal start candidate."""
     if is_dictated(w, job, target):
         lay_dictated(s, w)
         return True
@@ -350,7 +338,7 @@ def find_target(s, w, job, target):
 
 @entry
 def find_moved(s, w, job, kind):
-    """Modify `s.gang`: the GPUs that a running job would move to; False if there are none."""
+    """Modify `s.gang`: the GPUs to which a running job would move; False if there are none."""
     if is_dictated(w, job, kind):
         lay_dictated(s, w)
         return True

@@ -32,23 +32,23 @@ class DelayEnv(ClusterEnv):
                  worst tier at which the job starts by itself meanwhile (0 machine, 1 rack), as soon as it has room;
                  until GPUs are freed nothing starts by itself.
 
-    `ClusterEnv` says what all environments have in common: mask, reward, episode, info, and further arguments.
+    `ClusterEnv` has the rest: mask, reward, episode, info, and further arguments.
 
     Args:
-        network: `none`, `penalty` or `allreduce`, with arguments, or a `Network`; None: the one of the semantics, else
+        network: `none`, `penalty` or `allreduce`, with arguments, or a `Network`; None: that of the semantics, else
             measured penalties.
         semantics: `events`, or `artist-sim`: leases, chunks and auctions of the simulator behind paper dally, with a
             decision point at each auction (simulator/rules/semantics.py).
-        placer: which GPUs realise a tier: `tier` or `first`; or `count`, `consolidated`, `skew`, `random` and others
-            of running/placers.py that know one gang a job, so only the target that this gang has is legal.
-        order: which jobs the window shows first: `arrival`, `shortest` (isolated run time), `smallest` (GPUs), or
-            `classes`: the shortest of every size of gang, then the second shortest of each, ...
-        running_order: which running jobs it shows first, where there are more than slots: `priority` (largest isolated
-            run time left x sqrt(GPUs): those that a rule would stop first), `movable` (a better tier has room, then
-            those that may be stopped), `worst` (slowdown now) or `arrival`.
+        placer: of the GPUs at a tier: `tier` or `first`; or `count`, `consolidated`, `skew`, `random` and others of
+            running/placers.py with one gang a job, so only the target of this gang is legal.
+        order: of the window: `arrival`, `shortest` (isolated run time), `smallest` (GPUs), or `classes`: the shortest
+            of every size of gang, then the second shortest of each, ...
+        running_order: of running jobs, if there are more than slots: `priority` (largest isolated run time left x
+            sqrt(GPUs), which a rule would stop first), `movable` (a better tier has room, then those that may be
+            stopped), `worst` (slowdown now) or `arrival`.
         delays: seconds, > 0, of the delay buckets from 2 on.
-        tuner: Algorithm 2 of paper dally on what is accepted, whoever decides: the timers of the delay bucket 1; a
-            `Tuner`, or its arguments in a dict. None: nobody tunes timers.
+        tuner: Algorithm 2 of paper dally on accepted offers, for any policy: the timers of the delay bucket 1; a
+            `Tuner`, or its arguments in a dict; None: no timers.
         preemption: whether running jobs can be stopped or moved.
         migration: decision points also while no job waits, if a running job lies on several machines and could move.
         preemption_cost: seconds without progress when a stopped or moved job starts anew; or (small, large gangs).

@@ -1,10 +1,8 @@
-"""What can be done about running jobs: which of them the window shows, and where they could move.
+"""The order of running jobs in the window, and their moves.
 
-Two moves a job: to a better tier, and to the fullest place with room at its own tier (a machine; a rack, for a gang
-that no machine holds), where that leaves a machine wholly free or gives a waiting gang a place that it did not have.
+A job has two moves: to a better tier, and to the fullest place with room at its own tier (a machine; a rack, for a gang
+that no machine holds), if that leaves a machine wholly free or gives a waiting gang its first place.
 """
-
-from __future__ import annotations
 
 import math
 
@@ -23,7 +21,7 @@ RUNNING_ORDERS = {"arrival": ARRIVAL, "movable": MOVABLE, "worst": WORST, "prior
 
 @kernel
 def show_running(s, w):
-    """Modify `w`: show running jobs in the order that the environment asks for; the one in focus before all others."""
+    """Modify `w`: show running jobs in the order of the environment; the one in focus before all others."""
     if w.running_order == ARRIVAL or s.running <= w.running_slots:
         fill_running(s, w)
         return
@@ -59,10 +57,10 @@ def _stands_before(s, key, job, other_key, other):
 
 @kernel
 def _standing(s, w, job):
-    """How early the window shows a running job; the largest first.
+    """Sort key of a running job in the window, largest first.
 
-    MOVABLE: who could move to a better tier now, then who can be stopped. WORST: the slowdown now. PRIORITY: isolated
-    run time left x sqrt(GPUs), the last in the order of a rule that may stop others (policies/greedy/greedy.py).
+    MOVABLE: jobs that could move to a better tier now, then those that can be stopped. WORST: the slowdown now.
+    PRIORITY: isolated run time left x sqrt(GPUs), as in a rule that may stop others (policies/greedy/greedy.py).
     """
     if w.running_order == WORST:
         return s.iteration_s[job] / s.base_iteration_s[job]
@@ -96,17 +94,13 @@ def find_move(s, w, job):
 
 @entry
 def find_defragment(s, job):
-    """Modify `s.gang`: GPUs of the fullest other machine, or rack, with room for a running job at its tier.
-
-    False if there is none, or if the move would neither leave one more machine wholly free nor give a waiting gang a
-    place that none has now.
-    """
+    """Modify `s.gang`: GPUs of the fullest other machine, or rack, at a running job's tier; False: none, or no gain."""
     return find_fuller(s, job, most_of(s.machine_free, s.n_machines), most_of(s.rack_free, s.n_racks))
 
 
 @kernel
 def most_of(free, count):
-    """The most free GPUs of so many machines, or racks."""
+    """The most free GPUs among the first `count` machines, or racks."""
     most = 0
     for i in range(count):
         most = max(most, free[i])
@@ -127,7 +121,6 @@ def find_fuller(s, job, most_machine, most_rack):
 
 @kernel
 def _find_machine(s, job, most):
-    """Modify `s.gang`: `find_defragment` for a gang inside a machine."""
     own = s.gpu_machine[s.first_gpu[job]]
     need = s.gpus[job]
     then_free = s.machine_free[own] + need
@@ -148,7 +141,6 @@ def _find_machine(s, job, most):
 
 @kernel
 def _find_rack(s, job, most):
-    """Modify `s.gang`: `find_defragment` for a gang inside a rack."""
     own = s.machine_rack[s.gpu_machine[s.first_gpu[job]]]
     need = s.gpus[job]
     best = -1
@@ -170,7 +162,7 @@ def _find_rack(s, job, most):
 
 @kernel
 def _serves(s, most, then):
-    """True if a waiting gang finds no room among `most` free GPUs, and does among `then`."""
+    """True if a waiting gang finds no room among `most` free GPUs, but does among `then`."""
     if then <= most:
         return False
     serves = False
@@ -181,7 +173,6 @@ def _serves(s, most, then):
 
 @kernel
 def _whole_machines(s, rack):
-    """Wholly free machines of a rack."""
     whole = 0
     first = s.rack_first_machine[rack]
     for machine in range(first, first + s.rack_machines[rack]):
@@ -191,7 +182,7 @@ def _whole_machines(s, rack):
 
 @kernel
 def _whole_in_gang(s):
-    """Wholly free machines that `s.gang`, whose GPUs of one machine follow each other, would take GPUs of."""
+    """Wholly free machines of which `s.gang` takes GPUs; those of one machine follow each other."""
     whole = 0
     last = -1
     for i in range(s.gang_size):

@@ -9,8 +9,6 @@ Everything lies in [0, 1]; rows without a job, and candidates that are not legal
 are still to come.
 """
 
-from __future__ import annotations
-
 import math
 
 from ...simulator.base.codes import TIMES_HIDDEN
@@ -106,38 +104,33 @@ FEW = 4.0  # so many jobs that make way read 1/2
 
 @kernel
 def _share(gpus):
-    """A number of GPUs as a feature."""
     return min(1.0, gpus / UNIT_GPUS)
 
 
 @kernel
 def _size(gpus):
-    """The size of a gang as a feature, on the scale of logarithms."""
     return min(1.0, math.log2(1.0 + gpus) / math.log2(1.0 + UNIT_GPUS))
 
 
 @kernel
 def _jobs(s, count):
-    """A number of jobs as a feature."""
     return crowd(count * UNIT_GPUS / s.n_gpus)
 
 
 @kernel
 def _slowdown(s, job, tier):
-    """Slowdown of the best gang at a tier, relative to the isolated run, as a feature; 0 too where none can be."""
     return scaled_slowdown(s.tier_factor[s.profile[job], tier] * s.compute_iteration_s[job] / s.base_iteration_s[job])
 
 
 @kernel
 def _time_left(w, isolated, slowdown):
-    """The feature "run time left" at a slowdown, both and the isolated one as features."""
     # Converted first: plain Python would add these numbers of four bytes as such.
     return min(1.0, float(isolated) + float(slowdown) * LOG_WORST / w.log_horizon)
 
 
 @kernel
 def _known(s, w, job):
-    """Modify `w`: row of `w.known` with the features of a waiting job, but for those that change while it waits."""
+    """Modify `w`: row of `w.known` with the constant features of a waiting job."""
     row = job & (KNOWN - 1)
     if w.known_job[row] != job or w.known_since_s[row] != s.waiting_since_s[job]:
         w.known_job[row] = job
@@ -158,7 +151,7 @@ def _known(s, w, job):
 
 @kernel
 def _ran(s, w, job):
-    """Modify window `w`: row of `w.ran` with the features of a running job, but for those that change while it runs."""
+    """Modify window `w`: row of `w.ran` with the constant features of a running job."""
     row = job & (KNOWN - 1)
     ran = w.ran[row]
     if ran[0] != job or ran[1] != s.started_s[job] or ran[2] != s.planned_finish_s[job]:
@@ -176,8 +169,8 @@ def _ran(s, w, job):
 def _scale_times(s, w):
     """Modify `w.times`: all features that change with the clock, one after the other.
 
-    For each waiting job the time that it has waited; for each running one the times since it started, since it arrived
-    and to its end; then for each waiting one that has not waited since it arrived the time since then.
+    For each waiting job its time of waiting; for each running one the times since start, since arrival and to its end;
+    then for each waiting one that has run before the time since arrival.
     """
     times = w.times
     now_s = s.now_s
@@ -202,7 +195,7 @@ def _scale_times(s, w):
 
 @kernel
 def forget(w):
-    """Modify `w`: the next observation is written into arrays of which only is known what `observe` asks of them."""
+    """Modify `w`: the next observation goes into other arrays."""
     for slot in range(w.slots):
         w.written_job[slot] = NO_JOB
     for slot in range(w.running_slots):
@@ -211,11 +204,10 @@ def forget(w):
 
 @kernel
 def observe(s, w, features, mask):
-    """Write all features, float32: cluster, queue, running and candidates, one after the other, row by row.
+    """Write all features, float32: cluster, queue, running and candidates, row by row.
 
-    `features` and `mask` hold what some calls of this and of `write_mask` wrote there, or zeros; unless `forget` was
-    called since, the last ones. Only what has changed is written: a job mostly stays in its slot, and most of the
-    memory is of slots without a job and of candidates that are not legal.
+    Only changes are written. `features` and `mask` must hold what this and `write_mask` wrote last, or, after `forget`,
+    what any such call wrote, or zeros.
     """
     queue = len(CLUSTER)
     running = queue + w.slots * QUEUE_COLUMNS
@@ -245,7 +237,7 @@ def _observe_cluster(s, w, features, asked):
 
 @kernel
 def _observe_queue(s, w, features, mask, row, candidate):
-    """Write the rows of the waiting jobs from `row` on, and their candidates; returns the GPUs that they ask."""
+    """Write the waiting jobs from `row` on, and their candidates; returns the GPUs that they ask."""
     asked = 0
     width = PER_WAITING * CANDIDATE_COLUMNS
     candidate += CANDIDATE_COLUMNS
@@ -254,7 +246,7 @@ def _observe_queue(s, w, features, mask, row, candidate):
     for slot in range(w.waiting_shown):
         job = w.waiting_job[slot]
         asked += s.gpus[job]
-        shown = features[row : row + QUEUE_COLUMNS]  # constant places in a short slice need no look at their sign
+        shown = features[row : row + QUEUE_COLUMNS]  # constant indices in a short slice need no test of their sign
         since_s = s.waiting_since_s[job]
         is_new = w.written_job[slot] != job or w.written_since_s[slot] != since_s
         if is_new:
@@ -304,7 +296,7 @@ def _observe_queue(s, w, features, mask, row, candidate):
 
 @kernel
 def _observe_starts(s, w, shown, offered, before, slot, is_new):
-    """Write the start candidates of a waiting job; `before`: which were legal, and of this very job unless `is_new`."""
+    """Write the start candidates of a waiting job; `before`: earlier legality, of this job unless `is_new`."""
     first = waiting_candidate(w, slot, 0)
     legal = w.legal[first : first + PER_WAITING]
     free_after = _share(s.free_gpus - s.gpus[w.waiting_job[slot]])
@@ -323,12 +315,11 @@ def _observe_starts(s, w, shown, offered, before, slot, is_new):
 
 @kernel
 def _observe_room(s, w, shown, offered, slot):
-    """Write the candidate that makes room for a waiting job."""
     at = ROOM_KIND * CANDIDATE_COLUMNS
     slowdown = shown[8 + w.room_tier[slot] - MACHINE]
     _observe_candidate(offered, at, ROOM_COLUMN, slowdown, _time_left(w, shown[5], slowdown), shown[1])
     offered[at + 6] = w.room_tier[slot] / NETWORK
-    offered[at + 10] = _share(s.free_gpus)  # who makes way may start elsewhere
+    offered[at + 10] = _share(s.free_gpus)  # stopped jobs may start elsewhere
     offered[at + STOPPED_COLUMN] = w.room_stopped[slot] / (w.room_stopped[slot] + FEW)
     offered[at + STOPPED_COLUMN + 1] = w.room_moved[slot] / (w.room_moved[slot] + FEW)
     offered[at + STOPPED_COLUMN + 2] = scaled_time(w, w.room_left_s[slot])
@@ -343,7 +334,7 @@ def _clear_candidate(offered, at):
 
 @kernel
 def _observe_candidate(offered, at, kind, slowdown, left, share):
-    """Write what does not change with the free GPUs; the place says the kind: no other's columns are to be cleared."""
+    """Write the features that do not depend on free GPUs; a candidate's kind never changes, so nothing is cleared."""
     offered[at] = 1.0
     offered[at + kind] = 1.0
     offered[at + 7] = slowdown
@@ -353,7 +344,6 @@ def _observe_candidate(offered, at, kind, slowdown, left, share):
 
 @kernel
 def _observe_running(s, w, features, mask, row, candidates):
-    """Write the rows of the running jobs from `row` on, and their candidates."""
     width = PER_RUNNING * CANDIDATE_COLUMNS
     first = running_candidate(w, 0, 0)
     candidate = candidates + first * CANDIDATE_COLUMNS
@@ -400,7 +390,7 @@ def _observe_running(s, w, features, mask, row, candidates):
 
 @kernel
 def _observe_moves(s, w, shown, offered, before, slot):
-    """Write the candidates of a running job, and what they say in its row; `before`: which of them were legal."""
+    """Write the candidates of a running job, and their columns in its row; `before`: earlier legality."""
     first = running_candidate(w, slot, 0)
     if w.legal[first]:
         _observe_candidate(offered, 0, 4, shown[6], shown[5], shown[1])
@@ -423,7 +413,6 @@ def _observe_moves(s, w, shown, offered, before, slot):
 
 @kernel
 def _observe_move(s, offered, at, kind, tier, slowdown, shown):
-    """Write a candidate that moves a running job, whose row is `shown`."""
     _observe_candidate(offered, at, kind, slowdown, shown[5], shown[1])
     offered[at + 6] = tier
     offered[at + 10] = _share(s.free_gpus)

@@ -1,4 +1,4 @@
-"""What holds in Delay-v0 whoever decides: costs, rounds, leases, and the timers that follow what is accepted."""
+"""The rule of Delay-v0 for every policy: costs, rounds, leases, and delay timers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def terms(
     migration: bool = False,
     tuner: Any = TUNER,
 ) -> Rule:
-    """The rule of an environment with these keyword arguments, as they are given or read from JSON; see `DelayEnv`."""
+    """The rule of an environment with these keyword arguments, as given or read from JSON; see `DelayEnv`."""
     if isinstance(tuner, Mapping):
         try:
             tuner = Tuner(**tuner)
@@ -28,13 +28,6 @@ def terms(
             raise InputError(f"tuner = {dict(tuner)!r}: expected history, initial, deviation, floors") from None
     if not (tuner is None or isinstance(tuner, Tuner)):
         raise InputError(f"tuner = {tuner!r}: expected a Tuner, its arguments in a dict, or None")
-    return Rule(
-        "fifo",
-        placer=placer,
-        preemption_cost=tuple(preemption_cost) if isinstance(preemption_cost, list) else preemption_cost,
-        round=round,
-        lease=lease,
-        migrates=migration,
-        tuner=tuner,
-        advisory=tuner is not None,
-    )
+    cost = tuple(preemption_cost) if isinstance(preemption_cost, list) else preemption_cost
+    clock: dict[str, Any] = {"round": round, "lease": lease, "tuner": tuner, "advisory": tuner is not None}
+    return Rule("fifo", placer=placer, preemption_cost=cost, migrates=migration, **clock)

@@ -1,4 +1,4 @@
-"""Geo-v0: in which region and cluster a workload runs, and whom it displaces."""
+"""Geo-v0: the region and cluster of each workload, and the workloads that it displaces."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ class GeoEnv(PythonStepEnv):
     Observation  cluster (14,), queue (slots x 18,), running (running_slots x 10,), regions (region_slots x 12,),
                  candidates ((1 + (2 K + 1 + B) slots) x 24,); K = clusters, B = brings.
     Action       Discrete(1 + S slots), S = 2 K + 1 + B. 0: no more now, advance. 1 + S i + 2 k + p: the workload
-                 in waiting slot i starts in the k-th cluster that it is offered (p = 0), or does and others leave for
-                 it (p = 1); 1 + S i + 2 K: it is held until units are freed; 1 + S i + 2 K + 1 + b: the tables that it
-                 lacks are copied to the b-th region that it is offered. The cluster is that of its first part; where
-                 in it, where the others go in the same region, and who leaves is RMS's best plan.
+                 in waiting slot i starts in the k-th cluster offered (p = 0), or others leave for it (p = 1);
+                 1 + S i + 2 K: it is held until units are freed; 1 + S i + 2 K + 1 + b: the tables that it lacks are
+                 copied to the b-th region that it is offered. The cluster is that of its first part; RMS's best plan
+                 places it there and the others in the same region, and chooses the workloads that leave.
 
-    `ClusterEnv` says what all environments have in common: mask, reward, episode, info, and further arguments.
+    `ClusterEnv` has the rest: mask, reward, episode, info, and further arguments.
 
     Args:
         topology: as everywhere; it must have regions with storage.
         workload: as everywhere, of jobs of regions (`mast-like`, or a file).
-        network: `none`: what a workload's parts say to each other is not simulated.
-        tables: who decides about tables every `tables_every_s`: the name of a policy with a slow half, such an object,
-            or None. Workloads that no region can run have their tables copied in any case.
+        network: `none`: communication between a workload's parts is not simulated.
+        tables: decides about tables every `tables_every_s`: the name of a policy with a slow half, such an object, or
+            None. Tables of workloads that no region can run are copied in any case.
         tables_every_s: seconds, > 0.
         round: seconds; decision points come at its multiples only (0: at every event).
-        clusters: K, 1 to 16: clusters that a waiting workload is offered; of more those with the best scores.
-        brings: B, 0 to 8: regions to which a waiting workload may have its tables brought; of more those with the least
-            demand for its first part's type over their supply; 0: nothing is brought but what no region has together.
+        clusters: K, 1 to 16: clusters that a waiting workload is offered, those with the best scores.
+        brings: B, 0 to 8: regions to which a waiting workload may have its tables copied, those with the least demand
+            for its first part's type over their supply; 0: only tables that no region has together are copied.
         region_slots: regions that there is room for in the observation, 1 to 64; a cluster with more is refused.
         slots, running_slots: waiting and running workloads in the window, 1 to 256 and 0 to 256.
-        order: which workloads the window shows first: `priority`, then by arrival; `arrival`; `shortest` (isolated run
-            time) or `smallest` (units).
-        preempts: whom a start in place of others may stop: `lower`, workloads whose priority counts for less; `any`,
-            whoever did not start at the same instant, those with most time left x GPUs first, as far as that is known.
-        skip_idle: pass over decision points where only advancing or holding is legal; the first of an episode never.
+        order: of the window: `priority`, then by arrival; `arrival`; `shortest` (isolated run time) or `smallest`
+            (units).
+        preempts: workloads that a start may stop: `lower`, those whose priority counts for less; `any`, all that did
+            not start at the same instant, those with most time left x GPUs first, as far as that is known.
+        skip_idle: pass over decision points where only advancing or holding is legal, except the first of an episode.
         reward: also `queueing` (minus the mean time without units, in mean isolated run times); `slo` is minus the
             share of workloads with a limit that start too late.
     """
@@ -105,9 +105,9 @@ class GeoEnv(PythonStepEnv):
         self.interface.share(self._features, self._mask)
 
     def play(self) -> bool:
-        """Play the action in the row, and go on to the next decision; True if the row needs a look.
+        """Play the action in the row, and run to the next decision; True if the row needs a look.
 
-        A kernel does, but where the action is that of a policy: what one decides is said in Python.
+        A kernel does so, except for the actions of a policy, which are played in Python.
         """
         look = self.interface
         if look.expert is not None:
@@ -128,18 +128,18 @@ class GeoEnv(PythonStepEnv):
         return odd > 0
 
     def act_of(self, policy: Decider) -> Any:
-        """The action that plays what `policy` does next; see `PythonStepEnv`."""
+        """The action that plays the next decision of `policy`; see `PythonStepEnv`."""
         self.interface.is_lesson = False
         return super().act_of(policy)
 
     def demonstration(self, policy: Decider) -> tuple[Any, np.ndarray, bool]:
-        """See `PythonStepEnv`; it is shown what `policy` does wherever an agent would be asked, nothing too."""
+        """See `PythonStepEnv`; it also shows instants where an agent is asked and `policy` does nothing."""
         self.interface.is_lesson = True
         action = super().act_of(policy)
         return action, self._features.copy(), not self.interface.is_expert_only and self._is_said
 
 
 class GeoVectorEnv(ClusterVectorEnv):
-    """N environments `GeoEnv`, stepped one after the other, each by a kernel; tables are decided about in Python."""
+    """N environments `GeoEnv`, stepped one after the other, each by a kernel; Python decides about tables."""
 
     env_class = GeoEnv

@@ -1,4 +1,4 @@
-"""The window of Geo-v0 on any simulator: what an agent would see and may do there now."""
+"""The window of Geo-v0 on any simulator."""
 
 from __future__ import annotations
 
@@ -41,10 +41,9 @@ class GeoInterface(PythonStepInterface):
     """The window of Geo-v0; the arguments are those of `GeoEnv`.
 
     Attributes:
-        clock: the rule that holds whoever decides: decision points come at the multiples of its round.
-        turns: what the expert does at this instant that is not done yet.
-        is_lesson: whether an instant at which the expert does nothing is shown all the same, where an agent would be
-            asked: that it does nothing there is to be learned too.
+        clock: the rule that holds for every policy: decision points come at the multiples of its round.
+        turns: the expert's decisions at this instant that are still to be carried out.
+        is_lesson: whether instants are shown where an agent is asked and the expert does nothing.
     """
 
     dtype = staticmethod(window_dtype)
@@ -69,14 +68,8 @@ class GeoInterface(PythonStepInterface):
         check_range("clusters", clusters, 1, MAX_CLUSTERS)
         check_range("brings", brings, 0, MAX_BRINGS)
         check_range("region_slots", region_slots, 1, MOST_REGION_SLOTS)
-        super().__init__(
-            kinds=(kinds_of(clusters, brings), 0),
-            others=(),
-            more={"regions": Table(region_slots, len(REGIONS), 0)},
-            slots=slots,
-            order=order,
-            **window,
-        )
+        kinds, more = (kinds_of(clusters, brings), 0), {"regions": Table(region_slots, len(REGIONS), 0)}
+        super().__init__(kinds=kinds, others=(), more=more, slots=slots, order=order, **window)
         self.window.clusters, self.window.brings, self.window.region_slots = clusters, brings, region_slots
         self.window.any_leaves = preempts == "any"
         self.clock = Rule("fifo", round=round)
@@ -91,7 +84,7 @@ class GeoInterface(PythonStepInterface):
         self._clear()
 
     def share(self, features: np.ndarray, mask: np.ndarray) -> None:
-        """From now on look into these arrays, float32 (F,) and int8 (candidates,), which a kernel writes too."""
+        """Write from now on into these arrays, float32 (F,) and int8 (candidates,), as a kernel does."""
         self._features, self._mask = features, mask
 
     def _clear(self) -> None:
@@ -102,12 +95,15 @@ class GeoInterface(PythonStepInterface):
         self._is_asked = False
 
     def _say(self, is_first: bool, is_through: bool) -> None:
-        """Modify the window: its place in the episode and in the instant."""
         self.plain["is_first"], self.plain["is_through"] = is_first, is_through
 
     def lay(self, simulator: Simulator) -> None:
-        """Start looking at a run, whatever its state; its window is put into this one's order."""
-        _expect_regions(simulator, int(self.window.region_slots))
+        """Show a run, whatever its state; its window gets the order of this interface."""
+        name, slots, needed = simulator.workload.name, self.window.region_slots, simulator.topology.num_regions
+        if simulator.workload.geo is None:
+            raise InputError(f"workload {name!r} asks nothing of regions; expected one that does, as mast-like")
+        if needed > slots:
+            raise InputError(f"region_slots = {slots}: expected {needed} or more, one a region")
         super().lay(simulator)
         self._clear()
         self._say(is_first=False, is_through=False)
@@ -122,16 +118,14 @@ class GeoInterface(PythonStepInterface):
         self.ranking = lay_ranking(workload.geo)
 
     def ordered(self, simulator: Simulator) -> np.ndarray:
-        """The jobs of a run, int64 (jobs,), in the order in which the window shows them first."""
+        """The jobs of a run, int64 (jobs,), in the order of the window."""
         geo = simulator.workload.geo
         if self.order != "priority" or geo is None:
             return super().ordered(simulator)
         return np.argsort(geo.level, kind="stable")
 
-    # What there is to decide.
-
     def refresh(self) -> None:
-        """Look at the run as it is now."""
+        """Show the present of the run."""
         is_first = self._is_new_run()
         if self._is_new_instant():
             self._say(is_first=is_first, is_through=False)
@@ -141,13 +135,13 @@ class GeoInterface(PythonStepInterface):
         self._look()
 
     def finish(self) -> None:
-        """The episode has ended: there is nothing more to decide."""
+        """Show an episode that has ended, with nothing to decide."""
         self.plain["is_through"], self.turns, self._rest = 1, [], []
         self._look()
 
     @property
     def can_act(self) -> bool:
-        """False where the environment would pass over the present as it was last looked at: there is nothing to do."""
+        """False where the environment passes over the present as it was last looked at."""
         w = self.plain
         if w["is_through"]:
             return False
@@ -156,7 +150,7 @@ class GeoInterface(PythonStepInterface):
         return bool(w["is_first"] or self.turns or waits or acts)
 
     def _look(self) -> None:
-        """Look; the window turns towards what the expert does next only if it cannot be said otherwise."""
+        """Look; turn the window to the expert's next decision only if no candidate stands for it."""
         w = self.plain
         w["focus"], w["guided_job"], w["guided_cluster"] = NO_JOB, NO_JOB, NO_CLUSTER
         self._show()
@@ -170,7 +164,6 @@ class GeoInterface(PythonStepInterface):
             self._let_expert_hold()
 
     def _let_expert_hold(self) -> None:
-        """The expert may hold a workload until a certain time even where nothing else is to come."""
         if self.turns and self.turns[0].ends_by_itself:
             found = candidate_of(self.window, *self.turns[0].choice)
             if found:
@@ -181,7 +174,7 @@ class GeoInterface(PythonStepInterface):
         self._call(look, records, self.windows, 0, regions, ranking, self._features, self._mask)
 
     def _call(self, kernel: Callable[..., Any], *arguments: Any) -> Any:
-        """`kernel(*arguments)`, whose types are always the same but for the capacity of the records."""
+        """`kernel(*arguments)`, whose types differ only in the capacity of the records."""
         key = kernel, self.simulator.capacity
         code = self._codes.get(key)
         if code is None:
@@ -189,7 +182,7 @@ class GeoInterface(PythonStepInterface):
         return code(*arguments)
 
     def leaving(self) -> Iterator[Decision]:
-        """What is decided about tables at the end of the present instant, or what the expert has left."""
+        """Decisions about tables at the end of the present instant, or the rest of the expert's."""
         if self.expert is not None:
             yield from self._rest
             return
@@ -199,26 +192,20 @@ class GeoInterface(PythonStepInterface):
         if self.plain["homeless"]:
             yield from on_demand(view)
 
-    # Actions.
-
     def choice(self, candidate: int) -> tuple[int, int, int] | None:
-        """The workload, the cluster and the way that a candidate stands for; None: it advances.
-
-        With the way BRING a region stands in the place of the cluster.
-        """
+        """Workload, cluster and way of a candidate; None: it advances. With the way BRING, a region for the cluster."""
         return start_of(self.window, candidate) if candidate else None
 
     def _candidate(self, turn: WorkloadDecision) -> int | None:
-        """The legal candidate that stands for a turn; None: there is none."""
         found = candidate_of(self.window, *turn.choice)
         return found if found and self._mask[found] else None
 
     def legal(self) -> np.ndarray:
-        """Which candidates are legal, int8 (candidates,)."""
+        """Legal candidates, int8 (candidates,)."""
         return self._mask
 
     def take(self, candidate: int, second: int) -> ActionOutcome:
-        """Go on by a legal candidate; what it decides is to be carried out before the next `refresh`."""
+        """Play a legal candidate; its decisions are to be carried out before the next `refresh`."""
         self.plain["is_first"] = 0
         choice = self.choice(candidate)
         if self.expert is not None and choice is not None and candidate == self._next_brought() and not self.turns:
@@ -247,7 +234,6 @@ class GeoInterface(PythonStepInterface):
         return [*(Preempt(other) for other in leaving), Start(job, regions.taken[:units].tolist())]
 
     def _brought(self, job: int, region: int) -> Iterator[Replicate]:
-        """Copies of what a workload lacks in a region."""
         view = self.simulator.view
         coming = {table for table, _, target, _ in view.transfers if target == region}
         for table in view.tables_of(job).tolist():
@@ -255,13 +241,11 @@ class GeoInterface(PythonStepInterface):
             if not stays and table not in coming:
                 yield Replicate(table, region)
 
-    # Policies that are played.
-
     def follow(self, policy: Decider) -> None:
-        """From now on what `policy` would do is among the candidates, also at instants that would be passed over."""
+        """Offer the choice of `policy` as a candidate from now on, also at instants that would be passed over."""
         if self.expert is policy and self._is_asked:
             return
-        self._is_new_instant()  # of the steps before, which kernels played, it knows nothing
+        self._is_new_instant()  # kernels played the steps before
         self.expert = policy
         self._ask_guest()
         self._look()
@@ -273,17 +257,17 @@ class GeoInterface(PythonStepInterface):
         self._is_asked = True
 
     def part_with_guest(self) -> None:
-        """From now on nobody is played."""
+        """Play no expert from now on."""
         self.expert, self.turns, self._rest, self._is_asked = None, [], [], False
 
     def expert_action(self) -> np.ndarray:
-        """The action, int64 (1,), that plays what the expert does next; in a lesson also one that brings tables."""
+        """The action, int64 (1,), that plays the expert's next decision; in a lesson also one that copies tables."""
         candidate = self._candidate(self.turns[0]) if self.turns else self._next_brought()
         assert candidate is not None
         return np.array([candidate], np.int64)
 
     def _next_brought(self) -> int:
-        """In a lesson the candidate that copies what the expert copies next, after its turns; 0: none does."""
+        """In a lesson the candidate for the expert's next copies, after its turns; 0: none."""
         count = next((i for i, one in enumerate(self._rest) if not isinstance(one, Replicate)), len(self._rest))
         if count == 0 or not self.is_lesson:
             return 0
@@ -295,26 +279,24 @@ class GeoInterface(PythonStepInterface):
                     return candidate
         return 0
 
-    # The present as arrays, and going on in another process.
-
     def write(self, features: np.ndarray, mask: np.ndarray) -> None:
         """Write features, float32 (F,), and the mask, int8 (M,), as last looked at."""
         features[:] = self._features
         mask[:] = self._mask
 
     def state_dict(self) -> dict[str, Any]:
-        """The place in the present instant; JSON can hold it."""
+        """Nothing: the window has the stage."""
         return {}
 
     def take_aside(self, aside: Mapping[str, Any]) -> None:
-        """Go on at the place that `aside` said, in a run that has just been written over."""
+        """Continue at the stage that `aside` returned, in a run whose record was just replaced."""
         super().take_aside(aside)
         if self._laid_for is not self.simulator.workload:
             self._lay_arrays()
         self._look()
 
     def load_state_dict(self, played: Mapping[str, Any]) -> None:
-        """Go on at the place that `played` says, in a run that has just been written over (`resume`)."""
+        """Continue in a run whose record was just replaced (`resume`)."""
         self._clear()
         self._lay_arrays()
         self._is_new_instant()
@@ -322,11 +304,7 @@ class GeoInterface(PythonStepInterface):
 
 
 def slow_half_of(tables: str | Decider | None) -> Decider | None:
-    """Who decides about tables, by a policy's name or as it is; None: nobody.
-
-    Raises:
-        InputError: nobody that can.
-    """
+    """The policy for tables, by name or as given; None: none. InputError if it cannot decide about tables."""
     found = policy_of(tables) if isinstance(tables, str) else tables
     if found is None:
         return None
@@ -334,14 +312,3 @@ def slow_half_of(tables: str | Decider | None) -> Decider | None:
     if slow is not None and not callable(getattr(slow, "decide", None)):
         raise InputError(f"tables = {tables!r}: expected a policy that places tables, such as 'tetris-v2', or None")
     return slow
-
-
-def _expect_regions(simulator: Simulator, region_slots: int) -> None:
-    if simulator.workload.geo is None:
-        raise InputError(
-            f"workload {simulator.workload.name!r} asks nothing of regions; expected one that does, as mast-like"
-        )
-    if simulator.topology.num_regions > region_slots:
-        raise InputError(
-            f"region_slots = {region_slots}: expected {simulator.topology.num_regions} or more, one a region"
-        )

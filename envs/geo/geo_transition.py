@@ -1,10 +1,7 @@
 """One step of Geo-v0 in one kernel call: decode the action, apply it, advance to the next decision, observe.
 
-Where tables have to be decided about, which is done in Python, the kernel stops in the middle of a step, and goes on
-when that has been carried out.
+Where a decision about tables is due, the kernel stops in the middle of a step, and continues after it.
 """
-
-from __future__ import annotations
 
 import math
 
@@ -23,15 +20,11 @@ from .table_bringing import bring, can_bring_any
 
 @entry
 def step_row(states, windows, references, row, r, g, looks, action, outcome, features, mask):
-    """Modify one row: play an action, int64 (1,), and write what follows from it, as the kernels of a `Stepper` do.
+    """Modify one row: play an action, int64 (1,), and write the result, as the kernels of a `Stepper` do.
 
-    Args:
-        r: the regions, g: the ranking of this row.
-        looks: whether somebody decides about tables when they are due.
-
-    Returns:
-        1 if the row needs a look, else 0; or ASK: somebody has to decide about tables first. Then nothing is written
-        yet; the step goes on once the window says `begins = GOES_ON`.
+    `r`: the regions, `g`: the ranking of this row; `looks`: whether a policy decides about due tables. Returns 1 if the
+    row needs a look, else 0; or ASK: tables have to be decided about first. Then nothing is written yet; the step
+    continues once the window has `begins = GOES_ON`.
     """
     s, w = states[row], windows[row]
     goes_on = w.begins == GOES_ON
@@ -61,7 +54,7 @@ def step_row(states, windows, references, row, r, g, looks, action, outcome, fea
 
 @kernel
 def _take(s, w, r, g, candidate, outcome, mask):
-    """Modify `s`, window `w` and `outcome`: carry out the action, of which the mask says whether it is legal."""
+    """Modify `s`, window `w` and `outcome`: carry out the action; the mask holds the legal ones."""
     w.decisions += 1
     w.code = DECIDE
     played = candidate_played(mask, w.candidates, candidate)
@@ -96,7 +89,6 @@ def _take(s, w, r, g, candidate, outcome, mask):
 
 @kernel
 def _go(s, w, g, is_first):
-    """Modify `s`, window and ranking: on to the next decision point."""
     w.code = advance(s)
     begin_instant(w, g)
     w.is_first = is_first and w.code == DECIDE
@@ -105,7 +97,6 @@ def _go(s, w, g, is_first):
 
 @kernel
 def _is_offered(s, w, r, g):
-    """Whether there is something to decide; else the environment passes over the instant."""
     if w.is_through:
         return False
     if w.is_first or (not w.skip_idle and s.waiting > 0):

@@ -1,12 +1,9 @@
-"""What the agent looks at: a short window of waiting workloads, and where each could run now.
+"""The window of Geo-v0: waiting workloads, and the clusters where each could run now.
 
-Workloads that could start now are shown first, in the window's order, then others: few slots do for any queue.
-
-Candidate numbers are those of the action space: 0 advances; then every waiting slot has, for each cluster that it is
-offered, to start as things are and to start in place of others, then to hold, and at last to have its tables brought to
-a region. Which cluster the k-th is stands in `offered`: clusters of a type that its first part accepts, in the regions
-that could run it, ascending; of more than fit those with the best placement scores. Which regions those are stands in
-`bring_to` (table_bringing.py).
+Workloads that could start now come first, in the window's order. Candidate 0 advances; then every waiting slot has, for
+each offered cluster, a start without and one with preemption, then a hold, then copies of its tables to a region.
+`offered` has the clusters: those of a type that its first part accepts, in regions that could run it, ascending; if
+there are too many, those with the best placement scores. `bring_to` has the regions (table_bringing.py).
 """
 
 from __future__ import annotations
@@ -41,23 +38,23 @@ from .table_bringing import MAX_BRINGS
 
 MAX_CLUSTERS = 16
 NO_CLUSTER = -1
-TOP = IMPORTANCES - 1  # of who stays
+TOP = IMPORTANCES - 1  # of workloads that stay
 AS_IT_IS, IN_PLACE_OF_OTHERS, BRING = 0, 1, 2  # ways; the last starts nothing
 
 
 def kinds_of(clusters: int, brings: int) -> int:
-    """Candidates of a waiting slot: two starts a cluster, to hold, and regions to which its tables may be brought."""
+    """Candidates of a waiting slot: two starts a cluster, to hold, and regions to which its tables may be copied."""
     return 2 * clusters + 1 + brings
 
 
 @cache
 def window_dtype() -> np.dtype:
-    """One window; the arrays have room for the largest number of slots."""
+    """One window, with room for the largest number of slots."""
     candidates = 1 + kinds_of(MAX_CLUSTERS, MAX_BRINGS) * MAX_SLOTS
     own = ["clusters", "brings", "region_slots", "any_leaves", "guided_job", "guided_cluster", "guided_way", "homeless"]
-    own += ["is_first", "is_through"]  # the instant is the first of the episode; the agent is through with it
-    own += ["pending", "lacks", "data_stands"]  # see `look_around`; data_stands: where data lies has not changed since
-    own += ["starts_stand"]  # as `RUNNERS` of the ranking was when starts were written last; 0: write them anew
+    own += ["is_first", "is_through"]  # the instant is the first of the episode; the agent has finished it
+    own += ["pending", "lacks", "data_stands"]  # see `look_around`; data_stands: data have not moved since
+    own += ["starts_stand"]  # `RUNNERS` of the ranking at the last writing of starts; 0: write them anew
     return np.dtype(
         [
             *common_fields(),
@@ -69,7 +66,7 @@ def window_dtype() -> np.dtype:
             ("bytes_to", "i8", (MOST_REGIONS,)),  # scratch: on the way, by region
             ("score", "f8", (MAX_CLUSTERS,)),  # scratch: of those that are offered
             ("weight", "f8", (MAX_SLOTS,)),  # scratch: of the workloads shown
-            ("start_job", "i8", (MAX_SLOTS,)),  # whose starts were written last; NO_JOB: nobody's
+            ("start_job", "i8", (MAX_SLOTS,)),  # jobs whose starts were written last; NO_JOB: none
             ("start_importance", "i8", (MAX_SLOTS,)),
             ("demand", "f8", (MOST_REGIONS, MOST_TYPES)),  # scratch: units asked and there, by region and type
             ("supply", "f8", (MOST_REGIONS, MOST_TYPES)),
@@ -83,28 +80,25 @@ def window_dtype() -> np.dtype:
 
 @kernel
 def start_kind(choice, way):
-    """The candidate of a waiting slot that starts its workload in the cluster of a choice, in that way."""
+    """The kind of a start in the cluster of a choice, in that way."""
     return 2 * choice + way
 
 
 @kernel
 def hold_kind(w):
-    """The candidate of a waiting slot that holds its workload."""
+    """The kind of a hold."""
     return start_kind(w.clusters, 0)
 
 
 @kernel
 def bring_kind(w, choice):
-    """The candidate of a waiting slot that has its tables brought to the region of a choice."""
+    """The kind of copies of tables to the region of a choice."""
     return hold_kind(w) + 1 + choice
 
 
 @entry
 def start_of(w, candidate):
-    """What a candidate but 0 stands for: the workload, the cluster (NO_CLUSTER: it is held), and the way.
-
-    With the way BRING a region stands in the place of the cluster.
-    """
+    """Workload, cluster (NO_CLUSTER: it is held) and way of a candidate but 0; with BRING a region for the cluster."""
     _, slot, job, kind = choice_of(w, candidate)
     if kind > hold_kind(w):
         return job, w.bring_to[slot, kind - bring_kind(w, 0)], BRING
@@ -115,7 +109,7 @@ def start_of(w, candidate):
 
 @entry
 def candidate_of(w, job, cluster, way):
-    """The candidate that stands for that, legal or not; 0: none does."""
+    """The candidate of that choice, legal or not; 0: none."""
     for slot in range(w.waiting_shown):
         if w.waiting_job[slot] != job:
             continue
@@ -134,20 +128,20 @@ def candidate_of(w, job, cluster, way):
 
 @kernel
 def begin_instant(w, g):
-    """Modify window and ranking in place: nothing of what was found when looked at last stands any more."""
+    """Modify window and ranking in place: forget what was found at the last look."""
     w.data_stands = w.starts_stand = g.stands[AVERAGES] = g.stands[RUNNERS] = 0
 
 
 @kernel
 def begin_run(w, r, g):
-    """Modify window, regions and ranking in place: what is looked at next need have nothing to do with the last."""
+    """Modify window, regions and ranking in place: forget the last run."""
     begin_instant(w, g)
     r.count[FOLLOWS] = 0
 
 
 @kernel
 def _list_pending(s, w, g):
-    """Modify `order` in place: the waiting workloads in the window's order, then those that are held, by number."""
+    """Modify `order` in place: the waiting workloads in the window's order, then the held ones, by number."""
     low, mid, top = s.window_low, s.window_mid, s.window_top
     count, at = 0, next_member(low, mid, top, 0)
     while at >= 0:
@@ -166,7 +160,7 @@ def _list_pending(s, w, g):
 
 @kernel
 def _lay_present(s, w, r, g):
-    """Modify the regions and the ranking in place: as the record has them; who started at this instant stays."""
+    """Modify the regions and the ranking in place: as in the record; workloads that started at this instant stay."""
     set_levels(s, g)
     lay(s, r, g.level)
     if w.any_leaves:
@@ -184,9 +178,9 @@ def _lay_present(s, w, r, g):
 
 @kernel
 def _lay_by_time_left(s, r):
-    """Modify the regions in place: anybody who runs may leave, those with most time left x GPUs before the others.
+    """Modify the regions in place: any running workload may leave, those with most time left x GPUs first.
 
-    Their importances are classes by powers of two, of the longest down; one without GPUs counts as one with one.
+    Importances are classes by powers of two, from the longest down; one without GPUs counts as one with one.
     """
     longest = 0.0
     for i in range(s.running):
@@ -213,7 +207,7 @@ def _time_left(s, job):
 
 @kernel
 def list_clusters(s, w, r, job, slot, bits):
-    """Modify `offered` in place: the clusters, in these regions, that a slot is offered; returns how many."""
+    """Modify `offered` in place: the clusters, in these regions, that a slot is offered; returns their number."""
     offered, score = w.offered[slot], w.score
     kinds, count = s.part_accepts[job, 0], 0
     for cluster in range(s.n_clusters):
@@ -221,7 +215,7 @@ def list_clusters(s, w, r, job, slot, bits):
             continue
         if count < w.clusters:
             offered[count] = cluster
-            score[count] = 1.0  # not asked for yet
+            score[count] = 1.0  # unknown yet
             count += 1
         else:
             _replace_worst(s, w, r, job, slot, cluster)
@@ -234,7 +228,7 @@ def list_clusters(s, w, r, job, slot, bits):
 
 @kernel
 def _replace_worst(s, w, r, job, slot, cluster):
-    """Modify `offered` in place: one cluster more goes in for the one with the worst score, if its own is better."""
+    """Modify `offered` in place: a cluster replaces the one with the worst score, if its own is better."""
     offered, score = w.offered[slot], w.score
     worst = 0
     for at in range(w.clusters):
@@ -253,7 +247,6 @@ def _replace_worst(s, w, r, job, slot, cluster):
 
 @kernel
 def _offer_guided(w, slot, count):
-    """Modify `offered` in place: the cluster that a policy has chosen is among them; returns how many there are."""
     for at in range(count):
         if w.offered[slot, at] == w.guided_cluster:
             return count
@@ -264,7 +257,7 @@ def _offer_guided(w, slot, count):
 
 @kernel
 def score_in(s, r, job, cluster):
-    """The placement score of a workload whose first part lies in a cluster, others leaving if they must."""
+    """The placement score of a workload whose first part lies in a cluster, with preemption if necessary."""
     return bid_in(r, job, r.kind, s.part_units, s.cluster_region[cluster], cluster, s.now_s)
 
 
@@ -272,7 +265,7 @@ def score_in(s, r, job, cluster):
 def find_plan(s, r, job, cluster, way):
     """Modify the plan in place, and the regions as if it were carried out; False: there is none, nothing has changed.
 
-    A plan in place of others is asked for only where there is none as things are. `undo` takes it back.
+    A plan in place of others is wanted only where none works without. `undo` takes it back.
     """
     begin_plan(r)
     preempts = way == IN_PLACE_OF_OTHERS
@@ -286,7 +279,7 @@ def find_plan(s, r, job, cluster, way):
 
 @kernel
 def can_start(s, r, job, bits):
-    """Modify the negative cache in place: whether a waiting workload has a plan anywhere in these regions."""
+    """Modify the negative cache in place: whether a waiting workload has a plan in any of these regions."""
     if r.kind[job, CHOICES] == 0:
         return _can_start(s, r, job, bits)
     for choice in range(r.kind[job, CHOICES]):
@@ -309,10 +302,10 @@ def _can_start(s, r, job, bits):
 
 @kernel
 def look_around(s, w, r, g):
-    """Modify `w`, the regions and the ranking in place: who holds what, and which regions could run who does not run.
+    """Modify `w`, the regions and the ranking in place: holders of units, and the regions for each pending job.
 
-    `order` lists who does not run, `pending` workloads, the waiting ones first. Returns whether copies of tables may
-    have to be decided for those that no region can run.
+    `order` lists `pending` workloads, the waiting ones first. Returns whether copies of tables may have to be decided
+    for those that no region can run.
     """
     _lay_present(s, w, r, g)
     forget_all(r)
@@ -357,17 +350,14 @@ def _show_startable(s, w, r, g):
 
 @kernel
 def something_comes(s):
-    """Whether an event is still to come that may change what can start: not just one at which tables may move."""
+    """Whether an event is to come that may change which jobs can start, not just a review of tables."""
     fails = s.mtbf_s > 0.0 or s.region_mtbf_s > 0.0 or more_outages(s)
     return s.running > 0 or s.next_arrival < s.n_jobs or s.n_transfers > 0 or fails
 
 
 @kernel
 def begin_window(s, w, r, g):
-    """Modify `w`, the regions and the ranking in place: who is shown, after `look_around`; only to hold is legal yet.
-
-    `g.spare` says of those who are shown, but for the one in focus, whether they have a plan.
-    """
+    """Modify `w`, regions and ranking in place: the workloads shown, `g.spare`: with a plan; only holds are legal."""
     fill_slots(s, w)
     _show_startable(s, w, r, g)
     w.can_act = 0
@@ -379,17 +369,14 @@ def begin_window(s, w, r, g):
 
 @kernel
 def end_window(s, w):
-    """Modify `w` in place: whether the clock can go on; a workload that could start and is not shown there is none."""
+    """Modify `w` in place: whether the clock can advance; it cannot while only hidden workloads could start."""
     over = w.code == FINISHED or w.code == HORIZON
     w.legal[0] = 1 if over or not w.can_act or something_comes(s) else 0
 
 
 @kernel
 def plan_start(s, r, job, cluster, way):
-    """Modify `taken` and `leaving` in place: the plan of a waiting workload in a cluster, as was last looked at.
-
-    Returns how many leave; -1: there is no plan.
-    """
+    """Modify `taken` and `leaving` in place: a waiting job's plan in a cluster; the number of leavers, -1: no plan."""
     if way == IN_PLACE_OF_OTHERS and find_plan(s, r, job, cluster, AS_IT_IS):
         undo(r, job)
         return -1

@@ -11,8 +11,6 @@ of a start those on its own. Everything lies in [0, 1]; rows without a job, or w
 not legal, are zero.
 """
 
-from __future__ import annotations
-
 import math
 
 from ...policies.mast.global_scheduler import RUNNERS
@@ -131,14 +129,7 @@ FEW = 4.0
 
 @entry
 def look(states, windows, row, r, g, features, mask):
-    """Modify the window in `row`, features and mask: show the present, whatever was looked at before.
-
-    Args:
-        states, windows: records (n,).
-        row: which.
-        r: the regions, g: the ranking, both laid anew.
-        features: float32 (F,). mask: int8 (M,).
-    """
+    """Modify the window in `row`, features and mask: show the present, with regions `r` and ranking `g` laid anew."""
     s, w = states[row], windows[row]
     begin_run(w, r, g)
     look_around(s, w, r, g)
@@ -148,10 +139,7 @@ def look(states, windows, row, r, g, features, mask):
 
 @kernel
 def show(s, w, r, g, features, mask):
-    """Modify the window, features and mask: show the present, after `look_around`.
-
-    While `starts_stand` the features and the mask are those that were written last.
-    """
+    """Modify the window, features and mask: show the present, after `look_around`; starts that stand are kept."""
     begin_window(s, w, r, g)
     queue = len(CLUSTER)
     running = queue + w.slots * QUEUE_COLUMNS
@@ -184,13 +172,13 @@ def ratio(value, whole):
 
 @kernel
 def weight_of(s, job):
-    """By what `greedy` orders workloads: isolated run time left x the square root of the GPUs."""
+    """The key by which `greedy` orders workloads: isolated run time left x the square root of the GPUs."""
     return isolated_left_s(s, job) * math.sqrt(max(1, s.gpu_units[job]))
 
 
 @kernel
 def count_regions(bits):
-    """How many regions are in a set."""
+    """The size of a set of regions."""
     count = 0
     while bits != 0:
         bits &= bits - 1
@@ -202,7 +190,7 @@ def count_regions(bits):
 def _weigh_demand(s, w, g):
     """Modify the window in place: units asked by region and type, GPUs held by priority.
 
-    What waits or is held asks in the regions that could run it and in those to which its tables are on the way.
+    A pending workload asks in the regions that could run it and in those to which its tables are on the way.
     """
     level = g.level
     for region in range(s.n_regions):
@@ -230,7 +218,6 @@ def _weigh_demand(s, w, g):
 
 @kernel
 def _weigh_pending(s, w, job, bits):
-    """Modify the window in place: count a workload that waits or is held, and could run in these regions."""
     count = count_regions(bits)
     for region in range(s.n_regions):
         if (bits >> region) & 1:
@@ -244,7 +231,7 @@ def _weigh_pending(s, w, job, bits):
 
 @kernel
 def _ask(w, region, types, kinds, units):
-    """Modify the window in place: units asked in a region, over the types that would do by how many are there."""
+    """Modify the window in place: units asked in a region, divided among accepted types by their supply."""
     there = 0.0
     for kind in range(types):
         if (kinds >> kind) & 1:
@@ -256,9 +243,9 @@ def _ask(w, region, types, kinds, units):
 
 @kernel
 def _observe_queue(s, w, r, g, features, mask, row, candidate):
-    """Write the rows of the waiting workloads from `row` on, and the candidates of all slots; returns the units asked.
+    """Write the waiting workloads from `row` on, and the candidates of all slots; returns the units asked.
 
-    Where nobody has started since, and nobody's level has changed, the starts of a workload are as they were.
+    The starts of a workload stay as they were if no workload has started since, and no level has changed.
     """
     asked = 0
     width, starts = w.per_waiting * CANDIDATE_COLUMNS, hold_kind(w) * CANDIDATE_COLUMNS
@@ -304,7 +291,7 @@ def _slot_before(w, r, slot, job):
 
 @kernel
 def _keep_starts(s, w, kept, mask, offered, before, slot):
-    """Modify window `w`, write the starts of a slot: they are those that slot `before` had, but for demands."""
+    """Modify window `w`, write the starts of a slot: those of slot `before`, but for demands."""
     for choice in range(w.clusters):
         cluster = w.offered[slot, choice] = w.offered[before, choice]
         for way in range(2):
@@ -320,7 +307,6 @@ def _keep_starts(s, w, kept, mask, offered, before, slot):
 
 @kernel
 def _observe_waiting(s, w, g, shown, slot, job):
-    """Write the row of a waiting workload."""
     observe_size(s, shown, job)
     left_s = isolated_left_s(s, job)
     age_s = s.now_s - s.arrival_s[job]
@@ -350,7 +336,6 @@ def _observe_waiting(s, w, g, shown, slot, job):
 
 @kernel
 def _observe_starts(s, w, r, g, offered, slot, job):
-    """Modify window `w`: where a waiting workload could start; write these candidates."""
     first = waiting_candidate(w, slot, 0)
     bits = g.bits[job]
     count = list_clusters(s, w, r, job, slot, bits)
@@ -376,7 +361,6 @@ def _observe_starts(s, w, r, g, offered, slot, job):
 
 @kernel
 def _observe_hold(s, w, offered, slot, job):
-    """Write the candidate that holds a waiting workload, if it is legal."""
     hold = hold_kind(w)
     if w.legal[waiting_candidate(w, slot, hold)]:
         at = hold * CANDIDATE_COLUMNS
@@ -387,7 +371,6 @@ def _observe_hold(s, w, offered, slot, job):
 
 @kernel
 def _observe_brings(s, w, r, g, offered, slot, job):
-    """Modify window `w`: the regions to which a waiting workload's tables could be brought; write its candidates."""
     count = list_regions(s, w, job, slot)
     for choice in range(count):
         region = w.bring_to[slot, choice]
@@ -405,10 +388,9 @@ def _observe_brings(s, w, r, g, offered, slot, job):
 
 @kernel
 def _describe_place(s, w, offer, job, region, bits, kinds, left_s):
-    """Write what a candidate says about its workload and the region where that runs, or is to run.
+    """Write the columns about a workload and its region.
 
-    `bits`: regions that could run it; `kinds`: set of the types that its first part may get there; `left_s`: its run
-    time left there.
+    `bits`: regions that could run it; `kinds`: set of the types of its first part there; `left_s`: its run time left.
     """
     offer[0] = s.gpus[job] / s.n_gpus
     offer[1] = scaled_time(w, left_s)
@@ -426,7 +408,7 @@ def _describe_place(s, w, offer, job, region, bits, kinds, left_s):
 
 @kernel
 def _left_on_s(s, r, job):
-    """Isolated run time left of a workload on the types of the choice that was looked at last."""
+    """Isolated run time left of a workload on the types of the last choice."""
     left_s = isolated_left_s(s, job)
     if s.type_speed[0, 0] == 0.0 or r.kind[job, CHOICES] == 0:
         return left_s
@@ -435,7 +417,6 @@ def _left_on_s(s, r, job):
 
 @kernel
 def _describe_start(s, w, r, offered, job, cluster, free, bits):
-    """Write a candidate that starts a workload; the plan is carried out in `r`."""
     offer = offered[FIRST_OFFER:]
     offered[0] = offered[START_COLUMN] = 1.0
     kinds = 1 << s.cluster_type[cluster]
@@ -449,7 +430,6 @@ def _describe_start(s, w, r, offered, job, cluster, free, bits):
 
 @kernel
 def _describe_leavers(s, w, r, level, offered, newcomer):
-    """Write what a candidate says about those who leave for it."""
     leavers, units, left = r.count[LEAVES], 0, 0.0
     most, youngest_s, least = 0, math.inf, math.inf
     for i in range(leavers):
@@ -471,7 +451,6 @@ def _describe_leavers(s, w, r, level, offered, newcomer):
 
 @kernel
 def _share_at_home(s, job, region):
-    """The share of a workload's tables that have their home in a region; 1 where it reads none."""
     reads, at_home = s.n_reads[job], 0
     if reads == 0:
         return 1.0
@@ -482,7 +461,6 @@ def _share_at_home(s, job, region):
 
 @kernel
 def _observe_running(s, w, level, features, row):
-    """Write the rows of the running workloads from `row` on."""
     for slot in range(w.running_shown):
         job = w.running_job[slot]
         shown = features[row : row + RUNNING_COLUMNS]
@@ -499,7 +477,6 @@ def _observe_running(s, w, level, features, row):
 
 @kernel
 def _observe_regions(s, w, r, features, row):
-    """Write the rows of the regions from `row` on."""
     all_cpus = s.type_gpus[s.cpu_type]
     all_gpus = s.n_gpus - all_cpus
     _add_bytes(s, w)
@@ -535,7 +512,6 @@ def _observe_regions(s, w, r, features, row):
 
 @kernel
 def _add_bytes(s, w):
-    """Modify the window in place: bytes for which room is kept in each region since they are on the way to it."""
     for region in range(s.n_regions):
         w.bytes_to[region] = 0
     for table in range(s.n_tables if s.n_transfers > 0 else 0):

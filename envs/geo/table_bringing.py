@@ -1,12 +1,10 @@
-"""Bringing a waiting workload's tables to a region: where that is possible, and what it takes.
+"""Copying a waiting workload's tables to a region: possible regions, bytes and time.
 
-What a workload lacks in a region are the tables that it reads, that do not lie there to stay, and that are not on the
-way there. They can be brought where the region is up and could hold the workload, where its storage has room for all
-of them, and where each has a copy in a region that is up. As long as a workload needs what only homes have, it runs
-where they are, whatever is copied: its tables are not offered.
+A workload lacks in a region the tables that it reads, that do not lie there to stay, and that are not on the way there.
+They can be copied if the region is up and could hold the workload, if its storage has room for all of them, and if each
+has a copy in a region that is up. A workload that needs what only homes have runs at the homes: its tables are not
+offered.
 """
-
-from __future__ import annotations
 
 import math
 
@@ -39,16 +37,13 @@ def coming(s, table):
 
 @kernel
 def lacks(s, table, region):
-    """Whether a region would have to be sent a table: it is neither there to stay nor on the way."""
+    """Whether a region lacks a table: it is neither there to stay nor on the way."""
     return ((staying(s, table) | coming(s, table)) >> region & 1) == 0
 
 
 @kernel
 def weigh_bringing(s, w, job):
-    """Modify `bring_bytes` in place: what bringing a waiting workload's tables takes in each region.
-
-    NOT_POSSIBLE: it lacks nothing there, or they cannot be brought.
-    """
+    """Modify `bring_bytes` in place: bytes of a waiting workload's tables to copy, by region, or NOT_POSSIBLE."""
     sizes, counts, lacking = w.bring_bytes, w.bring_count, 0
     hosts = 0 if needs_home(s, job) else s.job_hosts[job] & s.up_regions
     for region in range(s.n_regions):
@@ -78,7 +73,7 @@ def weigh_bringing(s, w, job):
 
 @kernel
 def bring(s, job, region):
-    """Modify `s`: what a waiting workload lacks in a region is copied there."""
+    """Modify `s`: copy the tables that a waiting workload lacks in a region."""
     for use in range(s.first_read[job], s.first_read[job] + s.n_reads[job]):
         table = s.read_table[use]
         if lacks(s, table, region):
@@ -87,7 +82,7 @@ def bring(s, job, region):
 
 @kernel
 def can_bring_any(s, w):
-    """Modify `w` in place: whether tables could be brought for a workload that is shown where none can start."""
+    """Modify `w` in place: whether tables could be copied for a shown workload, where none can start."""
     if w.brings == 0:
         return False
     low, mid, top = s.window_low, s.window_mid, s.window_top
@@ -104,7 +99,7 @@ def can_bring_any(s, w):
 
 @kernel
 def seconds_to_bring(s, job, region):
-    """How long copies of what a workload lacks in a region take, one after the other over idle links."""
+    """Time of copies of the tables that a workload lacks in a region, one after the other over idle links, seconds."""
     taken_s = 0.0
     for use in range(s.first_read[job], s.first_read[job] + s.n_reads[job]):
         table = s.read_table[use]
@@ -120,7 +115,7 @@ def seconds_to_bring(s, job, region):
 
 @kernel
 def regions_to_come(s, job):
-    """The set of regions that could hold a workload and will have all its tables, and have not: some are on the way."""
+    """Regions that could hold a workload and will have all its tables, some of which are on the way."""
     hosts, absent, lacking = s.job_hosts[job] & s.up_regions, 0, 0
     for use in range(s.first_read[job], s.first_read[job] + s.n_reads[job]):
         table = s.read_table[use]
@@ -144,10 +139,9 @@ def demand_of(s, w, region, kinds):
 
 @kernel
 def list_regions(s, w, job, slot):
-    """Modify `bring_to` in place: the regions to which a slot's tables may be brought; returns how many.
+    """Modify `bring_to` in place: the regions to which a slot's tables may be copied; returns their number.
 
-    Those come first that have the least demand for the types that its first part accepts over their supply, then the
-    fewest bytes to copy. What it takes in each stands in `bring_bytes`.
+    By demand over supply of the types that its first part accepts, then by bytes to copy, which `bring_bytes` has.
     """
     targets, count = w.bring_to[slot], 0
     if w.brings > 0:

@@ -1,4 +1,4 @@
-"""What a policy decides at an instant, workload by workload: a turn is one action of the environment."""
+"""A policy's decisions at an instant by workload; each is one action of the environment."""
 
 from __future__ import annotations
 
@@ -12,28 +12,21 @@ from .geo_window import AS_IT_IS, IN_PLACE_OF_OTHERS, NO_CLUSTER
 
 @dataclass(frozen=True)
 class WorkloadDecision:
-    """One workload starts, or is held.
-
-    Attributes:
-        job: which.
-        cluster: of its first part; -1: it is held.
-        way: AS_IT_IS, or IN_PLACE_OF_OTHERS.
-        decisions: all that is decided for it, in order: who leaves, what is decided about tables before it, itself.
-    """
+    """One workload starts, or is held."""
 
     job: int
-    cluster: int
-    way: int
-    decisions: tuple[Decision, ...]
+    cluster: int  # of its first part; -1: it is held
+    way: int  # AS_IT_IS, or IN_PLACE_OF_OTHERS
+    decisions: tuple[Decision, ...]  # in order: preemptions for it, decisions about tables before it, its own
 
     @property
     def choice(self) -> tuple[int, int, int]:
-        """What an action says of it."""
+        """The arguments of its action."""
         return self.job, self.cluster, self.way
 
     @property
     def ends_by_itself(self) -> bool:
-        """Whether it holds a workload until a certain time, so that something comes whatever else does."""
+        """Whether it holds a workload until a certain time, which is an event."""
         last = self.decisions[-1]
         return isinstance(last, Hold) and last.until_s is not None
 
@@ -41,7 +34,7 @@ class WorkloadDecision:
 def workload_decisions_of(
     view: ClusterView, decisions: Iterable[Decision]
 ) -> tuple[list[WorkloadDecision], list[Decision]]:
-    """The turns that decisions of one instant come to, and the decisions after the last of them."""
+    """The turns of the decisions of one instant, and the decisions after the last of them."""
     topology = view.topology
     turns: list[WorkloadDecision] = []
     before: list[Decision] = []

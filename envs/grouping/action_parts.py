@@ -1,6 +1,4 @@
-"""How the candidate of an action is carried out, and the numbers that the action's second and third part come to."""
-
-from __future__ import annotations
+"""How an action is carried out, and the numbers that its second and third part stand for."""
 
 from ...simulator.compiler.jit import entry, kernel
 from ...simulator.groups.group_codes import CLIMBS, NONE
@@ -18,14 +16,14 @@ def clipped(machines, most):
 
 @kernel
 def default_opened_machines(s, w, job):
-    """Machines of a group that a job opens where the action names none: its balanced number, or what it is meant on."""
+    """Machines of a new group without a number in the action: the job's balanced number, or its own GPUs."""
     wanted = balanced(s.seen_comp[job], s.seen_comm[job]) if is_measured(s, job) else s.gpus[job]
     return clipped(wanted, w.available)
 
 
 @kernel
 def default_group_machines(s, w, group):
-    """Machines that a group gets where the action names none: its balanced number, or those that it has."""
+    """Machines of a group without a number in the action: its balanced number, or its present one."""
     wanted = s.group_machines[group]
     if s.n_goal[group] > 0 and knows(w, group):
         wanted = balanced(w.comp_sum[group], w.comm_sum[group])
@@ -34,29 +32,29 @@ def default_group_machines(s, w, group):
 
 @entry
 def machines_opened(s, w, job, machines):
-    """Machines of a group that a job opens, by the second part of an action; 0 or less: `default_opened_machines`."""
+    """Machines of a new group, by the second part of an action; 0 or less: `default_opened_machines`."""
     asked = min(machines, w.machine_choices)
     return default_opened_machines(s, w, job) if asked <= 0 else clipped(asked, w.available)
 
 
 @entry
 def machines_given(s, w, group, machines):
-    """Machines that a group gets, by the second part of an action; 0 or less: `default_group_machines`."""
+    """Machines of a group, by the second part of an action; 0 or less: `default_group_machines`."""
     asked = min(machines, w.machine_choices)
     return default_group_machines(s, w, group) if asked <= 0 else clipped(asked, room_of(s, w, group))
 
 
 @kernel
 def ratio_asked(value):
-    """The spill ratio that a value of the third part asks for."""
+    """The spill ratio of a value of the third part."""
     return CLIMBS if value <= 0 else (min(value, SPILLS - 1) - 1) / 10.0
 
 
 @entry
 def ratio_taken(s, w, job, group, machines, value):
-    """The spill ratio that a job gets: the one asked for, or the next larger with which the group's memory suffices.
+    """The spill ratio of a job: the one asked for, or the next larger for which the group's memory suffices.
 
-    What climbs gives way to what is asked for: it can spill its input and then its model.
+    Jobs with climbing ratios give way to it: they can spill input and then model.
     """
     value = min(value, w.spill_choices - 1)
     ratio = ratio_asked(value)
@@ -77,7 +75,7 @@ def ratio_taken(s, w, job, group, machines, value):
 
 @kernel
 def carry_out(s, w, candidate, machines, spill):
-    """Modify `s`: carry out a legal candidate but 0; True if not the numbers that were asked for were taken."""
+    """Modify `s`: carry out a legal candidate but 0; True if other numbers were taken than asked for."""
     what, job, group, other = group_choice(s, w, candidate)
     if what == SIZE:
         taken = machines_given(s, w, group, machines)
@@ -101,7 +99,6 @@ def carry_out(s, w, candidate, machines, spill):
 
 @kernel
 def _open(s, w, job, machines, spill):
-    """Modify `s`: a job opens a group."""
     taken = machines_opened(s, w, job, machines)
     ratio = ratio_taken(s, w, job, NONE, taken, spill)
     open_for(s, job, taken)
@@ -111,7 +108,6 @@ def _open(s, w, job, machines, spill):
 
 @kernel
 def _join(s, w, job, group, spill):
-    """Modify `s`: a job joins a group."""
     ratio = ratio_taken(s, w, job, group, s.group_machines[group], spill)
     join(s, job, group)
     return _spill(s, job, ratio, spill)
@@ -119,7 +115,7 @@ def _join(s, w, job, group, spill):
 
 @kernel
 def _spill(s, job, ratio, asked):
-    """Modify `s`: a job's spill ratio, where there are any; True if it is not the one that was asked for."""
+    """Modify `s`: set a job's spill ratio, if there are any; True if it is not the one asked for."""
     if not s.spills:
         return False
     if s.alpha_asked[job] != ratio:
@@ -129,5 +125,4 @@ def _spill(s, job, ratio, asked):
 
 @kernel
 def _is_other(ratio, asked):
-    """True if a spill ratio is not the one that was asked for."""
     return asked < 0 or asked >= SPILLS or ratio != ratio_asked(asked)

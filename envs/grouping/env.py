@@ -26,26 +26,26 @@ class GroupingEnv(ClusterEnv):
                  spill_choices]).
                  0: no more now, advance. 1 + (1 + G) i + k: waiting slot i opens a group (k = 0), or joins that of
                  group slot k - 1. 1 + (1 + G) slots + (3 + G) j + k: running slot j is paused (k = 0), moves to group
-                 slot k - 1 (if that is its own: stays, with another spill ratio), opens a group (k = 1 + G), or waits
-                 in favour of the shown waiting job that gains most in its place (k = 2 + G). The last G: group slot k
-                 gets machines. The second part is the number of machines of a group that is opened or gets machines;
-                 0: those on which its COMP takes as long as its COMM. The third is the share of its input that the job
-                 which opens, joins or stays keeps on disk: 0: found by climbing, v: (v - 1) / 10.
+                 slot k - 1 (if that is its own: stays, with another spill ratio), opens a group (k = 1 + G), or is
+                 replaced by the shown waiting job that gains most (k = 2 + G). The last G: group slot k gets machines.
+                 The second part is the number of machines of a group that is opened or gets machines; 0: those on
+                 which its COMP takes as long as its COMM. The third is the share of its input that the job which
+                 opens, joins or stays keeps on disk: 0: found by climbing, v: (v - 1) / 10.
 
-    `ClusterEnv` says what all environments have in common: mask, reward, episode, info, and further arguments.
+    `ClusterEnv` has the rest: mask, reward, episode, info, and further arguments.
 
     Args:
-        topology: as everywhere; its machines count.
+        topology: as everywhere; only its machines count.
         workload: as everywhere, of jobs on parameter servers.
-        network: `none`: the jobs' own times say what the network takes.
-        comm, busy, loss, jitter, average_weight, model_error: subtasks and what is measured, as of `GroupConfig`.
+        network: `none`: the jobs' own times include the network.
+        comm, busy, loss, jitter, average_weight, model_error: subtasks and measurements, as of `GroupConfig`.
         profile_iterations: as of `GroupConfig`, but jobs are measured when they come: 0.
         move_s, ram_gb, disk_mb_s, pass_fraction, pull_share: moves and machines, as of `GroupConfig`.
-        expansion, gc_threshold, gc_slope: what memory costs, as of `GroupConfig`.
+        expansion, gc_threshold, gc_slope: costs of memory, as of `GroupConfig`.
         group_slots: G, 1 to 32: groups in the window.
-        machine_choices: most machines that can be asked for by number, 0 to 256; None: those of the cluster.
+        machine_choices: largest number of machines in an action, 0 to 256; None: those of the cluster.
         spill_choices: values of the third part, 1 to 12: climbing, then 0, .1, and so on; 1: climbing only.
-        order: which jobs the window shows first: `arrival` or `shortest` (isolated run time).
+        order: of the window: `arrival` or `shortest` (isolated run time).
     """
 
     part = "Grouping-v0"
@@ -76,7 +76,7 @@ class GroupingEnv(ClusterEnv):
         super().__init__(config.build(), interface, workload, manner)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """See `ClusterEnv`; where there are pictures, what they show of the past is as fine as there are steps."""
+        """See `ClusterEnv`; with pictures, it also records the past that they show."""
         outcome = super().step(action)
         if self.render_mode is not None:
             self.simulator.meter.look()

@@ -1,4 +1,4 @@
-"""The window of Grouping-v0 on any simulator of job groups: what an agent would see and may do there now."""
+"""The window of Grouping-v0 on any simulator of job groups."""
 
 from __future__ import annotations
 
@@ -65,29 +65,25 @@ class GroupingInterface(AgentInterface):
             machine_choices = min(Topology.load(topology).num_machines, MOST_MACHINES)
         check_range("machine_choices", machine_choices, 0, MOST_MACHINES)
         check_range("spill_choices", spill_choices, 1, SPILLS)
-        super().__init__(
-            kinds=(1 + group_slots, 3 + group_slots),
-            others=(Part(1 + machine_choices, SECOND_COLUMN), Part(spill_choices, THIRD_COLUMN)),
-            more={"groups": Table(group_slots, GROUP_COLUMNS, 1)},
-            slots=slots,
-            running_slots=running_slots,
-            **window,
-        )
+        others = Part(1 + machine_choices, SECOND_COLUMN), Part(spill_choices, THIRD_COLUMN)
+        window |= {"more": {"groups": Table(group_slots, GROUP_COLUMNS, 1)}, "slots": slots}
+        kinds = 1 + group_slots, 3 + group_slots
+        super().__init__(kinds=kinds, others=others, running_slots=running_slots, **window)
         w = self.window
         w.group_slots, w.machine_choices, w.spill_choices = group_slots, machine_choices, spill_choices
 
     @staticmethod
     def terms(env_kwargs: Mapping[str, Any]) -> Any:
-        """What holds, whoever decides: what the simulator has unless told otherwise."""
+        """The terms that hold for every policy: the simulator's defaults."""
         return GroupTerms()
 
     def lay(self, simulator: Any) -> None:
-        """Start looking at a run, whatever its state; its window is put into this one's order."""
+        """Show a run, whatever its state; its window gets the order of this interface."""
         super().lay(simulator)
         self.plain["focus_group"] = -1
 
     def dictate(self, decision: Decision | None) -> None:
-        """Modify the window: the group that a policy is about to decide about comes first."""
+        """Modify the window: show the group of a policy's next decision first."""
         group = -1
         if isinstance(decision, AssignGroup | SetMachines) and decision.group is not None:
             group = decision.group
@@ -96,11 +92,9 @@ class GroupingInterface(AgentInterface):
         self.plain["focus_group"] = group
 
     def action(self, decision: Decision) -> np.ndarray:
-        """The action (candidate, machines, spill), int64 (3,), that plays `decision` in the window as it stands.
+        """The action (candidate, machines, spill), int64 (3,), that plays `decision` in the present window.
 
-        Raises:
-            InvalidDecision: the window offers no such action: job or group are not shown, the machines are more than
-                can be asked for, or the ratio is no tenth.
+        InvalidDecision: job or group are not shown, the machines are too many, or the ratio is no tenth.
         """
         s, w = self.simulator.state, self.window
         if isinstance(decision, Advance):
@@ -113,8 +107,10 @@ class GroupingInterface(AgentInterface):
             first, opens = _job_candidates(w, decision)
             if decision.group is None:
                 candidate, machines = first + opens, _number(w, decision, decision.machines)
+            elif decision.machines is not None:
+                raise InvalidDecision(f"{decision!r}: the group is there; its machines are for SetMachines")
             else:
-                candidate = _join_candidate(w, decision, first, opens, decision.group)
+                candidate = first + 1 + _group_slot(w, decision, decision.group)
             spill = _value(w, decision, float(s.alpha_asked[decision.job]))
         elif isinstance(decision, SetSpill):
             slot = slot_of(w.running_job, decision)
@@ -129,9 +125,9 @@ class GroupingInterface(AgentInterface):
         return np.array([candidate, machines, spill], np.int64)
 
     def decisions(self, action: Any) -> list[Decision]:
-        """What `action` (candidate, machines, spill) stands for in the window as it was last filled, in order.
+        """The decisions of `action` (candidate, machines, spill) in the window as last filled, in order.
 
-        Advance for the candidate 0 and for one that is not legal; numbers that do not apply are the nearest that do.
+        Advance for candidate 0 and illegal ones; numbers that do not apply become the nearest that do.
         """
         s, w = self.simulator.state, self.window
         candidate, machines, spill = (int(part) for part in action)
@@ -153,12 +149,11 @@ class GroupingInterface(AgentInterface):
         return [_spill(ratio_taken(s, w, job, group, own, spill), job)]
 
     def decision(self, action: Any) -> Decision:
-        """The first decision that an action stands for now."""
+        """The first decision of an action."""
         return self.decisions(action)[0]
 
 
 def _spilt(s: Any, w: np.record, job: int, group: int, machines: int, value: int) -> list[Decision]:
-    """The decision about a job's spill ratio that goes with its place; none where it is as asked already."""
     if not s.spills:
         return []
     ratio = ratio_taken(s, w, job, group, machines, value)
@@ -170,16 +165,9 @@ def _spill(ratio: float, job: int) -> SetSpill:
 
 
 def _job_candidates(w: np.record, decision: AssignGroup) -> tuple[int, int]:
-    """The first candidate of the decision's job, and which of them opens a group."""
     if decision.job in w.waiting_job[: int(w.slots)]:
         return waiting_candidate(w, slot_of(w.waiting_job, decision), 0), OPEN_KIND
     return running_candidate(w, slot_of(w.running_job, decision), 0), open_kind(w)
-
-
-def _join_candidate(w: np.record, decision: AssignGroup, first: int, opens: int, group: int) -> int:
-    if decision.machines is not None:
-        raise InvalidDecision(f"{decision!r}: the group is there; its machines are for SetMachines")
-    return first + 1 + _group_slot(w, decision, group)
 
 
 def _group_slot(w: np.record, decision: Decision, group: int) -> int:
@@ -196,7 +184,6 @@ def _number(w: np.record, decision: Decision, machines: int | None) -> int:
 
 
 def _value(w: np.record, decision: Decision, ratio: float) -> int:
-    """The value of the third part that asks for a spill ratio; negative: for climbing."""
     if ratio < 0.0:
         return 0
     value = round(ratio * TENTHS)

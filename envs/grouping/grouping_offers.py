@@ -1,9 +1,7 @@
-"""What a candidate would come to by what is measured (paper harmony, Eq. 1): columns that follow its kind.
+"""Features of candidates' effects by measured times (paper harmony, Eq. 1).
 
-Memory columns are what the group would have in memory; garbage collection and disks are not predicted.
+Memory columns are the group's needs; garbage collection and disks are not predicted.
 """
-
-from __future__ import annotations
 
 from ...simulator.compiler.jit import kernel
 from ...simulator.jobs.remaining_time import isolated_left_s
@@ -32,11 +30,10 @@ OFFER = (
     "jobs n of the group: n / (n + 4)",
 )
 OFFER_COLUMNS = len(OFFER)
-SPEEDS, USE, VALUE, SPEED, SPEED_NOW, ROUND, CPU, NET, MACHINES, ALL_MEMORY, MODEL_MEMORY, LOADING, LEFT, JOBS = range(
-    OFFER_COLUMNS
-)
-# Scratch of a window: the gains of the considered job's group if it goes, seconds of its iteration alone, the worth of
-# its speed, and features of it.
+SPEEDS, USE, VALUE, SPEED, SPEED_NOW, ROUND, CPU, NET = range(8)
+MACHINES, ALL_MEMORY, MODEL_MEMORY, LOADING, LEFT, JOBS = range(8, OFFER_COLUMNS)
+# Scratch of a window: gains of the considered job's group without it; then seconds of its iteration alone, the weight
+# of its speed, and features of it.
 OWN_ALONE, OWN_WEIGHT, OWN_LEFT, OWN_SPEED, OWN_LOADING = range(3, 8)
 
 
@@ -60,14 +57,14 @@ def short_time(seconds):
 
 @kernel
 def describe_own(w, offer):
-    """Modify `offer`: the columns of the job that is considered."""
+    """Modify `offer`: the columns of the considered job."""
     offer[LEFT] = w.own[OWN_LEFT]
     offer[SPEED_NOW] = w.own[OWN_SPEED]
 
 
 @kernel
 def speed_now(s, w, job):
-    """A job's speed in the group that it is to be in; 0: in none, or nothing is known."""
+    """A job's speed in its future group; 0: in none, or unknown."""
     group = s.goal[job]
     if group < 0 or not knows(w, group) or w.round_s[group] == 0.0:
         return 0.0
@@ -76,7 +73,7 @@ def speed_now(s, w, job):
 
 @kernel
 def consider(s, w, job):
-    """Modify `w.own`: a job, and what the group that it is to be in gains if it goes; False: that is not known."""
+    """Modify `w.own`: a job, and the gain of its future group without it; False: that is unknown."""
     own = w.own
     left = isolated_left_s(s, job)
     own[0] = own[1] = own[2] = 0.0
@@ -103,7 +100,7 @@ def consider(s, w, job):
 
 @kernel
 def describe_gain(w, speeds, use, value, offer):
-    """Modify `offer`: what is gained where the considered job leaves, and beside that where it goes."""
+    """Modify `offer`: gains where the considered job leaves, and these where it goes."""
     offer[SPEEDS] = signed(w.own[0] + speeds)
     offer[USE] = signed(w.own[1] + use)
     offer[VALUE] = signed(w.own[2] + value)
@@ -111,7 +108,7 @@ def describe_gain(w, speeds, use, value, offer):
 
 @kernel
 def describe_nothing(offer):
-    """Modify `offer`: nothing changes, as far as is known."""
+    """Modify `offer`: no known change."""
     offer[SPEEDS] = offer[USE] = offer[VALUE] = 0.5
 
 
@@ -166,19 +163,16 @@ def describe_join(s, w, job, group, known, offer):
     alone_s = w.own[OWN_ALONE]
     each = 1.0 / round_s
     offer[SPEED] = alone_s / (alone_s + round_s)
-    describe_gain(
-        w,
-        (w.speed_sum[group] + alone_s) * each - w.speed_gain[group],
-        use_of(s, comp, comm, machines, round_s) - w.use_gain[group],
-        (w.value_sum[group] + alone_s * w.own[OWN_WEIGHT]) * each - w.value_gain[group],
-        offer,
-    )
+    speeds = (w.speed_sum[group] + alone_s) * each - w.speed_gain[group]
+    use = use_of(s, comp, comm, machines, round_s) - w.use_gain[group]
+    value = (w.value_sum[group] + alone_s * w.own[OWN_WEIGHT]) * each - w.value_gain[group]
+    describe_gain(w, speeds, use, value, offer)
     _describe_group(s, comp, comm, machines, round_s, inputs, models, jobs, offer)
 
 
 @kernel
 def describe_swap(s, w, job, other, offer):
-    """Modify `offer`: another job in the place of the considered one, which waits. Its own columns are the other's."""
+    """Modify `offer`: another job in the place of the considered one, which waits. LEFT is the other's."""
     group = s.goal[job]
     left = isolated_left_s(s, other)
     offer[LOADING] = w.own[OWN_LOADING]
@@ -214,7 +208,7 @@ def describe_present(s, w, group, offer):
 
 @kernel
 def describe_size(s, w, group, offer):
-    """Modify `offer`: a group on its balanced number of machines, or the nearest that can be had."""
+    """Modify `offer`: a group on its balanced number of machines, or the nearest possible one."""
     machines = default_group_machines(s, w, group)
     present = s.group_machines[group]
     moved = abs(machines - present) / max(machines, present)

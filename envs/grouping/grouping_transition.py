@@ -1,7 +1,5 @@
 """One step of Grouping-v0 in one kernel call: carry out the action, advance to the next decision point, observe."""
 
-from __future__ import annotations
-
 from ...simulator.base.codes import DECIDE, STALLED
 from ...simulator.compiler.jit import entry, kernel
 from ...simulator.groups.kernels.group_clock import advance
@@ -14,10 +12,7 @@ from .observation import observe, write_mask
 
 @entry
 def step_rows(states, windows, references, chosen, actions, outcomes, features, masks):
-    """Modify the chosen rows: play one action in each, and write what follows from it; see `Stepper`.
-
-    An action is candidate, machines and spill.
-    """
+    """Modify the chosen rows: play one action (candidate, machines, spill) in each; see `Stepper`."""
     odd = 0
     for i in range(chosen.size):
         row = chosen[i]
@@ -32,7 +27,7 @@ def step_rows(states, windows, references, chosen, actions, outcomes, features, 
 
 @kernel
 def _step(s, w, reference, action, outcome):
-    """Modify `s`, window `w` and `outcome`: one action, and on to the next decision."""
+    """Modify `s`, window `w` and `outcome`: play one action, and run to the next decision."""
     begin_step(s, w, reference)
     w.focus_group = -1
     _play(s, w, action, outcome)
@@ -44,7 +39,7 @@ def _step(s, w, reference, action, outcome):
 
 @kernel
 def _play(s, w, action, outcome):
-    """Modify `s`, window `w` and `outcome`: the action itself; advance, if that is what it does."""
+    """Modify `s`, window `w` and `outcome`: the action itself; advance, if it says so."""
     candidate = take_candidate(w, action[0], outcome)
     outcome[IS_ADJUSTED] = 0.0
     if w.begins:
@@ -54,14 +49,13 @@ def _play(s, w, action, outcome):
     if candidate > 0:
         outcome[IS_ADJUSTED] = carry_out(s, w, candidate, action[1], action[2])
         refresh(s, w)
-        w.can_act = 1  # who has begun to decide says when to go on: a policy may have more to do
+        w.can_act = 1  # after a first decision only candidate 0 ends the instant
     elif may_pass(s):
         _go(s, w)
 
 
 @kernel
 def _go(s, w):
-    """Modify `s` and window `w`: on to the next decision point, and show it."""
     w.code = advance(s)
     refresh(s, w)
 

@@ -1,11 +1,11 @@
-"""What the agent looks at: waiting jobs, jobs in groups, and groups; and which decisions about them are possible now.
+"""The window of Grouping-v0: waiting jobs, jobs in groups, and groups; and the legal decisions about them.
 
-Candidate numbers are those of the action space: 0 advances; then every waiting slot opens a group or joins that of
-group slot 0 to G - 1; then every running slot is paused, goes to that of group slot 0 to G - 1 (its own: it stays, and
-only its spill ratio is set), opens a group, or makes room for a waiting job; then every group slot gets machines.
+Candidate 0 advances; then every waiting slot opens a group or joins that of group slot 0 to G - 1; then every running
+slot is paused, goes to that of group slot 0 to G - 1 (its own: it stays, and only its spill ratio is set), opens a
+group, or is replaced by a waiting job; then every group slot gets machines.
 
-A job changes its place once an instant, a group its machines and a job its spill ratio too, so every instant comes to
-its end. What a policy is about to decide (`focus`, `focus_group`) is exempt: it ends by itself.
+At one instant a job changes its place at most once, as a group its machines and a job its spill ratio, so every instant
+ends. A policy's next decision (`focus`, `focus_group`) is exempt.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SPILLS = 12  # values of the third part, at most: climbing, then 0, .1, ..., 1
 
 @cache
 def window_dtype() -> np.dtype:
-    """One window; the arrays have room for the largest number of slots."""
+    """One window, with room for the largest number of slots."""
     candidates = 1 + (1 + MAX_GROUP_SLOTS) * MAX_SLOTS + (3 + MAX_GROUP_SLOTS) * MAX_SLOTS + MAX_GROUP_SLOTS
     options = ("group_slots", "machine_choices", "spill_choices")
     present = ("focus_group", "guided", "groups_shown", "available", "most_machines", "may_spill")
@@ -64,7 +64,7 @@ def open_kind(w):
 
 @entry
 def group_choice(s, w, candidate):
-    """What a candidate but 0 is: which of SIZE, ..., the job, the group, and the job that comes in its place (SWAP)."""
+    """Of a candidate but 0: one of SIZE, ..., the job, the group, and the job that replaces it (SWAP)."""
     if candidate >= group_candidate(w, 0):
         return SIZE, NO_JOB, w.shown_group[candidate - group_candidate(w, 0)], NO_JOB
     is_waiting, slot, job, kind = choice_of(w, candidate)
@@ -82,15 +82,15 @@ def group_choice(s, w, candidate):
 
 @kernel
 def may_pass(s):
-    """True if time can pass: a job is to be in a group, or a job or a machine is still to come."""
+    """True if time can pass: a job has a group, or a job or a machine is to come."""
     return s.running > 0 or s.next_arrival < s.n_jobs or s.down_machines > 0
 
 
 @kernel
 def refresh(s, w):
-    """Modify window `w`: show the present and mark what can be decided."""
+    """Modify window `w`: show the present and mark legal candidates."""
     fill_slots(s, w)
-    w.guided = w.focus  # the job that the action to come is about, if a policy has decided it
+    w.guided = w.focus  # the job of a policy's next decision
     sum_groups(s, w)
     fill_groups(s, w)
     w.available = available_machines(s)
@@ -106,7 +106,7 @@ def refresh(s, w):
 
 @kernel
 def fill_groups(s, w):
-    """Modify `w`: show the groups that somebody is to be in; the one in focus before all others, even without jobs."""
+    """Modify `w`: show the groups that have jobs; the one in focus before all others, even without jobs."""
     slot = 0
     focus = w.focus_group
     if 0 <= focus < s.is_group.size and s.is_group[focus]:
@@ -125,7 +125,7 @@ def fill_groups(s, w):
 
 @kernel
 def room_of(s, w, group):
-    """Machines that a group could have: its own and those that are free."""
+    """Machines that a group could have: its own and free ones."""
     return w.available + (s.group_machines[group] if s.n_goal[group] > 0 else 0)
 
 
@@ -180,13 +180,11 @@ def _mark_running(s, w):
 
 @kernel
 def _may_spill(s, w, job):
-    """Whether a job may get a spill ratio: it has not at this instant."""
     return s.spills and (s.spilt_at[job] != s.instants or job == w.focus)
 
 
 @kernel
 def _mark_moves(s, w, slot, here, stays_on):
-    """Modify window `w`: a job that may change its place."""
     job = w.running_job[slot]
     group = s.goal[job]
     is_focus = job == w.focus
@@ -207,7 +205,7 @@ def _mark_moves(s, w, slot, here, stays_on):
 
 @kernel
 def find_partner(s, w, job):
-    """The shown waiting job that gains most in a job's place, by the sum of speeds; NONE: nobody may go there."""
+    """The shown waiting job that gains most in a job's place, by the sum of speeds; NONE: no job may go there."""
     group = s.goal[job]
     known = knows(w, group) and is_measured(s, job)
     comp = comm = speeds_s = longest_s = 0.0
@@ -232,7 +230,6 @@ def find_partner(s, w, job):
 
 @kernel
 def _mark_groups(s, w):
-    """Modify window `w`: groups get machines."""
     here = group_candidate(w, 0)
     acts = False
     for k in range(w.groups_shown):

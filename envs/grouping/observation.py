@@ -6,8 +6,6 @@ of subtasks are those that are measured, 0 before. Everything lies in [0, 1]; ro
 candidates that are not legal, are zero.
 """
 
-from __future__ import annotations
-
 from ...simulator.compiler.jit import kernel
 from ...simulator.groups.group_codes import LOADING as IS_LOADING
 from ...simulator.groups.group_codes import OUT
@@ -29,12 +27,7 @@ from .grouping_offers import (
     short_time,
     speed_now,
 )
-from .grouping_window import (
-    OPEN_KIND,
-    PAUSE_KIND,
-    group_candidate,
-    open_kind,
-)
+from .grouping_window import OPEN_KIND, PAUSE_KIND, group_candidate, open_kind
 from .sums import MAX_GROUPS, alone_of, balanced, is_measured, knows
 
 CLUSTER = (
@@ -70,10 +63,7 @@ JOB = (
     "slack: deadline - now - isolated run time left; 1/2 is none, 1: no deadline",
     "time since it arrived or left a group",
 )
-QUEUE = (
-    *JOB,
-    "1: it has run before",
-)
+QUEUE = (*JOB, "1: it has run before")
 RUNNING = (
     *JOB,
     "speed v, 1 is alone: v / (1 + v)",
@@ -130,7 +120,7 @@ CROWD = 8.0  # groups, or speeds, that read 0.5
 
 @kernel
 def observe(s, w, features):
-    """Write all features, float32: cluster, queue, running, groups and candidates, one after the other, row by row."""
+    """Write all features, float32: cluster, queue, running, groups and candidates, row by row."""
     features[:] = 0.0
     queue = len(CLUSTER)
     running = queue + w.slots * QUEUE_COLUMNS
@@ -191,7 +181,7 @@ def _observe_cluster(s, w, features, wanted):
 
 @kernel
 def _observe_job(s, w, shown, job):
-    """Write the columns that waiting jobs and those in groups have in common; returns the machines that balance it."""
+    """Write the common columns of waiting jobs and those in groups; returns the machines that balance it."""
     memory = s.n_machines * s.ram_bytes / s.expansion
     wanted = 0
     shown[0] = 1.0
@@ -276,14 +266,12 @@ def _observe_group(s, w, shown, group):
 
 @kernel
 def _begin_offer(offered, kind, second, third):
-    """Write the first columns of a legal candidate."""
     offered[0] = offered[kind] = 1.0
     offered[SECOND_COLUMN], offered[THIRD_COLUMN] = second, third
 
 
 @kernel
 def _offer_waiting(s, w, offered, slot, job):
-    """Write the candidates of a waiting job."""
     candidate = waiting_candidate(w, slot, 0)
     known = consider(s, w, job)
     if w.legal[candidate + OPEN_KIND]:
@@ -311,7 +299,6 @@ def _offer_join(s, w, offered, candidate, job, group, known):
 
 @kernel
 def _offer_running(s, w, offered, slot, job):
-    """Write the candidates of a job in a group."""
     candidate = running_candidate(w, slot, 0)
     known = consider(s, w, job)
     if w.legal[candidate + PAUSE_KIND]:

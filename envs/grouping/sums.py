@@ -1,11 +1,10 @@
-"""What a group's iteration time follows from: sums over the jobs that are to be in it, and what they would become.
+"""Iteration times of groups: sums over the jobs that are to be in each, and their changes.
 
-Everything is by what is measured of the jobs. A round of a group takes max(sum of COMP, sum of COMM, longest job)
-(paper harmony, Eq. 1); its jobs do one iteration each in it. A job's speed is its iteration time alone, on the machines
-that its run time is meant on, over the round: 1 is as fast as alone. Gains of a group are three numbers: the sum of its
-jobs' speeds, its share of the cluster's CPU use plus half of that of its network use (the paper's score, Eq. 4), and
-the sum of speeds over the square roots of the hours that the jobs have left, which is what shortens the mean JCT where
-run times are known.
+All times are measured ones. A round of a group takes max(sum of COMP, sum of COMM, longest job) (paper harmony, Eq. 1);
+its jobs do one iteration each in it. A job's speed is its iteration time alone, on the machines of its own run time,
+over the round: 1 is as fast as alone. A group has three gains: the sum of its jobs' speeds, its share of the cluster's
+CPU use plus half of that of its network use (the paper's score, Eq. 4), and the sum of speeds over the square roots of
+the hours that the jobs have left, which shortens the mean JCT where run times are known.
 """
 
 from __future__ import annotations
@@ -19,35 +18,30 @@ from ...simulator.groups.group_codes import NONE
 from ...simulator.jobs.remaining_time import isolated_left_s
 from ...simulator.numerics.bitset import next_member
 
-MAX_GROUPS = 256  # groups beyond these are as if nothing were known of them
+MAX_GROUPS = 256  # groups beyond these count as unknown
 BETA = 0.5  # of network use, beside CPU use
-LEAST_LEFT_S = 60.0  # a job that is about to end is not worth more than one that has a minute left
+LEAST_LEFT_S = 60.0  # a job with less left counts as one with a minute left
 
 
 def sum_fields() -> list[tuple[Any, ...]]:
     """Fields of a window, by group; all are sums but for the longest two iterations and the round."""
-    floats = (
-        "comp_sum",  # machine-seconds
-        "comm_sum",  # seconds
-        "longest_s",  # alone on the group's machines
+    times = (
+        "comp_sum",
+        "comm_sum",
+        "longest_s",
         "second_s",
-        "speed_sum",  # of iteration times alone, seconds
-        "value_sum",  # of the same over the roots of hours left
-        "input_sum",  # bytes
-        "model_sum",
-        "round_s",  # 0: nothing is known
-        "speed_gain",
-        "use_gain",
-        "value_gain",
-    )
+    )  # machine-seconds, seconds, seconds on the group's machines
+    speeds = ("speed_sum", "value_sum")  # of seconds of iterations alone; of the same over the roots of hours left
+    bytes_ = ("input_sum", "model_sum")
+    gains = ("round_s", "speed_gain", "use_gain", "value_gain")  # round_s = 0: unknown
     integers = ("longest_job", "unknown")  # `unknown`: jobs whose times are not measured yet
-    fields: list[tuple[Any, ...]] = [(name, "f8", (MAX_GROUPS,)) for name in floats]
+    fields: list[tuple[Any, ...]] = [(name, "f8", (MAX_GROUPS,)) for name in times + speeds + bytes_ + gains]
     return fields + [(name, "i8", (MAX_GROUPS,)) for name in integers]
 
 
 @kernel
 def sum_groups(s, w):
-    """Modify window `w`: the sums of all groups, as the decisions until now leave them."""
+    """Modify window `w`: the sums of all groups, with the decisions made."""
     groups = min(s.group_end, MAX_GROUPS)
     for group in range(groups):
         if s.is_group[group]:
@@ -109,13 +103,13 @@ def is_measured(s, job):
 
 @kernel
 def knows(w, group):
-    """Whether the round of a group can be told, with or without another job whose times are known."""
+    """Whether the round of a group is known, with or without another measured job."""
     return group < MAX_GROUPS and w.unknown[group] == 0
 
 
 @kernel
 def alone_of(s, job):
-    """Seconds of an iteration alone, on the machines that a job's run time is meant on."""
+    """Seconds of an iteration alone, on the machines of a job's own run time."""
     return s.seen_comp[job] / s.gpus[job] + s.seen_comm[job]
 
 
@@ -127,7 +121,7 @@ def use_of(s, comp, comm, machines, round_s):
 
 @kernel
 def weight_of(s, left):
-    """One over the root of the hours in `left`, seconds that a job has left alone; 0 where nothing is known of them."""
+    """One over the root of the hours in `left`, seconds that a job has left alone; 0 where they are unknown."""
     if s.known_times == TIMES_HIDDEN:
         return 0.0
     return 60.0 / math.sqrt(max(LEAST_LEFT_S, left))

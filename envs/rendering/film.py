@@ -16,8 +16,8 @@ from .drawing.palette import THEME
 from .drawing.pen import INSTALL, pillow
 
 SUFFIXES = (".png", ".gif", ".mp4", ".html")
-LAST_FRAME_S = 2.0  # an animation rests on its last frame before it starts again
-PALETTE = 255  # of 256: a gif needs one to say that a pixel is as it was in the frame before
+LAST_FRAME_S = 2.0  # pause of an animation before it repeats
+PALETTE = 255  # of 256: a gif needs one for unchanged pixels
 
 
 def kind_of(path: str | Path) -> str:
@@ -29,7 +29,7 @@ def kind_of(path: str | Path) -> str:
 
 
 def expect_writer(kind: str) -> None:
-    """MissingExtra if what writes this kind of file is not installed."""
+    """MissingExtra if the writer of this kind of file is not installed."""
     pillow()
     try:
         if kind == "mp4":
@@ -39,12 +39,12 @@ def expect_writer(kind: str) -> None:
 
 
 def save_png(frame: np.ndarray, path: str | Path) -> None:
-    """One frame, uint8 (height, width, 3)."""
+    """Write one frame, uint8 (height, width, 3)."""
     pillow().Image.fromarray(frame).save(path, format="png", optimize=True)
 
 
 def save_gif(frames: Iterable[np.ndarray], path: str | Path, fps: float) -> None:
-    """An endless animation; at least one frame, all of one size. Times are rounded to 10 ms, as the format has them."""
+    """Write an endless animation; at least one frame, all of one size. Times are rounded to 10 ms, as in the format."""
     images = _with_few_colours(frames)
     first = next(images)
     pause = max(20, round(100 / fps) * 10)
@@ -54,7 +54,7 @@ def save_gif(frames: Iterable[np.ndarray], path: str | Path, fps: float) -> None
 
 
 def save_mp4(frames: Iterable[np.ndarray], path: str | Path, fps: float) -> None:
-    """A video (H.264); at least one frame, all of one size. A side of odd length loses its last pixel."""
+    """Write a video (H.264); at least one frame, all of one size. A side of odd length loses its last pixel."""
     import imageio_ffmpeg
 
     each = iter(frames)
@@ -81,16 +81,7 @@ def save_html(
     captions: Sequence[str],
     facts: Sequence[tuple[str, str]] = (),
 ) -> None:
-    """One page that plays the frames and loads nothing else.
-
-    Args:
-        frames: at least one, all of one size.
-        path: where to.
-        fps: frames a second at normal speed.
-        title: heading of the page.
-        captions: one a frame.
-        facts: rows of a table below: name and value.
-    """
+    """Write one page that plays frames of one size, a caption each, over a table of `facts`, and loads nothing else."""
     import jinja2
 
     pictures = []
@@ -99,9 +90,8 @@ def save_html(
         image.save(data, format="png")
         pictures.append(base64.b64encode(data.getvalue()).decode())
     template = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(PAGE)
-    page = template.render(
-        title=title, fps=fps, pictures=pictures, captions=list(captions), facts=facts, size=image.size
-    )
+    told = {"title": title, "captions": list(captions), "facts": facts}
+    page = template.render(fps=fps, pictures=pictures, size=image.size, **told)
     Path(path).write_text(page, encoding="utf-8")
 
 
@@ -110,7 +100,7 @@ def _even(frame: np.ndarray) -> np.ndarray:
 
 
 def _with_few_colours(frames: Iterable[np.ndarray]) -> Any:
-    """Frames as images of one palette: the theme's colours exactly, then those that the first frames have most of."""
+    """Frames as images of one palette: the theme's colours exactly, then the most frequent of the first frames."""
     each = iter(frames)
     start = list(itertools.islice(each, 12))
     if not start:
@@ -123,7 +113,6 @@ def _with_few_colours(frames: Iterable[np.ndarray]) -> Any:
 
 
 def _palette(frames: Sequence[np.ndarray]) -> np.ndarray:
-    """Uint8 (255, 3)."""
     weights = np.array([65_536, 256, 1])
     theme = np.array(THEME) @ weights
     codes = np.concatenate([(frame.reshape(-1, 3) @ weights.astype(np.int32)) for frame in frames])

@@ -1,4 +1,4 @@
-"""Job groups as plain text: a line a group, and two of what its CPU and its network do next, a character a job."""
+"""Job groups as plain text: a line a group, and two of its next subtasks on CPU and network, a character a job."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def draw_group_text(simulator: GroupSimulator, width: int = 100) -> str:
 
 
 def symbol(job: int) -> str:
-    """The character that stands for a job."""
+    """The character of a job."""
     return SYMBOLS[job % len(SYMBOLS)]
 
 

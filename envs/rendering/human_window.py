@@ -14,12 +14,8 @@ from .drawing.pen import INSTALL
 class Window:
     """Shows one frame after the other; opens with the first.
 
-    Args:
-        title: of the window.
-        fps: frames a second at most: `show` waits for its turn. 0: it never waits.
-
-    Attributes:
-        is_open: False from the moment that the person closed it; `show` then does nothing.
+    `fps`: frames a second at most, for which `show` waits; 0: it never waits. `is_open`: False once the user has closed
+    it; `show` then does nothing.
     """
 
     def __init__(self, title: str = "clustergym", fps: float = 10) -> None:
@@ -36,11 +32,7 @@ class Window:
         self._clock: Any = None
 
     def show(self, frame: np.ndarray) -> bool:
-        """Show uint8 (height, width, 3), scaled to the window's size; returns whether the window is still open.
-
-        Raises:
-            InputError: there is no display.
-        """
+        """Show uint8 (height, width, 3), scaled to the window; returns whether it is open. InputError: no display."""
         if not self.is_open:
             return False
         size = (frame.shape[1], frame.shape[0])

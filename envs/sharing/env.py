@@ -19,7 +19,7 @@ from .sharing_transition import step_rows
 
 
 class SharingEnv(ClusterEnv):
-    """Decide for waiting jobs whose GPUs they share, if anybody's, and how small their sub-batches are.
+    """Decide for waiting jobs whether and whose GPUs they share, and how small their sub-batches are.
 
     Source       SJF-BSBF (GPU sharing with gradient accumulation); docs/environments/sharing.md.
     Observation  cluster (14,), queue (slots x 15,), running (running_slots x 14,), candidates ((1 + (4 + K) slots + 2
@@ -28,28 +28,28 @@ class SharingEnv(ClusterEnv):
                  0: no more now, advance. 1 + (4 + K) i + k: waiting slot i starts on free GPUs (k = 0), beside the
                  partners of best benefit (1), beside those that fit first (2), beside one partner alone, the first
                  to the K-th (3 to 2 + K), or holds until GPUs are freed (3 + K). 1 + (4 + K) slots + 2 i + k: running
-                 slot i is preempted (k = 0), or resized (1): it goes on in larger passes, e.g. when a partner has left;
-                 an elastic job on other GPUs. The second part is e: a start or a resize takes passes of batch >> e
-                 samples a GPU, the resize of an elastic job 2^e GPUs; gangs.py.
+                 slot i is preempted (k = 0), or resized (1): it gets larger passes, e.g. when a partner has left; an
+                 elastic job other GPUs. The second part is e: a start or a resize takes passes of batch >> e samples a
+                 GPU, the resize of an elastic job 2^e GPUs; gangs.py.
 
-    `ClusterEnv` says what all environments have in common: mask, reward, episode, info, and further arguments.
+    `ClusterEnv` has the rest: mask, reward, episode, info, and further arguments.
 
     Args:
         network: `none`, `penalty` or `allreduce`, with arguments, or a `Network`; None: measured step times.
-        jobs_per_gpu: C, 1 to 8. A GPU that holds one job is offered to others, one that holds more is not.
-        interference: how partners slow each other down: `measured`, `gavel:gpu=p100,quantile=p90`, `lucid`,
-            `constant:xi=1.5`, `mig:slices=2`, or the path of a csv.
+        jobs_per_gpu: C, 1 to 8. Only GPUs with one job are offered to others.
+        interference: slowdown by partners: `measured`, `gavel:gpu=p100,quantile=p90`, `lucid`, `constant:xi=1.5`,
+            `mig:slices=2`, or the path of a csv.
         memory_gb: memory of a GPU in GiB, which limits sub-batches; None: no limit.
-        memory: what a sample takes where nobody measured it: `assumed`, `middle` or `measured`
+        memory: memory of a sample without a measurement: `assumed`, `middle` or `measured`
             (simulator/sharing/sharing_model.py).
-        gpu: type whose measurements say what gradient accumulation costs; None: the network's, or 2080ti.
-        placer: which free GPUs: `tier`, `count`, `first`, `random` and others of running/placers.py.
-        elastic: True: running jobs can be resized, take the batch that suits their GPUs, and run as fast as the fits of
-            the profiles say (simulator/elastic/elastic.py); or a `Pace` whose jobs are elastic, e.g. over measured
+        gpu: type whose measurements give the cost of gradient accumulation; None: the network's, or 2080ti.
+        placer: of free GPUs: `tier`, `count`, `first`, `random` and others of running/placers.py.
+        elastic: True: running jobs can be resized, take the batch that suits their GPUs, and run at the speed that the
+            profiles' fits give (simulator/elastic/elastic.py); or a `Pace` whose jobs are elastic, e.g. over measured
             tables.
         round: seconds; decision points come at its multiples only (0: at every event).
         partners: K, 0 to 8: single partners that a waiting job is offered.
-        exponents: sub-batches that can be asked for, 1 to 32: batch >> 0, batch >> 1, and so on.
+        exponents: number of sub-batches, 1 to 32: batch >> 0, batch >> 1, and so on.
         preemption: whether running jobs can be stopped.
         preemption_cost: seconds without progress when a stopped job starts anew; or (small, large gangs).
     """
@@ -97,7 +97,6 @@ class SharingEnv(ClusterEnv):
 
 
 def _pace_of(elastic: bool | Pace, gpu: str) -> Pace | None:
-    """How fast elastic jobs run; None where jobs are not elastic."""
     if elastic is False:
         return None
     if elastic is True:

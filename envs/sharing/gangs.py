@@ -1,19 +1,15 @@
-"""Which GPUs a start candidate stands for, and with which sub-batches the job could run there.
+"""The GPUs of a start candidate, and the sub-batches with which the job can run there.
 
-Free GPUs are the placer's choice. The others are shared: GPUs that hold one job, as the rules behind SJF-BSBF and
-SJF-FFS choose them (sjf_bsbf_partners.py and sjf_bsbf_pass.py in policies/bsbf), or those of one partner alone: the
-k-th in order of the pair's JCT if both run together from now on (Theorem 1 of paper sjf-bsbf, whether or not it says
-that they should), ties by job, among those that have the GPUs and the memory. A partner that holds more GPUs alone than
-the job needs gives the first ones of its gang. What shared GPUs leave open is filled with free ones, if the rule allows
-it (`free=last`).
+The placer chooses free GPUs. Shared GPUs hold one job: those that SJF-BSBF and SJF-FFS choose (sjf_bsbf_partners.py and
+sjf_bsbf_pass.py in policies/bsbf), or those of one partner alone: the k-th by the pair's JCT if both run together from
+now on (Theorem 1 of paper sjf-bsbf, even where it advises against sharing), ties by job, among those with enough GPUs
+and memory. A partner with more GPUs than the job needs gives the first ones of its gang. Free GPUs fill the rest, if
+the rule allows it (`free=last`).
 
-A policy that decides in Python, as Pollux does, names GPUs itself; then they are what "free" stands for, whether they
-are or not (envs/window.py).
-An elastic job that is resized keeps the first of its GPUs, or takes the lowest free ones beside its own. Another job
-stays where it is, and takes larger passes.
+If a policy that decides in Python names GPUs, as Pollux does, "free" stands for them (envs/window.py). A resized
+elastic job keeps the first of its GPUs, or takes the lowest free ones beside its own. Another job keeps its place, and
+takes larger passes.
 """
-
-from __future__ import annotations
 
 from ...policies.bsbf.sjf_bsbf_partners import (
     find_partners,
@@ -58,16 +54,13 @@ def find_start(s, w, job, kind):
 
 @kernel
 def can_resize(s, job):
-    """True if a running elastic job can have another number of GPUs; once an instant, so that this comes to its end."""
+    """True if a running elastic job can have another number of GPUs; at most once an instant."""
     return s.left_s[job] != s.now_s and (s.gpus[job] > 1 or s.free_gpus > 0)
 
 
 @entry
 def find_resized(s, w, job, exponent):
-    """Modify `s.gang`: 2^exponent GPUs for a running elastic job, or the nearest other number that it can have.
-
-    Returns False if it is another number than was asked for.
-    """
+    """Modify `s.gang`: 2^exponent GPUs for a running elastic job; False: the nearest other number it can have."""
     if job == w.dictated_job:
         lay_dictated(s, w)
         return True
@@ -95,7 +88,7 @@ def most_size_exponent(s, job):
 
 @kernel
 def _take_partner(s, w, job, number):
-    """Modify `s.gang`: what one partner holds alone, as far as the job needs it; `number` counts them from 0."""
+    """Modify `s.gang`: the GPUs that one partner holds alone, as many as the job needs; `number` counts from 0."""
     if _rank_partners(s, w, job, number + 1) <= number:
         return
     append_alone(s, s.alone_job[w.ranked_place[number]])
@@ -104,7 +97,7 @@ def _take_partner(s, w, job, number):
 
 @kernel
 def _rank_partners(s, w, job, most):
-    """Modify `w.ranked_*`: the first partners by the JCT of the pair, at most `most`; returns how many."""
+    """Modify `w.ranked_*`: the first partners by the JCT of the pair, at most `most`; returns their number."""
     need = s.gpus[job]
     spare = s.free_gpus if mixes(s) else 0
     count = 0
@@ -132,7 +125,6 @@ def _comes_before(s, w, pair_s, place, i):
 
 @kernel
 def _insert(s, w, pair_s, place, i):
-    """Modify `w.ranked_*`: a partner comes in among the first `i`."""
     while i > 0 and _comes_before(s, w, pair_s, place, i - 1):
         w.ranked_s[i] = w.ranked_s[i - 1]
         w.ranked_place[i] = w.ranked_place[i - 1]
@@ -149,30 +141,27 @@ def exponents_of(s, job):
 
 @entry
 def wider_exponents_of(s, job):
-    """The least and the most e for which a running job could go on in passes of batch >> e samples, larger than now.
-
-    It must be able to (`wider_passes`).
-    """
+    """The least and the most e for which a running job gets larger passes of batch >> e samples."""
     return _exponents_within(s, job, wider_passes(s, job), s.sub_batch[job] + 1)
 
 
 @entry
 def exponent_taken(s, job, exponent):
-    """The exponent with which a job starts on `s.gang`: of those that it could have, the nearest to that asked for."""
+    """The exponent with which a job starts on `s.gang`: the possible one nearest to `exponent`."""
     least, most = exponents_of(s, job)
     return min(max(exponent, least), most)
 
 
 @entry
 def wider_exponent_taken(s, job, exponent):
-    """The exponent with which a running job goes on: of those that it could have, the nearest to that asked for."""
+    """The exponent with which a running job continues: the possible one nearest to `exponent`."""
     least, most = wider_exponents_of(s, job)
     return min(max(exponent, least), most)
 
 
 @kernel
 def _exponents_within(s, job, largest, smallest):
-    """The least e for which batch >> e is at most `largest`, and the most for which it is at least `smallest`."""
+    """The least e with batch >> e at most `largest`, and the most with it at least `smallest`."""
     batch = s.batch[job]
     least = 0
     while batch >> least > largest:

@@ -6,8 +6,6 @@ log(f) / log(1000), interference ratios xi log(xi) / log(10), all cut at 1; a sl
 [0, 1]; rows without a job, and candidates that are not legal, are zero.
 """
 
-from __future__ import annotations
-
 from ...simulator.base.codes import FREE
 from ...simulator.base.tiers import NETWORK
 from ...simulator.compiler.jit import kernel
@@ -108,7 +106,7 @@ GPUS_COLUMN, FREE_AFTER_COLUMN = CANDIDATE_COLUMNS - 1, FIRST_OFFER + FREE_AFTER
 
 @kernel
 def observe(s, w, features):
-    """Write all features, float32: cluster, queue, running and candidates, one after the other, row by row."""
+    """Write all features, float32: cluster, queue, running and candidates, row by row."""
     features[:] = 0.0
     queue = len(CLUSTER)
     running = queue + w.slots * QUEUE_COLUMNS
@@ -145,7 +143,7 @@ def _observe_cluster(s, w, features, asked):
 
 @kernel
 def _observe_queue(s, w, features, row, candidate):
-    """Write the rows of the waiting jobs from `row` on, and their candidates; returns the GPUs that they ask."""
+    """Write the waiting jobs from `row` on, and their candidates; returns the GPUs that they ask."""
     asked = 0
     width = w.per_waiting * CANDIDATE_COLUMNS
     for slot in range(w.waiting_shown):
@@ -160,7 +158,6 @@ def _observe_queue(s, w, features, row, candidate):
 
 @kernel
 def _observe_waiting(s, w, shown, job):
-    """Write the row of a waiting job."""
     observe_size(s, shown, job)
     left_s = isolated_left_s(s, job)
     sub_batch = max(1, s.sub_batch[job])
@@ -185,7 +182,6 @@ def _observe_waiting(s, w, shown, job):
 
 @kernel
 def _observe_starts(s, w, offered, slot, job):
-    """Write the candidates of a waiting job."""
     starts = starts_of(w)
     first = waiting_candidate(w, slot, 0)
     share = s.gpus[job] / s.n_gpus
@@ -208,7 +204,6 @@ def _observe_starts(s, w, offered, slot, job):
 
 @kernel
 def _observe_running(s, w, features, row, candidate):
-    """Write the rows of the running jobs from `row` on, and their candidates."""
     width = PER_RUNNING * CANDIDATE_COLUMNS
     first = running_candidate(w, 0, 0)
     for slot in range(w.running_shown):
@@ -225,7 +220,6 @@ def _observe_running(s, w, features, row, candidate):
 
 @kernel
 def _observe_runner(s, w, shown, job):
-    """Write the row of a running job."""
     observe_size(s, shown, job)
     left_s = max(0.0, expected_end_s(s, job) - s.now_s)
     shown[3] = scaled_time(w, s.now_s - s.started_s[job])
@@ -244,7 +238,6 @@ def _observe_runner(s, w, shown, job):
 
 @kernel
 def _held_alone(s, job):
-    """GPUs that a running job shares with nobody."""
     alone = 0
     berth = s.first_gpu[job]
     while berth != FREE:
@@ -255,7 +248,7 @@ def _held_alone(s, job):
 
 @kernel
 def _observe_change(s, w, shown, offered, job, kind):
-    """Write a candidate of a running job, from its row; of larger passes what the largest that fit would come to."""
+    """Write a candidate of a running job, from its row; for a resize, with the largest passes that fit."""
     offered[0] = 1.0
     offered[PREEMPT_COLUMN if kind == PREEMPT_KIND else RESIZE_COLUMN] = 1.0
     offered[FIRST_OFFER] = shown[9]

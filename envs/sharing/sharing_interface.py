@@ -1,4 +1,4 @@
-"""The window of Sharing-v0 on any simulator: what an agent would see and may do there now."""
+"""The window of Sharing-v0 on any simulator."""
 
 from __future__ import annotations
 
@@ -26,15 +26,7 @@ from .gangs import (
 )
 from .observation import CANDIDATES, CLUSTER, QUEUE, RUNNING, SECOND_COLUMN
 from .sharing_transition import turn
-from .sharing_window import (
-    MAX_EXPONENTS,
-    MAX_PARTNERS,
-    PER_RUNNING,
-    PREEMPT_KIND,
-    RESIZE_KIND,
-    starts_of,
-    window_dtype,
-)
+from .sharing_window import MAX_EXPONENTS, MAX_PARTNERS, PER_RUNNING, PREEMPT_KIND, RESIZE_KIND, starts_of, window_dtype
 
 PARTNERS, EXPONENTS = 2, 16
 
@@ -47,34 +39,21 @@ class SharingInterface(AgentInterface):
     turn = staticmethod(turn)
 
     def __init__(
-        self,
-        *,
-        partners: int = PARTNERS,
-        exponents: int = EXPONENTS,
-        elastic: bool = False,
-        **window: Any,
+        self, *, partners: int = PARTNERS, exponents: int = EXPONENTS, elastic: bool = False, **window: Any
     ) -> None:
         check_range("partners", partners, 0, MAX_PARTNERS)
         check_range("exponents", exponents, 1, MAX_EXPONENTS)
-        super().__init__(
-            kinds=(4 + partners, PER_RUNNING),
-            others=(Part(exponents, SECOND_COLUMN),),
-            **window,
-        )
+        super().__init__(kinds=(4 + partners, PER_RUNNING), others=(Part(exponents, SECOND_COLUMN),), **window)
         self.window.partners, self.window.n_exponents, self.window.elastic = partners, exponents, elastic
 
     def lay(self, simulator: Simulator) -> None:
-        """Start looking at a run, whatever its state; its window is put into this one's order."""
+        """Show a run, whatever its state; its window gets the order of this interface."""
         simulator.list_partners()
         super().lay(simulator)
         undictate(self.plain)
 
     def dictate(self, decision: Decision | None) -> None:
-        """Modify the window: "free", or "resize", stands for the very GPUs that a policy names; None: for nobody's.
-
-        Raises:
-            InvalidDecision: the job cannot have them.
-        """
+        """Modify the window: "free" or "resize" stands for the GPUs of a policy; InvalidDecision: illegal ones."""
         undictate(self.plain)
         if isinstance(decision, Start):
             check_gang(self.simulator, decision)
@@ -83,11 +62,9 @@ class SharingInterface(AgentInterface):
             dictate(self.plain, decision.job, RESIZE_KIND, decision.gpus)
 
     def action(self, decision: Decision) -> np.ndarray:
-        """The action (candidate, sub-batch exponent), int64 (2,), that plays `decision` in the window as it stands.
+        """The action (candidate, sub-batch exponent), int64 (2,), that plays `decision` in the present window.
 
-        Raises:
-            InvalidDecision: the window offers no such action: the job is not shown, no candidate has these GPUs, or the
-                sub-batch is not the batch halved so often.
+        InvalidDecision: the job is not shown, no candidate has these GPUs, or the sub-batch is no halving of the batch.
         """
         simulator, window = self.simulator, self.window
         if isinstance(decision, Advance):
@@ -95,7 +72,10 @@ class SharingInterface(AgentInterface):
         if isinstance(decision, Start) and decision.batch is None:
             first = waiting_candidate(window, slot_of(window.waiting_job, decision), 0)
             kind = _kind_of(simulator, window, decision, first)
-            return np.array([first + kind, _exponent_of(simulator, window, decision)], np.int64)
+            s, job = simulator.state, decision.job
+            least, most = exponents_of(s, job)  # on the GPUs in `gang`
+            exponent = _halvings(int(s.batch[job]), decision, int(least), int(most), int(window.n_exponents))
+            return np.array([first + kind, exponent], np.int64)
         if isinstance(decision, Hold) and decision.until_s is None:
             candidate = waiting_candidate(window, slot_of(window.waiting_job, decision), starts_of(window))
         elif isinstance(decision, Preempt | Resize) and getattr(decision, "batch", None) is None:
@@ -109,9 +89,9 @@ class SharingInterface(AgentInterface):
         return np.array([candidate, exponent], np.int64)
 
     def decision(self, action: Any) -> Decision:
-        """The decision that `action` (candidate, sub-batch exponent) stands for in the window as it was last filled.
+        """The decision of `action` (candidate, sub-batch exponent) in the window as last filled.
 
-        Advance for the candidate 0 and for one that is not legal; for an exponent that does not apply, the nearest one.
+        Advance for candidate 0 and illegal ones; an exponent out of range becomes the nearest.
         """
         simulator, window = self.simulator, self.window
         candidate, exponent = int(action[0]), int(action[1])
@@ -135,7 +115,7 @@ class SharingInterface(AgentInterface):
 
 
 def _kind_of(simulator: Simulator, window: np.record, decision: Start, first: int) -> int:
-    """Modify `gang`: the kind of the first candidate that has the GPUs of `decision`."""
+    """Modify `gang`: the kind of the first candidate with the GPUs of `decision`."""
     s = simulator.state
     others = range(FREE_KIND + 1, starts_of(window))
     shares = any(s.gpu_load[gpu] > 0 for gpu in decision.gpus)
@@ -143,14 +123,11 @@ def _kind_of(simulator: Simulator, window: np.record, decision: Start, first: in
         found = window.legal[first + kind] and find_start(s, window, decision.job, kind)
         if found and tuple(s.gang[: s.gang_size].tolist()) == decision.gpus:
             return kind
-    raise InvalidDecision(
-        f"{decision!r}: none of the job's legal candidates has these GPUs; give the environment the policy's placer, "
-        "or more partners"
-    )
+    hint = "give the environment the policy's placer, or more partners"
+    raise InvalidDecision(f"{decision!r}: none of the job's legal candidates has these GPUs; {hint}")
 
 
 def _resized_exponent(simulator: Simulator, window: np.record, decision: Resize) -> int:
-    """The exponent that gives the GPUs of `decision`, or its sub-batch where jobs are not elastic."""
     s = simulator.state
     if not window.elastic:
         least, most = wider_exponents_of(s, decision.job)
@@ -162,21 +139,12 @@ def _resized_exponent(simulator: Simulator, window: np.record, decision: Resize)
     raise InvalidDecision(f"{decision!r}: no number of GPUs that this environment offers gives these")
 
 
-def _exponent_of(simulator: Simulator, window: np.record, decision: Start) -> int:
-    """The exponent that gives the sub-batch of `decision` on the GPUs in `gang`."""
-    s, job = simulator.state, decision.job
-    least, most = exponents_of(s, job)
-    return _halvings(int(s.batch[job]), decision, int(least), int(most), int(window.n_exponents))
-
-
 def _halvings(batch: int, decision: Start | Resize, least: int, most: int, exponents: int) -> int:
-    """How often the batch is halved for the sub-batch of `decision`: `least` to `most` times, below `exponents`."""
+    """The number of halvings of the batch for the sub-batch of `decision`: `least` to `most`, below `exponents`."""
     if decision.sub_batch in (None, batch >> least):  # what a lower exponent becomes, too
         return min(least, exponents - 1)
     for exponent in range(least, min(most, exponents - 1) + 1):
         if batch >> exponent == decision.sub_batch:
             return exponent
-    raise InvalidDecision(
-        f"{decision!r}: its sub-batch is not the batch of {batch} samples a GPU, halved {least} to {most} times; or "
-        "give the environment more exponents"
-    )
+    halved = f"the batch of {batch} samples a GPU, halved {least} to {most} times"
+    raise InvalidDecision(f"{decision!r}: its sub-batch is not {halved}; or give the environment more exponents")

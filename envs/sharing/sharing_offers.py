@@ -1,6 +1,4 @@
-"""What a start candidate offers: the features of the gang in `s.gang`, with the largest sub-batch that fits there."""
-
-from __future__ import annotations
+"""Features of a start candidate: the gang in `s.gang`, with the largest sub-batch that fits there."""
 
 import math
 
@@ -63,7 +61,7 @@ def scaled_passes(passes):
 
 @kernel
 def describe_offer(s, w, job, offer):
-    """Modify `offer`, float32 (OFFER_COLUMNS,): what a waiting job would have on `s.gang`."""
+    """Modify `offer`, float32 (OFFER_COLUMNS,): a waiting job on `s.gang`."""
     tier = tier_of_gang(s)
     sub_batch = largest_sub_batch(s, job)
     solo_s = solo_iteration_s(s, job, tier, sub_batch)
@@ -79,10 +77,10 @@ def describe_offer(s, w, job, offer):
 
 @kernel
 def _describe_partners(s, w, job, kind, solo_s, whole_s, offer):
-    """Modify `offer`: what it says about who lies on `s.gang`; returns by how much more than 1 they slow the job.
+    """Modify `offer`: the partners on `s.gang`; returns by how much more than 1 they slow the job.
 
     An iteration takes `solo_s` alone there in the passes that fit beside them, with which the job is of `kind`, and
-    `whole_s` in those that an empty GPU admits: a job that waits for a partner's end needs no smaller ones.
+    `whole_s` in those that an empty GPU admits, as after a partner's end.
     """
     suffered = caused = longest_s = 0.0
     gain = 1.0
@@ -123,7 +121,7 @@ def _describe_partners(s, w, job, kind, solo_s, whole_s, offer):
 
 @kernel
 def _describe_ends(s, w, job, kind, other, solo_s, whole_s, offer):
-    """Modify `offer`: when a waiting job and a partner would end, together and one after the other (Theorem 1)."""
+    """Modify `offer`: ends of a waiting job and a partner, together and one after the other (Theorem 1)."""
     left = known_left(s, job) * s.slice_slowdown
     if other == NOBODY:
         offer[NEW_TOGETHER] = offer[NEW_APART] = scaled_time(w, left * solo_s)
@@ -141,7 +139,6 @@ def _describe_ends(s, w, job, kind, other, solo_s, whole_s, offer):
 
 @kernel
 def _is_first(s, i, other):
-    """True if `s.gang[i]` is the first GPU of the gang that another job holds."""
     for before in range(i):
         berth = s.gang[before]
         for _ in range(s.jobs_per_gpu):
@@ -153,7 +150,7 @@ def _is_first(s, i, other):
 
 @kernel
 def _memory_left(s, more):
-    """Share of memory that is left on the fullest GPU of `s.gang` with `more` bytes in use; 1 where it has no limit."""
+    """Share of memory left on the fullest GPU of `s.gang` with `more` bytes in use; 1 without a limit."""
     if s.gpu_memory == math.inf:
         return 1.0
     used = 0.0
@@ -164,7 +161,7 @@ def _memory_left(s, more):
 
 @kernel
 def describe_wider(s, w, job, sub_batch, offer):
-    """Modify `offer`, float32 (OFFER_COLUMNS,): of a running job that goes on in passes of `sub_batch` samples."""
+    """Modify `offer`, float32 (OFFER_COLUMNS,): a running job that gets passes of `sub_batch` samples."""
     recall_gang(s, job)
     solo_s = solo_iteration_s(s, job, s.tier[job], sub_batch)
     left_s = max(0.0, expected_end_s(s, job) - s.now_s)
@@ -178,7 +175,6 @@ def describe_wider(s, w, job, sub_batch, offer):
 
 @kernel
 def _slowdown_with(s, job, sub_batch):
-    """How many times longer an iteration of a running job would take beside its partners in passes of `sub_batch`."""
     present = s.sub_batch[job]
     s.sub_batch[job] = sub_batch
     slowdown = slowdown_now(s, job)

@@ -1,7 +1,5 @@
 """One step of Sharing-v0 in one kernel call: decode the action, apply it, advance to the next decision, observe."""
 
-from __future__ import annotations
-
 import math
 
 from ...policies.loop.decision_loop import next_s
@@ -20,10 +18,7 @@ from .sharing_window import PREEMPT_KIND, may_act, refresh, starts_of
 
 @entry
 def step_rows(states, windows, references, chosen, actions, outcomes, features, masks):
-    """Modify the chosen rows: play one action in each, and write what follows from it; see `Stepper`.
-
-    An action is candidate and sub-batch exponent.
-    """
+    """Modify the chosen rows: play one action (candidate, sub-batch exponent) in each; see `Stepper`."""
     odd = 0
     for i in range(chosen.size):
         row = chosen[i]
@@ -39,7 +34,7 @@ def step_rows(states, windows, references, chosen, actions, outcomes, features, 
 
 @kernel
 def _step(s, w, reference, candidate, exponent, outcome):
-    """Modify `s`, window `w` and `outcome`: one action, and on to the next decision."""
+    """Modify `s`, window `w` and `outcome`: play one action, and run to the next decision."""
     if w.begins != GOES_ON:
         begin_step(s, w, reference)
         _play(s, w, candidate, exponent, outcome)
@@ -55,7 +50,7 @@ def _step(s, w, reference, candidate, exponent, outcome):
 
 @kernel
 def _play(s, w, candidate, exponent, outcome):
-    """Modify `s`, window `w` and `outcome`: the action itself; advance, if that is what it does."""
+    """Modify `s`, window `w` and `outcome`: the action itself; advance, if it says so."""
     candidate = take_candidate(w, candidate, outcome)
     outcome[IS_ADJUSTED] = 0.0
     if w.begins:
@@ -76,14 +71,12 @@ def _play(s, w, candidate, exponent, outcome):
 
 @kernel
 def _go(s, w):
-    """Modify `s` and window `w`: on to the next decision point, and show it."""
     w.code = advance(s)
     _show(s, w)
 
 
 @kernel
 def _show(s, w):
-    """Modify window `w`: show the present, unless nobody will see it, since it is passed over."""
     if w.code == ASK or (w.code == DECIDE and w.skip_idle and not may_act(s, w)):
         w.can_act = 0
     else:
@@ -100,7 +93,7 @@ def turn(states, windows, row, features, mask):
 
 @kernel
 def _apply(s, w, candidate, exponent):
-    """Modify `s`: carry out a legal candidate but 0; True if not the asked sub-batch, or size, was taken."""
+    """Modify `s`: carry out a legal candidate but 0; True if another sub-batch, or size, was taken than asked for."""
     is_waiting, _, job, kind = choice_of(w, candidate)
     if is_waiting and kind == starts_of(w):
         lifecycle.hold(s, job, math.inf)

@@ -1,7 +1,7 @@
-"""What the agent looks at: a short window of waiting and running jobs, and which decisions about them are possible now.
+"""The window of Sharing-v0: waiting and running jobs, and the legal decisions about them.
 
-Candidate numbers are those of the action space: 0 advances; then every waiting slot has free, best-benefit partners,
-first-fit partners, partner 1 to K alone, hold; then every running slot has preempt and resize.
+Candidate 0 advances; then every waiting slot has free, best-benefit partners, first-fit partners, partner 1 to K alone,
+hold; then every running slot has preempt and resize.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ MAX_EXPONENTS = 32
 
 @cache
 def window_dtype() -> np.dtype:
-    """One window; the arrays have room for the largest number of slots."""
+    """One window, with room for the largest number of slots."""
     candidates = 1 + (MOST_STARTS + 1 + PER_RUNNING) * MAX_SLOTS
     own = ("partners", "elastic", "n_exponents", "least_exponent", "most_exponent")
     return np.dtype(
@@ -64,13 +64,13 @@ def window_dtype() -> np.dtype:
 
 @entry
 def starts_of(w):
-    """Start candidates of a waiting slot; its last candidate, behind them, is to hold."""
+    """Number of start candidates of a waiting slot; its last candidate is to hold."""
     return w.per_waiting - 1
 
 
 @kernel
 def refresh(s, w):
-    """Modify window `w`: show the jobs of the present and mark what can be decided about them."""
+    """Modify window `w`: show the present jobs and mark their legal candidates."""
     fill_slots(s, w)
     w.can_act = 0
     w.legal[: w.candidates] = 0
@@ -97,17 +97,13 @@ def refresh(s, w):
 
 @kernel
 def _admit_exponents(w, least, most):
-    """Modify window `w`: sub-batches that a job could have are among those that the mask allows."""
     w.least_exponent = min(w.least_exponent, least)
     w.most_exponent = max(w.most_exponent, most)
 
 
 @kernel
 def may_act(s, w):
-    """False if nothing can start or change, as far as can be seen without a look at the jobs.
-
-    A job that could have larger passes is worth a decision point only where a partner has just left it.
-    """
+    """False if nothing can start or change, or grow after a partner has left; single jobs are not looked at."""
     if w.elastic or (w.preemption and s.waiting > 0) or s.n_eased > 0:
         return True
     room = s.free_gpus + single_gpus(s)
@@ -119,9 +115,9 @@ def may_act(s, w):
 
 @kernel
 def _can_act_beyond(s, w):
-    """True if a job that the window does not show could start or be stopped: holding the others brings it in.
+    """True if a job outside the window could start or be stopped: holding others brings it in.
 
-    All jobs of a class can start, or none: whatever partners another candidate takes, first fit finds some too.
+    All jobs of a class can start, or none: first fit finds partners wherever another candidate does.
     """
     if s.waiting > w.slots:
         for demand in range(s.n_classes):
@@ -142,16 +138,12 @@ def _can_act_beyond(s, w):
 
 @kernel
 def _may_widen(s, job):
-    """True if a running job that is not elastic could have larger passes."""
     return wider_passes(s, job) > 0 and can_stop(s, job)
 
 
 @kernel
 def _mark_running(s, w):
-    """Modify window `w`: running jobs can be stopped while others wait; elastic ones at any time, and resized.
-
-    Those that are not elastic can be resized while larger passes fit their GPUs than they have.
-    """
+    """Modify window `w`: jobs can be stopped while others wait, elastic ones and those with larger passes resized."""
     for slot in range(w.running_shown):
         job = w.running_job[slot]
         here = running_candidate(w, slot, 0)

@@ -20,31 +20,29 @@ from .timeshift_interface import SCHEDULER, Shifts, TimeShiftInterface
 
 
 class TimeShiftEnv(PythonStepEnv):
-    """Choose among a scheduler's placements by how well jobs get along on links, then each job's time-shift.
+    """Choose among a scheduler's placements by their contention on links, then each job's time-shift.
 
     Source       CASSINI (network-aware scheduling by interleaving communication phases);
                  docs/environments/timeshift.md.
     Observation  cluster (13,), queue (slots x 10,), running (running_slots x 18,), rotations (72,): the excess on the
                  job's links at each rotation, others as they are, and candidates ((1 + candidates) x 29,).
     Action       MultiDiscrete([1 + candidates, 72]). A decision point has two stages. Placing: 0 leaves all as it is, k
-                 takes the k-th placement that the scheduler proposes. Shifting, for each running job of a component of
-                 jobs joined by links that has changed since, in order of arrival: 1 shifts the job by b / 72 of its
-                 period, b being the second part; 2 leaves its shift as it is; 3 takes it away, where it has one; 0: no
-                 more now. Then the clock goes on.
+                 takes the k-th placement of the scheduler. Shifting, for each running job of a changed component (jobs
+                 joined by links), in order of arrival: 1 shifts the job by b / 72 of its period, b being the second
+                 part; 2 keeps its shift; 3 removes it; 0: no more now. Then the clock advances.
 
-    `ClusterEnv` says what all environments have in common: mask, reward, episode, info, and further arguments.
+    `ClusterEnv` has the rest: mask, reward, episode, info, and further arguments.
 
     Args:
         topology: as everywhere; it must have links.
         network: `contention`, with arguments.
-        scheduler: who proposes placements: the name of a policy that can, or such a policy. The default gives jobs all
-            the workers that they ask, or none; `themis` tunes their number.
-        candidates: how many placements it is asked for, 3 to 64.
-        shifts: who turns jobs: `asked`, the agent, job by job; `cassini`: CASSINI, all jobs at once, when the agent has
-            placed them; then there is no second stage, and a policy that is played decides on placements alone.
+        scheduler: proposes placements: the name of a policy that can, or such a policy. The default gives jobs all the
+            workers that they ask, or none; `themis` tunes their number.
+        candidates: number of proposed placements, 3 to 64.
+        shifts: `asked`: the agent shifts jobs one by one; `cassini`: CASSINI shifts all jobs after the placement,
+            without a second stage, and a policy that is played decides on placements alone.
         jobs_per_gpu, interference, memory_gb, gpu: several jobs a GPU, as in Sharing-v0; 1: a job has its GPUs alone.
-        skip_idle: pass over decision points where there is nothing to place and no shift to choose; the first of an
-            episode never.
+        skip_idle: pass over decision points without a placement or a shift to choose, except the first of an episode.
     """
 
     part = "TimeShift-v0"
@@ -92,12 +90,10 @@ class TimeShiftEnv(PythonStepEnv):
         super().__init__(simulator, interface, workload, manner)
 
     def act_of(self, policy: Decider) -> Any:
-        """The action that plays what `policy` does next; mask and observation are then those that it belongs to.
+        """The action that plays the next decision of `policy`; mask and observation are then those that it belongs to.
 
-        Raises:
-            InputError: its jobs are to meet nobody, to share links otherwise, or to have other numbers of workers than
-                they ask, and here it is otherwise.
-            InvalidDecision: a time-shift that is none of the 72 rotations of a period.
+        InputError: the policy needs dedicated links, other routes, or other numbers of workers than this environment
+        has; InvalidDecision: a time-shift that is none of the 72 rotations of a period.
         """
         if getattr(policy, "dedicated", False) and getattr(self.simulator.network, "mode", "") != "dedicated":
             raise InputError(f"policy {called(policy)}: expected network='contention:mode=dedicated'")
@@ -111,6 +107,6 @@ class TimeShiftEnv(PythonStepEnv):
 
 
 class TimeShiftVectorEnv(ClusterVectorEnv):
-    """N environments `TimeShiftEnv`, stepped one after the other: their schedulers decide in Python."""
+    """N environments `TimeShiftEnv`, stepped one after the other, since their schedulers decide in Python."""
 
     env_class = TimeShiftEnv

@@ -83,7 +83,7 @@ FIRST_OFFER, FIRST_TURN = len(ACTIONS), len(ACTIONS) + len(OFFER)
 
 
 def observe(look: PythonStepInterface, instant: Instant, features: np.ndarray) -> None:
-    """Write all features, float32: cluster, queue, running, rotations and candidates, one after the other."""
+    """Write all features, float32: cluster, queue, running, rotations and candidates."""
     features[:] = 0.0
     s, w = look.simulator.plain.record, look.plain
     parts = {key: features[place] for key, place in look.places.items()}
@@ -109,13 +109,12 @@ def _observe_stage(simulator: Simulator, instant: Instant, shown: np.ndarray) ->
 
 
 def num_links(simulator: Simulator) -> int:
-    """Links of the network, at least 1."""
+    """Number of links of the network, at least 1."""
     links = simulator.topology.links
     return 1 if links is None else max(1, links.num_links)
 
 
 def _observe_links(simulator: Simulator, instant: Instant, jobs: list[int], rows: np.ndarray) -> None:
-    """Write what running jobs do on the network, and how they are turned."""
     meetings, links = instant.present.meetings, simulator.topology.links
     s = simulator.plain.record
     excess = excess_now(simulator, meetings)
@@ -140,7 +139,7 @@ def _observe_links(simulator: Simulator, instant: Instant, jobs: list[int], rows
 
 
 def excess_now(simulator: Simulator, meetings: SharedLinks) -> dict[int, float]:
-    """By job that meets others: the excess on its links, the mean, as all are turned now."""
+    """Mean excess on its links now, by job that shares some."""
     found = {}
     for component in meetings.components:
         excess = component.circle.links_at(turned_now(simulator, component))
@@ -151,7 +150,6 @@ def excess_now(simulator: Simulator, meetings: SharedLinks) -> dict[int, float]:
 
 
 def _observe_offers(look: PythonStepInterface, instant: Instant, rows: np.ndarray) -> None:
-    """Write the candidates of the first stage; the present stands for candidate 0."""
     s = look.simulator.plain.record
     gpus, waiting, links = int(s["n_gpus"]), int(s["waiting"]), num_links(look.simulator)
     legal = look.legal()
@@ -165,7 +163,6 @@ def _observe_offers(look: PythonStepInterface, instant: Instant, rows: np.ndarra
 
 
 def _observe_turns(look: PythonStepInterface, instant: Instant, rotations: np.ndarray, rows: np.ndarray) -> None:
-    """Write the candidates of the second stage, and what each rotation of the job would come to."""
     job = instant.turning[0]
     s = look.simulator.plain.record
     told = np.zeros(len(TURNS), np.float32)
@@ -190,7 +187,7 @@ def _observe_turns(look: PythonStepInterface, instant: Instant, rotations: np.nd
 
 
 def _observe_queue(s: np.void, w: np.void, shown: np.ndarray) -> int:
-    """Write the rows of the waiting jobs, float32 (slots, columns); returns the GPUs that they ask."""
+    """Write the waiting jobs, float32 (slots, columns); returns the GPUs that they ask."""
     jobs = w["waiting_job"][: int(w["waiting_shown"])]
     if not len(jobs):
         return 0
@@ -210,7 +207,7 @@ def _observe_queue(s: np.void, w: np.void, shown: np.ndarray) -> int:
 
 
 def _observe_running(s: np.void, w: np.void, shown: np.ndarray) -> np.ndarray:
-    """Write what the record says about running jobs, float32 (slots, columns); returns the jobs in the slots."""
+    """Write the running jobs as the record has them, float32 (slots, columns); returns those in the slots."""
     jobs = w["running_job"][: int(w["running_shown"])]
     if not len(jobs):
         return jobs
@@ -231,19 +228,16 @@ def _observe_running(s: np.void, w: np.void, shown: np.ndarray) -> np.ndarray:
 
 
 def _observe_size(s: np.void, rows: np.ndarray, gpus: np.ndarray) -> None:
-    """Write the first columns of any row."""
     rows[:, 0] = 1.0
     rows[:, 1] = gpus / int(s["n_gpus"])
     rows[:, 2] = np.log2(1.0 + gpus) / math.log2(1.0 + int(s["n_gpus"]))
 
 
 def _time(w: np.void, value: np.ndarray) -> np.ndarray:
-    """Times as features."""
     return np.minimum(1.0, np.log1p(np.maximum(0.0, value)) / float(w["log_horizon"]))
 
 
 def _slack(s: np.void, w: np.void, jobs: np.ndarray, left_s: np.ndarray) -> np.ndarray:
-    """As `window.scaled_slack`, of several jobs whose isolated run times left are known."""
     deadline_s = s["deadline_s"][jobs]
     slack_s = deadline_s - float(s["now_s"]) - left_s
     half = np.copysign(0.5 * _time(w, np.abs(slack_s)), slack_s)
@@ -251,7 +245,6 @@ def _slack(s: np.void, w: np.void, jobs: np.ndarray, left_s: np.ndarray) -> np.n
 
 
 def _observe_cluster(s: np.void, w: np.void, shown: np.ndarray, asked: int) -> None:
-    """Write what the record says about the cluster."""
     gpus, jobs = int(s["n_gpus"]), int(s["n_jobs"])
     shown[0] = float(_time(w, np.array(float(s["now_s"] - s["start_s"]))))
     shown[1] = int(s["free_gpus"]) / gpus

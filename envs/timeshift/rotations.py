@@ -1,6 +1,4 @@
-"""How much the demand of jobs on their links exceeds what there is, at every rotation of one of them: compiled."""
-
-from __future__ import annotations
+"""Excess of the demand of jobs on their links, at every rotation of one of them: compiled."""
 
 from ...simulator.compiler.jit import entry, kernel
 
@@ -17,7 +15,7 @@ def _add(total, row, rate, angle):
 
 @kernel
 def _excess(total, row, rate, angle, capacity):
-    """The mean of what `total` and `rate` times a turned `row` are above the capacity, as a fraction of it."""
+    """Mean excess of `total` and `rate` times a turned `row` over the capacity, as a fraction of it."""
     angles = total.size
     sum_ = 0.0
     for i in range(angle):
@@ -29,7 +27,7 @@ def _excess(total, row, rate, angle, capacity):
 
 @entry
 def turn_one(demand, flows, capacity, turned, among, job, steps, total, excess):
-    """Modify `excess`: what a job's links exceed at each of its rotations, the mean over its links.
+    """Modify `excess`: at each rotation of a job, the mean excess over its links.
 
     Args:
         demand: float64 (n, A), bytes per second of each job at each angle, per flow, not turned.
@@ -37,7 +35,7 @@ def turn_one(demand, flows, capacity, turned, among, job, steps, total, excess):
         capacity: float64 (links,), bytes per second.
         turned: int64 (n,), angles by which the others are turned.
         among: only jobs before this one count.
-        job: which is turned.
+        job: the one that is turned.
         steps: int64 (k,), its rotations in angles.
         total: float64 (A,), scratch.
         excess: float64 (k,), fractions of the capacity.
@@ -62,7 +60,7 @@ def turn_one(demand, flows, capacity, turned, among, job, steps, total, excess):
 
 @entry
 def excess_of(demand, flows, capacity, turned, total, excess):
-    """Modify `excess`, float64 (links,): what each link exceeds with the jobs turned so; arguments as in `turn_one`."""
+    """Modify `excess`, float64 (links,): of each link with the jobs turned so; arguments as in `turn_one`."""
     for link in range(capacity.size):
         total[:] = 0.0
         for job in range(turned.size):

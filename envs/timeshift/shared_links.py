@@ -1,7 +1,4 @@
-"""Which gangs meet on which links, and how well they can get along there.
-
-Who meets where, and which gangs are joined by that, is the affinity graph of policies/cassini/compatibility.py.
-"""
+"""The links that gangs share, and the excess there (affinity graph: policies/cassini/compatibility.py)."""
 
 from __future__ import annotations
 
@@ -29,7 +26,7 @@ DRAWS = 16  # rotations of all jobs that stand for any
 
 @dataclass(frozen=True)
 class Place:
-    """What a gang does alone on its GPUs, and the links that it does it on."""
+    """A gang's phases alone on its GPUs, and the links that it uses."""
 
     phases: Phases
     use: LinkUse
@@ -37,24 +34,15 @@ class Place:
 
 @dataclass(frozen=True, eq=False)
 class Component:
-    """Gangs that are joined by links which several of them use.
+    """Gangs that are joined by links which several of them use."""
 
-    Attributes:
-        jobs: ascending. phases: of each.
-        flows: float64 (links, jobs), flows of each job on each link that is shared.
-        capacity: float64 (links,), bytes per second.
-        links: the number of each. num_links: how many links they stand for.
-        padding: how much longer than an iteration a period may be (simulator/contention/circle.py), a fraction.
-        key: hashable; equal for components that are alike in all of this but the jobs.
-    """
-
-    jobs: tuple[int, ...]
+    jobs: tuple[int, ...]  # ascending
     phases: tuple[Phases, ...]
-    flows: np.ndarray
-    capacity: np.ndarray
+    flows: np.ndarray  # float64 (links, jobs), flows of each job on each shared link
+    capacity: np.ndarray  # float64 (links,), bytes per second
     links: tuple[int, ...]
-    num_links: int
-    padding: float
+    num_links: int  # that `links` stand for
+    padding: float  # most by which a period may exceed an iteration, a fraction; see circle.py
 
     @cached_property
     def key(self) -> tuple[object, ...]:
@@ -63,50 +51,41 @@ class Component:
 
     @cached_property
     def load(self) -> np.ndarray:
-        """What the jobs offer on each link on average, as a fraction of its capacity, float64 (links,)."""
+        """Average load that the jobs offer on each link, as a fraction of its capacity, float64 (links,)."""
         mean = np.array([phases.bytes / phases.iteration_s for phases in self.phases])
         return self.flows @ mean / self.capacity
 
     @cached_property
     def crowded(self) -> np.ndarray:
-        """The links on which all jobs together can want more than there is, bool (links,)."""
+        """Links whose peak demand exceeds the capacity, bool (links,)."""
         peak = np.array([phases.peak for phases in self.phases])
         return self.flows @ peak > self.capacity
 
     def outlook(self) -> ExcessEstimate:
-        """What can be had there; remembered for components that are alike."""
+        """The excess to expect; cached for similar components."""
         return _excess_estimate(_Key(self))
 
     @property
     def circle(self) -> UnifiedCircle:
-        """Its jobs on one circle; remembered for components that are alike."""
+        """Its jobs on one circle; cached for similar components."""
         return _unified_circle(_Key(self))
 
 
 @dataclass(frozen=True)
 class ExcessEstimate:
-    """What a component's links exceed on average, fractions of their capacities, by link.
+    """Average excess of a component's links, fractions of their capacities, by link."""
 
-    Attributes:
-        free: at any rotations, as if drawn. best: with each job turned in its turn to where it disturbs least.
-    """
-
-    free: np.ndarray
-    best: np.ndarray
+    free: np.ndarray  # at random rotations
+    best: np.ndarray  # with each job in turn at its rotation of least excess
 
 
 class SharedLinks:
-    """Gangs, and where they meet.
-
-    Args:
-        places: of every gang that uses links, by job.
-        capacity: of every link, bytes per second.
-        padding: how much longer than an iteration the period of a shift may be, a fraction; the network's.
+    """Gangs, and the links that they share; capacities in bytes per second, `padding` as of `Component`.
 
     Attributes:
         components: by their first job.
         num_shared: links that several gangs use.
-        links_of: links that each job shares, by job; 0 for those that meet nobody.
+        links_of: number of links that each job shares, by job.
     """
 
     def __init__(self, places: Mapping[int, Place], capacity: np.ndarray, padding: float = TOLERANCE) -> None:
@@ -128,17 +107,12 @@ class SharedLinks:
 
     @cached_property
     def component_of(self) -> dict[int, Component]:
-        """By job."""
+        """The component of each job that shares links."""
         return {job: component for component in self.components for job in component.jobs}
 
 
 class UnifiedCircle:
-    """The jobs of a component on one circle: what turning one of them does.
-
-    Args:
-        component: which.
-        grid: the angles.
-    """
+    """The jobs of a component on one circle of angles `grid`."""
 
     def __init__(self, component: Component, grid: Grid = FINE) -> None:
         phases = component.phases
@@ -147,13 +121,13 @@ class UnifiedCircle:
         self.demand = np.array([demand(one, self.circle, job, grid) for job, one in enumerate(phases)])
 
     def angle(self, job: int, time_s: float) -> int:
-        """The angle at which a job is turned whose iterations begin at `time_s` and whole periods later."""
+        """The angle of a job whose iterations begin at `time_s` and whole periods later."""
         angles = self.demand.shape[1]
         turn = time_s % self.circle.periods_s[job] / self.circle.perimeter_s
         return round(turn * angles) % angles
 
     def excess(self, job: int, turned: np.ndarray, among: int | None = None) -> np.ndarray:
-        """What the job's links exceed at each of its rotations, others turned by int64 (n,) angles; float64."""
+        """Mean excess on the job's links at each of its rotations, others turned by int64 (n,) angles; float64."""
         found = np.empty(self.grid.steps)
         steps = self.grid.shifts(self.circle, job)
         among = len(self.demand) if among is None else among
@@ -162,15 +136,14 @@ class UnifiedCircle:
         return found
 
     def links_at(self, turned: np.ndarray) -> np.ndarray:
-        """What every link exceeds, float64 (links,)."""
-        found = np.empty(len(self.component.capacity))
-        excess_of(
-            self.demand, self.component.flows, self.component.capacity, turned, np.empty(self.demand.shape[1]), found
-        )
+        """Excess of every link, float64 (links,)."""
+        flows, capacity = self.component.flows, self.component.capacity
+        found = np.empty(len(capacity))
+        excess_of(self.demand, flows, capacity, turned, np.empty(self.demand.shape[1]), found)
         return found
 
     def settled(self) -> np.ndarray:
-        """Each job, in its turn, where it disturbs those before it least: int64 (n,) angles."""
+        """Each job in turn at its angle of least excess with those before it: int64 (n,)."""
         turned = np.zeros(len(self.demand), np.int64)
         for job in range(1, len(turned)):
             step = int(self.excess(job, turned, among=job).argmin())
@@ -178,7 +151,7 @@ class UnifiedCircle:
         return turned
 
     def drawn(self) -> np.ndarray:
-        """What every link exceeds on average over rotations that are spread evenly, float64 (links,)."""
+        """Average excess of every link over evenly spread rotations, float64 (links,)."""
         jobs = np.arange(len(self.demand))
         angles = self.demand.shape[1]
         total = np.zeros(len(self.component.capacity))
@@ -189,7 +162,7 @@ class UnifiedCircle:
 
 
 def shift_now(s: np.void, job: int) -> tuple[float, float] | None:
-    """The time-shift of a running job and the period that it counts in, seconds; None: it has none."""
+    """The time-shift of a running job and its period, seconds; None: it has none."""
     if s["asked_shift_s"][job] >= 0.0:  # it starts at this instant
         return float(s["asked_shift_s"][job]), float(s["asked_period_s"][job])
     if _is_on_network(s, job) and s["shift_s"][job] >= 0.0:
@@ -202,9 +175,9 @@ def _is_on_network(s: np.void, job: int) -> bool:
 
 
 def turned_now(simulator: Simulator, component: Component) -> np.ndarray:
-    """The angles at which the jobs of a component are turned now, int64 (n,).
+    """The present angles of the jobs of a component, int64 (n,).
 
-    By its shift, where it has one in this period; else by when its present iteration began; else as if it began now.
+    By a job's shift, if it has one in this period; else by the begin of its present iteration, or as if it began now.
     """
     s, wheel = simulator.plain.record, component.circle
     angles = []
@@ -218,7 +191,7 @@ def turned_now(simulator: Simulator, component: Component) -> np.ndarray:
 
 
 class _Key:
-    """A component as a key of what is remembered about those that are like it."""
+    """A component as a key of caches, equal for similar ones."""
 
     def __init__(self, component: Component) -> None:
         self.component = component
@@ -246,12 +219,12 @@ def _excess_estimate(key: _Key) -> ExcessEstimate:
 
 
 def shared_links_of(places: Mapping[int, Place], capacity: np.ndarray, padding: float) -> SharedLinks:
-    """Where gangs meet, by what each does alone. Those that use no link meet nobody."""
+    """The shared links of gangs, by job."""
     return SharedLinks({job: place for job, place in places.items() if len(place.use.links)}, capacity, padding)
 
 
 def shared_links_now(simulator: Simulator) -> SharedLinks:
-    """Where the running jobs of a simulator with contention meet."""
+    """The shared links of the running jobs of a simulator with contention."""
     links, network = simulator.topology.links, simulator.network
     if links is None or not hasattr(network, "alone") or getattr(network, "mode", "") == "dedicated":
         return SharedLinks({}, np.zeros(0))

@@ -1,10 +1,9 @@
-"""The window of TimeShift-v0 on any simulator: what an agent would see and may do there now.
+"""The window of TimeShift-v0 on any simulator.
 
-A decision point has two stages. Placing: the scheduler proposes placements of all jobs, and one of them is taken, or
-none. Shifting: the jobs of every component that has changed since the last decision point, in order of arrival, get a
-time-shift, or keep theirs. It has changed where its jobs or their GPUs have, or the links on which they meet: how many
-flows of each there are, and what the links carry. Or there is one stage alone: CASSINI turns all jobs at once when the
-instant ends, by the placement that was taken.
+A decision point has two stages. Placing: the scheduler proposes placements of all jobs, and at most one is taken.
+Shifting: the jobs of every component that has changed since the last decision point (in jobs, GPUs, flows or
+capacities), in order of arrival, get a time-shift, or keep theirs. With `shifts="cassini"` CASSINI shifts all jobs at
+the end of the instant instead.
 """
 
 from __future__ import annotations
@@ -42,25 +41,26 @@ LEAST_CANDIDATES = 3  # room for those of the second stage
 Shifts = Literal["asked", "cassini"]
 
 Way = tuple[Decision, ...]  # from the present to a placement
-Signature = tuple[tuple[int, ...], ...]  # jobs of a component, each with its GPUs; what they meet on
+Signature = tuple[tuple[int, ...], ...]  # jobs of a component, each with its GPUs; its links
 
 
 class TimeShiftInterface(PythonStepInterface):
     """The window of TimeShift-v0; the arguments are those of `TimeShiftEnv`.
 
     Attributes:
-        at: the place in the present instant.
-        clock: the rule that holds whoever decides.
+        at: the stage in the present instant.
+        clock: the rule that holds for every policy.
         expert: the policy that is played, if one is.
         guided: the placements that it decides on at this instant.
-        is_expert_only: they are candidates only because it is there.
+        is_expert_only: whether they are candidates only on its account.
     """
 
     columns = (CLUSTER, QUEUE, RUNNING, CANDIDATES)
     values = "rotations"
     of_instant = (
-        "_has_acted", "expert", "guided", "is_expert_only", "seconds", "_gangs", "_known", "_places", "_goes_on",
-    )  # fmt: skip
+        *("_has_acted", "expert", "guided", "is_expert_only", "seconds"),
+        *("_gangs", "_known", "_places", "_goes_on"),
+    )
 
     def __init__(
         self,
@@ -74,16 +74,12 @@ class TimeShiftInterface(PythonStepInterface):
         check_range("candidates", candidates, LEAST_CANDIDATES, MOST_CANDIDATES)
         self.scheduler = source_of(scheduler)
         self.asked = (self.scheduler,)
-        self.clock = terms_of(self.scheduler)
+        clock = getattr(self.scheduler, "clock", None)
+        self.clock = clock if isinstance(clock, Rule) else Rule("fifo")
         turns = choose(shifts, get_args(Shifts), "value of shifts") == "cassini"
         self._turner = Cassini("cassini", self.scheduler, self.clock) if turns else None
-        super().__init__(
-            kinds=(0, 0),
-            others=(Part(BUCKETS, SHIFT_COLUMN, 1),),
-            plans=candidates,
-            running_slots=running_slots,
-            **window,
-        )
+        others = (Part(BUCKETS, SHIFT_COLUMN, 1),)
+        super().__init__(kinds=(0, 0), others=others, plans=candidates, running_slots=running_slots, **window)
         self.guided: Way
         self._of_expert, self._of_scheduler = ShadowSimulator(), ShadowSimulator()
         self._clear()
@@ -98,16 +94,14 @@ class TimeShiftInterface(PythonStepInterface):
         self._places: dict[tuple[int, tuple[int, ...], bytes | None], Place] = {}
 
     def lay(self, simulator: Simulator) -> None:
-        """Start looking at a run, whatever its state."""
+        """Show a run, whatever its state."""
         super().lay(simulator)
         if not hasattr(simulator.network, "alone"):
             raise InputError(f"network = {simulator.network.name!r}: TimeShift-v0 needs contention")
         self._clear()
 
-    # What there is to decide.
-
     def refresh(self) -> None:
-        """Look at the run as it is now."""
+        """Show the present of the run."""
         is_first = self._is_new_run()
         if self._is_new_instant():
             self._has_acted = False
@@ -119,12 +113,11 @@ class TimeShiftInterface(PythonStepInterface):
         self._show()
 
     def finish(self) -> None:
-        """The episode has ended: there is nothing more to decide."""
+        """Show an episode that has ended, with nothing to decide."""
         self._end_instant()
         self._show()
 
     def _show(self) -> None:
-        """Show jobs, the one whose shift is chosen first, and say whether there is something to decide."""
         w = self.plain
         w["focus"] = self.at.turning[0] if self.at.turning else NO_JOB
         self._goes_on = bool(show(self.simulator.records, self.windows, 0))
@@ -132,11 +125,11 @@ class TimeShiftInterface(PythonStepInterface):
 
     @property
     def can_act(self) -> bool:
-        """False where the environment would pass over the present as it was last looked at: there is nothing to do."""
+        """False where the environment passes over the present as it was last looked at."""
         return self.at.stage != THROUGH
 
     def _open_instant(self, skips: bool) -> None:
-        """Ask the scheduler, and the expert, what could be placed; on to the shifts where there is nothing."""
+        """Ask the scheduler and the expert for placements; begin shifting if there are none."""
         guided = self._expert_decisions()
         view = self.simulator.view
         gangs = self._gangs = {job: tuple(view.gpus_of(job)) for job in view.running.tolist()}
@@ -159,7 +152,7 @@ class TimeShiftInterface(PythonStepInterface):
             self._begin_shifting()
 
     def _begin_shifting(self) -> None:
-        """Go on to the second stage: jobs of components that are new since the last instant, lone ones with a shift."""
+        """Begin the second stage: jobs of components that are new since the last instant, lone ones with a shift."""
         if self._turner is not None:
             self._end_instant()
             return
@@ -168,12 +161,8 @@ class TimeShiftInterface(PythonStepInterface):
         self.at.offers, self.at.stage, self.at.turned, self.is_expert_only = [], SHIFTING, 0, False
         self.at.present = Offer((), gangs, self._meetings(gangs))
         meetings = self.at.present.meetings
-        touched = {
-            job
-            for component in meetings.components
-            if self._signature(component) not in self._known
-            for job in component.jobs
-        }
+        changed = [each for each in meetings.components if self._signature(each) not in self._known]
+        touched = {job for each in changed for job in each.jobs}
         lone = {job for job in gangs if job not in meetings.component_of and self.has_shift(job)}
         self.at.turning = sorted({*touched, *lone, *(job for job in self.seconds if job in gangs)})
         if not self.at.turning:
@@ -184,7 +173,7 @@ class TimeShiftInterface(PythonStepInterface):
         return shift_now(self.simulator.plain.record, job) is not None
 
     def leaving(self) -> Iterable[Decision]:
-        """CASSINI's shifts of all jobs as they are placed now, if it is who turns them."""
+        """CASSINI's shifts of all jobs as they are placed now, with `shifts="cassini"`."""
         return () if self._turner is None else self._turner.finish(self.simulator.view)
 
     def _end_instant(self) -> None:
@@ -214,10 +203,8 @@ class TimeShiftInterface(PythonStepInterface):
                 self._places[key] = Place(*network.alone(*at, job, gpus, outage))  # type: ignore[attr-defined]
         return {job: self._places[job, gpus, outage.key if outage else None] for job, gpus in gangs.items()}
 
-    # Actions.
-
     def legal(self) -> np.ndarray:
-        """Which candidates are legal, bool (candidates,)."""
+        """Legal candidates, bool (candidates,)."""
         found = np.zeros(self.candidates, np.bool_)
         found[0] = self._goes_on
         if self.at.stage == PLACING:
@@ -228,7 +215,7 @@ class TimeShiftInterface(PythonStepInterface):
         return found
 
     def take(self, candidate: int, second: int) -> ActionOutcome:
-        """Go on by a legal candidate; what it decides is to be carried out before the next `refresh`."""
+        """Play a legal candidate; its decisions are to be carried out before the next `refresh`."""
         self._has_acted = True
         if self.at.stage == PLACING:
             self.at.stage = PLACED
@@ -249,13 +236,10 @@ class TimeShiftInterface(PythonStepInterface):
         return ActionOutcome((Shift(job, bucket_s(bucket, self._period_s(job))),), bucket != second)
 
     def _period_s(self, job: int) -> float:
-        """Seconds from slot to slot of a job that is shifted now."""
         return float(self.simulator.network.period_s(self.simulator, job))  # type: ignore[attr-defined]
 
-    # Policies that are played.
-
     def follow(self, policy: Decider) -> None:
-        """From now on what `policy` would do is among the candidates, also at instants that would be passed over."""
+        """Offer the choice of `policy` as a candidate from now on, also at instants that would be passed over."""
         if self.expert is policy:
             return
         self.expert = policy
@@ -268,7 +252,7 @@ class TimeShiftInterface(PythonStepInterface):
         self._show()
 
     def _expert_decisions(self) -> Way:
-        """The placements that the expert decides on now; its shifts are kept for the second stage."""
+        """The expert's placements now; its shifts are kept for the second stage."""
         self.seconds, self.guided = {}, ()
         if self.expert is not None:
             found: list[Decision] = []
@@ -286,11 +270,7 @@ class TimeShiftInterface(PythonStepInterface):
         return self.guided
 
     def expert_action(self) -> np.ndarray:
-        """The action, int64 (2,), that plays what the expert does next.
-
-        Raises:
-            InvalidDecision: a time-shift that is none of the 72 rotations of a period.
-        """
+        """The action, int64 (2,), for the expert's next decision; InvalidDecision: a shift by none of 72 rotations."""
         candidate, bucket = 0, 0
         if self.at.stage == PLACING and self.guided:
             candidate = 1 + [offer.decisions for offer in self.at.offers].index(self.guided)
@@ -305,12 +285,9 @@ class TimeShiftInterface(PythonStepInterface):
         period_s = self._period_s(job)
         bucket = nearest_bucket(seconds, period_s)
         if bucket_s(bucket, period_s) != seconds:
-            raise InvalidDecision(
-                f"{Shift(job, seconds)!r}: expected one of {BUCKETS} even parts of its period of {period_s!r} s"
-            )
+            expected = f"expected one of {BUCKETS} even parts of its period of {period_s!r} s"
+            raise InvalidDecision(f"{Shift(job, seconds)!r}: {expected}")
         return bucket
-
-    # The present as arrays, and going on in another process.
 
     def write(self, features: np.ndarray, mask: np.ndarray) -> None:
         """Write features, float32 (F,), and the mask of both parts, int8 (M,), as last looked at."""
@@ -320,21 +297,21 @@ class TimeShiftInterface(PythonStepInterface):
         mask[self.candidates] = 1
 
     def aside(self) -> dict[str, Any]:
-        """The place in the present instant, for `take_aside`."""
+        """The stage in the present instant, for `take_aside`."""
         return {**super().aside(), "at": self.at.copy()}
 
     def take_aside(self, aside: Mapping[str, Any]) -> None:
-        """Go on at the place that `aside` said, in a run that has just been written over."""
+        """Continue at the stage that `aside` returned, in a run whose record was just replaced."""
         super().take_aside(aside)
         self.at = aside["at"].copy()
 
     def state_dict(self) -> dict[str, Any]:
-        """The place in the present instant; JSON can hold it."""
+        """The stage in the present instant, as JSON data."""
         known = sorted(self._known)
         return {"stage": self.at.stage, "turning": self.at.turning, "turned": self.at.turned, "known": known}
 
     def load_state_dict(self, played: Mapping[str, Any]) -> None:
-        """Go on at the place that `played` says, in a run that has just been written over (`resume`)."""
+        """Continue at the stage `played`, in a run whose record was just replaced (`resume`)."""
         self._clear()
         self._is_new_instant()
         self._known = {tuple(map(tuple, gangs)) for gangs in played["known"]}
@@ -346,18 +323,8 @@ class TimeShiftInterface(PythonStepInterface):
         self._show()
 
 
-def terms_of(scheduler: CandidateSource) -> Rule:
-    """What holds whoever decides, as the scheduler has it: its rounds, and the cost of preemption."""
-    clock = getattr(scheduler, "clock", None)
-    return clock if isinstance(clock, Rule) else Rule("fifo")
-
-
 def source_of(scheduler: str | CandidateSource) -> CandidateSource:
-    """Who proposes placements, by name or as it is.
-
-    Raises:
-        InputError: nobody that can.
-    """
+    """The policy that proposes placements, by name or as given; InputError if it cannot."""
     found = policy_of(scheduler) if isinstance(scheduler, str) else scheduler
     if not callable(getattr(found, "candidates", None)):
         raise InputError(f"scheduler = {called(scheduler)}: expected a policy that proposes placements, as 'themis'")

@@ -1,4 +1,4 @@
-"""The placements that a decision point offers, and what each would come to."""
+"""The placements that a decision point offers, and their features."""
 
 from __future__ import annotations
 
@@ -18,17 +18,11 @@ MOST_LOOPS = 8.0  # cycles of an affinity graph that read 0.5
 
 @dataclass(frozen=True, eq=False)
 class Offer:
-    """A placement of all jobs.
+    """A placement of all jobs."""
 
-    Attributes:
-        decisions: what leads there from the present, in order; none: it is the present.
-        gangs: the GPUs of every job that runs then.
-        meetings: where these gangs meet.
-    """
-
-    decisions: tuple[Decision, ...]
-    gangs: Gangs
-    meetings: SharedLinks
+    decisions: tuple[Decision, ...]  # from the present to it, in order; none: it is the present
+    gangs: Gangs  # the GPUs of every job that runs then
+    meetings: SharedLinks  # the links that these gangs share
 
 
 PLACING, PLACED, SHIFTING, THROUGH = range(4)  # stages of an instant
@@ -36,23 +30,16 @@ PLACING, PLACED, SHIFTING, THROUGH = range(4)  # stages of an instant
 
 @dataclass
 class Instant:
-    """A decision point, and the place in it.
+    """A decision point, and the stage in it."""
 
-    Attributes:
-        stage: PLACING, PLACED (decisions are to be carried out), SHIFTING or THROUGH.
-        present: the placement as it is.
-        offers: placements, while placing.
-        turning: jobs whose shift is still to be chosen, ascending; turned: how many are chosen.
-    """
-
-    stage: int = THROUGH
+    stage: int = THROUGH  # PLACING, PLACED (decisions are to be carried out), SHIFTING or THROUGH
     present: Offer = field(default_factory=lambda: Offer((), {}, SharedLinks({}, np.zeros(0))))
-    offers: list[Offer] = field(default_factory=list)
-    turning: list[int] = field(default_factory=list)
-    turned: int = 0
+    offers: list[Offer] = field(default_factory=list)  # while placing
+    turning: list[int] = field(default_factory=list)  # jobs whose shift is still to be chosen, ascending
+    turned: int = 0  # number of shifts chosen
 
     def copy(self) -> Instant:
-        """The same place, to go on from by itself."""
+        """An independent copy."""
         return replace(self, offers=self.offers.copy(), turning=self.turning.copy())
 
 
@@ -90,12 +77,7 @@ OFFER_COLUMNS = len(OFFER)
 
 
 def describe_offer(offer: Offer, place: float, gpus: int, waiting: int, links: int) -> list[float]:
-    """The features of an offer, (OFFER_COLUMNS,), in [0, 1].
-
-    Args:
-        place: among the candidates, 0 the first.
-        gpus: of the cluster. waiting: jobs now. links: of the network.
-    """
+    """The features of an offer, (OFFER_COLUMNS,), in [0, 1]; `place` among the candidates is 0 for the first."""
     starts = [d.job for d in offer.decisions if isinstance(d, Start)]
     stops = [d.job for d in offer.decisions if isinstance(d, Preempt)]
     again = set(starts) & set(stops)
@@ -104,20 +86,13 @@ def describe_offer(offer: Offer, place: float, gpus: int, waiting: int, links: i
     running = max(1, len(offer.gangs))
     used = len(set().union(*offer.gangs.values()))
     new = sum(len(offer.gangs[job]) for job in starts if job not in again)
-    return [
-        place,
-        crowd(started),
-        crowd(moves),
-        crowd(stopped),
-        used / gpus,
-        min(1.0, new / gpus),
-        crowd(max(0, waiting - started + stopped)),
-        *describe_shared_links(offer.meetings, running, links),
-    ]
+    jobs = [crowd(started), crowd(moves), crowd(stopped)]
+    then = [used / gpus, min(1.0, new / gpus), crowd(max(0, waiting - started + stopped))]
+    return [place, *jobs, *then, *describe_shared_links(offer.meetings, running, links)]
 
 
 def describe_shared_links(meetings: SharedLinks, running: int, links: int) -> list[float]:
-    """The columns of an offer that are about links."""
+    """The columns of an offer about links."""
     components = meetings.components
     if not components:
         return [0.0] * 10
@@ -130,28 +105,17 @@ def describe_shared_links(meetings: SharedLinks, running: int, links: int) -> li
     best = np.concatenate([look.best for look in looks])
     cycles = sum(_cycles(component.flows) for component in components)
     load = max(float(component.load.max()) for component in components)
-    worst_free = sum_in_order(
-        _worst(component.flows, look.free) for component, look in zip(components, looks, strict=True)
-    )
-    worst_best = sum_in_order(
-        _worst(component.flows, look.best) for component, look in zip(components, looks, strict=True)
-    )
-    return [
-        min(1.0, contending / running),
-        shared / max(1, links),
-        crowded / vertices,
-        min(1.0, max(len(component.jobs) for component in components) / running),
-        load / (1.0 + load),
-        min(1.0, float(free.mean())),
-        min(1.0, float(best.mean())),
-        worst_free / (1.0 + worst_free),
-        worst_best / (1.0 + worst_best),
-        cycles / (cycles + MOST_LOOPS),
-    ]
+    flows = [component.flows for component in components]
+    worst_free = sum_in_order(_worst(one, look.free) for one, look in zip(flows, looks, strict=True))
+    worst_best = sum_in_order(_worst(one, look.best) for one, look in zip(flows, looks, strict=True))
+    largest = max(len(component.jobs) for component in components)
+    parts = [min(1.0, contending / running), shared / max(1, links), crowded / vertices, min(1.0, largest / running)]
+    means = [load / (1.0 + load), min(1.0, float(free.mean())), min(1.0, float(best.mean()))]
+    sums = [worst_free / (1.0 + worst_free), worst_best / (1.0 + worst_best)]
+    return [*parts, *means, *sums, cycles / (cycles + MOST_LOOPS)]
 
 
 def _worst(flows: np.ndarray, excess: np.ndarray) -> float:
-    """Sum over jobs of the excess on the worst of their links."""
     return float(np.where(flows > 0, excess[:, None], 0.0).max(axis=0).sum())
 
 

@@ -11,8 +11,8 @@ from ..console.terminal import BadArgument, arguments, out, plain_table, print_j
 from .options import MOST_PROCESSES, Json, Quiet, Ray, Seed, argument, cluster, option, whole
 
 if TYPE_CHECKING:
-    from ..reproduce.findings import Findings
     from ..reproduce.reproductions import Reproduction
+    from ..reproduce.rows import Findings
 
 MOST_ORDERS = 1000
 
@@ -41,6 +41,7 @@ def reproduce(
     logdir: Annotated[
         Path | None, option("--logdir", "DIR", "Keep the finished runs there; default: the cache.")
     ] = None,
+    all_: Annotated[bool, option("--all", None, "Rows too that the paper has nothing of.")] = False,
     quick: Annotated[
         bool, option("--quick", None, "Two machine orders or workloads, few sizes: does it run at all.")
     ] = False,
@@ -53,8 +54,8 @@ def reproduce(
     quiet: Quiet = False,
 ) -> None:
     """Print a published table or figure beside ours; a miss is printed as a miss, and is no failure."""
-    from ..reproduce.findings import Options
     from ..reproduce.reproductions import reproductions
+    from ..reproduce.rows import Options
 
     known = reproductions()
     if name is None or list_:
@@ -87,7 +88,7 @@ def reproduce(
         )
         with leaving(f"interrupted; the runs that were over are kept in {options.cache}. Go on with: {typed.get()}"):
             findings = entry.run(options)
-        _print(entry, findings, json, quiet)
+        _print(entry, findings, json, quiet, all_)
 
 
 def _prepare_pictures(folder: Path) -> None:
@@ -106,23 +107,21 @@ def _list(entries: list[Reproduction], json: bool) -> None:
     table.add_column("name", style="bold", no_wrap=True)
     table.add_column("kind", no_wrap=True)
     table.add_column("compares", overflow="fold")
+    table.add_column("CPU time, about", no_wrap=True)
+    table.add_column("needs", overflow="fold")
     for entry in entries:
-        table.add_row(entry.name, entry.kind, entry.summary)
+        table.add_row(entry.name, entry.kind, entry.summary, entry.entry.about.cpu, entry.entry.about.trace)
     out().print(table)
 
 
-def _print(entry: Reproduction, findings: Findings, json: bool, quiet: bool) -> None:
+def _print(entry: Reproduction, findings: Findings, json: bool, quiet: bool, everything: bool) -> None:
     if json:
         print_json([row.document() for row in findings.rows])
         for note in findings.notes if not quiet else ():
             say(note)
     else:
-        from ..reproduce.show import print_rows
+        from ..reproduce.show import print_findings
 
-        console = out()
-        console.print(f"{entry.name} (paper {entry.paper}): {entry.summary}", markup=False)
-        print_rows(console, findings.rows)
-        for note in findings.notes:
-            console.print(note, markup=False)
+        print_findings(out(), entry, findings, everything)
     if findings.pictures and not quiet:
         say(f"pictures: {', '.join(str(path) for path in findings.pictures)}")

@@ -1,23 +1,20 @@
-"""Means of runs over workloads or machine orders, their ratios, and how sure both are."""
+"""Runs by policy and setting: their means, ratios, how sure both are, and the load that their workloads offer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ...simulator.workloads import Workload, open_workload
 from ..comparing.intervals import Estimate, estimate, paired_ratio
 from .case import Outcome
 
 Take = Callable[[Outcome], float]
-Number = str | Take  # a metric's name, or a function of the outcome
-
-
-def metric(name: str, factor: float = 1.0) -> Take:
-    """A metric of the run."""
-    return lambda outcome: factor * outcome.metrics[name]
 
 
 def improvement(ours: Sequence[float], others: Sequence[float]) -> Estimate:
@@ -29,41 +26,71 @@ def improvement(ours: Sequence[float], others: Sequence[float]) -> Estimate:
 
 @dataclass(frozen=True)
 class Runs:
-    """Outcomes by policy and by what they were played on; some policies have been played on the first workloads only.
+    """Outcomes by policy and setting; some policies have been played on the first workloads only.
 
     Attributes:
-        outcomes: (policy, place) -> the outcomes, in the same order of workloads for all.
-        together: how many neighbours each number is the average of.
+        outcomes: (policy, setting) -> the outcomes, in the same order of workloads for all.
+        together: by setting, how many neighbours each number is the average of, if not of one.
     """
 
     outcomes: Mapping[Any, Sequence[Outcome]]
-    together: int = 1
+    together: Mapping[str, int] = field(default_factory=dict)
 
-    def of(self, policy: str, place: Hashable) -> Sequence[Outcome]:
+    def of(self, policy: str, at: str) -> Sequence[Outcome]:
         """The outcomes of a policy."""
-        return self.outcomes[policy, place]
+        return self.outcomes[policy, at]
 
-    def each(self, number: Number, policy: str, place: Hashable) -> list[float]:
-        """One number a workload."""
-        take = number if callable(number) else metric(number)
-        numbers = [take(outcome) for outcome in self.of(policy, place)]
-        if self.together == 1:
+    def each(self, take: Take, policy: str, at: str) -> list[float]:
+        """One number a workload, or the average over neighbours."""
+        numbers = list(map(take, self.of(policy, at)))
+        together = self.together.get(at, 1)
+        if together == 1:
             return numbers
-        return [float(np.mean(numbers[i : i + self.together])) for i in range(0, len(numbers), self.together)]
+        return [float(np.mean(numbers[i : i + together])) for i in range(0, len(numbers), together)]
 
-    def mean(self, number: Number, policy: str, place: Hashable) -> Estimate:
+    def mean(self, take: Take, policy: str, at: str) -> Estimate:
         """Its mean over workloads; those that have no such number (no large job) are left out."""
-        return estimate(self.each(number, policy, place))
+        return estimate(self.each(take, policy, at))
 
-    def ratio(self, number: Number, policy: str, other: str, place: Hashable) -> Estimate:
-        """The policy's mean over the other's, on the workloads that both were played on."""
-        return paired_ratio(*self._pair(number, policy, other, place))
-
-    def improvement(self, number: Number, policy: str, other: str, place: Hashable) -> Estimate:
-        """By how many percent the policy is below the other, on the workloads that both were played on."""
-        return improvement(*self._pair(number, policy, other, place))
-
-    def _pair(self, number: Number, policy: str, other: str, place: Hashable) -> tuple[list[float], list[float]]:
-        ours, theirs = (self.each(number, name, place) for name in (policy, other))
+    def pair(self, take: Take, policy: str, at: str, over: str, over_at: str) -> tuple[list[float], list[float]]:
+        """A number under two policies, or in two settings, on the workloads that both were played on."""
+        ours, theirs = self.each(take, policy, at), self.each(take, over, over_at)
         both = min(len(ours), len(theirs))
         return ours[:both], theirs[:both]
+
+    def ratio(self, take: Take, policy: str, over: str, at: str) -> Estimate:
+        """The policy's mean over the other's."""
+        return paired_ratio(*self.pair(take, policy, at, over, at))
+
+    def improvement(self, take: Take, policy: str, over: str, at: str) -> Estimate:
+        """By how many percent the policy is below the other."""
+        return improvement(*self.pair(take, policy, at, over, at))
+
+
+def offered_load_note(workloads: Mapping[str, Iterable[Workload | str | Path]], gpus: int | Sequence[int]) -> str:
+    """What the workloads that were played ask of their clusters (`Workload.offered_load`), in one line.
+
+    Args:
+        workloads: by a name, the workloads, or the words or paths that open them: their mean is told, and their range.
+        gpus: of the cluster, or of each cluster that they are played on.
+
+    Raises:
+        InputError: a workload that cannot be opened.
+    """
+    sizes = [gpus] if isinstance(gpus, int) else list(gpus)
+    busy = {name: [open_workload(one).offered_load(1) for one in some] for name, some in workloads.items()}
+    told = "; ".join(f"{name} {_told(some, sizes)}" for name, some in busy.items())
+    return f"offered load (durations x GPUs of what arrives in a second, over the GPUs): {told}"
+
+
+def _told(busy: Sequence[float], sizes: Sequence[int]) -> str:
+    if not all(map(math.isfinite, busy)):
+        return "all jobs at once"
+    return ", ".join(_on(busy, gpus) for gpus in sizes)
+
+
+def _on(busy: Sequence[float], gpus: int) -> str:
+    mean = f"{sum(busy) / len(busy) / gpus:.3g} of {gpus} GPUs"
+    if len(busy) == 1:
+        return mean
+    return f"{mean} ({min(busy) / gpus:.3g} to {max(busy) / gpus:.3g} over {len(busy)} workloads)"

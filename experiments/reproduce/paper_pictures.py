@@ -1,12 +1,13 @@
-"""What the pictures of reproductions share: the looks of their labels, axes for means, and files of several charts."""
+"""The pictures of reproductions: charts that a paper's file names, the looks of labels, files of several charts."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ...simulator.base.durations import duration
 from ..charts import axes, plots
@@ -16,21 +17,63 @@ from ..charts.chart_files import save
 from ..charts.drawing import PANEL_PX, PAPER, laid_out, stacked
 from ..charts.marks import DASHES, Style, styles, variables_of
 from ..comparing.intervals import Estimate
-from .findings import Options
+from .rows import Options
+from .schema import Picture
 
-P = ParamSpec("P")
+if TYPE_CHECKING:
+    from .engine import Play
+
 HOUR_S, DAY_S = 3600.0, 86400.0
 MOST_LABELS = 32  # of a chart
 
 
-def if_asked(draw: Callable[Concatenate[Options, P], list[Path]]) -> Callable[Concatenate[Options, P], list[Path]]:
-    """Let a function draw where there is a folder for pictures alone; else there are none, and nothing is computed."""
+def drawn(play: Play) -> list[Path]:
+    """The pictures of a reproduction, written to the folder of the options."""
+    paths = [] if play.entry.draw is None else list(play.find(play.entry.draw)(play))
+    files: list[list[Picture]] = []
+    for one in play.entry.pictures:
+        files += [[one]] if one.file else []
+        files[-1] += [] if one.file else [one]
+    for some in files:
+        charts = [chart for one in some for chart in _charts(play, one)]
+        paths += picture(
+            play.options, some[0].file, charts, play.entry.summary if len(charts) > 1 else "", min(2, len(charts))
+        )
+    return paths
 
-    @functools.wraps(draw)
-    def drawn(options: Options, /, *args: P.args, **kwargs: P.kwargs) -> list[Path]:
-        return [] if options.out is None else draw(options, *args, **kwargs)
 
-    return drawn
+def _charts(play: Play, one: Picture) -> list[Chart | None]:
+    places = play.group(one.at)
+    if one.kind == "distribution":
+        return [_distribution(play, one, at) for at in places]
+    policies, columns = one.policies, list(one.columns)
+    names = columns or [play.label(at) for at in places]
+    spots = [(at, one.columns.get(column) if column else None) for at in places for column in columns or [""]]
+    series = {
+        policy: [
+            _times(play.runs.mean(play.number(one.number, one.factor, 1.0, value), policy, at), one)
+            for at, value in spots
+        ]
+        for policy in policies
+    }
+    if one.kind == "bars":
+        return [bars_of_times(names, series, one.title, one.y_label, log=one.log)]
+    about = {"title": one.title, "x_label": one.x_label, "y_label": one.y_label}
+    every = [value for line in series.values() for value in line]
+    y = None if one.log else axes.durations(0.0, 1.03 * max(value.high for value in every))
+    return [means_of_times(names, series, y, **about)]
+
+
+def _times(found: Estimate, one: Picture) -> Estimate:
+    scale = HOUR_S if one.hours else 1.0
+    return replace(found, mean=scale * found.mean, low=scale * found.low, high=scale * found.high)
+
+
+def _distribution(play: Play, one: Picture, at: str) -> Chart | None:
+    times = {policy: np.concatenate([run["jct_s"] for run in play.runs.of(policy, at)]) for policy in one.policies}
+    about: dict[str, Any] = {"x_label": "job completion time (log scale)", "y_label": "jobs done within it"}
+    title = one.title if len(play.group(one.at)) == 1 else f"{one.title}, {play.label(at)}"
+    return plots.distribution(times, looks(one.policies), title=title, **about)
 
 
 def looks(labels: Iterable[str]) -> dict[str, Style]:
@@ -51,10 +94,10 @@ def picture(
         title: of all charts together.
         columns: how many charts are beside each other.
     """
-    assert options.out is not None, "whoever draws is decorated with `if_asked`"
+    assert options.out is not None, "pictures are drawn where there is a folder for them"
     colours = variables_of(looks(map(str, range(MOST_LABELS))))
-    drawn = [laid_out(chart, colours, PAPER if columns == 1 else PANEL_PX) for chart in charts if chart is not None]
-    return [save(stacked(drawn, title, columns), options.out / f"{name}.png")]
+    laid = [laid_out(chart, colours, PAPER if columns == 1 else PANEL_PX) for chart in charts if chart is not None]
+    return [save(stacked(laid, title, columns), options.out / f"{name}.png")]
 
 
 def bars_of_times(
@@ -67,22 +110,10 @@ def bars_of_times(
     return plots.bars(groups, series, looks(series), y, duration, title=title, y_label=y_label)
 
 
-def in_seconds(hours: Estimate) -> Estimate:
-    """An estimate of hours in seconds."""
-    return replace(hours, mean=HOUR_S * hours.mean, low=HOUR_S * hours.low, high=HOUR_S * hours.high)
-
-
 def means_of_times(
-    values: Sequence[float], lines: Mapping[str, Sequence[Estimate]], y: Axis | None = None, **about: Any
+    values: Sequence[str], lines: Mapping[str, Sequence[Estimate]], y: Axis | None = None, **about: Any
 ) -> Chart:
-    """Means of durations, seconds, over the values of a parameter.
-
-    Args:
-        values: of the parameter.
-        lines: label -> one estimate a value.
-        y: the axis; None: one on which all means lie.
-        about: more fields of the chart.
-    """
+    """Means of durations, seconds, over the values of a parameter; `y` None: an axis on which all means lie."""
     every = [one for line in lines.values() for one in line]
     y = axes.between(min(one.low for one in every), max(one.high for one in every)) if y is None else y
-    return plots.means([f"{value:g}" for value in values], lines, looks(lines), y, duration, **about)
+    return plots.means(values, lines, looks(lines), y, duration, **about)

@@ -1,46 +1,63 @@
-"""Reproductions by name: whose, what kind their rows are, and who runs them.
-
-They are listed in reproductions.csv, in the order of the papers; a paper's modules are loaded when one of its own runs.
-"""
+"""Reproductions by name: each stands in the file of its paper, PAPER/PAPER.yaml of this folder."""
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Literal, cast
 
-from . import named
-from .findings import Findings, Options
+from ...simulator.files.yaml_files import load_mapping, validated
+from .rows import Findings, Options
+from .schema import Entry, Paper
 
-LIST = Path(__file__).with_suffix(".csv")
+FOLDERS = ("dally", "bsbf", "cassini", "mast", "harmony")
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """One published table or figure.
+    """One published table or figure, or an experiment of ours.
 
     Attributes:
         name: as on the command line.
-        paper: whose.
-        kind: of its rows; "ours": an experiment of ours, nothing is published.
-        place: `module:function` in this folder, which plays what is needed and compares.
-        summary: one line.
+        of: whose it is. entry: what it is.
     """
 
     name: str
-    paper: str
-    kind: Literal["table", "ratio", "order", "ours"]
-    place: str
-    summary: str
+    of: Paper
+    entry: Entry
+
+    @property
+    def paper(self) -> str:
+        """Whose, in short."""
+        return self.of.paper
+
+    @property
+    def kind(self) -> str:
+        """Of its rows."""
+        return self.entry.about.kind
+
+    @property
+    def summary(self) -> str:
+        """One line."""
+        return self.entry.summary
 
     def run(self, options: Options) -> Findings:
         """Play what is needed, and compare."""
-        return cast(Findings, named(self.place)(options))
+        from .engine import findings_of
+
+        return findings_of(self.of, self.name, options)
+
+
+@cache
+def paper_of(folder: str) -> Paper:
+    """The file of a paper, checked."""
+    path = Path(__file__).with_name(folder) / f"{folder}.yaml"
+    paper: Paper = validated(Paper, load_mapping(path), str(path))
+    return paper
 
 
 def reproductions() -> Mapping[str, Reproduction]:
     """Every reproduction by name, in the order of the papers."""
-    with open(LIST, encoding="utf-8", newline="") as file:
-        return {row["name"]: Reproduction(**cast(dict, row)) for row in csv.DictReader(file)}
+    papers = map(paper_of, FOLDERS)
+    return {name: Reproduction(name, paper, entry) for paper in papers for name, entry in paper.reproductions.items()}

@@ -8,10 +8,12 @@ tolerance; a *ratio* row is an improvement, reproduced inside the published rang
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from ..comparing.intervals import Estimate
+from ..playing.executors import Executor
 
 TABLE_TOLERANCE = 0.05  # relative, where the source of a table states none
 RANGE_WIDENING = 0.25  # of a published range's width on either side, or of a single value
@@ -29,6 +31,7 @@ class Row:
         low, high: 95 % interval of ours; None: one run, or nothing to vary.
         unit: "s", "%", "x" or "".
         clear: whether the interval must lie within, too.
+        cell: the table, row and column in which it stands in the paper's shape; None: in none.
     """
 
     quantity: str
@@ -39,6 +42,7 @@ class Row:
     high: float | None = None
     unit: str = ""
     clear: bool = False
+    cell: tuple[str, str, str] | None = None
 
     @property
     def ok(self) -> bool | None:
@@ -62,15 +66,9 @@ class Row:
         return {**fixed, "ok": self.ok, "unit": self.unit, **interval}
 
 
-def table(
-    quantity: str,
-    paper: float,
-    ours: float | Estimate,
-    unit: str = "s",
-    tolerance: float = TABLE_TOLERANCE,
-) -> Row:
-    """A number for the same workload; `tolerance` is relative."""
-    allowed = tolerance * abs(paper)
+def table(quantity: str, paper: float, ours: float | Estimate, unit: str = "s", tolerance: float = 0.0) -> Row:
+    """A number for the same workload; `tolerance` is relative, 0 stands for TABLE_TOLERANCE."""
+    allowed = (tolerance or TABLE_TOLERANCE) * abs(paper)
     return Row(quantity, float(paper), *_mean(ours, (paper - allowed, paper + allowed)), unit)
 
 
@@ -79,11 +77,6 @@ def ratio(quantity: str, paper: float | tuple[float, float], ours: float | Estim
     low, high = paper if isinstance(paper, tuple) else (paper, paper)
     slack = RANGE_WIDENING * (high - low if isinstance(paper, tuple) else abs(paper))
     return Row(quantity, paper, *_mean(ours, (low - slack, high + slack)), unit)
-
-
-def up_to(quantity: str, paper: float, ours: float | Estimate, unit: str = "%") -> Row:
-    """An improvement of "up to" so much: ours is our largest."""
-    return ratio(quantity, paper, ours, unit)
 
 
 def order(quantity: str, paper: str, ours: float | Estimate, *, below: bool = True) -> Row:
@@ -97,13 +90,13 @@ def clear_order(quantity: str, paper: str, ours: Estimate) -> Row:
     return replace(order(quantity, paper, ours), clear=True)
 
 
-def bounded(quantity: str, paper: str, ours: float | Estimate, within: tuple[float, float], unit: str = "x") -> Row:
+def bounded(quantity: str, paper: Any, ours: float | Estimate, within: tuple[float, float], unit: str = "x") -> Row:
     """What was published in words, as bounds of ours."""
     return Row(quantity, paper, *_mean(ours, within), unit)
 
 
-def printed(quantity: str, ours: float | Estimate, unit: str = "", paper: str | None = None) -> Row:
-    """Ours alone: nothing was published that it could meet or miss."""
+def printed(quantity: str, ours: float | Estimate, unit: str = "", paper: Any = None) -> Row:
+    """Ours alone: there is nothing that it could meet or miss."""
     return Row(quantity, paper, *_mean(ours, None), unit)
 
 
@@ -113,3 +106,51 @@ def _mean(
     if not isinstance(ours, Estimate):
         return float(ours), within, None, None
     return (ours.mean, within, None, None) if ours.is_sure else (ours.mean, within, ours.low, ours.high)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a reproduction is run with.
+
+    Attributes:
+        cache: folder of the finished runs; a run that is there is not played again.
+        traces: folder of the real traces; None: generated job sets of the same statistics.
+        orders: machine orders or sampled workloads that means and intervals are over, >= 1; None: as many as each
+            reproduction takes by itself.
+        seed: of the machine orders, of drawn job sets and of random placers.
+        quick: few orders and cluster sizes: does it run at all.
+        processes: to use, >= 1.
+        executor: who plays, in place of processes of this machine.
+        out: folder for pictures; None: none.
+        quiet: no progress on stderr.
+    """
+
+    cache: Path
+    traces: Path | None = None
+    orders: int | None = None
+    seed: int = 0
+    quick: bool = False
+    processes: int = 1
+    executor: Executor | None = None
+    out: Path | None = None
+    quiet: bool = False
+
+    @property
+    def order_seeds(self) -> tuple[int, ...]:
+        """The seeds of the machine orders, disjoint for different `seed`s."""
+        return self.seeds(10)
+
+    def seeds(self, usual: int) -> tuple[int, ...]:
+        """So many seeds as were asked for, else `usual`; disjoint for different `seed`s."""
+        count = usual if self.orders is None else self.orders
+        count = min(count, 2) if self.quick else count
+        return tuple(range(10_000 * self.seed, 10_000 * self.seed + count))
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The rows of a reproduction, what must be said with them, and the pictures that were written."""
+
+    rows: list[Row]
+    notes: list[str] = field(default_factory=list)
+    pictures: list[Path] = field(default_factory=list)

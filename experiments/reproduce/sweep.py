@@ -20,19 +20,17 @@ from ..playing.executors import elsewhere
 from ..storing.identity import PLAYING, expect_sources, sources
 from ..storing.run_files import IDENTITY, load, remove_orphans, save, short_hash
 from .case import Case, Outcome
-from .findings import Options
+from .rows import Options
 
 # The modules that play runs, of which `Case.how` names one.
 PLAYERS = (
     "case",
-    "bsbf/bsbf_case",
-    "cassini/cassini_on_links",
-    "cassini/cassini_room",
-    "dally/dally_series",
-    "harmony/harmony_case",
-    "mast/mast_case",
-    "mast/mast_transfer",
-    "mast/mast_week",
+    "bsbf/bsbf_runs",
+    "cassini/cassini_runs",
+    "dally/dally_runs",
+    "harmony/harmony_runs",
+    "mast/mast_fast",
+    "mast/mast_slow",
 )
 SOURCES = (*PLAYING, *(f"experiments/reproduce/{name}.py" for name in PLAYERS))
 

@@ -1,9 +1,9 @@
 """SJF-BSBF and SJF-FFS: shortest job first, where jobs may share GPUs.
 
 Source: Luo et al., "Scheduling Deep Learning Jobs in Multi-Tenant GPU Clusters via Wise Resource Sharing" (paper
-sjf-bsbf), Algorithms 1 and 2, Theorem 1: sjf_bsbf_pass.py, and sjf_bsbf_partners.py with our readings of the paper.
-Parameters: `free=last` (shared GPUs first, free ones complete the gang), `first` or `never`; `head=skip`, as Algorithm
-1, or `strict`; `restore=on`, ours (restore.py). Where GPUs may hold one job only, both are shortest job first.
+sjf-bsbf), Algorithms 1 and 2, Theorem 1. Parameters: `free=last` (shared GPUs first, free ones complete the gang),
+`first` or `never`; `head=skip`, as Algorithm 1, or `strict`; `restore=on`, ours (restore.py). Where GPUs hold one job
+only, both are shortest job first.
 """
 
 from __future__ import annotations
@@ -29,9 +29,6 @@ def shared(
     round: float = 0.0,
     restore: Restore = "off",
 ) -> RulePolicy:
-    """Shortest job first, sharing first-fit or best benefit; a job that lost its GPUs pays `preemption_cost`.
-
-    Paper: sjf-bsbf, Algorithm 1.
-    """
+    """Shortest job first, sharing first-fit or best benefit. Paper: sjf-bsbf, Algorithm 1."""
     rule = Rule("srtf", head, placer, preemption_cost, round=round, sharing=sharing, free=free, restore=restore == "on")
     return RulePolicy(name, rule)

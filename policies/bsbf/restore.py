@@ -1,8 +1,8 @@
 """Larger passes for jobs whose partners have left: `restore=on` of the rules that share GPUs. Ours, off by default.
 
-After a pass every job that a partner has left since the last one, and that runs in smaller passes than an empty GPU
-admits, gets the largest sub-batch that fits its GPUs beside its present partners, in order of the index. Where
-interference depends on the sub-batch, it does so only if its iterations get shorter.
+After a pass, a job that a partner has left since the last one, and whose sub-batch is smaller than on an empty GPU,
+gets the largest sub-batch that fits beside its present partners. Where interference depends on the sub-batch, it does
+so only if its iterations get shorter. Jobs come in order of the index.
 """
 
 from ...simulator.compiler.jit import kernel
@@ -13,7 +13,7 @@ from ...simulator.sharing.berths import slowdown_now
 
 @kernel
 def restore(s):
-    """Modify `s`: those whom partners have left run in the largest passes that fit."""
+    """Modify `s`: jobs that partners have left run in the largest passes that fit."""
     _sort_eased(s)
     for i in range(s.n_eased):
         job = s.eased[i]
@@ -24,7 +24,7 @@ def restore(s):
 
 @kernel
 def _is_faster(s, job, sub_batch):
-    """True if the iterations of a running job are shorter in passes of `sub_batch`, beside those who are there."""
+    """True if the iterations of a running job are shorter in passes of `sub_batch`, beside its present partners."""
     present = s.sub_batch[job]
     s.sub_batch[job] = sub_batch
     iteration_s = iteration_time_s(s, job) * slowdown_now(s, job)
@@ -34,7 +34,7 @@ def _is_faster(s, job, sub_batch):
 
 @kernel
 def _sort_eased(s):
-    """Modify `s.eased`: in order of the index. They are few: insertion sort."""
+    """Modify `s.eased`: insertion sort by index, as jobs are few."""
     for i in range(1, s.n_eased):
         job = s.eased[i]
         j = i

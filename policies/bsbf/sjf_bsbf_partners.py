@@ -1,27 +1,27 @@
-"""Partners on whose GPUs a waiting job runs under SJF-BSBF: Theorem 1 for a pair, and the search for partners.
+"""Partners of a waiting job under SJF-BSBF: Theorem 1 for a pair, and the search for partners.
 
 Source: paper sjf-bsbf, Sec. V-A, Eq. 16-25 and Theorem 1; Algorithm 2 and lines 10 to 17 of Algorithm 1.
 
 **The pair.** A running job B has `running_s` of work left, a new job A brings `new_s`, both as seconds alone on these
 GPUs. While both run each is xi times slower. If A starts after kappa, 0 <= kappa <= running_s, the sum of their
-completion times rises with kappa while A would end before B, then changes at the rate 2 - 2 xi_B + xi_B / xi_A: it is
-least at kappa = 0 or when B has ended. So the two sums are compared:
-* B ends first (Case 1): they share where xi_B (2 - 1 / xi_A) <= 2, however long they are.
+completion times rises with kappa while A would end before B, then changes at the rate 2 - 2 xi_B + xi_B / xi_A. So it
+is least at kappa = 0 or kappa = running_s, and these two sums are compared:
+* B ends first (Case 1): they share where xi_B (2 - 1 / xi_A) <= 2, whatever their lengths.
 * A ends first (Case 2): they share where new_s (xi_A (2 - 1 / xi_B) - 1) <= running_s: a short job joins a long one.
-The first implies the second, so a pair shares at any length, or only if the running job is long enough
-(`least_ratio`). Equal jobs break even at xi = 1.5; a tie shares. Departure: Eq. 25 as printed (2 xi_B + xi_A - 2 xi_A
-xi_B > 0) is our rate with A and B exchanged, speaks of Case 2 only and ignores lengths.
+The first implies the second, so a pair shares at any length, or if the running job is long enough (`least_ratio`).
+Equal jobs break even at xi = 1.5; a tie shares. Departure: Eq. 25 as printed (2 xi_B + xi_A - 2 xi_A xi_B > 0) is our
+rate with A and B exchanged, is of Case 2 only, and ignores lengths.
 
 **The partners.** Only GPUs that a running job holds alone are offered. Our reading:
-* Work is counted as seconds alone, as far as it is known (remaining_time.py): of the new job at its best tier, of the
-  running one on its GPUs with its sub-batch. Beside a partner the new job pays for the accumulation that its sub-batch
-  costs, so accumulation can turn sharing into a loss at any xi.
-* Of the sub-batches B, B/2, ..., 1 that fit the memory the one with the least JCT of the pair is kept, the larger on
+* Work is seconds alone, as far as known (remaining_time.py): of the new job at its best tier, of the running one on its
+  GPUs with its sub-batch. Beside a partner the new job pays for its accumulation, which can make sharing a loss at any
+  xi.
+* Of the sub-batches B, B/2, ..., 1 that fit the memory, the one with the least JCT of the pair is kept, the larger on
   ties (Algorithm 2 prints `t` for `t_share`, `<=`, and a return in its loop). A smaller one never shortens an iteration
-  (Eq. 7), so that is the largest that fits, unless interference depends on it (`kinds_by_pass`).
+  (Eq. 7), so it is the largest that fits, unless interference depends on it (`kinds_by_pass`).
 * Partners are taken in order of the JCT of the pair, ties by job, until they hold as many GPUs as the job wants.
-* The job runs at the smallest sub-batch among its partners. Every pair is checked again at it; a partner that refuses
-  then is left out, and the choice is made anew.
+* The job runs at the smallest sub-batch among its partners. Every pair is checked again at it; a partner that then
+  refuses is left out, and the choice is made anew.
 """
 
 from ...simulator.base.codes import BEST_BENEFIT
@@ -38,12 +38,7 @@ SURELY = 1.0 + 1e-9
 
 @entry
 def side_by_side_s(new_s, xi_new, running_s, xi_running):
-    """If the new job starts now: seconds until one of both ends, and what the new and the running one need then, alone.
-
-    So they end after the first plus the second, and after the first plus the third; one of these is 0.
-
-    Paper: sjf-bsbf, Eq. 18, 19, 22 and 23.
-    """
+    """Seconds until one ends if both run, and seconds alone left to each. Paper: sjf-bsbf, Eq. 18, 19, 22 and 23."""
     slow_new = new_s * xi_new
     slow_running = running_s * xi_running
     if slow_new >= slow_running:  # Eq. 18, 19
@@ -53,14 +48,14 @@ def side_by_side_s(new_s, xi_new, running_s, xi_running):
 
 @kernel
 def together_s(new_s, xi_new, running_s, xi_running):
-    """Sum of the completion times, from now, if the new job starts now."""
+    """Sum of the completion times, from now, if the new job starts now (Eq. 18 to 23)."""
     both_s, new_after_s, running_after_s = side_by_side_s(new_s, xi_new, running_s, xi_running)
     return 2.0 * both_s + (new_after_s + running_after_s)
 
 
 @kernel
 def apart_s(new_s, running_s):
-    """The same if the new job starts when the running one has ended."""
+    """The sum if the new job starts when the running one has ended."""
     return 2.0 * running_s + new_s
 
 
@@ -72,16 +67,9 @@ def shares(together, apart):
 
 @entry
 def pair_jct(t_a, i_a, xi_a, t_b, i_b, xi_b):
-    """Theorem 1: the least sum of completion times of a new job A and a running job B, and whether A starts now.
+    """The least sum of JCTs, seconds, of a new job A and a running job B; True if A starts now.
 
-    Args:
-        t_a, t_b: seconds per iteration alone.
-        i_a, i_b: iterations (left).
-        xi_a, xi_b: how many times slower each is beside the other, >= 1.
-
-    Returns:
-        (seconds, bool).
-
+    `t`: seconds per iteration alone; `i`: iterations (left); `xi`: slowdown beside the other job, >= 1.
     Paper: sjf-bsbf, Theorem 1.
     """
     return least_jct(t_a * i_a, t_a * i_a, xi_a, t_b * i_b, xi_b)
@@ -89,10 +77,7 @@ def pair_jct(t_a, i_a, xi_a, t_b, i_b, xi_b):
 
 @entry
 def least_jct(new_s, accumulated_s, xi_new, running_s, xi_running):
-    """`pair_jct` by work, where the new job has more of it (`accumulated_s`) beside the running one: it accumulates.
-
-    Paper: sjf-bsbf, Theorem 1.
-    """
+    """`pair_jct` by work; beside a partner the new job has `accumulated_s`. Paper: sjf-bsbf, Theorem 1."""
     together = together_s(accumulated_s, xi_new, running_s, xi_running)
     apart = apart_s(new_s, running_s)
     if shares(together, apart):
@@ -102,10 +87,7 @@ def least_jct(new_s, accumulated_s, xi_new, running_s, xi_running):
 
 @entry
 def least_ratio(xi_new, xi_running):
-    """They share if the running job has at least so many times the work of the new one; 0: always.
-
-    Paper: sjf-bsbf, Theorem 1; Eq. 25.
-    """
+    """Least ratio of running and new work for sharing; 0: always. Paper: sjf-bsbf, Theorem 1; Eq. 25."""
     if xi_running * (2.0 - 1.0 / xi_new) <= 2.0 * EQUAL:
         return 0.0
     return max(0.0, xi_new * (2.0 - 1.0 / xi_running) - 1.0)
@@ -113,19 +95,19 @@ def least_ratio(xi_new, xi_running):
 
 @kernel
 def mixes(s):
-    """True if a gang may have free GPUs and shared ones."""
+    """True if a gang may have both free and shared GPUs."""
     return s.free_first != 0 or s.free_last != 0
 
 
 @kernel
 def shared_wanted(s, job):
-    """How many shared GPUs a job takes if it finds them."""
+    """Shared GPUs that a job takes if it finds them."""
     return s.gpus[job] - s.free_gpus if s.free_first else s.gpus[job]
 
 
 @kernel
 def accepts(s, c, job, partner):
-    """Modify the memory of class `c`: True if a running job that holds GPUs alone takes a waiting one beside it."""
+    """Modify the memory of class `c`: True if a running job that holds GPUs alone accepts a waiting one beside it."""
     place = s.alone_place[partner] - 1
     if s.shares != BEST_BENEFIT:
         return s.alone_memory[place] + memory_of(s, job, 1) <= s.gpu_memory
@@ -137,11 +119,9 @@ def accepts(s, c, job, partner):
 def find_partners(s, c, job):
     """Modify `s.gang`, `s.halvings`, `s.accepting` and the memory of class `c`: the best partners of a job.
 
-    `s.gang` gets what they hold alone, as far as the job wants it, `s.halvings` how often its sub-batch is halved then,
-    and `s.accepting` the GPUs of all that would have it.
-    False if somebody was left out for a sub-batch that another partner needs: jobs with more to do may fare better.
-
-    Paper: sjf-bsbf, Algorithm 1, lines 10 to 17.
+    `s.gang` gets the GPUs that they hold alone, as many as the job wants; `s.halvings` the halvings of its sub-batch;
+    `s.accepting` the GPUs of all jobs that would accept it. False if a partner was left out for a sub-batch that
+    another one needs: jobs with more work may do better. Paper: sjf-bsbf, Algorithm 1, lines 10 to 17.
     """
     s.pair_pass += 1
     agreed = True
@@ -169,15 +149,10 @@ def find_partners(s, c, job):
 
 @kernel
 def _gather(s, c, job, work_s):
-    """Modify `s.pair_*` and `s.accepting`: partners by the JCT of the pair, as many as have the GPUs for the job.
-
-    Returns how many.
-
-    Paper: sjf-bsbf, Algorithm 1, lines 10 to 16.
-    """
+    """Modify `s.pair_*` and `s.accepting`. Returns the partners. Paper: sjf-bsbf, Algorithm 1, lines 10 to 16."""
     need = shared_wanted(s, job)
     count = 0
-    found = 0  # GPUs of those
+    found = 0  # their GPUs
     accepting = 0
     row = s.model[job]
     for place in range(s.n_alone):
@@ -208,7 +183,6 @@ def _gather(s, c, job, work_s):
 
 @kernel
 def _before(s, pair_s, place, i):
-    """True if a pair comes before the one at `i`."""
     other_s = s.pair_s[i]
     return pair_s < other_s or (pair_s == other_s and s.alone_job[place] < s.alone_job[s.pair_place[i]])
 
@@ -228,7 +202,7 @@ def _insert(s, count, pair_s, place, halvings):
 
 @kernel
 def _take(s, job, count):
-    """Modify `s.gang`: what the first `count` partners hold alone, as far as the job needs it."""
+    """Modify `s.gang`: GPUs that the first `count` partners hold alone, as many as the job needs."""
     s.gang_size = 0
     for i in range(count):
         append_alone(s, s.alone_job[s.pair_place[i]])
@@ -237,7 +211,7 @@ def _take(s, job, count):
 
 @kernel
 def halvings_beside(s, job, place):
-    """How often the sub-batch that the waiting job would take alone must be halved to fit beside another; -1: never."""
+    """Halvings of the waiting job's sub-batch, until it fits beside another job; -1: it never does."""
     sub_batch = s.sub_batch[job]
     halvings = 0
     while s.alone_memory[place] + memory_of(s, job, sub_batch) > s.gpu_memory:
@@ -250,10 +224,7 @@ def halvings_beside(s, job, place):
 
 @kernel
 def _best_halvings(s, c, job, place):
-    """Modify the memory of class `c`: how often the sub-batch is best halved beside another job; -1: no room.
-
-    Paper: sjf-bsbf, Algorithm 2.
-    """
+    """Modify the memory of class `c`: halvings of the sub-batch; -1: no room. Paper: sjf-bsbf, Algorithm 2."""
     least = halvings_beside(s, job, place)
     if s.kinds_by_pass and least >= 0:
         return _search_halvings(s, c, job, place, least)
@@ -262,10 +233,7 @@ def _best_halvings(s, c, job, place):
 
 @kernel
 def _search_halvings(s, c, job, place, least):
-    """Modify the memory of class `c`: from `least` on, how often the sub-batch is best halved beside another job.
-
-    Paper: sjf-bsbf, Algorithm 2.
-    """
+    """Modify the memory of class `c`: as `_best_halvings`, from `least` on. Paper: sjf-bsbf, Algorithm 2."""
     other = s.alone_kind[place]
     running_s = work_left_s(s, place)
     best, best_s = least, 0.0
@@ -282,12 +250,7 @@ def _search_halvings(s, c, job, place, least):
 
 @kernel
 def _pair_s(s, c, job, work_s, place, halvings):
-    """Modify the memory of class `c`: sum of the JCTs of a pair that starts now; negative if it had better not.
-
-    `work_s` is what the new job brings at its whole batch.
-
-    Paper: sjf-bsbf, Algorithm 2, line 6.
-    """
+    """Modify the memory of class `c`: sum of the JCTs; negative: it waits. Paper: sjf-bsbf, Algorithm 2, line 6."""
     new_s = work_s if halvings == 0 else new_work_s(s, c, job, halvings)
     running_s = work_left_s(s, place)
     kind, other = kind_of(s, job, s.sub_batch[job] >> halvings), s.alone_kind[place]
@@ -298,13 +261,13 @@ def _pair_s(s, c, job, work_s, place, halvings):
 
 @kernel
 def new_work_s(s, c, job, halvings):
-    """Modify the memory of class `c`: seconds of work that a waiting job brings, its sub-batch halved so often."""
+    """Modify the memory of class `c`: seconds of work of a waiting job whose sub-batch is halved so often."""
     return weighed_left(s, job) * s.base_iteration_s[job] * _stretch(s, c, job, halvings)
 
 
 @kernel
 def _stretch(s, c, job, halvings):
-    """Modify the memory of class `c`: times that an iteration takes longer with a sub-batch halved so often."""
+    """Modify the memory of class `c`: the factor on iteration time of a sub-batch halved so often."""
     if halvings >= s.class_stretch.shape[1]:
         return _best_stretch(s, job, halvings)
     if s.class_stretch[c, halvings] == 0.0:

@@ -1,17 +1,17 @@
-"""Sharing passes: a waiting job takes free GPUs, or GPUs that hold one job. The rules behind SJF-FFS and SJF-BSBF.
+"""Sharing passes of SJF-FFS and SJF-BSBF: a waiting job takes free GPUs, or GPUs that hold one job.
 
-Source: paper sjf-bsbf, Algorithms 1 and 2; sjf_bsbf_partners.py finds the partners of one job. A pass walks the waiting
-jobs by their remaining isolated run time L_k, shortest first. Free GPUs are taken if there are enough. Else `first-fit`
-takes GPUs that hold one job in index order, at the largest sub-batch that fits beside all of them, and `best-benefit`
-those of the partners with the least JCT of the pair; the lowest free ones complete the gang (`free=last`), or the job
-takes all free ones and fewer shared ones (`free=first`, as a co-author's public code does), or it waits (`free=never`;
-a job that starts on free GPUs may then be the partner that one before it lacked, so the walk begins anew). A GPU that
-holds two jobs is not offered, however many it may hold.
+Source: paper sjf-bsbf, Algorithms 1 and 2; sjf_bsbf_partners.py finds the partners of a job. A pass walks the waiting
+jobs by their remaining isolated run time L_k, shortest first. A job takes free GPUs if there are enough. Else
+`first-fit` takes GPUs that hold one job in index order, at the largest sub-batch that fits beside all of them;
+`best-benefit` takes those of the partners with the least JCT of the pair. The lowest free GPUs complete the gang
+(`free=last`), or the job takes all free ones and fewer shared ones (`free=first`, as in a co-author's public code), or
+it waits (`free=never`; a job started on free GPUs may be the partner that an earlier one lacked, so the walk begins
+anew). A GPU that holds two jobs is not offered, however many it may hold.
 
-Speed: a job that was refused stays refused until something is gained. Of a class (gang, model and batch) only the first
-job is asked; after a refusal the class remembers how many GPUs its partners had, and only gains since are looked at
-(`_may_start`): GPUs that a running job holds alone and did not before, in the ring `gain_job`. Nothing is remembered
-where run times are estimates or interference depends on the sub-batch: partners may accept more later.
+Speed: a refused job stays refused until something is gained. Of a class (gang, model and batch) only the first job is
+asked. After a refusal the class remembers the GPUs of its partners, and only later gains are looked at (`_may_start`):
+GPUs that a running job now holds alone, in the ring `gain_job`. Nothing is remembered where run times are estimates or
+interference depends on the sub-batch: partners may accept more later.
 """
 
 from ...simulator.base.codes import BEST_BENEFIT, TIMES_EXACT
@@ -30,10 +30,7 @@ REFUSED, STARTS, UNLUCKY = 0, 1, 2
 
 @kernel
 def share_pass(s):
-    """Modify `s`: one pass; returns the number of jobs started.
-
-    Paper: sjf-bsbf, Algorithm 1, lines 1 and 2.
-    """
+    """Modify `s`: one pass. Returns the number of jobs started. Paper: sjf-bsbf, Algorithm 1, lines 1 and 2."""
     started = 0
     aside = 0
     while True:
@@ -45,14 +42,14 @@ def share_pass(s):
         if outcome == STARTS:
             start(s, job)
             started += 1
-            if not mixes(s):  # partners that a job before it was missing: from the first job again
+            if not mixes(s):  # a new partner for earlier jobs: from the first job again
                 aside = bring_back(s, aside)
                 s.pass_number += 1
         elif s.strict:
             break
         elif outcome == REFUSED:
             s.class_blocked[c] = s.pass_number
-        else:  # the others of its class may do better
+        else:  # other jobs of its class may do better
             leave_queue(s, job)
             s.bid[aside] = job
             aside += 1
@@ -62,9 +59,9 @@ def share_pass(s):
 
 @kernel
 def _next_class(s):
-    """Modify `s`: the class whose first job comes next among those that may start; -1: none.
+    """Modify `s`: the class whose first job is next among those that may start; -1: none. Blocks classes that cannot.
 
-    Classes that cannot be served are blocked on the way. With a strict head nobody is: the first class.
+    With a strict head no class is blocked.
     """
     best = -1
     best_key = 0.0
@@ -86,7 +83,7 @@ def _next_class(s):
 
 @kernel
 def _may_start(s, c, job, key):
-    """Modify the memory of class `c`: False if its first job cannot start, by what was refused before."""
+    """Modify the memory of class `c`: False if its first job cannot start, by earlier refusals."""
     need = s.class_gpus[c]
     if need <= s.free_gpus:
         return True
@@ -117,7 +114,7 @@ def _may_start(s, c, job, key):
 
 @kernel
 def _remember(s, c, key, supply):
-    """Modify the memory of class `c`: now, no job of it from `key` on has partners for more than `supply` GPUs."""
+    """Modify the memory of class `c`: from `key` on, no job of it has partners for more than `supply` GPUs."""
     s.class_key[c] = key
     s.class_supply[c] = supply
     s.class_gains[c] = s.gains
@@ -127,10 +124,7 @@ def _remember(s, c, key, supply):
 
 @kernel
 def _ask(s, c, job):
-    """Modify `s.gang`, the job's sub-batch and the memory of class `c`: STARTS if the job has found GPUs.
-
-    Paper: sjf-bsbf, Algorithm 1, lines 6 to 17.
-    """
+    """Modify `s.gang`, the sub-batch and the memory of class `c`. Paper: sjf-bsbf, Algorithm 1, lines 6 to 17."""
     need = s.gpus[job]
     if need <= s.free_gpus and find_gang(s, job, s.placer):
         return STARTS
@@ -155,7 +149,7 @@ def _ask(s, c, job):
 
 @kernel
 def take_singles(s, job):
-    """Modify `s.gang`: up to as many GPUs as the job wants, in index order, that hold one job and have room for it."""
+    """Modify `s.gang`: GPUs that hold one job and have room, in index order, up to the number that the job wants."""
     gpu = -1
     wanted = shared_wanted(s, job)
     while s.gang_size < wanted:
@@ -169,10 +163,7 @@ def take_singles(s, job):
 
 @kernel
 def complete_gang(s, need):
-    """Modify `s.gang`: free GPUs fill what shared ones have left open, if they may and suffice.
-
-    Paper: sjf-bsbf, Algorithm 1, lines 15 to 17.
-    """
+    """Modify `s.gang`: free GPUs fill it, if they may and suffice. Paper: sjf-bsbf, Algorithm 1, lines 15 to 17."""
     short = need - s.gang_size
     if short == 0:
         return True

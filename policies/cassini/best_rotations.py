@@ -1,13 +1,12 @@
-"""Best rotations: CASSINI with the simulator in place of the score: shifts are tried by playing them.
+"""Best rotations: CASSINI with the simulator in place of the score; shifts are tried by playing them.
 
-Of the scheduler's placements, and of the rotations of the jobs of a component, it takes those with which jobs are
-slowed down least (sum of iteration / iteration alone) when their phases are played. A bound nearer than `ideal`, where
-nobody meets. Up to three jobs: all rotations by 15 degrees, then those 5 and 10 degrees beside the best; of larger
-components one job after the other, until nothing helps, from the rotations with the best score. Jobs run free where
-that is less, over offsets that are spread evenly.
+Of the scheduler's placements, and of the rotations of a component's jobs, it takes those with the least slowdown (sum
+of iteration / iteration alone) when their phases are played: a bound nearer than `ideal`. Up to three jobs: all
+rotations by 15 degrees, then those 5 and 10 degrees beside the best. More jobs: one after the other, until nothing
+helps, from the rotations of the best score. Jobs run free where that is less, over evenly spread offsets.
 
-It is optimal up to the grid for up to three jobs a link that are there throughout; no bound where jobs come and go.
-Pacing is taken to be on, jitter to be none.
+It is optimal up to the grid for up to three permanent jobs a link; it is no bound where jobs come and go. It assumes
+pacing and no jitter.
 """
 
 from __future__ import annotations
@@ -31,34 +30,24 @@ from .compatibility import BUCKETS, Job, Overlay, SharedLink, Solution, componen
 
 EXHAUSTIVE_JOBS = 3
 COARSE = 3  # buckets of 5 degrees
-WARM_UP, PLAYED = 3, 6  # iterations of the slowest job: paced ones come back to where they were
-FREE_PLAYED = 40  # of jobs that run free
-OFFSETS = (0.0, 0.618, 0.236, 0.854)  # of free jobs: multiples of the golden ratio, modulo 1
+WARM_UP, PLAYED = 3, 6  # iterations of the slowest job; paced jobs then repeat
+FREE_PLAYED = 40  # iterations of jobs that run free
+OFFSETS = (0.0, 0.618, 0.236, 0.854)  # multiples of the golden ratio, modulo 1
 ROUNDING = 1e-9
 REMEMBERED = 16_384
 
 
 @dataclass(frozen=True)
 class Best:
-    """What is best for jobs that are joined by links.
+    """The best for jobs that are joined by links."""
 
-    Attributes:
-        slowdown: sum over them of iteration / iteration alone.
-        found: their rotations; None: they run free.
-    """
-
-    slowdown: float
-    found: Solution | None
+    slowdown: float  # their sum of iteration / iteration alone
+    found: Solution | None  # their rotations; None: they run free
 
 
 @functools.lru_cache(maxsize=REMEMBERED)
 def best_rotations(phases: tuple[Phases, ...], circle: Circle, links: tuple[SharedLink, ...]) -> Best:
-    """The best of all; remembered: who the jobs are does not matter.
-
-    Args:
-        phases: of each job. circle: of all of them.
-        links: where they meet; `SharedLink.jobs` are positions in `phases`.
-    """
+    """The best of all rotations, cached; `SharedLink.jobs` are positions in `phases`."""
     overlay = Overlay.of(phases, circle, links, Grid())
     contenders = _Contenders(phases, circle, links)
     scored = solution(phases, circle, links, Grid()).rotation
@@ -76,13 +65,13 @@ def best_rotations(phases: tuple[Phases, ...], circle: Circle, links: tuple[Shar
     return Best(best[0], Solution.of(overlay, best[1]))
 
 
-Turned = tuple[float, tuple[int, ...]]  # what it comes to, and the rotations
+Turned = tuple[float, tuple[int, ...]]  # slowdown, rotations
 
 
 def _descent(
     contenders: _Contenders, overlay: Overlay, best: Turned, steps: Sequence[int], beside: bool = False
 ) -> Turned:
-    """Turn one job after the other, to `steps` or by so many from where it is, until nothing helps."""
+    """Turn one job after the other, to `steps` or (`beside`) by them, until nothing helps."""
     before = None
     while before != best[0]:
         before = best[0]
@@ -130,12 +119,7 @@ class _Contenders:
 
 
 class BestRotations(Cassini):
-    """Themis' placements and the rotations that are best when they are played; see the module.
-
-    Args:
-        candidates: how many placements are looked at, >= 1.
-        auction: fields of `Auction`, of Themis.
-    """
+    """Themis' placements, `candidates` >= 1 of them, with the rotations that are best when they are played."""
 
     @takes(Auction)
     def __init__(self, candidates: int = CANDIDATES, **auction: Any) -> None:
@@ -143,18 +127,18 @@ class BestRotations(Cassini):
         super().__init__("best-rotations", source, source.clock, candidates)
 
     def best_of(self, candidates: Sequence[Candidate], capacity: np.ndarray, padding: float) -> Choice:
-        """The placement with the least sum of slowdowns, the first of them on a tie."""
+        """The placement with the least sum of slowdowns, the first on a tie."""
         made = [_played(candidate, capacity, padding) for candidate in candidates]
         index = min(range(len(made)), key=lambda place: (round(made[place][1], 9), place))
         return Choice(index, made[index][0], tuple(-slowdown for _, slowdown in made))
 
     def interleaved(self, candidate: Candidate, capacity: np.ndarray, padding: float) -> Interleaving:
-        """What it makes of a placement."""
+        """The best rotations of a placement."""
         return _played(candidate, capacity, padding)[0]
 
 
 def _played(candidate: Candidate, capacity: np.ndarray, padding: float) -> tuple[Interleaving, float]:
-    """The best that can be made of a placement, and by how much the jobs that meet are slowed down, in all."""
+    """The best of a placement, and its sum of slowdowns - 1."""
     shifts: dict[Job, float] = {}
     periods: dict[Job, float] = {}
     scores: dict[int, float] = {}

@@ -1,14 +1,13 @@
 """CASSINI: it picks among the placements of a scheduler, and shifts jobs that share links: paper cassini, Sec. 4.2.
 
-At every instant: the scheduler's candidates, up to 10 of them; the best by Algorithm 2 (`best_candidate`); the
-decisions that lead there; then a time-shift for every job that shares a link, in whole 72nds of its period
-(`compatibility.bucket_s`). Hyper-parameters and the number of workers stay the scheduler's. Shifts are computed anew at
-every instant, and decided where they or the period have changed. A job loses its shift where that costs more than it
-saves.
+At every instant: the scheduler's candidates, up to 10; the best by Algorithm 2 (`best_candidate`); the decisions that
+lead there; then a time-shift for every job that shares a link, in whole 72nds of its period (`compatibility.bucket_s`).
+Hyper-parameters and the number of workers stay the scheduler's. Shifts are computed at every instant, and decided where
+they or the period have changed.
 
-A candidate whose affinity graph has a loop is discarded; if all have one, none is, and the shifts of a component with
-a loop are looked for together, which the paper leaves open. Periods are rounded per component, not per link, as
-Theorem 1 needs.
+A candidate whose affinity graph has a loop is discarded. If all have one, none is, and the shifts of a component with a
+loop are searched together, which the paper leaves open. Periods are rounded per component, not per link, as Theorem 1
+needs.
 
 Jobs that keep a shift wait out the padding of their period, and "respecting the time-shift is only required for
 compatible jobs" (Sec. 5.7). So a component's jobs are shifted if
@@ -24,7 +23,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -57,16 +56,12 @@ from .compatibility import (
 if TYPE_CHECKING:
     import networkx
 
-ROUNDING = 1e-9  # of sums that are equal
+ROUNDING = 1e-9  # of equal sums
 
 
 @functools.lru_cache(maxsize=4096)
 def free_score(phases: tuple[Phases, ...], flows: tuple[float, ...], capacity: float) -> float:
-    """The expected compatibility score of a link whose jobs run as they like, offsets uniform and independent.
-
-    Args:
-        phases: of each job. flows: of each across the link. capacity: bytes per second.
-    """
+    """Expected score of a link, bytes per second, of jobs with `flows` across it at uniform, independent offsets."""
     chance = {0.0: 1.0}
     for one, count in zip(phases, flows, strict=True):
         idle = max(0.0, 1.0 - one.up_s / one.iteration_s)
@@ -89,12 +84,7 @@ def is_worth(
     iteration_s: Mapping[Hashable, float],
     period_s: Mapping[Hashable, float],
 ) -> bool:
-    """Whether a component's jobs gain by shifts.
-
-    Args:
-        jobs_on: the jobs of each link. free, shifted: its score without and with shifts.
-        iteration_s, period_s: of every job.
-    """
+    """Whether a component's jobs gain by shifts: jobs and scores (free, shifted) of its links, seconds of its jobs."""
     saved = dict.fromkeys(iteration_s, 0.0)
     for jobs, without, score in zip(jobs_on, free, shifted, strict=True):
         for job in jobs:
@@ -104,20 +94,12 @@ def is_worth(
 
 
 def mean_score(found: Interleaving) -> float:
-    """The paper's: the mean score of all shared links (Algorithm 2, Sec. 4.2); 1 if no link is shared.
-
-    It forgets how many links a job shares and with how many others: one bad link among many good ones hardly counts.
-
-    Paper: cassini, Algorithm 2.
-    """
+    """The mean score of shared links, 1 without any; one bad link hardly counts. Paper: cassini, Algorithm 2."""
     return sum_in_order(found.scores.values()) / len(found.scores) if found.scores else 1.0
 
 
 def worst_links(found: Interleaving) -> float:
-    """Minus the sum over jobs of 1 - score on the worst of their links: at most 0.
-
-    A job runs as its worst link does.
-    """
+    """Minus the sum over jobs of 1 - score on the worst of their links, at most 0."""
     worst: dict[Hashable, float] = {}
     for link, jobs in found.jobs_on.items():
         for job in jobs:
@@ -130,7 +112,7 @@ RANKINGS: dict[str, Callable[[Interleaving], float]] = {"mean": mean_score, "wor
 
 @dataclass(frozen=True)
 class Candidate:
-    """A placement of all jobs: the links of each, and its phases alone there. Jobs in the same order in both."""
+    """A placement of all jobs: links of each, and phases alone there; both in the same order."""
 
     uses: Mapping[Job, LinkUse]
     phases: Mapping[Job, Phases]
@@ -138,22 +120,13 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Interleaving:
-    """What CASSINI makes of a candidate.
+    """The shifts and scores of a candidate."""
 
-    Attributes:
-        shifts_s: by how much each job that shares a link delays its next iteration, in [0, its period); a job that is
-            not there runs as it likes.
-        periods_s: seconds from one iteration to the next of each of these jobs, padding included.
-        scores: of every shared link, at these shifts; links of one vertex have its score.
-        jobs_on: the jobs of every shared link.
-        loop: whether the affinity graph has a loop.
-    """
-
-    shifts_s: Mapping[Job, float]
-    periods_s: Mapping[Job, float]
-    scores: Mapping[int, float]
-    jobs_on: Mapping[int, tuple[Job, ...]]
-    loop: bool
+    shifts_s: Mapping[Job, float]  # delay of the next iteration of shifted jobs, in [0, its period)
+    periods_s: Mapping[Job, float]  # of shifted jobs, padding included
+    scores: Mapping[int, float]  # of every shared link, at these shifts; links of one vertex have its score
+    jobs_on: Mapping[int, tuple[Job, ...]]  # of every shared link
+    loop: bool  # whether the affinity graph has one
 
 
 def interleave(
@@ -167,11 +140,12 @@ def interleave(
     """The time-shifts of a candidate's jobs and the scores of its shared links.
 
     Args:
+        candidate: the placement.
         capacity: bytes per second of every link, (L,).
         grid: the angles; None: 5 degrees of each job's own circle.
-        exact_jobs: up to how many jobs on a link every rotation is tried.
-        tolerance: how much longer than its iteration a job's period may be before a larger circle is looked for.
-        if_worth: leave out shifts that cost more than they save, `is_worth`; links then have the score without them.
+        exact_jobs: up to so many jobs on a link every rotation is tried.
+        tolerance: excess of a job's period over its iteration before a larger circle is taken.
+        if_worth: leave out shifts that cost more than they save (`is_worth`).
 
     Paper: cassini, Sec. 4.2.
     """
@@ -213,7 +187,7 @@ def _component(
     exact_jobs: int,
     tolerance: float,
 ) -> tuple[dict[Job, float], dict[Job, float], list[float]]:
-    """Shifts, periods and scores of the links of one connected component."""
+    """Shifts, periods and link scores of one connected component."""
     circle = unify([candidate.phases[job].iteration_s for job in jobs], tolerance)
     periods = dict(zip(jobs, circle.periods_s, strict=True))
     if has_loop(graph.subgraph([*links, *(("job", job) for job in jobs)])):
@@ -233,7 +207,6 @@ def _component(
 
 
 def _free(candidate: Candidate, graph: networkx.Graph, vertex: tuple[str, int], jobs: Sequence[Job]) -> float:
-    """The score of a link that is expected without shifts."""
     flows = tuple(graph.edges[("job", job), vertex]["flows"] for job in jobs)
     return free_score(tuple(candidate.phases[job] for job in jobs), flows, graph.nodes[vertex]["capacity"])
 
@@ -246,7 +219,7 @@ def _shared(graph: networkx.Graph, vertex: tuple[str, int], jobs: Sequence[Job])
 
 @dataclass(frozen=True)
 class Choice:
-    """The best candidate: its position, what it gives, and the value of every candidate (None: discarded)."""
+    """The best candidate: its index, its interleaving, the value of every candidate (None: discarded)."""
 
     index: int
     interleaving: Interleaving
@@ -254,34 +227,19 @@ class Choice:
 
 
 def best_candidate(
-    candidates: Sequence[Candidate],
-    capacity: np.ndarray,
-    ranking: str = "mean",
-    grid: Grid | None = None,
-    exact_jobs: int = EXACT_JOBS,
-    tolerance: float = TOLERANCE,
-    if_worth: bool = False,
+    candidates: Sequence[Candidate], capacity: np.ndarray, ranking: str = "mean", **options: Any
 ) -> Choice:
-    """Algorithm 2: the candidate of the highest value, the first of them on a tie.
+    """The candidate of the highest value, the first on a tie. Raises InputError without candidates or such a ranking.
 
-    Args:
-        ranking: what a candidate is worth: mean (the paper's) or worst; see `RANKINGS`. The rest as in `interleave`.
-
-    Raises:
-        InputError: no candidates, or no such ranking.
-
-    Paper: cassini, Algorithm 2.
+    `ranking` is a key of `RANKINGS`, `options` are those of `interleave`. Paper: cassini, Algorithm 2.
     """
     if not candidates:
         raise InputError("candidates: none given, expected at least one")
     value: Callable[[Interleaving], float] = RANKINGS[choose(ranking, RANKINGS, "ranking")]
-    made = [interleave(candidate, capacity, grid, exact_jobs, tolerance, if_worth) for candidate in candidates]
+    made = [interleave(candidate, capacity, **options) for candidate in candidates]
     keep_loops = all(one.loop for one in made)
     values = tuple(value(one) if keep_loops or not one.loop else None for one in made)
-    index = max(
-        (index for index, worth in enumerate(values) if worth is not None),
-        key=lambda index: values[index] or 0.0,
-    )
+    index = max((i for i, worth in enumerate(values) if worth is not None), key=lambda i: values[i] or 0.0)
     return Choice(index, made[index], values)
 
 
@@ -291,22 +249,16 @@ DEGREES = 5.0  # Sec. 5.1
 
 
 class Cassini(PlacementPolicy):
-    """A scheduler augmented.
+    """A scheduler augmented by CASSINI. Raises InputError for a parameter out of range. Paper: cassini, Sec. 4.2.
 
     Args:
-        name: how tables and logs call it.
-        source: whose candidates these are.
+        name: in tables and logs.
+        source: gives the candidates.
         clock: the rule of the source: its preemption cost, rounds and leases hold.
-        candidates: how many are looked at, >= 1.
-        ranking: what a candidate is worth: mean (the paper's) or worst; see `RANKINGS`.
+        candidates: how many are compared, >= 1.
+        ranking: the value of a candidate: mean (the paper's) or worst; see `RANKINGS`.
         degrees: steps of the rotations that are tried, a divisor of 360.
-        shifts: `worth`: only where they save more than the padding of periods costs; `always`: for every job that
-            shares a link, whatever its padding.
-
-    Raises:
-        InputError: a parameter out of range.
-
-    Paper: cassini, Sec. 4.2.
+        shifts: `worth`: where they save more than the padding of periods costs; `always`: for all jobs on shared links.
     """
 
     def __init__(
@@ -333,7 +285,7 @@ class Cassini(PlacementPolicy):
         self._found: Interleaving | None = None
 
     def candidates(self, view: ClusterView, n: int) -> list[Plan]:
-        """Those of the scheduler."""
+        """The candidates of the scheduler."""
         return self.source.candidates(view, n)
 
     def choose(self, view: ClusterView) -> Plan:
@@ -347,15 +299,16 @@ class Cassini(PlacementPolicy):
         return plans[best.index]
 
     def best_of(self, candidates: Sequence[Candidate], capacity: np.ndarray, padding: float) -> Choice:
-        """Which of several placements is best; `padding` of periods is the network's."""
-        return best_candidate(candidates, capacity, self.ranking, self.grid, tolerance=padding, if_worth=self.if_worth)
+        """The best placement; `padding` of periods is the network's."""
+        options = {"grid": self.grid, "tolerance": padding, "if_worth": self.if_worth}
+        return best_candidate(candidates, capacity, self.ranking, **options)
 
     def interleaved(self, candidate: Candidate, capacity: np.ndarray, padding: float) -> Interleaving:
-        """What it makes of a placement."""
+        """The shifts and scores of a placement."""
         return interleave(candidate, capacity, self.grid, tolerance=padding, if_worth=self.if_worth)
 
     def finish(self, view: ClusterView) -> list[Decision]:
-        """Shifts of the jobs as they are placed now, those that change, jobs ascending."""
+        """Changed shifts of the jobs at their present places, jobs ascending."""
         own = alone(view, plan_now(view))
         self._found = found = self.interleaved(_candidate(own), view.link_capacity, network_of(view).padding)
         meeting = {job for jobs in found.jobs_on.values() for job in jobs}
@@ -371,7 +324,7 @@ class Cassini(PlacementPolicy):
         return decisions
 
     def why(self, view: ClusterView, decision: Decision) -> str:
-        """What its scheduler says, and which of its candidates this is; of a shift whom the job meets."""
+        """The scheduler's reason, and the candidate; of a shift the jobs that share links."""
         if isinstance(decision, Shift):
             return self._why_shift(view, decision)
         told = [self.source.why(view, decision)] if hasattr(self.source, "why") else []

@@ -1,7 +1,6 @@
 """The schedulers that CASSINI augments: `themis+cassini`, `pollux+cassini`, `dally+cassini`, `sjf-bsbf+cassini`.
 
-Compiled rules are candidate sources here: Dally and SJF-BSBF tell where their jobs go; other GPUs would do as well.
-Each takes the parameters of CASSINI (cassini.py) and the main ones of the scheduler, which mean what they do there.
+Each takes the parameters of CASSINI (cassini.py) and the main ones of the scheduler.
 """
 
 from __future__ import annotations
@@ -30,13 +29,9 @@ from .cassini import CANDIDATES, DEGREES, Cassini, Shifts
 class RuleSource:
     """Candidates of a compiled rule: the pass that it would make now, and the same on other free GPUs.
 
-    Gangs are as close together as in the rule's own pass, which decides by tiers (equivalent_placements.py). Jobs that
-    go on stay where they are, and so does who starts on GPUs that others hold.
-
-    The rule, or one that makes the same passes, is to be installed: `clock` of who uses this.
-
-    Args:
-        rule: the rule.
+    Gangs are as compact as in the rule's own pass (equivalent_placements.py). Jobs that keep their GPUs, and jobs that
+    start on GPUs of others, have the same GPUs in all candidates. The rule, or one that makes the same passes, must be
+    installed as `clock`.
     """
 
     def __init__(self, rule: Rule) -> None:
@@ -44,7 +39,7 @@ class RuleSource:
         self.knows_run_times = rule.needs_run_times
 
     def candidates(self, view: ClusterView, n: int) -> list[Plan]:
-        """Up to n placements of the rule's pass at this instant."""
+        """Up to n placements of the rule's pass."""
         before = plan_now(view).gangs
         plan = _carried_out(before, view.pass_ahead())
         stays = {job for job, gpus in before.items() if plan.gangs.get(job) == gpus}
@@ -62,7 +57,7 @@ class RuleSource:
 
 
 def _carried_out(gangs: Mapping[int, tuple[int, ...]], decisions: list[Decision]) -> Plan:
-    """What decisions of one instant come to."""
+    """The plan after the decisions of one instant."""
     after, sub_batch, held = dict(gangs), {}, []
     for decision in decisions:
         if isinstance(decision, Preempt):
@@ -70,7 +65,7 @@ def _carried_out(gangs: Mapping[int, tuple[int, ...]], decisions: list[Decision]
         elif isinstance(decision, Hold):
             held.append(decision.job)
         elif isinstance(decision, Start | Migrate):
-            after.pop(decision.job, None)  # in the order in which they start
+            after.pop(decision.job, None)  # the order is that of the starts
             after[decision.job] = decision.gpus
             if isinstance(decision, Start) and decision.sub_batch is not None:
                 sub_batch[decision.job] = decision.sub_batch
@@ -88,10 +83,7 @@ def themis_cassini(
     shifts: Shifts = "worth",
     **auction: Any,
 ) -> Cassini:
-    """Themis augmented: paper cassini's Th+CASSINI.
-
-    Setting: cassini, Sec. 5.1.
-    """
+    """Themis augmented: paper cassini's Th+CASSINI. Setting: cassini, Sec. 5.1."""
     source = Themis(**auction)
     return Cassini("themis+cassini", source, source.clock, candidates, ranking, degrees, shifts)
 
@@ -104,10 +96,7 @@ def pollux_cassini(
     round: float = 60.0,
     preemption_cost: float = 30.0,
 ) -> Cassini:
-    """Pollux augmented, jobs of the size that they ask: paper cassini's Po+CASSINI.
-
-    Setting: cassini, Sec. 5.1.
-    """
+    """Pollux augmented, jobs of fixed size: paper cassini's Po+CASSINI. Setting: cassini, Sec. 5.1."""
     source = Pollux(round, preemption_cost)
     return Cassini("pollux+cassini", source, source.clock, candidates, ranking, degrees, shifts)
 

@@ -1,14 +1,13 @@
-"""Which jobs share which links, and how well they get along there: paper cassini, Sec. 3 and 4.1.
+"""Shared links of jobs, and the compatibility of the jobs on them: paper cassini, Sec. 3 and 4.1.
 
-The affinity graph (Sec. 4.1) gives one time-shift for each job. Vertices are ("job", j) and ("link", l), edges carry
-`flows` and, once rotations are found, `shift_s` (t_j^l, Eq. 5). Links that carry the same jobs are one vertex, that
-with the largest sum of peak demands over capacity, the lowest number on a tie: else a ring over two racks is a loop.
+The affinity graph (Sec. 4.1) gives one time-shift for each job. Vertices are ("job", j) and ("link", l); edges have
+`flows` and, once rotations are found, `shift_s` (t_j^l, Eq. 5). Links that carry the same jobs are one vertex, the one
+with the largest sum of peak demands over capacity, lowest number on a tie: else a ring over two racks is a loop.
 
-The compatibility score (Table 1, Eq. 1 to 3) is of an `Overlay`: the unified circles of jobs laid over each other, and
-the links on which they meet: one for the paper's formulation, several for a whole component.
-
-Rotations with the least total excess are found exactly for a few jobs, by coordinate descent with restarts beyond
-(rotation_search.py). The first job stays at 0; ties go to the smallest rotations, first job first.
+The compatibility score (Table 1, Eq. 1 to 3) is of an `Overlay`: the unified circles of jobs on their shared links; one
+link in the paper's formulation, several for a whole component. Rotations with the least total excess are found exactly
+for a few jobs, else by coordinate descent with restarts (rotation_search.py). The first job stays at 0; ties go to the
+smallest rotations, first job first.
 """
 
 from __future__ import annotations
@@ -38,31 +37,17 @@ Job = Hashable
 
 @dataclass(frozen=True)
 class Meeting:
-    """The links on which the same jobs meet, as one.
+    """Links that the same jobs share, as one."""
 
-    Attributes:
-        link: the one of them that is loaded most, which stands for all.
-        members: all of them, ascending.
-        flows: of each job across `link`, jobs in the order in which they are given.
-    """
-
-    link: int
-    members: tuple[int, ...]
-    flows: Mapping[Job, float]
+    link: int  # the most loaded one
+    members: tuple[int, ...]  # all of them, ascending
+    flows: Mapping[Job, float]  # of each job across `link`, jobs in the given order
 
 
 def meetings(uses: Mapping[Job, LinkUse], peak: Mapping[Job, float], capacity: np.ndarray) -> list[Meeting]:
-    """Where jobs meet: links that carry the same set of several jobs are one.
+    """Shared links, those with the same jobs as one, in the order of their lowest link. Paper: cassini, Sec. 4.1.
 
-    Args:
-        uses: the links of every job.
-        peak: the most bytes per second that a flow of a job sends.
-        capacity: bytes per second of every link, (L,).
-
-    Returns:
-        In the order of their lowest link.
-
-    Paper: cassini, Sec. 4.1.
+    `peak`: the most bytes per second that a flow of a job sends; `capacity`: bytes per second of every link, (L,).
     """
     flows_on: dict[int, dict[Job, float]] = {}
     for job, use in uses.items():
@@ -76,12 +61,12 @@ def meetings(uses: Mapping[Job, LinkUse], peak: Mapping[Job, float], capacity: n
     def load(link: int) -> float:
         return sum_in_order(flows * peak[job] for job, flows in flows_on[link].items()) / float(capacity[link])
 
-    chosen = ((max(members, key=load), members) for members in alike.values())  # the first of those loaded most
+    chosen = ((max(members, key=load), members) for members in alike.values())  # the first of the most loaded
     return [Meeting(link, tuple(members), flows_on[link]) for link, members in chosen]
 
 
 def components(met: Sequence[Meeting]) -> list[list[Meeting]]:
-    """Meetings that are joined by jobs that are at several of them, in the order of the first of each."""
+    """Meetings that jobs join, in the order of the first of each."""
     found: list[list[Meeting]] = []
     left = list(met)
     while left:
@@ -95,16 +80,9 @@ def components(met: Sequence[Meeting]) -> list[list[Meeting]]:
 
 
 def affinity_graph(uses: Mapping[Job, LinkUse], phases: Mapping[Job, Phases], capacity: np.ndarray) -> networkx.Graph:
-    """The affinity graph of a placement: jobs that share a link, and the links that are shared.
+    """The affinity graph of a placement: jobs that share a link, and these links.
 
-    Args:
-        uses: the links of every job.
-        phases: of every job, under this placement.
-        capacity: bytes per second of every link, (L,).
-
-    Returns:
-        Link vertices have `members` (all links that they stand for, ascending) and `capacity`.
-
+    `capacity`: bytes per second of every link, (L,). Link vertices have `members`, ascending, and `capacity`.
     Paper: cassini, Sec. 4.1.
     """
     import networkx
@@ -119,24 +97,18 @@ def affinity_graph(uses: Mapping[Job, LinkUse], phases: Mapping[Job, Phases], ca
 
 
 def has_loop(graph: networkx.Graph) -> bool:
-    """Whether any component of the graph has a loop, so that Theorem 1 does not hold for it.
-
-    Paper: cassini, Theorem 1.
-    """
+    """Whether any component has a loop, which the theorem excludes. Paper: cassini, Theorem 1."""
     import networkx
 
     return graph.number_of_edges() > graph.number_of_nodes() - networkx.number_connected_components(graph)
 
 
 def time_shifts(graph: networkx.Graph, period_s: Mapping[Job, float]) -> dict[Job, float]:
-    """Algorithm 1: one time-shift for every job from the shifts that it has on each link, seconds in [0, its period).
+    """Algorithm 1: one time-shift for every job from its shifts on each link, seconds in [0, its period).
 
-    In every component the first job of `period_s` is the reference, with shift 0 (the paper takes a random one).
-    Correct for graphs without loops (Theorem 1): on every link all jobs keep their relative shifts, up to whole
-    iterations of theirs. Eq. 6 holds to the letter before `% iter_time` in line 23; a whole iteration more or less
-    changes no overlap.
-
-    Paper: cassini, Algorithm 1; Eq. 5 and 6.
+    In every component the first job of `period_s` has shift 0 (the paper takes a random one). Correct without loops
+    (Theorem 1): on every link jobs keep their relative shifts, up to whole iterations, which change no overlap. Eq. 6
+    holds to the letter before `% iter_time` in line 23. Paper: cassini, Algorithm 1; Eq. 5 and 6; Theorem 1.
     """
     shifts: dict[Job, float] = {}
     for first in period_s:
@@ -158,39 +130,25 @@ def time_shifts(graph: networkx.Graph, period_s: Mapping[Job, float]) -> dict[Jo
 
 @dataclass(frozen=True)
 class SharedLink:
-    """A link and the jobs on it.
+    """A link and the jobs on it."""
 
-    Attributes:
-        jobs: positions in the overlay.
-        flows: how many of each job's streams cross the link (`simulator/cluster/routes.py: LinkUse`).
-        capacity: bytes per second, C.
-    """
-
-    jobs: tuple[int, ...]
-    flows: tuple[float, ...]
-    capacity: float
+    jobs: tuple[int, ...]  # positions in the overlay
+    flows: tuple[float, ...]  # streams of each job across the link (simulator/cluster/routes.py: LinkUse)
+    capacity: float  # bytes per second, C
 
 
 @dataclass(frozen=True, eq=False)
 class Overlay:
-    """Jobs on one unified circle.
-
-    Attributes:
-        circle, grid: the circle of these jobs and the angles on it.
-        demand: float64 (n, |A|), bytes per second of each job at each angle, not rotated, per flow.
-        links: where they meet.
-
-    Paper: cassini, Sec. 3.
-    """
+    """Jobs on one unified circle. Paper: cassini, Sec. 3."""
 
     circle: Circle
     grid: Grid
-    demand: np.ndarray
+    demand: np.ndarray  # float64 (n, |A|), bytes per second of each job at each angle, not rotated, per flow
     links: tuple[SharedLink, ...]
 
     @classmethod
     def of(cls, phases: Sequence[Phases], circle: Circle, links: Sequence[SharedLink], grid: Grid) -> Overlay:
-        """Lay the jobs' phases on the circle."""
+        """The jobs' phases on the circle."""
         rows = [demand(one, circle, job, grid) for job, one in enumerate(phases)]
         return cls(circle, grid, np.array(rows), tuple(links))
 
@@ -201,40 +159,26 @@ class Overlay:
 
     @cached_property
     def shifts(self) -> tuple[np.ndarray, ...]:
-        """Rotations of each job in angles, int64 (rotations,); "rotation k" of a job is the k-th of them."""
+        """Rotations of each job in angles, int64 (rotations,)."""
         return tuple(self.grid.shifts(self.circle, job) for job in range(self.num_jobs))
 
     def turned(self, job: int, step: int) -> np.ndarray:
-        """A job's demand at one of its rotations: float64 (|A|,), bw_circle(alpha - Delta) of Eq. 3.
-
-        Paper: cassini, Eq. 3.
-        """
+        """A job's demand at a rotation, float64 (|A|,): bw_circle(alpha - Delta). Paper: cassini, Eq. 3."""
         return np.roll(self.demand[job], int(self.shifts[job][step]))
 
     def shifts_s(self, rotation: Sequence[int]) -> tuple[float, ...]:
-        """Time-shift of each job at these rotations (Eq. 5), seconds, in [0, its period).
-
-        Paper: cassini, Eq. 5.
-        """
+        """Time-shift of each job at these rotations, seconds, in [0, its period). Paper: cassini, Eq. 5."""
         angle_s = self.circle.perimeter_s / self.demand.shape[1]
         return tuple(float(shift[step]) * angle_s for shift, step in zip(self.shifts, rotation, strict=True))
 
 
 def excess(total: np.ndarray, capacity: float) -> np.ndarray:
-    """Average excess demand over the last axis, as a fraction of the capacity (Eq. 1, averaged as in Eq. 2).
-
-    Paper: cassini, Eq. 1.
-    """
+    """Average excess demand over the last axis, as a fraction of the capacity. Paper: cassini, Eq. 1."""
     return np.maximum(total - capacity, 0.0).mean(axis=-1) / capacity
 
 
 def link_scores(overlay: Overlay, rotation: Sequence[int]) -> np.ndarray:
-    """The compatibility score of each link at these rotations (Eq. 2), at most 1, float64 (links,).
-
-    1: nobody ever wants more than there is. Negative where the excess is more than the capacity.
-
-    Paper: cassini, Eq. 2.
-    """
+    """Compatibility score of each link, float64 (links,), at most 1. Paper: cassini, Eq. 2; Eq. 3."""
 
     def score(link: SharedLink) -> float:
         total = np.zeros(overlay.demand.shape[1])
@@ -254,34 +198,28 @@ def bucket_s(bucket: int, period_s: float) -> float:
 
 
 def nearest_bucket(seconds: float, period_s: float) -> int:
-    """The bucket whose time-shift is nearest to `seconds`, around the circle."""
+    """The bucket whose time-shift is nearest to `seconds`, on the circle."""
     return round(seconds / period_s * BUCKETS) % BUCKETS
 
 
 EXACT_JOBS = 3
 RESTARTS = 1000
-WORK = 1_100_000  # of one descent: about nanoseconds, whatever the periods
-ENDS = 32  # of the descents that are kept: of those whose rounded costs are as good the best is taken
+WORK = 1_100_000  # budget of one descent, about nanoseconds
+ENDS = 32  # descents that are kept; among equal rounded costs the exact cost decides
 REMEMBERED = 65_536
 
 
 @dataclass(frozen=True)
 class Solution:
-    """Rotations of an overlay.
+    """Rotations of an overlay."""
 
-    Attributes:
-        rotation: steps of each job, of its own grid.
-        shifts_s: seconds by which that delays each job, in [0, its period).
-        scores: of each link, at most 1.
-    """
-
-    rotation: tuple[int, ...]
-    shifts_s: tuple[float, ...]
-    scores: tuple[float, ...]
+    rotation: tuple[int, ...]  # steps of each job on its own grid
+    shifts_s: tuple[float, ...]  # delay of each job, in [0, its period)
+    scores: tuple[float, ...]  # of each link, at most 1
 
     @classmethod
     def of(cls, overlay: Overlay, rotation: Sequence[int]) -> Solution:
-        """The solution that these rotations are."""
+        """The solution of these rotations."""
         steps = tuple(int(step) for step in rotation)
         return cls(steps, overlay.shifts_s(steps), tuple(link_scores(overlay, steps).tolist()))
 
@@ -290,45 +228,30 @@ class Solution:
 def solution(
     phases: tuple[Phases, ...], circle: Circle, links: tuple[SharedLink, ...], grid: Grid, exact_jobs: int = EXACT_JOBS
 ) -> Solution:
-    """The best rotations of jobs with these phases, remembered: who the jobs are does not matter.
-
-    Args:
-        phases: of each job. circle: of all of them.
-        links: where they meet; `SharedLink.jobs` are positions in `phases`.
-    """
+    """The best rotations of jobs with these phases, cached; `SharedLink.jobs` are positions in `phases`."""
     return solve(Overlay.of(phases, circle, links, grid), exact_jobs)
 
 
 def solve(overlay: Overlay, exact_jobs: int = EXACT_JOBS, restarts: int = RESTARTS, seed: int = 0) -> Solution:
-    """The best rotations: all of them tried for at most `exact_jobs` jobs, descent otherwise.
-
-    Paper: cassini, Table 1.
-    """
+    """The best rotations: exact for at most `exact_jobs` jobs, else by descent. Paper: cassini, Table 1."""
     if overlay.num_jobs <= exact_jobs:
         return exact(overlay)
     return descent(overlay, restarts, seed)
 
 
 def exact(overlay: Overlay) -> Solution:
-    """The best of all rotations: steps^(n - 1) in all.
-
-    Paper: cassini, Table 1.
-    """
+    """The best of all steps^(n - 1) rotations. Paper: cassini, Table 1."""
     best = np.zeros(overlay.num_jobs, np.int64)
     search_all(lay(overlay), np.zeros_like(best), best)
     return Solution.of(overlay, best.tolist())
 
 
 def descent(overlay: Overlay, restarts: int = RESTARTS, seed: int = 0, work: int = WORK) -> Solution:
-    """Turn one job after the other to its best rotation until nothing helps, from several beginnings.
+    """Turn one job after the other to its best rotation until nothing helps, from at most `restarts` + 1 starts.
 
-    The first beginning is no rotation at all, so the result is never worse than that; the others are random (`seed`).
-    Where turning all jobs but the first by an iteration of that one changes little, from a good end, descents begin
-    there, too.
-
-    Args:
-        restarts: random beginnings at most, >= 0.
-        work: what may be spent, about nanoseconds; the descent that has begun is finished.
+    The first start is no rotation, so the result is never worse; the others are random (`seed`). From a good end,
+    descents also start where all jobs but the first are turned by one of its iterations, if that changes little. `work`
+    is the budget, about nanoseconds; a descent that has begun is finished.
     """
     ends = np.zeros((ENDS, overlay.num_jobs), np.int64)
     scratch = np.zeros((2, overlay.num_jobs), np.int64)
@@ -337,13 +260,13 @@ def descent(overlay: Overlay, restarts: int = RESTARTS, seed: int = 0, work: int
     return Solution.of(overlay, ends[0].tolist())
 
 
-MOST_BITS = 40  # of a link's capacity in units: one unit is 1e-12 of it
-LINE_BITS = 30  # of numbers in `Lines`, of which there is one at each end of the runs of a job
-SUM_BITS = 60  # that the largest sum of units may take
+MOST_BITS = 40  # of a link's capacity in units: a unit is 1e-12 of it
+LINE_BITS = 30  # of numbers in `Lines`, at the ends of the runs of a job
+SUM_BITS = 60  # of the largest sum of units
 
 
 def lay(overlay: Overlay) -> Laid:
-    """The overlay in arrays, nobody put anywhere yet. Demands are rounded to 1e-12 of a capacity, or a little more."""
+    """The overlay in arrays, before any placement. Demands are rounded to 1e-12 of a capacity, or a little more."""
     jobs, angles = overlay.demand.shape
     turns = np.array([len(shifts) for shifts in overlay.shifts], np.int64)
     shift = np.zeros((jobs, int(turns.max())), np.int64)
@@ -377,7 +300,7 @@ def lay(overlay: Overlay) -> Laid:
 
 
 def lay_lines(overlay: Overlay, laid: Laid) -> Lines:
-    """What a descent over an overlay needs besides."""
+    """The further arrays of a descent."""
     links, jobs, _ = laid.amount.shape
     angles = laid.rest.shape[1]
     most = max(int(laid.amount.max(initial=0)) * MOST_ITERATIONS, int(laid.amount.max(axis=2).sum(axis=1).max()))

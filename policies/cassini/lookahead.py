@@ -1,8 +1,8 @@
-"""Lookahead: the placement with which the present jobs are through soonest, tried by playing each one on.
+"""Lookahead: the placement with which the present jobs end soonest, found by playing each one on.
 
-On a copy of the run each of the scheduler's placements, and nothing at all, is carried out, and CASSINI plays on from
-there until all present jobs have ended (a rollout policy). That with the fewest job-seconds is taken, CASSINI's own
-choice on a tie. Nobody arrives in the copy; machines fail there as in the run itself. Run times are known to it.
+On a copy of the run each of the scheduler's placements, and no change, is carried out, and CASSINI plays on until all
+present jobs have ended (a rollout policy). The fewest job-seconds win, CASSINI's own choice on a tie. No job arrives in
+the copy; machines fail as in the run. Run times are known to it.
 """
 
 from __future__ import annotations
@@ -16,17 +16,12 @@ from ..joined_parameters import takes
 from ..themis import Auction, Themis
 from .cassini import CANDIDATES, Cassini
 
-NEVER_S = 1e8  # from one arrival to the next, once nobody is to arrive
-LEAST_GAIN = 1e-6  # of the job-seconds: less is rounding
+NEVER_S = 1e8  # between arrivals in the copy
+LEAST_GAIN = 1e-6  # of the job-seconds; less is rounding
 
 
 class Lookahead(Cassini):
-    """Themis' placements, tried by playing them on; see the module.
-
-    Args:
-        candidates: how many placements are looked at, >= 1.
-        auction: fields of `Auction`, of Themis.
-    """
+    """Themis' placements, `candidates` >= 1 of them, tried by playing them on; see the module."""
 
     @takes(Auction)
     def __init__(self, candidates: int = CANDIDATES, **auction: Any) -> None:
@@ -36,11 +31,11 @@ class Lookahead(Cassini):
         self._copy: Any = None
 
     def begin(self, view: ClusterView) -> None:
-        """A copy is of one cluster."""
+        """Drop the copy, which is of one cluster."""
         self._copy = None
 
     def choose(self, view: ClusterView) -> Plan:
-        """The placement that comes to the fewest job-seconds, which may be that of now."""
+        """The placement with the fewest job-seconds, which may be the present one."""
         ahead, now = super().choose(view), plan_now(view)
         plans = [ahead, *(plan for plan in self.candidates(view, self.most) if plan.placement != ahead.placement)]
         if len(view.running) and all(plan.placement != now.placement for plan in plans):
@@ -51,11 +46,11 @@ class Lookahead(Cassini):
         least = min(spent)
         if spent[0] <= least * (1.0 + LEAST_GAIN):
             return ahead
-        self._chosen = None  # the reason that CASSINI would give is not why
+        self._chosen = None  # CASSINI's reason is not the one
         return plans[spent.index(least)]
 
     def _job_seconds(self, view: ClusterView, decisions: list[Decision]) -> float:
-        """What the jobs that are there spend from the first arrival to their ends, if these decisions are taken."""
+        """Job-seconds of the present jobs, from the first arrival to their ends, after these decisions."""
         self._copy = copy = view.copied(self._copy)
         s = copy.plain.record
         here = int(s["next_arrival"])

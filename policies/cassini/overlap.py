@@ -1,8 +1,7 @@
-"""What jobs that share links want above capacity, at every rotation of one of them: `Overlay` in arrays, compiled.
+"""Excess demand on shared links, at every rotation of one job: `Overlay` in arrays, compiled.
 
-Demands are whole numbers: fractions of a link's capacity times `Laid.room`. So sums are exact, whatever their order,
-and equal costs are equal numbers. A link has as many such units more than its capacity as there are jobs, so that
-demands that add up to the capacity fit after rounding.
+Demands are whole numbers: fractions of a link's capacity times `Laid.room`, so sums are exact in any order. The
+capacity is increased by one unit per job, so that demands that add up to it fit after rounding.
 """
 
 from typing import NamedTuple
@@ -16,47 +15,32 @@ from ...simulator.numerics.instructions import nearest
 class Laid(NamedTuple):
     """An overlay in arrays: n jobs with up to K rotations on L links and A angles, and the scratch of a search.
 
-    A job whose demand repeats after a whole number of angles is laid once and counted `folds` times.
-
-    Attributes:
-        shift: int64 (n, K), rotations in angles, ascending, each less than A / folds. turns: int64 (n,), how many.
-        folds: int64 (n,), how often the demand of a job repeats; divides A.
-        flows: float64 (L, n), 0 where a job does not use the link.
-        levels: int64 (n,), how many different rates above 0 a job has, in ascending order.
-        first: int64 (n, R + 1), the first run of each level; runs of a level are next to each other.
-        start, end: int64 (n, R), angles, not rotated: a run is from start to before end, in [0, A / folds].
-        amount: int64 (L, n, R), units that a level takes of each link.
-        whole: int64 (L, n), units of a job summed over all angles.
-        room: int64 (1,), the capacity of every link in units.
-        spent: int64 (1,), what a search has cost so far: about nanoseconds, counted, so that it is always the same.
-        rest: int64 (L, A), what the jobs that have been put there take of each link, minus its capacity.
-        sums: int64 (2 A + 1,), scratch. cost: int64 (K,), of each rotation of a job: its excess over angles and links.
+    A job whose demand repeats after a whole number of angles is stored once and counted `folds` times.
     """
 
-    shift: np.ndarray
-    turns: np.ndarray
-    folds: np.ndarray
-    flows: np.ndarray
-    levels: np.ndarray
-    first: np.ndarray
-    start: np.ndarray
-    end: np.ndarray
-    amount: np.ndarray
-    whole: np.ndarray
-    room: np.ndarray
-    spent: np.ndarray
-    rest: np.ndarray
-    sums: np.ndarray
-    cost: np.ndarray
+    shift: np.ndarray  # int64 (n, K), rotations in angles, ascending, each less than A / folds
+    turns: np.ndarray  # int64 (n,), number of rotations
+    folds: np.ndarray  # int64 (n,), how often the demand of a job repeats; divides A
+    flows: np.ndarray  # float64 (L, n), 0 where a job does not use the link
+    levels: np.ndarray  # int64 (n,), number of different rates above 0 of a job, in ascending order
+    first: np.ndarray  # int64 (n, R + 1), the first run of each level; runs of a level are adjacent
+    start: np.ndarray  # int64 (n, R), angles, not rotated: a run is from start to before end,
+    end: np.ndarray  # in [0, A / folds]
+    amount: np.ndarray  # int64 (L, n, R), units of a level on each link
+    whole: np.ndarray  # int64 (L, n), units of a job summed over all angles
+    room: np.ndarray  # int64 (1,), the capacity of every link in units
+    spent: np.ndarray  # int64 (1,), cost of the search so far, about nanoseconds, counted to be reproducible
+    rest: np.ndarray  # int64 (L, A), demand of the placed jobs minus the capacity
+    sums: np.ndarray  # int64 (2 A + 1,), scratch
+    cost: np.ndarray  # int64 (K,), of each rotation of a job: its excess over angles and links
 
 
 @entry
 def lay_levels(laid, demand, capacity, iterations):
     """Modify `laid`: folds, levels, runs and amounts of `demand`.
 
-    Args:
-        demand: float64 (n, A), bytes per second. capacity: float64 (L,), bytes per second.
-        iterations: int64 (n,), of each job once around.
+    demand: float64 (n, A), bytes per second; capacity: float64 (L,), bytes per second; iterations: int64 (n,), of each
+    job once around.
     """
     for job in range(demand.shape[0]):
         laid.folds[job] = iterations[job] if _repeats(demand, job, iterations[job]) else 1
@@ -122,7 +106,7 @@ def _lay_amounts(laid, job, level, rate, runs, capacity):
 
 @kernel
 def clear(laid):
-    """Modify `rest`: no job is anywhere."""
+    """Modify `rest`: no job is placed."""
     empty = -(laid.room[0] + laid.turns.shape[0])
     for link in range(laid.rest.shape[0]):
         for angle in range(laid.rest.shape[1]):
@@ -131,7 +115,7 @@ def clear(laid):
 
 @kernel
 def put(laid, job, step, sign):
-    """Modify `rest`: add (sign 1) or take away (-1) a job at one of its rotations."""
+    """Modify `rest`: add (sign 1) or remove (-1) a job at one of its rotations."""
     laid.spent[0] += 60 + laid.rest.size // 4
     shift = laid.shift[job, step]
     around = laid.rest.shape[1] // laid.folds[job]
@@ -147,7 +131,7 @@ def put(laid, job, step, sign):
 
 @kernel
 def turn(laid, job, step, to):
-    """Modify `rest`: turn a job forward, from one rotation to a later one; only the ends of its runs move."""
+    """Modify `rest`: turn a job to a later rotation; only the ends of its runs move."""
     shift = laid.shift[job, step]
     by = laid.shift[job, to] - shift
     around = laid.rest.shape[1] // laid.folds[job]
@@ -165,7 +149,7 @@ def turn(laid, job, step, to):
 
 @kernel
 def _add(laid, link, start, end, more):
-    """Angles from `start`, in [0, 2 A), to before `end`, at most A later."""
+    """Add `more` from angle `start`, in [0, 2 A), to before `end`, at most A later."""
     angles = laid.rest.shape[1]
     if start >= angles:
         start -= angles
@@ -178,7 +162,7 @@ def _add(laid, link, start, end, more):
 
 @kernel
 def excess_on(laid, link):
-    """Sum over the angles of what is above the capacity of a link."""
+    """Sum over the angles of the demand above the capacity of a link."""
     total = 0
     for angle in range(laid.rest.shape[1]):
         total += max(laid.rest[link, angle], 0)
@@ -196,7 +180,7 @@ def excess(laid):
 
 @kernel
 def least_excess(laid):
-    """What no rotations can go below: everything that is wanted less everything that there is, link by link."""
+    """A lower bound on the excess: all demand less all capacity, link by link."""
     total = 0
     for link in range(laid.rest.shape[0]):
         wanted = 0
@@ -208,7 +192,7 @@ def least_excess(laid):
 
 @kernel
 def least_with(laid, job):
-    """What the excess of all links cannot go below when a job is added to `rest`, wherever it is put."""
+    """A lower bound on the excess of all links when a job is added to `rest` at any rotation."""
     laid.spent[0] += 40 + laid.rest.size // 8
     total = 0
     for link in range(laid.rest.shape[0]):
@@ -227,10 +211,10 @@ def least_with(laid, job):
 
 @kernel
 def lay_costs(laid, job):
-    """Modify `cost`: the excess of a job's links at each of its rotations, the others as `rest` has them without it.
+    """Modify `cost`: the excess of a job's links at each of its rotations; `rest` is without the job.
 
-    What a level adds at every angle, summed over its runs: differences of running sums, so a rotation costs two
-    look-ups a run. The sums go around twice, so that no run has to be broken at angle 0.
+    It takes differences of running sums: two look-ups a run and rotation. The sums go around twice, so that no run is
+    broken at angle 0.
     """
     turns = laid.turns[job]
     angles = laid.rest.shape[1]

@@ -1,10 +1,9 @@
-"""Rotations with the least excess: all of them tried, or descent from several beginnings. Compiled; see overlap.py.
+"""Rotations with the least excess: all of them tried, or descent from several starts. Compiled; see overlap.py.
 
-The first job stays where it is. Equal costs go to the smallest rotations, first job first.
+The first job is not rotated. Equal costs go to the smallest rotations, first job first.
 
-The costs of all rotations of a job, the others as they are, follow from what changes from one angle to the next.
-`overlap.lay_costs` gives costs in units that are fine enough to compare any two. Here units are coarser, so that they
-fit into 32 bits, and costs are relative: a search takes thousands of them, and only where it ends has to be exact.
+The costs of all rotations of a job follow from changes between adjacent angles. `overlap.lay_costs` gives exact costs;
+here units are coarser, to fit into 32 bits, and costs are relative, as only the ends of a search need exact ones.
 """
 
 from typing import NamedTuple
@@ -15,45 +14,29 @@ from ...simulator.compiler.jit import entry, kernel, search
 from ...simulator.numerics.random import random_word
 from .overlap import best_step, clear, excess, lay_costs, least_excess, least_with, put, settled, turn
 
-PADDED = 32  # angles are worked on so many at once,
-ABREAST = 2  # and runs
-SEEN = 4093  # rotations that are remembered
-PRIME = (1 << 50) - 27  # jobs with 72 rotations each have as many together from the ninth on
+PADDED = 32  # block of angles,
+ABREAST = 2  # and of runs
+SEEN = 4093  # size of the hash of visited rotations
+PRIME = (1 << 50) - 27  # from nine jobs with 72 rotations each on, there are more combinations
 
 
 class Lines(NamedTuple):
-    """The arrays of `Laid` in coarser units, and scratch; n jobs, L links, A angles, K rotations.
+    """The arrays of `Laid` in coarser units, and scratch; n jobs, L links, A angles, K rotations."""
 
-    Attributes:
-        coarse: int64 (1,), a unit is 2 ** coarse of those of `Laid`.
-        iterations: int64 (n,), of each job once around.
-        reach: int64 (n,), angles of the rotations of a job and some.
-        runs: int64 (n, R), how many runs a level of a job has, all around.
-        start, end: int64 (n, R, M), of each of them; 0 both where there are none.
-        amount: int32 (L, n, R), what a level of a job takes of a link.
-        own: int32 (L, n, 2 A), what a job takes of a link at each angle, not rotated, twice around.
-        total: int32 (L, A), what all jobs take at their rotations, minus the capacity.
-        more: int32 (2 A + PADDED,), what a level would add to the excess at each angle, twice around.
-        slope: int32 (A + PADDED,), how that changes from each angle of rotation to the next.
-        sums: int64 (A + PADDED,), sums of it.
-        cost: int64 (K,), of each rotation of a job, less that of rotation 0.
-        seen: int64 (SEEN,), rotations that a descent had, as a number.
-    """
-
-    coarse: np.ndarray
-    iterations: np.ndarray
-    reach: np.ndarray
-    runs: np.ndarray
-    start: np.ndarray
-    end: np.ndarray
-    amount: np.ndarray
-    own: np.ndarray
-    total: np.ndarray
-    more: np.ndarray
-    slope: np.ndarray
-    sums: np.ndarray
-    cost: np.ndarray
-    seen: np.ndarray
+    coarse: np.ndarray  # int64 (1,), a unit is 2 ** coarse of those of `Laid`
+    iterations: np.ndarray  # int64 (n,), of each job once around
+    reach: np.ndarray  # int64 (n,), angles of a job's rotations, padded
+    runs: np.ndarray  # int64 (n, R), number of runs of a level, all around
+    start: np.ndarray  # int64 (n, R, M), of each run; 0 where there are none
+    end: np.ndarray  # likewise
+    amount: np.ndarray  # int32 (L, n, R), of a level on a link
+    own: np.ndarray  # int32 (L, n, 2 A), of a job on a link at each angle, not rotated, twice around
+    total: np.ndarray  # int32 (L, A), of all jobs at their rotations, minus the capacity
+    more: np.ndarray  # int32 (2 A + PADDED,), excess that a level would add at each angle, twice around
+    slope: np.ndarray  # int32 (A + PADDED,), its change from each angle of rotation to the next
+    sums: np.ndarray  # int64 (A + PADDED,), sums of `slope`
+    cost: np.ndarray  # int64 (K,), of each rotation of a job, less that of rotation 0
+    seen: np.ndarray  # int64 (SEEN,), visited rotations, as a number
 
 
 @entry
@@ -71,7 +54,7 @@ def lay_amounts(laid, lines):
 
 @entry
 def lay_runs(laid, lines):
-    """Modify `lines`: where the runs of each level are, all around the circle."""
+    """Modify `lines`: the runs of each level, all around the circle."""
     for job in range(laid.turns.shape[0]):
         lines.reach[job] = laid.shift[job, laid.turns[job] - 1] + 1
         lines.reach[job] += -lines.reach[job] % PADDED
@@ -96,7 +79,7 @@ def _lay_own(laid, lines, link, job, run, amount):
 
 @kernel
 def begin_lines(laid, lines, rotation):
-    """Modify `total`: all jobs are at these rotations. What fits in the units of `laid` fits after rounding, too."""
+    """Modify `total`: all jobs are at these rotations. Demand that fits in units of `laid` fits after rounding."""
     angles = laid.rest.shape[1]
     empty = np.int32(-((laid.room[0] >> lines.coarse[0]) + laid.turns.shape[0]))
     laid.spent[0] += laid.rest.shape[0] * rotation.shape[0] * (10 + angles // 24)
@@ -111,7 +94,7 @@ def begin_lines(laid, lines, rotation):
 
 @kernel
 def move(laid, lines, job, step, to):
-    """Modify `total`: a job goes from one of its rotations to another."""
+    """Modify `total`: a job moves from one of its rotations to another."""
     angles = laid.rest.shape[1]
     for link in range(laid.rest.shape[0]):
         if laid.flows[link, job] > 0:
@@ -125,7 +108,7 @@ def move(laid, lines, job, step, to):
 
 @kernel
 def lay_line(laid, lines, job, step):
-    """Modify `cost`: of each rotation of a job that is at `step`, less that of rotation 0."""
+    """Modify `cost`: of each rotation of a job at `step`, less that of rotation 0."""
     turns = laid.turns[job]
     laid.spent[0] += 90
     for other in range(turns):
@@ -141,7 +124,7 @@ def lay_line(laid, lines, job, step):
 
 @kernel
 def _lay_more(laid, lines, link, job, level, shift):
-    """Modify `more`: what a level of a job adds to the excess of a link at each angle, without the job itself there."""
+    """Modify `more`: the excess that a level adds on a link at each angle, without the job itself."""
     angles = laid.rest.shape[1]
     amount, none = lines.amount[link, job, level], np.int32(0)
     own = lines.own[link, job, angles - shift :]
@@ -155,7 +138,7 @@ def _lay_more(laid, lines, link, job, level, shift):
 
 @kernel
 def _lay_slope(laid, lines, job, level):
-    """Modify `sums`: the ends of a level's runs go over an angle each, one comes under them and one is left."""
+    """Modify `sums`: per rotation each run of a level gains the angle at its end and loses the one at its start."""
     reach, runs = lines.reach[job], lines.runs[job, level]
     laid.spent[0] += 30 + laid.rest.shape[1] // 14 + runs * (5 + reach // 20) + reach // 2
     for angle in range(reach):
@@ -176,7 +159,7 @@ def _lay_slope(laid, lines, job, level):
 
 @kernel
 def total_excess(lines):
-    """The sum over links and angles of what is above the capacity."""
+    """The sum over links and angles of the demand above the capacity."""
     total = 0
     for link in range(lines.total.shape[0]):
         for angle in range(lines.total.shape[1]):
@@ -186,9 +169,9 @@ def total_excess(lines):
 
 @kernel
 def turn_each(laid, lines, rotation, most):
-    """Modify `rotation`: sweep over the jobs, each to its best, until a sweep moves none, or `most` were looked at.
+    """Modify `rotation`: sweep over the jobs, each to its best, until a sweep moves none, or after `most` jobs.
 
-    False, and it has not got there, if an earlier descent went on from the same rotations.
+    False, before the end, if an earlier descent had the same rotations.
     """
     jobs, size = rotation.shape[0], lines.cost.size
     still, job = 0, 1
@@ -213,7 +196,7 @@ def turn_each(laid, lines, rotation, most):
 
 @kernel
 def _was_here(laid, lines, rotation, job):
-    """Modify `seen`: whether an earlier descent had these rotations when it had just turned that job."""
+    """Modify `seen`: True if an earlier descent had these rotations when it had just turned that job."""
     place = job
     for other in range(1, rotation.shape[0]):
         place = (place * laid.turns[other] + rotation[other]) % PRIME
@@ -225,16 +208,13 @@ def _was_here(laid, lines, rotation, job):
 
 
 MOST_SWEEPS = 50
-NEAR = 2  # angles of a link's capacity: what rounding to the grid may well cost
+NEAR = 2  # angles of a link's capacity: a plausible cost of rounding to the grid
 BEGINNINGS = 29  # stream of the random numbers
 
 
 @search
 def search_all(laid, rotation, best):
-    """Modify `best`, int64 (n,): the best of all rotations; `rotation`, int64 (n,), is scratch. Returns its cost.
-
-    All of the last job's at once for each choice of the others.
-    """
+    """Modify `best`, int64 (n,): the best of all rotations; `rotation`, int64 (n,), is scratch. Returns its cost."""
     last = rotation.shape[0] - 1
     clear(laid)
     for job in range(last + 1):
@@ -262,7 +242,7 @@ def search_all(laid, rotation, best):
 
 @kernel
 def _next(laid, rotation, last):
-    """Turn the jobs between the first and the last to the next choice of rotations; whether there was one."""
+    """Turn the jobs between the first and the last to the next combination; False after the last one."""
     job = last - 1
     while job > 0:
         if rotation[job] + 1 < laid.turns[job]:
@@ -278,22 +258,22 @@ def _next(laid, rotation, last):
 
 @search
 def search_by_descent(laid, lines, restarts, seed, work, ends, costs, scratch):
-    """Modify `ends`, int64 (E, n), `costs`, int64 (E,): the best different ends of the descents, the best one first.
+    """Modify `ends`, int64 (E, n), `costs`, int64 (E,): the best different ends of the descents, the best first.
 
-    The first beginning is no rotation at all, the others are random; the last is the one with which `work` is spent.
-    A good end is looked at all around the circle, see `_turn_all`. Descents are in coarse units (`Lines`), so
-    the ends that may be the best in fine ones are compared in these. `scratch` is int64 (2, n).
+    The first start is no rotation, the others are random, until `work` is spent. A good end is continued all around the
+    circle (`_turn_all`). Descents use coarse units (`Lines`); ends that may be the best are compared in fine ones.
+    `scratch` is int64 (2, n).
     """
     rotation = scratch[0]
     enough = least_excess(laid)
-    rounded = 3 * lines.total.size * rotation.shape[0]  # coarse units that two costs may differ by, from rounding
+    rounded = 3 * lines.total.size * rotation.shape[0]  # coarse units by which rounding may change a difference
     near = NEAR * lines.total.shape[0] * (laid.room[0] >> lines.coarse[0])
     laid.spent[0] = 0
     _copy_random(laid, rotation, seed, 0)
     begin_lines(laid, lines, rotation)
     kept = _keep(ends, costs, 0, rotation, total_excess(lines))
     for beginning in range(restarts + 1):
-        least = costs[0] + int(beginning == 0)  # the least may be the first
+        least = costs[0] + int(beginning == 0)  # the first end may be the least
         laid.spent[0] += 100
         _copy_random(laid, rotation, seed, beginning)
         cost = _descend(laid, lines, rotation)
@@ -309,10 +289,7 @@ def search_by_descent(laid, lines, restarts, seed, work, ends, costs, scratch):
 
 @kernel
 def _descend(laid, lines, rotation):
-    """Modify `rotation`: turn each job to its best until none helps; returns the cost, in coarse units.
-
-    -1: an earlier descent went the same way.
-    """
+    """Modify `rotation`: turn each job to its best until none helps. Returns the coarse cost; -1: a repeated path."""
     begin_lines(laid, lines, rotation)
     if not turn_each(laid, lines, rotation, MOST_SWEEPS * rotation.shape[0]):
         return -1
@@ -321,9 +298,9 @@ def _descend(laid, lines, rotation):
 
 @kernel
 def _turn_all(laid, lines, scratch, ends, costs, kept, work):
-    """Modify `ends`: descents from where all jobs but the first are turned by its iterations; how many are kept now.
+    """Modify `ends`: descents from all jobs but the first turned by its iterations. Returns the number kept.
 
-    That would be the same again if no rotation had to be rounded to the grid.
+    Without rounding to the grid that would be the same rotation.
     """
     rotation, origin = scratch[0], scratch[1]
     _copy(origin, rotation)
@@ -344,7 +321,7 @@ def _turn_all(laid, lines, scratch, ends, costs, kept, work):
 
 @kernel
 def _turned(laid, lines, job, step, laps):
-    """The rotation of a job nearest to `step` and so many iterations of the first job more."""
+    """The rotation of a job nearest to `step` plus so many iterations of the first job."""
     angles = laid.rest.shape[1] * lines.iterations[0]
     angle = laid.shift[job, step] * lines.iterations[0] + laps * laid.rest.shape[1]
     part = angle * lines.iterations[job] % angles  # of `angles`, once around the job's own circle
@@ -353,7 +330,7 @@ def _turned(laid, lines, job, step, laps):
 
 @kernel
 def _copy_random(laid, rotation, seed, beginning):
-    """Modify `rotation`: where a descent begins."""
+    """Modify `rotation`: the start of a descent."""
     jobs = rotation.shape[0]
     for job in range(jobs):
         word = random_word(seed, BEGINNINGS, beginning * jobs + job)
@@ -371,7 +348,7 @@ def _exact(laid, rotation):
 
 @kernel
 def _compare(laid, ends, costs, kept, rounded):
-    """Modify `ends`: of those with a coarse cost so near the least the one with the least cost is the first."""
+    """Modify `ends`: of ends with nearly the least coarse cost, the one with the least exact cost becomes the first."""
     near = costs[0] + rounded
     best, least = 0, _exact(laid, ends[0])
     for end in range(1, kept):
@@ -401,7 +378,7 @@ def _before(cost, rotation, other_cost, other):
 
 @kernel
 def _keep(ends, costs, kept, rotation, cost):
-    """Insert an end in its place, if it is new and among the best; how many there are now."""
+    """Insert an end in order, if it is new and among the best. Returns the number kept."""
     place = kept
     for end in range(kept):
         if not _before(costs[end], ends[end], cost, rotation):

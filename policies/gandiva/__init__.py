@@ -1,1 +1,1 @@
-"""Gandiva: its placement, migration and packing, and its time slices."""
+"""Gandiva: placement, migration, packing and time slices."""

@@ -1,22 +1,22 @@
 """Gandiva as the authors of paper dally read it: placement by affinity, and migration to a better tier with room.
 
-Source: Gandiva (Xiao et al., OSDI'18) as the simulator of paper dally's authors has it (paper dally, Sec. V-C: "it
+Source: Gandiva (Xiao et al., OSDI'18) as in the simulator of paper dally's authors (paper dally, Sec. V-C: "it
 addresses this limitation by migrating jobs to more favorable GPU consolidation whenever resources become available");
 simulator/running/placers.py has the placement (`affinity`) and the moves (`find_better`).
 * A gang that fits a machine goes to a machine dedicated to its size; a larger one takes random free GPUs at once.
-* A running job that lies on several machines moves as soon as a machine (or, for a larger gang that crosses racks, a
-  rack) has room beside it; under `semantics=artist-sim` at the end of its present chunk.
+* A running job on several machines moves as soon as a machine (or, for a larger gang that crosses racks, a rack) has
+  room; under `semantics=artist-sim` at the end of its present chunk.
 * GPUs are offered in decreasing order of the job's first start; jobs that never started come last, by arrival.
-* `slicing=SECONDS`, Gandiva's time slicing, which that reading leaves out: time_slicing.py.
+* `slicing=SECONDS`: time slicing, which that reading leaves out (time_slicing.py).
 * `packing=on`, where GPUs may hold several jobs: `pack`. As paper sjf-bsbf describes it (Sec. I, II: time-slicing and
   packing, "limiting GPU sharing to single-GPU jobs"); the rest is our choice:
-  - A waiting job of one GPU that finds none free shares one that holds such jobs only and has memory for it without
-    accumulation: that whose jobs then get most done in all, the sum of 1 / slowdown, the new job counting less its
-    work without it; the lowest index on ties. Jobs come in the order of the rule.
+  - A waiting job of one GPU that finds none free shares one that holds only such jobs and has memory for it without
+    accumulation: the GPU with the greatest gain in the sum of 1 / slowdown, lowest index on ties. Jobs come in the
+    order of the rule.
   - Two jobs that get more done together than one alone run side by side; others take turns, each at half its speed
     (`sharing.berths.excess`).
-  - While nobody waits and a GPU is free, the most slowed down of the sharing jobs moves there, ties to the lowest
-    index; a move costs a restore.
+  - While no job waits and a GPU is free, the most slowed down sharing job moves there, lowest index on ties; a move
+    costs a restore.
 """
 
 from __future__ import annotations
@@ -47,8 +47,7 @@ def gandiva(
 ) -> RulePolicy:
     """Gandiva; `fallback=last` is a defect of the authors' simulator that spreads gangs which a machine could hold.
 
-    `slicing`: seconds of a time slice; 0: a job that runs is never stopped.
-
+    `slicing`: seconds of a time slice; 0: running jobs are not stopped.
     Paper: gandiva, migration, as in paper dally, Sec. V-C.
     """
     rule = Rule(
@@ -67,10 +66,7 @@ def gandiva(
 
 @kernel
 def pack(s):
-    """Modify `s`: jobs of one GPU that no free one is left for share GPUs; returns the number of jobs started.
-
-    Paper: gandiva, packing, as in paper sjf-bsbf, Sec. I and II.
-    """
+    """Modify `s`. Returns the number of starts. Paper: gandiva, packing, as in paper sjf-bsbf, Sec. I and II."""
     started = 0
     aside = 0
     while s.free_gpus == 0:
@@ -79,7 +75,7 @@ def pack(s):
             break
         job = s.queue_item[s.class_base[c]]
         gpu = _best_host(s, job)
-        if gpu == NONE:  # another one may need less memory
+        if gpu == NONE:  # another job may need less memory
             leave_queue(s, job)
             s.bid[aside] = job
             aside += 1
@@ -95,7 +91,6 @@ def pack(s):
 
 @kernel
 def _first_single(s):
-    """The class of jobs of one GPU whose first one comes next; or NONE."""
     best = NONE
     for c in range(s.n_classes):
         if s.class_gpus[c] > 1:
@@ -114,7 +109,6 @@ def _comes_before(s, c, other):
 
 @kernel
 def _best_host(s, job):
-    """The GPU that gains most by a waiting job of one GPU; NONE if there is none with room."""
     best = NONE
     best_gain = 0.0
     sub_batch = alone_sub_batch(s, job)
@@ -139,7 +133,7 @@ def _holds_singles(s, gpu):
 
 @kernel
 def _gain(s, job, gpu):
-    """What a GPU gets done more with another job on it, in jobs alone."""
+    """Gain of a GPU from another job on it, in jobs alone."""
     gain = 1.0 / (1.0 + excess_on(s, job, gpu))
     for layer in range(s.jobs_per_gpu):
         other = s.gpu_job[layer * s.gpu_slot.size + gpu]
@@ -151,10 +145,7 @@ def _gain(s, job, gpu):
 
 @kernel
 def unpack(s):
-    """Modify `s`: while nobody waits and a GPU is free, the most slowed down of the sharing jobs moves there.
-
-    Paper: gandiva, packing, as in paper sjf-bsbf, Sec. I and II.
-    """
+    """Modify `s`: while no job waits and a GPU is free, the most slowed down sharing job moves there."""
     while s.waiting == 0 and s.free_gpus > 0 and s.shared_gpus > 0:
         worst = NONE
         worst_slowdown = 1.0

@@ -1,10 +1,12 @@
-"""Time slicing: while jobs wait, running ones make way for them in turns (round robin over the whole cluster).
+"""Time slicing: while jobs wait, running ones make way in turns (round robin over the whole cluster).
 
-Slices end together, which is ours: `slicing_s` seconds after a job began to wait while others ran, and every
-`slicing_s` from then on while somebody waits. The waiting jobs are then offered GPUs in the order in which they began
-to wait (order TURNS), and those that find too few stop running ones, the longest on its GPUs first; those that are not
-needed after all keep theirs (eviction.py). A stopped job waits behind all others and pays `preemption_cost`. So the
-n-th to wait runs within n slices, whatever its gang; a gang that finds no place even so is passed over.
+Our choice: slices end together, `slicing_s` seconds after a job began to wait while others ran, and every `slicing_s`
+from then on while a job waits. Waiting jobs then get GPUs in the order in which they began to wait (order TURNS). A job
+that finds too few stops running ones, the longest on its GPUs first; jobs not needed keep their GPUs (eviction.py). A
+stopped job waits behind all others and pays `preemption_cost`. So the n-th to wait runs within n slices, whatever its
+gang; a gang that finds no place even so is passed over.
+
+Paper: gandiva, time-slicing, as in paper sjf-bsbf, Sec. I.
 """
 
 import math
@@ -16,10 +18,7 @@ from ..passes.eviction import push_pick
 
 @kernel
 def plan_turn(s):
-    """Modify `s`, at the end of an instant: when the present slices end; never while nobody waits or nobody runs.
-
-    Paper: gandiva, time-slicing, as in paper sjf-bsbf, Sec. I.
-    """
+    """Modify `s`, at the end of an instant: the end of the present slices; never while no job waits or none runs."""
     if s.waiting == 0 or s.running == 0:
         s.turn_s = math.inf
     elif s.turn_s <= s.now_s or s.turn_s == math.inf:
@@ -35,12 +34,7 @@ def turn_is_over(s):
 
 @kernel
 def pick_turns_over(s):
-    """Modify `s.pick_*`: a heap of the running jobs, those first that have been on their GPUs longest.
-
-    Their keys lie behind those of all that wait.
-
-    Paper: gandiva, time-slicing, as in paper sjf-bsbf, Sec. I.
-    """
+    """Modify `s.pick_*`: a heap of running jobs, longest on its GPUs first, with keys behind those of waiting jobs."""
     for i in range(s.running):
         job = s.runner[i]
         if s.started_s[job] < s.now_s:
@@ -49,5 +43,5 @@ def pick_turns_over(s):
 
 @kernel
 def may_stop(s, job):
-    """True if a waiting job may stop running ones; who has just been stopped itself may not, where jobs take turns."""
+    """True if a waiting job may stop running ones; with slices a job just stopped may not."""
     return s.slicing_s <= 0.0 or s.stopped_s[job] < s.now_s

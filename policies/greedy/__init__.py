@@ -1,1 +1,1 @@
-"""Greedy, our own: shortest job first, where every job weighs taking what is free against waiting or making room."""
+"""Greedy, our own: shortest job first; each job weighs free GPUs against waiting or making room."""

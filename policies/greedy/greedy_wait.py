@@ -1,15 +1,15 @@
-"""Waiting for a better place: whether a job would end sooner if it waited than if it took the GPUs that are free now.
+"""Waiting for a better place: whether a job would end sooner if it waited than on the free GPUs of now.
 
     left x slowdown(gang)  <=  margin x (wait + left x slowdown(better tier))
 
-`left` is the isolated run time left, as far as it is known (remaining_time.py), slowdown(gang) that of these very GPUs,
-slowdown(tier) that of the best gang at a tier. The tiers to wait for are one machine and one rack, if the job would run
-faster there. `wait` ends at the earliest instant at which some machine, or rack, has enough free GPUs, if every running
-job ends as expected (under auctions: loses its GPUs when its grant ends) and nobody else takes them. Where the shape of
-a gang matters (network allreduce), a rack has room only if enough machines are wholly free.
+`left` is the isolated run time left, as far as known (remaining_time.py), slowdown(gang) that of these GPUs,
+slowdown(tier) that of the best gang at a tier. Better tiers are one machine and one rack, if the job runs faster there.
+`wait` ends when some machine, or rack, first has enough free GPUs, if every running job ends as expected (under
+auctions: when its grant ends) and no other job takes them. Where the shape of a gang matters (network allreduce), a
+rack has room only if enough machines are wholly free.
 
-A wait that no running job will end is no choice. While nothing happens `wait` gets shorter and the left side stays, so
-looking again at events is enough.
+A job does not wait if no running job would end the wait. Between events `wait` gets shorter and the left side stays, so
+a look at every event suffices.
 """
 
 import math
@@ -22,13 +22,13 @@ from ...simulator.record.feature_groups import gpu_of, has_berths
 from ...simulator.running.gpu_allocation import tier_of_gang
 from ...simulator.running.iteration_time import gang_iteration_s
 
-IN_MACHINE, IN_RACK, WHOLE = 0, 1, 2  # rooms: GPUs of one machine, GPUs of one rack, wholly free machines of one rack
-LESS = 1.0 - 1e-9  # a slowdown that is equal but for rounding is not better
+IN_MACHINE, IN_RACK, WHOLE = 0, 1, 2  # GPUs of one machine, GPUs of one rack, wholly free machines of one rack
+LESS = 1.0 - 1e-9  # tolerance of a better slowdown
 
 
 @kernel
 def takes_now(s, job):
-    """Modify the foresight of `s`: True if a waiting job takes `s.gang`, which is free, rather than waits."""
+    """Modify the foresight of `s`: True if a waiting job takes the free `s.gang` rather than waits."""
     tier = tier_of_gang(s)
     if tier <= MACHINE or s.running == 0:
         return True
@@ -45,7 +45,7 @@ def takes_now(s, job):
 
 @kernel
 def room_s(s, need, tier):
-    """Modify the foresight of `s`: the instant at which a gang of `need` GPUs will find room at `tier`; or infinity."""
+    """Modify the foresight of `s`: the instant at which a gang of `need` GPUs finds room at `tier`; or infinity."""
     if tier == MACHINE:
         return soonest_s(s, IN_MACHINE, need)
     if s.net_models > 0:
@@ -55,10 +55,7 @@ def room_s(s, need, tier):
 
 @kernel
 def soonest_s(s, room, need):
-    """Modify the foresight of `s`: the first instant with `need` of a room (`IN_MACHINE`, ...) in one; or infinity.
-
-    The ends of running jobs are gone through in order, only as far as they were ever asked for since `forget`.
-    """
+    """Modify the foresight of `s`, no more than needed: the first instant with `need` of a room in one; or infinity."""
     if s.foresees == 0:
         _lay_ends(s)
     if need >= s.soon_s.shape[1]:
@@ -70,13 +67,13 @@ def soonest_s(s, room, need):
 
 @kernel
 def forget(s):
-    """Modify `s`: what was foreseen holds no more, since the clock has gone on or a job has started."""
+    """Modify `s`: the foresight is void, since the clock has gone on or a job has started."""
     s.foresees = 0
 
 
 @kernel
 def _lay_ends(s):
-    """Modify the foresight of `s`: the present, and a heap of the running jobs by their planned ends."""
+    """Modify the foresight of `s`: the present state, and a heap of the running jobs by their planned ends."""
     s.foresees = 1
     s.soon_free[:] = 0
     s.soon_whole[: s.n_racks] = 0
@@ -93,7 +90,7 @@ def _lay_ends(s):
 
 @kernel
 def _end_next(s):
-    """Modify the foresight of `s`: the next of the running jobs ends."""
+    """Modify the foresight of `s`: the next running job ends."""
     job = s.end_job[0]
     end_s = s.end_key[0]
     heap.remove(s.end_key, s.end_job, s.end_place, 0, s.n_ends, job)
@@ -101,20 +98,20 @@ def _end_next(s):
     berth = s.first_gpu[job]
     machine = s.gpu_machine[gpu_of(s, berth)]
     freed = 0
-    while berth >= 0:  # GPUs of one machine follow each other: they are seen at once
+    while berth >= 0:  # GPUs of one machine are adjacent, and processed at once
         gpu = gpu_of(s, berth)
         if s.gpu_machine[gpu] != machine:
             _see_free(s, machine, freed, end_s)
             machine = s.gpu_machine[gpu]
             freed = 0
-        freed += not has_berths(s) or s.gpu_load[gpu] == 1  # else others hold it too, and nobody says until when
+        freed += not has_berths(s) or s.gpu_load[gpu] == 1  # other jobs hold a shared GPU until an unknown time
         berth = s.gpu_next[berth]
     _see_free(s, machine, freed, end_s)
 
 
 @kernel
 def _see_free(s, machine, more, time_s):
-    """Modify the foresight of `s`: from `time_s` on a machine has `more` free GPUs."""
+    """Modify the foresight of `s`: a machine has `more` free GPUs from `time_s` on."""
     rack = s.machine_rack[machine]
     s.soon_machine[machine] += more
     s.soon_rack[rack] += more

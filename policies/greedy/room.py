@@ -1,20 +1,19 @@
-"""Making room: whom a waiting job may stop or move so that it can start at the best tier that holds it.
+"""Making room: running jobs that a waiting job may stop or move to start at the best tier that holds it.
 
-It looks in every area of that tier: the machines, if one is large enough; else the racks; else the whole cluster. A job
-that finds an area with room takes the free GPUs or waits; one that lost its GPUs at this instant takes nobody's. A
-running job there that neither started, moved nor stopped at this instant, and whose lease does not run,
+It searches every area of that tier: the machines, if one is large enough; else the racks; else the whole cluster. A job
+that finds an area with room takes the free GPUs or waits; a job that lost its GPUs at this instant takes none of
+others. A running job that neither started, moved nor stopped at this instant, and has no running lease,
 
-* can be moved, if one machine outside the area has free GPUs for all of it; that costs what its new start costs;
-* else can be stopped, if the time it has left, weighed, is more than `theta` times that of the waiting job, weighed,
-  plus the cost of its new start; that costs the time of the waiting job too.
+* can be moved, if one machine outside the area has free GPUs for all of it; the cost is that of its new start;
+* else can be stopped, if its weighed time left is more than `theta` times that of the waiting job plus the cost of its
+  new start; the cost is that plus the time of the waiting job.
 
-Times left count in isolated seconds, for the waiting job at the tier of the area (plus its own new start, if it ran
-before); weights are GPUs to the power of `exponent`. Cheapest per GPU freed in the area first, ties by job index, until
-there are enough. A mover claims the fullest machine outside that has room after the claims before it; without any it is
-stopped, if it may be, else left alone. Then, from the last to the first, those that are not needed are spared. The area
-with the least sum of costs wins, ties by index. What is equal but for rounding is equal.
-
-Who may be asked, and where they are, is surveyed once a state and tier.
+Times left are isolated seconds, of the waiting job at the tier of the area (plus its own new start, if it ran before);
+weights are GPUs to the power of `exponent`. The cheapest per GPU freed in the area come first, ties by job index, until
+there are enough. A mover claims the fullest machine outside that has room after earlier claims; without one it is
+stopped, if allowed, else left alone. Then, from last to first, victims that are not needed are spared. The area with
+the least sum of costs wins, ties by index. Comparisons ignore rounding. The survey of possible victims is cached per
+state and tier.
 """
 
 import math
@@ -31,13 +30,13 @@ from ..passes.eviction import pop_pick, push_pick
 from ..passes.starts import start
 
 NONE = -1
-SLACK = 1e-6  # relative: so much too little to stop anybody is too little whatever the rounding
+SLACK = 1e-6  # relative margin of `too_little`, above rounding
 
 
 @kernel
 def starts_for_room(s, job):
-    """Modify `s`: if the rule makes room and finds some for a waiting job, the job starts; True if it does."""
-    if has_berths(s):  # refused; nothing of the following is compiled there
+    """Modify `s`: True if the rule makes room for a waiting job, which then starts."""
+    if has_berths(s):  # refused; nothing below is compiled there
         return False
     if s.preempts == 0 or not find_room(s, job):
         return False
@@ -49,9 +48,9 @@ def starts_for_room(s, job):
 def find_room(s, job):
     """Modify the plan and the survey of `s` only: True if a waiting job could start if others were stopped or moved.
 
-    Then `victim[:victims]` are these, in the order in which they were taken, `victim_moves` says who is moved,
-    `victims_stopped` and `victims_moved` how many are which, `victims_left_s` the sum of their isolated run times left,
-    `room_cost_s` the sum of the costs, seconds, `room_tier` and `room_area` the area.
+    Then `victim[:victims]` are these, in order; `victim_moves` is 1 for a move; `victims_stopped` and `victims_moved`
+    count them; `victims_left_s` is the sum of their isolated run times left, `room_cost_s` that of the costs, seconds;
+    `room_tier` and `room_area` are the area.
     """
     s.victims = 0
     if s.running == 0 or s.stopped_s[job] == s.now_s:
@@ -83,11 +82,10 @@ def find_room(s, job):
 
 @kernel
 def make_room(s, job):
-    """Modify `s`: the plan of `find_room` is carried out: all stops, all moves, and `job` starts.
+    """Modify `s`: carry out the plan of `find_room`: all stops, all moves, and `job` starts.
 
-    A move goes to the fullest machine outside the area that has room then. Stops may have freed GPUs there too, and
-    claims of those who were spared are gone, so it may be another than was claimed; should that leave a later mover
-    without room, as gangs of odd sizes can, it is stopped.
+    A move goes to the fullest machine outside the area that has room then, which may differ from the claimed one. A
+    mover without room, as with gangs of odd sizes, is stopped.
     """
     for i in range(s.victims):
         if s.victim_moves[i] == 0:
@@ -104,7 +102,6 @@ def make_room(s, job):
 
 @kernel
 def _tier_for(s, need):
-    """The tier of the areas in which a gang of `need` GPUs looks for room: the innermost that holds it."""
     if need <= s.largest_machine:
         return MACHINE
     return RACK if need <= s.largest_rack else NETWORK
@@ -133,12 +130,9 @@ def _free_in(s, tier, area):
 
 @kernel
 def _survey(s, tier):
-    """Modify the survey of `s`: who may be asked to go in each area of a tier, and machines by their free GPUs.
-
-    It holds as long as the clock is the same and nobody's GPUs or end have changed; to hold a job changes nothing.
-    """
+    """Modify the survey of `s`, if time, GPUs or ends have changed: possible victims by area, machines by free GPUs."""
     row = tier - MACHINE
-    version = s.events + s.changes + 1  # these only ever add up
+    version = s.events + s.changes + 1  # these only increase
     if s.survey_version[row] == version and s.survey_s[row] == s.now_s:
         return
     s.survey_version[row] = version
@@ -169,7 +163,7 @@ def _survey(s, tier):
 
 @kernel
 def _add_item(s, row, items, area, job, gpus):
-    """Modify the survey of `s`: `job` holds so many more GPUs in an area; returns the number of items."""
+    """Modify the survey of `s`: `job` holds `gpus` more in an area. Returns the number of items."""
     s.survey_gpus[row, area] += gpus
     head = s.survey_head[row, area]
     if head >= 0 and s.survey_job[row, head] == job:  # jobs come one after the other
@@ -189,7 +183,6 @@ def _add_item(s, row, items, area, job, gpus):
 
 @kernel
 def _has_room(s, tier, need):
-    """True if an area of the tier has `need` free GPUs."""
     if tier == MACHINE:
         return _fullest(s, need, s.largest_machine) >= 0
     if tier == RACK:
@@ -202,7 +195,7 @@ def _has_room(s, tier, need):
 
 @kernel
 def _fullest(s, need, most):
-    """The fewest free GPUs, from `need` to `most`, that a machine of the survey has; or -1."""
+    """The fewest free GPUs, from `need` to `most`, of a machine of the survey; or -1."""
     for free in range(need, most + 1):
         if s.survey_free[free] > 0:
             return free
@@ -211,10 +204,10 @@ def _fullest(s, need, most):
 
 @kernel
 def _cheapest(s, tier, need):
-    """Modify the plan of `s`: the one of the area with the least sum of costs; returns the area, or -1."""
+    """Modify the plan of `s`: that of the area with the least sum of costs. Returns the area, or -1."""
     row = tier - MACHINE
     too_little = s.mine_weighed - SLACK * (s.mine_weighed + max(s.cost_small_s, s.cost_large_s))
-    scarce = s.free_gpus < need  # then moves alone are not enough
+    scarce = s.free_gpus < need  # moves alone are not enough
     if scarce and s.survey_most[row] <= too_little:
         return NONE
     least_s = min(s.cost_small_s, s.cost_large_s)
@@ -242,7 +235,7 @@ def _cheapest(s, tier, need):
 
 @kernel
 def _search(s, tier, area, need):
-    """Modify the plan of `s`: victims in one area; returns the sum of their costs, or infinity if it does not serve."""
+    """Modify the plan of `s`: victims in one area. Returns the sum of their costs, or infinity."""
     row = tier - MACHINE
     short = need - _free_in(s, tier, area)
     most = 0
@@ -265,7 +258,7 @@ def _search(s, tier, area, need):
 
 @kernel
 def _set_aside(s, tier, area, by):
-    """Modify the survey of `s`: the machines of an area are not outside it (`by` = -1); 1: undo that."""
+    """Modify the survey of `s`: remove (`by` = -1) or add again (1) the machines of an area."""
     if tier == MACHINE:
         s.survey_free[s.machine_free[area]] += by
         return
@@ -276,9 +269,9 @@ def _set_aside(s, tier, area, by):
 
 @kernel
 def _rank(s, row, area, most):
-    """Modify `s.pick_*`: a heap of those who can be moved or stopped, the cheapest per GPU first; returns their GPUs.
+    """Modify `s.pick_*`: a heap of possible victims, the cheapest per GPU first. Returns their GPUs.
 
-    `most` are the most free GPUs of a machine outside. The heap has its largest entry on top: signs are turned round.
+    `most`: most free GPUs of a machine outside. The heap has its largest entry on top, so signs are reversed.
     """
     s.n_picked = 0
     gpus = 0
@@ -304,7 +297,7 @@ def _may_be_stopped(s, row, item, cost_s):
 
 @kernel
 def _take(s, row, short, most):
-    """Modify the plan of `s`: victims from the heap until `short` GPUs of the area are freed; returns how many are."""
+    """Modify the plan of `s`: victims from the heap until `short` GPUs of the area are freed. Returns these GPUs."""
     freed = 0
     count = 0
     while freed < short and s.n_picked > 0:
@@ -337,7 +330,7 @@ def _take(s, row, short, most):
 
 @kernel
 def _prune(s, spare):
-    """Modify the plan of `s`: from the last on, spare victims whose GPUs are not needed; returns the sum of costs."""
+    """Modify the plan of `s`: from the last on, spare victims that are not needed. Returns the sum of costs."""
     for i in range(s.victims - 1, -1, -1):
         if s.victim_inside[i] <= spare:
             spare -= s.victim_inside[i]
@@ -356,7 +349,7 @@ def _prune(s, spare):
 
 @kernel
 def _find_outside(s, need):
-    """Modify `s.gang`: free GPUs of the fullest machine outside the area of the plan; False if none has room."""
+    """Modify `s.gang`: free GPUs of the fullest machine outside the plan's area; False without room."""
     best = NONE
     for machine in range(s.n_machines):
         free = s.machine_free[machine]

@@ -1,7 +1,4 @@
-"""`sjf`, `srtf` and `srsf`: compiled orders on GPUs (ordered.py), in regions MAST's passes in that order.
-
-What they do in regions, and the parameters there: policies/mast/ordering.py.
-"""
+"""`sjf`, `srtf` and `srsf`: compiled orders on GPUs (ordered.py); MAST's passes in regions (mast/ordering.py)."""
 
 from __future__ import annotations
 
@@ -32,7 +29,7 @@ def remaining(
     slow: str = SLOW,
     scan_s: float = SCAN_S,
 ) -> Twofold:
-    """The order of what is left; `levels` and what follows are for regions, the others before them for GPUs."""
+    """The order of time or service left; `levels` and later parameters are for regions, those before for GPUs."""
     rule = ordered(order, head, placer, preemption_cost, round, lease)
     made = partial(in_regions, order, levels, preempts, theta, 1.0, slow, scan_s)
     return Twofold(rule, for_gpus=FOR_GPUS, regions=made, for_regions=FOR_REGIONS)
@@ -50,7 +47,7 @@ def shortest_job(
     slow: str = SLOW,
     scan_s: float = SCAN_S,
 ) -> Twofold:
-    """The order of whole run times, which stops nobody unless told to; parameters as of `remaining`."""
+    """The order of whole run times; it stops no job by default. Parameters as of `remaining`."""
     rule = backfilled("sjf", head, placer, preemption_cost, round, lease)
     made = partial(in_regions, "sjf", levels, preempts, theta, 1.0, slow, scan_s)
     return Twofold(rule, for_gpus=FOR_GPUS, regions=made, for_regions=FOR_REGIONS)
@@ -59,11 +56,7 @@ def shortest_job(
 def in_regions(
     order: str, levels: Levels, preempts: Preempts, theta: float, exponent: float, slow: str, scan_s: float
 ) -> Policy:
-    """An order by run times in regions: what is of `mast` is imported when it is played there.
-
-    Raises:
-        InputError: a value out of range.
-    """
+    """An order by run times in regions; imports `mast` only where it is played. Raises InputError out of range."""
     from ..mast.mast import Passes, paths
     from ..mast.ordering import Ordering
 

@@ -1,8 +1,7 @@
-"""A local search over groupings: seven kinds of move, each made at once and taken back if it is no good.
+"""A local search over groupings: seven kinds of move, each made at once and undone if it is rejected.
 
-The grouping is a list of jobs for each group. What a move changes is written down: jobs and where they were, groups
-and what they were worth. The worth of a group is summed anew over its jobs, which are few: sums that are carried along
-drift.
+The grouping is a list of jobs for each group. A journal has the moved jobs and the changed groups. The worth of a group
+is summed anew over its few jobs, as running sums drift.
 """
 
 import math
@@ -17,7 +16,7 @@ BYTES = 5  # of input and model in memory
 # Columns of `links`, int64 (n, 4).
 GROUP, NEXT, PREVIOUS, HOME = 0, 1, 2, 3  # HOME: the group at the start
 # Columns of `groups`, int64 (groups, 5).
-FIRST, COUNT, MACHINES, MACHINES_AT_START, PLACE = 0, 1, 2, 3, 4  # PLACE: in `live`, -1 = holds no jobs
+FIRST, COUNT, MACHINES, MACHINES_AT_START, PLACE = 0, 1, 2, 3, 4  # PLACE: in `live`, -1 = no jobs
 # Rows of `lists`, int64 (4, n + groups).
 LIVE, SPARE, MOVED, CAME_FROM = 0, 1, 2, 3  # groups with jobs, numbers of groups without; the journal of jobs
 # Places of `counts`, int64 (8,).
@@ -27,7 +26,7 @@ WHICH, HAD = 0, 1
 NOW, BEFORE = 0, 1
 # Places of `terms`, float64 (4,).
 RAM, MOVE_WORTH = 0, 1  # bytes of a machine
-COMFORT, SPILL_S = 2, 3  # bytes of a machine that cost nothing, and machine-seconds that each byte beyond costs a cycle
+COMFORT, SPILL_S = 2, 3  # bytes of a machine without cost; machine-seconds a cycle of each further byte
 
 DRAWS = 8  # uniforms a step, at most
 STREAM = 21
@@ -70,7 +69,7 @@ def _value(g, jobs, links, groups, terms):
 
 @kernel
 def _link(job, g, links, groups):
-    """Modify the lists: `job`, in no list, becomes the first of group g, or of none (-1)."""
+    """Modify the lists: `job`, in no list, becomes the first of group g; -1: of none."""
     links[job, GROUP] = g
     if g < 0:
         return
@@ -85,7 +84,7 @@ def _link(job, g, links, groups):
 
 @kernel
 def _unlink(job, links, groups):
-    """Modify the lists: `job` is in none."""
+    """Modify the lists: take `job` off its list."""
     g = links[job, GROUP]
     if g < 0:
         return
@@ -127,7 +126,7 @@ def _put(job, g, links, groups, lists, touched, counts):
 
 @kernel
 def _give(source, target, machines, groups, touched, counts):
-    """Modify grouping and journal: machines go from group to group; -1 = those of no group."""
+    """Modify grouping and journal: machines go from group to group; -1: free machines."""
     _touch(source, groups, touched, counts)
     _touch(target, groups, touched, counts)
     if source < 0:
@@ -142,14 +141,14 @@ def _give(source, target, machines, groups, touched, counts):
 
 @kernel
 def _leave(g, heir, groups, touched, counts):
-    """Modify grouping and journal: the machines of group g, if it is without jobs now, go to `heir`."""
+    """Modify grouping and journal: the machines of group g, if it has no jobs, go to `heir`."""
     if g >= 0 and groups[g, COUNT] == 0:
         _give(g, heir, groups[g, MACHINES], groups, touched, counts)
 
 
 @kernel
 def _some(share, machines):
-    """1 to machines - 1, one half of the time 1, else any, few more likely than many; `share` in (0, 1)."""
+    """1 to machines - 1: half of the time 1, else few more likely than many; `share` in (0, 1)."""
     if share < 0.5 or machines < 3:
         return 1
     part = 2.0 * share - 1.0
@@ -167,7 +166,7 @@ def _swap(a, b, links, groups, lists, touched, counts):
 
 @kernel
 def _move(job, g, keeps, links, groups, lists, touched, counts):
-    """A job goes to another group, or (-1) waits. What it leaves empty is for its new group, or for nobody."""
+    """Move a job to another group, or (-1) let it wait; machines of an emptied group go to the new group, or free."""
     own = links[job, GROUP]
     if own != g:
         _put(job, g, links, groups, lists, touched, counts)
@@ -176,7 +175,7 @@ def _move(job, g, keeps, links, groups, lists, touched, counts):
 
 @kernel
 def _open(job, source, share, links, groups, lists, touched, counts):
-    """A job opens a group with some machines of another, or (-1) with free ones."""
+    """Let a job open a group with some machines of another, or (-1) with free ones."""
     own = links[job, GROUP]
     if counts[N_SPARE] == 0 or (own >= 0 and groups[own, COUNT] == 1):
         return
@@ -193,7 +192,7 @@ def _open(job, source, share, links, groups, lists, touched, counts):
 
 @kernel
 def _split(g, seed, counter, jobs, links, groups, lists, touched, counts):
-    """Each job of a group goes to a new one or not, and machines in proportion to the COMP that goes."""
+    """Split a group: each job goes to a new group or not, and machines in proportion to COMP."""
     if groups[g, COUNT] < 2 or groups[g, MACHINES] < 2 or counts[N_SPARE] == 0:
         return
     new = lists[SPARE, counts[N_SPARE] - 1]
@@ -217,7 +216,7 @@ def _split(g, seed, counter, jobs, links, groups, lists, touched, counts):
 
 @kernel
 def _merge(g, other, links, groups, lists, touched, counts):
-    """All jobs and machines of one group go to another."""
+    """Move all jobs and machines of one group to another."""
     if g == other:
         return
     job = groups[other, FIRST]
@@ -230,7 +229,7 @@ def _merge(g, other, links, groups, lists, touched, counts):
 
 @kernel
 def _propose(seed, step, jobs, links, groups, lists, touched, counts):
-    """Modify grouping and journal: a random move, or none where what was drawn is impossible."""
+    """Modify grouping and journal: a random move, or none if the draw is impossible."""
     counter = DRAWS * step
     kind = uniform(seed, STREAM, counter)
     job = int(uniform(seed, STREAM, counter + 1) * jobs.shape[0])
@@ -270,7 +269,7 @@ def _propose(seed, step, jobs, links, groups, lists, touched, counts):
 
 @kernel
 def _take_back(links, groups, lists, touched, counts):
-    """Modify the grouping: as it was before the move."""
+    """Modify the grouping: undo the move."""
     for i in range(counts[N_MOVED] - 1, -1, -1):
         job = lists[MOVED, i]
         _unlink(job, links, groups)
@@ -282,7 +281,7 @@ def _take_back(links, groups, lists, touched, counts):
 
 @kernel
 def _settle(groups, lists, touched, worth, counts):
-    """Modify `worth`, the list of groups with jobs and the numbers of those without: the move holds."""
+    """Modify `worth`, `live` and `spare`: accept the move."""
     counts[TAKEN] += 1
     for i in range(counts[N_TOUCHED]):
         g = touched[WHICH, i]
@@ -305,10 +304,10 @@ def _settle(groups, lists, touched, worth, counts):
 
 @search
 def climb(seed, steps, heat, jobs, links, groups, lists, touched, worth, counts, terms):
-    """Modify the grouping: so many random moves; returns the worth of what it ends with.
+    """Modify the grouping by `steps` random moves. Returns the final worth.
 
-    A move that loses is taken too, with a chance that falls with its loss and as the steps go by (simulated annealing):
-    a loss of `heat` times the mean worth of a group has one of 1/e at first, and none at the end.
+    A losing move is accepted with a chance that falls with its loss and with the steps (simulated annealing): a loss of
+    `heat` times the mean worth of a group has 1/e at first, and none at the end.
     """
     total = 0.0
     for g in range(groups.shape[0]):

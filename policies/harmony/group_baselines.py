@@ -1,22 +1,22 @@
-"""Policies among groups beside Harmony: one job a group, jobs as they come, and chance.
+"""Policies among groups beside Harmony: one job a group, jobs in equal partitions, and random groups.
 
-`isolated`: every job has machines of its own (paper harmony, Sec. V-A), first come, first served: max(`dop`, what its
+`isolated`: every job has its own machines (paper harmony, Sec. V-A), first come, first served: max(`dop`, what its
 memory needs); the paper gives no degree of parallelism, 5 was calibrated (`reproduce harmony-calibration`).
-* `memory=gc`: memory is filled up to the threshold of the garbage collector; `limit`: as long as it does not run out.
-  A job that needs more than there are has all machines. Nothing is spilled.
-* `head=strict`: nobody overtakes; `skip`: jobs behind one that does not fit may start.
+* `memory=gc`: memory is filled up to the threshold of the garbage collector; `limit`: up to its size. A job that needs
+  more than there is has all machines. Nothing is spilled.
+* `head=strict`: no job overtakes; `skip`: jobs behind one that does not fit may start.
 * A job that has lost machines to failures gets as many back as are free.
 
-`naive-colocation`: jobs share machines and nobody looks how (Sec. V-A). The machines are cut into equal partitions, as
-in the authors' code; those left over stay idle. Each holds up to so many jobs, first come, first served, in the
-emptiest one; subtasks meet as they come (`execution=subtasks`: one COMP and one COMM at a time). Nothing is spilled:
-jobs that together need more memory than their partition fail, wait again, and are never put together again. A job that
-needs more memory than a partition is refused (`never_runs`). `partitions=None`: as many as leave every job alone below
-the collector's threshold.
+`naive-colocation`: jobs share machines without a plan (Sec. V-A). The machines are cut into equal partitions, as in the
+authors' code; the rest stays idle. Each holds up to `jobs` jobs, first come, first served, in the emptiest one;
+subtasks meet as they come (`execution=subtasks`: one COMP and one COMM at a time). Nothing is spilled: jobs that
+together need more memory than their partition fail, wait again, and are not put together again. A job that needs more
+memory than a partition is refused (`never_runs`). `partitions=None`: as many as leave every job alone below the
+collector's threshold.
 
 `random`: every waiting job, in a random order, joins a group or opens one, each with the same chance; a new group has
-any number of the free machines, or, where none is free, of those of a group drawn at random, which keeps at least one.
-What is left then goes to any group. Nobody pauses or moves.
+any number of the free machines, or, where none is free, of those of a random group, which keeps at least one. The rest
+then goes to any group. No job pauses or moves.
 """
 
 from __future__ import annotations
@@ -36,14 +36,12 @@ DOP = 5
 
 
 class Isolated(GroupPolicy):
-    """One job a group.
+    """One job a group. Setting: harmony, Sec. V-A.
 
     Args:
         dop: machines of a job that needs no more, >= 1.
-        head: whether one that does not fit holds up those behind it.
+        head: whether a job that does not fit blocks later ones.
         memory: how far memory may be filled.
-
-    Setting: harmony, Sec. V-A.
     """
 
     def __init__(
@@ -55,17 +53,17 @@ class Isolated(GroupPolicy):
         self.dop, self.head, self.memory = dop, head, memory
 
     def begin(self, view: GroupView) -> None:
-        """Every job must fit somewhere."""
+        """Raise InputError if a job fits nowhere."""
         expect_room(self.name, view)
 
     def needs(self, view: GroupView, job: int) -> int:
-        """Machines that a job is to have."""
+        """Machines of a job."""
         occupancy = view.config.gc_threshold if self.memory == "gc" and view.config.gc_threshold > 0.0 else 1.0
         memory = machines_for(view.config, view.input_bytes(job) + view.model_bytes(job), occupancy)
         return min(max(self.dop, memory), view.topology.num_machines)
 
     def wanted(self, view: GroupView) -> list[Wanted]:
-        """Whoever runs, and those of the queue for whom there is room."""
+        """Present groups, and queued jobs with room."""
         free = view.free_machines
         found = []
         for group in present(view):
@@ -83,14 +81,12 @@ class Isolated(GroupPolicy):
 
 
 class Naive(GroupPolicy):
-    """Equal partitions, several jobs each.
+    """Equal partitions, several jobs each. Setting: harmony, Sec. V-A.
 
     Args:
         partitions: of the machines, >= 1; None: see the module.
         jobs: at most, in a partition, >= 1.
-        execution: how they meet.
-
-    Setting: harmony, Sec. V-A.
+        execution: how subtasks meet.
     """
 
     def __init__(
@@ -104,7 +100,7 @@ class Naive(GroupPolicy):
         self.partitions, self.jobs = partitions, jobs
 
     def begin(self, view: GroupView) -> None:
-        """Cut the machines into partitions; nobody has failed yet."""
+        """Cut the machines into partitions."""
         machines = view.topology.num_machines
         ps = view.workload.ps
         assert ps is not None
@@ -127,7 +123,7 @@ class Naive(GroupPolicy):
         self._times = 0
 
     def look(self, view: GroupView) -> None:
-        """Remember who has just run out of memory together; the record forgets those who are too many."""
+        """Remember jobs that ran out of memory together; the record does not keep them all."""
         self._failed.update(crowd for crowd in view.failed_together() if len(crowd) > 1)
         times = int(view.record["out_of_memory"])
         if times > self._times:
@@ -139,7 +135,7 @@ class Naive(GroupPolicy):
         self._times = times
 
     def wanted(self, view: GroupView) -> list[Wanted]:
-        """Whoever runs where it runs, and those of the queue where there is room for them."""
+        """Present groups, and queued jobs with room."""
         free = view.free_machines
         found = []
         for group in present(view):
@@ -171,11 +167,11 @@ class AnyGroup(GroupPolicy):
         super().__init__("random")
 
     def why(self, view: GroupView, decision: Decision) -> str:
-        """Chance."""
+        """The same for each decision."""
         return "drawn at random"
 
     def wanted(self, view: GroupView) -> list[Wanted]:
-        """Whoever runs where it runs, and the queue anywhere."""
+        """Present groups, and the queue anywhere."""
         rng = rng_of(view)
         groups, free = present(view), view.free_machines
         for job in rng.permutation(view.queue).tolist():

@@ -1,10 +1,10 @@
-"""The base of policies among groups: they say which groups they want, and the decisions that lead there follow.
+"""The base of policies among groups: they plan groups, and the decisions that lead there follow.
 
-`steps_to` leads from the groups that there are to those that are wanted, in as few decisions as that takes, each legal
-in its turn. Wanted groups are paired with present ones by an assignment of the greatest weight, the jobs in common,
-each counted for the share of its partitions that stays: a job that stays loads what changes machines, one that comes
-loads all. First jobs pause and groups give machines back, then jobs join present groups, then new groups open on the
-machines of those that have become empty, and at last groups grow. Plans are made for the machines that are up.
+`steps_to` leads from the present to the wanted groups in as few decisions as possible, each legal in its turn. An
+assignment of the greatest weight pairs wanted groups with present ones; the weight is the jobs in common, each times
+the share of its partitions that stays: a staying job loads the change of machines, a coming one loads all. First jobs
+pause and groups give machines back, then jobs join present groups, then new groups open on the machines of emptied
+ones, and at last groups grow. Plans are made for the machines that are up.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .problem import Plan
 
 @dataclass(frozen=True)
 class Wanted:
-    """A group as it is to be: its jobs, at least one, each in one group only, and how many machines it has, >= 1."""
+    """A group as planned: its jobs, at least one, each in one group only, and its machines, >= 1."""
 
     members: tuple[int, ...]
     machines: int
@@ -33,7 +33,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Follow:
-    """Let a job join the group that another is to be in by then."""
+    """Let a job join the group that `mate` is in by then."""
 
     job: int
     mate: int
@@ -43,7 +43,7 @@ Step = Decision | Follow
 
 
 def present(view: GroupView) -> list[Wanted]:
-    """The groups as they are, in the order of their numbers."""
+    """The present groups, in the order of their numbers."""
     return [Wanted(tuple(view.members(group)), view.machines_of(group)) for group in view.groups.tolist()]
 
 
@@ -53,12 +53,7 @@ def wanted_of(plan: Plan, jobs: Sequence[int]) -> list[Wanted]:
 
 
 def steps_to(view: GroupView, wanted: Sequence[Wanted]) -> list[Step]:
-    """What turns the present groups into the wanted ones, in order; give each to `decision_of` in its turn.
-
-    Args:
-        view: the present; its other decisions of this instant may have been made already.
-        wanted: all groups; of at most as many machines as are up.
-    """
+    """Steps from the present groups to the wanted ones, which fit the machines that are up; see `decision_of`."""
     numbers = view.groups.tolist()
     group_of = view.group_of_jobs
     own = [view.machines_of(group) for group in numbers]
@@ -80,12 +75,12 @@ def steps_to(view: GroupView, wanted: Sequence[Wanted]) -> list[Step]:
 
 
 def decision_of(view: GroupView, step: Step) -> Decision:
-    """A step as the decision that it is once those before it have been made."""
+    """A step as a decision, once those before it have been made."""
     return AssignGroup(step.job, view.group_of(step.mate)) if isinstance(step, Follow) else step
 
 
 def is_done(view: GroupView, decision: Decision) -> bool:
-    """Whether it is as a decision of `decision_of` wants it."""
+    """Whether the groups are as a decision of `decision_of` wants."""
     if isinstance(decision, SetMachines):
         return view.machines_of(decision.group) == decision.machines
     if isinstance(decision, AssignGroup):
@@ -95,7 +90,7 @@ def is_done(view: GroupView, decision: Decision) -> bool:
 
 
 def _pairs(numbers: list[int], own: list[int], group_of: np.ndarray, wanted: Sequence[Wanted]) -> list[int]:
-    """For each wanted group the place of the present one that it goes on with, -1 for a new one."""
+    """For each wanted group the index of the present one that it continues; -1: a new group."""
     kept = np.zeros((len(wanted), len(numbers)))
     place = {group: i for i, group in enumerate(numbers)}
     for row, group in enumerate(wanted):
@@ -121,16 +116,13 @@ FEW = 3
 
 
 class GroupPolicy(PlanningPolicy):
-    """Wants groups. Write `wanted`, and `begin` and `look` if it remembers something.
+    """Plans groups. Write `wanted`, and `begin` and `look` if it has memory.
 
-    Where others decide at the same instant too, it plans anew on what they left.
+    Where others decide at the same instant too, it plans anew.
 
     Args:
-        name: how tables and logs call it.
-        clock: how groups execute, and whether data is spilled, while it plays.
-
-    Attributes:
-        before: the groups that it wanted at the last instant at which it was asked; empty at first.
+        name: in tables and logs.
+        clock: how groups execute, and whether data is spilled.
     """
 
     clock: GroupTerms
@@ -142,18 +134,14 @@ class GroupPolicy(PlanningPolicy):
         self._after_of: Hashable = None
 
     def wanted(self, view: GroupView) -> list[Wanted]:
-        """The groups that there are to be; the same whenever it is asked at an instant that nobody has changed."""
+        """The groups that it wants; the same at each call while the state is the same."""
         raise TypeError(f"{type(self).__name__} does not say what it wants: define wanted(self, view)")
 
     def look(self, view: GroupView) -> None:
-        """An instant begins."""
+        """Start an instant."""
 
     def clock_for(self, view: Any) -> Any:
-        """How groups execute.
-
-        Raises:
-            InputError: no groups run here.
-        """
+        """How groups execute. Raises InputError where no groups run."""
         if not isinstance(view, GroupView):
             raise InputError(
                 f"policy {self.name} plays where jobs run in groups on parameter servers (Grouping-v0); expected a "
@@ -162,27 +150,27 @@ class GroupPolicy(PlanningPolicy):
         return super().clock_for(view)
 
     def plan(self, view: GroupView) -> list[Step]:
-        """What leads to the groups that it wants."""
+        """Steps to the groups that it wants."""
         self.before = self._after if self._after_of == view.run else []
         self._after_of = view.run
         self.look(view)
         return self.rest(view, [])
 
     def rest(self, view: GroupView, left: list[Step]) -> list[Step]:
-        """The same, of what others have left."""
+        """Steps after another party's decisions."""
         self._after = self.wanted(view)
         return [] if self._after == present(view) else steps_to(view, self._after)
 
     def said(self, view: GroupView, step: Step) -> Decision:
-        """A step once those before it have been made."""
+        """The decision of a step."""
         return decision_of(view, step)
 
     def is_done(self, view: GroupView, decision: Decision) -> bool:
-        """Whether it is as the decision wants it."""
+        """Whether the groups are as the decision wants."""
         return is_done(view, decision)
 
     def why(self, view: Any, decision: Decision) -> str:
-        """What the groups that it wants come to for the job."""
+        """The job's groups and machines in the plan."""
         if isinstance(decision, SetMachines):
             return f"{decision.machines} machines in the groups that it wants"
         if isinstance(decision, Preempt):

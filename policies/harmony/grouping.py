@@ -1,14 +1,11 @@
 """Grouping of jobs, compiled: Algorithm 1 of paper harmony, and the best groups of a few jobs.
 
-Algorithm 1 is made one prefix of the jobs at a time: how many groups, who with whom, how many machines each.
+Algorithm 1 takes one prefix of the jobs at a time: number of groups, members, machines. Group g's jobs are
+`members[first[g] : first[g + 1]]`. `lean` is a job's COMP less its COMM, in seconds, where all groups have equal shares
+of the machines; a group's imbalance is the sum of its jobs' leans.
 
-Groups are rows of `members`: group g's jobs are `members[first[g] : first[g + 1]]`, in the order in which they stand.
-`lean` is a job's COMP less its COMM, in seconds, where all groups have an equal share of the machines; a group's
-imbalance is the sum of its jobs' leans.
-
-The best grouping of a few jobs comes of dynamic programming over subsets and machines. Sets of jobs are bits of an
-integer. `alone[s, m]` is what the jobs s are worth as one group on m machines, `best[s, m]` as any groups on at most m
-machines.
+The best grouping of a few jobs is dynamic programming over subsets and machines. Sets of jobs are bits of an integer.
+`alone[s, m]` is the worth of the jobs s as one group on m machines, `best[s, m]` as any groups on at most m machines.
 """
 
 import math
@@ -16,7 +13,7 @@ import math
 from ...simulator.compiler.jit import kernel, search
 from ...simulator.numerics.heap import change, push
 
-RUN = 12  # sorted by insertion
+RUN = 12  # sorted by insertion, then merged
 
 
 @kernel
@@ -45,7 +42,7 @@ def _merge(source, target, key, begin, middle, end):
 
 @kernel
 def sort_falling(order, spare, key, n):
-    """Modify `order` and `spare`, int64 (>= n,): `order` becomes 0 to n - 1 by falling key, equal keys as they are."""
+    """Modify `order` and `spare`, int64 (>= n,): `order` becomes 0 to n - 1 by falling key; stable."""
     for i in range(n):
         order[i] = i
     for begin in range(0, n, RUN):
@@ -59,9 +56,9 @@ def sort_falling(order, spare, key, n):
         width *= 2
 
 
-SLIGHT = 1e-12  # of the imbalance of two groups, and of the worth of a grouping: less is no improvement, but rounding
+SLIGHT = 1e-12  # of the imbalance of two groups, and of the worth of a grouping; less is rounding
 EVERY = 200  # up to so many jobs every prefix is tried
-STEP = 20  # above, each prefix is longer than the last by one job in so many
+STEP = 20  # above, each prefix is longer than the last by 1 / 20
 
 BY_JOB = 0  # line 6 as printed: COMP and COMM of each job
 BY_GROUP = 1  # their sums
@@ -77,10 +74,7 @@ def _job_imbalance(comp, comm, n, groups, machines):
 
 @kernel
 def _groups_by_job(comp, comm, n, machines):
-    """Line 6: the imbalance is convex in the number of groups, so where it stops falling can be bisected.
-
-    Paper: harmony, Algorithm 1, line 6.
-    """
+    """By bisection: the imbalance is convex in the number of groups. Paper: harmony, Algorithm 1, line 6."""
     low = 1
     high = min(n, machines)
     while low < high:
@@ -105,7 +99,7 @@ def _groups_by_sum(comp, comm, n, machines):
 
 @kernel
 def _take(left, before, lean, imbalance, window):
-    """The one of the next `window` jobs left that balances most, and who stands before it."""
+    """The list item before the one of the next `window` jobs that balances most."""
     best_before = before
     best = abs(imbalance + lean[left[before]])
     here = left[before]
@@ -123,10 +117,7 @@ def _take(left, before, lean, imbalance, window):
 
 @kernel
 def _fill(order, left, lean, n, groups, first, members, imbalance):
-    """Modify `members`, `first`, `imbalance`: fill group after group; `left` is a list of jobs that starts at n.
-
-    Paper: harmony, Algorithm 1, line 7.
-    """
+    """Modify `members`, `first`, `imbalance`; `left` lists jobs from n on. Paper: harmony, Algorithm 1, line 7."""
     last = n
     for i in range(n):
         left[last] = order[i]
@@ -158,7 +149,7 @@ def _sum_of(lean, members, begin, end):
 
 @kernel
 def _second(item, key, groups):
-    """The second smallest of a heap: one of the four below the top."""
+    """The second smallest of a heap, one of the four below the top."""
     best = 1
     for i in range(2, min(5, groups)):
         if key[i] < key[best] or (key[i] == key[best] and item[i] < item[best]):
@@ -168,7 +159,7 @@ def _second(item, key, groups):
 
 @kernel
 def _swap_best(lean, members, first, picked, partner, imbalance):
-    """Modify `members` and `imbalance`: swap the two jobs that balance both groups most, if any do; returns whether."""
+    """Modify `members` and `imbalance`: swap the two jobs that balance both groups most. False if none do."""
     one = imbalance[picked]
     other = imbalance[partner]
     present = abs(one) + abs(other)
@@ -195,10 +186,7 @@ def _swap_best(lean, members, first, picked, partner, imbalance):
 
 @kernel
 def _balance(lean, members, first, groups, imbalance, low_key, low_item, low_place, high_key, high_item, high_place):
-    """Modify `members` and `imbalance`: swap until no swap helps the most imbalanced group; returns how many.
-
-    Paper: harmony, Algorithm 1, line 7.
-    """
+    """Modify `members` and `imbalance` by swaps. Returns their number. Paper: harmony, Algorithm 1, line 7."""
     if groups < 2:
         return 0
     for group in range(groups):
@@ -228,13 +216,7 @@ def _balance(lean, members, first, groups, imbalance, low_key, low_item, low_pla
 
 @kernel
 def _share_out(busy, sent, groups, machines, given, key, item, place):
-    """Modify `given`: a machine each, then one at a time to the group with the largest (busy / machines) / sent.
-
-    Whoever's ratio is above a level that all together can reach gets its machines at once; the level is chosen so that
-    no more than `groups` are left to be handed out one by one.
-
-    Paper: harmony, Algorithm 1, line 8.
-    """
+    """Modify `given`: one machine each, then by (busy / machines) / sent. Paper: harmony, Algorithm 1, line 8."""
     left = machines - groups
     ratios = 0.0
     for group in range(groups):
@@ -257,10 +239,7 @@ def _share_out(busy, sent, groups, machines, given, key, item, place):
 
 @kernel
 def _score(comp, comm, model, members, first, groups, given, machines, beta, ram):
-    """CPU use plus beta times network use of all machines; -1 where a group's models exceed its memory.
-
-    Paper: harmony, Eq. 3 and 4.
-    """
+    """CPU use plus beta times network use; -1: models exceed memory. Paper: harmony, Eq. 3 and 4."""
     cpu = 0.0
     network = 0.0
     for group in range(groups):
@@ -291,7 +270,7 @@ def _sums(comp, comm, members, first, groups, busy, sent):
 
 @kernel
 def _keep(members, first, groups, given, group_of, kept_machines):
-    """Modify `group_of` and `kept_machines`: the grouping as it is."""
+    """Modify `group_of` and `kept_machines`: store the grouping. Returns the groups."""
     for job in range(group_of.size):
         group_of[job] = -1
     for group in range(groups):
@@ -303,10 +282,7 @@ def _keep(members, first, groups, given, group_of, kept_machines):
 
 @kernel
 def _group_prefix(comp, comm, n, machines, balance, ints, floats):
-    """Modify the scratch: group the first n jobs; returns (groups, swaps).
-
-    Paper: harmony, Algorithm 1, lines 6 to 9.
-    """
+    """Modify the scratch: group n jobs. Returns (groups, swaps). Paper: harmony, Algorithm 1, lines 6 to 9."""
     groups = _groups_by_job(comp, comm, n, machines) if balance == BY_JOB else _groups_by_sum(comp, comm, n, machines)
     order, spare, left, first, members, given = ints[0], ints[1], ints[2], ints[3], ints[4], ints[5]
     lean, length, imbalance, busy, sent = floats[0], floats[1], floats[2], floats[3], floats[4]
@@ -326,19 +302,16 @@ def _group_prefix(comp, comm, n, machines, balance, ints, floats):
 
 @search
 def schedule(comp, comm, model, machines, beta, ram, printed, balance, ints, floats, group_of, kept_machines, counts):
-    """Modify `group_of`, `kept_machines`, `counts` and the scratch: Algorithm 1; returns how many groups were kept.
+    """Modify `group_of`, `kept_machines`, `counts` and the scratch. Returns the groups. Paper: harmony, Algorithm 1.
 
     Args:
         comp, comm, model: float64 (jobs,), machine-seconds, seconds, bytes in memory.
         machines, beta, ram: int, float, bytes of a machine.
-        printed: whether the loop stops as printed; else every prefix is tried and the best kept.
+        printed: the loop stops as printed; else every prefix is tried and the best kept.
         balance: BY_JOB or BY_GROUP.
         ints, floats: int64 (10, jobs + 1) and float64 (7, jobs + 1), scratch.
-        group_of: int64 (jobs,), -1 = does not run.
-        kept_machines: int64 (jobs,).
+        group_of, kept_machines: int64 (jobs,), -1 = does not run.
         counts: int64 (2,), prefixes tried and swaps made.
-
-    Paper: harmony, Algorithm 1.
     """
     jobs = comp.size
     best = 0.0
@@ -384,7 +357,7 @@ def _lay_alone(comp, comm, model, gains, ram, alone):
 
 @kernel
 def _lay_best(jobs, machines, everyone, alone, best, group, given):
-    """Modify `best`, `group`, `given` of these jobs and machines: the first of them leads a group, or is left out."""
+    """Modify `best`, `group`, `given` of these jobs and machines: the first job leads a group, or is left out."""
     first = jobs & -jobs
     others = jobs ^ first
     value = -math.inf if everyone else best[others, machines]
@@ -407,7 +380,7 @@ def _lay_best(jobs, machines, everyone, alone, best, group, given):
 def group_exactly(comp, comm, model, gains, ram, everyone, alone, best, group, given):
     """Modify the tables, all (2**jobs, machines + 1): float64 `alone`, `best`; int64 `group`, `given`, zero before.
 
-    `group` and `given` are the group of the first job in the best grouping, and its machines; 0 = it is left out.
+    `group` is the group of the first job in the best grouping, 0: it is left out; `given` its machines.
     """
     _lay_alone(comp, comm, model, gains, ram, alone)
     for machines in range(best.shape[1]):

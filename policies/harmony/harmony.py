@@ -1,41 +1,40 @@
-"""`harmony`: the paper's scheduler: Algorithm 1, and its rules for when to regroup whom (Sec. IV-B4).
+"""`harmony`: the paper's scheduler: Algorithm 1, and its rules of regrouping (Sec. IV-B4).
 
-Algorithm 1 (Sec. IV-B3) grows the set of jobs, groups each prefix and keeps what uses the cluster best (grouping.py).
+Algorithm 1 (Sec. IV-B3) grows the set of jobs, groups each prefix and keeps the best use of the cluster (grouping.py).
 Departures and readings:
 
 * As printed the loop never takes the last job, and returns the grouping that failed the test: `stop="printed"`. The
   default tries all prefixes and keeps the best; beyond 200 jobs each prefix is 5 % longer than the last.
-* "Utilisation" of line 10 is a vector; compared is u_cpu + beta u_net, over all machines that are up, Eqs. (3), (4).
+* "Utilisation" of line 10 is a vector; we compare u_cpu + beta u_net, over all machines that are up, Eqs. (3), (4).
 * Line 6 balances each job by itself; `balance="group"` balances their sums, in closed form.
-* Jobs are sorted by iteration time where all groups have equal shares of the machines. A group takes the longest left,
-  then, up to its size, of the next few (as many as its size) the one that balances it most.
-* Swaps are between the most imbalanced group and the one most opposite to it, until none of theirs helps.
+* Jobs are sorted by iteration time with equal shares of the machines. A group takes the longest job left, then, up to
+  its size, of the next few (as many as its size) the one that balances it most.
+* Swaps are between the most imbalanced group and the one most opposite to it, until none of their swaps helps.
 * The machine goes to the group whose COMP is longest beside its COMM.
 * A grouping in which a group's models exceed its memory is not taken.
 
-New jobs are profiled first (`ProfiledPolicy`, Sec. IV-B1): a new job rides along in a group, not counted in plans, till
-its metrics are known: in a group that profiles another one already, else in that with the fewest machines
-(`profile=smallest`) or the most (`largest`). While there is no group, groups of 16 machines are opened for new jobs (of
-all, if there are fewer), jobs dealt out evenly, and the first plan waits for those that came before the first was
-profiled. Where nothing is spilled, only jobs that fit are sent anywhere.
+New jobs are profiled first (`ProfiledPolicy`, Sec. IV-B1): a new job rides along in a group, not counted in plans,
+until its metrics are known: in a group that profiles already, else in that with the fewest machines
+(`profile=smallest`) or the most (`largest`). Without groups, groups of 16 machines (or all) are opened for new jobs,
+jobs dealt out evenly, and the first plan waits for the jobs that came before the first was profiled. Where nothing is
+spilled, only jobs that fit are sent.
 
 The rules:
 
-* A profiled job is looked at only if no other one waits: it joins the group where the cluster is used best, if it is
-  used better than without it; else it waits. Those profiled at one instant are looked at one after another; from the
-  first that does not help on all wait.
+* A profiled job is considered only if no other one waits: it joins the group where the cluster is used best, if that is
+  better than without it; else it waits. Jobs profiled at one instant come one after another; from the first that does
+  not help on all wait.
 * When a job ends, the most similar waiting one takes its place: iteration time and COMP:COMM ratio, on the machines of
-  its group, within 5 % (the larger of the two differences counts); failing that, two or three of the first 60 that
-  together are as similar. Failing that, Algorithm 1 plans for the jobs of its group and of the group with the fewest
-  jobs, and for all that wait; then for one more group at a time. A larger set is preferred only if the cluster is used
-  5 % better, and nothing is done for less than 5 %.
-* Where nobody runs Algorithm 1 plans for everybody; `regroup=always` does at every event.
+  its group, within 5 % (the larger difference counts); else two or three of the first 60 that together are as similar.
+  Else Algorithm 1 plans for the jobs of its group, of the group with the fewest jobs, and all that wait; then for one
+  more group at a time. A larger set is preferred only for a 5 % better use, and nothing is done for less than 5 %.
+* If no job runs, Algorithm 1 plans for all; `regroup=always` does at every event.
 * Machines of a group whose last job has ended, or that were repaired, are free: replacements open a group on the first,
-  and regrouped jobs share them. Where some are left at an instant without an end, Algorithm 1 plans for everybody if
-  that is worth 5 %; else they stay free.
-* Memory, of which Algorithm 1 does not know: a grouping is legal where the memory of its groups, below the collector's
+  and regrouped jobs share them. If some are left at an instant without an end, Algorithm 1 plans for all if that is
+  worth 5 %; else they stay free.
+* Memory, which Algorithm 1 ignores: a grouping is legal where the memory of its groups, below the collector's
   threshold, holds all models and the inputs but for a share `alpha` (.34: the paper's mean, Sec. V-G; 1: only models
-  count). Where none is legal one job has all machines, and as much of it is on disk as must be.
+  count). If none is legal one job has all machines, with as much of it on disk as necessary.
 * `order` of jobs in Algorithm 1: running, paused and profiled ones, each by arrival (`stages`); all by arrival
   (`arrival`); by their iteration time on 16 machines, shortest first (`short`).
 """
@@ -64,25 +63,15 @@ STOPS = ("all", "printed")
 
 @dataclass(frozen=True)
 class Present:
-    """The jobs at an instant, by what is known of them. Lists of jobs are in order of arrival.
+    """The jobs at an instant by stage, in order of arrival."""
 
-    Attributes:
-        machines: that are up.
-        groups: the settled jobs and the machines of the groups that have some.
-        settled: jobs that are in a group for good.
-        fresh: jobs that have just been profiled, in whatever group they were.
-        waiting: profiled and paused jobs that are in no group, fresh ones not among them.
-        riding: jobs that are being profiled.
-        new: jobs that are still to be.
-    """
-
-    machines: int
-    groups: list[Wanted]
-    settled: list[int]
-    fresh: list[int]
-    waiting: list[int]
-    riding: list[int]
-    new: list[int]
+    machines: int  # that are up
+    groups: list[Wanted]  # the settled jobs and machines of groups that have some
+    settled: list[int]  # jobs that are in a group for good
+    fresh: list[int]  # jobs that have just been profiled, in any group
+    waiting: list[int]  # profiled and paused jobs in no group, without fresh ones
+    riding: list[int]  # jobs that are being profiled
+    new: list[int]  # jobs that are to be profiled
 
     @property
     def free(self) -> int:
@@ -91,28 +80,25 @@ class Present:
 
 
 class ProfiledPolicy(GroupPolicy):
-    """Plans for the jobs whose metrics are known. Write `grouped`.
-
-    Paper: harmony, Sec. IV-B1.
-    """
+    """Plans for the jobs whose metrics are known. Write `grouped`. Paper: harmony, Sec. IV-B1."""
 
     def begin(self, view: GroupView) -> None:
-        """Nobody has been seen."""
+        """Forget all jobs."""
         self._rode: frozenset[int] = frozenset()
         self._rides: frozenset[int] = frozenset()
         self._first: frozenset[int] = frozenset()
         self._awaited: frozenset[int] = frozenset()
 
     def look(self, view: GroupView) -> None:
-        """Who rode along when the last instant ended is fresh, if its metrics are known now."""
+        """Jobs that rode along at the end of the last instant are fresh, if their metrics are known now."""
         self._rode, self._first = self._rides, self._awaited
 
     def grouped(self, view: GroupView, now: Present) -> list[Wanted]:
-        """The groups of jobs that are settled, fresh or waiting, of at most `now.machines` machines."""
+        """The groups of settled, fresh and waiting jobs, of at most `now.machines` machines."""
         raise TypeError(f"{type(self).__name__} does not say how it groups jobs: define grouped(self, view, now)")
 
     def wanted(self, view: GroupView) -> list[Wanted]:
-        """The plan, with the jobs that are profiled."""
+        """The plan, and the jobs that are profiled."""
         now = self._present(view)
         self._rides = frozenset((*now.riding, *now.new))
         self._awaited = frozenset()
@@ -130,7 +116,7 @@ class ProfiledPolicy(GroupPolicy):
         return _with_new(view, groups, sorted(lost + now.new), riding, left, self.profiles_in)
 
     def why(self, view: GroupView, decision: Decision) -> str:
-        """As of any policy that wants groups, and how well the cluster is used in these, by Eqs. (3) and (4)."""
+        """The group in the plan, and how well the plan uses the cluster, by Eqs. (3) and (4)."""
         words = super().why(view, decision)
         job = getattr(decision, "job", None)
         if job is not None and not view.is_profiled(job):
@@ -148,7 +134,7 @@ class ProfiledPolicy(GroupPolicy):
         return f"{words}; then CPUs are busy for {100 * cpu:.0f} %, the network for {100 * network:.0f} %"
 
     def profiles_in(self, group: Wanted) -> int:
-        """Groups are asked to profile in ascending order of this."""
+        """Key of the groups, ascending, that profile new jobs."""
         return group.machines
 
     def _present(self, view: GroupView) -> Present:
@@ -182,12 +168,9 @@ def problem_of(
 ) -> Problem:
     """The grouping problem of these jobs, as measured, in this order.
 
-    Args:
-        machines: to share among them.
-        beta: worth of the network's utilisation beside the CPU's.
-        counts_disk: a cycle is at least as long as the disks need for what is above the collector's threshold.
-        alpha: share of the inputs that may be on disk, 0 to 1: a group is legal if the rest, and all models, fit into
-            its memory; below the collector's threshold where alpha is below 1. Where nothing is spilled it is 0.
+    `counts_disk`: a cycle is at least the disk time of the bytes above the collector's threshold. `alpha`: share of the
+    inputs that may be on disk, 0 to 1: the rest, and all models, must fit into memory; below the collector's threshold
+    where alpha is below 1. Where nothing is spilled it is 0.
     """
     s, config = view.record, view.config
     alpha = alpha if view.rule.spills else 0.0
@@ -209,15 +192,12 @@ def problem_of(
 
 
 def alone(view: GroupView, now: Present) -> list[Wanted]:
-    """What is wanted where no grouping is legal: one job, the first that runs or waits, on all machines.
-
-    Its model is on disk too, as far as it must.
-    """
+    """The groups if no grouping is legal: the first job that runs or waits, on all machines, partly on disk."""
     return [Wanted((min(now.settled or now.fresh or now.waiting),), now.machines)]
 
 
 def _with_riders(view: GroupView, planned: list[Wanted], riding: Sequence[int]) -> list[Wanted]:
-    """Whoever is being profiled goes on beside most of those that it is with now."""
+    """Jobs that are being profiled stay beside most of their present mates."""
     group_of = view.group_of_jobs
     groups = list(planned)
     for job in riding:
@@ -236,7 +216,7 @@ def _with_new(
     free: int,
     order: Callable[[Wanted], int],
 ) -> list[Wanted]:
-    """New jobs are sent to groups to be profiled: where nothing is spilled those that fit, and the others wait."""
+    """Send new jobs to groups to be profiled; where nothing is spilled only those that fit."""
     if not new:
         return groups
     if not groups:
@@ -252,7 +232,7 @@ def _with_new(
 
 
 def _first_groups(view: GroupView, new: Sequence[int], free: int) -> list[Wanted]:
-    """Groups to profile in while there are none, with new jobs dealt out evenly; one of the first job if none fits."""
+    """Groups to profile in while there are none, jobs dealt out evenly; a group of the first job if none fits."""
     size = min(REFERENCE_MACHINES, free)
     count = min(len(new), free // size) if size else 0
     groups = [Wanted((), size)] * count
@@ -267,7 +247,6 @@ def _first_groups(view: GroupView, new: Sequence[int], free: int) -> list[Wanted
 
 
 def _fits(view: GroupView, group: Wanted) -> bool:
-    """Whether a group has the memory for its jobs, where nothing is spilled."""
     if view.rule.spills:
         return True
     raw_bytes = sum(view.input_bytes(job) + view.model_bytes(job) for job in group.members)
@@ -275,7 +254,7 @@ def _fits(view: GroupView, group: Wanted) -> bool:
 
 
 class Scheduled(NamedTuple):
-    """What Algorithm 1 found, and what it took."""
+    """The plan of Algorithm 1, and its effort."""
 
     plan: Plan
     prefixes: int
@@ -285,19 +264,13 @@ class Scheduled(NamedTuple):
 def algorithm1(
     problem: Problem, stop: Literal["all", "printed"] = "all", balance: Literal["job", "group"] = "job"
 ) -> Plan:
-    """The grouping that Algorithm 1 finds.
+    """The grouping that Algorithm 1 finds, groups in the order of filling; empty if no grouping is legal.
 
     Args:
         problem: jobs in the order in which they are taken: running, paused, profiled, each by submission.
         stop: `all` tries every prefix and keeps the best; `printed` stops at the first that is no better than the one
-            before, returns that one, and never takes the last job (of one job in all, that).
+            before, returns it, and never takes the last of several jobs.
         balance: what the number of groups balances: `job`, the COMP and COMM of every job; `group`, their sums.
-
-    Returns:
-        Groups in the order in which they were filled; an empty plan where no grouping is legal.
-
-    Raises:
-        InputError: another word.
 
     Paper: harmony, Algorithm 1; Sec. IV-B3.
     """
@@ -313,21 +286,9 @@ def counted(problem: Problem, stop: str = "all", balance: str = "job") -> Schedu
     jobs = problem.jobs
     group_of, machines, counts = (np.zeros(size, dtype=np.int64) for size in (jobs, jobs, 2))
     ints, floats = np.zeros((10, jobs + 1), dtype=np.int64), np.zeros((7, jobs + 1))
-    groups = schedule(
-        problem.comp,
-        problem.comm,
-        problem.models_in_memory,
-        int(problem.machines),
-        float(problem.beta),
-        float(problem.ram_bytes),
-        stop == "printed",
-        BALANCES[balance],
-        ints,
-        floats,
-        group_of,
-        machines,
-        counts,
-    )
+    sizes = problem.comp, problem.comm, problem.models_in_memory, int(problem.machines)
+    terms = float(problem.beta), float(problem.ram_bytes), stop == "printed", BALANCES[balance]
+    groups = schedule(*sizes, *terms, ints, floats, group_of, machines, counts)
     return Scheduled(Plan(group_of, machines[:groups].copy()), int(counts[0]), int(counts[1]))
 
 
@@ -338,7 +299,7 @@ BETTER = 1.0 + 1e-12
 
 
 class Ended(NamedTuple):
-    """A job that has ended, the machines of its group, and who of that is left."""
+    """A job that has ended, the machines of its group, and its other members."""
 
     job: int
     machines: int
@@ -346,7 +307,7 @@ class Ended(NamedTuple):
 
 
 class Harmony(ProfiledPolicy):
-    """The paper's scheduler.
+    """The paper's scheduler. Paper: harmony, Sec. IV-B4.
 
     Args:
         stop, balance: of Algorithm 1, see `algorithm1`.
@@ -354,9 +315,7 @@ class Harmony(ProfiledPolicy):
         regroup, order, profile: see the module.
         alpha: share of the inputs that a grouping may need to have on disk, 0 to 1.
         spills: whether data goes to disk where memory is short (the paper's third technique); without it a job that
-            needs more memory than there is gets an InputError.
-
-    Paper: harmony, Sec. IV-B4.
+            needs more memory than there is raises InputError.
     """
 
     def __init__(
@@ -381,11 +340,11 @@ class Harmony(ProfiledPolicy):
         self.regroup, self.order, self.profile = regroup, order, profile
 
     def profiles_in(self, group: Wanted) -> int:
-        """Where new jobs are profiled."""
+        """By machines, ascending or descending."""
         return group.machines if self.profile == "smallest" else -group.machines
 
     def grouped(self, view: GroupView, now: Present) -> list[Wanted]:
-        """What the rules come to at this instant."""
+        """The groups by the rules."""
         if not now.settled or self.regroup == "always":
             return self._schedule(view, now, now.settled, now.machines) or alone(view, now)
         groups, waiting = list(now.groups), list(now.waiting)
@@ -404,14 +363,14 @@ class Harmony(ProfiledPolicy):
         return groups
 
     def begin(self, view: GroupView) -> None:
-        """Nobody has had a turn; every job must fit somewhere, if nothing is spilled."""
+        """Forget all jobs; raise InputError if a job fits nowhere and nothing is spilled."""
         super().begin(view)
         if not self.clock.spills:
             expect_room(self.name, view)
         self._seen = self._seeing = frozenset[int]()
 
     def look(self, view: GroupView) -> None:
-        """Whoever was there at the last instant has had its turn."""
+        """Jobs of the last instant have been considered."""
         super().look(view)
         self._seen, self._seeing = self._seeing, frozenset((*view.queue.tolist(), *view.running.tolist()))
 
@@ -426,10 +385,7 @@ class Harmony(ProfiledPolicy):
     def _repair(
         self, view: GroupView, now: Present, groups: list[Wanted], idle: list[int], ended: Ended
     ) -> list[Wanted]:
-        """A job has ended: somebody takes its place, or groups are made anew.
-
-        Paper: harmony, Sec. IV-B4.
-        """
+        """A job has ended: another takes its place, or groups are made anew. Paper: harmony, Sec. IV-B4."""
         own = next((place for place, group in enumerate(groups) if {*group.members} & {*ended.mates}), -1)
         machines = groups[own].machines if own >= 0 else ended.machines
         free = now.machines - sum(group.machines for group in groups)
@@ -445,10 +401,7 @@ class Harmony(ProfiledPolicy):
         return self._regroup(view, now, groups, fewest, 2 if own >= 0 else 1)
 
     def _similar(self, view: GroupView, job: int, machines: int, idle: Sequence[int]) -> tuple[int, ...]:
-        """Who waits and is like the job, alone or together; empty if nobody is.
-
-        Paper: harmony, Sec. IV-B4.
-        """
+        """Waiting jobs that are like the job, alone or together; may be empty. Paper: harmony, Sec. IV-B4."""
         if not idle:
             return ()
         at = np.array(idle[:], np.int64)
@@ -469,10 +422,7 @@ class Harmony(ProfiledPolicy):
     def _regroup(
         self, view: GroupView, now: Present, groups: list[Wanted], fewest: list[int], least: int
     ) -> list[Wanted]:
-        """Algorithm 1 for more and more groups, if that is worth it; `fewest` first, at least so many.
-
-        Paper: harmony, Sec. IV-B4.
-        """
+        """Algorithm 1 for `least` groups or more, `fewest` first, if worth it. Paper: harmony, Sec. IV-B4."""
         taken = fewest or list(range(len(groups)))
         chosen, worth = groups, -np.inf
         for count in range(min(least, len(groups)), len(groups) + 1):
@@ -487,10 +437,7 @@ class Harmony(ProfiledPolicy):
         return chosen if worth >= (1.0 + WORTH) * self._score(view, now, groups) else groups
 
     def _add(self, view: GroupView, now: Present, groups: list[Wanted], fresh: Sequence[int]) -> list[Wanted]:
-        """Jobs join one after another, each where it helps most; from the first that does not help on all wait.
-
-        Paper: harmony, Sec. IV-B4.
-        """
+        """Jobs join one by one where each helps most, up to one that does not. Paper: harmony, Sec. IV-B4."""
         for job in fresh:
             worth = self._score(view, now, groups)
             best: list[Wanted] = []
@@ -511,7 +458,7 @@ class Harmony(ProfiledPolicy):
     def _schedule(
         self, view: GroupView, now: Present, running: Sequence[int], machines: int, out: set[int] | None = None
     ) -> list[Wanted]:
-        """Algorithm 1 for these running jobs, and for all others that are not in `out`."""
+        """Algorithm 1 for these running jobs and all others that are not in `out`."""
         others = [job for job in (*now.settled, *now.waiting, *now.fresh) if job not in {*running} | (out or set())]
         paused = [job for job in others if view.stage(job) != "profiled" and job not in now.fresh]
         profiled = [job for job in others if job not in {*paused}]
@@ -533,10 +480,7 @@ class Harmony(ProfiledPolicy):
         return problem_of(view, jobs, now.machines, self.beta, alpha=self.alpha), plan
 
     def _score(self, view: GroupView, now: Present, groups: Sequence[Wanted]) -> float:
-        """How well the cluster is used; minus infinity where the grouping is not legal.
-
-        Paper: harmony, Eq. 3 and 4.
-        """
+        """Use of the cluster; minus infinity if the grouping is not legal. Paper: harmony, Eq. 3 and 4."""
         if not groups:
             return 0.0
         problem, plan = self._problem(view, now, groups)
@@ -544,10 +488,7 @@ class Harmony(ProfiledPolicy):
 
 
 def difference(comp_s: np.ndarray, comm_s: np.ndarray, own_comp_s: float, own_comm_s: float) -> np.ndarray:
-    """How far jobs are from one: the larger of the relative differences of iteration time and COMP:COMM ratio.
-
-    Paper: harmony, Sec. IV-B4.
-    """
+    """The larger relative difference of iteration time and COMP:COMM ratio. Paper: harmony, Sec. IV-B4."""
     time = np.abs(comp_s + comm_s - own_comp_s - own_comm_s) / (own_comp_s + own_comm_s)
     ratio = np.abs(comp_s / comm_s - own_comp_s / own_comm_s) / (own_comp_s / own_comm_s)
     return np.maximum(time, ratio)

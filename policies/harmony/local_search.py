@@ -1,23 +1,23 @@
-"""Local search for a grouping, for three objectives, from the grouping as it is or from that of Algorithm 1.
+"""Local search for a grouping, for three objectives, from the present grouping or that of Algorithm 1.
 
-Each objective is a sum over the groups of (what one iteration of each of its jobs is worth) / (the group's cycle):
+Each objective is a sum over the groups of (worth of one iteration of each of its jobs) / (the group's cycle):
 
 * `utilisation`: of the CPU, plus beta times that of the network: Eq. (4), the paper's objective.
 * `rates`: each job's speed over its speed alone on 16 machines. It needs no lengths of jobs.
 * `known`: the same, each job's rate over (its remaining hours alone on 16 machines)**power. In iterations left it is
   the sum of 1 / (T_g left_j) (remaining hours)**(1 - power).
 
-What a group's jobs have in memory beyond what costs nothing there must come from disk in every iteration, which may be
-what its cycle waits for (`Problem.comfort_bytes`, `spill_s`).
+Bytes of a group above the free part of memory come from disk in every iteration, which may bound its cycle
+(`Problem.comfort_bytes`, `spill_s`).
 
-A move costs time: a job that changes group, whose group changes machines, or that is to start counts for less by the
-share of the plan's time in which it stands still (`worth_of_moves`); a paused one loses what it was worth. Where moves
-are not priced, only `heat=0` stays close to the first grouping: it makes no move that does not gain.
+A move costs time: a job that changes group, whose group changes machines, or that starts loses the share of the plan's
+time in which it stands still (`worth_of_moves`); a paused one loses its worth. If moves are free, only `heat=0` stays
+close to the first grouping: it makes no move that does not gain.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,13 +30,13 @@ from .problem import Plan, Problem
 OBJECTIVES = ("utilisation", "rates", "known")
 STEPS = 20_000
 HEAT = 0.02
-POWER = 0.4  # of the remaining hours, from scratch; .4 to 1 are within 6 %
+POWER = 0.4  # of the remaining hours; .4 to 1 are within 6 %
 HOUR_S = 3600.0
-LEAST_S = 1.0  # of remaining time: a job about to end is not worth everything
+LEAST_S = 1.0  # of remaining time, which bounds the worth of a job about to end
 
 
 class Searched(NamedTuple):
-    """What a search found, what it is worth to its objective with the moves it takes, and the moves it accepted."""
+    """The plan of a search, its worth with the moves that it needs, and the number of accepted moves."""
 
     plan: Plan
     worth: float
@@ -44,44 +44,15 @@ class Searched(NamedTuple):
 
 
 def worth_of_moves(move_s: float, holds_s: float) -> float:
-    """Share of its worth that a job loses by a move of `move_s` seconds, in a plan that holds for `holds_s`; 0 to 1."""
+    """Share of its worth, 0 to 1, that a job loses by a move of `move_s` seconds, in a plan for `holds_s` seconds."""
     if move_s < 0.0 or not holds_s > 0.0:
         raise InputError(f"a move of {move_s} s in a plan of {holds_s} s: expected at least 0 and more than 0")
     return min(move_s / holds_s, 1.0)
 
 
-def local_search(
-    problem: Problem,
-    objective: str = "utilisation",
-    start: Plan | None = None,
-    steps: int = STEPS,
-    seed: int = 0,
-    move_worth: float = 0.0,
-    remaining_s: np.ndarray | None = None,
-    power: float = POWER,
-    heat: float = HEAT,
-) -> Plan:
-    """The grouping that a local search finds: never worth less to its objective than the one it starts with.
-
-    Args:
-        problem: jobs and machines; a grouping whose models exceed memory is not taken.
-        objective: `utilisation`, `rates` or `known`.
-        start: where to begin; None = with what Algorithm 1 finds, and then moves cost nothing.
-        steps: moves tried, >= 0; about 0.15 us each.
-        seed: of the moves; the same seed, the same plan.
-        move_worth: share of its worth that a job loses by a move, 0 to 1; see `worth_of_moves`.
-        remaining_s: float64 (jobs,), seconds left of each job alone on 16 machines; for `known` only.
-        power: of the remaining time, in `known`.
-        heat: how large losses are accepted at first, over the mean worth of a group; 0 = none.
-
-    Returns:
-        A plan whose `continues` names the groups of `start`.
-
-    Raises:
-        InputError: an unknown objective, `known` without remaining times, a start that is not legal, a share out of
-            range.
-    """
-    return searched(problem, objective, start, steps, seed, move_worth, remaining_s, power, heat).plan
+def local_search(problem: Problem, objective: str = "utilisation", start: Plan | None = None, **search: Any) -> Plan:
+    """The plan of `searched`."""
+    return searched(problem, objective, start, **search).plan
 
 
 def searched(
@@ -95,7 +66,22 @@ def searched(
     power: float = POWER,
     heat: float = HEAT,
 ) -> Searched:
-    """As `local_search`, with what the plan is worth."""
+    """The grouping that a local search finds: never worth less to its objective than its start.
+
+    Args:
+        problem: jobs and machines; a grouping whose models exceed memory is not taken.
+        objective: `utilisation`, `rates` or `known`.
+        start: where to begin; None: the plan of Algorithm 1, from which moves cost nothing.
+        steps: moves tried, >= 0; about 0.15 us each.
+        seed: of the moves.
+        move_worth: share of its worth that a job loses by a move, 0 to 1; see `worth_of_moves`.
+        remaining_s: float64 (jobs,), seconds left of each job alone on 16 machines; for `known` only.
+        power: of the remaining time, in `known`.
+        heat: accepted loss at first, over the mean worth of a group; 0: none.
+
+    The plan's `continues` names the groups of `start`. Raises InputError for an unknown objective, `known` without
+    remaining times, an illegal start, or a share out of range.
+    """
     if not (0.0 <= move_worth <= 1.0 and heat >= 0.0 and steps >= 0):
         raise InputError(f"move_worth={move_worth}, heat={heat}, steps={steps}: expected 0 to 1, and at least 0")
     gains = gains_of(problem, objective, remaining_s, power)
@@ -113,7 +99,7 @@ def searched(
 def gains_of(
     problem: Problem, objective: str, remaining_s: np.ndarray | None = None, power: float = POWER
 ) -> np.ndarray:
-    """What an iteration a second of each job is worth, and more a machine of its group: float64 (jobs, 2)."""
+    """Worth of an iteration a second of each job, and more per machine of its group: float64 (jobs, 2)."""
     if objective == "utilisation":
         return np.stack([problem.comp, problem.beta * problem.comm], axis=1) / problem.machines
     worth = problem.solo_s()
@@ -127,7 +113,7 @@ def gains_of(
 
 
 def worth(problem: Problem, plan: Plan, gains: np.ndarray) -> float:
-    """What a plan is worth without regard to moves; `gains` as of `gains_of`."""
+    """Worth of a plan without moves; `gains` as of `gains_of`."""
     jobs = plan.running
     machines = plan.machines[plan.group_of[jobs]]
     return float((problem.speeds(plan)[jobs] * (gains[jobs, 0] + machines * gains[jobs, 1])).sum())
@@ -170,32 +156,19 @@ class _State:
         self.groups[group, c.FIRST] = job
 
     def climb(self, seed: int, steps: int, heat: float) -> float:
-        """Worth after so many moves."""
-        return float(
-            climb(
-                seed,
-                steps,
-                heat,
-                self.jobs,
-                self.links,
-                self.groups,
-                self.lists,
-                self.touched,
-                self.worth,
-                self.counts,
-                self.terms,
-            )
-        )
+        """Worth after `steps` moves."""
+        arrays = self.jobs, self.links, self.groups, self.lists, self.touched, self.worth, self.counts, self.terms
+        return float(climb(seed, steps, heat, *arrays))
 
     @property
     def taken(self) -> int:
-        """Moves accepted."""
+        """Accepted moves."""
         return int(self.counts[climbing.TAKEN])
 
     def plan(self, continues: bool) -> Plan:
-        """The grouping, groups by their numbers."""
+        """The grouping, by group number."""
         live = np.sort(self.lists[climbing.LIVE, : self.counts[climbing.N_LIVE]])
-        number = np.full(len(self.groups) + 1, -1, dtype=np.int64)  # the last: of those that wait
+        number = np.full(len(self.groups) + 1, -1, dtype=np.int64)  # the last: of waiting jobs
         number[live] = np.arange(len(live))
         machines = self.groups[live, climbing.MACHINES]
         begun = self.groups[live, climbing.MACHINES_AT_START] >= 0

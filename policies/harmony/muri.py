@@ -1,17 +1,17 @@
-"""Muri (Zhao et al., SIGCOMM'22): jobs whose stages interleave are put together by matchings of pairs, round by round.
+"""Muri (Zhao et al., SIGCOMM'22): jobs with interleaving stages share machines, by matchings of pairs, in rounds.
 
 Its stages are those of deep learning and its resources GPUs; here a parameter-server job loads, computes and
 communicates on the machines of its group: an analogy, no reproduction.
 
 Jobs of a group go through the k stages in turn, each one stage behind the one before: a round takes the sum over the k
 steps of the longest stage in each. The efficiency of a group is the sum of its stage times over k times its round, for
-the best order of its jobs. As in the published code, groups are of at most k jobs, all have the same machines, and they
-are merged only while there are more than fit, first the pairs of a matching of the greatest total efficiency.
+the best order of its jobs. As in the published code, groups have at most k jobs and equal machines, and are merged only
+while there are more than fit, first the pairs of a matching of the greatest total efficiency.
 
-Every group has `dop` machines (all, if there are fewer); machines left over stay idle. At every event the jobs with the
-least attained service come in, three for each group that fits (`remaining=hidden`; Muri-L), or those with the least
-service left (`known`; Muri-S); service is seconds alone on 16 machines. Groups are formed anew, and jobs move.
-`load=input`: an iteration reads all of its input from disk; `none`: nothing.
+Every group has `dop` machines (all, if there are fewer); the rest stays idle. At every event the jobs with the least
+attained service come in, three for each group that fits (`remaining=hidden`; Muri-L), or those with the least service
+left (`known`; Muri-S); service is seconds alone on 16 machines. Groups are formed anew, and jobs move. `load=input`: an
+iteration reads all of its input from disk; `none`: nothing.
 """
 
 from __future__ import annotations
@@ -34,18 +34,10 @@ Members = tuple[int, ...]
 
 
 def muri(problem: Problem, load_s: np.ndarray | None = None, machines_each: int = REFERENCE_MACHINES) -> Plan:
-    """The groups that Muri forms.
+    """The groups of Muri, on `machines_each` machines each; the rest stays idle. Raises InputError out of range.
 
-    Args:
-        problem: jobs in the order of their priority: the first come in, up to three for each group that fits.
-        load_s: float64 (jobs,), seconds of reading from disk in an iteration on `machines_each` machines; None = 0.
-        machines_each: machines of every group, 1 to the problem's.
-
-    Returns:
-        Groups on `machines_each` machines; machines that are left over stay idle.
-
-    Raises:
-        InputError: `machines_each` out of range, or `load_s` of another length.
+    `problem`: jobs by priority; up to three for each group that fits come in. `load_s`: float64 (jobs,), seconds of
+    reading from disk in an iteration, None: 0.
     """
     if not 1 <= machines_each <= problem.machines:
         raise InputError(f"machines_each={machines_each}: expected 1 to the {problem.machines} machines there are")
@@ -74,12 +66,12 @@ def round_s(stages: np.ndarray, members: Members) -> float:
 
 
 def efficiency(stages: np.ndarray, members: Members) -> float:
-    """Share of the time that a resource is in use, over all of them; 1/k for a job alone."""
+    """Mean utilisation of the resources, 1/k for a job alone."""
     return float(stages[list(members)].sum()) / (stages.shape[1] * round_s(stages, members))
 
 
 def _merged(problem: Problem, groups: list[Members], stages: np.ndarray, room: float, most: int) -> list[Members]:
-    """One round: of a matching of the greatest total efficiency, the `most` pairs with the greatest own."""
+    """One round: of the matching of the greatest total efficiency, the `most` best pairs."""
     import networkx
 
     graph: networkx.Graph = networkx.Graph()
@@ -97,12 +89,12 @@ def _merged(problem: Problem, groups: list[Members], stages: np.ndarray, room: f
 
 
 class Muri(ProfiledPolicy):
-    """Interleaves jobs whose stages fit together.
+    """Groups of jobs with interleaving stages.
 
     Args:
         dop: machines of every group, >= 1.
         remaining: whether lengths of jobs are known.
-        load: what an iteration reads.
+        load: bytes that an iteration reads.
     """
 
     def __init__(
@@ -118,7 +110,7 @@ class Muri(ProfiledPolicy):
         self.knows_run_times = remaining == "known"
 
     def grouped(self, view: GroupView, now: Present) -> list[Wanted]:
-        """The groups that Muri forms."""
+        """The groups of Muri."""
         jobs = sorted(now.settled + now.fresh + now.waiting)
         if not jobs:
             return []

@@ -1,17 +1,15 @@
 """`oracle` and `greedy` among groups: policies that search for the best groups at every event.
 
-Both plan for all jobs whose metrics are known. `oracle` maximises what the paper maximises, u_cpu + beta u_net: exactly
-up to 10 jobs (`exact`), above them by a long local search, with no regard to what moves cost; it changes nothing unless
-that is better. (The paper calls its own exhaustive, but its times, 80 jobs in 13.8 minutes and 4,000 in 10 hours, grow
-about as the number of jobs does.)
+Both plan for all jobs with known metrics. `oracle` maximises the paper's u_cpu + beta u_net, exactly up to 10 jobs
+(`exact`), else by a long local search; moves are free, and it changes nothing without a gain. (The paper calls its own
+exhaustive, but its times, 80 jobs in 13.8 minutes and 4,000 in 10 hours, grow about as the number of jobs does.)
 
-`greedy` searches for the largest sum of what each job's speed is worth, from the groups as they are:
+`greedy` searches for the largest sum of the worth of each job's speed, from the present groups:
 
 * `remaining=hidden`: its speed over that alone on 16 machines.
 * `remaining=known`: the same over (hours left alone on 16 machines)**power: short ones first, as far as that pays.
 
-A job that moves stands still for `move_s`, so it counts for less: by move_s over the seconds that the plan is expected
-to hold (`holds_s`).
+A job that moves stands still for `move_s`, so it loses the share move_s / `holds_s`, the expected life of the plan.
 """
 
 from __future__ import annotations
@@ -30,12 +28,12 @@ from .local_search import POWER, STEPS, gains_of, local_search, worth_of_moves
 from .problem import BETA, REFERENCE_MACHINES, Plan, Problem
 
 MOST_JOBS = 10
-MOST_MACHINES = 256  # the time grows with their square: 10 jobs on 100 machines take 0.2 s
+MOST_MACHINES = 256  # time is quadratic: 10 jobs on 100 machines take 0.2 s
 ORACLE_STEPS = 200_000
 
 
 class Answer(NamedTuple):
-    """A grouping, and whether it is the best or only what a search found."""
+    """A grouping, and whether it is optimal or found by search."""
 
     plan: Plan
     how: Literal["exact", "local search"]
@@ -50,16 +48,8 @@ def exact(
 ) -> Plan:
     """The best of all groupings: of all subsets of the jobs, all their partitions, all splits of the machines.
 
-    Args:
-        problem: of at most 10 jobs and 256 machines.
-        objective, remaining_s, power: as of `local_search`; `utilisation` is the score.
-        everyone: only groupings in which every job runs.
-
-    Returns:
-        The best plan; an empty one where no group is legal, or `everyone` is more than there is room for.
-
-    Raises:
-        InputError: more jobs or machines.
+    `objective`, `remaining_s` and `power` are as of `local_search`; `everyone`: every job runs. The plan is empty if no
+    group is legal, or `everyone` does not fit. Raises InputError above 10 jobs or 256 machines.
     """
     if not is_small(problem):
         raise InputError(
@@ -70,18 +60,8 @@ def exact(
     shape = (1 << problem.jobs, problem.machines + 1)
     alone, best = np.zeros(shape), np.zeros(shape)
     group, given = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-    group_exactly(
-        problem.comp,
-        problem.comm,
-        problem.models_in_memory,
-        gains,
-        float(problem.ram_bytes),
-        everyone,
-        alone,
-        best,
-        group,
-        given,
-    )
+    sizes = problem.comp, problem.comm, problem.models_in_memory
+    group_exactly(*sizes, gains, float(problem.ram_bytes), everyone, alone, best, group, given)
     if np.isneginf(best[-1, -1]):
         return Plan.empty(problem.jobs)
     return Plan.of(problem.jobs, _groups(problem, group, given))
@@ -99,7 +79,7 @@ def oracle(
     seed: int = 0,
     remaining_s: np.ndarray | None = None,
 ) -> Answer:
-    """The exact optimum of a small problem, else what a local search of so many steps finds."""
+    """The optimum of a small problem, else the result of a local search."""
     if is_small(problem):
         return Answer(exact(problem, objective, remaining_s=remaining_s), "exact")
     plan = local_search(problem, objective, steps=steps, seed=seed, remaining_s=remaining_s)
@@ -107,7 +87,6 @@ def oracle(
 
 
 def _groups(problem: Problem, group: np.ndarray, given: np.ndarray) -> list[tuple[tuple[int, ...], int]]:
-    """The groups that the tables lead to."""
     groups = []
     jobs, machines = (1 << problem.jobs) - 1, problem.machines
     while jobs:
@@ -119,7 +98,7 @@ def _groups(problem: Problem, group: np.ndarray, given: np.ndarray) -> list[tupl
     return groups
 
 
-HOLDS_S = 2700.0  # tuned on seeds that no table shows; 900 to 10,000 are within 2 %
+HOLDS_S = 2700.0  # tuned on seeds of no table; 900 to 10,000 are within 2 %
 BETTER = 1.0 + 1e-9
 
 
@@ -129,7 +108,7 @@ class Oracle(ProfiledPolicy):
     Args:
         beta: worth of the network's utilisation beside the CPU's, >= 0.
         steps: of the local search, >= 1.
-        alpha: share of the inputs that a grouping may need to have on disk, 0 to 1, as of `harmony`.
+        alpha: share of the inputs that a grouping may need on disk, 0 to 1.
     """
 
     def __init__(self, beta: float = BETA, steps: int = ORACLE_STEPS, alpha: float = ALPHA) -> None:
@@ -160,14 +139,14 @@ class Oracle(ProfiledPolicy):
 
 
 class Greedy(ProfiledPolicy):
-    """The largest sum of rates, from the groups as they are.
+    """The largest sum of rates, from the present groups.
 
     Args:
         remaining: whether lengths of jobs count.
         power: of the remaining time, 0 to 2; with `remaining=known`.
         steps: moves that the search tries at each event, >= 1.
-        holds_s: seconds for which a plan is expected to hold, > 0.
-        disk: whether it counts what reading spilled data takes, or plans as the paper does, by Eq. (1).
+        holds_s: expected seconds until the next plan, > 0.
+        disk: whether reading of spilled data counts; the paper's Eq. (1) ignores it.
     """
 
     def __init__(
@@ -188,7 +167,7 @@ class Greedy(ProfiledPolicy):
         self.knows_run_times = remaining == "known"
 
     def grouped(self, view: GroupView, now: Present) -> list[Wanted]:
-        """What the search finds."""
+        """The groups of the search."""
         jobs = sorted(now.settled + now.fresh + now.waiting)
         if not jobs:
             return []

@@ -1,9 +1,7 @@
-"""The grouping problem: what a group of jobs does on its machines, Eqs. (1) to (4) of the paper.
+"""The grouping problem: cycle time and utilisation of groups of jobs, Eqs. (1) to (4) of the paper.
 
 A job's COMP takes `comp` machine-seconds an iteration, `comp / m` seconds on m machines (Eq. 2); its COMM takes `comm`
-seconds whatever the machines. A group goes round in its cycle time (Eq. 1), every job one iteration a cycle.
-
-`machines_for` says how many machines a job needs for its memory, where nothing is spilled.
+seconds whatever the machines. Every job of a group has one iteration a cycle (Eq. 1).
 """
 
 from __future__ import annotations
@@ -19,33 +17,26 @@ from ...simulator.groups.group_memory import EXPANSION
 from ...simulator.groups.group_view import GroupView
 from ...simulator.jobs.workload import Workload
 
-BETA = 0.5  # worth of the network's utilisation beside the CPU's, of which the paper says only that it counts more
-REFERENCE_MACHINES = 16  # the paper gives the characteristics of its jobs at this degree of parallelism (Figure 9)
+BETA = 0.5  # worth of the network's utilisation beside the CPU's; the paper says only that the CPU's counts more
+REFERENCE_MACHINES = 16  # degree of parallelism of the paper's job characteristics (Figure 9)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Which jobs run together, and on how many machines.
+    """Groups of jobs and their machines."""
 
-    Attributes:
-        group_of: int64 (jobs,), each job's group, -1 = does not run.
-        machines: int64 (groups,), >= 1; no group is without jobs.
-        continues: int64 (groups,), the group of the plan that a search began with which each goes on, -1 = a new one;
-            None where nothing was begun with.
-    """
-
-    group_of: np.ndarray
-    machines: np.ndarray
-    continues: np.ndarray | None = None
+    group_of: np.ndarray  # int64 (jobs,), each job's group, -1 = does not run
+    machines: np.ndarray  # int64 (groups,), >= 1; no group is empty
+    continues: np.ndarray | None = None  # int64 (groups,), the group of the search's start that it continues, -1 = new
 
     @classmethod
     def empty(cls, jobs: int) -> Plan:
-        """Nobody runs."""
+        """No job runs."""
         return cls(np.full(jobs, -1, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
     @classmethod
     def of(cls, jobs: int, groups: list[tuple[tuple[int, ...], int]]) -> Plan:
-        """From (members, machines) of each group."""
+        """The plan of (members, machines) of each group."""
         plan = cls(np.full(jobs, -1, dtype=np.int64), np.array([machines for _, machines in groups], dtype=np.int64))
         for group, (members, _) in enumerate(groups):
             plan.group_of[list(members)] = group
@@ -61,42 +52,24 @@ class Plan:
         return np.flatnonzero(self.group_of == group).tolist()
 
     def groups(self) -> list[tuple[tuple[int, ...], int]]:
-        """(members, machines) of each group; see `of`."""
+        """(members, machines) of each group."""
         return [(tuple(self.members(group)), int(machines)) for group, machines in enumerate(self.machines)]
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Jobs, and machines to share among groups of them.
+    """Jobs, and machines to share among groups of them. Raises InputError for wrong lengths or values."""
 
-    Args:
-        comp: float64 (jobs,), machine-seconds of COMP an iteration, > 0; in the order in which Algorithm 1 takes jobs.
-        comm: float64 (jobs,), seconds of COMM an iteration, > 0.
-        machines: to share, >= 1.
-        input_bytes: float64 (jobs,), raw bytes of training data; None = 0.
-        model_bytes: float64 (jobs,), raw bytes of the model; None = 0.
-        ram_bytes: memory of one machine. All input may be spilled to disk, so a group is legal if `expansion` times the
-            models of its jobs fit into the memory of its machines.
-        expansion: bytes in memory for each raw byte, > 0.
-        beta: worth of the network's utilisation beside the CPU's, >= 0.
-        comfort_bytes: memory of one machine that may be full at no cost: what a group holds beyond is on disk.
-        spill_s: machine-seconds that its disk takes for each of these bytes, once a cycle; the cycle is at least that
-            long. Eq. (1), and so Algorithm 1, knows nothing of it; the local search does.
-
-    Raises:
-        InputError: arrays of different lengths, or a value out of range.
-    """
-
-    comp: np.ndarray
-    comm: np.ndarray
-    machines: int
-    input_bytes: np.ndarray | None = None
-    model_bytes: np.ndarray | None = None
-    ram_bytes: float = np.inf
-    expansion: float = EXPANSION
-    beta: float = BETA
-    comfort_bytes: float = np.inf
-    spill_s: float = 0.0
+    comp: np.ndarray  # float64 (jobs,), machine-seconds of COMP an iteration, > 0; in the order of Algorithm 1
+    comm: np.ndarray  # float64 (jobs,), seconds of COMM an iteration, > 0
+    machines: int  # to share, >= 1
+    input_bytes: np.ndarray | None = None  # float64 (jobs,), raw bytes of training data; None = 0
+    model_bytes: np.ndarray | None = None  # float64 (jobs,), raw bytes of the model; None = 0
+    ram_bytes: float = np.inf  # of one machine; `expansion` times the models of a group must fit, inputs may be on disk
+    expansion: float = EXPANSION  # bytes in memory for each raw byte, > 0
+    beta: float = BETA  # worth of the network's utilisation beside the CPU's, >= 0
+    comfort_bytes: float = np.inf  # memory of one machine that is free of cost; a group's bytes beyond are on disk
+    spill_s: float = 0.0  # disk machine-seconds of each such byte a cycle, a bound on the cycle; Eq. (1) ignores it
     _models: np.ndarray = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -120,7 +93,7 @@ class Problem:
 
     @property
     def jobs(self) -> int:
-        """How many there are."""
+        """Number of jobs."""
         return len(self.comp)
 
     @property
@@ -130,21 +103,15 @@ class Problem:
 
     @property
     def models_in_memory(self) -> np.ndarray:
-        """Bytes in memory of each job's model, float64 (jobs,): what cannot be spilled."""
+        """Bytes in memory of each job's model, which cannot be spilled, float64 (jobs,)."""
         return self._models * self.expansion
 
     def solo_s(self, machines: float = REFERENCE_MACHINES) -> np.ndarray:
-        """Seconds an iteration of each job alone on so many machines, float64 (jobs,): T_itr.
-
-        Paper: harmony, Eq. 1 and 2.
-        """
+        """T_itr of each job alone on `machines` machines, seconds, float64 (jobs,). Paper: harmony, Eq. 1 and 2."""
         return self.comp / machines + self.comm
 
     def cycles(self, plan: Plan) -> np.ndarray:
-        """Seconds of a cycle of each group, float64 (groups,), Eq. (1).
-
-        Paper: harmony, Eq. 1 and 2.
-        """
+        """Seconds of a cycle of each group, float64 (groups,). Paper: harmony, Eq. 1 and 2."""
         jobs, group_of, groups = plan.running, plan.group_of[plan.running], len(plan.machines)
         comp_s = self.comp[jobs] / plan.machines[group_of]
         longest = np.zeros(groups)
@@ -153,7 +120,7 @@ class Problem:
         return np.maximum(longest, np.maximum(*sums))
 
     def rounds_s(self, plan: Plan) -> np.ndarray:
-        """Seconds of a cycle with what its disks take for what memory does not hold, float64 (groups,)."""
+        """Seconds of a cycle, with disk time, of each group, float64 (groups,)."""
         jobs, group_of = plan.running, plan.group_of[plan.running]
         stored = np.bincount(group_of, weights=self.bytes_in_memory[jobs], minlength=len(plan.machines))
         beyond = np.maximum(stored / plan.machines - self.comfort_bytes, 0.0)
@@ -166,33 +133,29 @@ class Problem:
         return speeds
 
     def rates(self, plan: Plan) -> np.ndarray:
-        """Speed of each job over its speed alone on 16 machines, float64 (jobs,); 0 where it does not run."""
+        """Speed of each job over its speed alone on 16 machines, float64 (jobs,)."""
         return self.solo_s() * self.speeds(plan)
 
     def utilisation(self, plan: Plan) -> tuple[float, float]:
-        """(CPU, network) of the whole cluster, each within 0 to 1, Eqs. (3) and (4).
-
-        Paper: harmony, Eq. 3 and 4.
-        """
+        """(CPU, network) of the whole cluster, each within 0 to 1. Paper: harmony, Eq. 3 and 4."""
         cycles, jobs, group_of = self.cycles(plan), plan.running, plan.group_of[plan.running]
         busy = np.bincount(group_of, weights=self.comp[jobs], minlength=len(cycles))
         sent = np.bincount(group_of, weights=self.comm[jobs], minlength=len(cycles)) * plan.machines
         return float((busy / cycles).sum() / self.machines), float((sent / cycles).sum() / self.machines)
 
     def score(self, plan: Plan) -> float:
-        """Utilisation of the CPU, plus beta times that of the network."""
+        """CPU utilisation plus beta times the network's."""
         cpu, network = self.utilisation(plan)
         return cpu + self.beta * network
 
     def is_legal(self, plan: Plan) -> bool:
-        """Whether no more machines are given than there are, and each group's models fit into its memory."""
+        """Whether there are enough machines, and each group's models fit into its memory."""
         held = np.bincount(plan.group_of[plan.running], weights=self.models_in_memory[plan.running])
         fits = (held <= self.ram_bytes * plan.machines).all() if len(plan.machines) else True
         return bool(fits) and int(plan.machines.sum()) <= self.machines
 
 
 def _checked(name: str, values: np.ndarray, jobs: int) -> np.ndarray:
-    """As float64, contiguous."""
     given = np.ascontiguousarray(values, dtype=np.float64)
     if given.shape != (jobs,):
         raise InputError(f"{name} has shape {given.shape}: expected one value for each of {jobs} jobs")
@@ -205,7 +168,7 @@ def _checked(name: str, values: np.ndarray, jobs: int) -> np.ndarray:
 
 
 def machines_for(config: GroupConfig, raw_bytes: float, occupancy: float = 1.0) -> int:
-    """The fewest machines whose memory so many raw bytes fill up to a share of it, > 0; at least 1."""
+    """The fewest machines, >= 1, whose memory holds `raw_bytes` filled up to the share `occupancy`, > 0."""
     used = config.expansion * raw_bytes
     machines = max(math.ceil(used / (config.ram_gb * GB * occupancy) * (1.0 - 1e-9)), 1)
     while used / (machines * config.ram_gb * GB) > occupancy:
@@ -214,7 +177,7 @@ def machines_for(config: GroupConfig, raw_bytes: float, occupancy: float = 1.0) 
 
 
 def never_runs(workload: Workload, config: GroupConfig, machines: int) -> list[int]:
-    """The jobs that run out of memory even alone on so many machines."""
+    """Jobs that run out of memory alone on `machines` machines."""
     assert workload.ps is not None
     used = config.expansion * (workload.ps.input_bytes + workload.ps.model_bytes)
     found: list[int] = np.flatnonzero(used / (machines * config.ram_gb * GB) > 1.0).tolist()
@@ -222,11 +185,7 @@ def never_runs(workload: Workload, config: GroupConfig, machines: int) -> list[i
 
 
 def expect_room(policy: str, view: GroupView) -> None:
-    """Nothing if every job fits into the memory of all machines.
-
-    Raises:
-        InputError: naming the first that does not.
-    """
+    """Raise InputError if a job does not fit into the memory of all machines."""
     machines = view.topology.num_machines
     for job in never_runs(view.workload, view.config, machines):
         needed = machines_for(view.config, view.input_bytes(job) + view.model_bytes(job))

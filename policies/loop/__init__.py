@@ -1,1 +1,1 @@
-"""The loop that plays compiled rules: the next instant, the pass of the rule, and what comes of the instant."""
+"""The loop that plays compiled rules."""

@@ -1,11 +1,11 @@
-"""The loop of a run: the next instant, the pass that the rule makes at it, and what comes of the instant; over again.
+"""The loop of a run: the next instant, the rule's pass at it, its consequences; over again.
 
-The simulator knows what happens at an instant (simulator/events/clock.py) and how one job starts, moves and ends
-(simulator/lifecycle); here these are put together with the passes of all rules and with holds, orders and timers.
+It joins events (simulator/events/clock.py) and the life of jobs (simulator/lifecycle) with the passes of all rules, and
+with holds, orders and timers. `Simulator` gets it by engine/rule_loop.py.
 
-Rules are named here by import, and not handed to the loop as arguments: numba's type of a function that is an argument
-is its address in this process, so its code is never found on disk again. A field of the record says which pass is made,
-so a cluster can change hands in the middle of a run. `Simulator` gets the loop by engine/rule_loop.py.
+Rules are named by import, not handed in as arguments: numba's type of a function argument is its address in this
+process, so its code is never found on disk again. A field of the record selects the pass, so a cluster can change rules
+in the middle of a run.
 """
 
 import math
@@ -36,7 +36,7 @@ from .offer_pass import make_offers
 
 @kernel
 def run(s, max_events):
-    """Modify `s`: play the compiled rule to the end; returns FINISHED, STALLED, HORIZON or ENDLESS.
+    """Modify `s`: play the compiled rule to the end. Returns FINISHED, STALLED, HORIZON or ENDLESS.
 
     After `max_events` more events it stops before the next pass, and returns DECIDE.
     """
@@ -50,7 +50,7 @@ def run(s, max_events):
 
 @kernel
 def schedule(s):
-    """Modify `s`: one pass of the rule at this instant; returns the number of jobs started."""
+    """Modify `s`: one pass of the rule. Returns the number of jobs started."""
     s.pass_number += 1
     s.n_picked = 0
     if s.delays or s.auctions or s.migrates or s.waits:
@@ -68,7 +68,7 @@ def schedule(s):
 
 @kernel
 def _share(s):
-    """Modify `s`: a pass in which jobs share GPUs; then, if the rule says so, those whom partners have left grow."""
+    """Modify `s`: a pass in which jobs share GPUs; then, with `restore`, jobs that partners have left grow."""
     started = share_pass(s) if s.waiting > 0 else 0
     if s.restores:
         restore(s)
@@ -77,7 +77,7 @@ def _share(s):
 
 @kernel
 def _offer(s):
-    """Modify `s`: passes in which every job decides for itself; what one leaves when it moves is offered again."""
+    """Modify `s`: passes in which every job decides for itself, repeated while a job moves."""
     if s.auctions:
         return make_offers(s)
     if next_round_s(s) > s.now_s:
@@ -95,12 +95,11 @@ def _offer(s):
 
 @kernel
 def advance(s):
-    """Modify `s`: close this instant and run to the next decision point; returns why it stopped (codes.DECIDE, ...).
+    """Modify `s`: close this instant and run to the next decision point. Returns why it stopped (codes.DECIDE, ...).
 
-    A decision is due when something happened and jobs wait, or could move; with scheduling rounds, at the first round
-    from then on; with auctions, when one is held. Where jobs may be resized, it is due whenever one is there.
-
-    It also stops, with ASK, where rates must be known before time passes; once they are set it goes on from there.
+    A decision is due when something happened and jobs wait, or could move; with rounds, at the next round; with
+    auctions, when one is held. Where jobs may be resized, it is due while there are any. It also stops, with ASK, where
+    rates must be known before time passes, and then goes on from there.
     """
     if has_berths(s) and s.asking:
         s.asking = 0
@@ -148,10 +147,7 @@ def advance(s):
 
 @kernel
 def next_s(s):
-    """Modify `s`: when something happens next, if nobody decides anything; infinity if nothing is left to come.
-
-    All waiting jobs that the rule wakes are timed before.
-    """
+    """Modify `s`: schedule the timers of waiting jobs. Returns the next event without decisions; infinity: none."""
     if s.n_untimed > 0:
         set_rings(s)
     return next_event_s(s)
@@ -159,7 +155,7 @@ def next_s(s):
 
 @kernel
 def _close_instant(s):
-    """Modify `s`: a decision point is over. In regions the slow path has looked, and copies nobody reads may go."""
+    """Modify `s`: a decision point is over. In regions the slow path has looked, and unread copies may go."""
     serve_holds(s)
     commit(s, s.offers)
     if has_berths(s):
@@ -176,10 +172,7 @@ def _close_instant(s):
 
 @kernel
 def _catch_up(s):
-    """Modify `s`: events that come later by rounding only are of this instant: the clock goes on to them.
-
-    Not at auctions, whose instants are those of the authors' simulator, nor on links, where time is the network's.
-    """
+    """Modify `s`: go on to events later by rounding only; not at auctions, with their own instants, nor on links."""
     if s.auctions or has_links(s):
         return
     until_s = min(s.now_s * (1.0 + SAME_INSTANT), s.horizon_s)
@@ -191,7 +184,7 @@ def _catch_up(s):
 
 @kernel
 def _may_decide(s):
-    """True if a job waits, or runs and could move or be resized, or shares links with others, or tables may move."""
+    """True if a job waits, could move or be resized, or runs on links, or tables may move."""
     if has_regions(s) and s.tables_due:
         return True
     if s.waiting > 0 or (s.migrates and s.spread > 0) or (s.packs and s.shared_gpus > 0 and s.free_gpus > 0):
@@ -199,13 +192,13 @@ def _may_decide(s):
     if has_links(s) and s.n_links > 0 and s.running > 0:
         return True
     if has_berths(s) and s.n_eased > 0 and s.running > 0 and (s.restores or next_round_s(s) <= s.now_s):
-        return True  # no round is made for somebody who only looks
+        return True  # a view that only looks causes no round
     return has_berths(s) and s.elastic and s.running > 0
 
 
 @kernel
 def _only_tables_to_come(s):
-    """True if nothing is to come but looks of the slow path, and at the last one and since nobody decided anything."""
+    """True if only reviews of the slow path are to come, and no decision was made since the last one."""
     if s.event_count != 1 or s.event_item[0] != s.tables_event or s.next_arrival < s.n_jobs:
         return False
     return s.waiting + s.held > 0 and s.decisions == s.tables_seen
@@ -213,7 +206,7 @@ def _only_tables_to_come(s):
 
 @kernel
 def _plan_round(s):
-    """Modify `s`: where jobs may be resized, every round while one is there is an event."""
+    """Modify `s`: where jobs may be resized, every round with jobs is an event."""
     if s.elastic and s.round_s > 0.0 and s.event_of[s.round_event] < 0 and s.waiting + s.running > 0:
         time_s = next_round_s(s)
         schedule_event(s, s.round_event, time_s if time_s > s.now_s else time_s + s.round_s)

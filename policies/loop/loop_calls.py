@@ -1,7 +1,4 @@
-"""The loop, its passes and timers as Python calls them, by records and row; see simulator/events/clock_calls.py.
-
-`Simulator` reaches them through engine/rule_loop.py.
-"""
+"""Entries to the loop, its passes and timers, by records and row; `Simulator` uses them through engine/rule_loop.py."""
 
 from ...simulator.compiler.jit import entry
 from .. import dally
@@ -53,7 +50,7 @@ def find_room(states, row, job):
 
 @entry
 def make_room(states, row, job):
-    """`room.make_room`, of a job for which room can be made."""
+    """`room.make_room`, of a job that finds room."""
     room.find_room(states[row], job)
     room.make_room(states[row], job)
 

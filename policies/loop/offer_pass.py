@@ -1,14 +1,12 @@
 """One auction: free GPUs are offered to every waiting job in turn, and each takes or refuses them.
 
-Where `order_pass.py` may look at one job of a demand class for all, here every job decides for itself: one has waited
-longer than its like (Dally's timers), has more left to do (greedy: it may stop or move others), or GPUs are offered
-to running jobs too, so that they move (Gandiva). Under delay timers the jobs of a class take GPUs inside a machine
-alike, so its first job stands for it until that one refuses; from there on only jobs that have waited longer are asked.
-What a move leaves is offered in another pass.
+`order_pass.py` asks one job of a demand class for all. Here every job decides for itself: it has waited longer than its
+like (Dally's timers), has more work left (greedy: it may stop or move others), or runs and may move (Gandiva). Under
+delay timers the jobs of a class take GPUs inside a machine alike, so its first job stands for it until that one
+refuses; then only jobs that have waited longer are asked. GPUs that a move frees are offered in another pass.
 
-Under delay timers a lease that has ended is over as soon as somebody waits: the job gives its GPUs back and is offered
-GPUs like those that wait, its starvation at 0. If it gets the same GPUs it has not stopped: `commit` begins another
-lease.
+Under delay timers a lease that has ended is over as soon as a job waits: its job gives its GPUs back and is offered
+GPUs like waiting jobs, its starvation at 0. With the same GPUs it has not stopped: `commit` begins another lease.
 """
 
 from ...simulator.base.codes import RUNNING, WAITING
@@ -27,15 +25,10 @@ from ..passes.starts import start
 
 @kernel
 def make_offers(s):
-    """Modify `s`: offer what is free, and what leases that have ended may free, in the order of the rule.
-
-    Returns the number of jobs started.
-
-    Paper: dally, Sec. IV-B.
-    """
+    """Modify `s`: offer GPUs, free or of ended leases, in order. Returns the starts. Paper: dally, Sec. IV-B."""
     started = 0
     s.moved = 0
-    leases_end = s.waiting > 0 and s.lease_s > 0.0 and s.auctions == 0  # nobody is stopped while nobody waits
+    leases_end = s.waiting > 0 and s.lease_s > 0.0 and s.auctions == 0  # only waiting jobs end leases
     if leases_end and s.delays and s.leases_over:
         _end_leases(s)
     forget(s)
@@ -69,7 +62,7 @@ def make_offers(s):
             count = _add_stopped(s, evicted, count)
         elif starts_for_room(s, job):
             started += 1
-            s.moved = 1  # what is free now is offered anew, the first of the order first
+            s.moved = 1  # free GPUs are offered anew, first in order first
             break
         elif s.strict:
             break
@@ -84,10 +77,7 @@ def make_offers(s):
 
 @kernel
 def find_offer(s, job):
-    """Modify `s.gang` (and the lists of waits): GPUs that the waiting job accepts now; False if there are none.
-
-    Without delay timers, whatever the placer gives, if waiting for better would not be worth it.
-    """
+    """Modify `s.gang` (and the lists of waits): GPUs that the waiting job accepts now; False if there are none."""
     if s.delays:
         return find_accepted(s, job)
     return find_gang(s, job, s.placer) and (s.waits == 0 or takes_now(s, job))
@@ -105,17 +95,14 @@ def _end_leases(s):
 
 @kernel
 def _refused(s, demand):
-    """The patience of the most patient job of a class that has refused in this pass; 0: none has."""
+    """The greatest patience of a job of a class that has refused in this pass; 0: none has."""
     refused = s.class_refused[demand]
     return refused % 4 if refused // 4 == s.pass_number else 0
 
 
 @kernel
 def _move(s, job):
-    """Modify `s`: a running job moves if a better tier has room for it.
-
-    Gandiva: beside its own GPUs. Dally without leases: as if it were preempted and took an offer at once.
-    """
+    """Modify `s`: a running job moves if a better tier has room, beside its own GPUs or (Dally) in their place."""
     if s.started_s[job] == s.now_s:
         return
     if find_upgrade(s, job) if s.delays else find_better(s, job, s.placer):
@@ -125,7 +112,7 @@ def _move(s, job):
 
 @kernel
 def _add_stopped(s, stopped, count):
-    """Modify `s.bid`: the jobs in `s.out_job`, which have just lost their GPUs, join the heap."""
+    """Modify `s.bid`: the jobs in `s.out_job`, just stopped, join the heap. Returns the new length."""
     for i in range(stopped):
         count = _add(s, s.out_job[i], count)
     return count
@@ -135,8 +122,8 @@ def _add_stopped(s, stopped, count):
 def _gather(s):
     """Modify `s.bid`: a heap of the first jobs of all classes, and of the running jobs that may move.
 
-    At auctions every job that could be served is in it: ties go by more than the order inside a class. So it is where
-    jobs weigh waiting: what one refuses another of its class may take.
+    At auctions, where ties go by more than the order inside a class, and where jobs weigh waiting, so that one may take
+    what its like refuses, it has every job that could be served.
     """
     count = 0
     for demand in range(s.n_classes):
@@ -155,7 +142,7 @@ def _gather(s):
 
 @kernel
 def _add_class(s, demand, count):
-    """Modify `s.bid`: the waiting jobs of a class that may accept something join the heap; returns the new length."""
+    """Modify `s.bid`: waiting jobs of a class that may accept join the heap. Returns the new length."""
     refused = _refused(s, demand)
     base = s.class_base[demand]
     for i in range(base, base + s.class_count[demand]):
@@ -166,7 +153,7 @@ def _add_class(s, demand, count):
 
 @kernel
 def _add(s, job, count):
-    """Modify `s.bid`: the job joins the heap, if it waits or runs; returns the new length."""
+    """Modify `s.bid`: the job joins the heap, if it waits or runs. Returns the new length."""
     if s.status[job] != WAITING and s.status[job] != RUNNING:
         return count
     hole = count
@@ -182,7 +169,7 @@ def _add(s, job, count):
 
 @kernel
 def _remove_first(s, count):
-    """Modify `s.bid`: a heap without its first job; returns the new length."""
+    """Modify `s.bid`: remove the first job of the heap. Returns the new length."""
     count -= 1
     job = s.bid[count]
     hole = 0

@@ -1,4 +1,4 @@
-"""MAST, the fast path of paper mast: which workload, which region, which cluster, which machines, and who leaves."""
+"""MAST, the fast path of paper mast: the placement of workloads, and preemption."""
 
 from .hardware import Hardware
 from .regional_scheduler import Plan, RegionalScheduler

@@ -1,7 +1,7 @@
-"""The pass over the queue: each pending workload in its turn gets the best plan, or is passed (paper mast, Sec. 4.1-3).
+"""The pass over the queue: each pending workload in turn gets the best plan, or is passed (paper mast, Sec. 4.1-3).
 
-Two kinds of allocation (Table 1): `EXHAUSTIVE`, over all clusters of all regions that the queue lets a workload go to,
-and `FIRST_FIT`, where each cluster is asked by itself, the least loaded first, and the first that says yes has it.
+Two kinds of allocation (Table 1): `EXHAUSTIVE`, over all clusters of all regions that the workload may go to, and
+`FIRST_FIT`: clusters are asked one by one, the least loaded first, and the first with a plan has it.
 """
 
 from __future__ import annotations
@@ -47,25 +47,25 @@ ALLOCATION, JOINT, REMEMBERS, LENGTH, MOVED = 0, 1, 2, 3, 4  # of `option`
 
 
 class Queue(NamedTuple):
-    """Arrays, int64; J workloads, of which the first of `job` are pending, in the order in which they are served."""
+    """Arrays, int64; J workloads, the first of `job` pending, in order."""
 
     job: Any  # (J,)
     kind: Any  # (J, 4), by workload: types of its parts, -1 after the last; `kind` of the regions
     need: Any  # (J, 4), units of its parts
     bits: Any  # (J,), by workload: regions that it may go to
     only: Any  # (J,), by workload: the one cluster for part 0, -1: any
-    region: Any  # (J,), by place in the queue: where it was placed in this pass, -1
+    region: Any  # (J,), by place in the queue: its region in this pass, -1
     movable: Any  # (J,), by place: whether it was placed without preemption
-    option: Any  # (7,): allocation, how many are placed jointly, use the negative cache, pending; moved, or -1; victims
-    base: Any  # (J,), by workload: importance by the priority that counts, where run times say who may be stopped
+    option: Any  # (7,): allocation, number placed jointly, use the negative cache, pending; moved, or -1; victims
+    base: Any  # (J,), by workload: importance by its present priority, where run times decide stops
     size: Any  # float64 (J,), GPUs in the weights
     weight: Any  # float64 (J,), time left x GPUs, seconds
-    limit: Any  # float64 (1,): how many times as much a victim has at least
+    limit: Any  # float64 (1,): least ratio of a victim's weight
 
 
 @kernel
 def _load(r, cluster, importance):
-    """Units that workloads of this importance or a higher one hold, over all of the cluster."""
+    """Units of workloads of this importance or a higher one, over all of the cluster."""
     held = 0
     for other in range(importance, IMPORTANCES):
         held += r.held[cluster, other]
@@ -74,10 +74,7 @@ def _load(r, cluster, importance):
 
 @kernel
 def _least_loaded(r, job, bits, importance):
-    """The least loaded cluster that was not tried yet, of a type for part 0, in any of the regions; -1: none is left.
-
-    Among equals the one where the workload is faster.
-    """
+    """The least loaded untried cluster of these regions with a type for part 0, then the fastest; -1: none."""
     best, least, rank = NONE, 0.0, 0
     for cluster in range(r.spare.shape[0]):
         group = r.cluster_group[cluster]
@@ -92,10 +89,7 @@ def _least_loaded(r, job, bits, importance):
 
 @kernel
 def first_fit(r, job, kind, need, bits, remembers, now_s):
-    """Modify the regions in place: the least loaded cluster that has a plan gets part 0. Returns its region, or -1.
-
-    Paper: mast, Table 1, allocation of a cluster.
-    """
+    """Modify the regions in place. Returns the region, or -1. Paper: mast, Table 1, allocation of a cluster."""
     for cluster in range(r.spare.shape[0]):
         r.tried[cluster] = 0
     while True:
@@ -114,7 +108,7 @@ def first_fit(r, job, kind, need, bits, remembers, now_s):
 
 @kernel
 def _says_yes(r, job, kind, need, region, cluster, remembers, now_s):
-    """Modify the regions in place: a cluster that has a plan for part 0 carries it out, others leaving; False: none."""
+    """Modify the regions in place: carry out a cluster's plan for part 0, with preemptions. False without a plan."""
     r.count[ASKED] += 1
     if remembers and was_refused(r, job, kind, need, region, cluster):
         r.count[SPARED] += 1
@@ -141,7 +135,7 @@ def _serve(r, q, job, now_s):
 
 @kernel
 def _elsewhere(r, q, job, home, now_s):
-    """The best region but `home` that has a plan without preemption for a workload, -1: none; nothing has changed."""
+    """The best region but `home` with a plan without preemption, -1: none. Nothing has changed."""
     best, score = NONE, NO_PLAN
     for region in range(r.shape[0]):
         if region == home or not (q.bits[job] >> region) & 1:
@@ -155,7 +149,7 @@ def _elsewhere(r, q, job, home, now_s):
 
 @kernel
 def bid_after(r, job, kind, need, region, now_s):
-    """The score of a plan without preemption, -inf: there is none. Nothing has changed, the log least of all."""
+    """The score of a plan without preemption, -inf: none. Nothing has changed, not even the log."""
     taken, leaves = r.count[TAKEN], r.count[LEAVES]
     score = NO_PLAN
     if place(r, job, kind, need, region, NONE, False, now_s):
@@ -167,7 +161,7 @@ def bid_after(r, job, kind, need, region, now_s):
 
 @kernel
 def _exchange(r, q, earlier, job, now_s):
-    """The score of both, if the earlier one made room for `job` and went elsewhere; -inf. Nothing has changed."""
+    """The score of both, if the earlier one makes room and goes elsewhere; -inf: none. Nothing has changed."""
     other, region = q.job[earlier], q.region[earlier]
     begin_plan(r)
     log_and_release(r, other)
@@ -181,10 +175,7 @@ def _exchange(r, q, earlier, job, now_s):
 
 @kernel
 def _jointly(r, q, at, now_s):
-    """Modify the regions in place: who was placed shortly before makes room. Returns the place in the queue, or -1.
-
-    Who makes room keeps its types of units.
-    """
+    """Modify the regions in place: an earlier workload makes room, with its types. Returns its place, or -1."""
     job, best, score, chosen = q.job[at], NONE, NO_PLAN, 0
     for choice in range(max(1, r.kind[job, CHOICES])):
         if r.kind[job, CHOICES] > 0:
@@ -199,7 +190,7 @@ def _jointly(r, q, at, now_s):
 
 @kernel
 def _to_make_room(r, q, at, now_s):
-    """The place in the queue of who makes room best, -1; the score of both is left. Nothing has changed."""
+    """The place in the queue of the workload that makes room best, -1; the score is left. Nothing has changed."""
     job, best, score = q.job[at], NONE, NO_PLAN
     looked = 1
     for earlier in range(at - 1, -1, -1):
@@ -219,7 +210,7 @@ def _to_make_room(r, q, at, now_s):
 
 @kernel
 def _move(r, q, earlier, job, now_s):
-    """Modify the regions in place: the exchange that was found. Returns the region that `job` gets."""
+    """Modify the regions in place: carry out the exchange. Returns the region of `job`."""
     other, region = q.job[earlier], q.region[earlier]
     release(r, other)
     begin_plan(r)
@@ -241,10 +232,7 @@ def _weigh(s, g, q, job):
 
 @kernel
 def lay_queue(s, r, g, q, count):
-    """Modify in place: the pending workloads of a ranking `g` of GMS queue. Returns how many lack tables.
-
-    Of each the regions with its tables and room for it are set; nobody is bound to a cluster.
-    """
+    """Modify in place: queue the pending workloads of a ranking `g`, with their regions. Returns those without."""
     lacking = 0
     for at in range(count):
         job = g.order[at]
@@ -270,11 +258,10 @@ def open_queue(states, row, r, g, q, count):
 
 @entry
 def auction(r, q, begin, now_s):
-    """Modify the regions in place: the first pending workload from a place in the queue on that can be placed.
+    """Modify the regions in place: place the first pending workload, from a place in the queue on, that fits.
 
-    Returns its place, or the length of the queue. The workloads that leave for it are in `leaving`; `MOVED` is one that
-    was placed earlier in this pass and lies elsewhere now, without a preemption of its own, or -1.
-
+    Returns its place, or the length of the queue. `leaving` has the workloads that leave for it; `MOVED` is one that
+    was placed earlier in this pass and now lies elsewhere, without a preemption of its own, or -1.
     Paper: mast, Sec. 4.1.
     """
     for at in range(begin, q.option[LENGTH]):
@@ -297,7 +284,7 @@ def auction(r, q, begin, now_s):
 
 @entry
 def units_of(r, job, need):
-    """Modify `taken` in place: the units of a workload that was placed, part by part. Returns how many."""
+    """Modify `taken` in place: the units of a placed workload, part by part. Returns their number."""
     count = 0
     for part in range(PARTS):
         cluster = r.part_cluster[job, part]

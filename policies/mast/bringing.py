@@ -1,10 +1,10 @@
-"""`bring`: a scheduler of regions whose waiting workloads have their tables brought to where they could run.
+"""`bring`: a scheduler of regions; tables are copied for waiting workloads to regions with free units.
 
-After a pass of the scheduler every workload that still waits, in order of arrival, looks for a region that is up, where
-its parts find free units that nobody before it was promised, and where the storage has room for the tables that it
-lacks there. Of several it takes the one where copies would be there soonest, one table after the other over idle
-links, then the lowest number. One for which all that it lacks is on the way somewhere gets nothing more, nor does one
-that needs fresh data. What is brought stays until the slow path drops it, or room is made for others on demand.
+After a pass of the scheduler every waiting workload, in order of arrival, looks for a region that is up, with free
+units for its parts that no earlier one was promised, and with storage for its missing tables. Of several it takes the
+one where copies would arrive soonest, one table after the other over idle links, then the lowest number. A workload
+whose missing tables are all on the way somewhere, or that needs fresh data, gets no copies. Copies stay until the slow
+path drops them, or they make room on demand.
 
 A baseline of our own: paper mast copies on demand where no region has the tables, never for want of units.
 """
@@ -24,11 +24,7 @@ from .mast import paths
 
 
 class _Copies(PlanningPolicy):
-    """What is brought at an instant; see the module.
-
-    Args:
-        round: seconds from one pass to the next; 0: at every event.
-    """
+    """The copies of an instant; `round`: seconds between passes, 0: at every event."""
 
     def __init__(self, round: float) -> None:
         super().__init__("bring")
@@ -48,12 +44,12 @@ class _Copies(PlanningPolicy):
         free, found = view.free_by_cluster.copy(), list[Decision]()
         waiting = [job for job in sorted(view.queue.tolist()) if not view.needs_home(job)]
         for job in [job for job in waiting if not self._expects(view, job, free)]:
-            if not self._expects(view, job, free):  # nothing that was brought for one before it
+            if not self._expects(view, job, free):  # no copies for an earlier one serve it
                 found += self._brought(view, job, free)
         return found
 
     def _expects(self, view: ClusterView, job: int, free: np.ndarray) -> bool:
-        """Modify `free`: what a workload is promised where all that it lacks is on the way; False: that is nowhere."""
+        """Modify `free`: promise units where all missing tables are on the way; False: nowhere."""
         expects = False
         for region in self._regions(view, job):
             lacking = self._lacking(view, job, region)
@@ -64,7 +60,7 @@ class _Copies(PlanningPolicy):
         return expects
 
     def _brought(self, view: ClusterView, job: int, free: np.ndarray) -> list[Replicate]:
-        """Modify `free` and the room: what a workload is promised, and the copies that it takes."""
+        """Modify `free` and the room: promise units. Returns the copies that this needs."""
         up, offers = set(view.up_regions), []
         for region in self._regions(view, job):
             away = [table for table in self._lacking(view, job, region) if (table, region) not in self._coming]
@@ -82,38 +78,33 @@ class _Copies(PlanningPolicy):
 
     @staticmethod
     def _regions(view: ClusterView, job: int) -> list[int]:
-        """Those that are up and could hold a workload."""
         return sorted(set(view.up_regions) & set(view.hosts_of(job)))
 
     @staticmethod
     def _lacking(view: ClusterView, job: int, region: int) -> list[int]:
-        """The tables of a workload that do not lie in a region to stay."""
+        """Tables of a workload without a permanent copy in a region."""
         tables = view.tables_of(job).tolist()
         return [table for table in tables if region not in view.copies(table) or region in view.doomed(table)]
 
     @staticmethod
     def _seconds(view: ClusterView, tables: list[int], region: int) -> float:
-        """How long copies take, one after the other over idle links."""
+        """Seconds of copying, one after the other over idle links."""
         rate, size, up = view.record["wan_rate"], view.record["replica_size"], set(view.up_regions)
         fastest = [max(rate[source, region] for source in set(view.copies(table)) & up) for table in tables]
         return float(sum(size[table] / speed for table, speed in zip(tables, fastest, strict=True)))
 
 
 class Bringing(Policy):
-    """The fast half of `bring`: a scheduler's, then copies.
-
-    Args:
-        fast: the scheduler's.
-    """
+    """The fast path of `bring`: that of a scheduler, then copies."""
 
     def __init__(self, fast: Policy) -> None:
         self.name, self.clock, self.knows_run_times = "bring", fast.clock, fast.knows_run_times
         self.fast = fast
         self._copies = _Copies(getattr(fast.clock, "round", SCAN_S))
-        self._brings: Any = None  # the instant at which copies are handed out
+        self._brings: Any = None  # the instant of the copies
 
     def decide(self, view: ClusterView) -> Decision:
-        """The scheduler's next decision while there is one; then the next copy."""
+        """The scheduler's decisions, then copies."""
         instant = view.run, view.instant
         if self._brings != instant:
             decision = self.fast.decide(view)
@@ -123,17 +114,17 @@ class Bringing(Policy):
         return self._copies.decide(view)
 
     def why(self, view: ClusterView, decision: Decision) -> str:
-        """What the scheduler says, or that units are free there."""
+        """The scheduler's reason, or free units."""
         if isinstance(decision, Replicate) and self._brings == (view.run, view.instant):
             return "a waiting workload finds free units there, and not its tables"
         return self.fast.why(view, decision)
 
     def memory(self, simulator: Any) -> Any:
-        """What the scheduler remembers of the present run."""
+        """The scheduler's memory of the present run."""
         return self.fast.memory(simulator) if hasattr(self.fast, "memory") else None
 
     def recall(self, simulator: Any, memory: Any) -> None:
-        """A simulator now stands where one stood of whose run `memory` was remembered."""
+        """Continue a run from `memory` of it."""
         self._brings = None
         self._copies.forget_plan()
         if hasattr(self.fast, "recall"):
@@ -141,9 +132,9 @@ class Bringing(Policy):
 
 
 def take_free(view: ClusterView, free: np.ndarray, parts: list[tuple[str, int]], region: int) -> bool:
-    """Modify `free`, int64 (clusters,): parts take the first clusters of a region with room; False: none have.
+    """Modify `free`, int64 (clusters,): parts take the first clusters of a region with room; False: not all fit.
 
-    `parts`: types, of several `A100|H100`, and units of each.
+    `parts`: type, or types `A100|H100`, and units of each.
     """
     topology, left = view.topology, free.copy()
     here = np.flatnonzero(np.asarray(topology.cluster_region) == region).tolist()
@@ -158,10 +149,5 @@ def take_free(view: ClusterView, free: np.ndarray, parts: list[tuple[str, int]],
 
 
 def bringing(scheduler: str = "greedy", slow: str = SLOW) -> Paths:
-    """The policy `bring`.
-
-    Args:
-        scheduler: the policy whose fast half places workloads.
-        slow: the policy that places tables, or `none`.
-    """
+    """The policy `bring`: `scheduler` places workloads, `slow` (or `none`) tables."""
     return paths("bring", Bringing(fast_half("bring", scheduler)), slow)

@@ -1,7 +1,7 @@
-"""All passes of an instant in a kernel: what `Passes` (mast.py) decides there, carried out.
+"""All passes of an instant in a kernel: the decisions of `Passes` (mast.py), carried out.
 
-It stands for schedulers with one global queue that place workloads one at a time. What is decided about tables is
-Python's: where a workload may need copies the kernel stops before that pass, in which nothing has happened yet.
+It serves schedulers with one global queue that place workloads one at a time. Python decides about tables: where a
+workload may need copies the kernel stops before that pass.
 """
 
 from __future__ import annotations
@@ -20,32 +20,29 @@ from .region_units import ASKED, FOLLOWS, LEAVES, NONE, SPARED, begin_scan, lay
 
 MOST_PASSES = 6  # at one instant
 NOT_PLACED = -2
-CLOSE_S = 1e-3  # an instant so near to a round is the round, as in policies/planning.py
+CLOSE_S = 1e-3  # tolerance of a round, as in policies/planning.py
 PASSES, ALL_ASKED, ALL_SPARED = 0, 1, 2  # of `count`
 
 
 class Placed(NamedTuple):
-    """Arrays, int64; J workloads: who was placed in a pass, and who leaves for whom."""
+    """Arrays, int64; J workloads: those placed in a pass, and those that leave for them."""
 
-    first: Any  # (J,), by place in the queue: who leaves first for the one that was placed, -1: nobody; NOT_PLACED
-    last: Any  # (J,), by place: who leaves last
-    after: Any  # (J,), by workload: who leaves after it for the same one, -1
-    place: Any  # (J,), by workload: its place in the queue of the pass in which it was placed last
-    count: Any  # (3,): passes at this instant; regions that were asked, and spared, since somebody read it
+    first: Any  # (J,), by place in the queue: first workload that leaves for it, -1: none; NOT_PLACED
+    last: Any  # (J,), by place: the last one
+    after: Any  # (J,), by workload: the next one that leaves for the same workload, -1
+    place: Any  # (J,), by workload: its place in the queue of the pass that placed it last
+    count: Any  # (3,): passes at this instant; regions asked, and spared, since the last reading
 
 
 def lay_placed(workloads: int) -> Placed:
-    """The arrays for so many workloads."""
+    """Arrays for `workloads` workloads."""
     first, last, after, place = np.zeros((4, workloads), np.int64)
     return Placed(first, last, after, place, np.zeros(3, np.int64))
 
 
 @kernel
 def play_instant(s, r, g, q, p, round_s):
-    """Modify all in place: make the passes of this instant, if it is one of them; True.
-
-    False: somebody has to decide about tables before the next pass; `PASSES` were made.
-    """
+    """Modify all in place: make the passes of this instant. False: tables must be decided before the next pass."""
     p.count[PASSES] = 0
     if not _is_due(s, round_s):
         return True
@@ -70,13 +67,11 @@ def play_instant(s, r, g, q, p, round_s):
 
 @kernel
 def _is_due(s, round_s):
-    """Whether this is an instant of a pass: a multiple of `round_s`; 0: every instant is."""
     return round_s == 0.0 or abs(s.now_s - np.rint(s.now_s / round_s) * round_s) < CLOSE_S
 
 
 @kernel
 def _lacks_copies(s, q, pending):
-    """Whether tables may have to be copied for a pending workload that no region can run."""
     for at in range(pending):
         if q.bits[q.job[at]] == 0 and needs_copies(s, q.job[at]):
             return True
@@ -85,7 +80,7 @@ def _lacks_copies(s, q, pending):
 
 @kernel
 def _place_all(r, q, p, now_s):
-    """Modify the regions and `p` in place: who is placed in this pass; True: somebody is stopped for it."""
+    """Modify the regions and `p` in place: place the queue. True if a running workload is stopped."""
     for at in range(q.option[LENGTH]):
         p.first[at] = NOT_PLACED
     stops = False
@@ -97,7 +92,7 @@ def _place_all(r, q, p, now_s):
             leaver = r.leaving[i]
             earlier = p.place[leaver]
             if earlier < at and q.job[earlier] == leaver and p.first[earlier] != NOT_PLACED:
-                # One that was placed in this very pass does not start; who left for it is stopped all the same.
+                # One placed in this very pass does not start; workloads that left for it are stopped all the same.
                 _append(p, at, p.first[earlier], p.last[earlier])
                 p.first[earlier] = NOT_PLACED
             else:
@@ -110,7 +105,7 @@ def _place_all(r, q, p, now_s):
 
 @kernel
 def _append(p, at, first, last):
-    """Modify `p` in place: these leave for the one at a place too, after the others; -1: nobody."""
+    """Modify `p` in place: append these to the leavers of a place; -1: none."""
     if first == NONE:
         return
     if p.first[at] == NONE:
@@ -122,7 +117,7 @@ def _append(p, at, first, last):
 
 @kernel
 def _carry_out(s, r, q, p):
-    """Modify `s`: who was placed starts, each after those that leave for it."""
+    """Modify `s`: start placed workloads, after the stops that each needs."""
     for at in range(q.option[LENGTH]):
         if p.first[at] == NOT_PLACED:
             continue

@@ -1,4 +1,4 @@
-"""Whether copies of tables may have to be decided on for a workload (copies_on_demand.py), as a kernel asks it."""
+"""Whether a workload may need copies of tables (copies_on_demand.py), as a kernel asks it."""
 
 from ...simulator.compiler.jit import kernel
 from ...simulator.regions.region_starts import needs_home
@@ -7,9 +7,9 @@ from ...simulator.regions.wan import transfer_to
 
 @kernel
 def needs_copies(s, job):
-    """Whether `on_demand` may decide anything for a job that no region can run now; if not, it surely does not.
+    """False: `on_demand` decides nothing for a job that no region can run now.
 
-    It does not where all that the job reads is on the way to one region, nor where no region could get it.
+    So it is if all its missing tables are on the way to one region, or no region could get them.
     """
     first = s.first_read[job]
     if needs_home(s, job):
@@ -33,7 +33,7 @@ def needs_copies(s, job):
                 missing += 1
                 size += 0 if copies >> region & 1 else s.replica_size[table]
             if missing > 0 and size == 0:
-                return True  # copies that are about to be deleted may stay
+                return True  # copies that are about to be deleted
             waits |= missing == 0 and s.stored_bytes[region] <= s.storage_bytes[region]
             lacks |= missing > 0
     return lacks and not waits

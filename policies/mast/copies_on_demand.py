@@ -1,14 +1,14 @@
 """Copies for workloads that no region can run: "MAST will start data replication" (paper mast, Sec. 4.3).
 
-Where to is ours: of the regions that could hold the workload and are up, the one that lacks the fewest bytes of its
-tables that are not on the way yet; then the one where units of the first part's type are least loaded, then the lowest
-number. If it has no room, the next one; if none has, one makes room: replicas that nobody there reads are dropped, then
-homes of other tables move to where the fewest bytes of them are missing, the largest first. A workload that is bound to
-a region (`Binding`, `bind=any`) gets copies, or homes, there only.
+The target is our choice: of the regions that are up and could hold the workload, the one with the fewest missing bytes
+that are not on the way; then with the least load of the first part's type, then the lowest number. Without room there,
+the next one; if none has room, one makes it: replicas without readers there are dropped, then homes of other tables
+move to where the fewest of their bytes are missing, the largest first. A workload that is bound to a region (`Binding`,
+`bind=any`) gets copies, or homes, there only.
 
 For a workload that needs fresh data homes move, to where the fewest bytes are missing and there is room, else to the
-first region that can make room. A home stays where a workload that waits for GPUs needs it, and one that moves is not
-asked to move on.
+first region that can make room. A home that a waiting workload needs where it is stays, and a moving one is not moved
+on.
 """
 
 from __future__ import annotations
@@ -26,21 +26,20 @@ TableDecision = Replicate | Move | Drop
 
 
 def lacking(view: ClusterView) -> list[int]:
-    """The waiting and the held jobs that no region can run now, in order of arrival."""
+    """Waiting and held jobs that no region can run now, in order of arrival."""
     return [job for job in _pending(view) if not view.regions_of(job)]
 
 
 def _pending(view: ClusterView) -> list[int]:
-    """The waiting and the held jobs, in order of arrival."""
     return sorted([*view.queue.tolist(), *view.held.tolist()])
 
 
 def on_demand(
     view: ClusterView, jobs: Iterable[int] | None = None, bound: Mapping[int, int] | None = None
 ) -> list[TableDecision]:
-    """What should be done about tables now, for `jobs`, or for all that are `lacking`; in an order that is possible.
+    """Decisions about tables now, in a legal order, for `jobs`, or for all that are `lacking`.
 
-    `bound`: the one region that a job may go to, of those that have one, whatever their data.
+    `bound`: the one region of jobs that are bound, whatever their data.
     """
     storage = _Storage(view, bound or {})
     for job in lacking(view) if jobs is None else jobs:
@@ -50,13 +49,7 @@ def on_demand(
 
 @dataclass
 class _Storage:
-    """The regions' storage as the decisions so far leave it.
-
-    Attributes:
-        bound: the one region of those jobs that may go to one alone.
-        room: bytes that are free, int64 (regions,).
-        coming: tables and regions of copies on the way.
-    """
+    """The regions' storage after the decisions so far: `room`, free bytes, int64 (regions,); `coming`: copies."""
 
     view: ClusterView
     bound: Mapping[int, int] = field(default_factory=dict)
@@ -67,10 +60,10 @@ class _Storage:
         self.room = view.storage_bytes - view.stored_bytes
         self.coming = {(table, target) for table, _, target, _ in view.transfers}
         self._gone: set[tuple[int, int]] = set()
-        self._moved: dict[int, int] = {}  # to which region
+        self._moved: dict[int, int] = {}  # table -> region
 
     def serve(self, job: int) -> None:
-        """Add what a job needs."""
+        """Add the decisions for a job."""
         view = self.view
         up = set(view.up_regions)
         needs: list[tuple[int, float, int, list[int]]] = []
@@ -87,7 +80,7 @@ class _Storage:
             if needed <= self.room[region]:
                 self._copy(region, tables)
                 return
-        if all(tables for *_, tables in needs):  # else one only waits for copies on the way
+        if all(tables for *_, tables in needs):  # else one waits only for copies on the way
             for needed, _, region, tables in needs:
                 if self._make_room(job, region, needed):
                     if needed <= self.room[region]:
@@ -95,11 +88,10 @@ class _Storage:
                     return
 
     def _hosts(self, job: int) -> Iterable[int]:
-        """The regions that a job may go to and that have its hardware."""
         return (self.bound[job],) if job in self.bound else self.view.hosts_of(job)
 
     def _bring_home(self, job: int, regions: list[int]) -> None:
-        """Move the homes of what a job with fresh data reads together; not those that others need where they are."""
+        """Move the homes of all tables of a job with fresh data to one region, unless others need them in place."""
         view, tables = self.view, self.view.tables_of(job).tolist()
         moving = any(view.moving_to(table) is not None or table in self._moved for table in tables)
         if moving or self._settled & set(tables):
@@ -122,33 +114,33 @@ class _Storage:
                     self._settled |= set(tables)
                     return
                 if makes_room:
-                    return  # there will be, when those that go have moved
+                    return  # there is room once homes have moved
 
     def _missing(self, table: int, region: int) -> int:
-        """Bytes of all of a table that are neither in a region nor on the way to it, after the decisions so far."""
+        """Bytes of a table that are neither in a region nor on the way to it, after the decisions so far."""
         whole = (table, region) in self._gone
         return int(self.view.record["table_size"][table]) if whole else self.view.missing_bytes(table, region)
 
     def _load(self, job: int, region: int) -> float:
-        """Units of the types that a job's first part accepts that are not free in a region, over all there."""
+        """Share of busy units in a region, of the types that a job's first part accepts."""
         free, units = self._units[:, region]
         fits = self.view.record["part_accepts"][job, 0] >> np.arange(len(free)) & 1 == 1
         return 1.0 - float(free[fits].sum()) / max(float(units[fits].sum()), 1.0)
 
     @cached_property
     def _units(self) -> np.ndarray:
-        """Units that are free, and that are there, by region and type, int64 (2, regions, types)."""
+        """Free and all units by region and type, int64 (2, regions, types)."""
         s = self.view.record
         clusters = int(s["n_clusters"])
         region, kind = s["cluster_region"][:clusters], s["cluster_type"][:clusters]
-        found = np.zeros((2, int(s["n_regions"]), int(s["n_types"]) + 1), np.int64)  # the last: of types nobody asks
+        found = np.zeros((2, int(s["n_regions"]), int(s["n_types"]) + 1), np.int64)  # the last: other types
         np.add.at(found[0], (region, kind), s["cluster_free"][:clusters])
         np.add.at(found[1], (region, kind), s["cluster_gpus"][:clusters])
         return found
 
     @cached_property
     def _settled(self) -> set[int]:
-        """Tables whose homes lie as a waiting job that needs fresh data wants them, and so stay until it has begun."""
+        """Tables whose homes stay, as a waiting job that needs fresh data can run there."""
         view = self.view
         content = [
             job
@@ -170,12 +162,12 @@ class _Storage:
         return stays and (table, region) not in self._gone
 
     def _bytes(self, table: int, region: int) -> int:
-        """What a copy takes; nothing where one lies that is about to be deleted."""
+        """Bytes of a copy; 0 where one lies that is about to be deleted."""
         lies = region in self.view.copies(table) and (table, region) not in self._gone
         return 0 if lies else int(self.view.record["replica_size"][table])
 
     def _make_room(self, job: int, region: int, needed: int) -> bool:
-        """Drop and move what makes enough room, now or when the moves are over; nothing where that is not possible."""
+        """Drop and move tables for enough room, now or once the moves are over; False, and no change, if impossible."""
         view, s = self.view, self.view.record
         kept = self._kept(job, region)
         here = [table for table in range(int(s["n_tables"])) if region in view.copies(table) and table not in kept]
@@ -210,7 +202,7 @@ class _Storage:
         return True
 
     def _kept(self, job: int, region: int) -> set[int]:
-        """Tables that must stay in a region: of the job, of those that wait for it alone, and that are read there."""
+        """Tables that must stay in a region: of the job, of those that wait for it alone, and tables in use."""
         view = self.view
         readers = [job, *(other for other in _pending(view) if self._needs(other, region))]
         readers += [other for other in view.running.tolist() if view.region_of(other) == region]
@@ -218,7 +210,7 @@ class _Storage:
         return kept | {table for table, source, target, _ in view.transfers if region in (source, target)}
 
     def _needs(self, job: int, region: int) -> bool:
-        """Whether a waiting job has all its tables in a region, or on the way there, and can run nowhere else now."""
+        """Whether a waiting job has its tables in a region, or coming, and can run nowhere else now."""
         view, hosts = self.view, self._hosts(job)
         tables = view.tables_of(job).tolist()
         if region not in hosts or not all(self._is_there(table, region) for table in tables):
@@ -246,7 +238,7 @@ class _Storage:
         return view.moving_to(table) is None and table not in self._moved
 
     def _refuge(self, table: int, region: int, room: np.ndarray) -> tuple[int, int | None]:
-        """The other region where the fewest bytes of a table are missing, then that with most room; and these bytes."""
+        """The fewest missing bytes of a table in another region, then with most room, and that region."""
         others = [
             (self.view.missing_bytes(table, other), -int(room[other]), other)
             for other in self.view.up_regions

@@ -1,17 +1,17 @@
-"""GMS: which pending workload is served next, by <priority, credit>, and whose quota is used up (paper mast, Sec. 4.2).
+"""GMS: the order of pending workloads, by <priority, credit>, and their quotas (paper mast, Sec. 4.2).
 
 A GMS-scan pass ranks every pending workload, from the record alone, by
 
     credit = w_age x min(age, C_age_cap)                                                            (Expression 10)
            + w_fair x (1 - window average of the tenant's resources / that of all tenants)          (Expression 11)
 
-The age is how long a workload has been waiting: since it arrived or was preempted last (Sec. 5.5). One that would take
-its tenant beyond its quota gets the lowest priority. A tenant's running workloads are within its quota in the order in
-which they started, as far as it goes; the others may be preempted like over-quota ones.
+The age is the time since a workload arrived or was preempted last (Sec. 5.5). A workload that exceeds its tenant's
+quota gets the lowest priority. A tenant's running workloads are within its quota in the order of their starts; the
+others may be preempted like over-quota ones.
 
-What the paper leaves open: a workload gains one credit while it waits for a day, at most that, and loses up to one as
-its tenant's share of all that was used in the last day grows. A tenant's resources are the larger of its shares of GPUs
-and CPU machines. A workload has one priority level, and a tenant's quota is over all its levels.
+Choices where the paper is silent: a workload gains one credit in a day of waiting, at most that, and loses up to one as
+its tenant's share of all use in the last day grows. A tenant's resources are the larger of its shares of GPUs and CPU
+machines. A workload has one priority level, and a tenant's quota is over all its levels.
 """
 
 from __future__ import annotations
@@ -41,18 +41,15 @@ def lay_ranking(
     window_s: float = DAY_S,
     ordering: Ordering | None = None,
 ) -> Ranking:
-    """The arrays of a scan pass for these workloads.
+    """The arrays of a scan pass for these workloads, served by credit or `ordering`. Raises InputError out of range.
 
     Args:
-        demands: their tenants, levels and units; the tenants' quotas.
+        demands: the workloads' tenants, levels and units; the tenants' quotas.
         age_weight: credits for a wait of a day, >= 0.
         age_cap_s: a longer wait earns no more, seconds, C_age_cap.
-        fair_weight: credits between a tenant that uses nothing and one that uses everything, >= 0.
-        window_s: over which resources are averaged, seconds, > 0.
-        ordering: by what workloads are served; None: by credit.
-
-    Raises:
-        InputError: a number out of range.
+        fair_weight: credits between a tenant without use and one with all, >= 0.
+        window_s: of the average of resources, seconds, > 0.
+        ordering: order of service; None: by credit.
     """
     for name, value in (("age_weight", age_weight), ("age_cap_s", age_cap_s), ("fair_weight", fair_weight)):
         if not 0.0 <= value < math.inf:
@@ -96,18 +93,18 @@ RANKED, ALL_FIT = 1, 2  # levels by rank; no quota is exceeded
 class Ranking(NamedTuple):
     """Arrays, int64 unless said otherwise; J workloads, N tenants."""
 
-    own: Any  # (J,), the priority level that a workload has within quota
+    own: Any  # (J,), the priority level within quota
     tenant: Any  # (J,)
     asked: Any  # (J, 2), GPUs and CPU machines
     quota: Any  # (N, 2)
     weight: Any  # float64 (4,)
-    by: Any  # (2,): what is ordered by, and whether levels come first
-    size: Any  # float64 (J,), what times of an order by run times are multiplied by
+    by: Any  # (2,): `Ordering.code`
+    size: Any  # float64 (J,), factors of times of an order by run times
 
-    level: Any  # (J,), the priority that counts, of running and pending ones
-    credit: Any  # float64 (J,), of pending ones; where run times decide minus the seconds that do
-    order: Any  # (J,), pending ones as they are served
-    key: Any  # float64 (J,), scratch: what is sorted by
+    level: Any  # (J,), present priority, of running and pending ones
+    credit: Any  # float64 (J,), of pending ones; in orders by run times minus the seconds
+    order: Any  # (J,), pending ones in order
+    key: Any  # float64 (J,), scratch: keys of the sort
     spare: Any  # (J,), scratch
     bits: Any  # (J,), scratch: sets of regions
     coming: Any  # (J,), scratch: sets of regions
@@ -117,12 +114,12 @@ class Ranking(NamedTuple):
     average: Any  # float64 (N, 2), over the window
     whole: Any  # float64 (2,), of all tenants
     place: Any  # (8,), scratch: places by level
-    stands: Any  # (2,), by AVERAGES and RUNNERS: how they were found at this instant, 0: not yet; see `set_levels`
+    stands: Any  # (2,), AVERAGES and RUNNERS: 0: to be computed at this instant; see `set_levels`
 
 
 @kernel
 def _sort(g, count):
-    """Modify order[:count] in place: ascending by key, equal ones as they were; a merge sort from below."""
+    """Modify order[:count] in place: stable merge sort by key."""
     width = 1
     source, target = g.order, g.spare
     while width < count:
@@ -152,7 +149,7 @@ def _fits(sums, quota, tenant, asked, job):
 
 @kernel
 def _rank_running(s, g):
-    """Modify levels and what is used in place: of the running workloads."""
+    """Modify in place: levels and use of running workloads."""
     for tenant in range(g.quota.shape[0]):
         for kind in range(KINDS):
             g.running[tenant, kind] = 0
@@ -180,8 +177,8 @@ def _rank_running(s, g):
 def _held_s(s, job, window_s):
     """Seconds of the last `window_s` in which a workload held its units.
 
-    One that was stopped several times is taken to have run in one piece before it was stopped last: the record has the
-    sum of its stays, not each.
+    A workload that was stopped several times counts as if it had run in one piece before its last stop, as the record
+    has only the sum.
     """
     held_s, end_s = 0.0, s.stopped_s[job]
     if s.status[job] == RUNNING:
@@ -195,7 +192,7 @@ def _held_s(s, job, window_s):
 
 @kernel
 def _add_use(g, job, held_s):
-    """Modify the averages in place: what a workload has used of the window."""
+    """Modify the averages in place: add a workload's use in the window."""
     if held_s > 0.0:
         for kind in range(KINDS):
             used = held_s * g.asked[job, kind] / g.weight[WINDOW_S]
@@ -205,10 +202,7 @@ def _add_use(g, job, held_s):
 
 @kernel
 def _average(s, g):
-    """Modify the averages in place: resources of each tenant over the window.
-
-    Of 32 jobs in a row that have all ended before it none is looked at.
-    """
+    """Modify the averages in place: resources of each tenant over the window; skips words of 32 jobs ended before."""
     for kind in range(KINDS):
         g.whole[kind] = 0.0
         for tenant in range(g.quota.shape[0]):
@@ -223,10 +217,7 @@ def _average(s, g):
 
 @kernel
 def _credit(s, g, job):
-    """Expressions 10 and 11; of GPUs and CPU machines the one that the tenant has more of, as a share of all in use.
-
-    Paper: mast, Expressions 10 and 11.
-    """
+    """Credit; a tenant's share is its larger one, of GPUs or CPU machines. Paper: mast, Expressions 10 and 11."""
     share = 0.0
     for kind in range(KINDS):
         if g.whole[kind] > 0.0:
@@ -237,13 +228,13 @@ def _credit(s, g, job):
 
 @kernel
 def _seconds(s, g, job):
-    """Run time of a workload, whole or what is left, as far as it is known, times its size."""
+    """Run time of a workload, whole or left, as far as known, times its size."""
     return rounded(g.size[job] * (isolated_whole_s(s, job) if g.by[0] == BY_WHOLE else isolated_left_s(s, job)))
 
 
 @kernel
 def _list_pending(s, g):
-    """Modify the ranking in place: pending workloads by number, their credits and keys. Returns how many."""
+    """Modify the ranking in place: pending workloads by number, their credits and keys. Returns their number."""
     count = 0
     for first in range(0, s.next_arrival, WORD):
         if s.ended[first // WORD] == WORD:
@@ -259,11 +250,9 @@ def _list_pending(s, g):
 
 @kernel
 def rank(s, g):
-    """Modify the ranking in place: levels of running and pending workloads, and the pending in order. Returns how many.
+    """Modify the ranking in place: levels, and pending workloads in order. Returns their number.
 
-    The first has the highest priority, and among equals the most credit; then who arrived first. Orders by run times:
-    ordering.py.
-
+    Highest priority first, then most credit, then first arrival. Orders by run times: ordering.py.
     Paper: mast, Sec. 4.2.
     """
     g.stands[AVERAGES] = g.stands[RUNNERS] = 0
@@ -272,7 +261,7 @@ def rank(s, g):
 
 @kernel
 def _rank(s, g):
-    """`rank`, but for what stands already."""
+    """`rank`, but for results that still hold."""
     if g.stands[RUNNERS] != RANKED:
         _rank_running(s, g)
         g.stands[RUNNERS] = RANKED
@@ -302,7 +291,7 @@ def _rank(s, g):
 
 @kernel
 def _all_fit(s, g):
-    """Modify uses in place: all that running and pending workloads ask; True if no quota is exceeded by it."""
+    """Modify uses in place: requests of running and pending workloads; True if they exceed no quota."""
     for tenant in range(g.quota.shape[0]):
         for kind in range(KINDS):
             g.used[tenant, kind] = 0
@@ -327,11 +316,11 @@ def _add_asked(g, job):
 
 @kernel
 def set_levels(s, g):
-    """Modify the ranking in place: levels of running and pending workloads, as `rank` has them; no order.
+    """Modify the ranking in place: levels as of `rank`, without the order.
 
-    Where no quota is exceeded by all together credits decide nothing. Whoever calls this says in `stands` what is as it
-    was when it was called last: averages, if since then nobody has lost units and the clock has not moved; running ones
-    with their levels, if nobody has started either; they then have other levels only if `stands` changes.
+    Within all quotas credits decide nothing. The caller sets in `stands` what still holds from the last call: averages,
+    if no workload has lost units and the clock has not moved; running workloads with their levels, if also none has
+    started; they have other levels only if `stands` changes.
     """
     if not _all_fit(s, g):
         _rank(s, g)
@@ -348,7 +337,7 @@ def set_levels(s, g):
 
 @kernel
 def _by_level(g, count):
-    """Modify the order in place: by level, in each as it was."""
+    """Modify the order in place: stably by level."""
     for level in range(LOWEST + 1):
         g.place[level + 1] += g.place[level]
     for at in range(count):
@@ -361,8 +350,5 @@ def _by_level(g, count):
 
 @entry
 def scan(states, row, g):
-    """`rank`, for Python.
-
-    Paper: mast, Sec. 4.2.
-    """
+    """`rank`, for Python."""
     return rank(states[row], g)

@@ -1,4 +1,4 @@
-"""Clusters of regions with their racks and machines, as the regional schedulers of MAST search them."""
+"""Clusters of regions with their racks and machines, for the regional schedulers of MAST."""
 
 from __future__ import annotations
 
@@ -14,30 +14,19 @@ from ...simulator.warehouse.demands import Demands
 
 @dataclass(frozen=True)
 class Hardware:
-    """Clusters with their machines, in natural order.
+    """Clusters with their machines, in natural order."""
 
-    Attributes:
-        region, kind: int64 (clusters,), the region and the type's code of each.
-        rack_cluster: int64 (racks,), ascending. machine_rack: int64 (machines,), ascending.
-        machine_units: int64 (machines,), >= 1.
-        regions, types: how many there are.
-    """
-
-    region: np.ndarray
-    kind: np.ndarray
-    rack_cluster: np.ndarray
-    machine_rack: np.ndarray
-    machine_units: np.ndarray
+    region: np.ndarray  # int64 (clusters,)
+    kind: np.ndarray  # int64 (clusters,), code of the type
+    rack_cluster: np.ndarray  # int64 (racks,), ascending
+    machine_rack: np.ndarray  # int64 (machines,), ascending
+    machine_units: np.ndarray  # int64 (machines,), >= 1
     regions: int
     types: int
 
     @classmethod
     def of(cls, topology: Topology, demands: Demands) -> Hardware:
-        """That of a topology; a type that no workload asks has a code after all others.
-
-        Raises:
-            InputError: the workloads do not fit the topology.
-        """
+        """That of a topology; a type without requests has the last code. Raises InputError if they do not fit."""
         kind, types = demands.cluster_type(topology), len(demands.gpu_types)
         return cls(
             region=topology.cluster_region,
@@ -53,7 +42,7 @@ class Hardware:
     def from_clusters(
         cls, region: Sequence[int], kind: Sequence[int], machines: Sequence[np.ndarray], racks: Sequence[np.ndarray]
     ) -> Hardware:
-        """From what each cluster has: units of its machines, and the rack of each, ascending.
+        """From each cluster's machines' units, and their racks, ascending.
 
         Raises:
             InputError: lists that do not fit, racks out of order, machines without units.

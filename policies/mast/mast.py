@@ -1,23 +1,22 @@
-"""MAST, the fast path of paper mast: one pass over the queue after the other; and the other cells of its Table 1.
+"""MAST, the fast path of paper mast: passes over the queue; and the other cells of its Table 1.
 
 At every pass GMS ranks the pending workloads; in this order each is offered to the regions that have its tables and
 could hold it, and gets the best plan of RMS (place_search.py), or is passed. Where workloads were preempted, the pass
-is made again at the same instant, with them in the queue; at most six times, and so are rounds of copies before them
+is repeated at the same instant, with them in the queue; at most six times, as rounds of copies before them
 (copies_on_demand.py). Sec. 5.4 gives the duration of a pass, 34 s, not its period. RMS places only in a pass, where the
-paper's "constantly checks the job-queue database": `scan_s=0` comes nearest to that.
+paper's "constantly checks the job-queue database": `scan_s=0` is nearest to that.
 
 At the beginning of an instant `decide` depends on the record alone, but for regions to which workloads are bound early;
 within one the rest of the pass is kept.
 
 Early binding (`Binding`): a workload goes to a region, or to a cluster, when it arrives (Sec. 4.1, 5.6): "to the region
-with the lowest demand over supply rate of the required GPU type", that of the first part. Which demand is ours: `now`
-is what the workloads bound there ask that have not finished, `day` what the slow path knows (Expression 2). Candidates
-are those that have the tables and could hold the workload; one whose tables are nowhere together is bound when they
-are; one whose region has lost them for good, or is down, is bound anew. With `bind=any` candidates are all that could
-hold the workload and its tables, and it waits there for copies. A cluster's demand is that of the first parts bound to
-it.
+with the lowest demand over supply rate of the required GPU type", that of the first part. The demand is our choice:
+`now` is that of unfinished workloads bound there, `day` that of the slow path (Expression 2). Candidates have the
+tables and could hold the workload. A workload whose tables are nowhere together is bound once they are; one whose
+region has lost them for good, or is down, is bound anew. With `bind=any` candidates are all that could hold the
+workload and its tables, and it waits there for copies. A cluster's demand is that of the first parts bound to it.
 
-The schedulers by their names: `mast`, `federated`, `global`, and `scope`, any valid cell of Table 1:
+The schedulers: `mast`, `federated`, `global`, and `scope`, any valid cell of Table 1:
 
 | queue | allocation: cluster | region | global |
 | --- | --- | --- | --- |
@@ -25,10 +24,9 @@ The schedulers by their names: `mast`, `federated`, `global`, and `scope`, any v
 | region | (2) | (5), `federated` | - |
 | global | (3) | (6), `mast` | (9), `global` |
 
-Priorities, credits and quotas are those of GMS everywhere. Allocation in a cluster: each cluster says for itself
-whether it can run a workload, the least loaded (by workloads of the same or a higher priority) is asked first. In a
-region, RMS takes the best cluster. Global allocation places several workloads jointly. The other parts of a workload go
-where RMS puts them in the same region.
+All use the priorities, credits and quotas of GMS. Allocation in a cluster: each cluster decides for itself, the least
+loaded (by workloads of the same or a higher priority) first. In a region, RMS takes the best cluster. Global allocation
+places several workloads jointly. The other parts of a workload go where RMS puts them in the same region.
 """
 
 from __future__ import annotations
@@ -67,18 +65,16 @@ if TYPE_CHECKING:
     from ..tetris.tetris import DataPolicy
 
 NOWHERE = -1
-SETTINGS = ("to_cluster", "daily", "blind", "_run")  # attributes that are not of a run
+SETTINGS = ("to_cluster", "daily", "blind", "_run")  # attributes that do not belong to a run
 
 
 class Binding:
-    """Binds each workload once.
+    """Binds each workload once. Paper: mast, Sec. 4.1 and 5.6.
 
     Args:
-        to_cluster: bind the first part to a cluster of the region; the others go where RMS puts them there.
+        to_cluster: bind the first part to a cluster of the region; RMS places the others in the region.
         daily: the demand is that of a day, not of now.
-        blind: bind to any region that could hold the workload and its tables, whether or not these lie there.
-
-    Paper: mast, Sec. 4.1 and 5.6.
+        blind: bind to any region that could hold the workload and its tables, wherever these lie.
     """
 
     def __init__(self, to_cluster: bool, daily: bool = False, blind: bool = False) -> None:
@@ -86,7 +82,7 @@ class Binding:
         self._run: Hashable = None
 
     def bind(self, view: ClusterView, queue: Queue, pending: int) -> None:
-        """Leave in the queue's sets of regions the one that each workload is bound to, if it can run there now."""
+        """Leave in the queue's sets of regions the one of each workload, if it can run there now."""
         if self._run != view.run:
             self._run = view.run
             self._begin(view)
@@ -105,25 +101,25 @@ class Binding:
             queue.only[jobs] = self._cluster[jobs]
 
     def regions(self, jobs: np.ndarray) -> dict[int, int]:
-        """The region of each of these workloads that is bound."""
+        """The regions of bound workloads."""
         found = zip(jobs.tolist(), self._region[jobs].tolist(), strict=True)
         return {job: region for job, region in found if region != NOWHERE}
 
     def memory(self, simulator: Any) -> dict[str, Any] | None:
-        """Where the workloads of the present run are bound; None: nobody was asked yet."""
+        """The bindings of the present run; None: there are none yet."""
         if self._run != simulator.view.run:
             return None
         return deepcopy({name: value for name, value in vars(self).items() if name not in SETTINGS})
 
     def recall(self, simulator: Any, memory: dict[str, Any] | None) -> None:
-        """A simulator now stands where one stood of whose run `memory` was remembered."""
+        """Continue a run from `memory` of it."""
         self._run = None
         if memory is not None:
             vars(self).update(deepcopy(memory))
             self._run = simulator.view.run
 
     def _begin(self, view: ClusterView) -> None:
-        """Nobody is bound, but to where it runs or has run last."""
+        """Bind only workloads that run, or have run, to their region."""
         demands, topology = view.demands, view.topology
         jobs, clusters, types = len(view.workload), topology.num_clusters, len(demands.gpu_types)
         self._region = np.full(jobs, NOWHERE, np.int64)
@@ -140,7 +136,7 @@ class Binding:
         self._day = hours_of_a_day(demands, self._supply) if self.daily else None
         self._may_go = could_hold(view) if self.blind else np.zeros(jobs, np.int64)
         self._asked = np.zeros(clusters)
-        self._bound = np.zeros(0, np.int64)  # those that have not finished, as far as was looked
+        self._bound = np.zeros(0, np.int64)  # unfinished ones, as of the last look
         s = view.record
         for job in range(int(s["next_arrival"])):
             region = int(s["job_region"][job] if s["job_region"][job] >= 0 else s["last_region"][job])
@@ -163,7 +159,7 @@ class Binding:
         self._bound = self._bound[~np.isin(self._bound, jobs)]
 
     def _since_s(self, view: ClusterView, jobs: np.ndarray) -> np.ndarray:
-        """When each could be bound: as it arrived, when its data was there, or now that its region is lost to it."""
+        """When each could be bound: at its arrival, with its data, or now that its region is lost."""
         s = view.record
         since_s = s["arrival_s"][jobs] + (0.0 if self.blind else s["data_wait_s"][jobs])
         return np.where(self._region[jobs] != NOWHERE, view.now_s, since_s)
@@ -184,7 +180,7 @@ class Binding:
         self._note(job, int(self._cluster_region[cluster]), cluster)
 
     def _clusters(self, job: int, kind: int, bits: int) -> np.ndarray:
-        """Clusters of these regions that can have the first part on a type, and leave others of it room beside that."""
+        """Clusters of these regions for the first part on a type, with room in the region for others of it."""
         units = self._need[job].tolist()
         rest = [units[part] for part in range(1, len(units)) if self._accepts[job, part] == 1 << kind]
         alike = self._cluster_kind == kind
@@ -200,11 +196,10 @@ class Binding:
 
 
 def hours_of_a_day(demands: Demands, supply: np.ndarray) -> np.ndarray:
-    """Hours a day of each type of units at each region, float64 (regions, types), of training jobs that recur.
+    """Hours a day of each type of units at each region, float64 (regions, types), of training jobs known to recur at 0.
 
-    They are those known at time 0. A job counts where its first table has its home, as GPUs of several types that it
-    accepts by their shares there (`type_shares`); of CPU machines, the last type, it counts its CPU-hours. `supply`:
-    units that there are, (regions, types).
+    A job counts at the home of its first table, with GPUs of the types that it accepts by their shares there
+    (`type_shares`); its CPU-hours count for CPU machines, the last type. `supply`: units, (regions, types).
     """
     jobs, found = demands.known(0.0), np.zeros(supply.shape)
     share = type_shares(jobs.type_sets, supply[:, :-1].astype(np.int64))
@@ -216,7 +211,7 @@ def hours_of_a_day(demands: Demands, supply: np.ndarray) -> np.ndarray:
 
 
 def could_hold(view: ClusterView) -> np.ndarray:
-    """Sets of the regions that have the hardware of each workload and storage for all that it reads, int64 (jobs,)."""
+    """Sets of regions with the hardware of each workload and storage for all its tables, int64 (jobs,)."""
     demands, jobs = view.demands, len(view.workload)
     size = np.zeros(jobs, np.int64)
     np.add.at(size, demands.owner, demands.tables.size_bytes[demands.table])
@@ -239,7 +234,7 @@ class Weights:
 
 @dataclass
 class _Arrays:
-    """What the kernels work on, for one workload in one topology."""
+    """The kernels' arrays, for one workload in one topology."""
 
     ranking: global_scheduler.Ranking
     regions: kernels.RegionUnits
@@ -265,25 +260,21 @@ class _Arrays:
 
 
 class Passes(PlanningPolicy):
-    """See the module.
+    """See the module. Paper: mast, Sec. 4.1.
 
     Args:
-        name: how tables and logs call it.
-        binding: where workloads are bound when they arrive; None: nowhere, the queue is global.
-        first_fit: clusters decide by themselves, the least loaded is asked first; else a region's best plan is taken.
-        joint: how many workloads are placed jointly, >= 1: one that finds no place may have that of one of the last
-            joint - 1 that were placed before it in the pass without preemption, if that finds another one so.
-        scan_s: seconds from one pass to the next, >= 0; 0: at every event.
+        name: in tables and logs.
+        binding: binds workloads when they arrive; None: the queue is global.
+        first_fit: clusters decide by themselves, the least loaded first; else a region's best plan is taken.
+        joint: workloads placed jointly, >= 1: one without a place may have that of one of the last joint - 1 placed
+            before it without preemption, if that finds another one so.
+        scan_s: seconds between passes, >= 0; 0: at every event.
         weights: of the credit.
-        use_cache: whether RMS keeps its negative cache; never where run times say who may be stopped, as what one was
-            refused another may have.
-        ordering: by what the queue is served, and who may be stopped.
+        use_cache: RMS keeps its negative cache; never where run times decide stops, as refusals then differ.
+        ordering: order of service, and of preemption.
 
     Attributes:
-        asked, spared: how many times a region, or a cluster that decides by itself, was asked for a plan, and how often
-            the negative cache had the answer, over all passes so far.
-
-    Paper: mast, Sec. 4.1.
+        asked, spared: plans asked of regions or clusters, and those that the negative cache answered, over all passes.
     """
 
     clock: Rule
@@ -318,17 +309,17 @@ class Passes(PlanningPolicy):
 
     @property
     def levels(self) -> np.ndarray:
-        """The priority that counted when GMS looked last, int64 (jobs,), of those that ran or were pending then."""
+        """The priority at the last pass, int64 (jobs,), of workloads that ran or were pending then."""
         return self._arrays.ranking.level
 
     @property
     def pending(self) -> int:
-        """How many workloads were pending in the last pass."""
+        """Number of pending workloads in the last pass."""
         return self._pending
 
     @property
     def held(self) -> np.ndarray:
-        """Units of each cluster that workloads hold after the last pass, int64 (clusters, 7), highest priority last."""
+        """Units held in each cluster after the last pass, int64 (clusters, 7), highest priority last."""
         return self._arrays.regions.held
 
     def is_due(self, view: ClusterView) -> bool:
@@ -336,12 +327,12 @@ class Passes(PlanningPolicy):
         return self.clock.round == 0.0 or is_round(view.now_s, self.clock.round)
 
     def plan(self, view: ClusterView) -> list[Decision]:
-        """What is decided first: about tables that pending workloads lack, or all of one pass."""
+        """Decisions about missing tables, or all of one pass."""
         self._passes = self._rounds = 0
         return self._next_pass(view)
 
     def then(self, view: ClusterView) -> list[Decision]:
-        """The pass again, where workloads were preempted or tables are copied."""
+        """The pass again, after preemptions or copies."""
         is_more = self.is_due(view) and self._again and self._passes < MOST_PASSES
         return self._next_pass(view) if is_more else []
 
@@ -369,17 +360,17 @@ class Passes(PlanningPolicy):
         return f"{words}{place}" + (f", of whom {passed} before it fit nowhere" if passed else "")
 
     def memory(self, simulator: Any) -> Any:
-        """Where the workloads of the present run are bound, for `recall`; None: nowhere."""
+        """The bindings of the present run, for `recall`; None: there are none."""
         return None if self._binding is None else self._binding.memory(simulator)
 
     def recall(self, simulator: Any, memory: Any) -> None:
-        """A simulator now stands where one stood of whose run `memory` was remembered."""
+        """Continue a run from `memory` of it."""
         self.forget_plan()
         if self._binding is not None:
             self._binding.recall(simulator, memory)
 
     def compiled(self, view: ClusterView) -> tuple[Any, ...] | None:
-        """What `compiled_passes.play_instant` takes after a record to decide in its place; None: it cannot."""
+        """Arguments of `compiled_passes.play_instant` after the record; None: it cannot play this."""
         if self._binding is not None or self._option[auction.JOINT] > 1:
             return None
         self._lay(view)
@@ -387,7 +378,7 @@ class Passes(PlanningPolicy):
         return arrays.regions, arrays.ranking, arrays.queue, arrays.placed, float(self.clock.round)
 
     def take_over(self, view: ClusterView) -> None:
-        """Kernels have decided in its place; from now on it does, at an instant at which they may have made passes."""
+        """Continue after kernels, which may have made passes of this instant."""
         count = self._arrays.placed.count
         self.asked += int(count[compiled_passes.ALL_ASKED])
         self.spared += int(count[compiled_passes.ALL_SPARED])
@@ -404,7 +395,7 @@ class Passes(PlanningPolicy):
             self._arrays = _Arrays.of(view, self.weights, self._option, self.ordering)
 
     def _next_pass(self, view: ClusterView) -> list[Decision]:
-        """What is decided next: about tables that pending workloads lack; if nothing, all of one pass."""
+        """Decisions about missing tables; without any, all of one pass."""
         self._lay(view)
         decisions: list[Decision] = []
         lacking = self._open(view)
@@ -424,13 +415,12 @@ class Passes(PlanningPolicy):
         return self._place(view)
 
     def _open(self, view: ClusterView) -> int:
-        """Rank the pending workloads. Returns how many of them lack tables."""
+        """Rank the pending workloads. Returns the number that lack tables."""
         arrays = self._arrays
         self._pending = view.read_by(global_scheduler.scan, arrays.ranking)
         return int(view.read_by(auction.open_queue, arrays.regions, arrays.ranking, arrays.queue, self._pending))
 
     def _place(self, view: ClusterView) -> list[Decision]:
-        """All decisions of one pass, in an order in which they can be carried out."""
         ranking, regions, queue = self._arrays.ranking, self._arrays.regions, self._arrays.queue
         if self._pending == 0:
             return []
@@ -444,7 +434,7 @@ class Passes(PlanningPolicy):
         return decisions
 
     def _placed(self, now_s: float, pending: int) -> list[Decision]:
-        """Who is started in this pass, each after those that leave for it."""
+        """Starts of this pass, each after the stops that it needs."""
         regions, queue = self._arrays.regions, self._arrays.queue
         placed: dict[int, list[Decision]] = {}
         at = auction.auction(regions, queue, 0, now_s)
@@ -452,7 +442,7 @@ class Passes(PlanningPolicy):
             job, moved = int(queue.job[at]), int(queue.option[auction.MOVED])
             before: list[Decision] = []
             for leaver in regions.leaving[: regions.count[kernels.LEAVES]].tolist():
-                # One that was placed in this very pass does not start; who left for it is stopped all the same.
+                # One placed in this very pass does not start; workloads that left for it are stopped all the same.
                 gone = placed.pop(leaver, None)
                 before += [Preempt(leaver)] if gone is None else gone[:-1]
             self._again |= bool(before)
@@ -471,7 +461,7 @@ class Passes(PlanningPolicy):
 
 SCOPES = ("cluster", "region", "global")
 DEMANDS, BOUND_BY = ("now", "day"), ("data", "any")
-JOINT = 8  # workloads that global allocation places jointly; the paper gives no number
+JOINT = 8  # our choice; the paper gives no number
 
 
 def scoped_scheduler(
@@ -489,22 +479,19 @@ def scoped_scheduler(
     window_s: float = DAY_S,
     cache: bool = True,
 ) -> Paths:
-    """A cell of Table 1.
+    """A cell of Table 1. Raises InputError for a cell that the paper calls invalid, or a value out of range.
 
     Args:
-        name: how tables and logs call it.
+        name: in tables and logs.
         queue, allocation: `cluster`, `region` or `global`; the allocation's scope may not be the larger one.
         slow: the policy that places tables, or `none`.
-        scan_s: seconds from one pass over the queue to the next; 0: at every event.
-        joint: workloads that global allocation places jointly, 8 unless told; 1: one at a time.
-        demand: which demand binds a workload to a region: `now`, unless told, or `day` (`Binding`).
-        bind: to which regions, or clusters, a workload may be bound: `data`, unless told, those that have its tables;
-            `any`: all that could hold it, and its tables follow.
+        scan_s: seconds between passes over the queue; 0: at every event.
+        joint: workloads that global allocation places jointly, 8 by default; 1: one at a time.
+        demand: binds a workload to a region: `now`, the default, or `day` (`Binding`).
+        bind: regions, or clusters, for binding: `data`, the default, those with its tables; `any`: all that could hold
+            it, and its tables follow.
         age_weight, age_cap_s, fair_weight, window_s: of the credit, see `global_scheduler.lay_ranking`.
-        cache: whether RMS keeps its negative cache.
-
-    Raises:
-        InputError: a cell that the paper calls invalid, or a number out of range.
+        cache: RMS keeps its negative cache.
 
     Paper: mast, Table 1.
     """
@@ -535,16 +522,11 @@ def scoped_scheduler(
 
 
 def paths(name: str, fast: Policy, slow: str) -> Paths:
-    """A fast path beside a slow one, by the name of that; `none`: nobody places tables.
-
-    Raises:
-        InputError: there is no such slow path.
-    """
+    """A fast path beside the slow one of a name, or `none`. Raises InputError if there is no such slow path."""
     return Paths(name, fast, _data_policy(slow))
 
 
 def _data_policy(word: str) -> DataPolicy | None:
-    """The policy that decides about tables; None: nobody does."""
     if word == "none":
         return None
     from ..tetris.tetris import data_policy

@@ -1,15 +1,15 @@
-"""In which order a queue of regions is served, and who may be stopped for whom: MAST's, or by run times.
+"""The order of a queue of regions, and preemption in it: MAST's, or by run times.
 
 MAST serves by <priority, credit> and stops lower priorities (global_scheduler.py, regional_scheduler.py). The others,
-baselines of our own, order the same global queue by run times as far as they are known, and RMS places them:
+baselines of our own, order the same global queue by known run times, and RMS places them:
 
-* `sjf`: isolated run time; `srtf`: what is left of it; `srsf`: what is left x GPUs; `greedy`: what is left x
-  GPUs^exponent. A workload without GPUs counts as one with one.
-* `levels=on`: so within priority classes, the priority falling where a quota is used up, as in MAST; `off`: priorities
-  and quotas count for nothing.
-* `preempts`: `off`, nobody is stopped; `lower`, those of a lower priority; `any`, those with more than `theta` times as
-  much time left x GPUs as the newcomer needs, the exponent being that of the order where it has one; with `levels=on`
-  of the same priority, and anybody of a lower one (victims.py).
+* `sjf`: isolated run time; `srtf`: time left; `srsf`: time left x GPUs; `greedy`: time left x GPUs^exponent. A workload
+  without GPUs counts as one with one.
+* `levels=on`: within priority classes, the priority falling where a quota is used up, as in MAST; `off`: without
+  priorities and quotas.
+* `preempts`: `off`: none; `lower`: workloads of a lower priority; `any`: those with more than `theta` times as much
+  time left x GPUs (to the order's exponent) as the new one; with `levels=on` these of the same priority, and all of a
+  lower one (victims.py).
 """
 
 from __future__ import annotations
@@ -32,24 +32,13 @@ MOST_EXPONENT = 8.0
 
 @dataclass(frozen=True)
 class Ordering:
-    """See the module.
+    """See the module. Raises InputError for a value out of range."""
 
-    Args:
-        name: one of ORDERS.
-        levels: whether priorities and quotas come first.
-        preempts: one of PREEMPTS.
-        exponent: of the GPUs, 0 to 8, of `greedy`.
-        theta: how many times as much time left x GPUs a victim has, >= 0.
-
-    Raises:
-        InputError: a value out of range.
-    """
-
-    name: str = "credit"
-    levels: bool = True
-    preempts: str = "lower"
-    exponent: float = 1.0
-    theta: float = 1.0
+    name: str = "credit"  # one of ORDERS
+    levels: bool = True  # whether priorities and quotas come first
+    preempts: str = "lower"  # one of PREEMPTS
+    exponent: float = 1.0  # of the GPUs, 0 to 8, of `greedy`
+    theta: float = 1.0  # least ratio of a victim's time left x GPUs, >= 0
 
     def __post_init__(self) -> None:
         choose(self.preempts, PREEMPTS, f"preempts of policy {self.name}")
@@ -65,12 +54,12 @@ class Ordering:
 
     @property
     def stops(self) -> int:
-        """Its place in PREEMPTS."""
+        """Its index in PREEMPTS."""
         return PREEMPTS.index(self.preempts)
 
     @property
     def code(self) -> np.ndarray:
-        """What the keys are and whether levels come first, int64 (2,)."""
+        """Kind of keys, and whether levels come first, int64 (2,)."""
         by = {"credit": BY_CREDIT, "sjf": BY_WHOLE}.get(self.name, BY_LEFT)
         return np.array([by, self.levels], np.int64)
 

@@ -1,10 +1,10 @@
-"""The best place for one more workload in a region, and in whichever region (paper mast, Sec. 4.3).
+"""The best place for one more workload in a region, and in any region (paper mast, Sec. 4.3).
 
-A part is tried in every cluster of its type; without preemption first, else with as little as possible. Of several
-types that it accepts it is tried with one after the other (type_choices.py). The parts of a workload take their turns,
-each on the state that those before it left, and each only where the later ones of its type still have room. Who leaves
-makes no difference to that: what a workload can have of a cluster is what is free there or held by less important ones,
-whoever of them has left. So a workload has a plan wherever its parts can be packed.
+A part is tried in every cluster of its type; without preemption first, else with as little as possible; with several
+accepted types one after the other (type_choices.py). The parts of a workload come in turn, each on the state that
+earlier ones left, and only where later ones of its type still have room. That does not depend on who leaves: a workload
+can have the free units of a cluster and those of less important workloads. So it has a plan wherever its parts can be
+packed.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from .region_units import (
     unit_count,
 )
 
-MOST_NUMBER = 900  # of workloads that leave, in the score of a part: more count as so many
-BY_RACK = 1e-3  # without preemption, for each rack
+MOST_NUMBER = 900  # cap of the number of workloads that leave, in the score of a part
+BY_RACK = 1e-3  # for each rack, without preemption
 BY_IMPORTANCE, BY_NUMBER = 1e6, 1e3
 HOUR = 3600.0
 NO_PLAN = -math.inf
@@ -43,7 +43,7 @@ NO_PLAN = -math.inf
 
 @kernel
 def _racks_needed(r, cluster, units):
-    """How few neighbouring racks suffice, 0 if none do. Modify `window` in place: these racks, from and to."""
+    """The fewest neighbouring racks that suffice, 0: none do. Modify `window` in place: these racks, from and to."""
     fewest, low, held = 0, r.cluster_rack[cluster], 0
     for high in range(r.cluster_rack[cluster], r.cluster_rack[cluster + 1]):
         held += r.room[high]
@@ -61,7 +61,7 @@ def _racks_needed(r, cluster, units):
 
 @kernel
 def _pack(r, units):
-    """Modify `taken` in place: free units of the window, on the machines with most of them first."""
+    """Modify `taken` in place: free units of the window, machines with most of them first."""
     low, high = r.rack_machine[r.window[0]], r.rack_machine[r.window[1]]
     most = 0
     for machine in range(low, high):
@@ -81,7 +81,7 @@ def _pack(r, units):
 
 @kernel
 def _least_importance(r, cluster, units, importance):
-    """The importance up to which workloads have to leave, all below the new one's; -1 where that is not enough."""
+    """The least importance up to which workloads must leave, below the new one's; -1: that is not enough."""
     found = r.spare[cluster]
     for other in range(importance):
         found += r.held[cluster, other]
@@ -92,7 +92,6 @@ def _least_importance(r, cluster, units, importance):
 
 @kernel
 def _obtainable(r, cluster, importance):
-    """Units of a cluster that are free, or that workloads below an importance hold."""
     units = r.spare[cluster]
     for other in range(importance):
         units += r.held[cluster, other]
@@ -101,7 +100,7 @@ def _obtainable(r, cluster, importance):
 
 @kernel
 def is_possible(r, group, only, units, importance):
-    """Whether a cluster of the group, or `only` that one, could make room for so many units at all."""
+    """Whether a cluster of the group, or `only` that one, could make room for so many units."""
     for place in range(r.first_cluster[group], r.first_cluster[group + 1]):
         cluster = r.clusters[place]
         if (only == NONE or cluster == only) and _obtainable(r, cluster, importance) >= units:
@@ -111,7 +110,7 @@ def is_possible(r, group, only, units, importance):
 
 @kernel
 def _after(kind, job, part):
-    """The next part of the same type, PARTS: there is none."""
+    """The next part of the same type; PARTS: none."""
     for other in range(part + 1, PARTS):
         if kind[job, other] == kind[job, part]:
             return other
@@ -120,7 +119,7 @@ def _after(kind, job, part):
 
 @kernel
 def _before(kind, job, part):
-    """The part of the same type before one that is not the first of its type."""
+    """The part of the same type before one that is not the first."""
     other = part - 1
     while kind[job, other] != kind[job, part]:
         other -= 1
@@ -129,7 +128,7 @@ def _before(kind, job, part):
 
 @kernel
 def _fits_beside(r, job, kind, need, first, part, importance):
-    """Whether a part has room at its spot, with those of its type from `first` on at theirs."""
+    """Whether a part has room at its spot, with those of its type from `first` on at their spots."""
     units = need[job, part]
     for other in range(first, part):
         if kind[job, other] == kind[job, part] and r.spot[other] == r.spot[part]:
@@ -139,7 +138,7 @@ def _fits_beside(r, job, kind, need, first, part, importance):
 
 @kernel
 def _leaves_room(r, job, kind, need, part, place, importance):
-    """Whether all later parts of its type have room if a part lies in clusters[place]; all ways are tried."""
+    """Whether all later parts of its type have room if a part lies in clusters[place]; tries all ways."""
     at = _after(kind, job, part)
     if at == PARTS:
         return True
@@ -160,7 +159,7 @@ def _leaves_room(r, job, kind, need, part, place, importance):
 
 @kernel
 def _has_spot(r, job, kind, need, part, group, only, importance):
-    """Whether a part has room in a cluster of the group, or in `only` that one, and all later ones of its type too."""
+    """Whether a part has room in a cluster of the group, or in `only` that one, and later ones of its type too."""
     for place in range(r.first_cluster[group], r.first_cluster[group + 1]):
         cluster = r.clusters[place]
         if (only != NONE and cluster != only) or _obtainable(r, cluster, importance) < need[job, part]:
@@ -173,7 +172,7 @@ def _has_spot(r, job, kind, need, part, group, only, importance):
 @kernel
 def has_room(r, job, kind, need, region, only, importance):
     """Whether a region has room for all parts, if workloads below an importance leave; `only`: see `place`."""
-    for part in range(PARTS - 1, -1, -1):  # from the last: what fits nowhere by itself is known at once
+    for part in range(PARTS - 1, -1, -1):  # from the last, which fails soonest
         if kind[job, part] < 0:
             continue
         group, wanted = region * r.shape[1] + kind[job, part], only if part == 0 else NONE
@@ -184,7 +183,7 @@ def has_room(r, job, kind, need, region, only, importance):
 
 @kernel
 def _number(r, cluster, missing, importance, before_s):
-    """How few workloads of at most this importance, started by then, hold the missing units; -1: all do not."""
+    """The fewest workloads of at most this importance, started by then, that hold the missing units; -1: none do."""
     number, base = 0, first_unit(r, cluster)
     for place in range(base, base + r.running[cluster]):
         slot = r.by_size[place]
@@ -199,7 +198,7 @@ def _number(r, cluster, missing, importance, before_s):
 
 @kernel
 def _latest_start(r, cluster, missing, importance, number):
-    """The start of the youngest workload that has to leave, if so many do: as early as can be, by bisection."""
+    """The earliest possible start of the youngest workload that leaves, if `number` leave; by bisection."""
     base = first_unit(r, cluster)
     low, high = 0, r.running[cluster] - 1
     while low < high:
@@ -214,10 +213,7 @@ def _latest_start(r, cluster, missing, importance, number):
 
 @kernel
 def preempting_score(importance, number, age_s):
-    """Of a plan that preempts: the lower the importance, the fewer, the longer the youngest has run, the higher.
-
-    Paper: mast, Sec. 4.3.
-    """
+    """Score with preemption: by importance, then number, then run of the youngest. Paper: mast, Sec. 4.3."""
     young = 1.0 / (1.0 + max(age_s, 0.0) / HOUR)
     return -(BY_IMPORTANCE * (1.0 + importance) + BY_NUMBER * min(number, MOST_NUMBER) + young)
 
@@ -243,7 +239,7 @@ def _look_without(r, job, kind, need, part, group, only, importance):
 
 @kernel
 def _look_with(r, job, kind, need, part, group, only, importance, now_s):
-    """Modify the chosen cluster and the score in place: where the least has to be preempted; who leaves is added."""
+    """Modify the chosen cluster, the score and `leaving` in place: where the least has to be preempted."""
     units, limit, latest_s = need[job, part], NONE, 0.0
     for place in range(r.first_cluster[group], r.first_cluster[group + 1]):
         cluster = r.clusters[place]
@@ -281,10 +277,7 @@ def _choose_leavers(r, cluster, units, limit, latest_s):
 
 @kernel
 def find_part(r, job, kind, need, part, region, only, preempts, now_s):
-    """Modify the chosen cluster, the score and who leaves in place: a part's best plan. Returns the cluster, or -1.
-
-    Paper: mast, Sec. 4.3.
-    """
+    """Modify the chosen cluster, score and `leaving` in place. Returns the cluster, or -1. Paper: mast, Sec. 4.3."""
     group, wanted = region * r.shape[1] + kind[job, part], only if part == 0 else NONE
     importance = r.importance[job] if preempts else 0
     r.count[CHOSEN] = NONE
@@ -296,7 +289,7 @@ def find_part(r, job, kind, need, part, region, only, preempts, now_s):
 
 @kernel
 def _log(r, job):
-    """Modify the log in place: what a workload holds."""
+    """Modify the log in place: add the units of a workload."""
     for slot in range(PARTS * job, PARTS * job + PARTS):
         if r.cluster[slot] == NONE:
             break
@@ -314,14 +307,14 @@ def _log(r, job):
 
 @kernel
 def log_and_release(r, job):
-    """Modify the regions and the log in place: a workload leaves, and `undo` brings it back."""
+    """Modify the regions and the log in place: a workload leaves; `undo` brings it back."""
     _log(r, job)
     release(r, job)
 
 
 @kernel
 def begin_plan(r):
-    """Modify in place: an empty plan, an empty log."""
+    """Modify in place: empty plan and log."""
     r.count[TAKEN] = 0
     r.count[LEAVES] = 0
     r.count[LOGGED] = 0
@@ -330,7 +323,7 @@ def begin_plan(r):
 
 @kernel
 def undo(r, job):
-    """Modify the regions in place: a workload gives back what it has, and all in the log get back what they had."""
+    """Modify the regions in place: a workload gives its units back, and all in the log get back their units."""
     release(r, job)
     begin = 0
     for line in range(r.count[LOGGED]):
@@ -341,10 +334,10 @@ def undo(r, job):
 
 @kernel
 def place(r, job, kind, need, region, only, preempts, now_s):
-    """Modify the regions in place: a workload gets the best plan of a region. Returns 1, or 0 and nothing has changed.
+    """Modify the regions in place: a workload gets the best plan of a region. Returns 1; 0: no plan, no change.
 
     `kind`, `need`: (J, 4), types and units of the parts, -1 after the last; `only`: the cluster of part 0, -1: any;
-    `preempts`: whether others may leave. The plan and its log are left, the log after what was in it.
+    `preempts`: others may leave. Plan and log remain, the log after its earlier content.
     """
     if not has_room(r, job, kind, need, region, only, r.importance[job] if preempts else 0):
         return 0
@@ -376,10 +369,7 @@ def put_back(r, job):
 
 @kernel
 def bid(r, job, kind, need, region, only, preempts, now_s):
-    """The score of the best plan of a region for a workload, -inf: there is none. Nothing has changed.
-
-    Paper: mast, Sec. 4.3.
-    """
+    """The score of a region's best plan for a workload, -inf: none. Nothing has changed. Paper: mast, Sec. 4.3."""
     if kind[job, 1] < 0:
         r.count[LEAVES] = 0
         found = find_part(r, job, kind, need, 0, region, only, preempts, now_s)
@@ -395,10 +385,7 @@ def bid(r, job, kind, need, region, only, preempts, now_s):
 
 @kernel
 def was_refused(r, job, kind, need, region, only):
-    """Whether the negative cache knows that a region, or of it that cluster for part 0, has no plan for a workload.
-
-    Paper: mast, Sec. 4.3.1.
-    """
+    """Whether the negative cache excludes a region, or its cluster `only`. Paper: mast, Sec. 4.3.1."""
     level = IMPORTANCES - 1 - r.importance[job]
     for part in range(PARTS):
         if kind[job, part] < 0:
@@ -414,8 +401,8 @@ def was_refused(r, job, kind, need, region, only):
 def refuse(r, job, kind, need, region, only):
     """Modify the negative cache in place: a region had no plan for a workload.
 
-    Kept is only what holds by itself: a part that no cluster could make room for on its own. So many units or more of
-    its type then fail for the same priority and lower ones too, until `forget`.
+    It keeps parts that no cluster could make room for alone. So many units of the type, or more, then fail for the same
+    priority and lower ones, until `forget`.
     """
     importance = r.importance[job]
     for part in range(PARTS):
@@ -430,7 +417,7 @@ def refuse(r, job, kind, need, region, only):
 
 @kernel
 def load_of(r, region, kind):
-    """Units of a type that are not free in a region, over all that are there."""
+    """Units of a type that are not free in a region, over all."""
     group, units, free = region * r.shape[1] + kind, 0, 0
     for at in range(r.first_cluster[group], r.first_cluster[group + 1]):
         units += unit_count(r, r.clusters[at])
@@ -440,20 +427,20 @@ def load_of(r, region, kind):
 
 @kernel
 def choose(r, job, choice):
-    """Modify `kind` in place: a workload's parts are of the types of one of its choices."""
+    """Modify `kind` in place: a workload's parts get the types of one of its choices."""
     for part in range(PARTS):
         r.kind[job, part] = r.kind[r.kind[job, FIRST_CHOICE] + choice, part]
 
 
 @kernel
 def agrees(r, job, cluster):
-    """Whether a workload's first part is of the type of a cluster; -1 is of every type."""
+    """Whether a workload's first part has the type of a cluster; -1: any cluster."""
     return cluster == NONE or r.cluster_group[cluster] % r.shape[1] == r.kind[job, 0]
 
 
 @kernel
 def choice_in(r, job, kind):
-    """A workload's first choice whose first part is of a type, 0 also where it has none; -1: there is none."""
+    """A workload's first choice with a type for its first part, 0 also without choices; -1: none."""
     if r.kind[job, CHOICES] == 0:
         return 0 if r.kind[job, 0] == kind else NONE
     for choice in range(r.kind[job, CHOICES]):
@@ -464,7 +451,7 @@ def choice_in(r, job, kind):
 
 @kernel
 def place_in(r, job, kind, need, region, cluster, preempts, now_s):
-    """`place` with the first part in a cluster, by the first choice of types with which there is a plan."""
+    """`place` with the first part in a cluster, by the first choice of types with a plan."""
     if r.kind[job, CHOICES] == 0:
         return place(r, job, kind, need, region, cluster, preempts, now_s)
     for choice in range(r.kind[job, CHOICES]):
@@ -476,7 +463,7 @@ def place_in(r, job, kind, need, region, cluster, preempts, now_s):
 
 @kernel
 def bid_in(r, job, kind, need, region, cluster, now_s):
-    """`bid` with the first part in a cluster, -1: any, others leaving: the best of all choices of types."""
+    """`bid` with preemption, the first part in a cluster, -1: any: the best of all choices of types."""
     if r.kind[job, CHOICES] == 0:
         return bid(r, job, kind, need, region, cluster, True, now_s)
     score = NO_PLAN
@@ -489,7 +476,7 @@ def bid_in(r, job, kind, need, region, cluster, now_s):
 
 @kernel
 def award(r, job, kind, need, bits, only, preempts, remembers, now_s):
-    """`award_types` for the choice of types that wins: see type_choices.py."""
+    """`award_types` for the winning choice of types (type_choices.py)."""
     if r.kind[job, CHOICES] == 0:
         return award_types(r, job, kind, need, bits, only, preempts, remembers, now_s)
     for choice in range(r.kind[job, CHOICES]):
@@ -515,11 +502,9 @@ def award(r, job, kind, need, bits, only, preempts, remembers, now_s):
 def award_types(r, job, kind, need, bits, only, preempts, remembers, now_s):
     """Modify the regions in place: a workload gets the best plan of all regions in `bits`. Returns the region, or -1.
 
-    `only`: the cluster of part 0, -1: any; `preempts`: whether others may leave; `remembers`: use the negative cache.
-    Among equal scores the region wins where the type of part 0 is least loaded, then the lowest number (the paper is
-    silent). Plan, score and log are left; `undo` takes it back.
-
-    Paper: mast, Sec. 4.3.
+    `only`: the cluster of part 0, -1: any; `preempts`: others may leave; `remembers`: use the negative cache. Equal
+    scores go to the region where the type of part 0 is least loaded, then the lowest number (the paper is silent).
+    Plan, score and log remain; `undo` takes it back. Paper: mast, Sec. 4.3.
     """
     best, score = NONE, NO_PLAN
     single = kind[job, 1] < 0
@@ -530,7 +515,7 @@ def award_types(r, job, kind, need, bits, only, preempts, remembers, now_s):
         if remembers and was_refused(r, job, kind, need, region, only):
             r.count[SPARED] += 1
             continue
-        may = preempts and not (single and score > -BY_NUMBER)  # not where a plan without preemption is there already
+        may = preempts and not (single and score > -BY_NUMBER)  # not after a plan without preemption
         offered = bid(r, job, kind, need, region, only, may, now_s)
         if offered == NO_PLAN and may:
             refuse(r, job, kind, need, region, only)
@@ -546,7 +531,7 @@ def award_types(r, job, kind, need, bits, only, preempts, remembers, now_s):
 
 @kernel
 def realise(r, job, kind, need, region, only, now_s):
-    """Modify the regions in place: a workload gets the plan of a region, which has one; others may leave."""
+    """Modify the regions in place: a workload gets the plan of a region, which exists; others may leave."""
     begin_plan(r)
     place(r, job, kind, need, region, only, True, now_s)
     release_cache(r, job, region)
@@ -554,7 +539,7 @@ def realise(r, job, kind, need, region, only, now_s):
 
 @kernel
 def release_cache(r, job, region):
-    """Modify the negative cache in place: after a start, what its leavers left over is free for lower priorities."""
+    """Modify the negative cache in place: units left over by preempted workloads are free for lower priorities."""
     if r.count[LEAVES] > 0:
         forget(r, region, IMPORTANCES - 1 - r.importance[job])
 

@@ -1,9 +1,9 @@
-"""Who holds which units in which cluster of which region: what the regional schedulers of paper mast know (Sec. 4.3).
+"""The units of each workload in the clusters of regions: the state of the regional schedulers of paper mast (Sec. 4.3).
 
-A unit is a GPU or a CPU machine. Units are numbered machine by machine, machines by rack, racks by cluster.
-A workload holds units in at most four clusters of one region; slot 4 x workload + k is what it holds in the k-th of
-them. Importance is 6 for priority level 0, the highest, down to 0. Everything is a function of who holds what since
-when: orders are total, ties go by slot, so it does not matter in which order things came about.
+A unit is a GPU or a CPU machine. Units are numbered machine by machine, machines by rack, racks by cluster. A workload
+holds units in at most four clusters of one region; slot 4 x workload + k is for the k-th. Importance is 6 for priority
+level 0, the highest, down to 0. All arrays are a function of the held units and their times: orders are total, ties go
+by slot.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from ...simulator.lifecycle.fault_groups import more_outages
 NONE = -1
 PARTS = 4  # of a workload at most
 IMPORTANCES = 7
-CHOICES, FIRST_CHOICE = 4, 5  # of a row of `RegionUnits.kind`, after the types: how many choices, the row of the first
-NEVER = 2**62  # units that nobody asks
-# Places in `RegionUnits.count`; FOLLOWS: 1: all that was laid is of one run, so that only changes need be laid.
+CHOICES, FIRST_CHOICE = 4, 5  # of a row of `RegionUnits.kind`, after the types: number of choices, row of the first
+NEVER = 2**62  # more units than any request
+# Places in `RegionUnits.count`; FOLLOWS: 1: the arrays are of this run, so only changes are laid.
 TAKEN, LEAVES, LOGGED, LOGGED_UNITS, ASKED, SPARED, CHOSEN, FOLLOWS = 0, 1, 2, 3, 4, 5, 6, 7
 
 
 class RegionUnits(NamedTuple):
     """Arrays, int64 unless said otherwise; R regions, T types, C clusters, K racks, M machines, U units, J workloads.
 
-    A group is region x T + type. The first part never changes, the second is who holds what, the third a plan.
+    A group is region x T + type. The first part is fixed, the second is the units held, the third a plan.
     """
 
     shape: Any  # (2,): R, T
@@ -40,7 +40,7 @@ class RegionUnits(NamedTuple):
     machine_rack: Any  # (M,)
     unit_machine: Any  # (U,)
 
-    owner: Any  # (U,), a slot, FREE or DOWN
+    owner: Any  # (U,), slot, FREE or DOWN
     next_unit: Any  # (U,), of the same slot, -1 after the last
     free: Any  # (M,)
     room: Any  # (K,), free units
@@ -55,22 +55,22 @@ class RegionUnits(NamedTuple):
     tail: Any  # (4 x J,), its last
     importance: Any  # (J,)
     start_s: Any  # float64 (J,)
-    laid_s: Any  # float64 (J,), when what it holds was taken over from the record last
-    refused: Any  # (R x T + C, 7), negative cache: by group and level, or by cluster and level, so many units fail
+    laid_s: Any  # float64 (J,), when its units were last taken from the record
+    refused: Any  # (R x T + C, 7), negative cache: least units that fail, by group and level, or by cluster and level
 
-    kind: Any  # (J + V, 6), `TypeChoices.rows`: types of the parts, those of the choice that was looked at last
-    part_cluster: Any  # (J, 4), where the parts of those lie that were placed
+    kind: Any  # (J + V, 6), `TypeChoices.rows`: types of the parts, by the last choice
+    part_cluster: Any  # (J, 4), clusters of placed parts
     taken: Any  # (U,), units of the plan, part by part
     leaving: Any  # (U,), workloads that leave
-    log_job: Any  # (U,), what they held, a line for each cluster: who,
-    log_cluster: Any  # (U,), where,
-    log_end: Any  # (U,), the end in
+    log_job: Any  # (U,), units before they left, a line for each cluster: workload,
+    log_cluster: Any  # (U,), cluster,
+    log_end: Any  # (U,), end in
     log_unit: Any  # (U,), the units
     tried: Any  # (C,), scratch
-    spot: Any  # (4,), scratch: where parts could lie, places in `clusters`
+    spot: Any  # (4,), scratch: possible places of parts in `clusters`
     window: Any  # (2,), scratch: racks from and to
     count: Any  # (8,)
-    score: Any  # float64 (3,): of the part that was looked for last, of the plan, of a joint one
+    score: Any  # float64 (3,): of the last part, of the plan, of a joint one
 
 
 @kernel
@@ -81,13 +81,13 @@ def first_unit(r, cluster):
 
 @kernel
 def unit_count(r, cluster):
-    """How many units a cluster has."""
+    """Number of units of a cluster."""
     return r.machine_unit[r.rack_machine[r.cluster_rack[cluster + 1]]] - first_unit(r, cluster)
 
 
 @kernel
 def _rise_by_size(r, base, place):
-    """Modify a cluster's order by size in place: the slot at `place` goes before all that are smaller."""
+    """Modify a cluster's order by size in place: move the slot at `place` before all smaller ones."""
     slot = r.by_size[base + place]
     while place > 0:
         before = r.by_size[base + place - 1]
@@ -100,7 +100,7 @@ def _rise_by_size(r, base, place):
 
 @kernel
 def _rise_by_start(r, base, place):
-    """Modify a cluster's order by start in place: the slot at `place` goes before all that have started later."""
+    """Modify a cluster's order by start in place: move the slot at `place` before all that started later."""
     slot = r.by_start[base + place]
     start_s = r.start_s[slot // PARTS]
     while place > 0:
@@ -115,7 +115,6 @@ def _rise_by_start(r, base, place):
 
 @kernel
 def _slot_in(r, job, cluster):
-    """The slot of what a workload holds in a cluster, or its first empty one."""
     slot = PARTS * job
     while r.cluster[slot] != NONE and r.cluster[slot] != cluster:
         slot += 1
@@ -132,7 +131,7 @@ def _place_of(order, base, slot):
 
 @kernel
 def hold(r, job, cluster, unit, begin, end):
-    """Modify the regions in place: a workload takes the free units unit[begin:end], all of one cluster."""
+    """Modify the regions in place: a workload takes the free units unit[begin:end] of one cluster."""
     slot, base = _slot_in(r, job, cluster), first_unit(r, cluster)
     if r.cluster[slot] == NONE:
         r.cluster[slot] = cluster
@@ -163,7 +162,7 @@ def hold(r, job, cluster, unit, begin, end):
 
 @kernel
 def _drop(order, base, count, slot):
-    """Modify an order in place: take one slot out."""
+    """Modify an order in place: remove one slot."""
     for place in range(base + _place_of(order, base, slot), base + count - 1):
         order[place] = order[place + 1]
 
@@ -193,14 +192,14 @@ def release(r, job):
 
 @entry
 def end(r, job):
-    """Modify the regions in place: a workload ends, and everything may be asked again."""
+    """Modify the regions in place: a workload ends, and the negative cache is emptied."""
     release(r, job)
     forget_all(r)
 
 
 @kernel
 def empty(r):
-    """Modify the regions in place: nobody holds anything, every machine is up."""
+    """Modify the regions in place: all units are free, all machines up."""
     for cluster in range(r.running.shape[0]):
         base = first_unit(r, cluster)
         for place in range(base, base + r.running[cluster]):
@@ -220,7 +219,7 @@ def empty(r):
 
 @kernel
 def _fail(r, machine):
-    """Modify the regions in place: a machine without jobs is down."""
+    """Modify the regions in place: a machine without jobs fails."""
     rack = r.machine_rack[machine]
     r.spare[r.rack_cluster[rack]] -= r.free[machine]
     r.room[rack] -= r.free[machine]
@@ -231,10 +230,10 @@ def _fail(r, machine):
 
 @kernel
 def lay(s, r, level):
-    """Modify the regions in place: as the record `s` has them; `level`, (J,), is the priority that counts.
+    """Modify the regions in place: copy the record `s`; `level`, (J,), is the present priority.
 
-    Where they FOLLOW the run, only what has changed is written. Whoever lays another run, or an earlier moment of this
-    one, begins with `count[FOLLOWS] = 0`.
+    Where they FOLLOW the run, only changes are written. For another run, or an earlier moment of this one, the caller
+    sets `count[FOLLOWS] = 0`.
     """
     if r.count[FOLLOWS]:
         _release_changed(s, r)
@@ -259,9 +258,9 @@ def lay(s, r, level):
 
 @kernel
 def _release_changed(s, r):
-    """Modify the regions in place: who runs as was laid stays, nobody else.
+    """Modify the regions in place: release all workloads but those that run as laid.
 
-    Units of one that was started at the instant at which it was laid may have changed since.
+    Units of a workload started at the instant of the last lay may have changed since.
     """
     for cluster in range(r.running.shape[0]):
         base, place = first_unit(r, cluster), 0
@@ -275,13 +274,13 @@ def _release_changed(s, r):
 
 @kernel
 def _hold_as_recorded(s, r, job):
-    """Modify the regions in place: a running workload takes the units that it holds in the record."""
+    """Modify the regions in place: a running workload takes its units of the record."""
     room = s.gpu_slot.shape[0]
     berth, held, cluster = s.first_gpu[job], 0, NONE
     while berth != NONE:
         unit = berth % room
         berth = s.gpu_next[berth]
-        if s.machine_down[r.unit_machine[unit]]:  # it is about to go down: who leaves it makes no room
+        if s.machine_down[r.unit_machine[unit]]:  # about to go down; its jobs make no room
             continue
         where = r.rack_cluster[r.machine_rack[r.unit_machine[unit]]]
         if where != cluster and held > 0:
@@ -296,7 +295,7 @@ def _hold_as_recorded(s, r, job):
 
 @kernel
 def value(r, job, importance):
-    """Modify the regions in place: a running workload has that importance from now on."""
+    """Modify the regions in place: change the importance of a running workload."""
     before = r.importance[job]
     if before == importance:
         return
@@ -311,7 +310,7 @@ def value(r, job, importance):
 
 @entry
 def follow(states, row, r, level):
-    """`lay` of whatever run, for Python."""
+    """`lay` of any run, for Python."""
     r.count[FOLLOWS] = 0
     lay(states[row], r, level)
     r.count[FOLLOWS] = 0
@@ -319,13 +318,13 @@ def follow(states, row, r, level):
 
 @kernel
 def is_refused(r, row, units, level):
-    """Whether the negative cache says that so many units cannot be had."""
+    """Whether so many units are refused by the negative cache."""
     return units >= r.refused[row, level]
 
 
 @kernel
 def forget(r, region, level):
-    """Modify the negative cache in place: of one region, what workloads of lower priority than `level` were refused."""
+    """Modify the negative cache in place: forget refusals in a region for priorities lower than `level`."""
     types = r.shape[1]
     for group in range(region * types, (region + 1) * types):
         for lower in range(level + 1, IMPORTANCES):
@@ -345,7 +344,7 @@ def forget_all(r):
 
 @entry
 def begin_scan(r):
-    """Modify in place: an empty negative cache, nobody has asked."""
+    """Modify in place: empty the negative cache and its counts."""
     forget_all(r)
     r.count[ASKED] = 0
     r.count[SPARED] = 0
@@ -353,6 +352,6 @@ def begin_scan(r):
 
 @entry
 def vacate(r):
-    """Modify in place: nobody holds anything, an empty negative cache."""
+    """Modify in place: free all units, and empty the negative cache."""
     empty(r)
     forget_all(r)

@@ -1,23 +1,23 @@
 """RMS: the regional schedulers' exhaustive search for a workload's place, with a negative cache (paper mast, Sec. 4.3).
 
-In a region every part of a workload is tried in every cluster of its type; a plan has a placement score, and the
-highest wins, the lowest number among equals. A workload's score is the sum over its parts, each planned on the state
-that those before it left; the region with the highest wins the auction, among equals the one where units of the first
-part's type are least loaded (ours), then the lowest number.
+In a region every part of a workload is tried in every cluster of its type; the plan with the highest placement score
+wins, the lowest number among equals. A workload's score is the sum over its parts, each planned on the state that
+earlier ones left. The region with the highest score wins the auction; ties go to the least loaded type of the first
+part (ours), then to the lowest number.
 
-* Without preemption: units on as few neighbouring racks as suffice, there on the machines with the most free ones. The
-  score is the higher, the fewer racks, which is the paper's packing, not its score.
-* With preemption, only of workloads with a lower priority: the score falls with the priority of the most important one
-  that leaves, then with their number, then with how short the youngest has run, the paper's order without its weights.
-  Where the paper scans by a heuristic, the best plan is found here.
+* Without preemption: units on as few neighbouring racks as suffice, there on the machines with the most free ones.
+  Fewer racks score higher, which is the paper's packing, not its score.
+* With preemption, only of workloads with a lower priority: the score falls with the highest priority that leaves, then
+  with the number that leave, then with a shorter run of the youngest: the paper's order without its weights. Where the
+  paper scans by a heuristic, this finds the best plan.
 
 The search is over all clusters that leave the later parts of the type room, all neighbouring racks there, all sets that
-may leave; not over all combinations of parts. Of more than 900 that leave a cluster, the score counts 900. The negative
-cache keeps what single parts were refused; after a start that preempts it forgets what lower priorities were refused in
-that region, after a joint move everything.
+may leave; not over all combinations of parts. The score counts at most 900 that leave a cluster. The negative cache
+keeps refusals of single parts; after a start that preempts it forgets those of lower priorities in that region, after a
+joint move all.
 
 A plan that does not preempt beats all that do. A workload that leaves takes all its parts with it. Departures: GPUs and
-CPU machines are the only resources, and a part takes them from any machines of its cluster in whatever pieces.
+CPU machines are the only resources, and a part takes them from any machines of its cluster in any pieces.
 """
 
 from __future__ import annotations
@@ -41,24 +41,20 @@ ANY = -1
 
 @dataclass(frozen=True)
 class Plan:
-    """Where a workload could run now.
-
-    Attributes:
-        region, clusters: which region, and which cluster for each part.
-        score: the placement score, <= 0; the higher the better.
-        leaves: workloads that have to be preempted.
-        gpus: units, in the order of the parts: what `Start` takes.
-    """
+    """A place where a workload could run now."""
 
     region: int
-    clusters: tuple[int, ...]
-    score: float
-    leaves: tuple[int, ...]
-    gpus: tuple[int, ...]
+    clusters: tuple[int, ...]  # of each part
+    score: float  # <= 0; higher is better
+    leaves: tuple[int, ...]  # workloads to preempt
+    gpus: tuple[int, ...]  # units, in the order of the parts: argument of `Start`
+
+
+Parts = Sequence[tuple[int, int]]
 
 
 def lay_regions(hardware: Hardware, workloads: int, choices: TypeChoices | None = None) -> kernels.RegionUnits:
-    """The regions with nobody in them, for workloads 0 to `workloads` - 1; without `choices` no types are asked yet."""
+    """Empty regions for workloads 0 to `workloads` - 1; without `choices` types are still to be written."""
     clusters, racks = len(hardware.region), len(hardware.rack_cluster)
     machines, units = len(hardware.machine_units), int(hardware.machine_units.sum())
     group = hardware.region * hardware.types + hardware.kind
@@ -103,21 +99,12 @@ def lay_regions(hardware: Hardware, workloads: int, choices: TypeChoices | None 
 
 
 def _ends(row: np.ndarray, rows: int) -> np.ndarray:
-    """Where each row's items begin once they are sorted by row, and the end, int64 (rows + 1,)."""
+    """Begin of each row's items, sorted by row, and the end, int64 (rows + 1,)."""
     return np.concatenate([[0], np.cumsum(np.bincount(row, minlength=rows))]).astype(np.int64)
 
 
 class RegionalScheduler:
-    """The machines and running workloads of all regions, and the search in any of them.
-
-    Args:
-        hardware: the clusters.
-        workloads: how many there may be, numbered from 0, >= 1.
-        use_cache: whether `plan` asks the negative cache.
-
-    Attributes:
-        regions: the arrays, for kernels.
-    """
+    """The machines and running workloads (up to `workloads`) of all regions, and the search in any of them."""
 
     def __init__(self, hardware: Hardware, workloads: int = 4096, use_cache: bool = True) -> None:
         self.hardware = hardware
@@ -138,43 +125,43 @@ class RegionalScheduler:
 
     @property
     def asked(self) -> int:
-        """How many regions were asked for a plan since `begin_scan`."""
+        """Regions asked for a plan since `begin_scan`."""
         return int(self.regions.count[kernels.ASKED])
 
     @property
     def spared(self) -> int:
-        """For how many of them the negative cache had the answer."""
+        """Those that the negative cache answered."""
         return int(self.regions.count[kernels.SPARED])
 
     def begin_scan(self) -> None:
-        """Empty the negative cache: at the start of each scan of the queue, and when a workload ended by itself."""
+        """Empty the negative cache: at the start of a scan of the queue, and after the end of a workload."""
         kernels.begin_scan(self.regions)
 
     def follow(self, view: ClusterView, level: np.ndarray) -> None:
-        """Take over who holds what in a run; `level`: int64 (jobs,), the priority that counts."""
+        """Take over the state of a run; `level`: int64 (jobs,), the present priority."""
         view.read_by(kernels.follow, self.regions, level)
 
     def plan(
         self,
         job: int,
         level: int,
-        parts: Sequence[tuple[int, int]],
+        parts: Parts,
         now_s: float,
         *,
         region: int = ANY,
         cluster: int = ANY,
         preempts: bool = True,
     ) -> Plan | None:
-        """The best plan for a workload that does not run; None: there is none. Nothing changes but the cache.
+        """The best plan for a workload that does not run; None: there is none. Only the cache changes.
 
         Args:
             job: its number.
-            level: the priority that counts, 0 (highest) to 6.
+            level: the present priority, 0 (highest) to 6.
             parts: type and units of each, 1 to 4.
-            now_s: the time, not before that of any start.
-            region: the only one that is looked at; ANY: all.
-            cluster: the only one for the first part; ANY: every one.
-            preempts: whether others may leave.
+            now_s: the time, not before any start.
+            region: the only one to look at; ANY: all.
+            cluster: the only one for the first part; ANY: all.
+            preempts: others may leave.
 
         Raises:
             InputError: a number out of range, or a workload that runs.
@@ -188,34 +175,27 @@ class RegionalScheduler:
         self,
         job: int,
         level: int,
-        parts: Sequence[tuple[int, int]],
+        parts: Parts,
         now_s: float,
         *,
         region: int = ANY,
         cluster: int = ANY,
         preempts: bool = True,
     ) -> Plan | None:
-        """Carry out the best plan; None: there is none. What others were refused may fit where somebody left."""
+        """Carry out the best plan; None: there is none. Preemption clears refusals."""
         found = self._find(job, level, parts, now_s, region, cluster, preempts)
         if found is not None and found.leaves:
             place_search.forgive(self.regions, found.region, level)
         return found
 
     def end(self, job: int) -> None:
-        """A workload ends: its units are free, and what was refused may fit now."""
+        """A workload ends: its units are free, and refusals are cleared."""
         if not (0 <= job < len(self._kind) and self.regions.cluster[PARTS * job] >= 0):
             raise InputError(f"workload {job}: expected one that runs")
         kernels.end(self.regions, job)
 
     def _find(
-        self,
-        job: int,
-        level: int,
-        parts: Sequence[tuple[int, int]],
-        now_s: float,
-        region: int,
-        cluster: int,
-        preempts: bool,
+        self, job: int, level: int, parts: Parts, now_s: float, region: int, cluster: int, preempts: bool
     ) -> Plan | None:
         """The best plan, carried out."""
         r = self.regions
@@ -240,7 +220,7 @@ class RegionalScheduler:
             tuple(r.taken[: count[kernels.TAKEN]].tolist()),
         )
 
-    def _check(self, job: int, level: int, parts: Sequence[tuple[int, int]], region: int, cluster: int) -> None:
+    def _check(self, job: int, level: int, parts: Parts, region: int, cluster: int) -> None:
         if not (0 <= job < len(self._kind) and self.regions.cluster[PARTS * job] < 0):
             raise InputError(f"workload {job}: expected one of 0 to {len(self._kind) - 1} that does not run")
         if not (0 <= level < LEVELS and 1 <= len(parts) <= PARTS):

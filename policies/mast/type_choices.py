@@ -1,8 +1,8 @@
-"""Of which types the parts of a workload may be, where parts accept several, the fastest first.
+"""Types of the parts of a workload, where parts accept several, the fastest first.
 
-What RMS does with them is our own, as paper mast has one type a part: without preemption the fastest types win that a
-region has room for; where none has, the plan that preempts with the best score, between equal ones the faster types. A
-workload does not wait for faster units while slower ones are free, and nobody is stopped only for speed.
+Paper mast has one type a part; several are our own. Without preemption the fastest types with room in a region win;
+else the plan that preempts with the best score, the faster types on ties. A workload does not wait for faster units
+while slower ones are free, and no workload is stopped only for speed.
 """
 
 from __future__ import annotations
@@ -18,32 +18,23 @@ from ...simulator.warehouse.demands import MOST_PARTS, NO_TYPE, Demands
 
 @dataclass(frozen=True)
 class TypeChoices:
-    """Choices, int64 unless said otherwise; J workloads, V choices, of which those with equal ways share theirs.
+    """Choices, int64 unless said otherwise; J workloads, V choices, shared by workloads with equal ones."""
 
-    Attributes:
-        own: (J, 4), types of the parts of one without choice, or before it has been made.
-        units: (J, 4).
-        count: (J,), how many choices each has; 0: its types are its `own`.
-        first: (J,), its first choice; they follow each other, the fastest first, then by types.
-        kind: (V, 4), types of the parts, -1 after the last.
-        speed: float64 (V,), how fast the workload is on these types, over the speed of its duration.
-    """
-
-    own: np.ndarray
-    units: np.ndarray
-    count: np.ndarray
-    first: np.ndarray
-    kind: np.ndarray
-    speed: np.ndarray
+    own: np.ndarray  # (J, 4), types of the parts without choice, or before it
+    units: np.ndarray  # (J, 4)
+    count: np.ndarray  # (J,), number of choices; 0: the types are `own`
+    first: np.ndarray  # (J,), first choice; the others follow, the fastest first, then by types
+    kind: np.ndarray  # (V, 4), types of the parts, -1 after the last
+    speed: np.ndarray  # float64 (V,), speed of the workload on these types, over that of its duration
 
     @classmethod
     def of(cls, view: ClusterView) -> TypeChoices:
-        """Those of the workloads of a run."""
+        """The choices of a run's workloads."""
         return cls.between(view.demands, view.unit_speeds)
 
     @classmethod
     def between(cls, demands: Demands, speeds: np.ndarray) -> TypeChoices:
-        """Those of workloads with these speeds on unit types, float64 (jobs, types)."""
+        """The choices of workloads with these speeds on unit types, float64 (jobs, types)."""
         jobs, cpu = len(demands), len(demands.gpu_types) - 1
         count, first = np.zeros((2, jobs), np.int64)
         kinds: list[tuple[int, ...]] = [(NO_TYPE,) * MOST_PARTS]
@@ -64,17 +55,14 @@ class TypeChoices:
         return cls(own, demands.part_units, count, first, np.array(kinds, np.int64), np.array(speed))
 
     def rows(self) -> np.ndarray:
-        """For kernels, int64 (J + V, 6): of each workload its types, how many choices it has, and the row of its first.
-
-        The rows of choices, of which only the types mean something, follow those of workloads.
-        """
+        """For kernels, int64 (J + V, 6): types of each workload, number and first row of choices; then the choices."""
         jobs = len(self.own)
         own = np.column_stack([self.own, self.count, jobs + self.first])
         return np.concatenate([own, np.column_stack([self.kind, np.zeros((len(self.kind), 2), np.int64)])])
 
     @staticmethod
     def none(jobs: int) -> np.ndarray:
-        """`rows` of so many workloads without choice whose types are to be written."""
+        """`rows` of workloads without choice, types still to be written."""
         found = np.zeros((jobs, MOST_PARTS + 2), np.int64)
         found[:, :MOST_PARTS] = NO_TYPE
         return found
@@ -86,15 +74,15 @@ class TypeChoices:
         return [[kind for kind in way if kind != NO_TYPE] for way in ways.tolist()]
 
     def speeds(self, job: int) -> list[float]:
-        """How fast a workload is by choice; none where it has no choice."""
+        """Speed of a workload by choice; none without choices."""
         first = int(self.first[job])
         return self.speed[first : first + int(self.count[job])].tolist()
 
     def first_types(self, job: int) -> list[int]:
-        """The types that the first part may have, the fastest first."""
+        """Types for the first part, the fastest first."""
         return list(dict.fromkeys(way[0] for way in self.types(job)))
 
     def parts(self, job: int, first: int) -> list[list[tuple[int, int]]]:
-        """Type and units of each part by choice, the fastest first, of those whose first part has a type."""
+        """Type and units of each part by choice, the fastest first, where the first part has the type `first`."""
         units = self.units[job].tolist()
         return [list(zip(way, units, strict=False)) for way in self.types(job) if way[0] == first]

@@ -1,10 +1,10 @@
-"""Whom a workload may stop where run times decide (`preempts=any`; ordering.py).
+"""Preemption by run times (`preempts=any`; ordering.py).
 
-RMS (place_search.py) tells workloads apart by importance: who is less important than the newcomer may leave, and of
-those the least important go first. So before a newcomer is served, everybody who runs gets an importance that says what
-they are to it: who has more than `theta` times its time left x GPUs may leave, the more the sooner, in classes by
-powers of two. Within priorities anybody of a lower one may, before those, and nobody of a higher one. Who started at
-this very instant stays, so nobody is stopped for somebody who comes after it in a pass.
+RMS (place_search.py) lets workloads of less importance than the new one leave, the least important first. So before a
+new workload is served, every running one gets an importance relative to it: with more than `theta` times its time left
+x GPUs it may leave, the more the sooner, in classes by powers of two. Within priorities all of a lower one may leave,
+before those, and none of a higher one. Workloads started at this instant stay, so none is stopped for a later one of
+the same pass.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from __future__ import annotations
 from ...simulator.compiler.jit import kernel
 from .region_units import IMPORTANCES, PARTS, first_unit
 
-STOPS, WITHIN = 5, 6  # of a queue's `option`: who may be stopped, a place in ordering.PREEMPTS; priorities count
+STOPS, WITHIN = 5, 6  # of a queue's `option`: allowed victims, a place in ordering.PREEMPTS; priorities count
 NOBODY, ANYBODY = 0, 2
-TOP = IMPORTANCES - 1  # of the newcomer, and of who stays
+TOP = IMPORTANCES - 1  # of the new workload, and of those that stay
 LOWER_PRIORITIES = 4  # classes for them
 
 
 @kernel
 def _class(r, q, job, other, now_s):
-    """What somebody who runs is to a newcomer: TOP stays, and of the others the lowest leave first."""
+    """Importance of a running workload relative to a new one: TOP stays, the lowest leave first."""
     if r.start_s[other] == now_s:
         return TOP
     least = 0
@@ -40,7 +40,7 @@ def _class(r, q, job, other, now_s):
 
 @kernel
 def weigh_up(r, q, job, now_s):
-    """Modify the regions in place: importances become what everybody who runs is to a newcomer."""
+    """Modify the regions in place: set the importance of all running workloads relative to a new one."""
     r.importance[job] = TOP
     for cluster in range(r.running.shape[0]):
         base = first_unit(r, cluster)

@@ -1,1 +1,1 @@
-"""Scheduling passes in a generic order, compiled, and what passes of all rules are made of."""
+"""Scheduling passes in a generic order, compiled, and parts of the passes of all rules."""

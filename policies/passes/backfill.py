@@ -1,32 +1,31 @@
-"""Backfilling: a job behind one that does not fit may start, if that one starts no later for it, as expected.
+"""Backfilling: a job behind one that does not fit may start, if that one is expected to start no later for it.
 
 Sources: Lifka, "The ANL/IBM SP Scheduling System", JSSPP 1995 (EASY); Mu'alem and Feitelson, "Utilization,
-Predictability, Workloads, and User Runtime Estimates in Scheduling the IBM SP2 with Backfilling", IEEE TPDS 12(6),
-2001 (EASY and conservative).
+Predictability, Workloads, and User Runtime Estimates in Scheduling the IBM SP2 with Backfilling", IEEE TPDS 12(6), 2001
+(EASY and conservative).
 
-`head=reserve` (EASY): jobs start in order. The first that finds no gang is promised the earliest instant at which
-enough GPUs will be free if running jobs end as expected. A job behind it starts if it finds a gang now, and is expected
-to be gone by then or takes only GPUs that are to spare then.
+`head=reserve` (EASY): jobs start in order. The first job without a gang gets a reservation at the earliest instant at
+which enough GPUs will be free if running jobs end as expected. A later job starts if it finds a gang now, and is
+expected to end by then or takes only GPUs that are to spare then.
 
-`head=conservative`: every job in order is promised the earliest instant from which on enough GPUs will be free for as
-long as it is expected to run, beside all promises before it. Those whose instant is now start.
+`head=conservative`: every job in order gets a reservation at the earliest instant from which on enough GPUs will be
+free for its expected run, beside all earlier reservations. Those whose instant is now start.
 
-What the papers leave open:
+Choices where the papers are silent:
 
-* Ends are as expected (remaining_time.py): of a running job at its present speed; of a job that could start now on the
-  gang that it would get; of one that is promised GPUs as if it had the best gang. A job that starts anew restores.
-* The order of promises is made anew, as that of the rule, at each end of a job (with rounds: at the first from then
-  on). Until the next end it stands, and newcomers and jobs that lose their GPUs to a failure stand behind all others,
-  first come first served: else, under `sjf`, short newcomers would put off a promised job.
-* The instants follow from that order and from the running jobs, and are worked out at each pass.
-* Promises count GPUs; a start needs a gang of the placer as well. Where `consolidated` (and `skew`, for skewed models)
-  finds none although GPUs enough are free, the promise is for the next expected end of a running job, or as soon after
-  it as there are enough; none are to spare then, so behind such a job only those start that are expected to be gone by
-  its instant.
-* A job that asks more GPUs than are up, or finds no gang although nothing runs, is promised none while machines are
-  down; those behind it are treated as if it were not there.
-* Of running jobs that share a GPU nobody says when it will be free.
-* A pass is a function of the state: asked anew in the middle of an instant it goes on the same way.
+* Ends are as expected (remaining_time.py): of a running job at its present speed; of a job that could start now on its
+  gang; of a reservation on the best gang. A job that starts again restores.
+* The order of reservations is made anew, as that of the rule, at each end of a job (with rounds: at the next one).
+  Until the next end it stands; new jobs and jobs that lose their GPUs to a failure come last, first come first served:
+  else, under `sjf`, short new jobs would put off a reservation.
+* The instants follow from that order and from the running jobs, at each pass.
+* Reservations count GPUs; a start needs a gang of the placer as well. Where `consolidated` (and `skew`, for skewed
+  models) finds none among enough free GPUs, the reservation is for the next expected end of a running job, or as soon
+  after it as there are enough; none are to spare then, so only jobs expected to end by its instant start behind it.
+* A job that requests more GPUs than are up, or finds no gang although no job runs, has no reservation while machines
+  are down; later jobs ignore it.
+* The time at which a shared GPU will be free is unknown.
+* A pass is a function of the state: in the middle of an instant it continues the same way.
 """
 
 import math
@@ -50,7 +49,7 @@ LATER = 1.0 + SAME_INSTANT  # instants within this factor are one
 
 @kernel
 def backfill(s, made_s):
-    """Modify `s`: one pass; returns the number of jobs started. The order was made anew last at `made_s`."""
+    """Modify `s`: one pass. Returns the number of jobs started. The order was last made at `made_s`."""
     made_s *= LATER
     return _promise_all(s, made_s) if s.backfills == CONSERVATIVE else _promise_first(s, made_s)
 
@@ -77,10 +76,7 @@ def _promise_first(s, made_s):
 
 @kernel
 def _promise(s, job, made_s):
-    """Modify the ends in `s`: the instant at which a job without a gang is promised GPUs, and how many to spare.
-
-    The instant is infinity if there will never be enough.
-    """
+    """Modify the ends in `s`: the instant of a job's reservation, infinity: never, and the GPUs to spare then."""
     _lay_ends(s)
     room = s.free_gpus
     until_s, waited_for_s = math.inf, -math.inf
@@ -97,9 +93,9 @@ def _promise(s, job, made_s):
 
 @kernel
 def _start_behind(s, first, made_s, until_s, spare):
-    """Modify `s`: start jobs behind `first` that are gone by `until_s` or ask at most what is to spare; how many.
+    """Modify `s`: start jobs behind `first` that end by `until_s` or fit into `spare`. Returns the number started.
 
-    After each all are asked again, for who was refused because of a slow gang may find a fast one now.
+    After each all are asked again, as a job refused because of a slow gang may now find a fast one.
     """
     started = 0
     last = first
@@ -123,10 +119,7 @@ def _start_behind(s, first, made_s, until_s, spare):
 
 @kernel
 def _promise_all(s, made_s):
-    """Modify `s`: conservative backfilling.
-
-    If a job was refused because of a slow gang, all are asked again after the next start: it may find a fast one then.
-    """
+    """Modify `s`: conservative backfilling, repeated after a start if a job was refused, perhaps for a slow gang."""
     started = 0
     again = True
     while again:
@@ -137,11 +130,7 @@ def _promise_all(s, made_s):
 
 @kernel
 def _promise_in_order(s, made_s):
-    """Modify `s`: promise GPUs to one job after the other, and start those who get them now, until nobody else could.
-
-    Returns:
-        The number of jobs started, and True if it stopped at a start for all to be asked again.
-    """
+    """Modify `s`: reserve GPUs job by job, and start those due now. Returns (starts, True to ask all again)."""
     _lay_steps(s)
     started = 0
     last = -1
@@ -172,7 +161,7 @@ def _promise_in_order(s, made_s):
 
 @kernel
 def _could_start(s, last, made_s):
-    """True if there may be room now for a job after `last`, beside all that has been promised so far."""
+    """True if there may be room now for a job after `last`, beside all reservations so far."""
     least = _least_demand(s)
     if s.free_gpus < least:
         return False
@@ -183,7 +172,7 @@ def _could_start(s, last, made_s):
 
 @kernel
 def _starts_beside(s, job, until_s):
-    """Modify `s.gang`: True if a job finds a gang and will be gone by `until_s` and before others are promised it."""
+    """Modify `s.gang`: True if a job finds a gang, and ends by `until_s` and before its reservation by others."""
     if s.step_free[0] < s.gpus[job] or not find_gang(s, job, s.placer):
         return False
     end_s = s.now_s + _run_here_s(s, job)
@@ -192,7 +181,7 @@ def _starts_beside(s, job, until_s):
 
 @kernel
 def _first_room(s, job, made_s, run_s):
-    """The first step from the next end on at which a job that does not start now has room; `n_steps` if none has."""
+    """The first step from the next end on with room for a job that does not start now; `n_steps` if none has."""
     from_s = _next_end_s(s, job, made_s)
     step = 1
     while step < s.n_steps and s.step_s[step] * LATER < from_s:
@@ -207,7 +196,7 @@ def _first_room(s, job, made_s, run_s):
 
 @kernel
 def _first_lack(s, step, end_s, gpus):
-    """The first step from `step` on, before `end_s`, with fewer than `gpus` free; -1 if there is none."""
+    """The first step from `step` on, before `end_s`, with fewer than `gpus` free; -1: none."""
     while step < s.n_steps and s.step_s[step] * LATER < end_s:
         if s.step_free[step] < gpus:
             return step
@@ -217,7 +206,7 @@ def _first_lack(s, step, end_s, gpus):
 
 @kernel
 def _take(s, step, end_s, gpus):
-    """Modify the steps of `s`: `gpus` are not free from `step` on until `end_s`."""
+    """Modify the steps of `s`: `gpus` are taken from `step` on until `end_s`."""
     while step < s.n_steps and s.step_s[step] * LATER < end_s:
         s.step_free[step] -= gpus
         step += 1
@@ -233,7 +222,7 @@ def _take(s, step, end_s, gpus):
 
 @kernel
 def _lay_steps(s):
-    """Modify the steps of `s`: how many GPUs are free from when on, if nobody starts."""
+    """Modify the steps of `s`: the number of free GPUs over time, if no job starts."""
     _lay_ends(s)
     s.step_s[0] = s.now_s
     s.step_free[0] = s.free_gpus
@@ -251,8 +240,8 @@ def _lay_steps(s):
 
 @kernel
 def _lay_ends(s):
-    """Modify the ends in `s`: a heap of the running jobs by their expected ends, but for those who end never."""
-    s.foresees = 0  # its heap is used
+    """Modify the ends in `s`: a heap of the running jobs by their finite expected ends."""
+    s.foresees = 0  # its heap is reused
     s.n_ends = 0
     for i in range(s.running):
         job = s.runner[i]
@@ -264,7 +253,6 @@ def _lay_ends(s):
 
 @kernel
 def _next_to_end(s):
-    """Modify the ends in `s`: take out and return the first."""
     job = s.end_job[0]
     heap.remove(s.end_key, s.end_job, s.end_place, 0, s.n_ends, job)
     s.n_ends -= 1
@@ -273,7 +261,7 @@ def _next_to_end(s):
 
 @kernel
 def _frees(s, job):
-    """GPUs that will be free when a running job ends: those that it has to itself."""
+    """GPUs that a running job holds alone, free at its end."""
     if not has_berths(s):
         return s.gpus[job]
     alone = 0
@@ -286,7 +274,7 @@ def _frees(s, job):
 
 @kernel
 def _next_end_s(s, job, made_s):
-    """The next expected end of a running job that was not let past `job` just now."""
+    """The next expected end of a running job that was not just let past `job`."""
     next_s = math.inf
     for i in range(s.running):
         ending = s.runner[i]
@@ -307,32 +295,29 @@ def _was_just_let_past(s, ending, job, made_s):
 
 @kernel
 def _needs_numbers_only(s, job):
-    """True if the placer finds a gang for a job wherever there are free GPUs enough."""
+    """True if the placer finds a gang for a job wherever enough GPUs are free."""
     return s.placer != CONSOLIDATED and (s.placer != SKEW or s.class_skewed[s.demand[job]] == 0)
 
 
 @kernel
 def _run_best_s(s, job):
-    """Seconds for which a waiting job is expected to hold the best gang."""
     return _restore_s(s, job) + isolated_left_s(s, job) * _on_slices(s)
 
 
 @kernel
 def _run_here_s(s, job):
-    """Modify scratch space of `s`: seconds for which a waiting job is expected to hold `s.gang`."""
+    """Modify scratch space of `s`: expected seconds of a waiting job on `s.gang`."""
     slowdown = gang_iteration_s(s, job, tier_of_gang(s)) / s.base_iteration_s[job]
     return _restore_s(s, job) + isolated_left_s(s, job) * slowdown * _on_slices(s)
 
 
 @kernel
 def _on_slices(s):
-    """Times that an iteration takes longer where GPUs are cut in slices."""
     return s.slice_slowdown if has_berths(s) else 1.0
 
 
 @kernel
 def _restore_s(s, job):
-    """Seconds that a waiting job will restore for when it starts."""
     if s.starts[job] > 0 or (has_berths(s) and s.restores_first):
         return restore_cost_s(s, job)
     return 0.0
@@ -340,7 +325,7 @@ def _restore_s(s, job):
 
 @kernel
 def _least_demand(s):
-    """The fewest GPUs that a waiting job asks; more than there are if none waits."""
+    """The fewest GPUs of a waiting job; more than there are if none waits."""
     for c in range(s.n_classes):
         if s.class_count[c] > 0:
             return s.class_gpus[c]
@@ -349,9 +334,9 @@ def _least_demand(s):
 
 @kernel
 def _next_in_line(s, last, made_s, room, until_s, spare):
-    """The next waiting job after `last` (-1: the first) among those that could start in `room` GPUs; or -1.
+    """The next waiting job after `last` (-1: the first) that could start in `room` GPUs; or -1.
 
-    Only those that ask at most `spare` GPUs, or on the best gang would be gone by `until_s`, of classes not blocked.
+    Only jobs of at most `spare` GPUs, or that would end by `until_s` on the best gang, of classes not blocked.
     """
     best = -1
     best_line_s, best_key, last_line_s, last_key = 0.0, 0.0, 0.0, 0.0
@@ -377,13 +362,12 @@ def _next_in_line(s, last, made_s, room, until_s, spare):
 
 @kernel
 def _line_s(s, job, made_s):
-    """When a job came to stand in the line as it was made at `made_s`; before all time if it is in it by its key."""
+    """When a job joined the line made at `made_s`; -infinity if it stands in it by its key."""
     return s.waiting_since_s[job] if s.waiting_since_s[job] > made_s else -math.inf
 
 
 @kernel
 def _precedes(line_s, key, job, other_line_s, other_key, other):
-    """True if the first of two jobs comes first in the line."""
     if line_s != other_line_s:
         return line_s < other_line_s
     return key < other_key or (key == other_key and job < other)

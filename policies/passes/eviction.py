@@ -1,7 +1,7 @@
-"""Which running jobs another job may push off their GPUs, and which of them it takes.
+"""Running jobs that a job may stop, and its choice among them.
 
-They are the ones that stand behind it in the order and have no lease that still runs. They are given up worst first;
-then, best first, those that are not needed after all keep their GPUs.
+They stand behind it in the order and have no running lease. They are given up worst first; then, best first, those not
+needed keep their GPUs.
 """
 
 from ...simulator.compiler.jit import kernel
@@ -13,10 +13,7 @@ from ...simulator.running.placers import find_gang
 
 @kernel
 def pick_evictable(s, head_job):
-    """Modify `s.pick_*`: a heap, worst first, of the running jobs that may be stopped; returns the GPUs they hold.
-
-    `head_job` is the first of the jobs that may want GPUs.
-    """
+    """Modify `s.pick_*`: a heap, worst first, of running jobs behind `head_job` without leases. Returns their GPUs."""
     head_key = key_now(s, head_job)
     if has_levels(s) and s.demoted_now == 0 and not _runs_below(s, s.level[head_job]):
         return 0
@@ -34,10 +31,7 @@ def pick_evictable(s, head_job):
 
 @kernel
 def pick_leases_over(s):
-    """Modify `s.pick_*`: a heap, lowest index first, of the running jobs whose lease has ended.
-
-    Who was stopped at this instant and is back has bid already; its next lease begins when the instant is over.
-    """
+    """Modify `s.pick_*`: a heap, lowest index first, of jobs with ended leases, but those back at this instant."""
     s.n_picked = 0
     for i in range(s.running):
         job = s.runner[i]
@@ -47,7 +41,7 @@ def pick_leases_over(s):
 
 @kernel
 def _runs_below(s, level):
-    """True if a running job is in a lower queue than `level`: within a level running jobs stand before waiting ones."""
+    """True if a running job is in a lower queue than `level`; within a level running jobs precede waiting ones."""
     for lower_level in range(level + 1, s.n_thresholds + 1):
         if s.level_running[lower_level] > 0:
             return True
@@ -56,7 +50,7 @@ def _runs_below(s, level):
 
 @kernel
 def gpus_behind(s, job):
-    """GPUs of the running jobs that may be stopped and stand behind a waiting job."""
+    """GPUs of the running jobs that may be stopped, behind a waiting job."""
     key = s.order_key[job]
     gpus = 0
     for i in range(s.n_picked):
@@ -67,10 +61,7 @@ def gpus_behind(s, job):
 
 @kernel
 def give_up(s, out, need):
-    """Modify `s.out_job[out:]`: running jobs that hold at least `need` GPUs together; returns the new length.
-
-    Worst first until there are enough; then, best first, those that are not needed after all are spared.
-    """
+    """Modify `s.out_job[out:]`: running jobs with at least `need` GPUs together, none spare. Returns the new length."""
     first = out
     gpus = 0
     while gpus < need:
@@ -98,12 +89,10 @@ def give_up(s, out, need):
 def evict_for(s, job):
     """Modify `s`: stop running jobs so that the waiting `job` finds a gang, left in `s.gang`.
 
-    Returns how many were stopped, left in `s.out_job`; 0, and nothing changed, if not even all of those that stand
-    behind it would do. They are given up worst first; then, best first, each one that is not needed after all keeps its
-    GPUs.
+    Returns the number stopped, left in `s.out_job`; 0, and no change, if even all jobs behind it would not suffice.
     """
     key = key_now(s, job)
-    if s.pick_key[0] < key or (s.pick_key[0] == key and s.pick_job[0] < job):  # nobody stands behind it
+    if s.pick_key[0] < key or (s.pick_key[0] == key and s.pick_job[0] < job):  # none stands behind it
         return 0
     if s.free_gpus + gpus_behind(s, job) < s.gpus[job]:
         return 0
@@ -115,7 +104,7 @@ def evict_for(s, job):
         if worst_key < key or (worst_key == key and worst <= job):
             break
         pop_pick(s)
-        if s.started_s[worst] == s.now_s:  # it has moved since it was picked
+        if s.started_s[worst] == s.now_s:  # moved since it was picked
             continue
         s.out_key[out] = worst_key
         s.out_job[out] = worst
@@ -149,7 +138,7 @@ def evict_for(s, job):
 
 @kernel
 def push_pick(s, key, job):
-    """Modify `s.pick_*`: a running job may be stopped; the largest keys first."""
+    """Modify `s.pick_*`: add a running job that may be stopped; the largest keys first."""
     hole = s.n_picked
     s.n_picked += 1
     while hole > 0:
@@ -167,7 +156,7 @@ def push_pick(s, key, job):
 
 @kernel
 def pop_pick(s):
-    """Modify `s.pick_*`: the first of the heap leaves it."""
+    """Modify `s.pick_*`: remove the first of the heap."""
     count = s.n_picked - 1
     s.n_picked = count
     key = s.pick_key[count]

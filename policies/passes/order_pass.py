@@ -1,13 +1,13 @@
-"""Scheduling passes: what the compiled rules decide at one instant, from an order, a head rule and a placer.
+"""Scheduling passes of the compiled rules at one instant, from an order, a head rule and a placer.
 
-A pass walks the order. Without preemption only waiting jobs are in it. With preemption (or where leases have ended)
-running jobs stand in it too: they keep their GPUs unless a waiting job before them needs these. `head` says what
-happens at the first waiting job that does not fit: with `strict` nobody behind it starts, `skip` goes on with the next,
-`reserve` and `conservative` do so if nobody before it starts later for it (backfill.py).
+A pass walks the order. Without preemption it holds only waiting jobs; with preemption, or ended leases, also running
+ones, which keep their GPUs unless an earlier waiting job needs them. `head` decides at the first waiting job that does
+not fit: `strict` ends the pass, `skip` goes on with the next, `reserve` and `conservative` too if no earlier job starts
+later for it (backfill.py).
 
 All waiting jobs of one demand class (same GPUs, same skew) fit or fail together, so a pass looks only at the heads of
-the classes; one that failed is blocked for the rest of the pass, since room only shrinks. Rules under which every job
-decides for itself are in `offer_pass.py`, rules that share GPUs in `bsbf/`; `decision_loop.py` says which pass is made.
+the classes; a failed one is blocked for the rest of the pass, since room only shrinks. Rules under which every job
+decides for itself are in `offer_pass.py`, rules that share GPUs in `bsbf/`; `decision_loop.py` selects the pass.
 """
 
 from ...simulator.base.codes import COUNT, RUNNING, WAITING
@@ -31,7 +31,7 @@ ANY_SIZE = 1 << 40
 
 @kernel
 def order_pass(s):
-    """Modify `s`: one pass in the order of the rule; returns the number of jobs started."""
+    """Modify `s`: one pass in the order of the rule. Returns the number of jobs started."""
     started = 0
     if s.preemptive or s.lease_s > 0.0:
         started = _fill_in_order(s)
@@ -58,7 +58,7 @@ def order_pass(s):
 
 @kernel
 def _fill_in_order(s):
-    """Modify `s`: start waiting jobs up to the first that does not fit; only then are running jobs looked at."""
+    """Modify `s`: start waiting jobs up to the first that does not fit; only then do running jobs matter."""
     started = 0
     while s.waiting > 0:
         job = s.queue_item[s.class_base[best_class(s, ANY_SIZE)]]
@@ -73,8 +73,8 @@ def _fill_in_order(s):
 def commit(s, offered):
     """Modify `s`: the instant is over. Jobs that started, stopped or were demoted take their places in the order.
 
-    Who has kept its GPUs after the end of its lease begins another: at once, or, under delay timers, when somebody was
-    offered GPUs (`offered`).
+    A job that keeps its GPUs after its lease begins another: at once, or, under delay timers, after an offer
+    (`offered`).
     """
     _sort_joined(s)
     for i in range(s.n_joined):
@@ -103,7 +103,7 @@ def commit(s, offered):
 
 @kernel
 def bring_back(s, aside):
-    """Modify `s`: the jobs set aside in a pass, in `bid`, are in the queue again; returns how many are left."""
+    """Modify `s`: return the jobs set aside in a pass, in `bid`, to the queue. Returns 0, the number left."""
     for i in range(aside):
         enter_queue(s, s.bid[i], s.order_key[s.bid[i]])
     return 0
@@ -111,7 +111,7 @@ def bring_back(s, aside):
 
 @kernel
 def _sort_joined(s):
-    """Modify `s.joined`: into the order of the pass that is over. They are few: insertion sort."""
+    """Modify `s.joined`: insertion sort into the order of the last pass."""
     for i in range(1, s.n_joined):
         job = s.joined[i]
         key = _key_of(s, job)
@@ -133,7 +133,7 @@ def _key_of(s, job):
 
 @kernel
 def best_class(s, room):
-    """Class whose first waiting job is next in the order, among classes not blocked that ask at most `room`; or -1."""
+    """Class whose first waiting job is next, among classes not blocked that need at most `room`; or -1."""
     best = -1
     best_key = 0.0
     best_job = 0
@@ -153,8 +153,8 @@ def best_class(s, room):
 def _schedule_counted(s, evictable_gpus):
     """Modify `s`: a pass with preemption where only numbers of GPUs matter.
 
-    Decided on numbers first, carried out afterwards: so a job that is given up for one and then fits beside another
-    keeps its GPUs, and the outcome is that of walking the order greedily over the whole cluster.
+    It decides on numbers first: a job that is given up for one and then fits beside another keeps its GPUs, as in a
+    greedy walk over the whole cluster.
     """
     room = s.free_gpus
     started = 0
@@ -195,9 +195,9 @@ def _schedule_counted(s, evictable_gpus):
 
 @kernel
 def _spare(s, out, room):
-    """Modify `s`: a strict pass ended early; of the jobs given up, those that fit beside the chosen ones go on.
+    """Modify `s`: after a strict pass ended early, jobs given up that fit beside the chosen ones go on, best first.
 
-    Without this a job that blocks the head would stop others that it cannot replace. Best first.
+    Without this a job that blocks the head would stop others that it cannot replace.
     """
     while True:
         best = -1

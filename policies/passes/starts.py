@@ -1,4 +1,4 @@
-"""How a job starts, whoever decides it: it takes its GPUs, and where waits are recorded, its own is."""
+"""Starts of jobs: `lifecycle.start`, and the record of waits."""
 
 from ...simulator.compiler.jit import kernel
 from ...simulator.lifecycle import lifecycle

@@ -1,4 +1,4 @@
-"""Handing a cluster over to a rule, at the start or in the middle of a run."""
+"""Switching a cluster to a rule, at the start or in the middle of a run."""
 
 import math
 
@@ -15,10 +15,10 @@ from ...simulator.sharing.exclusive_gpus import lay_alone
 
 @kernel
 def adopt(s):
-    """Modify `s`: put the jobs that wait, are held or run into the order of the rule whose parameters `s` carries.
+    """Modify `s`: put waiting, held and running jobs into the order of the rule whose parameters `s` carries.
 
-    The queues must be empty (`class_count` and `waiting` zero, the window empty). Jobs come in order of arrival; under
-    levels, each stands at the end of the level that its attained service gives.
+    The queues must be empty (`class_count` and `waiting` zero, the window empty). Jobs come in order of arrival; with
+    levels, each at the end of the level of its attained service.
     """
     s.last_place = 0
     s.first_place = 0
@@ -49,10 +49,10 @@ def adopt(s):
         if status == RUNNING:
             settle_place(s, job)
             s.level_running[s.level[job]] += 1
-            if s.auctions == 0:  # else what was granted stays granted
+            if s.auctions == 0:  # with auctions grants stay
                 s.lease_end_s[job] = s.now_s + s.lease_s if s.lease_s > 0.0 else math.inf
                 plan(s, job)
-            if has_berths(s):  # rules do not agree what sharing costs
+            if has_berths(s):  # rules differ in the cost of sharing
                 ask_rate(s, job, RATED)
                 ease(s, job)
             continue

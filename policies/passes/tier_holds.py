@@ -1,11 +1,10 @@
 """Holds that wait for a tier: delay scheduling as a decision about one job.
 
 Within its time a job that is held for a tier (MACHINE, RACK, NETWORK) starts by itself as soon as that tier, or a
-better one, has room: Algorithm 1 of paper dally, with a timer that the decision sets. Holds are served when the events
-of an instant have happened, before anybody is asked, and when the instant is over (with rounds or auctions only then):
-one after the other in the order of the rule, each at the best tier that has room, by the placer of the rule, until
-nobody finds any. When its time is over the job is tried a last time with the others, unless that is between rounds;
-then it is back in the queue.
+better one, has room: Algorithm 1 of paper dally, with a timer that the decision sets. Holds are served after the events
+of an instant, before any decision, and at the end of the instant (with rounds or auctions only then): one after the
+other in the order of the rule, each at the best tier with room, by the rule's placer, until none finds any. When its
+time is over the job is tried a last time with the others, unless that is between rounds; then it is back in the queue.
 """
 
 from ...simulator.base.codes import FIRST, TIER
@@ -23,25 +22,22 @@ from .starts import start
 
 @kernel
 def hold_for_tier(s, job, until_s, tier):
-    """Modify `s`: `jobs.hold`, and until then the job starts by itself at `tier` or a better one."""
+    """Modify `s`: `jobs.hold`; until then the job starts by itself at `tier` or a better one."""
     hold(s, job, until_s)
     join_standing(s, job, tier)
 
 
 @kernel
 def serve_holds(s):
-    """Modify `s`: who is held for a tier that has room starts; then those whose time is over are back in the queue.
-
-    Nothing happens where it has been done already and nothing has changed since.
-    """
+    """Modify `s`: start held jobs whose tier has room; then queue those whose time is over."""
     if s.n_standing == 0:
         return
     if s.auctions == 0 and next_round_s(s) > s.now_s:
         schedule_event(s, s.round_event, next_round_s(s))
         return
-    if _anybody_finds(s):  # else it does not matter who is before whom
+    if _anybody_finds(s):  # else the order does not matter
         _sort_standing(s)
-        while _serve_in_order(s) > 0:  # where a gang lies may change by who has started before it: see placer `count`
+        while _serve_in_order(s) > 0:  # earlier starts may change where a gang lies: see placer `count`
             pass
     if s.holds_over:
         s.holds_over = 0
@@ -61,13 +57,13 @@ def _anybody_finds(s):
 
 @kernel
 def _serve_in_order(s):
-    """Modify `s`: serve everybody once; returns how many have started."""
+    """Modify `s`: serve each job once. Returns the number started."""
     started = 0
     i = 0
     while i < s.n_standing and s.free_gpus > 0:
         job = s.standing[i]
         if _finds_tier(s, job):
-            start(s, job)  # and the next one is in its place
+            start(s, job)  # the next job is now in its place
             started += 1
         else:
             i += 1
@@ -76,7 +72,7 @@ def _serve_in_order(s):
 
 @kernel
 def _finds_tier(s, job):
-    """Modify `s.gang`: free GPUs for a held job at its tier or a better one, the best that has room; False if none."""
+    """Modify `s.gang`: free GPUs for a held job at the best tier with room, its tier or better; False if none."""
     if s.gpus[job] > s.free_gpus:
         return False
     worst = s.hold_tier[job]
@@ -90,7 +86,7 @@ def _finds_tier(s, job):
 
 @kernel
 def _sort_standing(s):
-    """Modify `s.standing`: into the order of the rule. It nearly is already: insertion sort."""
+    """Modify `s.standing`: insertion sort into the order of the rule, which it nearly has."""
     for i in range(1, s.n_standing):
         job = s.standing[i]
         j = i - 1

@@ -1,1 +1,1 @@
-"""Pollux (OSDI'21): the policy, its genetic search, and the same for jobs of the size that they ask."""
+"""Pollux (OSDI'21): the policy, its genetic search, and Pollux for jobs of fixed size."""

@@ -1,15 +1,15 @@
 """Pollux (OSDI'21): goodput-optimal allocation of elastic jobs, searched anew every round.
 
-Every round each job is given a speed-up on any number of GPUs, in one machine or over several: the goodput that it
-predicts from what it has measured so far (simulator/elastic/elastic.py), over that on its fair share (all GPUs / jobs,
-in one machine); a job that never ran is taken to scale perfectly, on one GPU. The allocation with the best power mean
-of the speed-ups (Eq. 14; exponent -1 as in the paper's evaluation) is searched for (pollux_search.py). A job whose GPUs
-change counts for less (Sec. 4.2.1):
+Each round it predicts the goodput of each job on any number of GPUs, in one machine or over several, from measurements
+so far (simulator/elastic/elastic.py), over that on its fair share (all GPUs / jobs, in one machine); a job that never
+ran is assumed to scale perfectly, on one GPU. It searches the allocation with the best power mean of these speed-ups
+(Eq. 14; exponent -1 as in the paper's evaluation; pollux_search.py). A job whose GPUs change counts for less (Sec.
+4.2.1):
 
     max(age - cost x restarts, 0) / (age + cost)
 
-With `adapt=off`, and under the network `contention`, jobs are not elastic: they have the GPUs and the batch that they
-ask, iterations take what the simulator says, and Pollux only decides when and where they run (pollux_fixed_size.py).
+With `adapt=off`, and under the network `contention`, jobs are not elastic: they have the GPUs and the batch of their
+request, and Pollux only decides when and where they run (pollux_fixed_size.py).
 
 Interference is avoided: no two jobs that span machines share one. Jobs stand in order of attained service, then of
 arrival. Rounds of 60 s and 30 s for every start are those of the published simulator (OSDI'21 artifact).
@@ -29,7 +29,7 @@ from ...simulator.engine.plans import Plan, decisions_of, plan_now
 from ...simulator.engine.view import ClusterView
 from ..planning import RoundPolicy, is_round
 from ..reasons.mid_instant import Moment
-from .pollux_fixed_size import allocations, stops_and_starts, take
+from .pollux_fixed_size import allocations, present, stops_and_starts, take
 from .pollux_search import Problem, Search
 
 
@@ -40,10 +40,10 @@ class Pollux(RoundPolicy):
 
     Args:
         round: seconds between searches, > 0.
-        preemption_cost: seconds without progress at every start, which the restart penalty counts with.
-        exponent: of the power mean of speed-ups, not 0; the lower, the fairer.
+        preemption_cost: seconds without progress at every start, also of the restart penalty.
+        exponent: of the power mean of speed-ups, not 0; lower is fairer.
         individuals, generations, patience: of the search (`Search`).
-        adapt: True: jobs get other GPUs and batches than they ask, as they scale; False: what they ask, or nothing.
+        adapt: True: GPUs and batches are chosen; False: a job has its request, or nothing.
 
     Paper: pollux, Sec. 4.2.
     """
@@ -71,29 +71,22 @@ class Pollux(RoundPolicy):
         self.bounds = {"individuals": individuals, "generations": generations, "patience": patience}
 
     def begin(self, view: ClusterView) -> None:
-        """Nothing is known of any job, and no allocation is to go on from."""
+        """Forget all jobs and allocations."""
         if not self.elastic:
             _expect_asked(view)
         self._search = Search(np.random.default_rng(view.seed), **self.bounds)
         self._tables: dict[int, tuple[tuple[int, int, int], np.ndarray]] = {}
 
     def plan(self, view: ClusterView) -> list[Decision]:
-        """Stops and starts that turn the present allocation into the one found."""
+        """Stops and starts that lead to the allocation found."""
         if isinstance(view.network, Contention):
             return decisions_of(view, self.candidates(view, 1)[0])
         if not self.elastic:
             return stops_and_starts(view, self.candidates(view, 1)[0])
-        running = view.running
-        jobs = np.concatenate([view.queue, running])
+        jobs, held, gpus_of = present(view)
         if not len(jobs):
             return []
-        served_s = np.array([view.attained_gpu_s(int(job)) for job in jobs])
-        jobs = jobs[np.lexsort((jobs, view.record["arrival_s"][jobs], served_s))]
-        held = np.zeros((len(jobs), view.topology.num_machines), dtype=np.int8)
-        gpus_of = {int(job): view.gpus_of(int(job)) for job in running}
         machine_of = view.topology.gpu_machine
-        for row, job in enumerate(jobs.tolist()):
-            np.add.at(held[row], machine_of[gpus_of.get(job, [])], 1)
         problem = self._problem(view, jobs, held)
         wanted = self._search.best(problem, jobs.tolist())
         changed = [row for row in range(len(jobs)) if not np.array_equal(held[row], wanted[row])]
@@ -110,11 +103,7 @@ class Pollux(RoundPolicy):
         return decisions
 
     def candidates(self, view: ClusterView, n: int) -> list[Plan]:
-        """Up to n allocations of this round that are as good, of jobs on as many GPUs as they ask.
-
-        Raises:
-            InputError: jobs are elastic here.
-        """
+        """Up to n equal allocations of this round, of jobs of fixed size. Raises InputError if jobs are elastic."""
         _expect_asked(view)
         if not is_round(view.now_s, self.clock.round):
             return [plan_now(view)]
@@ -122,7 +111,7 @@ class Pollux(RoundPolicy):
         return allocations(view, n, self.exponent, cost_s, counts_first=self.elastic, **self.bounds)
 
     def why(self, view: ClusterView, decision: Decision) -> str:
-        """What the best allocation that was found gives the job."""
+        """The job's GPUs in the best allocation."""
         if isinstance(decision, Start | Migrate):
             gpus = f"{len(decision.gpus)} GPUs" if len(decision.gpus) > 1 else "1 GPU"
             return f"best mean speed-up found in this round: {gpus} on {Moment(view).place(decision.gpus)}"
@@ -150,9 +139,9 @@ class Pollux(RoundPolicy):
                 table = trainee.goodputs(int(most[row])) / trainee.fair_goodput(fair)
                 self._tables[job] = known = key, table
             speedups[row, :, : most[row] + 1] = known[1]
-        # As in the published code: the share of one machine in the cluster counts as a speed-up of 1.
+        # As in the published code: the share of one machine in the cluster is a speed-up of 1.
         speedups *= len(room) / total
-        # To a microsecond: the search tells allocations apart that are as good but for the rounding of an age.
+        # To a microsecond: rounding of an age must not make equal allocations differ.
         age_s = np.round(view.now_s - s["arrival_s"][jobs], 6)
         cost_s = self.clock.preemption_cost[0]
         restarts = np.maximum(s["starts"][jobs] - 1, 0)

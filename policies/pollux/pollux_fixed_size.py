@@ -1,16 +1,16 @@
-"""Pollux's search for jobs that are not elastic (`adapt=off`): each has as many GPUs as it asks, or none.
+"""Pollux's search for jobs that are not elastic (`adapt=off`): each has as many GPUs as it requests, or none.
 
-Goodput is throughput then: iterations per second alone at the placement, over those at the job's best placement. The
-search is that of pollux_search.py, with three differences:
+Goodput is then throughput: iterations per second alone at the placement, over those at the job's best placement. The
+search differs from pollux_search.py in three points:
 
-* Repair goes through the jobs in order of attained service and gives each the GPUs that it asks: of machines on which
-  it has some first, then of any others, in random order; or none, if there are too few.
+* Repair gives each job, in order of attained service, the GPUs of its request: from its present machines first, then
+  from others, in random order; or none, if there are too few.
 * Each round's search begins at the present allocation and is drawn from the seed and the instant, so candidates depend
   on the present alone.
-* A change that gains nothing is not made: a job whose GPUs change counts for less, if only by a millionth.
+* A job whose GPUs change counts for less by at least a millionth, so a change without gain is not made.
 
-There are decision points at rounds in which a job waits. Throughput tells gangs that span machines from those that do
-not; it knows no racks and no links.
+Decision points are rounds in which a job waits. Throughput depends on whether a gang spans machines, not on racks or
+links.
 """
 
 from __future__ import annotations
@@ -25,30 +25,20 @@ from ...simulator.engine.view import ClusterView
 from ..planning import rng_of
 from .pollux_search import Problem, Search
 
-STAYS = 1e-6  # of its speed-up a job whose GPUs change loses at least
+STAYS = 1e-6  # least loss of its speed-up of a job whose GPUs change
 
 
 def allocations(
     view: ClusterView, n: int, exponent: float, cost_s: float, *, counts_first: bool, **bounds: int
 ) -> list[Plan]:
-    """Up to n plans of the same, best fitness found; see the module.
+    """Up to n plans of the same, best fitness; see the module.
 
-    Args:
-        n: how many.
-        exponent, cost_s: of the power mean, and of a start, see `Pollux`.
-        counts_first: a job that never ran counts for less, too, for its first start, which in Pollux's simulator costs.
-        bounds: of the search (`Search`).
+    `counts_first`: the first start of a job counts as a change too, as it costs in Pollux's simulator. The other
+    parameters are as of `Pollux` and `Search`.
     """
-    machine_of = view.topology.gpu_machine
-    jobs = np.concatenate([view.queue, view.running])
+    jobs, held, gpus_of = present(view)
     if not len(jobs):
         return [Plan({})]
-    served_s = np.array([view.attained_gpu_s(int(job)) for job in jobs])
-    jobs = jobs[np.lexsort((jobs, view.record["arrival_s"][jobs], served_s))]
-    gpus_of = {int(job): view.gpus_of(int(job)) for job in view.running}
-    held = np.zeros((len(jobs), view.topology.num_machines), dtype=np.int8)
-    for row, job in enumerate(jobs.tolist()):
-        np.add.at(held[row], machine_of[gpus_of.get(job, [])], 1)
     rng = rng_of(view)
     problem = _problem(view, jobs, held, exponent, _kept(view, jobs, cost_s, counts_first))
     found = AskedSearch(rng, **bounds).best_few(problem, jobs.tolist(), n)
@@ -56,8 +46,20 @@ def allocations(
     return list({plan.placement: plan for plan in plans}.values())
 
 
+def present(view: ClusterView) -> tuple[np.ndarray, np.ndarray, dict[int, list[int]]]:
+    """Jobs by attained service, then arrival; their GPUs, int8 (jobs, machines); the GPUs of running ones."""
+    jobs = np.concatenate([view.queue, view.running])
+    served_s = np.array([view.attained_gpu_s(int(job)) for job in jobs])
+    jobs = jobs[np.lexsort((jobs, view.record["arrival_s"][jobs], served_s))]
+    gpus_of = {int(job): view.gpus_of(int(job)) for job in view.running}
+    held = np.zeros((len(jobs), view.topology.num_machines), dtype=np.int8)
+    for row, job in enumerate(jobs.tolist()):
+        np.add.at(held[row], view.topology.gpu_machine[gpus_of.get(job, [])], 1)
+    return jobs, held, gpus_of
+
+
 def stops_and_starts(view: ClusterView, plan: Plan) -> list[Decision]:
-    """The decisions that lead to a plan: who moves is stopped, and starts anew at the same instant."""
+    """Decisions that lead to a plan: a moving job is stopped, and starts at the same instant."""
     held = {job: view.gpus_of(job) for job in view.running.tolist()}
     stay = {job for job, own in held.items() if set(own) == set(plan.gangs.get(job, ()))}
     stops: list[Decision] = [Preempt(job) for job in held if job not in stay]
@@ -65,7 +67,7 @@ def stops_and_starts(view: ClusterView, plan: Plan) -> list[Decision]:
 
 
 def _kept(view: ClusterView, jobs: np.ndarray, cost_s: float, counts_first: bool) -> np.ndarray:
-    """The share of its speed-up that each job keeps if its GPUs change; see pollux.py."""
+    """Share of its speed-up that each job keeps if its GPUs change (pollux.py)."""
     s = view.record
     age_s, starts = view.now_s - s["arrival_s"][jobs], s["starts"][jobs]
     restarts = np.maximum(starts - 1, 0)
@@ -85,10 +87,7 @@ def _problem(view: ClusterView, jobs: np.ndarray, held: np.ndarray, exponent: fl
 
 
 def _speeds(view: ClusterView, job: int, gpus: int) -> tuple[float, float]:
-    """Speed in one machine, and over as many as can be, in that at the job's best placement.
-
-    The first is the second where no machine has so many GPUs.
-    """
+    """Speed in one machine (if it suffices), and over as many as possible, relative to the best placement."""
     topology, network = view.topology, view.network
     largest = int(topology.machine_gpus.max())
     scattered = topology.machine_first_gpu.tolist()  # one GPU of each machine
@@ -104,7 +103,7 @@ def _speeds(view: ClusterView, job: int, gpus: int) -> tuple[float, float]:
 def _plan(
     view: ClusterView, jobs: np.ndarray, held: np.ndarray, wanted: np.ndarray, gpus_of: dict[int, list[int]]
 ) -> Plan:
-    """GPUs for an allocation: jobs whose machines do not change keep theirs, the others take the lowest free ones."""
+    """GPUs for an allocation: unchanged jobs keep their GPUs, the others take the lowest free ones."""
     kept = [row for row in range(len(jobs)) if wanted[row].any() and np.array_equal(held[row], wanted[row])]
     gangs = {int(jobs[row]): tuple(gpus_of[int(jobs[row])]) for row in kept}
     free = set(view.free_gpus.tolist()).union(*gpus_of.values()).difference(*gangs.values())
@@ -115,7 +114,7 @@ def _plan(
 
 
 def take(free: set[int], counts: np.ndarray, machine_of: np.ndarray) -> list[int]:
-    """Modify `free`: so many GPUs of each machine, lowest index first."""
+    """Modify `free`: take `counts` GPUs of each machine, lowest index first."""
     left = counts.copy()
     taken = []
     for gpu in sorted(free):
@@ -127,10 +126,10 @@ def take(free: set[int], counts: np.ndarray, machine_of: np.ndarray) -> list[int
 
 
 class AskedSearch(Search):
-    """The search with jobs of fixed size; `Problem.most` is what they ask."""
+    """The search with jobs of fixed size; `Problem.most` is their request."""
 
     def _repaired(self, problem: Problem, population: np.ndarray) -> np.ndarray:
-        """Modify `population`: every job has what it asks, or nothing."""
+        """Modify `population`: every job has its request, or nothing."""
         individuals = population.shape[2]
         room = np.repeat(problem.room[:, None], individuals, axis=1).astype(np.int16)
         spanned = np.zeros(room.shape, dtype=np.bool_)
@@ -138,7 +137,7 @@ class AskedSearch(Search):
             has = population[row].astype(np.int16)
             must_span = asked > int(problem.room.max())
             open_room = np.where(spanned, 0, room) if must_span else room
-            # Machines on which it has GPUs come first, and there at most so many; then any room.
+            # First its present machines, up to its present GPUs there; then any room.
             order = np.argsort(self.rng.random(room.shape, dtype=np.float32) - (has > 0), axis=0, kind="stable")
             first = _up_to(np.minimum(has, open_room), order, np.full(individuals, asked))
             more = _up_to(open_room - first, order, asked - first.sum(axis=0))

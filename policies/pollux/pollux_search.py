@@ -1,17 +1,16 @@
-"""The genetic search of Pollux (OSDI'21, Sec. 4.2): which GPUs of which machines each job should hold next.
+"""The genetic search of Pollux (OSDI'21, Sec. 4.2): the number of GPUs of each machine for each job.
 
 An individual is a matrix (jobs, machines) of GPU counts; a population is an int8 array (jobs, machines, individuals).
 The details are close to the published code:
 
-* Parents are picked in tournaments of two. A child takes the jobs before a random point from one of them, the others
-  from the other.
-* Mutation: one job in ten goes back to the GPUs that it holds now; one in ten loses each of its entries with
-  probability 1/10; on every machine with free GPUs one job of all, and one of those that are there, get a random count
-  between their present one and the whole machine.
-* Repair, jobs with the least service first: a machine keeps one job that spans machines, and no more than its GPUs; a
-  job keeps no more GPUs than it may have, on machines in random order.
-* The best of parents and children survive; the same individual does not survive twice.
-* The search ends after `generations`, or when the best has not improved for `patience` of them.
+* Parents win tournaments of two. A child takes the jobs before a random point from one, the others from the other.
+* Mutation: one job in ten goes back to its present GPUs; one in ten loses each of its entries with probability 1/10; on
+  every machine with free GPUs one job of all, and one of those there, get a random count between their present one and
+  the whole machine.
+* Repair, jobs with the least service first: a machine keeps one job that spans machines, and at most its GPUs; a job
+  keeps at most its limit of GPUs, on machines in random order.
+* The best of parents and children survive, each individual once.
+* The search ends after `generations`, or after `patience` of them without improvement.
 """
 
 from __future__ import annotations
@@ -20,37 +19,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
-BACK = 0.1  # chance that a job goes back to its present GPUs
-SHRINK, DROP = 0.1, 0.1  # chance that a job shrinks, and of each of its entries then
-TINY = 1e-3  # added to every speed-up, so that a job without GPUs has a finite share of the mean
+BACK = 0.1  # chance of a job to go back to its present GPUs
+SHRINK, DROP = 0.1, 0.1  # chance of a job to shrink, and of each of its entries to be dropped then
+TINY = 1e-3  # added to every speed-up, for a finite share of jobs without GPUs
 SLIGHT = 1e-9  # relative; less is no improvement
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What to allocate, jobs in the order in which repair serves them.
+    """Jobs to allocate, in the order of repair."""
 
-    Args:
-        held: int8 (jobs, machines), the GPUs that they hold now.
-        room: int8 (machines,), GPUs of each machine.
-        most: int64 (jobs,), the most GPUs that each may have.
-        speedups: float64 (jobs, 2, n), speed-up on 0 to n - 1 GPUs of one machine, and of several; n > most.
-        kept: float64 (jobs,), the share of its speed-up that a job keeps if its GPUs change.
-        exponent: of the power mean of the speed-ups, not 0; the lower, the fairer.
-    """
-
-    held: np.ndarray
-    room: np.ndarray
-    most: np.ndarray
-    speedups: np.ndarray
-    kept: np.ndarray
-    exponent: float = -1.0
+    held: np.ndarray  # int8 (jobs, machines), present GPUs
+    room: np.ndarray  # int8 (machines,), GPUs of each machine
+    most: np.ndarray  # int64 (jobs,), most GPUs of each
+    speedups: np.ndarray  # float64 (jobs, 2, n), speed-up on 0 to n - 1 GPUs of one machine, and of several; n > most
+    kept: np.ndarray  # float64 (jobs,), share of its speed-up that a job keeps if its GPUs change
+    exponent: float = -1.0  # of the power mean of the speed-ups, not 0; lower is fairer
 
     def fitness(self, population: np.ndarray) -> np.ndarray:
-        """Power mean of the speed-ups of each individual, float64 (individuals,).
-
-        Paper: pollux, Eq. 14.
-        """
+        """Power mean of the speed-ups of each individual, float64 (individuals,). Paper: pollux, Eq. 14."""
         gpus = population.sum(axis=1, dtype=np.int16)
         spread = (population > 0).sum(axis=1, dtype=np.int8) > 1
         jobs, _, sizes = self.speedups.shape
@@ -62,15 +49,13 @@ class Problem:
 
 
 class Search:
-    """Searches, and remembers its last population for the next time.
+    """The search, which keeps its last population for the next call. Paper: pollux, Sec. 4.2.
 
     Args:
-        rng: everything is drawn from it.
+        rng: of all draws.
         individuals: kept after each generation, and as many children; >= 2.
         generations: at most, >= 1.
-        patience: generations without improvement after which it ends, >= 1.
-
-    Paper: pollux, Sec. 4.2.
+        patience: generations without improvement before it ends, >= 1.
     """
 
     def __init__(
@@ -82,11 +67,11 @@ class Search:
         self._population = np.zeros((0, 0, 0), dtype=np.int8)
 
     def best(self, problem: Problem, jobs: list[int]) -> np.ndarray:
-        """The best allocation found, int8 (jobs, machines); `jobs` names the rows from one call to the next."""
+        """The best allocation found, int8 (jobs, machines); `jobs` identifies the rows between calls."""
         return self.best_few(problem, jobs, 1)[0]
 
     def best_few(self, problem: Problem, jobs: list[int], n: int) -> list[np.ndarray]:
-        """The best allocation found, as `best`, and up to n - 1 others of the last population that are as good."""
+        """The allocation of `best`, and up to n - 1 others of the last population with the same fitness."""
         population, fitness = self._evolved(problem, self._first(problem, jobs))
         self._jobs = {job: row for row, job in enumerate(jobs)}
         self._population = population
@@ -95,7 +80,7 @@ class Search:
         return [population[:, :, one] for one in order[as_good][:n]]
 
     def _evolved(self, problem: Problem, population: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The last population, all different, and its fitness."""
+        """The last population, without duplicates, and its fitness."""
         population = self._repaired(problem, population)
         fitness = problem.fitness(population)
         weights = self.rng.integers(1, 2**62, size=problem.held.shape, dtype=np.int64)
@@ -116,7 +101,7 @@ class Search:
         return population, fitness
 
     def _first(self, problem: Problem, jobs: list[int]) -> np.ndarray:
-        """The last population, jobs that are new without GPUs; and the allocation as it is."""
+        """The last population, new jobs without GPUs; and the present allocation."""
         same_cluster = self._population.shape[1] == len(problem.room)
         first = np.zeros((*problem.held.shape, self._population.shape[2] * same_cluster + 1), dtype=np.int8)
         first[:, :, -1] = problem.held
@@ -134,7 +119,6 @@ class Search:
         return np.where(before[:, None, :], population[:, :, mother], population[:, :, father])
 
     def _mutated(self, problem: Problem, children: np.ndarray) -> np.ndarray:
-        """Modify `children`."""
         jobs, machines, individuals = children.shape
         job, child = np.nonzero(self.rng.random((jobs, individuals), dtype=np.float32) < BACK)
         children[job, :, child] = problem.held[job]
@@ -156,7 +140,7 @@ class Search:
         return children
 
     def _repaired(self, problem: Problem, population: np.ndarray) -> np.ndarray:
-        """Modify `population`: every individual can be carried out."""
+        """Modify `population`: make every individual legal."""
         self._keep_one_spread(population)
         self._keep_most(problem, population)
         machine, one = np.nonzero(population.sum(axis=0, dtype=np.int16) > problem.room[:, None])
@@ -167,7 +151,6 @@ class Search:
         return population
 
     def _keep_one_spread(self, population: np.ndarray) -> None:
-        """At most one job that spans machines on each of them."""
         there = population > 0
         spread = there & (there.sum(axis=1, dtype=np.int8) > 1)[:, None, :]
         machine, one = np.nonzero(spread.sum(axis=0, dtype=np.int16) > 1)
@@ -177,7 +160,6 @@ class Search:
             population[:, machine, one] *= ~rivals
 
     def _keep_most(self, problem: Problem, population: np.ndarray) -> None:
-        """No job on more GPUs than it may have; which machines it loses is drawn."""
         job, one = np.nonzero(population.sum(axis=1, dtype=np.int16) > problem.most[:, None])
         if not len(job):
             return
@@ -190,5 +172,5 @@ class Search:
 
 
 def _names(population: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """A number for each individual, the same for the same ones; int64 that wraps around."""
+    """A hash of each individual, int64 with wrap-around."""
     return np.einsum("jmi,jm->i", population, weights)

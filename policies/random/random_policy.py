@@ -1,10 +1,9 @@
-"""`random`: a random order and random places, drawn from the seed: what everything should beat.
+"""`random`: a random order and random places, drawn from the seed: the least baseline.
 
-Without regions it is a compiled rule. With regions every waiting workload, in a random order, is offered to one region
-of those that have its tables, drawn at random, and there to the clusters of its first part's types, in a random order;
-it starts at the first where it fits without preemption. Tables are copied where no region can run a workload
-(policies/mast/copies_on_demand.py), and first, as replicas may go for them that others would have read. Where jobs run
-in groups on parameter servers see harmony/group_baselines.py.
+Without regions it is a compiled rule. With regions every waiting workload, in a random order, tries one random region
+of those with its tables, and there the clusters of its first part's types, in a random order, without preemption.
+Tables are copied first, where no region can run a workload (policies/mast/copies_on_demand.py), which may drop
+replicas. In groups on parameter servers: harmony/group_baselines.py.
 """
 
 from __future__ import annotations
@@ -38,18 +37,18 @@ class RandomRegions(PlanningPolicy):
         self._choices: TypeChoices
 
     def why(self, view: ClusterView, decision: Decision) -> str:
-        """Chance; tables are copied where no region has all that a workload reads."""
+        """Chance, or the missing tables."""
         return (
             "drawn at random" if isinstance(decision, Start) else "a waiting workload finds all its tables in no region"
         )
 
     def plan(self, view: ClusterView) -> list[Decision]:
-        """Copies of what workloads lack, and room for them."""
+        """Copies of missing tables, and room for them."""
         self._is_drawn = False
         return [*on_demand(view)]
 
     def then(self, view: ClusterView) -> list[Decision]:
-        """Who starts where, drawn, as the tables lie by then; once."""
+        """Random starts, with the tables of now; once."""
         if self._is_drawn:
             return []
         self._is_drawn = True
@@ -87,6 +86,6 @@ def random_policy(
     round: float = 0.0,
     lease: float = 0.0,
 ) -> Twofold:
-    """The policy `random`; its parameters are those of `ordered`, for clusters without regions."""
+    """The policy `random`; parameters as of `ordered`, for clusters without regions."""
     rule = ordered("random", head, placer, preemption_cost, round, lease)
     return Twofold(rule, AnyGroup, for_gpus=FOR_GPUS, regions=RandomRegions)

@@ -1,10 +1,9 @@
-"""`random-start`: while a workload can start in regions, one start of all legal ones, each as likely as any other.
+"""`random-start`: while a workload can start in regions, one of all legal starts, each as likely as any other.
 
-A start is a waiting workload and a cluster for its first part in a region that has its tables: as things are, or, where
-that is not possible, in place of workloads of a lower priority; how it lies there is RMS's best plan. Who started at
-this instant stays. These are the starts that an agent may choose in Geo-v0 with all clusters and workloads shown, so
-that it says what a game is worth in which nothing is decided but that nobody waits without need. Tables are copied
-where no region can run a workload (policies/mast/copies_on_demand.py).
+A start is a waiting workload and a cluster for its first part in a region with its tables, if necessary in place of
+workloads of a lower priority; RMS's best plan places it. Workloads started at this instant stay. These are the starts
+of an agent in Geo-v0 with all clusters and workloads shown, so it is the value of a game in which only needless waiting
+is excluded. Tables are copied where no region can run a workload (policies/mast/copies_on_demand.py).
 """
 
 from __future__ import annotations
@@ -29,8 +28,6 @@ HIGHEST = 0
 
 
 class _Draws(PlanningPolicy):
-    """Starts drawn; see the module."""
-
     clock: Rule
 
     def __init__(self, scan_s: float) -> None:
@@ -45,15 +42,15 @@ class _Draws(PlanningPolicy):
         return self.clock.round == 0.0 or is_round(view.now_s, self.clock.round)
 
     def plan(self, view: ClusterView) -> list[Decision]:
-        """Copies of what workloads lack, and room for them; else a first start, which follows them otherwise."""
+        """Copies of missing tables, and room for them; without any a first start."""
         return [*on_demand(view)] or self._start(view)
 
     def then(self, view: ClusterView) -> list[Decision]:
-        """One start more."""
+        """One more start."""
         return self._start(view) if self.is_due(view) else []
 
     def why(self, view: ClusterView, decision: Decision) -> str:
-        """Chance, and who makes way."""
+        """Chance, or preemption."""
         if isinstance(decision, TABLE_DECISIONS):
             return "a waiting workload finds all its tables in no region"
         return "makes way for a start that was drawn" if isinstance(decision, Preempt) else "drawn at random"
@@ -66,7 +63,7 @@ class _Draws(PlanningPolicy):
             regions = view.regions_of(job)
             alike = np.isin(hardware.region, regions) & np.isin(hardware.kind, self._choices.first_types(job))
             pairs += [(job, cluster) for cluster in np.flatnonzero(alike).tolist()]
-        # The first of a random order that is legal: each that is legal is as likely as any other.
+        # The first legal one of a random order: each is equally likely.
         rng = np.random.default_rng([view.seed, view.instant, view.decisions])
         for place in rng.permutation(len(pairs)).tolist():
             job, cluster = pairs[place]
@@ -76,7 +73,7 @@ class _Draws(PlanningPolicy):
         return []
 
     def _levels(self, view: ClusterView) -> np.ndarray:
-        """Take over who holds what. Returns the priorities that count, the highest of who started at this instant."""
+        """Take over the state. Returns the present priorities, the highest for workloads started at this instant."""
         if not view.has_terms(self._laid):
             self._laid = view.terms
             hardware = Hardware.of(view.topology, view.demands)
@@ -97,5 +94,5 @@ class _Draws(PlanningPolicy):
 
 
 def random_starts(slow: str = SLOW, scan_s: float = SCAN_S) -> Paths:
-    """The policy `random-start`; `slow`: who places tables; `scan_s`: seconds from one pass to the next."""
+    """The policy `random-start`; `slow` places tables; `scan_s`: seconds between passes."""
     return paths("random-start", _Draws(scan_s), slow)

@@ -1,4 +1,4 @@
-"""Why a compiled rule decides as it does, in words: its own terms, as they stood when it decided."""
+"""Reasons of a compiled rule's decisions, in words: its own terms, as of the decision."""
 
 from .rule_reasons import reasons
 

@@ -1,7 +1,4 @@
-"""A cluster between two decisions of one instant: as a view shows it, after some decisions that it does not know of.
-
-So a pass that was made at once can be told decision by decision, from the state before it, and nothing is simulated.
-"""
+"""A cluster between two decisions of one instant: a view, and decisions after it. Nothing is simulated."""
 
 from __future__ import annotations
 
@@ -16,14 +13,7 @@ from ...simulator.engine.view import ClusterView
 
 
 class Moment:
-    """The present of a view; `follow` lets a decision have been carried out.
-
-    Attributes:
-        view: what it began with.
-        machine_free, rack_free: free GPUs of each.
-        waiting: jobs that wait.
-        stopped: jobs that lost their GPUs since.
-    """
+    """The state of a view; `follow` applies a decision. `stopped`: jobs that lost their GPUs since."""
 
     def __init__(self, view: ClusterView) -> None:
         self.view, self.s = view, view.record
@@ -39,20 +29,20 @@ class Moment:
         return int(self.machine_free.sum())
 
     def name(self, job: int) -> str:
-        """What the workload calls it."""
+        """The job's name in the workload."""
         return str(self.view.workload.job_id[job])
 
     def names(self, jobs: Sequence[int]) -> str:
-        """Several, the first few of many."""
+        """Names of jobs, the first few of many."""
         shown = ", ".join(self.name(job) for job in jobs[:FEW])
         return f"{shown} and {len(jobs) - FEW} more" if len(jobs) > FEW else shown
 
     def gang(self, job: int) -> tuple[int, ...]:
-        """The GPUs that a job holds."""
+        """The GPUs of a job."""
         return self._gangs[job] if job in self._gangs else tuple(self.view.gpus_of(job))
 
     def jobs_on(self, gpu: int) -> list[int]:
-        """The jobs that hold a GPU, ascending."""
+        """The jobs on a GPU, ascending."""
         before = {job for job in self.view.jobs_on(gpu) if job not in self._gangs}
         return sorted(before | {job for job, gpus in self._gangs.items() if gpu in gpus})
 
@@ -61,18 +51,18 @@ class Moment:
         return 0.0 if job in self.stopped else self.view.waited_s(job)
 
     def tier(self, gpus: Sequence[int]) -> int:
-        """MACHINE, RACK or NETWORK: the innermost that holds them all."""
+        """MACHINE, RACK or NETWORK: the innermost tier that holds the GPUs."""
         machines = self.machines(gpus)
         if len(machines) == 1:
             return MACHINE
         return RACK if len(self._racks(machines)) == 1 else NETWORK
 
     def machines(self, gpus: Sequence[int]) -> np.ndarray:
-        """The machines on which GPUs are."""
+        """The machines of GPUs."""
         return np.unique(self.view.topology.gpu_machine[list(gpus)])
 
     def place(self, gpus: Sequence[int]) -> str:
-        """How close together GPUs are, in words."""
+        """The span of GPUs, in words."""
         machines = self.machines(gpus)
         racks = len(self._racks(machines))
         if len(machines) == 1:
@@ -83,23 +73,20 @@ class Moment:
         return np.unique(self.view.topology.machine_rack[machines])
 
     def best_tier(self, job: int) -> int:
-        """The innermost tier that is large enough for a job."""
+        """The innermost tier that can hold a job."""
         need = self.view.gpus(job)
         if need <= int(self.s["largest_machine"]):
             return MACHINE
         return RACK if need <= int(self.s["largest_rack"]) else NETWORK
 
     def has_room(self, job: int, tier: int) -> bool:
-        """Whether some machine, rack or the cluster has enough free GPUs for a job."""
+        """Whether a machine, a rack or the cluster has enough free GPUs for a job."""
         need = self.view.gpus(job)
         most = {MACHINE: self.machine_free, RACK: self.rack_free}.get(tier)
         return need <= (self.free if most is None else int(most.max()))
 
     def soonest_s(self, job: int, tier: int) -> float:
-        """When a machine or rack will have enough free GPUs, if running jobs end as planned; inf: never.
-
-        Nobody else is taken to want them; GPUs that several jobs hold are left out.
-        """
+        """When a machine or rack will have enough free GPUs, not shared ones, if running jobs end as planned."""
         view, s, need = self.view, self.s, self.view.gpus(job)
         free = (self.machine_free if tier == MACHINE else self.rack_free).copy()
         if need <= int(free.max()):
@@ -116,7 +103,7 @@ class Moment:
         return math.inf
 
     def follow(self, decision: Decision) -> None:
-        """Let it have been carried out."""
+        """Apply a decision."""
         if isinstance(decision, Preempt | Migrate):
             self._give(decision.job, self.gang(decision.job), -1)
         if isinstance(decision, Start | Migrate):

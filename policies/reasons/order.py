@@ -1,4 +1,4 @@
-"""The order of a rule in words: what a job's place in it comes from, and who comes before whom."""
+"""The order of a rule in words: the key of a job, and the jobs before it."""
 
 from __future__ import annotations
 
@@ -13,30 +13,18 @@ from .mid_instant import Moment
 
 
 def amount(value: float) -> str:
-    """A number as a reader wants it: whole where it is large, else with three digits."""
+    """A number for a reader: whole if large, else with three digits."""
     return f"{value:,.0f}" if abs(value) >= 100.0 or value == int(value) else f"{value:.3g}"
 
 
 def seconds(value: float) -> str:
-    """A time: `1,204 s`; `for ever` if it has no end."""
+    """A time: `1,204 s`; `for ever` if infinite."""
     return f"{amount(value)} s" if math.isfinite(value) else "for ever"
 
 
 def value(moment: Moment, rule: Rule, job: int) -> str:
-    """What a job's place in the order comes from."""
+    """The key of a job in the order, in words."""
     return VALUES[rule.order](moment, rule, job)
-
-
-def _fifo(moment: Moment, rule: Rule, job: int) -> str:
-    return f"arrived at {seconds(float(moment.s['arrival_s'][job]))}"
-
-
-def _sjf(moment: Moment, rule: Rule, job: int) -> str:
-    return f"run time {seconds(moment.view.isolated_s(job))}"
-
-
-def _srtf(moment: Moment, rule: Rule, job: int) -> str:
-    return f"run time left {seconds(moment.view.remaining_s(job))}"
 
 
 def _srsf(moment: Moment, rule: Rule, job: int) -> str:
@@ -54,14 +42,6 @@ def _las(moment: Moment, rule: Rule, job: int) -> str:
     return f"queue {int(moment.s['level'][job])}, {held}" if rule.thresholds else held
 
 
-def _random(moment: Moment, rule: Rule, job: int) -> str:
-    return "drawn at random"
-
-
-def _nw_sens(moment: Moment, rule: Rule, job: int) -> str:
-    return f"Nw_sens {nw_sens(moment, job):.6g}"
-
-
 def _latest(moment: Moment, rule: Rule, job: int) -> str:
     first_s = float(moment.s["first_start_s"][job])
     return f"first started at {seconds(first_s)}" if first_s >= 0.0 else "has never started"
@@ -72,22 +52,18 @@ def _edf(moment: Moment, rule: Rule, job: int) -> str:
     return f"deadline at {seconds(deadline_s)}" if math.isfinite(deadline_s) else "no deadline"
 
 
-def _turns(moment: Moment, rule: Rule, job: int) -> str:
-    return f"has waited {seconds(moment.waited_s(job))}"
-
-
 VALUES: dict[str, Callable[[Moment, Rule, int], str]] = {
-    "fifo": _fifo,
-    "sjf": _sjf,
-    "srtf": _srtf,
+    "fifo": lambda moment, rule, job: f"arrived at {seconds(float(moment.s['arrival_s'][job]))}",
+    "sjf": lambda moment, rule, job: f"run time {seconds(moment.view.isolated_s(job))}",
+    "srtf": lambda moment, rule, job: f"run time left {seconds(moment.view.remaining_s(job))}",
     "srsf": _srsf,
     "weighted": _weighted,
     "las": _las,
-    "random": _random,
-    "nw-sens": _nw_sens,
+    "random": lambda moment, rule, job: "drawn at random",
+    "nw-sens": lambda moment, rule, job: f"Nw_sens {nw_sens(moment, job):.6g}",
     "latest": _latest,
     "edf": _edf,
-    "turns": _turns,
+    "turns": lambda moment, rule, job: f"has waited {seconds(moment.waited_s(job))}",
 }
 
 
@@ -104,8 +80,8 @@ def nw_sens(moment: Moment, job: int) -> float:
 
 
 def ahead_of(moment: Moment, rule: Rule, job: int) -> list[int]:
-    """Jobs that wait although they come before a job in the order, in that order; none of those stopped just now."""
-    if job in moment.stopped or job not in moment.waiting:  # it ran until this instant, and has no place among them
+    """Jobs that wait before a job in the order, in that order; none of those stopped just now."""
+    if job in moment.stopped or job not in moment.waiting:  # it ran until this instant
         return []
     jobs = np.array(sorted(moment.waiting - moment.stopped), np.int64)
     keys = _keys(moment, rule, jobs)
@@ -114,7 +90,7 @@ def ahead_of(moment: Moment, rule: Rule, job: int) -> list[int]:
 
 
 def _keys(moment: Moment, rule: Rule, jobs: np.ndarray) -> list[np.ndarray]:
-    """What the places of waiting jobs follow from, the first first; then the index counts."""
+    """Sort keys of waiting jobs, the first first; then the index counts."""
     s = moment.s
     key, since_s = s["order_key"][jobs], s["waiting_since_s"][jobs]
     if rule.order == "nw-sens" and not s["auctions"]:

@@ -1,4 +1,4 @@
-"""Decisions of a compiled rule with their reasons: its order, what was accepted, who was passed over and why."""
+"""Decisions of a compiled rule with their reasons: its order, the GPUs accepted, the jobs passed over."""
 
 from __future__ import annotations
 
@@ -16,13 +16,7 @@ FEW = 2
 
 
 def reasons(view: ClusterView, rule: Rule, decisions: Sequence[Decision]) -> list[str]:
-    """Why a rule decides so, one text a decision.
-
-    Args:
-        view: the cluster before the first of them.
-        rule: whose pass it is.
-        decisions: of one instant, as they follow each other.
-    """
+    """Reasons of a rule, one text for each decision of an instant; `view`: the cluster before the first of them."""
     moment = Moment(view)
     found = []
     for place, decision in enumerate(decisions):
@@ -57,7 +51,7 @@ def _start(moment: Moment, rule: Rule, start: Start) -> str:
 
 def _preempt(moment: Moment, rule: Rule, job: int, coming: Sequence[Decision]) -> str:
     own = value(moment, rule, job)
-    if rule.delays:  # all whose lease is over bid again
+    if rule.delays:  # all with ended leases bid again
         waiting = len(moment.waiting - moment.stopped)
         return f"its lease is over while {waiting} {'jobs wait' if waiting > 1 else 'job waits'}; {own}"
     for_whom = _for_whom(moment, job, coming)
@@ -80,7 +74,7 @@ def _migrate(moment: Moment, rule: Rule, decision: Migrate, coming: Sequence[Dec
 
 
 def _for_whom(moment: Moment, job: int, coming: Sequence[Decision]) -> int | None:
-    """Who starts next on some of a job's GPUs, or else next."""
+    """The next job that starts on some of a job's GPUs, else the next."""
     held = set(moment.gang(job))
     starts = [one for one in coming if isinstance(one, Start) and one.job != job]
     taking = [one.job for one in starts if held.intersection(one.gpus)]
@@ -91,7 +85,7 @@ TIERS = {MACHINE: "machine", RACK: "rack"}
 
 
 def accepted(moment: Moment, rule: Rule, start: Start) -> str:
-    """What a job has been given, and why it takes that."""
+    """The GPUs of a start, and why the job accepts them."""
     if moment.view.jobs_per_gpu > 1 and any(moment.jobs_on(gpu) for gpu in start.gpus):
         return _beside(moment, rule, start)
     where, tier = moment.place(start.gpus), moment.tier(start.gpus)
@@ -118,17 +112,16 @@ def _by_timers(moment: Moment, rule: Rule, job: int, best: int, tier: int) -> st
 
 
 def _timer(moment: Moment, rule: Rule, job: int, tier: int) -> str:
-    """How long a timer is, where it is known; see `policies/dally.py`."""
     if rule.timers is not None:
         return f" of {seconds(rule.timers[tier - MACHINE])}"
     s = moment.s
-    moment.view.timer_s(job, tier)  # a tuned timer is worked out when it is asked for
+    moment.view.timer_s(job, tier)  # computes a tuned timer
     waits = 2 * int(s["demand"][job]) + tier - MACHINE
     return f" of {seconds(float(s['waits_timer'][waits] * s['tuner_unit_s']))}" if s["waits_known"][waits] else ""
 
 
 def _rather_than_wait(moment: Moment, rule: Rule, job: int, best: int, tier: int) -> str:
-    """By `policies/greedy/greedy_wait.py`: what is left now, and what after a wait for each better tier."""
+    """The end now, and after a wait for each better tier (`policies/greedy/greedy_wait.py`)."""
     if moment.s["net_models"] > 0:  # where the shape of a gang counts too
         return ": waiting for a better tier is not worth it"
     now_s, waits = _weighed(moment, job, best, tier)
@@ -141,13 +134,12 @@ def _rather_than_wait(moment: Moment, rule: Rule, job: int, best: int, tier: int
 
 
 def _is_as_fast(moment: Moment, job: int, best: int, tier: int) -> bool:
-    """Whether a job runs as fast at a tier as at all better ones."""
     slowdown = moment.view.slowdown
     return all(slowdown(job, better) >= slowdown(job, tier) for better in range(best, tier))
 
 
 def _weighed(moment: Moment, job: int, best: int, tier: int) -> tuple[float, list[tuple[str, float, float]]]:
-    """Seconds until the end now; and for each better tier its name, the wait for it, and seconds until the end then."""
+    """Seconds to the end now; for each better tier its name, the wait, and seconds to the end then."""
     view = moment.view
     left_s = view.remaining_s(job)
     waits = []
@@ -160,7 +152,7 @@ def _weighed(moment: Moment, job: int, best: int, tier: int) -> tuple[float, lis
 
 
 def refusal(moment: Moment, rule: Rule, job: int) -> str:
-    """Why a job that comes before another does not start."""
+    """Why an earlier job does not start."""
     need, free = moment.view.gpus(job), moment.free
     if rule.sharing != "none" and moment.view.jobs_per_gpu > 1:
         gains = "with which sharing pays" if rule.sharing == "best-benefit" else "with room"
@@ -195,7 +187,7 @@ def _at_most(left_s: float) -> str:
 
 
 def _beside(moment: Moment, rule: Rule, start: Start) -> str:
-    """Who holds the GPUs of a start already, at which sub-batch, and what Theorem 1 of paper sjf-bsbf says of it."""
+    """The partners of a start, its sub-batch, and the sums of Theorem 1 of paper sjf-bsbf."""
     partners = sorted({job for gpu in start.gpus for job in moment.jobs_on(gpu)})
     free = sum(not moment.jobs_on(gpu) for gpu in start.gpus)
     where = f"beside {moment.names(partners)}" + (f" and on {free} free GPUs" if free else "")
@@ -210,7 +202,7 @@ def _beside(moment: Moment, rule: Rule, start: Start) -> str:
 
 
 def _sums(moment: Moment, start: Start, partner: int) -> str:
-    """The two sums of completion times of a pair; nothing where the job accumulates more gradients than alone."""
+    """The two sums of completion times of a pair; empty where the job accumulates more than alone."""
     view, s = moment.view, moment.s
     if start.sub_batch is not None and start.sub_batch < view.sub_batch(start.job):
         return ""
@@ -228,7 +220,6 @@ def _sums(moment: Moment, start: Start, partner: int) -> str:
 
 
 def _kind(moment: Moment, job: int) -> int:
-    """The row of the table of interference that holds for a job with its present sub-batch."""
     s, kinds = moment.s, moment.s["kind"][job]
     halvings = 0
     while s["kinds_by_pass"] and halvings < len(kinds) - 1 and s["own_batch"][job] >> halvings > s["sub_batch"][job]:

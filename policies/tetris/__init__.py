@@ -1,4 +1,4 @@
-"""Tetris, the slow path of paper mast: where tables have their homes and their replicas, planned anew every day."""
+"""Tetris, the slow path of paper mast: homes and replicas of tables, planned every day."""
 
 from .milp import optimum
 from .tetris import VERSIONS, DayPlan, Tetris, Version

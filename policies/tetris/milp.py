@@ -1,12 +1,12 @@
 """`milp`: the best homes of a small instance, by HiGHS (paper mast, Sec. 3.3; its production does not use it).
 
 The problem is not linear: R(job) follows from the homes, and Expression 2 is a square times a sigmoid over a sum. So
-there is, for each GPU type, one column for every way in which its jobs can be seated, with its cost; for each analytics
-job one for every way in which its tables can lie; for Expression 9 one for every pair of tables in a region. Such
-columns need not be whole numbers: where the homes are, only one column of each set can be above 0.
+each GPU type has one column, with its cost, for every way to seat its jobs; each analytics job one for every placement
+of its tables; Expression 9 one for every pair of tables in a region. Such columns need not be whole numbers: for given
+homes only one column of each set can be above 0.
 
-As a search of a day's moves it is the optimum where that is not too much. Else a climb with kicks comes first; then
-blocks of tables that share readers are placed best in turn, all others held (`best_homes`), until no block gains.
+For a day's moves it gives the optimum of small instances. Else a climb with kicks comes first; then blocks of tables
+that share readers are placed best in turn, all others held (`best_homes`), until no block gains.
 """
 
 from __future__ import annotations
@@ -25,16 +25,13 @@ from .table_search import Bounds, moves_from, send_home, wander
 
 MOST_COLUMNS = 200_000
 NOWHERE = -1
-TOLERANCE = 2e-6  # twice that up to which HiGHS satisfies a row
+TOLERANCE = 2e-6  # twice that of HiGHS for a row
 SECONDS = 3600.0
 
 
 @dataclass
 class _Model:
-    """Columns and rows of a linear program as they are added.
-
-    `ways` is the most ways in which the jobs of a GPU type may be seated.
-    """
+    """Columns and rows of a linear program; `ways`: most ways to seat the jobs of a GPU type."""
 
     ways: int = MOST_COLUMNS
     cost: list[float] = field(default_factory=list)
@@ -81,33 +78,21 @@ class _Model:
 
 @dataclass
 class _Variables:
-    """Where to find them: homes[t][r]; seats[j][r], of jobs of one table those of its home.
-
-    tables[j] are those that a job reads; free, bool (tables,), those that may move.
-    """
+    """Columns: homes[t][r]; seats[j][r], for jobs of one table those of its home."""
 
     homes: list[list[int]]
-    tables: list[list[int]]
-    free: np.ndarray
+    tables: list[list[int]]  # of each job
+    free: np.ndarray  # bool (tables,), those that may move
     seats: dict[int, list[int]] = field(default_factory=dict)
 
 
 def optimum(
-    placement: Placement,
-    quota_bytes: float = math.inf,
-    free: np.ndarray | None = None,
-    ways: int = MOST_COLUMNS,
+    placement: Placement, quota_bytes: float = math.inf, free: np.ndarray | None = None, ways: int = MOST_COLUMNS
 ) -> tuple[np.ndarray, float]:
     """The homes with the least cost that satisfy Expressions 4 to 6, int64 (tables,), and that cost.
 
-    Args:
-        placement: where the tables are.
-        quota_bytes: to copy from where the tables of the warehouse lie.
-        free: bool (tables,), those that may move; None: all.
-        ways: in how many the jobs of a GPU type may be seated at most.
-
-    Raises:
-        InputError: the instance is too large, or nothing satisfies the constraints.
+    `quota_bytes` may be copied from present places; `free`, bool (tables,): tables that may move, None: all; `ways`:
+    most ways to seat the jobs of a GPU type. Raises InputError if the instance is too large, or infeasible.
     """
     ledger = placement.ledger
     model = _Model(ways)
@@ -139,7 +124,7 @@ def _tables_of(ledger: Ledger) -> list[list[int]]:
 
 
 def _spend(model: _Model, variables: _Variables, ledger: Ledger, quota_bytes: float) -> None:
-    """What moves copy is within the quota, HiGHS's tolerance included."""
+    """Bound the bytes copied by the quota, less HiGHS's tolerance."""
     total = int(ledger.size.sum())
     if quota_bytes < KIB * total:
         rows = zip(variables.homes, ledger.missing.tolist(), strict=True)
@@ -148,12 +133,11 @@ def _spend(model: _Model, variables: _Variables, ledger: Ledger, quota_bytes: fl
 
 
 def _regions_of(variables: _Variables, ledger: Ledger, table: int) -> list[int]:
-    """Where a table may lie."""
     return list(range(len(ledger.storage))) if variables.free[table] else [int(ledger.home[table])]
 
 
 def _seats_of(variables: _Variables, ledger: Ledger, job: int) -> list[int]:
-    """Where a job may be seated, NOWHERE among them if it may have no region."""
+    """Possible regions of a job, NOWHERE among them if it may have none."""
     tables = variables.tables[job]
     if len(tables) > 1 and not ledger.training[job]:
         return [*range(len(ledger.storage)), NOWHERE]
@@ -165,7 +149,7 @@ def _seats_of(variables: _Variables, ledger: Ledger, job: int) -> list[int]:
 
 
 def _training(model: _Model, variables: _Variables, ledger: Ledger, job: int) -> float:
-    """Seats of a job that needs all its tables; the cost where it has none, which seats take off again."""
+    """Seats of a job that needs all its tables. Returns its cost without a seat, which seats take off."""
     tables = variables.tables[job]
     if len(tables) == 1:
         variables.seats[job] = variables.homes[tables[0]]
@@ -182,7 +166,7 @@ def _training(model: _Model, variables: _Variables, ledger: Ledger, job: int) ->
 
 
 def _analytics(model: _Model, variables: _Variables, ledger: Ledger, job: int) -> float:
-    """A column for every way in which the tables of an analytics job can lie."""
+    """A column for every placement of the tables of an analytics job."""
     tables, regions = variables.tables[job], len(ledger.storage)
     size = ledger.size[tables]
     seats = [model.column(0.0) for _ in range(regions)]
@@ -208,7 +192,7 @@ def _equal(model: _Model, column: int, parts: list[int]) -> None:
 
 
 def _balance(model: _Model, variables: _Variables, ledger: Ledger, gpu: int) -> None:
-    """A column for every way in which the jobs of a GPU type can be seated."""
+    """A column for every way to seat the jobs of a GPU type."""
     jobs = np.flatnonzero(ledger.type_share[ledger.accepts, :, gpu].any(axis=1))
     regions = len(ledger.storage)
     choices = [_seats_of(variables, ledger, job) for job in jobs.tolist()]
@@ -227,11 +211,9 @@ def _balance(model: _Model, variables: _Variables, ledger: Ledger, gpu: int) -> 
 
 
 def seated_cost(ledger: Ledger, gpu: int, jobs: np.ndarray, ways: np.ndarray) -> np.ndarray:
-    """Expressions 2, 7 and 8 of a GPU type for each way of seating its jobs, weighted by levels but not by w_2.
+    """Expressions 2, 7 and 8 of a GPU type for each way to seat its jobs, weighted by levels but not by w_2.
 
-    Args:
-        ledger: demands, supplies and weights. gpu: code. jobs: (n,) rows.
-        ways: int64 (ways, n), the region of each job, -1 for NULL.
+    `jobs`: (n,) rows; `ways`: int64 (ways, n), the region of each job, -1 for NULL.
     """
     regions, levels = len(ledger.storage), ledger.level_weight.shape[1]
     demand = np.zeros((len(ways), regions, levels))
@@ -248,7 +230,7 @@ def seated_cost(ledger: Ledger, gpu: int, jobs: np.ndarray, ways: np.ndarray) ->
 
 
 def _storage(model: _Model, variables: _Variables, ledger: Ledger) -> float:
-    """Expressions 3 and 9, multiplied out: of a table by itself, and of each pair in one region."""
+    """Expressions 3 and 9, expanded: a term for each table, and for each pair in one region."""
     if ledger.weight[2] == 0.0:
         return 0.0
     part = ledger.size / float(ledger.size.sum())
@@ -270,7 +252,7 @@ def _storage(model: _Model, variables: _Variables, ledger: Ledger) -> float:
 
 
 def _constraints(model: _Model, variables: _Variables, ledger: Ledger) -> None:
-    """Expressions 4 to 6, each scaled so that its right side is of size 1."""
+    """Expressions 4 to 6, scaled to a right side of about 1."""
     for region, room in enumerate(ledger.storage.tolist()):
         scale = max(room, 1)
         terms = [(home[region], size / scale) for home, size in zip(variables.homes, ledger.size, strict=True)]
@@ -291,7 +273,7 @@ def _constraints(model: _Model, variables: _Variables, ledger: Ledger) -> None:
     model.row(terms, int(ledger.threshold[0]) / scale, np.inf)
 
 
-EXACT_WAYS, EXACT_TABLES = 5000, 16  # of the whole: ways of seating the jobs of a GPU type, and tables
+EXACT_WAYS, EXACT_TABLES = 5000, 16  # of all: ways to seat the jobs of a GPU type, and tables
 BLOCK_WAYS, BLOCK_TABLES = 1000, 8
 MOST_ROUNDS = 3
 KICKS = 300
@@ -299,10 +281,9 @@ SLIGHT = 1e-9
 
 
 def best_homes(placement: Placement, quota_bytes: float) -> list[Move]:
-    """Move the tables of a placement to the best homes that are found; one move a table, see `moves_from`.
+    """Move the tables of a placement to the best homes found; one move a table, see `moves_from`.
 
-    An instance that HiGHS cannot solve, as nothing within the quota satisfies Expressions 4 to 6 or as it has too many
-    columns, is climbed as a larger one.
+    An instance that is infeasible within the quota, or has too many columns, is climbed as a larger one.
     """
     start, gains, bounds = placement.home, placement.best_moves(), Bounds(placement, quota_bytes)
     everything = np.ones(len(start), bool)
@@ -319,11 +300,7 @@ def best_homes(placement: Placement, quota_bytes: float) -> list[Move]:
 
 
 def _solve(placement: Placement, bounds: Bounds, free: np.ndarray, ways: int) -> bool:
-    """Modify the placement: the optimum of the free tables, where there is one that costs less.
-
-    HiGHS satisfies constraints up to a tolerance; what breaks one by so little is not taken. Returns whether the
-    placement has the best homes of these tables now.
-    """
+    """Modify the placement: the optimum of the free tables, if it costs less and holds exactly. True if optimal."""
     before = placement.home
     try:
         home, cost = optimum(placement, KIB * bounds.quota_kib, free, ways)
@@ -338,7 +315,7 @@ def _solve(placement: Placement, bounds: Bounds, free: np.ndarray, ways: int) ->
 
 
 def _ways(placement: Placement, free: np.ndarray) -> float:
-    """In how many ways the jobs of a GPU type can be seated, or the tables of each analytics job lie: the larger."""
+    """Ways to seat the jobs of a GPU type, or placements of the tables of analytics jobs: the larger number."""
     ledger, regions = placement.ledger, len(placement.warehouse.world)
     by_type = np.zeros(len(ledger.bases))
     lie = 0.0
@@ -353,7 +330,7 @@ def _ways(placement: Placement, free: np.ndarray) -> float:
 
 
 def _blocks(placement: Placement) -> Iterator[np.ndarray]:
-    """Sets of tables, bool (tables,), that are all tables together: those that share readers are put into one."""
+    """Sets of tables, bool (tables,), that cover all; tables with common readers are together."""
     ledger = placement.ledger
     left = dict.fromkeys(np.argsort(-ledger.size, kind="stable").tolist())
     while left:

@@ -1,7 +1,7 @@
 """Climbs wider than the paper's: runs until nothing gains, pairs of tables, and kicks out of local optima.
 
-A job that reads two tables has no home while one of them has moved, which Expressions 1 and 6 forbid: the paper's
-climb, one table at a time, cannot cross that. Kicks can, as the tables of a job go to one region together.
+A job with two tables has no home while only one has moved, which Expressions 1 and 6 forbid: the paper's climb, one
+table at a time, cannot cross that. Kicks can, as the tables of a job go to one region together.
 """
 
 from __future__ import annotations
@@ -15,31 +15,24 @@ import numpy as np
 
 from ...simulator.table_placement.placement import KIB, Move, Placement
 
-MOST_KICKED = 4  # tables that go anywhere at once
-FEW_TABLES = 16  # up to so many pairs of them are looked at too
-MOST_KEPT = 1024  # results of wandering, a few kB each
+MOST_KICKED = 4  # tables moved at once
+FEW_TABLES = 16  # up to so many, pairs are tried too
+MOST_KEPT = 1024  # cached results of wandering, a few kB each
 
 Search = Callable[[Placement, float], list[Move]]  # moves a placement within a quota of bytes
 
 
 def climb(placement: Placement, quota_bytes: float) -> list[Move]:
-    """The paper's run: the gain of every table, then the moves by falling gain, each to what is then the best region.
-
-    Equal gains: the lower number first.
-    """
+    """The paper's run: the gain of every table, then moves by falling gain and number, each to the best region."""
     gains = placement.best_moves()
     queue = np.argsort(-gains, kind="stable")
     return placement.follow(queue[: int((gains > 0).sum())], quota_bytes)
 
 
 def settle(placement: Placement, most_days: int = 100, pairs: bool = False) -> list[Move]:
-    """Runs without a quota until nothing gains any more, at most so many: a local optimum.
+    """Modify the placement: runs without a quota until nothing gains, at most `most_days`: a local optimum.
 
-    Args:
-        placement: changed in place.
-        most_days: runs.
-        pairs: when no single table gains, also two at once, of all pairs (the paper moves one at a time). It takes time
-            with the square of the tables: for small instances.
+    `pairs`: when no single table gains, also all pairs (the paper moves one at a time), in quadratic time.
     """
     moves: list[Move] = []
     for _ in range(most_days):
@@ -51,7 +44,6 @@ def settle(placement: Placement, most_days: int = 100, pairs: bool = False) -> l
 
 
 def _climb_pairs(placement: Placement) -> list[Move]:
-    """Each table in turn, with the partner that gains most."""
     tables = np.arange(len(placement.ledger.home))
     moves: list[Move] = []
     for table in tables.tolist():
@@ -60,14 +52,9 @@ def _climb_pairs(placement: Placement) -> list[Move]:
 
 
 def climb_jobs(placement: Placement, quota_bytes: float) -> list[Move]:
-    """The paper's run, then moves of all tables of a job at once, of those jobs that gain, by falling gain.
+    """Modify the placement: the paper's run, then moves of all tables of a job at once, by falling gain.
 
-    Args:
-        placement: changed in place.
-        quota_bytes: to copy from where the tables of the warehouse lie.
-
-    Returns:
-        One move a table, by what it would have gained alone at the start, falling.
+    `quota_bytes` may be copied from present places. Returns one move a table, by its gain alone at the start, falling.
     """
     start, gains = placement.home, placement.best_moves()
     climb(placement, quota_bytes)
@@ -79,19 +66,11 @@ def climb_jobs(placement: Placement, quota_bytes: float) -> list[Move]:
 
 
 def wander(placement: Placement, quota_bytes: float, kicks: int, rng: np.random.Generator) -> list[Move]:
-    """Climb one table at a time, then leave local optima by kicks, within a quota of what is copied.
+    """Modify the placement: climb one table at a time, then leave local optima by kicks, within a quota.
 
-    A kick sends the tables of a training job to one region, or a few tables anywhere, by turns; what a climb from there
-    comes to is kept if it costs less, stays in the quota, and breaks Expressions 4 to 6 no more than the start did.
-
-    Args:
-        placement: changed in place.
-        quota_bytes: to copy from where the tables of the warehouse lie.
-        kicks: how often.
-        rng: from which jobs, tables and regions are drawn.
-
-    Returns:
-        One move a table, by what it would have gained at the start, falling.
+    A kick sends the tables of a training job to one region, or a few tables anywhere, in turn. The climb after it is
+    kept if it costs less, stays in the quota, and breaks Expressions 4 to 6 no more than the start did. `quota_bytes`
+    may be copied from present places. Returns one move a table, by its gain alone at the start, falling.
     """
     start, gains = placement.home, placement.best_moves()
     bounds = Bounds(placement, quota_bytes)
@@ -109,14 +88,7 @@ _kept: OrderedDict[bytes, list[Move]] = OrderedDict()
 
 
 def wander_again(placement: Placement, quota_bytes: float, kicks: int) -> list[Move]:
-    """`wander` with the random numbers of seed 0; what it found for the same placement before is kept.
-
-    Whoever plays a workload several times, as a training does, asks for the same moves each time.
-
-    Args:
-        placement: changed in place.
-        quota_bytes, kicks: as of `wander`.
-    """
+    """`wander` with seed 0, cached by placement, as training plays one workload several times."""
     key = hashlib.sha256(repr((quota_bytes, kicks)).encode())
     for array in (*placement.ledger, placement.jobs.first, placement.jobs.table):
         key.update(repr((array.dtype.str, array.shape)).encode() + array.tobytes())
@@ -132,14 +104,14 @@ def wander_again(placement: Placement, quota_bytes: float, kicks: int) -> list[M
 
 
 def moves_from(placement: Placement, start: np.ndarray, gains: np.ndarray) -> list[Move]:
-    """One move of each table that is elsewhere than at `start`: by falling gain, equal ones by number."""
+    """One move of each table that is not where `start` has it, by falling gain, then number."""
     moved = np.flatnonzero(placement.home != start)
     order = moved[np.argsort(-gains[moved], kind="stable")]
     return [Move(int(table), int(start[table]), int(placement.ledger.home[table])) for table in order]
 
 
 class Bounds:
-    """What a wandering placement must keep: the quota, and Expressions 4 to 6 as far as they held where it began."""
+    """Bounds of a wandering placement: the quota, and Expressions 4 to 6 as far as they held at first."""
 
     def __init__(self, placement: Placement, quota_bytes: float) -> None:
         ledger = placement.ledger
@@ -149,7 +121,7 @@ class Bounds:
         self.met = min(int(ledger.threshold[0]), int(ledger.met[0]))
 
     def settle(self) -> None:
-        """Climb until nothing gains, each run with what is left of the quota; of few tables also two at once."""
+        """Climb until nothing gains, each run with the rest of the quota; few tables also by pairs."""
         few = len(self.placement.ledger.home) <= FEW_TABLES
         for _ in range(100):
             left = self.quota_kib - self.placement.moved_kib
@@ -157,7 +129,6 @@ class Bounds:
                 return
 
     def _pair(self) -> bool:
-        """Move pairs, if any gain within the quota."""
         home = self.placement.home
         if not _climb_pairs(self.placement):
             return False
@@ -167,7 +138,7 @@ class Bounds:
         return True
 
     def hold(self) -> bool:
-        """Whether the placement is one that may be kept."""
+        """Whether the placement may be kept."""
         ledger = self.placement.ledger
         fits = (ledger.stored <= self.stored).all() and (ledger.cpu <= self.cpu).all() and ledger.met[0] >= self.met
         return bool(fits and self.placement.moved_kib <= self.quota_kib)
@@ -181,7 +152,7 @@ def _scatter(placement: Placement, rng: np.random.Generator) -> None:
 
 
 def _gather_job(placement: Placement, rng: np.random.Generator) -> None:
-    """All tables that some table's readers, one of them, read."""
+    """Move all tables of one job that reads a random table to one region."""
     ledger = placement.ledger
     table, region = int(rng.integers(len(ledger.home))), int(rng.integers(len(placement.warehouse.world)))
     readers = ledger.user[ledger.first_user[table] : ledger.first_user[table + 1]]
@@ -193,6 +164,6 @@ def _gather_job(placement: Placement, rng: np.random.Generator) -> None:
 
 
 def send_home(placement: Placement, home: np.ndarray) -> None:
-    """Give every table the home that is told, int64 (tables,), allowed or not."""
+    """Give every table its home in `home`, int64 (tables,), allowed or not."""
     for table in np.flatnonzero(placement.home != home).tolist():
         placement.move(table, int(home[table]))

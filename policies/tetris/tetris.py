@@ -1,31 +1,29 @@
-"""Tetris, the slow path of paper mast: where tables have their homes and their replicas, planned anew every day.
+"""Tetris, the slow path of paper mast: homes and replicas of tables, planned every day.
 
 A day (`Tetris.plan`): hill climbing with a move queue under a quota, then further replicas (Sec. 3.4, 3.5).
 
 The versions (Sec. 5.6): V0, `static`: users chose the regions by hand, and no table moves; there are copies for
-disasters and for jobs that could run nowhere. V1 places data as Section 3 says, but overload costs no more than
-underload (no Expression 8), storage is a hard quota only (no Expressions 3 and 9), and collocation counts every
-workload alike. V2 has all of it, and counts collocation in GPU-hours of high-priority workloads: that is what
-Expression 6 sums here, and the order in which stranded jobs get replicas.
+disasters and for jobs that could run nowhere. V1 is Section 3, but overload costs no more than underload (no Expression
+8), storage is a hard quota only (no Expressions 3 and 9), and collocation counts every workload alike. V2 has all of
+it, and counts collocation in GPU-hours of high-priority workloads: Expression 6 sums these, and stranded jobs get
+replicas in their order.
 
-The quota of a day goes first to what high-priority jobs lack that could run nowhere, then to disasters, then to the
-other jobs that could run nowhere, last to hot tables (Sec. 3.5). Where the paper is silent:
-* Copies for disasters are made of the tables of high-priority jobs first, by the GPU-hours of such readers, then by
-  size: outside the home's fault group, or, where that cannot be, in another region of it; to where all of the table
-  lies, else to a region that gets a copy anyway, else where the GPUs that most of the table's demand is for are least
-  asked for, or, for a table without such demand, where most storage is free. They hold all of the table; other replicas
-  hold the partitions that jobs read.
-* What a job asks is shared evenly by its tables.
-* Jobs that run nowhere are served in the order in which the version counts collocation: by falling GPU-hours with high
-  priority first, or those with the least to read first; each gets the region with the highest supply of its GPUs,
-  wherever copies lie already.
-* Hot tables: a region's quota is split over GPU types by their supply there, and counts the copies that are made for
-  it; hotness is the number of jobs of that type that read the table. Copies that lie already cost no traffic.
+A day's quota goes first to tables of high-priority jobs that could run nowhere, then to disasters, then to other jobs
+that could run nowhere, last to hot tables (Sec. 3.5). Where the paper is silent:
+* Copies for disasters: tables of high-priority jobs come first, by the GPU-hours of such readers, then by size. The
+  copy lies outside the home's fault group, or else in another region of it; where all of the table lies, else in a
+  region that gets a copy anyway, else where the GPU type of most of the table's demand is least requested, or, without
+  demand, where most storage is free. It holds all of the table; other replicas hold the partitions that jobs read.
+* A job's demand is shared evenly by its tables.
+* Jobs that run nowhere are served in the order of the version's collocation: by falling GPU-hours with high priority
+  first, or the least to read first; each gets the region with the highest supply of its GPUs, wherever copies lie.
+* Hot tables: a region's quota is split over GPU types by their supply there, and counts copies made for it; hotness is
+  the number of jobs of that type that read the table. Existing copies cost no traffic.
 
-In a simulation (`DataPolicy`) the day's plan, made once on the tables as they will be when all that is on the way has
-arrived, becomes decisions: unwanted replicas are dropped, homes move by falling gain, replicas are made. All begin at
-once and share the links equally. What cannot be done now is left to the next day. A replica is dropped only while as
-many others of the plan are complete as the table should have, two at most, and no waiting job needs it.
+In a simulation (`DataPolicy`) the day's plan, made once for the tables after all transfers on the way, becomes
+decisions: unwanted replicas are dropped, homes move by falling gain, replicas are made. All begin at once and share the
+links equally. The next day has what is impossible now. A replica is dropped only while as many others of the plan are
+complete as the table should have, two at most, and no waiting job needs it.
 """
 
 from __future__ import annotations
@@ -55,45 +53,27 @@ from .table_search import Search, climb, climb_jobs, wander_again
 
 @dataclass(frozen=True)
 class Version:
-    """How a version plans.
-
-    Attributes:
-        name: as in results.
-        moves: whether tables move at all.
-        objective: of the hill climbing.
-        hot_share: of a region's storage, for copies of hot tables; 0 to 1. The paper says "storage quota" and no more.
-
-    Paper: tetris, Sec. 5.6.
-    """
+    """How a version plans. Paper: tetris, Sec. 5.6."""
 
     name: str
-    moves: bool = True
-    objective: Objective = field(default_factory=Objective)
-    hot_share: float = 0.05
+    moves: bool = True  # whether tables move
+    objective: Objective = field(default_factory=Objective)  # of the hill climbing
+    hot_share: float = 0.05  # of a region's storage, for hot tables; 0 to 1; the paper says only "storage quota"
 
 
 VERSIONS: Mapping[str, Version] = {
-    version.name: version
-    for version in (
-        Version("static", moves=False, hot_share=0.0),
-        Version("tetris-v1", objective=Objective(storage=0.0, overload=False, at_home="jobs")),
-        Version("tetris-v2"),
-    )
+    "static": Version("static", moves=False, hot_share=0.0),
+    "tetris-v1": Version("tetris-v1", objective=Objective(storage=0.0, overload=False, at_home="jobs")),
+    "tetris-v2": Version("tetris-v2"),
 }
 
 
 def replicate(
     warehouse: Warehouse, home: np.ndarray, version: Version, quota_bytes: float
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """Where each table should lie, and where whole beside its home, bool (tables, regions); the bytes that this copies.
+    """The copies of each table, and the whole ones beside its home, bool (tables, regions); the bytes to copy.
 
-    Args:
-        warehouse: with the copies that lie now; only jobs that recur are known.
-        home: int64 (tables,), decided already.
-        version: how replicas are chosen.
-        quota_bytes: of new replicas.
-
-    Paper: tetris, Sec. 3.5.
+    `home`, int64 (tables,), is decided already; `quota_bytes` is for new replicas. Paper: tetris, Sec. 3.5.
     """
     world, tables = warehouse.world, warehouse.tables
     jobs = warehouse.known
@@ -113,37 +93,22 @@ def replicate(
     reading = (jobs.first, jobs.table, jobs.type_sets.row, warehouse.offered(jobs.type_sets))
     lying = (copies, tables.copies, size, room, purse)
     kernels.gather(order[jobs.high[order]], *reading, *lying)
-    kernels.refuges(
-        np.lexsort((-whole, -urgency(jobs, len(tables)))),
-        home,
-        size,
-        whole,
-        copies,
-        safe,
-        tables.copies,
-        tables.whole_copies,
-        room,
-        purse,
-        world.fault_group,
-        supply - asked,
-        gpu,
-        demand.max(axis=1, initial=0),
-    )
+    by_need = np.lexsort((-whole, -urgency(jobs, len(tables))))
+    present = (tables.copies, tables.whole_copies, room, purse, world.fault_group)
+    most = demand.max(axis=1, initial=0)
+    kernels.refuges(by_need, home, size, whole, copies, safe, *present, supply - asked, gpu, most)
     kernels.gather(order, *reading, *lying)
-    _spread_hot(warehouse, jobs, version, copies, size, room, purse)
+    _spread_hot(warehouse, version, copies, size, room, purse)
     return copies, safe, KIB * float(first - int(purse[0]))
 
 
 def urgency(jobs: Jobs, tables: int) -> np.ndarray:
-    """GPU-hours a day of the high-priority jobs that read each table, float64 (tables,): most come first (Sec. 3.5)."""
+    """GPU-hours a day of the high-priority jobs that read each table, float64 (tables,) (Sec. 3.5)."""
     return np.bincount(jobs.table, (jobs.gpu_hours * jobs.high)[jobs.owner], tables)
 
 
 def _table_demand(jobs: Jobs, home: np.ndarray, gpus: np.ndarray) -> np.ndarray:
-    """GPU-seconds a day by type, int64 (tables, types): of each job the same part at every table that it reads.
-
-    Of several types that a job accepts by their shares at the table's home.
-    """
+    """GPU-seconds a day, int64 (tables, types): each job's evenly over its tables, by type shares at the home."""
     demand = np.zeros((len(home), gpus.shape[1]), np.int64)
     part, share = seconds(jobs.gpu_hours) // jobs.reads, type_shares(jobs.type_sets, gpus)
     kernels.demand_by_type(jobs.first, jobs.table, jobs.type_sets.row, share, part, home, demand)
@@ -161,16 +126,10 @@ def _by_need(jobs: Jobs, size: np.ndarray, version: Version) -> np.ndarray:
 
 
 def _spread_hot(
-    warehouse: Warehouse,
-    jobs: Jobs,
-    version: Version,
-    copies: np.ndarray,
-    size: np.ndarray,
-    room: np.ndarray,
-    purse: np.ndarray,
+    warehouse: Warehouse, version: Version, copies: np.ndarray, size: np.ndarray, room: np.ndarray, purse: np.ndarray
 ) -> None:
-    """Modify copies, room and purse in place: the hottest tables of each GPU type go to every region that has it."""
-    world = warehouse.world
+    """Modify copies, room and purse in place: copy the hottest tables of each GPU type to regions with the type."""
+    jobs, world = warehouse.known, warehouse.world
     share = world.gpus / np.maximum(world.gpus.sum(axis=1, keepdims=True), 1)
     quota = (version.hot_share * share * (world.storage_bytes[:, None] // KIB)).astype(np.int64)
     readers = np.zeros((len(world.gpu_types), len(size)), np.int64)
@@ -184,38 +143,27 @@ def _spread_hot(
 
 @dataclass(frozen=True)
 class DayPlan:
-    """What a day's run decides.
+    """The decisions of a day."""
 
-    Attributes:
-        moves: of homes, in the order in which they were made.
-        home: int64 (tables,), after them.
-        copies: bool (tables, regions), where each table should lie then; its home at least.
-        whole: bool (tables, regions), the copies for disasters, which are to hold all of it.
-        cost: Expressions 1 to 3, before and after.
-        copied_bytes: that have to cross regions, for moves and new replicas: what does not lie there yet.
-    """
-
-    moves: list[HomeMove]
-    home: np.ndarray
-    copies: np.ndarray
-    whole: np.ndarray
-    cost: tuple[float, float]
-    copied_bytes: float
+    moves: list[HomeMove]  # in order
+    home: np.ndarray  # int64 (tables,), after them
+    copies: np.ndarray  # bool (tables, regions), all places of each table then, its home included
+    whole: np.ndarray  # bool (tables, regions), copies for disasters, which hold all of it
+    cost: tuple[float, float]  # Expressions 1 to 3, before and after
+    copied_bytes: float  # across regions, for moves and new replicas
 
     def applied(self, warehouse: Warehouse) -> Warehouse:
-        """The warehouse once all is copied."""
+        """The warehouse after all copies."""
         return warehouse.at(self.home, self.copies, self.whole)
 
 
 class Tetris:
-    """Plans day by day.
+    """Plans day by day. Paper: tetris, Sec. 3.4 and 3.5.
 
     Args:
         version: V0, V1 or V2, or one of your own.
-        quota_bytes: what may be copied across regions in a day, >= 0; moves come first, replicas get the rest.
-        search: finds the moves of a day; the paper's climb unless told otherwise.
-
-    Paper: tetris, Sec. 3.4 and 3.5.
+        quota_bytes: bytes that may be copied across regions in a day, >= 0; moves come first, replicas get the rest.
+        search: finds the moves of a day.
     """
 
     def __init__(self, version: Version, quota_bytes: float = math.inf, search: Search = climb) -> None:
@@ -226,10 +174,7 @@ class Tetris:
         self.search = search
 
     def plan(self, warehouse: Warehouse, progress: Callable[[str], None] = lambda _: None) -> DayPlan:
-        """The moves and replicas of one day; the warehouse stays as it is. `progress` hears what begins.
-
-        Paper: tetris, Sec. 3.4; Sec. 3.5.
-        """
+        """The moves and replicas of one day; `progress` hears each step. Paper: tetris, Sec. 3.4; Sec. 3.5."""
         progress("placement")
         placement = Placement(warehouse, self.version.objective)
         before = placement.cost
@@ -244,21 +189,21 @@ class Tetris:
 
 
 QUOTA = 0.25  # of the bytes of all tables, in a day
-SAFE_COPIES = 2  # complete ones that a dropped replica leaves, where the plan has as many
-KICKS, MOST_KICKED_TABLES = 300, 500  # kicks where nothing else is said, up to so many tables
+SAFE_COPIES = 2  # complete copies that must remain after a drop, if the plan has as many
+KICKS, MOST_KICKED_TABLES = 300, 500  # default kicks, up to so many tables
 
 TableDecision = Move | Replicate | Drop
 JobMoves = Literal["on", "off"]
 
 
 class DataPolicy(PlanningPolicy):
-    """The slow half of a policy: asked at instants with `view.tables_due`, until it returns `Advance`.
+    """The slow path of a policy: asked at instants with `view.tables_due`, until it returns `Advance`.
 
     Args:
-        name: how tables call it.
-        version: what it plans by.
+        name: in tables.
+        version: of its plans.
         quota: share of the bytes of all tables that may be copied between regions at one such instant, >= 0.
-        search: what finds the moves in so many tables.
+        search: the search of moves for a number of tables.
     """
 
     def __init__(self, name: str, version: Version, quota: float, search: Callable[[int], Search]) -> None:
@@ -266,18 +211,18 @@ class DataPolicy(PlanningPolicy):
         self.version, self.quota, self.search = version, quota, search
 
     def plan(self, view: ClusterView) -> Iterable[TableDecision]:
-        """What leads to the tables as they are planned on this day."""
+        """Decisions that lead to the day's plan."""
         warehouse = view.projected_warehouse()
         quota_bytes = self.quota * float(warehouse.tables.size_bytes.sum())
         plan = Tetris(self.version, quota_bytes, self.search(len(warehouse.tables))).plan(warehouse)
         return decisions_of(plan, warehouse, view)
 
     def rest(self, view: ClusterView, left: list[TableDecision]) -> Iterable[TableDecision]:
-        """The rest of it: who decides about workloads does not change the plan."""
+        """The rest of the plan, which decisions about workloads do not change."""
         return left
 
     def said(self, view: ClusterView, step: TableDecision) -> TableDecision | None:
-        """A step that can be carried out now."""
+        """A step, if it can be carried out now."""
         if is_idle(view, step):
             return None
         try:
@@ -287,7 +232,7 @@ class DataPolicy(PlanningPolicy):
         return step
 
     def why(self, view: ClusterView, decision: Decision) -> str:
-        """What the plan of this instant wants of the table."""
+        """The wish of the plan."""
         if isinstance(decision, Move):
             return f"its home in the plan of {self.name}"
         if isinstance(decision, Replicate):
@@ -296,43 +241,30 @@ class DataPolicy(PlanningPolicy):
 
 
 def _v0(quota: float = QUOTA) -> DataPolicy:
-    """V0: no table moves; copies for disasters and for jobs that could run nowhere."""
     return DataPolicy("static", VERSIONS["static"], _quota(quota), lambda tables: climb)
 
 
 def _v1(quota: float = QUOTA, kicks: int | None = None, job_moves: JobMoves = "off") -> DataPolicy:
-    """V1; `kicks`: how often a climb is thrown out of a local optimum (table_search.py).
+    """V1; `kicks` (table_search.py): 0: the paper's climb; None: 300 up to 500 tables, else 0.
 
-    0: the paper's climb; None: 300 where there are at most 500 tables, else 0. `job_moves`: whether a climb without
-    kicks then moves all tables of a job at once, too (the paper's does not).
+    `job_moves`: a climb without kicks then also moves all tables of a job at once (the paper's does not).
     """
     return DataPolicy("tetris-v1", VERSIONS["tetris-v1"], _quota(quota), _search(kicks, job_moves))
 
 
 def _v2(quota: float = QUOTA, kicks: int | None = None, job_moves: JobMoves = "off") -> DataPolicy:
-    """V2; arguments as of V1."""
     return DataPolicy("tetris-v2", VERSIONS["tetris-v2"], _quota(quota), _search(kicks, job_moves))
 
 
 def _best(quota: float = QUOTA) -> DataPolicy:
-    """The best homes by HiGHS (milp.py), then replicas as V2."""
     return DataPolicy("milp", VERSIONS["tetris-v2"], _quota(quota), lambda tables: best_homes)
 
 
-DATA_POLICIES: dict[str, Callable[..., DataPolicy]] = {
-    "static": _v0,
-    "tetris-v1": _v1,
-    "tetris-v2": _v2,
-    "milp": _best,
-}
+DATA_POLICIES: dict[str, Callable[..., DataPolicy]] = {"static": _v0, "tetris-v1": _v1, "tetris-v2": _v2, "milp": _best}
 
 
 def data_policy(word: str) -> DataPolicy:
-    """The slow half of a name with its parameters (`tetris-v2:quota=0.1`), without a scheduler.
-
-    Raises:
-        InputError: an unknown name or parameter, or a value out of range.
-    """
+    """The slow path of a word (`tetris-v2:quota=0.1`). Raises InputError for a wrong name, parameter or value."""
     name, given = parse_name(word, "slow path")
     found: DataPolicy = bind(DATA_POLICIES[choose(name, DATA_POLICIES, "slow path")], given, f"slow path {name}")
     found.name = word
@@ -359,10 +291,10 @@ def _search(kicks: int | None, job_moves: JobMoves) -> Callable[[int], Search]:
 
 
 def decisions_of(plan: DayPlan, warehouse: Warehouse, view: ClusterView) -> Iterator[TableDecision]:
-    """What leads from `warehouse`, the tables as expected, to the plan, in order; some of it may not be possible now.
+    """Steps from `warehouse`, the expected tables, to the plan, in order; some may not be possible now.
 
-    What waiting jobs need stays, as the plan knows only jobs that recur. Replicas are made first of the tables whose
-    readers of high priority have the most GPU-hours (Sec. 3.5).
+    Copies for waiting jobs stay, as the plan knows only recurring jobs. First come replicas of tables whose readers of
+    high priority have the most GPU-hours (Sec. 3.5).
     """
     complete, lies = view.lying(), warehouse.tables.copies
     wanted = plan.copies | _needed(plan.copies & lies, lies, view)
@@ -373,7 +305,7 @@ def decisions_of(plan: DayPlan, warehouse: Warehouse, view: ClusterView) -> Iter
             yield Drop(table, region)
     safe = plan.whole & (warehouse.tables.read_share < 1.0)[:, None]
     for move in plan.moves:
-        # Its copy there, which may be on the way or have been made a replica before, is a replica then, or goes.
+        # Its copy there, present, coming or made before, becomes a replica, or goes.
         yield (Replicate if wanted[move.table, move.source] else Drop)(move.table, move.source)
         if safe[move.table, move.source]:
             yield Replicate(move.table, move.source, whole=True)
@@ -392,7 +324,7 @@ def decisions_of(plan: DayPlan, warehouse: Warehouse, view: ClusterView) -> Iter
 
 
 def _needed(kept: np.ndarray, lies: np.ndarray, view: ClusterView) -> np.ndarray:
-    """Copies that waiting or held jobs need, bool (tables, regions): where one finds its tables, if none `kept` do."""
+    """Copies that waiting or held jobs need, bool (tables, regions), where none of their regions is `kept`."""
     needed, up = np.zeros_like(lies), set(view.up_regions)
     for job in [*view.queue.tolist(), *view.held.tolist()]:
         tables = view.tables_of(job)
@@ -403,7 +335,7 @@ def _needed(kept: np.ndarray, lies: np.ndarray, view: ClusterView) -> np.ndarray
 
 
 def static(scheduler: str = SCHEDULER, quota: float = QUOTA) -> Paths:
-    """V0; `scheduler`: the policy that places workloads; the rest: see `DataPolicy`."""
+    """V0; `scheduler` places workloads; the rest is as of `DataPolicy`."""
     return _beside("static", scheduler, _v0(quota))
 
 

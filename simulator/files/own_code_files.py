@@ -106,7 +106,6 @@ def _home_of(module: ModuleType, path: Path) -> Path:
 
 
 def _is_site(path: Path, home: Path) -> bool:
-    """Whether a file is installed, not the user's: also where his own is a module among all that are installed."""
     return home.name in SITES or any(site in path.relative_to(home).parts for site in SITES)
 
 

@@ -24,7 +24,7 @@ def expect_plain_file(path: str | os.PathLike[str], expected: str = "a file", pl
 def read_bytes(
     path: str | os.PathLike[str], expected: str = "a file", place: str = "", size: int = -1, most: int | None = None
 ) -> bytes:
-    """The first `size` bytes of a file; -1: all.
+    """The first `size` bytes of a file, -1: all; None in `most`: a file of any size is read.
 
     `expected`, `place`: the words of errors, by default the path. `most`: the largest size that is read. InputError: no
     such file, no plain one, too large, or unreadable.

@@ -1,4 +1,4 @@
-"""A cluster of job groups: machines, subtasks, memory, moves; and the terms of a policy."""
+"""The configuration of a cluster of job groups: machines, subtasks, memory, moves; and the terms of a policy."""
 
 from __future__ import annotations
 
@@ -142,19 +142,7 @@ RANGES = {
     "pass_fraction": (0.0, 1.0, "a share from 0 to 1"),
     "pull_share": (LEAST, BELOW_ONE, "a share between 0 and 1"),
 }
-COPIED = (
-    "busy",
-    "loss",
-    "jitter",
-    "average_weight",
-    "profile_iterations",
-    "move_s",
-    "expansion",
-    "gc_threshold",
-    "gc_slope",
-    "pass_fraction",
-    "pull_share",
-)
+COPIED = tuple(name for name in RANGES if name not in ("model_error", "ram_gb", "disk_mb_s"))
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Memory of a group by numbers: the constants with their sources, and what a group settles on.
+"""Memory of a group by numbers: the constants with their sources, and the state in which a group settles.
 
 Sources: P the paper (Lee et al., "Harmony", ICDCS'21, section in brackets), D derived from numbers in it, O ours.
 
@@ -111,7 +111,7 @@ def settled(
     asked: Sequence[float] | np.ndarray | None = None,
     terms: MemoryTerms | None = None,
 ) -> Settled:
-    """What a group of jobs on `machines` machines settles on.
+    """The state in which a group of jobs on `machines` machines settles.
 
     Args:
         comp_machine_s, comm_s: of an iteration, (n,), n >= 1: machine-seconds of COMP, seconds of COMM.

@@ -1,7 +1,7 @@
-"""Metrics of job groups: those of engine/metric_registry.py that mean something there, and what groups add.
+"""Metrics of job groups: those of engine/metric_registry.py that mean something there, and those of groups alone.
 
-Machine-seconds add up: all = in groups + free + down. What is done of COMP is what finished jobs needed, and
-`gpu_hours_lost` what failures undid, in machine-hours.
+Machine-seconds add up: all = in groups + free + down. COMP that is done is that of finished jobs; `gpu_hours_lost` is
+what failures undid, in machine-hours.
 """
 
 from __future__ import annotations

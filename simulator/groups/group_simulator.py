@@ -82,7 +82,7 @@ class GroupSimulator(BaseSimulator):
         """Lay `workload` and run to the first decision point.
 
         Args:
-            workload: jobs on parameter servers (`workload.ps`); each is alone on no more machines than there are.
+            workload: jobs on parameter servers (`workload.ps`), each alone on no more machines than there are.
             seed: draws failures, the durations of subtasks, and errors of estimates and of metrics.
             begin: False leaves the clock before the first arrival, for kernels that find the first decision themselves.
         """
@@ -93,9 +93,9 @@ class GroupSimulator(BaseSimulator):
                 "with the columns comp_machine_s, comm_s, input_gb, model_gb and epoch_iterations"
             )
         machines = self.topology.num_machines
-        self._take(workload)
+        self.workload = workload.oversize(machines)
         self.runs += 1
-        self._forget()
+        self.meter.clear()
         capacity = GroupCapacity.fitting(len(workload), machines)
         self._make_room(capacity)
         self.plain.clear()
@@ -114,12 +114,6 @@ class GroupSimulator(BaseSimulator):
                 group_calls.lay_failures(self.records, 0)
                 if begin:
                     self._stop(group_calls.advance(self.records, 0))
-
-    def _take(self, workload: Workload) -> None:
-        self.workload = workload.oversize(self.topology.num_machines)
-
-    def _forget(self) -> None:
-        self.meter.clear()
 
     def aside(self) -> tuple[Any, ...]:
         """See `BaseSimulator`."""
@@ -168,11 +162,7 @@ class GroupSimulator(BaseSimulator):
         raise InputError("no compiled rule plays job groups; expected a policy, as harmony")
 
     def apply(self, decision: Decision) -> None:
-        """Carry out one decision at this instant.
-
-        Raises:
-            InvalidDecision: it cannot be carried out; the state is as before.
-        """
+        """Carry out one decision at this instant; InvalidDecision: it is illegal, and the state is as before."""
         if isinstance(decision, Advance):
             self.advance()
         elif self.ended:

@@ -93,15 +93,8 @@ class GroupView(RunView):
             return "profiling" if status == RUNNING else "waiting"
         if status == RUNNING:
             return "running"
-        return (
-            "paused"
-            if s["iterations_left"][job] < s["iterations"][job] and not self._was_only_profiled(job)
-            else ("profiled")
-        )
-
-    def _was_only_profiled(self, job: int) -> bool:
-        done = self._s["iterations"][job] - self._s["iterations_left"][job]
-        return bool(done <= self._s["profile_iterations"])
+        done = s["iterations"][job] - s["iterations_left"][job]
+        return "paused" if done > s["profile_iterations"] else "profiled"
 
     def is_loading(self, job: int) -> bool:
         """Whether a job loads its input and model, and so does not move."""

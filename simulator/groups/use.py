@@ -91,7 +91,7 @@ def _in_turn(s: np.void) -> tuple[float, float]:
 
 
 def _shared(s: np.void) -> tuple[float, float]:
-    """Where jobs share resources `part_left` is of when their group was last executed, at full speed."""
+    """The same where jobs share resources: `part_left` is of the group's last execution, at full speed."""
     done: list[float] = []
     for place, cost in ((ON_CPU, s["comp_cost"]), (ON_NET, s["comm_cost"])):
         job = np.flatnonzero(s["place"][: s["n_jobs"]] == place)

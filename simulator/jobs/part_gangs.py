@@ -19,14 +19,13 @@ from ..warehouse.demands import Demands
 class PartGangs:
     """What a network asks of a workload (`network_model.Jobs`), a row a gang, by job and part.
 
-    A job without GPUs has one row, of one unit: nothing slows it down.
+    A job without GPUs has one row, of one unit, which nothing slows down.
 
     Attributes:
         name: of the workload.
-        job, part: int64 (rows,), whose gang it is, and which of its parts.
+        job, part: int64 (rows,), the job and the number of its part.
         gpus: int64 (rows,), >= 1.
-        accepts: int64 (rows,), set of the types that it accepts; 0 without GPUs.
-        gpu_types: the names of these.
+        accepts: int64 (rows,), set of the types of `gpu_types` that it accepts; 0 without GPUs.
         batch_size: int64 (rows,), samples of an iteration over its GPUs: those of the job by GPUs; 0: unknown.
         job_id, model, model_code, model_names: as of `Workload`, by row.
     """

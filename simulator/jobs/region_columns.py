@@ -1,7 +1,4 @@
-"""The columns of our own schema for workloads over regions, and the files beside it: docs/concepts/workloads.md.
-
-A row with `parts` is a gang of several kinds of units in one region (warehouse/demands.py), one to four TYPE:UNITS.
-"""
+"""Columns of workloads over regions (docs/concepts/workloads.md), and the files beside; `parts`: 1 to 4 TYPE:UNITS."""
 
 from __future__ import annotations
 

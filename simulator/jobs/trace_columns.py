@@ -330,11 +330,11 @@ class Table:
 
     def workload(
         self,
-        *,
         job_id: str | Sequence[str],
         arrival_s: np.ndarray,
         gpus: np.ndarray,
         duration_s: np.ndarray,
+        *,
         from_start: bool = False,
         asked_gpus: np.ndarray | None = None,
         order: np.ndarray | None = None,
@@ -421,9 +421,8 @@ def _fast_numbers(values: list[str] | np.ndarray, whole: bool) -> np.ndarray | N
             return np.fromiter(map(int, values), np.int64, len(values))
         except ValueError:
             numbers = np.fromiter(map(float, values), np.float64, len(values))  # "4.0" is whole too
-        return (
-            numbers.astype(np.int64) if np.all((np.abs(numbers) < 2.0**53) & (np.floor(numbers) == numbers)) else None
-        )
+        are_whole = np.all((np.abs(numbers) < 2.0**53) & (np.floor(numbers) == numbers))
+        return numbers.astype(np.int64) if are_whole else None
     except (ValueError, OverflowError):
         return None
 

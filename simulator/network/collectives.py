@@ -23,7 +23,7 @@ MODEL_BITS = 20  # of a whole number of 64 bits; a tier's units take as many
 
 @entry
 def parallel_links(kind, links, units):
-    """How many links one message of a ring step has at once; `links` of each member, 0: as many as there are units.
+    """Links that one message of a ring step has at once; `links` of each member, 0: as many as there are units.
 
     In a ring, links come in pairs and two members have four; if all are connected, each pair has an equal share.
     """

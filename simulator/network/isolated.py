@@ -38,12 +38,7 @@ COMPUTE: Duration = "compute"
 
 @dataclass(frozen=True)
 class Shape:
-    """The shape of a gang.
-
-    Attributes:
-        slots, machines, racks: how many it uses in all.
-        most_gpus, most_slots, most_machines: GPUs in the slot, slots in the machine, machines in the rack with most.
-    """
+    """The slots, machines and racks of a gang in all; GPUs, slots, machines in the largest slot, machine, rack."""
 
     slots: int = 1
     machines: int = 1

@@ -107,11 +107,7 @@ class Measured:
         return rows
 
     def tier_factors(self, workload: Jobs | Any, topology: Topology | None) -> tuple[np.ndarray, np.ndarray]:
-        """Slowdowns per (model, gang size, batch); see `base.Network`. Without a topology any gang fits a machine.
-
-        Raises:
-            InputError: a job of several GPUs whose model has no fit, or whose batch is not known.
-        """
+        """Slowdowns per (model, gang size, batch); see `base.Network`; InputError: an unknown model or batch."""
         return factors_by_batch(self, workload, topology, self._factors)
 
     def _factors(self, model: str, gpus: int, batch: int, largest_machine: int) -> np.ndarray:

@@ -40,11 +40,7 @@ class Penalty:
         return f"{self.name}:table={self.table.name},default={values},duration={self.duration}"
 
     def tier_factors(self, workload: Jobs | Any, topology: Topology | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Slowdowns per (model, gang size) pair; see `base.Network`. The topology does not matter.
-
-        Raises:
-            InputError: a job of several GPUs whose model the table does not list, and there is no default.
-        """
+        """Slowdowns per (model, gang size) pair; see `base.Network`; InputError: an unknown model, and no default."""
         gpus = np.ascontiguousarray(workload.gpus, np.int64)
         if not len(gpus):
             return np.zeros(0, np.int64), np.ones((1, TIERS))

@@ -1,4 +1,4 @@
-"""A simulator as its own parts see it, so that they can be written below it; and the source of jobs' speeds."""
+"""A simulator as its own parts see it, so that they can be written below it; and the source of the jobs' pace."""
 
 from __future__ import annotations
 

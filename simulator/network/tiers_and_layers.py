@@ -3,7 +3,7 @@
 docs/concepts/network.md has the schema of a tiers file, YAML or JSON. Latency (ns) and bandwidth (1e9 bytes a second)
 are those of one link; a message passes two links of a switch, else one. `links` is how many a member has; left out, as
 many as the tier has members (a ring of two: four). `nominal_gbps` (gigabits per second) belongs to an effective
-bandwidth, which the bandwidth of a topology scales by its ratio to this; any other bandwidth is replaced.
+bandwidth, which a topology's scales by its ratio to this; any other bandwidth is replaced.
 
 A layer table is a csv, one row per layer in order of the forward pass, with the columns `LAYER_COLUMNS`; lines that
 start with "#" are remarks. Times are ns, gradient_bytes is what is all-reduced, update_ns passes between the end of the
@@ -38,15 +38,8 @@ if TYPE_CHECKING:
 
 KINDS = {"fully_connected": FULLY_CONNECTED, "ring": RING, "switch": SWITCH}
 HOPS = {"fully_connected": 1, "ring": 1, "switch": 2}
-LAYER_COLUMNS = (
-    "model",
-    "layer",
-    "forward_ns",
-    "input_gradient_ns",
-    "weight_gradient_ns",
-    "gradient_bytes",
-    "update_ns",
-)
+_TIMES = ("forward_ns", "input_gradient_ns", "weight_gradient_ns")
+LAYER_COLUMNS = ("model", "layer", *_TIMES, "gradient_bytes", "update_ns")
 MEASURED_ON = "measured_on"
 # Limits that keep the sum of all collectives of 1,024 layers within whole numbers of 64 bits.
 MOST_NS = 1e14

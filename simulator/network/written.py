@@ -1,4 +1,4 @@
-"""What the user wrote about a topology (`Topology.written`) under a network: it acts, or one sentence says it does not.
+"""The user's numbers of a topology (`Topology.written`) under a network: they act, or one sentence says they do not.
 
 A bandwidth, a latency and an oversubscription are those of the traffic between the members that the tier joins: GPUs of
 a slot, slots of a machine, machines of a rack, racks. An oversubscription divides the bandwidth of its own tier alone,

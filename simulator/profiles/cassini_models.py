@@ -136,7 +136,7 @@ def phases_and_traffic(
     hidden: int | None = None,
     rate_gbps: float | None = None,
 ) -> tuple[Phases, Traffic]:
-    """The phases of one iteration, alone on its links, and what part of the bytes goes from whom to whom.
+    """The phases of one iteration, alone on its links, and the part of the bytes from each worker to each other.
 
     Args:
         model: one of Table 3. workers: GPUs, on a server each. batch: samples per GPU (of all stages together where a

@@ -1,4 +1,4 @@
-"""Measured tables of one application (Pollux, OSDI'21 artifact): what a step takes where, and what it is worth.
+"""Measured tables of one application (Pollux, OSDI'21 artifact), or of a user's folder in the same formats.
 
 Source: github petuum/adaptdl, branch osdi21-artifact, simulator/traces/APPLICATION/:
 * placements.csv: placement (a digit a node: its GPUs), local_bsz (samples per GPU), step_time and sync_time (s; the
@@ -6,8 +6,6 @@ Source: github petuum/adaptdl, branch osdi21-artifact, simulator/traces/APPLICAT
 * scalability.csv: num_nodes, num_replicas, local_bsz, step_time, sync_time, on more nodes;
 * validation-B.csv, one for each validated batch size B: after each epoch the progress (in steps of the smallest batch)
   and the squared norm and variance of the gradient (grad_sqr, grad_var).
-
-A folder of one's own measurements in these formats is read the same way.
 """
 
 from __future__ import annotations
@@ -42,17 +40,12 @@ _TIMES = ("step_time", "sync_time")
 
 
 class MeasuredTables:
-    """Step times, progress and gradient noise of one application.
-
-    Args:
-        folder: holds placements.csv, scalability.csv and validation-B.csv; its name is the application's.
+    """Step times, progress and gradient noise of one application, of the files in `folder`, whose name it has.
 
     Attributes:
-        name: the application.
         batches: the validated batch sizes, ascending, samples over all GPUs.
         smallest_local, largest_local: bounds of the samples per GPU and pass.
-        progress: float64 (epochs,), progress at which each epoch has been passed: the least over the batch sizes, in
-            steps of the smallest batch.
+        progress: float64 (epochs,), at which each epoch has been passed: the least over batches, in smallest batches.
 
     Raises:
         InputError: a file is missing or malformed; names file, line, column, value and what was expected.

@@ -29,7 +29,7 @@ def copy_seconds(s: np.void, kind: int, shares: Sequence[float]) -> list[float]:
 
 
 def seconds_within(counts: np.ndarray, shares: Sequence[float]) -> list[float]:
-    """As `copy_seconds`, of how many copies fell into each bin, those of several runs together perhaps."""
+    """As `copy_seconds`, from the copies of each bin, perhaps of several runs."""
     if counts.sum() == 0:
         return [math.nan] * len(shares)
     octave, part = np.divmod(np.arange(len(counts) + 1), BINS)
@@ -64,7 +64,7 @@ def in_regions(s: np.void, gpu_compute_s: float, among: np.ndarray | None = None
 
 
 def costs(plain: Plain) -> dict[str, float]:
-    """What a run with prices has spent by now: energy, its $ and kg of CO2, $ for traffic, for storage, and in all."""
+    """What a run with prices has cost by now: energy, its $ and kg of CO2, $ for traffic, for storage, and in all."""
     plain.call(spend)
     found = dict(zip(SPENT, plain.record["spent"].tolist(), strict=True))
     return found | {"cost_total": found["energy_cost"] + found["egress_cost"] + found["storage_cost"]}

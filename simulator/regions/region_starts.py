@@ -1,8 +1,8 @@
 """Workloads in regions: where one may run, the units of its parts, and how long its start takes (paper mast, Sec. 2).
 
-All parts of a workload run in one region, each in one cluster of a type that it accepts, beside a copy of every table
-that it reads. Every start takes the time to set up its containers (Sec. 5.5), and that of saving a state if it takes
-units from a workload that was stopped for it at the same instant (Sec. 2).
+All parts run in one region, each in one cluster of a type that it accepts, beside a copy of every table that the
+workload reads. Every start takes the time to set up containers (Sec. 5.5), and that of saving a state if it takes units
+from a workload that was stopped for it at the same instant (Sec. 2).
 
 Fresh data (Sec. 3.1): "high-priority jobs requiring fresh data must run in the home regions". Read so: a replica shows
 the home a lag before, and a workload needs the data of its arrival; a lag without end, the default, leaves the home
@@ -187,7 +187,7 @@ def leave_region(s, job):
 
 @kernel
 def close_left(s, job):
-    """Modify `s`: nobody may have the units that a job has just left on machines that are about to go down."""
+    """Modify `s`: the units that a job has just left on machines about to go down are closed."""
     if s.closing_machines == 0:
         return
     unit = s.first_gpu[job]
@@ -256,7 +256,7 @@ def end_in_region(s, job):
 
 @kernel
 def pass_region_time(s, elapsed_s):
-    """Modify `s`: the clock is about to move: who waits, units of each type that are held, those on failed machines."""
+    """Modify `s`: the clock is about to move: waiting jobs, units of each type held, those on failed machines."""
     book(s, elapsed_s)
     for level in range(s.level_waits.size):
         s.level_waited_s[level] += elapsed_s * s.level_waits[level]

@@ -55,7 +55,7 @@ class RegionView(RunView):
 
     @property
     def electricity(self) -> Electricity | None:
-        """Price and carbon intensity of electricity by region and hour, those to come too; None: nobody has said."""
+        """Price and carbon intensity of electricity by region and hour, future ones too; None: not given."""
         tariff = self._simulator.config.tariff
         return None if tariff is None else tariff.electricity(self._simulator.topology)
 
@@ -109,7 +109,7 @@ class RegionView(RunView):
         return int(self._fields["job_level"][job])
 
     def tenant(self, job: int) -> int:
-        """Whose quota a job counts against, a row of `demands.quota`."""
+        """The tenant whose quota a job counts against, a row of `demands.quota`."""
         return int(self._fields["job_tenant"][job])
 
     @property
@@ -123,7 +123,7 @@ class RegionView(RunView):
         return regions_in(self._fields["table_copies"][table])
 
     def doomed(self, table: int) -> list[int]:
-        """Those whose copy is deleted when nobody reads it any more; a job may not start to."""
+        """Those whose copy is deleted once no job reads it; none may start to."""
         return regions_in(self._fields["table_doomed"][table])
 
     def home(self, table: int) -> int:
@@ -196,7 +196,7 @@ class RegionView(RunView):
         return homes, self._sets(bits)
 
     def projected_warehouse(self) -> Warehouse:
-        """The tables so, with what is known of those who read them: what the slow path plans on."""
+        """The tables so, with the slow path's knowledge of their readers: what it plans on."""
         s = self._fields
         complete = self._sets(s["table_complete"][: s["n_tables"]])
         return self.demands.warehouse(self._simulator.topology, *self.projected(), complete, float(s["now_s"]))

@@ -1,4 +1,4 @@
-"""What a run over regions has spent by now: energy, its price and carbon, traffic between regions, storage.
+"""Costs of a run over regions until now: energy, its price and carbon, traffic between regions, storage.
 
 A free or failed unit draws the power of a free one; one that a job holds draws its type's power when held, containers
 and checkpoints included. Power does not depend on the job.

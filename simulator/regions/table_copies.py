@@ -1,4 +1,4 @@
-"""Copies of tables: their places, readers and deletion (paper mast, Sec. 2 and 3.4).
+"""Copies of tables: where they lie, their readers, and when one may be deleted (paper mast, Sec. 2 and 3.4).
 
 A table has a home with all of it. Further copies hold the partitions that jobs read (Sec. 3.5). A deletion waits until
 no workload in the region and no copy on the way reads it, and until another copy is in an up region.
@@ -94,7 +94,7 @@ def is_read(s, table, region):
 
 @kernel
 def doom(s, table, region, now):
-    """Modify `s`: a copy is to be deleted once nobody reads it: `now`, or not before the instant is over."""
+    """Modify `s`: a copy is to be deleted once it has no reader: `now`, or not before the instant is over."""
     if s.table_doomed[table] == 0:
         s.doomed_table[s.n_doomed] = table
         s.doomed_place[table] = s.n_doomed
@@ -130,7 +130,7 @@ def shrink(s, table, region):
 
 @kernel
 def _delete_if_free(s, table, region):
-    """Modify `s`: delete a doomed copy if nobody reads it, its region is up, and so is that of one that stays."""
+    """Modify `s`: delete a doomed copy without readers if its region is up, and that of one that stays."""
     others = s.table_copies[table] & ~s.table_doomed[table] & s.up_regions
     if others == 0 or (s.up_regions >> region & 1) == 0 or is_read(s, table, region):
         return
@@ -142,7 +142,7 @@ def _delete_if_free(s, table, region):
 
 @kernel
 def sweep(s):
-    """Modify `s`: delete the doomed copies that nobody reads any more."""
+    """Modify `s`: delete the doomed copies without readers."""
     s.sweep = 0
     for place in range(s.n_doomed - 1, -1, -1):
         table = s.doomed_table[place]

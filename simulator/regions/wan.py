@@ -31,7 +31,7 @@ def left_bytes(s, transfer):
 
 @kernel
 def _source(s, table, target, lane):
-    """The region from which a table is copied: with the fastest share of a link; -1 = there is none now.
+    """The region from which a table is copied: with the fastest share of a link; -1: there is none now.
 
     The share counts equal and earlier copies, on the link and of what the region may send. Doomed copies, and partial
     needs of whole ones, come last.

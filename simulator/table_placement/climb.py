@@ -288,7 +288,7 @@ def survey(l, begin, end, gains):
 
 @entry
 def follow(l, queue, quota, moved, source, target):
-    """Modify the ledger, and the log of moves, in place: make the moves of the queue within the quota.
+    """Modify the ledger, and the log of moves: make the moves of the queue within the quota; returns their number.
 
     The best region is found again before each move. A table that no longer gains, or copies more than the rest of the
     quota, KiB, is left. Returns the number of moves.

@@ -34,11 +34,11 @@ class Objective:
         remote, gpu, storage: w_1, w_2 and w_3, >= 0; the paper gives no values, so each term counts alike.
         levels: w_Pk, one for each of the 7 priorities, >= 0; not given either: each counts twice the next.
         overload: whether overload costs more than underload (Expression 8).
-        at_home: what Expression 6 sums over the jobs that train at home: the GPU-hours of high-priority jobs, or
-            one for each training job whatever its size and priority.
-        home_share: right side of Expression 6, as a share of that sum over all jobs; None: the sum at the start, so
-            that no day ends with less. That is stricter than the paper, which publishes no threshold: "we empirically
-            validate but do not mandate that the number of jobs satisfying this property does not decrease over time".
+        at_home: what Expression 6 sums over the jobs that train at home: the GPU-hours of high-priority jobs, or one
+            for each training job whatever its size and priority.
+        home_share: right side of Expression 6, as a share of that sum over all jobs; None: the sum at the start. That
+            is stricter than the paper, which has no threshold: "we empirically validate but do not mandate that the
+            number of jobs satisfying this property does not decrease over time".
     """
 
     remote: float = 1.0
@@ -71,12 +71,10 @@ class Move:
 class Placement:
     """Homes of the tables and the sums that follow from them; moves change it in place.
 
-    Only what the slow path knows counts: the jobs that recur (Sec. 3.1).
-
     Args:
         warehouse: tables at their homes, jobs.
         objective: what is minimised and what must hold.
-        known: bool (jobs,), the jobs that count; None: those that recur.
+        known: bool (jobs,), the jobs that count; None: those that recur, which the slow path knows (Sec. 3.1).
 
     Attributes:
         jobs: those that count, as the ledger numbers them.

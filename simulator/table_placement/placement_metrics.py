@@ -1,4 +1,4 @@
-"""How a warehouse stands: what paper mast publishes of one (Sec. 5.3 and 5.6), and the cost of its Figure 4."""
+"""Published measures of a warehouse as it lies (paper mast, Sec. 5.3 and 5.6), and the cost of its Figure 4."""
 
 from __future__ import annotations
 

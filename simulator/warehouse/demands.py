@@ -37,8 +37,8 @@ class Demands:
         level: int64 (jobs,), priority, 0 (highest) to 6.
         tenant: int64 (jobs,), a row of `quota`.
         recurring: bool (jobs,): ran before, so the slow path knows what it reads.
-        part_type: int64 (jobs, 4), index into `gpu_types`, -1 for no part; parts come from the left, one at least. Of
-            several types that a part accepts the first.
+        part_type: int64 (jobs, 4), index into `gpu_types`, the first of several accepted types; -1: no part. Parts come
+            from the left, one at least.
         part_units: int64 (jobs, 4), >= 1 where there is a part, else 0; a row's sum is the workload's `gpus`.
         container_s: float64 (jobs,), seconds >= 0 that every start takes before the work goes on.
         first: int64 (jobs + 1,); table: int64 (uses,): row j reads `table[first[j] : first[j + 1]]`, each once.
@@ -51,10 +51,10 @@ class Demands:
         history: what the slow path knows: jobs whose `gpu_type` is an index into `gpu_types[:-1]`.
         app_cpu_hours: float64 (applications, regions), what each application of `history` may use in a day.
         fresh: bool (jobs,), needs the newest data and so runs only where all its tables have their home, as replicas
-            are staler (paper mast, Sec. 3.1: training-at-home-region); where none are given, none does.
+            are staler (paper mast, Sec. 3.1: training-at-home-region); by default none.
         known_s: float64 (jobs of `history`, 2), when the slow path counts on each, seconds; without a row: always.
-        accepts: int64 (jobs, 4), set of the types that a part accepts, as bits, 0 for no part; where none are given,
-            `part_type` alone. CPU goes with no other type.
+        accepts: int64 (jobs, 4), set of the types that a part accepts, as bits, 0 for no part; by default `part_type`
+            alone. CPU goes with no other type.
     """
 
     regions: tuple[str, ...]
@@ -193,7 +193,7 @@ class Demands:
             raise InputError(f"{what} has no cluster of type {missing[0]!r}, which the workload asks; it has {there}")
 
     def hosts(self, topology: Topology) -> np.ndarray:
-        """Which regions could hold each row if they were empty, bool (jobs, regions); tables are not looked at."""
+        """The regions that could hold each row if they were empty, bool (jobs, regions); tables are not looked at."""
         cluster_type = self.cluster_type(topology)
         units = np.bincount(topology.gpu_cluster, minlength=topology.num_clusters)
         rooms = [

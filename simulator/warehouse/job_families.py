@@ -31,7 +31,7 @@ HOURS = 24.0
 
 @dataclass(frozen=True)
 class Families:
-    """Who reads what in a day.
+    """The tables that each family reads in a day.
 
     Attributes:
         team: int64 (tables,), the team of each table, ascending.
@@ -151,7 +151,7 @@ def draw_work(rng: np.random.Generator, families: Families, family: np.ndarray, 
 
 
 def _by_tables(rng: np.random.Generator, reads: np.ndarray, hours: np.ndarray, size_reads: float) -> np.ndarray:
-    """Whose GPUs and run time each workload takes, a permutation: int64 (n,); see `check_reads` for `size_reads`."""
+    """The workload whose GPUs and run time each one takes, a permutation: int64 (n,)."""
     own = _scores(np.argsort(hours, kind="stable"))
     of_tables = _scores(np.lexsort((rng.random(len(reads)), reads)))
     wanted = size_reads * of_tables + np.sqrt(1.0 - size_reads**2) * own
@@ -161,7 +161,6 @@ def _by_tables(rng: np.random.Generator, reads: np.ndarray, hours: np.ndarray, s
 
 
 def _scores(order: np.ndarray) -> np.ndarray:
-    """Normal scores of rows, given in ascending order."""
     from scipy.special import ndtri
 
     scores = np.empty(len(order))

@@ -52,8 +52,7 @@ def mast_like(
     Args:
         tables: 50 to 5 million; jobs follow from how often tables are shared: about 10 uses and 4 jobs a table.
         regions: 3 to 64.
-        reads: tables that a family of training jobs reads, in the mean, 1 to 100. With 1 all train at home.
-        size_reads: how GPU-hours go with the number of tables, 0 to 1. Of both: job_families.py.
+        reads, size_reads: as of `check_reads` in job_families.py. With 1 of `reads` all train at home.
 
     Raises:
         InputError: a parameter out of range.

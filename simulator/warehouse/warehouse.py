@@ -28,10 +28,10 @@ class Tables:
         size_bytes: int64 (tables,), 1 to 2**60.
         home: int64 (tables,), the region where its new data is written.
         copies: bool (tables, regions), where it lies: at home at least.
-        partitions: int64 (tables,), >= 1; all equal; their number has no effect.
+        partitions: int64 (tables,), >= 1, all equal; nothing depends on their number.
         read_share: float64 (tables,) in (0, 1]: the share of its partitions that jobs read. A replica holds only those
             (Sec. 3.5), unless it is whole.
-        whole: bool (tables, regions), which of the copies hold all partitions wherever the home is, such as those for
+        whole: bool (tables, regions), the copies that hold all partitions wherever the home is, such as those for
             disasters; None: only that at home.
     """
 
@@ -83,7 +83,7 @@ class TypeSets:
 
     Attributes:
         bits: int64 (sets,), rising; 0 is the set of jobs without GPUs.
-        row: int64 (jobs,), which of them each job accepts.
+        row: int64 (jobs,), the set of each job.
     """
 
     bits: np.ndarray

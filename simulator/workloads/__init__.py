@@ -1,7 +1,4 @@
-"""Workloads: the schema, one reader a format, one generator a kind, and what opens any of them.
-
-A generator gives the same workload for the same parameters and seed; a parameter out of range is an InputError.
-"""
+"""Workloads: readers of formats, generators, and the function that opens any of them; seeds and words fix the jobs."""
 
 from __future__ import annotations
 
@@ -19,22 +16,11 @@ from ..base.names import arguments_of, called, choose, parse_name
 from ..files.file_marks import path_unless
 from ..files.own_code import function_of, is_own, shown_word
 from ..jobs.region_columns import siblings
-from ..jobs.workload import Workload, WorkloadWarning
+from ..jobs.workload import Workload
+from ..jobs.workload import WorkloadWarning as WorkloadWarning
 from .generators import GENERATORS
-from .readers import FORMATS, read_trace, recognise
-
-__all__ = [
-    "A_WORKLOAD",
-    "FORMATS",
-    "GENERATORS",
-    "Workload",
-    "WorkloadWarning",
-    "list_workloads",
-    "open_workload",
-    "read_trace",
-    "recognise",
-    "workload_source",
-]
+from .readers import FORMATS, read_trace
+from .readers import recognise as recognise
 
 Source = Workload | str | Path | Callable[[np.random.Generator], Workload]
 A_WORKLOAD = path_unless(GENERATORS, beside=lambda path: map(str, siblings(path).values()))
@@ -52,15 +38,14 @@ def open_workload(
     """The workload that a word, a path or a Workload names.
 
     Args:
-        source: a Workload (passed through), a path, or a generator with its parameters
-            (`poisson:jobs=100,load=0.9`). A word is a path if it holds a "/", ends as a trace file does (.csv
-            .json .parquet .trace .txt .tsv), or exists. A generator of one's own is a function from a numpy random
-            generator to a Workload, or the word of one, `py:FILE.py:NAME[,key=value...]` (simulator/files/own_code.py).
-        format: the format of a file, with its options (`artist-sim:scale=gang`); None recognises it.
+        source: a Workload (passed through), a path, or a generator with its parameters (`poisson:jobs=100,load=0.9`). A
+            word is a path if it holds a "/", ends as a trace file does (.csv .json .parquet .trace .txt .tsv), or
+            exists. A generator of one's own is a function from a numpy random generator to a Workload, or its word,
+            `py:FILE.py:NAME[,key=value...]` (simulator/files/own_code.py).
+        format: of a file, with its options (`artist-sim:scale=gang`); None recognises it.
         seed: of a generator that does not get its own (`poisson:seed=3`).
         oversize: what to do with jobs larger than the cluster.
-        cluster_gpus: the size of the cluster. None: jobs are not checked against it. It is also the
-            `cluster_gpus` of a generator that has this parameter and does not get its own, also of a user's.
+        cluster_gpus: the size of the cluster; None: jobs are not checked. A generator with this parameter takes it too.
 
     Returns:
         The jobs, sorted by arrival.
@@ -110,15 +95,11 @@ def is_path(word: str) -> bool:
 
 def list_workloads() -> list[dict[str, str]]:
     """Every generator and format: its name, kind ("generator", "format"), summary and parameters."""
-    rows = [
-        {"name": name, "kind": "generator", "summary": _first_line(function), "parameters": _parameters(function)}
-        for name, function in GENERATORS.items()
+    rows: list[tuple[str, str, str, Callable[..., Any]]] = [
+        (name, "generator", (make.__doc__ or "").strip().splitlines()[0], make) for name, make in GENERATORS.items()
     ]
-    rows += [
-        {"name": form.name, "kind": "format", "summary": form.summary, "parameters": _parameters(form.read)}
-        for form in FORMATS.values()
-    ]
-    return rows
+    rows += [(form.name, "format", form.summary, form.read) for form in FORMATS.values()]
+    return [{"name": n, "kind": kind, "summary": s, "parameters": _parameters(make)} for n, kind, s, make in rows]
 
 
 def _generator(
@@ -151,10 +132,6 @@ def _own_generator(
         return workload if cluster_gpus is None else workload.oversize(cluster_gpus, oversize)
 
     return draw
-
-
-def _first_line(function: Callable[..., Any]) -> str:
-    return (function.__doc__ or "").strip().splitlines()[0]
 
 
 def _parameters(function: Callable[..., Any]) -> str:

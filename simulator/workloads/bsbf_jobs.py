@@ -65,13 +65,13 @@ def bsbf_tables(
     """Jobs with which Tables III (240) and IV (480 jobs) of paper sjf-bsbf can be compared, on 64 GPUs.
 
     Arrivals are those of `philly-sample`. A job is large (more than 4 GPUs) or small; its gang and its isolated run
-    time, lognormal, are drawn for its class, independently. Its GPU-hours say the model, as in Pollux' artifact, whose
-    settings the paper follows. Iterations are the run time over theirs, rounded.
+    time, lognormal, are drawn for its class, independently. Its GPU-hours say the model, as in Pollux' artifact.
+    Iterations are the run time over theirs, rounded.
 
     Args:
-        jobs: how many, all within `hours`; hours, start: see `philly_sample`.
+        jobs: all within `hours`; hours, start: see `philly_sample`.
         gpu: t4, 2080ti (the paper's GPU) or a100: whose iteration times.
-        fit: 1 (the best) to 5: where the parameters below come from that are not given.
+        fit: 1 (the best) to 5: source of the parameters below that are not given.
         large_share: of the jobs, 0 to 1, rounded.
         large_gangs: weights of 8, 12, 16, 24 and 32 GPUs. small_gangs: of 1, 2 and 4.
         mean_hours: LARGE/SMALL, mean isolated run time of each class, hours; sigma: of their logarithm, 0 to 3.
@@ -118,13 +118,13 @@ def bsbf_table2(
 ) -> Workload:
     """Jobs with which Table II of paper sjf-bsbf, its testbed of 4 machines of 4 GPUs, can be compared.
 
-    From the paper: 30 jobs, 20 of them with at most 8 GPUs and 10 with 12 or 16 (other numbers of jobs: two thirds
-    and a third), 100 to 5,000 iterations, the six models, here equally often. The rest are parameters. So few jobs
-    differ much from draw to draw: every sample has gangs and models as often as their weights say, to whole jobs.
+    From the paper: 30 jobs, two thirds of them with at most 8 GPUs and a third with 12 or 16, 100 to 5,000 iterations,
+    the six models, here equally often. The rest are parameters. So few jobs differ much from draw to draw: every sample
+    has gangs and models as often as their weights say, to whole jobs.
 
     Args:
         gpu: t4, 2080ti (the paper's GPU) or a100: whose iteration times.
-        fit: 1 (the best) to 5: where the parameters below come from that are not given.
+        fit: 1 (the best) to 5: source of the parameters below that are not given.
         span_s: arrivals are uniform within so many seconds.
         large_gangs: weights of 12 and 16 GPUs. small_gangs: of 1, 2, 4 and 8.
         mean_s: LARGE/SMALL, mean isolated run time of each class, seconds, before the bounds of the iterations.

@@ -65,7 +65,7 @@ def cassini_poisson(
     is what is offered: arrivals per second x mean GPU-seconds of a job alone / cluster_gpus; contention adds to it.
 
     Args:
-        load: 0.8: see above, > 0.
+        load: see above, > 0.
         cluster_gpus: the cluster that it refers to; no job asks more workers than it has.
         hours: as many as arrive in so many hours instead of `jobs`, the first at 0.
         parallel: `data`: GPTs are data parallel, DLRM has its own pattern (Figure 11). `model`: GPT1, GPT2, GPT3 and
@@ -78,8 +78,7 @@ def cassini_poisson(
         gbps: top rate of what a worker sends, as `gbps` of network contention; None: 45.
         iteration_s: every job's iteration takes so long alone, computing and sending in proportion; None: as the model,
             batch and workers say. The paper takes periods with a small common multiple for granted (Sec. 3).
-        spread: each job's iteration is drawn evenly up to so much shorter or longer than `iteration_s`, from 0 to
-            below 1.
+        spread: each iteration is drawn evenly up to this share shorter or longer than `iteration_s`, 0 to below 1.
 
     Setting: cassini, Sec. 5.1.
     """
@@ -105,7 +104,7 @@ def cassini_dynamic(cluster_gpus: int = 24, arrive_s: float = 5.0, seed: int = 0
 
     Args:
         cluster_gpus: at least 8.
-        arrive_s: when the newcomers arrive, both together, in seconds; the shortest jobs last about so long.
+        arrive_s: when both newcomers arrive, seconds; the shortest jobs last about so long.
 
     Setting: cassini, Sec. 5.3, Figure 13.
     """
@@ -270,7 +269,6 @@ def _variants(name: str, parallel: str, workers: int) -> tuple[str, ...]:
 
 
 def _drawn(rng: np.random.Generator, names: Sequence[str], parallel: str, workers: np.ndarray) -> Jobs:
-    """Jobs of these models, name by name; batches and, where there are several, variants drawn."""
     options = [_variants(name, parallel, count) for name, count in zip(names, workers.tolist(), strict=True)]
     number = np.array([len(words) for words in options])
     which = (rng.random(len(names)) * number).astype(np.int64).tolist()

@@ -1,37 +1,36 @@
 """Generator `harmony-like`: parameter-server jobs as paper harmony evaluates them.
 
 From the paper: four applications of two data sets each with ten settings of hyper-parameters, 80 jobs in all, and the
-sizes of inputs and models (Table I; trace_statistics.py); 100 machines of 1.1 Gbps (Sec. V-B); the characteristics of
-jobs are taken at 16 machines (Figure 9), which are here the machines of the isolated run time (`gpus`); the 60 jobs
-with the largest or smallest ratio of COMP to COMM time, Poisson arrivals with mean gaps from 0 (all at once) to 8
-minutes, and arrivals of ten windows of Google's cluster trace (Sec. V-D).
+sizes of inputs and models (Table I; trace_statistics.py); 100 machines of 1.1 Gbps (Sec. V-B); job characteristics at
+16 machines (Figure 9), here also the machines of the isolated run time (`gpus`); the 60 jobs with the largest or
+smallest ratio of COMP to COMM time, Poisson arrivals with mean gaps from 0 (all at once) to 8 minutes, and arrivals of
+ten windows of Google's cluster trace (Sec. V-D).
 
-Figure 9 has the iteration times and ratios, and no number in the text. So this is assumed, with what it rests on:
+Figure 9 has the iteration times and ratios, and the text has no number. Assumed, with the reasons:
 * COMM time of an iteration is kappa x 2 x model bytes / (16 x 1.1 Gbps): each of 16 links carries its part of a model
   that is pulled and pushed, and that much on any number of machines, as the cost of communication does not fall with
   machines (Sec. II-A, IV-B2). The eight jobs of Sec. V-G need 73.8 s x kappa on one such group, 36.9 s x kappa on each
   of two, in a round of 44.3 s: 1 <= kappa <= 1.2, and the middle is taken. Settings (ranks, topics) vary it by a factor
-  that is uniform in 1 - spread to 1 + spread, so its mean stays kappa's; sizes stay those of the table.
-* COMP over COMM time at 16 machines is lognormal and independent of the rest, with the mean `ratio`. All COMP time over
-  all COMM time of a workload, an iteration of each job, is then `ratio` in expectation: 1.05, from the mean machines of
-  a group (14.9) and the use of CPU and network (93.2 and 83.1 %), Sec. V-C. Its median is ratio x exp(-ratio_sigma^2 /
-  2), 1.004 as it stands.
+  that is uniform in 1 - spread to 1 + spread; sizes stay those of the table.
+* COMP over COMM time at 16 machines is lognormal and independent of the rest, with the mean `ratio`: all COMP time over
+  all COMM time of a workload, an iteration of each job, in expectation. 1.05 follows from the mean machines of a group
+  (14.9) and the use of CPU and network (93.2 and 83.1 %), Sec. V-C. Its median is ratio x exp(-ratio_sigma^2 / 2),
+  1.004 by default.
 * Run time alone on 16 machines is lognormal with mean 2 h, so that 80 jobs outlast 80 gaps of 8 minutes (Sec. V-D), and
-  independent of the rest. Iterations are rounded up to whole ones, by which the mean is 0.1 % larger.
+  independent of the rest. Iterations are rounded up, which makes the mean 0.1 % larger.
 * ratio_sigma and length_sigma are .3, to be varied from .3 to .8 and from .3 to 1.0.
 * An iteration reads its whole input: with 30 % of it on disk that takes 45.6 s for the eight jobs of Sec. V-G on 32
-  disks of 125 MB/s, beside 52.9 s published. So an epoch is one iteration; where a simulation reads a share
-  `pass_fraction` of the input an iteration, `epoch_iterations` is 1 / pass_fraction.
+  disks of 125 MB/s, beside 52.9 s published. So an epoch is one iteration; where an iteration reads a share
+  `pass_fraction` of the input, `epoch_iterations` is 1 / pass_fraction.
 * `bursts` are submissions of `burst_jobs` jobs in the mean (geometric) at one instant, at Poisson times. The index of
-  dispersion of counts (variance over mean) is 2 x burst_jobs - 1: 15 as it stands.
-* `google` stands for windows of a trace that is not at hand: a window, that is a seed, is busier or quieter than
-  `gap_min` by a lognormal factor of mean 1 and sigma .5; in it 95 % of submissions are one job, the others spikes of 16
-  in the mean (geometric), a second apart. The index of dispersion is then 14.7, like the 15.4 measured per ten minutes
-  on Helios' cluster Venus.
+  dispersion of counts (variance over mean) is 2 x burst_jobs - 1, 15 by default.
+* `google` stands for windows of a trace that is not at hand: a window (a seed) is busier or quieter than `gap_min` by a
+  lognormal factor of mean 1 and sigma .5; in it 95 % of submissions are one job, the others spikes of 16 in the mean
+  (geometric), a second apart. The index of dispersion is then 14.7; Helios' cluster Venus has 15.4 per ten minutes.
 
-Those sigmas, with a median ratio of 1, were one of about seven workloads that were tried by hand, and the one on which
-`isolated` on 8 to 10 machines a job reaches the CPU use that follows from the paper, .583 (93.2 % over the makespan's
-1.60). So that row is no evidence for them.
+These sigmas, with a median ratio of 1, were one of about seven workloads tried by hand, the one on which `isolated` on
+8 to 10 machines a job reaches the CPU use that follows from the paper, .583 (93.2 % over the makespan's 1.60). So that
+row is no evidence for them.
 """
 
 from __future__ import annotations
@@ -73,7 +72,7 @@ def harmony_like(
 ) -> Workload:
     """Parameter-server jobs as paper harmony evaluates them: 4 applications, 2 data sets each, COMP and COMM times.
 
-    For simulations of groups only. The head of this module has sources and assumptions. Arrivals do not change jobs.
+    For simulations of groups only; the head of this module has sources and assumptions. Jobs do not depend on arrivals.
 
     Args:
         jobs: how many, before `select`; each of the eight data sets gets as many of them, give or take one.

@@ -64,7 +64,8 @@ def drifting(
 ) -> tuple[Rows, Rows]:
     """`count` workloads as `arrivals` draws them, of the day's active families; and the recurring ones of day -1."""
     regular = _regular(rng, families, active, how, per_day)
-    before, rows = (regular.only(np.flatnonzero(of)) for of in (regular.arrival_s < 0.0, _within(regular, span_s)))
+    at = regular.arrival_s
+    before, rows = (regular.only(np.flatnonzero(of)) for of in (at < 0.0, (at >= 0.0) & (at < span_s)))
     rows = rows.only(np.sort(rng.permutation(len(rows.name))[:count]))
     left = count - len(rows.name)
     at = np.sort(curve(rng, left, span_s))
@@ -73,11 +74,6 @@ def drifting(
     new = drawn(rng, families, np.concatenate(family), how)
     name = np.array([f"f{row}" for row in range(left)], object)
     return Rows.joined([rows, new.only(np.arange(left), arrival_s=at, name=name)]), before
-
-
-def _within(rows: Rows, span_s: float) -> np.ndarray:
-    found: np.ndarray = (rows.arrival_s >= 0.0) & (rows.arrival_s < span_s)
-    return found
 
 
 def _regular(rng: np.random.Generator, families: Families, active: Active, how: Scale, per_day: float) -> Rows:
@@ -130,7 +126,6 @@ def in_zones(arrival_s: np.ndarray, ahead_h: np.ndarray, span_s: float) -> np.nd
 
 
 def _come(grid: np.ndarray, ahead_h: float) -> np.ndarray:
-    """The rate of `curve` cumulated up to each time, where clocks are ahead."""
     angle = 2.0 * np.pi / 24.0
     hours = grid / HOUR_S
     wave = np.sin(angle * (hours + ahead_h - PEAK_H)) - np.sin(angle * (ahead_h - PEAK_H))

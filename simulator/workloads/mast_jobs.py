@@ -149,9 +149,8 @@ class Draw:
     """What was drawn, and how it goes on.
 
     Attributes:
-        rows: what comes.
-        before: what recurred on the day before, where the slow path knows what came lately; None: it knows all.
-        zones_s: over how many seconds arrivals go by time zones; None: they do not.
+        rows: what comes. before: what recurred on the day before; None: the slow path knows all.
+        zones_s: the seconds over which arrivals go by time zones; None: they do not.
         storage_ratio, read_share, fresh_levels, any_type: see `mast_like`.
     """
 

@@ -54,21 +54,21 @@ def philly_sample(
 ) -> Workload:
     """Jobs sampled from Philly's busiest hours with Pollux' six models: paper sjf-bsbf's simulations (120 to 480 jobs).
 
-    The paper (Sec. VI-A) follows Pollux, so this is the generator of Pollux' artifact: jobs of at least 60 s and
-    under 1,000 GPU-hours that Philly received in a window of the day, over all days of the trace; the model by the
-    original GPU-hours (under 1 cifar10 or ncf, under 10 deepspeech2 or bert, under 100 yolov3, else imagenet); GPUs
-    and batch drawn among the model's configurations of 50 to 80 % scaling efficiency (`configurations`), ncf on one
-    GPU; iterations that train the model to its end. Within ten minutes arrivals are uniform. In the artifact's window,
-    2 to 10 h, 78.3/15.2/4.6/1.9 % of the jobs are in the four classes.
+    The paper (Sec. VI-A) follows Pollux, so this is the generator of Pollux' artifact: jobs of at least 60 s and under
+    1,000 GPU-hours that Philly received in a window of the day, over all days of the trace; the model by the original
+    GPU-hours (under 1 cifar10 or ncf, under 10 deepspeech2 or bert, under 100 yolov3, else imagenet); GPUs and batch
+    drawn among the model's configurations of 50 to 80 % scaling efficiency (`configurations`), ncf on one GPU;
+    iterations that train the model to its end. Within ten minutes arrivals are uniform. In the artifact's window, 2 to
+    10 h, 78.3/15.2/4.6/1.9 % of the jobs are in the four classes.
 
     Args:
         jobs: how many, all within `hours`.
         gpu: t4, 2080ti (the paper's GPU) or a100: whose fits count.
         hours, start: the window, in hours, and the hour of the day at which it begins; it may pass midnight.
-        large_share: at most this share of the jobs asks more than 4 GPUs (the paper's Tables III and IV say 12.3 %);
-            None: as many as it comes (about half). Large jobs are made small in order of their class, the fewest
-            GPU-hours first, at random within it; they take one of the model's configurations with at most 4 GPUs, its
-            largest gang where none is of 50 to 80 %.
+        large_share: at most this share of the jobs asks more than 4 GPUs (Tables III and IV: 12.3 %); None: as many as
+            it comes (about half). Large jobs are made small in order of their class, the fewest GPU-hours first, at
+            random within it; they take one of the model's configurations with at most 4 GPUs, its largest gang where
+            none is of 50 to 80 %.
         gangs: pollux, as above; or philly: gang sizes of all Philly's jobs (1 GPU 93.2 %, 2 and 4 2.2 and 2.3, 8 2.0,
             16 .24, 32 .08), whatever the model, each with the batch with which the job ends first.
         mean_hours: LARGE/SMALL: run times of jobs of more than 4 GPUs, and of the others, scaled to these means, in
@@ -100,14 +100,11 @@ def philly_sample(
 def bsbf_physical(jobs: int = 30, gpu: str = "2080ti", span_s: float = 1000.0, seed: int = 0) -> Workload:
     """Jobs like those of paper sjf-bsbf's testbed, 4 machines of 4 GPUs (Sec. VI-A); `bsbf-table2` fits Table II.
 
-    From the paper: 30 jobs, 20 of them with at most 8 GPUs and 10 with 12 or 16 (other numbers of jobs: two thirds
-    and a third), 100 to 5,000 iterations, the six models. Ours: 1, 2, 4 or 8 and 12 or 16 GPUs, the models, and a batch
-    per GPU of the largest measured one, its half or its quarter, each with equal weights; iterations with the density
-    1 / x^2, of a total work near the published one (48,000 GPU-seconds in the mean); uniform arrivals over `span_s`.
-
-    Args:
-        gpu: t4, 2080ti (the paper's GPU) or a100: whose fits count.
-        span_s: the time within which they arrive, seconds.
+    From the paper: 30 jobs, two thirds of them with at most 8 GPUs and a third with 12 or 16, 100 to 5,000 iterations,
+    the six models. Ours: 1, 2, 4 or 8 and 12 or 16 GPUs, the models, and a batch per GPU of the largest measured one,
+    its half or its quarter, each with equal weights; iterations with the density 1 / x^2, of a total work near the
+    published one (48,000 GPU-seconds in the mean); uniform arrivals over `span_s` seconds. `gpu`: t4, 2080ti (the
+    paper's) or a100: whose fits count.
     """
     what = "bsbf-physical"
     check_parameters(what, jobs=jobs, span_s=span_s)
@@ -126,7 +123,7 @@ def bsbf_physical(jobs: int = 30, gpu: str = "2080ti", span_s: float = 1000.0, s
 
 @lru_cache(maxsize=256)
 def configurations(model: str, gpu: str, cluster_gpus: int = 64) -> tuple[Configuration, ...]:
-    """The (GPUs, batch) of a shipped model that scale with 50 to 80 % efficiency on a GPU type.
+    """The (GPUs, batch) of a shipped model that scale with 50 to 80 % efficiency on a GPU type, as Pollux' artifact.
 
     As Pollux' artifact: for each gang size the batch with which the job ends first; efficiency is the time on one GPU,
     with its best batch, over (GPUs x the time on them). One GPU where none is in the range, and for ncf.
@@ -173,7 +170,6 @@ def check_window(what: str, hours: float, start: int) -> None:
 
 
 def _drawn(model: np.ndarray, mix: Callable[[str], _Mix], pick: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(GPUs, batch) of every job, from its model's `mix`; `pick` is uniform in [0, 1)."""
     gpus, batch = np.empty(len(model), dtype=np.int64), np.empty(len(model), dtype=np.int64)
     for i, name in enumerate(MODELS):
         members = np.flatnonzero(model == i)
@@ -186,7 +182,6 @@ def _drawn(model: np.ndarray, mix: Callable[[str], _Mix], pick: np.ndarray) -> t
 
 
 def _pollux_gangs(model: str, gpu: str, cluster_gpus: int, *, small: bool) -> _Mix:
-    """A model's configurations of 50 to 80 % efficiency, with equal weights."""
     options = (small_configurations if small else configurations)(model, gpu, cluster_gpus)
     return options, [1.0] * len(options)
 
@@ -231,7 +226,7 @@ def job_arrays(
     run_s: np.ndarray | None = None,
     within: tuple[float, float] = (1.0, np.inf),
 ) -> Workload:
-    """The workload of jobs with the profiles' iteration times on a GPU type.
+    """The workload `what` of jobs with the profiles' iteration times on a GPU type; `batch` is over all GPUs of a job.
 
     Args:
         what: its name. gpu: type. model: index in MODELS.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 
 import gymnasium
@@ -275,6 +276,35 @@ def test_a_decision_that_cannot_be_is_one_sentence(decision, part):
     with pytest.raises(InvalidDecision, match=part) as error:
         begun().act_of(Odd())
     assert "\n" not in str(error.value)
+
+
+def test_a_batch_goes_on_from_its_state():
+    """In the middle of an instant, through JSON."""
+    agents = pytest.importorskip("clustergym.agents")
+    options = {"topology": geo_small.small_topology(), "workload": geo_small.small_workload(), "region_slots": 4}
+    options |= {"tables_every_s": 612.0, "quota": 0.5, "observation": "flat"}
+    first = agents.sb3_vec_env(DATA_PLACEMENT, 2, **options)
+    first.seed(3)
+    first.reset()
+    rng = np.random.default_rng(0)
+
+    def play(env, steps):
+        trail = []
+        for _ in range(steps):
+            masks = np.stack(env.env_method("action_masks"))
+            env.step_async(np.array([[rng.choice(np.flatnonzero(row))] for row in masks]))
+            observation, reward, ended, _ = env.step_wait()
+            trail += [observation.tobytes(), reward.tobytes(), ended.tobytes()]
+        return trail
+
+    play(first, 7)
+    arrays, data = first.get_state()
+    other = agents.sb3_vec_env(DATA_PLACEMENT, 2, **options)
+    other.set_state(arrays, json.loads(json.dumps(data)))
+    kept = rng.bit_generator.state
+    expected = play(first, 25)
+    rng.bit_generator.state = kept
+    assert play(other, 25) == expected
 
 
 def test_pictures_show_what_lies_where():

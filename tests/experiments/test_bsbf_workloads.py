@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from clustergym.experiments.reproduce.bsbf import bsbf_calibration
-from clustergym.experiments.reproduce.bsbf.bsbf_runs import Cell
 from clustergym.experiments.reproduce.case import Outcome
-from clustergym.experiments.reproduce.loads import offered_load_note
+from clustergym.experiments.reproduce.case_runs import offered_load_note
+from clustergym.experiments.reproduce.rows import Options
 from clustergym.policies import make
 from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.cluster.topology import Topology
@@ -18,6 +18,7 @@ from clustergym.simulator.configuration.offered_load import offered_load
 from clustergym.simulator.profiles.models import shipped_profiles
 from clustergym.simulator.workloads import Workload, open_workload
 from clustergym.simulator.workloads.bsbf_jobs import shipped_fits
+from clustergym.tests.support.reproducing import play_of
 
 MANY = 100_000
 HOUR_S = 3600.0
@@ -226,16 +227,16 @@ def test_bad_parameters_are_one_sentence(word, said):
 
 def test_the_loss_is_the_mean_log_error():
     """Twice the published number in every second cell: ln 2 / 2."""
-    target = bsbf_calibration.TABLE_2
-    ours = np.array(target.published) * np.array([2.0, 1.0] * 3)
-    assert target.loss(Outcome({}, {"numbers": ours})) == pytest.approx(np.log(2.0) / 2.0)
+    ours = np.array([4.0, 3.0, 10.0, 7.0])
+    loss = bsbf_calibration.loss(Outcome({}, {"numbers": ours}), {"a": 2.0, "b": 3.0, "c": 5.0, "d": 7.0})
+    assert loss == pytest.approx(np.log(2.0) / 2.0)
 
 
 @pytest.mark.parametrize("target", [bsbf_calibration.TABLES, bsbf_calibration.TABLE_2])
 def test_candidates_are_the_same_every_time_and_have_the_work_that_the_paper_implies(target):
     """550 to 900 GPU-hours with 240 jobs, to the rounding of weights; 15,000 to 36,000 GPU-s on the testbed."""
-    candidates = target.drawn()
-    assert candidates == target.drawn()
+    candidates, again = (target.drawn(target.candidates) for _ in range(2))
+    assert candidates == again
     assert target.candidates * 0.9 < len(candidates) <= target.candidates
     low, high = (550.0, 900.0) if target.jobs != (30,) else (15_000.0 / HOUR_S, 36_000.0 / HOUR_S)
     drawn = [open_workload(f"{target.case(one).setting.workload},jobs=6000", seed=1) for one in candidates[:20]]
@@ -244,14 +245,15 @@ def test_candidates_are_the_same_every_time_and_have_the_work_that_the_paper_imp
     assert all(0.8 * low < value < 1.3 * high for value in hours)
 
 
-def test_a_candidate_never_sees_a_policy_that_shares_or_a_seed_of_the_tables():
-    case = bsbf_calibration.TABLES.case(bsbf_calibration.TABLES.drawn()[0])
+def test_a_candidate_never_sees_a_policy_that_shares_or_a_seed_of_the_tables(tmp_path):
+    target = bsbf_calibration.TABLES
+    case = target.case(target.drawn(1)[0])
     assert not set(dict(case.given)["seeds"]) & set(bsbf_calibration.OTHER_SEEDS)
-    assert len(bsbf_calibration.TABLES.published) == len(bsbf_calibration.TABLES.labels) == 18
-    assert bsbf_calibration.TABLES.published[:3] == (2.34, 3.92, 2.13)
-    for cell in (Cell(), *bsbf_calibration.READINGS.values()):
-        for policy in ("fifo", "sjf", "tiresias"):
-            make(cell.word(policy))  # the word is valid
+    published = target.published(play_of("bsbf-calibration", Options(tmp_path)))
+    assert len(published) == 18 and list(published.values())[:3] == [2.34, 3.92, 2.13]
+    for reading in bsbf_calibration.READINGS:
+        for word in dict(target.case(target.drawn(1)[0], reading=reading).given)["policies"]:
+            make(word)  # the word is valid
 
 
 def test_a_candidate_is_means_over_its_workloads():

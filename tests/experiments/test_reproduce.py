@@ -21,14 +21,15 @@ from clustergym.experiments.reproduce.case import Case
 from clustergym.experiments.reproduce.case_runs import improvement
 from clustergym.experiments.reproduce.dally.dally_jobs import dally_batch, dally_weeks
 from clustergym.experiments.reproduce.dally.dally_peer import reference
-from clustergym.experiments.reproduce.dally.dally_series import POINTS, tuned_rack_timer_s
-from clustergym.experiments.reproduce.findings import Options
-from clustergym.experiments.reproduce.reproductions import reproductions
+from clustergym.experiments.reproduce.dally.dally_runs import POINTS, tuned_rack_timer_s
+from clustergym.experiments.reproduce.reproductions import FOLDERS, reproductions
+from clustergym.experiments.reproduce.rows import Options
 from clustergym.experiments.reproduce.sweep import source_version
 from clustergym.experiments.settings.evaluation_setting import Setting
 from clustergym.experiments.storing.run_files import StoredRunWarning
 from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.workloads import open_workload
+from clustergym.tests.support.reproducing import play_of
 
 FLAT = "flat:machines=2,gpus_per_machine=4"
 SMALL = Case(
@@ -133,7 +134,7 @@ def test_a_changed_configuration_is_another_run(options):
         replace(SMALL, policy="fifo:head=strict"),
         SMALL.on("fifo", network="penalty"),
         SMALL.on("fifo", semantics="artist-sim"),
-        replace(SMALL, how="dally.dally_series:used"),
+        replace(SMALL, how="dally.dally_runs:used"),
         replace(SMALL, given=(("gpus", 4),)),
     ]
     assert len({one.key for one in [SMALL, *others]}) == 8
@@ -166,9 +167,9 @@ def test_a_version_of_the_sources_has_a_folder_of_its_own(options, monkeypatch):
 
 
 def test_whatever_plays_runs_is_among_the_sources_that_name_the_folder():
-    """And every place that a paper's modules name as `how` is that of a function there."""
+    """And every place that a paper's file or module names as `how` is that of a function there."""
     folder = Path(case.__file__).parent
-    texts = [path.read_text(encoding="utf-8") for path in folder.rglob("*.py")]
+    texts = [path.read_text(encoding="utf-8") for path in folder.rglob("*") if path.suffix in (".py", ".yaml")]
     places = {place for text in texts for place in re.findall(r'"(\w+\.\w+:\w+)"', text)}
     assert len(places) >= 6
     for place in places:
@@ -176,10 +177,19 @@ def test_whatever_plays_runs_is_among_the_sources_that_name_the_folder():
         assert f"experiments/reproduce/{place.partition(':')[0].replace('.', '/')}.py" in sweep.SOURCES
 
 
-def test_every_reproduction_is_a_function_of_its_paper():
-    for name, entry in reproductions().items():
-        assert callable(named(entry.place)) and entry.kind in ("table", "ratio", "order", "ours")
-        assert name.startswith(entry.place.partition(".")[0])
+@pytest.mark.parametrize("quick", [True, False])
+@pytest.mark.parametrize("name", list(reproductions()))
+def test_every_function_policy_and_setting_that_a_papers_file_names_is_there(name, quick, options):
+    play = play_of(name, replace(options, quick=quick))
+    entry, lines = play.entry, list(play.entry.rows)
+    for line in lines:
+        lines += line.rows
+        assert play.places(line) or not (line.at or entry.at) or quick or line.at == ["Lingjun"]
+    named = [entry.compute, entry.draw, *(line.compute for line in lines)]
+    assert all(callable(play.find(one)) for one in named if one is not None)
+    if entry.compute is None and not entry.about.trace:
+        pairs = list(dict.fromkeys(play.needed()))
+        assert all(play.cases(*pair) for pair in pairs[:: 1 + len(pairs) // 20])
 
 
 def test_processes_give_the_same(options, tmp_path):
@@ -192,7 +202,7 @@ def test_processes_give_the_same(options, tmp_path):
 
 def test_the_series_of_a_run_adds_up(options):
     """GPUs held over time: their integral is the allocation rate; jobs left end at none."""
-    over_time = replace(SMALL, how="dally.dally_series:used")
+    over_time = replace(SMALL, how="dally.dally_runs:used")
     found = sweep.sweep("test", [over_time], options)[over_time]
     assert len(found["time_s"]) == len(found["held_gpus"]) == len(found["jobs_left"]) == POINTS
     assert found["time_s"][-1] == pytest.approx(found.metrics["makespan"])
@@ -203,7 +213,7 @@ def test_the_series_of_a_run_adds_up(options):
 
 def test_the_timer_is_that_of_the_gang_asked_for(options):
     """Fixed timers are not tuned: none is known, so it stays 0; a gang that nobody asks for is an error."""
-    timed = replace(SMALL, policy="dally-manual", how="dally.dally_series:timed", given=(("gpus", 4),))
+    timed = replace(SMALL, policy="dally-manual", how="dally.dally_runs:timed", given=(("gpus", 4),))
     found = sweep.sweep("test", [timed], options)[timed]
     assert found["timer_s"].tolist() == [0.0] * POINTS
     with pytest.raises(InputError, match="no job of the set asks 3 GPUs"):
@@ -229,15 +239,15 @@ def test_a_tuned_timer_is_read_from_the_list_of_the_rack():
 
 
 def test_generated_job_sets_are_told_and_prepared_once(options):
-    batch = dally_batch(options)
+    (batch,) = dally_batch(options)
     assert "GENERATED" in batch.says
     before = os.stat(batch.path).st_mtime_ns
-    assert dally_batch(options) == batch
+    assert dally_batch(options) == [batch]
     assert os.stat(batch.path).st_mtime_ns == before
     workload = open_workload(batch.path)
     assert len(workload) == 500
     assert workload.arrival_s.max() == 0
-    assert dally_batch(replace(options, seed=1)).digest != batch.digest
+    assert dally_batch(replace(options, seed=1))[0].digest != batch.digest
     weeks = dally_weeks(replace(options, quick=False))
     assert [week.name for week in weeks] == ["week 1", "week 2", "week 3"]
     assert len({week.digest for week in weeks}) == 3
@@ -246,7 +256,7 @@ def test_generated_job_sets_are_told_and_prepared_once(options):
 def test_real_job_sets_are_read_as_the_authors_read_them(options, shared_traces):
     """Job 396689: 633,257 s on 4 GPUs counts 158,314.25 s; week 2 has the jobs of week 1 at other times."""
     real = replace(options, traces=shared_traces, quick=False)
-    workload = open_workload(dally_batch(real).path)
+    workload = open_workload(dally_batch(real)[0].path)
     assert workload.duration_s[list(workload.job_id).index("396689")] == 633257 / 4
     one, two = (open_workload(week.path) for week in dally_weeks(real)[:2])
     for week in (one, two):  # two jobs are cut in the batch, nowhere else
@@ -265,20 +275,11 @@ def test_the_list_names_them_all(capsys):
     listed = {row["name"]: row for row in json.loads(said)}
     assert status == 0
     assert set(listed) == set(reproductions())
-    assert {f"dally-{part}" for part in DALLY} | {f"bsbf-{part}" for part in BSBF} <= set(listed)
+    assert len(listed) == 80 and {name.partition("-")[0] for name in listed} == set(FOLDERS)
     assert listed["dally-table2"]["kind"] == "table"
     status, said, _ = reproduce(capsys)
     assert status == 0
     assert "dally-autotuner" in said
-
-
-DALLY = (
-    "network", "peer", "table1", "table2", "table3", "communication", "gains", "variants", "utilisation", "autotuner"
-)  # fmt: skip
-BSBF = (
-    "table2", "table3", "table3-queue", "table4", "table4-queue", "gains", "load", "interference", "physical",
-    "theorem1", "overhead", "orders"
-)  # fmt: skip
 
 
 def test_a_miss_is_a_result(capsys, tmp_path):

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from clustergym.experiments.reproduce.cassini import cassini_published as published
-from clustergym.experiments.reproduce.cassini.cassini_congestion import PARTS
-from clustergym.experiments.reproduce.cassini.cassini_interleaving import interleaving
-from clustergym.experiments.reproduce.cassini.cassini_links import gains
-from clustergym.experiments.reproduce.cassini.cassini_room import CASSINI, decisions, in_default
+from clustergym.experiments.reproduce.cassini.cassini_runs import decisions
 from clustergym.experiments.reproduce.cassini.cassini_table2 import (
-    adjustments,
+    PARTS,
     at_iteration,
     by_rule,
     chosen_ms,
     longest_ms,
     misses,
     play,
+    snapshots,
 )
-from clustergym.experiments.reproduce.findings import Findings, Options
 from clustergym.experiments.reproduce.reproductions import reproductions
+from clustergym.experiments.reproduce.rows import Findings, Options
+from clustergym.tests.support.reproducing import missed, play_of, rows_of
 
 pytestmark = pytest.mark.reproduction
 
@@ -31,8 +27,9 @@ def options(tmp_path):
     return Options(cache=tmp_path, quick=True, quiet=True)
 
 
-def missed(findings: Findings) -> list[str]:
-    return [row.quantity for row in findings.rows if row.ok is False]
+@pytest.fixture
+def published(options):
+    return snapshots(play_of("cassini-table2", options))
 
 
 def claimed(findings: Findings) -> list[str]:
@@ -50,7 +47,7 @@ def test_these_hold(options, name, count):
 
 def test_gains_at_a_duty_sum_of_one_are_those_by_hand(options):
     """k jobs Up for a k-th: at once, each Up phase takes 45 k / 50 times as long: 1 - 1 / k + 0.9."""
-    rows = {row.quantity: row for row in gains(options).rows}
+    rows = rows_of("cassini-gains", options)
     for jobs in (2, 3, 4):
         row = rows[f"{jobs} jobs, duty sum 1: gain"]
         assert row.ok and row.ours == pytest.approx(1.9 - 1 / jobs, rel=1e-3)
@@ -58,38 +55,38 @@ def test_gains_at_a_duty_sum_of_one_are_those_by_hand(options):
 
 def test_above_a_duty_sum_of_one_shifts_still_gain_over_a_simultaneous_start(options):
     """Two jobs that are Up 0.55 each: 1.44 in lockstep. Else 2 p - 0.9 = p + b and 45 p + 5 b = 49.5: p = 1.08."""
-    rows = {row.quantity: row for row in gains(options).rows}
+    rows = rows_of("cassini-gains", options)
     row = rows["2 jobs, duty sum 1.1: gain"]
     assert row.ok is False and row.ours == pytest.approx(1.44 / 1.08, rel=0.01)
 
 
-def test_the_rule_is_anchored_at_figure_3():
+def test_the_rule_is_anchored_at_figure_3(published):
     """VGG16 computes 141 ms of an iteration, at a batch of 1,400; the others from their batch and GFLOPS."""
-    wide, vgg16 = by_rule(published.SNAPSHOTS[0])
+    wide, vgg16 = by_rule(published[0])
     assert vgg16.start_s[0] == pytest.approx(0.141, rel=1e-4)
     assert wide.start_s[0] == pytest.approx(0.141 * 800 / 1400 * 22.75 / 15.47, rel=1e-4)
 
 
 @pytest.mark.parametrize(("number", "low", "high"), [(1, 270, 600), (2, 360, 600), (3, 270, 290), (4, 210, 230)])
-def test_one_iteration_time_satisfies_a_snapshot_of_table_2(number, low, high):
+def test_one_iteration_time_satisfies_a_snapshot_of_table_2(number, low, high, published):
     """In steps of 10 ms: all communication times with shifts but ResNet50's within 10 %, over an interval."""
-    snapshot = published.SNAPSHOTS[number - 1]
-    chosen, shortest, longest = chosen_ms(number, 10)
+    snapshot = published[number - 1]
+    chosen, shortest, longest = chosen_ms(snapshot, 10)
     assert (shortest, longest) == (low, high)
-    assert chosen == min(range(low, high + 1, 10), key=lambda time: abs(time - longest_ms(number)))
+    assert chosen == min(range(low, high + 1, 10), key=lambda time: abs(time - longest_ms(snapshot)))
     assert misses(snapshot, play(at_iteration(snapshot, chosen / 1e3))) == 0
     assert misses(snapshot, play(at_iteration(snapshot, 0.2))) > 0
 
 
-def test_jobs_of_a_snapshot_have_names_of_their_own():
-    names = [snapshot.names for snapshot in published.SNAPSHOTS]
+def test_jobs_of_a_snapshot_have_names_of_their_own(published):
+    names = [snapshot.names for snapshot in published]
     assert names[0] == ["WideResNet101 (800)", "VGG16 (1400)"]
     assert names[3] == ["RoBERTa (12), job 1", "RoBERTa (12), job 2"]
     assert all(len(set(own)) == len(own) for own in names)
 
 
-def test_the_rule_alone_satisfies_the_first_snapshot_only():
-    assert [misses(snapshot, play(by_rule(snapshot))) for snapshot in published.SNAPSHOTS[:4]] == [0, 2, 2, 2]
+def test_the_rule_alone_satisfies_the_first_snapshot_only(published):
+    assert [misses(snapshot, play(by_rule(snapshot))) for snapshot in published[:4]] == [0, 2, 2, 2]
 
 
 def test_no_loss_to_congestion_fits_the_papers_own_figures_better(options):
@@ -100,7 +97,7 @@ def test_no_loss_to_congestion_fits_the_papers_own_figures_better(options):
 
 
 def test_adjustments_need_headroom(options):
-    rows = {row.quantity: row.ours for row in adjustments(options).rows}
+    rows = {name: row.ours for name, row in rows_of("cassini-adjustments", options).items()}
     what = "jitter 1 %: adjustments a minute"
     assert all(rows[f"snapshot {number}, headroom 0 %, {what}"] > 5.0 for number in (1, 2, 3))
     assert all(rows[f"snapshot {number}, headroom 5 %, {what}"] == 0.0 for number in (1, 2))
@@ -109,7 +106,7 @@ def test_adjustments_need_headroom(options):
 @pytest.mark.slow
 def test_shifts_pay_with_equal_periods_and_one_rate_only(options):
     """Also: paced, a pair of nearly equal jobs keeps its gain; shifted once, it loses it with the drift."""
-    rows = {row.quantity: row.ours for row in interleaving(options).rows}
+    rows = {name: row.ours for name, row in rows_of("cassini-interleaving", options).items()}
 
     def gain(start):
         (found,) = [value for name, value in rows.items() if name.startswith(start) and name.endswith(": gain")]
@@ -153,10 +150,10 @@ def test_profiles(options):
     assert 9 < ours["DLRM: replicated part, least with VGG16's duty"] < 890
 
 
-def test_a_third_of_the_decisions_of_the_default_environment_matter():
+def test_a_third_of_the_decisions_of_the_default_environment_matter(options):
     """0.52 over 20 seeds, 0.27 at least."""
-    case = replace(in_default(), how="cassini.cassini_room:decisions")
-    found = [decisions(case.on(CASSINI, seed)) for seed in (4, 8)]
+    case = play_of("cassini-room", options).cases("decided by themis+cassini", "default")[0]
+    found = [decisions(case.on(case.policy, seed)) for seed in (4, 8)]
     assert sum(one["matter"] for one in found) > sum(one["steps"] for one in found) / 3
     assert all(one["matter"] <= one["shifts"] < one["steps"] for one in found)
 

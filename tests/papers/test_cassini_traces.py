@@ -7,11 +7,12 @@ import pytest
 
 from clustergym.experiments.reproduce.case import Outcome
 from clustergym.experiments.reproduce.case_runs import Runs
-from clustergym.experiments.reproduce.cassini import cassini_traces as traces
-from clustergym.experiments.reproduce.cassini.cassini_on_links import ON_LINKS, Meetings
-from clustergym.experiments.reproduce.findings import Options
+from clustergym.experiments.reproduce.cassini.cassini_runs import Meetings
+from clustergym.experiments.reproduce.engine import Play
 from clustergym.experiments.reproduce.reproductions import reproductions
+from clustergym.experiments.reproduce.rows import Options
 from clustergym.simulator.base.decisions import Start
+from clustergym.tests.support.reproducing import play_of
 from clustergym.tests.support.scripted_contention import contended
 
 
@@ -25,20 +26,25 @@ def outcome(mean_s: float, congestion: float) -> Outcome:
     return Outcome(metrics, {**columns, "model": np.array(["DLRM", "ResNet50"])})
 
 
-def made(trace: traces.Trace, augmented_bytes: float) -> dict:
+TIMES = {"random": 4.0, "themis": 2.0, "themis+cassini": 1.0, "ideal": 0.5, "least-shared": 1.5, "pollux": 2.0}
+TIMES["pollux+cassini"] = 1.0
+
+
+def made(augmented_bytes: float) -> dict:
     """Two traces: random 4 and 2 s, themis half of it, augmented a quarter, ideal an eighth."""
-    times = dict(zip((*traces.ORDER, traces.LEAST, traces.POLLUX), (4.0, 2.0, 1.0, 0.5, 1.5, 2.0), strict=True))
-    times[traces.POLLUX_CASSINI] = 1.0
-    volume = dict.fromkeys(times, 3000000.0) | dict.fromkeys((traces.CASSINI, traces.POLLUX_CASSINI), augmented_bytes)
-    return {(policy, trace.name): [outcome(s, volume[policy]), outcome(s / 2, 0.0)] for policy, s in times.items()}
+    volume = dict.fromkeys(TIMES, 3000000.0) | dict.fromkeys(("themis+cassini", "pollux+cassini"), augmented_bytes)
+    runs = {policy: [outcome(s, volume[policy]), outcome(s / 2, 0.0)] for policy, s in TIMES.items()}
+    return {(policy, at): some for policy, some in runs.items() for at in ("dynamic", "dynamic 45")}
 
 
-def rows(trace: traces.Trace, augmented_bytes: float) -> dict:
-    return {row.quantity: row for row in traces._rows(trace, Runs(made(trace, augmented_bytes)))}
+def dynamic(outcomes: dict, tmp_path) -> tuple[dict, Play]:
+    play = play_of("cassini-dynamic", Options(tmp_path))
+    play.runs = Runs(outcomes)
+    return {row.quantity: row for row in play.rows()}, play
 
 
-def test_orders_gains_and_bounds():
-    found = rows(traces.DYNAMIC, 1e6)
+def test_orders_gains_and_bounds(tmp_path):
+    found = dynamic(made(1e6), tmp_path)[0]
     slow = {"random": 2.0, "themis": 1.25, "themis+cassini": 0.875, "ideal": 0.6875}  # means over jobs and traces
     for better, worse in (("themis", "random"), ("themis+cassini", "themis"), ("ideal", "themis+cassini")):
         row = found[f"dynamic: slowdown of jobs, {better} / {worse}"]
@@ -51,33 +57,30 @@ def test_orders_gains_and_bounds():
     assert found["dynamic: slowdown of newcomer ResNet50, themis / themis+cassini"].ours == pytest.approx(2.0)
 
 
-def test_where_there_is_nothing_to_win_nobody_is_judged_and_it_is_said_why():
+def test_where_there_is_nothing_to_win_nobody_is_judged_and_it_is_said_why(tmp_path):
     """Jobs as slow under ideal as under themis: half of 40 s on links with others, a quarter on crowded ones."""
     same = [outcome(1.0, 0.0), outcome(1.02, 0.0)]
-    runs = Runs({(policy, "dynamic"): same for policy in traces.DYNAMIC.policies})
-    found = {row.quantity: row for row in traces._rows(traces.DYNAMIC, runs)}
+    found, play = dynamic({(policy, at): same for policy in TIMES for at in ("dynamic", "dynamic 45")}, tmp_path)
     assert found["dynamic: slowdown of jobs, themis / ideal: the bound"].paper == "nothing to win"
     assert found["dynamic: slowdown of jobs, themis+cassini / themis"].ok is None
     assert found["dynamic: part of their time that jobs share links"].ours == pytest.approx(50.0)
     assert found["dynamic: part of its time on crowded links, ResNet50"].ours == pytest.approx(50.0)
-    (said,) = traces.said_of_meetings(traces.DYNAMIC.name, runs)
-    assert said.endswith(
-        "they share links 50 % of their time, crowded ones 25 %, then with 1.5 others; most together are DLRM with "
-        "ResNet50 (100%)"
+    assert play.notes[0].endswith(
+        "they share links 50 % of their time, crowded ones 25 %; most together are DLRM with ResNet50 (100%)"
     )
-    assert traces.said_of_meetings(traces.DYNAMIC.name, Runs(made(traces.DYNAMIC, 1e6))) == []
+    assert dynamic(made(1e6), tmp_path)[1].notes == []
 
 
-def test_the_load_that_came_about_stands_beside_every_policy():
-    found = rows(traces.DYNAMIC, 1e6)
-    for policy in traces.DYNAMIC.policies:
+def test_the_load_that_came_about_stands_beside_every_policy(tmp_path):
+    found = dynamic(made(1e6), tmp_path)[0]
+    for policy in TIMES:
         assert found[f"dynamic: realised load, {policy}"].ours == pytest.approx(80.0)
     assert found["dynamic: jobs at once, random"].ours == pytest.approx(3.0)
 
 
-def test_slowdowns_come_first_of_all_jobs_and_by_model():
+def test_slowdowns_come_first_of_all_jobs_and_by_model(tmp_path):
     """1 and 2 times as long in the first trace, 1 and 1 in the second: DLRM 1, ResNet50 1.5, all 1.25; ideal 1 less."""
-    found = rows(traces.DYNAMIC, 1e6)
+    found = dynamic(made(1e6), tmp_path)[0]
     first = next(iter(found.values()))
     assert first.quantity == "dynamic: slowdown of jobs, themis" and first.ours == pytest.approx(1.25)
     assert found["dynamic: slowdown of DLRM, themis"].ours == 1.0
@@ -86,23 +89,24 @@ def test_slowdowns_come_first_of_all_jobs_and_by_model():
     assert not any("VGG" in quantity for quantity in found)
 
 
-def test_every_trace_has_a_second_reading():
-    trace = traces.MULTI_GPU.measured()
-    assert trace.topology == "cassini-two-gpu:link_gbps=45" and trace.name == "two GPUs a server, cables of 45 Gbps"
-    case = ON_LINKS.on("themis", 1, topology=trace.topology, workload=trace.workload)
+def test_every_trace_has_a_second_reading(tmp_path):
+    play = play_of("cassini-multigpu", Options(tmp_path))
+    assert [play.label(at) for at in play.group(play.entry.at)][1] == "two GPUs a server, cables of 45 Gbps"
+    case = play.cases("themis", "two GPUs 45")[1]
+    assert case.setting.topology == "cassini-two-gpu:link_gbps=45"
     assert case.begun()[0].topology.links.capacity.max() == 45e9 / 8
 
 
-def test_congestion_is_pooled_and_none_at_all_is_met():
+def test_congestion_is_pooled_and_none_at_all_is_met(tmp_path):
     """3 MB against 1 MB over both traces together; nothing left is at least 3 MB over a packet."""
-    row = rows(traces.DYNAMIC, 1e6)["dynamic: congestion of DLRM, themis / themis+cassini"]
+    row = dynamic(made(1e6), tmp_path)[0]["dynamic: congestion of DLRM, themis / themis+cassini"]
     assert (row.paper, row.ours, row.ok) == (27.0, pytest.approx(3.0), False)
-    row = rows(traces.DYNAMIC, 0.0)["dynamic: congestion of DLRM, themis / themis+cassini, at least"]
+    row = dynamic(made(0.0), tmp_path)[0]["dynamic: congestion of DLRM, themis / themis+cassini, at least"]
     assert (row.ours, row.ok) == (pytest.approx(2000.0), True)
 
 
-def test_a_case_plays_its_trace():
-    found = ON_LINKS.on("ideal", 1, topology="cassini-two-gpu", workload="cassini-multigpu").outcome()
+def test_a_case_plays_its_trace(tmp_path):
+    found = play_of("cassini-multigpu", Options(tmp_path)).cases("ideal", "two GPUs")[1].outcome()
     assert found["slowdown"] == pytest.approx(1.0, abs=1e-9) and not found["congestion_bytes"].any()
     assert found["model"][-1] == "DLRM" and found.metrics["jobs_finished"] == len(found["model"])
 
@@ -144,6 +148,6 @@ def test_readings_and_rivals_are_played_by_all(tmp_path, name):
         assert over["dynamic: slowdown of jobs, ideal / themis"] * over[
             "dynamic: slowdown of jobs, themis"
         ] == pytest.approx(1)
-        assert any("Lingjun is left out" in note for note in found.notes)
+        assert not any(quantity.startswith("Lingjun") for quantity in over)
     else:
         assert over["periods spread by 20 %: mean iteration time, themis / ideal"] >= 1.0

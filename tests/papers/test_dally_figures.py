@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from types import SimpleNamespace
 
 import pytest
 
-from clustergym.experiments.reproduce.dally import dally_published as published
-from clustergym.experiments.reproduce.dally.dally_network import network, table1
-from clustergym.experiments.reproduce.dally.dally_peer import Grant, identical_prefix, peer
-from clustergym.experiments.reproduce.dally.dally_peer_marks import DIGITS, Marks
-from clustergym.experiments.reproduce.dally.dally_tables import _poisson_rows
-from clustergym.experiments.reproduce.findings import Findings, Options
+from clustergym.experiments.reproduce.case import Outcome
+from clustergym.experiments.reproduce.case_runs import Runs
+from clustergym.experiments.reproduce.dally.dally_peer import DIGITS, Grant, Marks, identical_prefix
 from clustergym.experiments.reproduce.reproductions import reproductions
+from clustergym.experiments.reproduce.rows import Findings, Options
+from clustergym.tests.support.reproducing import missed, play_of
 
 pytestmark = pytest.mark.reproduction
 
@@ -25,25 +23,25 @@ def options(tmp_path):
     return Options(cache=tmp_path, quiet=True)
 
 
-def missed(findings: Findings) -> list[str]:
-    return [row.quantity for row in findings.rows if row.ok is False]
+def found(name: str, options: Options) -> Findings:
+    return reproductions()[f"dally-{name}"].run(options)
 
 
 def test_network_equals_astra_sim_where_the_table_is_here(options, shared_traces):
-    findings = network(Options(cache=options.cache, traces=shared_traces, quiet=True))
+    findings = found("network", Options(cache=options.cache, traces=shared_traces, quiet=True))
     assert len(findings.rows) > 100
     assert missed(findings) == []
 
 
 def test_network_equals_the_rows_that_the_project_carries(options):
-    findings = network(options)
+    findings = found("network", options)
     assert len(findings.rows) == 20  # 18 placements, their median and largest error
     assert missed(findings) == []
 
 
 def test_table_1_but_for_four_cells(options):
     """A column by one setting; facts known of them: 18 % and 110 % over the network, 112.9 % and 14 % in a rack."""
-    assert missed(table1(options)) == [
+    assert missed(found("table1", options)) == [
         "VGG11, 8 GPUs, network",
         "AlexNet, 8 GPUs, network",
         "ResNet18, 8 GPUs, rack",
@@ -57,7 +55,7 @@ def test_every_grant_of_the_authors_simulator(options, shared_traces):
     And no job of the Poisson set is cut: 3,793,464,244 and 2,245,975,045 iterations are 237,092 and 1,122,988 chunks of
     0.29823 and 0.28715 s.
     """
-    findings = peer(Options(cache=options.cache, traces=shared_traces, quiet=True))
+    findings = found("peer", Options(cache=options.cache, traces=shared_traces, quiet=True))
     counts = [row.ours for row in findings.rows if "identical grants" in row.quantity]
     assert counts == [10545.0, 10139.0, 10702.0]
     assert missed(findings) == []
@@ -70,23 +68,28 @@ def test_every_grant_of_the_authors_simulator(options, shared_traces):
 def test_hashes_of_the_logs_say_the_same_to_who_has_a_clone_of_the_authors_repository(options, shared_traces):
     """A clone holds the jobs as json and no logs: all 31,386 grants are the same by their hashes."""
     clone = shared_traces / "dally_cluster_sim"
-    findings = peer(Options(cache=options.cache, traces=clone, quiet=True))
+    findings = found("peer", Options(cache=options.cache, traces=clone, quiet=True))
     counts = [row.ours for row in findings.rows if "identical grants" in row.quantity]
     assert counts == [10545.0, 10139.0, 10702.0]
     assert missed(findings) == []
     assert any("70708" in f"{row.ours:.0f}" for row in findings.rows)  # the Poisson set is found too
 
 
-def test_average_jct_below_gandiva_at_8_racks_is_judged_by_table_iii():
+def test_average_jct_below_gandiva_at_8_racks_is_judged_by_table_iii(options):
     """1 - 2,831,880 / 17,371,514 = 83.7 %; the text's 23 to 51 % is the batch's range."""
-    assert published.JCT_POISSON_GANDIVA_8_RACKS == pytest.approx(83.70, abs=0.005)  # noqa: SIM300
-    runs = SimpleNamespace(racks=(4, 8), improvement=lambda *_: 99.5, ratio=lambda *_: 1.2)
-    rows = {row.quantity: row for row in _poisson_rows(runs)}
-    assert rows["Poisson: average JCT below gandiva, 8 racks"].ok
+    play = play_of("dally-gains", options)
+    times = {"dally": 0.5, "tiresias": 0.6, "gandiva": 100.0}
+    outcomes = {(one, at): [Outcome({"jct_mean": time})] for one, time in times.items() for at in play.group(["weeks"])}
+    play.runs = Runs(outcomes)
+    lines = [line for line in play.entry.rows if line.what.startswith("Poisson")]
+    rows = {row.quantity: row for line in lines for row in play.rows_of(line)}
+    row = rows["Poisson: average JCT below gandiva, 8 racks"]
+    assert row.paper == pytest.approx(83.70, abs=0.005) and row.ok
     beside = rows["Poisson: average JCT below gandiva, 8 racks, by the text's range"]
-    assert (beside.ok, beside.paper, beside.ours) == (None, "23 to 51 %", 99.5)
+    assert (beside.ok, beside.paper, beside.ours) == (None, "23 to 51 %", pytest.approx(99.5))
     assert rows["Poisson: average JCT below gandiva, 4 racks"].ok is False
-    assert len(rows) == 5
+    assert rows["Poisson: average JCT, dally / tiresias, 4 racks"].ok is False
+    assert len(rows) == 9
 
 
 def test_a_hash_stops_at_the_grant_that_differs():
@@ -113,7 +116,7 @@ def test_a_prefix_ends_at_another_job_place_or_time():
 
 @pytest.mark.slow  # compiles for clusters of every size
 def test_dally_communicates_less_than_tiresias_on_generated_jobs_too(options):
-    findings = reproductions()["dally-communication"].run(Options(cache=options.cache, orders=6, quiet=True))
+    findings = found("communication", Options(cache=options.cache, orders=6, quiet=True))
     assert [row.ok for row in findings.rows].count(True) == 4  # 2, 4, 8 and 16 racks
     assert missed(findings) == []
 

@@ -7,14 +7,16 @@ import dataclasses
 import numpy as np
 import pytest
 
-from clustergym.experiments.reproduce.findings import Options
-from clustergym.experiments.reproduce.harmony import harmony_main, harmony_model, harmony_naive, harmony_solvers
-from clustergym.experiments.reproduce.harmony.harmony_executor import Group, execute
+from clustergym.experiments.reproduce.harmony import harmony_model, harmony_naive, harmony_solvers
+from clustergym.experiments.reproduce.harmony.harmony_model import Group, execute
 from clustergym.experiments.reproduce.harmony.harmony_reload import least_s
-from clustergym.experiments.reproduce.harmony.harmony_runs import HARMONY, Cell, play
+from clustergym.experiments.reproduce.harmony.harmony_runs import binned, use_drawn
+from clustergym.experiments.reproduce.harmony.harmony_solvers import small_problem
 from clustergym.experiments.reproduce.reproductions import reproductions
+from clustergym.experiments.reproduce.rows import Options
 from clustergym.policies.harmony.oracle import exact
-from clustergym.policies.harmony.solver_samples import small_problem
+from clustergym.tests.support import reproducing
+from clustergym.tests.support.reproducing import play_of
 
 pytestmark = pytest.mark.reproduction
 
@@ -30,19 +32,12 @@ def options(tmp_path_factory):
 
 
 def rows_of(name: str, options: Options):
-    found = reproductions()[f"harmony-{name}"].run(options)
-    named = {row.quantity: row for row in found.rows}
-    assert len(named) == len(found.rows)
-    return named
+    return reproducing.rows_of(f"harmony-{name}", options)
 
 
 def group(*jobs: tuple[float, float], machines: int = 8) -> Group:
     comp, comm = np.array(jobs).T
     return Group(comp, comm, np.zeros(len(jobs)), np.zeros(len(jobs)), machines)
-
-
-def test_every_published_result_has_a_reproduction():
-    assert {f"harmony-{name}" for name in PUBLISHED} <= set(reproductions())
 
 
 # ---- one group
@@ -116,28 +111,35 @@ def test_cpu_use_and_makespan_are_one_result(options):
 def test_figure_11_is_drawn_from_what_was_seen_of_the_run(options, tmp_path):
     """The mean over time of what is drawn is the metric."""
     pytest.importorskip("matplotlib")
-    drawn = dataclasses.replace(options, out=tmp_path)
-    runs = play("test", drawn, [Cell()], ("isolated", HARMONY))
-    assert [path.name for path in harmony_main.of_use(drawn, runs, Cell())] == ["harmony-use.png"]
+    play = play_of("harmony-main", dataclasses.replace(options, out=tmp_path))
+    play.runs = play.sweep("test", [(policy, "80 jobs") for policy in ("isolated", "harmony")])
+    assert [path.name for path in use_drawn(play)] == ["harmony-use.png"]
     assert (tmp_path / "harmony-use.png").read_bytes().startswith(b"\x89PNG")
-    assert harmony_main.of_use(options, runs, Cell()) == []
-    outcome = runs.of(HARMONY, Cell())[0]
-    edges_s, values = harmony_main.binned(outcome, outcome["network_use"])
+    outcome = play.runs.of("harmony", "80 jobs")[0]
+    edges_s, values = binned(outcome, outcome["network_use"])
     mean = (values * np.diff(edges_s)).sum() / edges_s[-1]
     assert mean == pytest.approx(outcome.metrics["network_utilisation"])
 
 
 def test_partitions_that_some_job_does_not_fit_into_are_left_out(options):
     """The largest data of Table I, 155 + 24 GB, need 1.36 x 179 / 32 machines, 8: there are at most 12 partitions."""
-    able, unable = harmony_naive.parted(options, Cell())
+    able, unable = harmony_naive.parted(play_of("harmony-naive", options))
     assert able == [(6, 2), (12, 2)]
     assert unable == [(25, 2)]
 
 
-def test_isolated_has_the_machines_that_were_calibrated_for_its_workload():
-    assert Cell("compute").word("isolated:head=skip") == "isolated:dop=7,head=skip"
-    assert Cell(dop=4).word("isolated") == "isolated:dop=4"
-    assert Cell().word(HARMONY) == HARMONY
+def test_isolated_has_the_machines_that_were_calibrated_for_its_workload(options):
+    play = play_of("harmony-readings", options)
+    words = [
+        play.cases("isolated", at)[0].policy
+        for at in (
+            "compute-heavy",
+            "readings, isolated on 4 machines",
+            "readings, isolated passes over jobs that do not fit",
+        )
+    ]
+    assert words == ["isolated:dop=7", "isolated:dop=4", "isolated:dop=5,head=skip"]
+    assert play.cases("harmony", "80 jobs")[0].policy == "harmony"
 
 
 @pytest.mark.slow

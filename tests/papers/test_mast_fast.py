@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from clustergym.experiments.reproduce.case import Outcome
-from clustergym.experiments.reproduce.findings import Options
-from clustergym.experiments.reproduce.mast import mast_fast_path
+from clustergym.experiments.reproduce.mast.mast_fast import hit_share
 from clustergym.experiments.reproduce.reproductions import reproductions
+from clustergym.experiments.reproduce.rows import Options
+from clustergym.tests.support.reproducing import rows_of
 
 pytestmark = pytest.mark.reproduction
 WORST = "in the worst hour of each trace, "
@@ -25,7 +26,7 @@ def rows(tmp_path_factory):
 
 def test_mast_keeps_more_gpus_allocated_than_early_binding(rows):
     """Two traces of twelve hours: enough to tell (6) and (3) from the others, not to tell those apart."""
-    allocated = {name: rows[f"GPUs allocated, {name}"].ours for name in mast_fast_path.PREFERENCE}
+    allocated = {name: rows[f"GPUs allocated, {name}"].ours for name in ("(6)", "(3)", "(5)", "(2)", "(1)")}
     assert min(allocated["(6)"], allocated["(3)"]) > max(allocated["(5)"], allocated["(2)"], allocated["(1)"])
 
 
@@ -45,29 +46,24 @@ def test_the_cache_is_counted_by_the_length_of_the_queue():
         "pass_spared": np.array([20.0, 240.0, 440.0]),
     }
     outcome = Outcome({}, passes)
-    assert mast_fast_path.hit_share(outcome) == pytest.approx(100.0 * 700.0 / 900.0)
-    assert mast_fast_path.hit_share(outcome, 0.0, 50.0) == pytest.approx(20.0)
-    assert mast_fast_path.hit_share(outcome, 50.0, 100.0) == pytest.approx(85.0)
-    assert np.isnan(mast_fast_path.hit_share(outcome, 100.0))
+    assert hit_share(outcome) == pytest.approx(100.0 * 700.0 / 900.0)
+    assert hit_share(outcome, "0/50") == pytest.approx(20.0)
+    assert hit_share(outcome, "50/100") == pytest.approx(85.0)
+    assert np.isnan(hit_share(outcome, "100/inf"))
 
 
 def test_more_is_allocated_where_more_is_asked(rows):
     """And the CPU machines are more than are needed."""
-    heavier = f"load {mast_fast_path.HEAVIER:g}"
-    assert rows[f"GPU allocation rate, mast, {heavier}"].ours > rows["GPU allocation rate, mast"].ours
+    assert rows["GPU allocation rate, mast, load 1.3"].ours > rows["GPU allocation rate, mast"].ours
     asked = rows["GPU-hours asked over those that there are"].ours
     assert rows["the same in the trace that asks least"].ours <= asked
 
 
 def test_the_table_of_loads_and_quotas_has_every_combination_and_says_the_most_of_each(tmp_path):
     """More quota lets more be stopped for others, at a load that asks for more than there is."""
-    found = mast_fast_path.quotas(Options(cache=tmp_path, quick=True, quiet=True, orders=1)).rows
-    told = {row.quantity: row.ours for row in found}
-    names = [
-        f"load {load:g}, quotas x {factor:g}: "
-        for load in mast_fast_path.QUOTA_LOADS
-        for factor in mast_fast_path.QUOTA_FACTORS
-    ]
+    found = rows_of("mast-quotas", Options(cache=tmp_path, quick=True, quiet=True, orders=1))
+    told = {name: row.ours for name, row in found.items()}
+    names = [f"load {load}, quotas x {factor}: " for load in ("1.1", "2", "3") for factor in (1, 3, 250)]
     for what, most in (
         ("preemptions a workload, mast", "most preemptions a workload of all, mast"),
         ("GPUs allocated, mast", "most GPUs allocated of all, mast"),
@@ -97,7 +93,7 @@ def test_hardly_any_wait_for_data_and_not_more_where_tetris_has_placed_the_table
 @pytest.mark.slow
 def test_fewer_wait_for_data_over_weeks_where_tetris_has_placed_the_tables(tmp_path):
     options = Options(cache=tmp_path, quiet=True)
-    tetris, users = waiting_for_data({row.quantity: row for row in mast_fast_path.noncollocated(options).rows})
+    tetris, users = waiting_for_data(rows_of("mast-noncollocated", options))
     assert tetris < 0.1 and tetris < users
 
 
@@ -116,6 +112,6 @@ def test_gms_and_rms_are_faster_than_the_papers(rows):
 @pytest.mark.slow
 def test_the_order_of_table_1_holds_over_weeks(tmp_path):
     options = Options(cache=tmp_path, quiet=True)
-    found = {row.quantity: row for row in mast_fast_path.designspace(options).rows}
+    found = rows_of("mast-designspace", options)
     assert all(row.ok for name, row in found.items() if " / " in name)
     assert found["traces on which (9), one at a time, starts all as (6) does"].ok

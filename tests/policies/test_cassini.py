@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clustergym.experiments.reproduce.cassini.cassini_instances import PERIODS, drawn_jobs
-from clustergym.experiments.reproduce.cassini.cassini_instances import on_one_link as together
+from clustergym.experiments.reproduce.cassini.cassini_links import PERIODS, drawn_jobs
+from clustergym.experiments.reproduce.cassini.cassini_links import on_one_link as together
 from clustergym.experiments.reproduce.cassini.cassini_theory import random_forest
 from clustergym.policies.cassini.cassini import Candidate, best_candidate, interleave
 from clustergym.policies.cassini.compatibility import (
@@ -316,7 +316,7 @@ def test_solutions_are_remembered_by_what_jobs_do():
 
 SEARCHES = """
 import numpy as np
-from clustergym.experiments.reproduce.cassini.cassini_instances import PERIODS, drawn_jobs, on_one_link
+from clustergym.experiments.reproduce.cassini.cassini_links import PERIODS, drawn_jobs, on_one_link
 from clustergym.policies.cassini.compatibility import descent, exact
 from clustergym.simulator.contention.circle import Grid
 random = np.random.default_rng(6)

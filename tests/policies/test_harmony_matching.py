@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from clustergym.experiments.reproduce.harmony.harmony_solvers import harmony_like_problem
 from clustergym.policies.harmony.muri import efficiency, muri, round_s
 from clustergym.policies.harmony.problem import Problem
-from clustergym.policies.harmony.solver_samples import harmony_like_problem
 from clustergym.simulator.base.errors import InputError
 
 STAGES = np.array([[0.0, 2.0, 1.0], [0.0, 1.0, 2.0], [3.0, 1.0, 2.0]])  # load, COMP, COMM

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from clustergym.experiments.reproduce.harmony.harmony_solvers import harmony_like_problem
 from clustergym.policies.harmony.harmony import algorithm1, counted
 from clustergym.policies.harmony.problem import Plan, Problem
-from clustergym.policies.harmony.solver_samples import harmony_like_problem
 from clustergym.simulator.base.errors import InputError
 
 BALANCED = Problem(np.array([12.0, 6.0, 18.0]), np.array([4.0, 4.0, 3.0]), machines=8)  # A, B, C

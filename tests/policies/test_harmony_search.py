@@ -7,11 +7,11 @@ import sys
 import numpy as np
 import pytest
 
+from clustergym.experiments.reproduce.harmony.harmony_solvers import harmony_like_problem, small_problem
 from clustergym.policies.harmony.harmony import algorithm1
 from clustergym.policies.harmony.local_search import gains_of, local_search, searched, worth, worth_of_moves
 from clustergym.policies.harmony.oracle import exact
 from clustergym.policies.harmony.problem import Plan, Problem
-from clustergym.policies.harmony.solver_samples import harmony_like_problem, small_problem
 from clustergym.simulator.base.errors import InputError
 
 PAIR = Problem(np.array([16.0, 16.0]), np.array([1.0, 3.0]), machines=16)  # alone on 16 machines 2 s and 4 s
@@ -131,7 +131,7 @@ def test_wrong_words_are_refused(words, said):
 
 
 FOUND = """
-from clustergym.policies.harmony.solver_samples import harmony_like_problem
+from clustergym.experiments.reproduce.harmony.harmony_solvers import harmony_like_problem
 from clustergym.policies.harmony.local_search import searched
 from clustergym.policies.harmony.oracle import exact
 for seed in range(3):

@@ -150,7 +150,7 @@ def test_the_wheel_has_the_package_and_nothing_of_earlier_builds(built):
         "clustergym/__main__.py",
         "clustergym/py.typed",
         "clustergym/simulator/network/data/artist_layers.csv",
-        "clustergym/experiments/reproduce/reproductions.csv",
+        "clustergym/experiments/reproduce/dally/dally.yaml",
     } <= names
     assert not any("renamed_long_ago" in name or "/tests/" in name or name.endswith("setup.py") for name in names)
 

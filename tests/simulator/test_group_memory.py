@@ -11,10 +11,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from clustergym.experiments.reproduce.harmony.harmony_reload import fit_gc_slope, reload_jobs, reload_table
 from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.groups.group_memory import GC_SLOPE, MemoryTerms, memory_dtype, settled
 from clustergym.simulator.groups.kernels.memory_kernels import settle
-from clustergym.simulator.groups.reload import fit_gc_slope, reload_jobs, reload_table
 from clustergym.simulator.workloads.trace_statistics import HARMONY_GB
 
 GB = 1e9

@@ -4,7 +4,7 @@
     python tests/support/paper_page.py --write    writes it
     python tests/support/paper_page.py --counts   prints the files of each paper
 
-A tag is a line of its own at the end of a docstring of a module, a class or a function; a docstring may have several:
+A tag ends a docstring of a module, a class or a function, after other text or as a line; a docstring may have several:
 
     Paper: dally, Algorithm 1, line 4; Sec. IV-B2.
     Setting: mast, Figure 2.
@@ -87,7 +87,7 @@ def tags_of(path: Path, root: Path = ROOT) -> Iterator[Tag]:
     file = path.relative_to(root).as_posix()
     for name, node in documented(ast.parse(path.read_text())):
         for line in (ast.get_docstring(node) or "").splitlines():
-            found = re.fullmatch(rf"({ALGORITHM}|{SETTING}): (.*)", line)
+            found = re.search(rf"(?:^| )({ALGORITHM}|{SETTING}): (.*)", line)
             if found is not None:
                 paper, _, places = found[2].removesuffix(".").partition(", ")
                 for place in places.split("; "):
@@ -120,7 +120,7 @@ def page(found: Sequence[Tag]) -> str:
     rows = [f"| [{_name(key)}](#{key}) | {len(of)} | {_code(of)} |" for key, of in read.items()]
     parts = [
         "# Papers",
-        "Which function does what of which paper. Made by `python tests/support/paper_page.py --write` from the lines "
+        "Which function does what of which paper. Made by `python tests/support/paper_page.py --write` from the tags "
         "`Paper: dally, Algorithm 1.` at the end of docstrings and from `CITATION.cff`, which has "
         "the full citations; a test holds the page to them. "
         "What the papers leave open, and what is read otherwise than printed, stands at the head of these files.",

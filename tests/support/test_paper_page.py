@@ -29,12 +29,12 @@ def test_a_paper_is_read_in_few_files(found, paper):
     assert 1 <= count <= MORE.get(paper, MOST)
 
 
-def test_a_tag_is_a_line_of_a_docstring_and_tells_paper_places_file_and_function(tmp_path):
-    """Of a method, with two places; of a module, as a setting; a comment is none."""
+def test_a_tag_ends_a_docstring_and_tells_paper_places_file_and_function(tmp_path):
+    """Of a method, with two places; of a module, as a setting, after other text; a comment is none."""
     path = tmp_path / "policies" / "own.py"
     path.parent.mkdir()
     path.write_text(
-        '"""Own.\n\nSetting: mast, Figure 2.\n"""\n\n# Paper: dally, Sec. V.\n\n\nclass A:\n    """A."""\n\n'
+        '"""Own. Setting: mast, Figure 2."""\n\n# Paper: dally, Sec. V.\n\n\nclass A:\n    """A."""\n\n'
         '    def f(self):\n        """F.\n\n        Paper: dally, Algorithm 1, line 4; Sec. IV-B2.\n        """\n'
     )
     assert list(tags_of(path, tmp_path)) == [

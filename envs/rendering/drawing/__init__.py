@@ -1,1 +1,1 @@
-"""What pictures are drawn with: a pen, colours, words."""
+"""Pen, colours and words of pictures."""

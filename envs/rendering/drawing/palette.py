@@ -1,8 +1,7 @@
-"""Colours: one per job that stays its own, four tiers, and the greys between. All are (red, green, blue), 0 to 255.
+"""Colours: one a job, four tiers, and greys. All are (red, green, blue), 0 to 255.
 
-The hues of jobs are those of Paul Tol's schemes "bright" and "vibrant" (SRON/EPS/TN/09-002), made to be told apart with
-any colour vision, without the greens, which mean tiers here; five lightnesses of each. A tier is told by the height of
-its band as well as by its colour.
+The hues of jobs are those of Paul Tol's schemes "bright" and "vibrant" (SRON/EPS/TN/09-002), for any colour vision,
+without the greens, which mean tiers here; five lightnesses of each. A tier also has its own height of band.
 """
 
 from __future__ import annotations
@@ -22,13 +21,8 @@ def mix(one: Colour, other: Colour, share: float) -> Colour:
 
 BLACK, WHITE = (0, 0, 0), (255, 255, 255)
 HUES = tuple(map(_hex, ("4477aa", "ee7733", "66ccee", "aa3377", "ccbb44", "009988", "ee6677", "332288")))
-JOB_COLOURS: tuple[Colour, ...] = (
-    *HUES,
-    *(mix(hue, WHITE, 0.45) for hue in HUES),
-    *(mix(hue, BLACK, 0.36) for hue in HUES),
-    *(mix(hue, WHITE, 0.24) for hue in HUES),
-    *(mix(hue, BLACK, 0.18) for hue in HUES),
-)
+SHADES = ((WHITE, 0.0), (WHITE, 0.45), (BLACK, 0.36), (WHITE, 0.24), (BLACK, 0.18))
+JOB_COLOURS: tuple[Colour, ...] = tuple(mix(hue, other, share) for other, share in SHADES for hue in HUES)
 TIER_COLOURS: tuple[Colour, ...] = tuple(map(_hex, ("1a7f45", "7cc36a", "f5a80b", "d1242f")))
 
 PAGE = _hex("f3f5f8")
@@ -60,7 +54,7 @@ def ink_on(colour: Colour) -> Colour:
 
 
 def waited_colour(waited_s: float) -> Colour:
-    """Light for a job that has just come, dark after a day; each factor of 10 in between is the same step."""
+    """Light for a new job, dark after a day, logarithmic in between."""
     from math import log10
 
     share = log10(max(waited_s, 60.0) / 60.0) / log10(86_400.0 / 60.0)

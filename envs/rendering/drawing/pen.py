@@ -1,4 +1,4 @@
-"""Boxes and text on a picture, through Pillow (which comes with matplotlib, whose font it uses)."""
+"""Boxes and text on a picture, through Pillow, with matplotlib's font."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INSTALL = 'install it with: pip install "clustergym[render]"'
 
 
 class Pillow(NamedTuple):
-    """The modules of Pillow that are used here."""
+    """The modules of Pillow used here."""
 
     Image: Any
     ImageDraw: Any
@@ -42,7 +42,6 @@ def pillow() -> Pillow:
 
 @lru_cache(maxsize=64)
 def _font(size: int, bold: bool) -> Any:
-    """DejaVu Sans as matplotlib ships it, found without importing matplotlib, so pictures look alike everywhere."""
     found = importlib.util.find_spec("matplotlib")
     if found is None or not found.submodule_search_locations:
         raise MissingExtra(f"drawing needs matplotlib; {INSTALL}")
@@ -66,7 +65,7 @@ def checked_size(size: tuple[int, int]) -> tuple[int, int]:
 
 
 def scale_of(size: tuple[int, int]) -> float:
-    """Pixels a unit in a picture of this size; one of `SIZE` has 1."""
+    """Pixels a unit in a picture of this size; `SIZE` has 1."""
     return min(size[0] / SIZE[0], size[1] / SIZE[1])
 
 
@@ -76,12 +75,7 @@ def new_image(size: tuple[int, int], colour: Colour) -> Image:
 
 
 class Pen:
-    """Draws on an image. Places and boxes are pixels; sizes of text and radii are units of `scale` pixels.
-
-    Args:
-        image: what to draw on.
-        scale: pixels per unit.
-    """
+    """Draws on `image`. Places and boxes are pixels; sizes of text and radii are units of `scale` pixels."""
 
     def __init__(self, image: Image, scale: float) -> None:
         self.image = image
@@ -119,14 +113,8 @@ class Pen:
     ) -> int:
         """Write; returns the pixel column where the text ends.
 
-        Args:
-            place: of the anchor, two letters as Pillow has them ("la" left top, "rm" right middle).
-            words: what to write.
-            size: in units.
-            colour: of the text.
-            bold: the heavier face.
-            anchor: what `place` is.
-            within: pixels; longer text loses its end, and is left out where nothing would remain.
+        `place` is the anchor's, two letters as Pillow has them ("la" left top, "rm" right middle). Text longer than
+        `within` pixels loses its end, or is left out.
         """
         pixels = self._font_pixels(size)
         if within is not None and _length(words, pixels, bold) > within:
@@ -136,7 +124,7 @@ class Pen:
         return place[0] + _length(words, pixels, bold)
 
     def fitting_size(self, words: str, size: float, room: int, *, bold: bool = False) -> float:
-        """The size, at most `size`, at which the text takes no more than `room` pixels; units."""
+        """The size in units, at most `size`, at which the text takes no more than `room` pixels."""
         wanted = self._font_pixels(size)
         return min(1.0, room / max(1, _length(words, wanted, bold))) * wanted / self.scale
 
@@ -149,7 +137,7 @@ class Pen:
             self._draw.rectangle((box[0], box[1], box[2] - 1, box[3] - 1), fill=colour)
 
     def frame(self, box: tuple[int, int, int, int], colour: Colour) -> None:
-        """Only the outline of a box."""
+        """Draw the outline of a box."""
         self._draw.rectangle((box[0], box[1], box[2] - 1, box[3] - 1), outline=colour)
 
     def card(self, box: tuple[int, int, int, int], colour: Colour, edge: Colour | None, radius: float) -> None:
@@ -168,7 +156,7 @@ class Pen:
         self.text((box[2] - self.unit(12), box[1] + self.unit(11)), note, 9, FAINT, anchor="ra")
 
     def swatches(self, x: int, y: int, side: int, entries: Iterable[tuple[str, Colour]]) -> int:
-        """Squares and what their colours mean, from the left top `x`, `y` on; returns where the next one would be."""
+        """Squares with the meaning of their colours, from the left top `x`, `y` on; returns the x of the next one."""
         for words, colour in entries:
             self.box((x, y, x + side, y + side), colour)
             middle = (x + side + self.unit(5), y + side // 2)
@@ -196,7 +184,7 @@ class Pen:
         self._draw.polygon(corners, fill=colour)
 
     def tag(self, place: tuple[int, int], words: str, size: float, ink: Colour, ground: Colour) -> None:
-        """Words in the middle of a box of their own, so that they can be read on anything."""
+        """Words in the middle of a box of their own."""
         half = _length(words, self._font_pixels(size), False) // 2 + self.unit(3)
         high = self.unit(0.7 * size)
         self.card((place[0] - half, place[1] - high, place[0] + half, place[1] + high), ground, None, 3)
@@ -215,7 +203,7 @@ class Pen:
         self._draw.line((left, bottom, right, top), fill=colour, width=width)
 
     def fade(self, box: tuple[int, int, int, int], share: float) -> None:
-        """Take the colour out of a box, and put `share` (0 to 1) of white in."""
+        """Remove the colour of a box, and mix in `share` (0 to 1) of white."""
         grey = self.image.crop(box).convert("L").convert("RGB")
         white = new_image(grey.size, WHITE)
         self.image.paste(pillow().Image.blend(grey, white, share), box[:2])
@@ -230,7 +218,7 @@ class Pen:
         self.image.paste(turned, (place[0] - high // 2, place[1] - long))
 
     def bar(self, box: tuple[int, int, int, int], parts: Sequence[tuple[int, Colour]], whole: float) -> None:
-        """A bar of parts, one after the other, on a track that stands for `whole`; a part above 0 shows."""
+        """A bar of consecutive parts, on a track of length `whole`; a part above 0 shows."""
         self.box(box, TRACK)
         left = box[0]
         for part, colour in parts:

@@ -1,7 +1,4 @@
-"""The jobs on one link: their circles before and after rotation, and what they send over time.
-
-As in Figures 4, 5 and 15 of paper cassini, of the jobs that are there now.
-"""
+"""The jobs on one link: their circles before and after rotation, and its use (Figures 4, 5 and 15, paper cassini)."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ MANNERS = ("all begin at once", "as they are turned")
 
 
 def draw_circles(pen: Pen, box: Box, crossing: Crossing | None, labels: Mapping[int, str], when: str = "") -> None:
-    """Two circles side by side: a ring a job, coloured where it wants the link; the score in the middle."""
+    """Two circles side by side: a ring a job, coloured where it uses the link; the score in the middle."""
     u = pen.unit
     told = "" if crossing is None else f"{crossing.link}, {1000 * crossing.perimeter_s:,.0f} ms around"
     pen.title(box, f"Circles{when}", told)
@@ -42,15 +39,14 @@ def draw_circles(pen: Pen, box: Box, crossing: Crossing | None, labels: Mapping[
         begins_s = crossing.begins_s if number else (0.0,) * len(crossing.jobs)
         disc = _disc(crossing, begins_s, side)
         pen.image.paste(disc, (middle - side // 2, top))
-        pen.text(
-            (middle, top + side // 2 - u(2)), f"{crossing.scores[number]:.2f}", 15, palette.INK, bold=True, anchor="mm"
-        )
+        score = f"{crossing.scores[number]:.2f}"
+        pen.text((middle, top + side // 2 - u(2)), score, 15, palette.INK, bold=True, anchor="mm")
         pen.text((middle, top + side // 2 + u(11)), "score", 9, palette.FAINT, anchor="mm")
     _draw_jobs(pen, (box[0] + u(12), box[3] - u(20), box[2] - u(12), box[3]), crossing, labels)
 
 
 def _disc(crossing: Crossing, begins_s: tuple[float, ...], side: int) -> Image:
-    """Rings from the outside in, time clockwise from the top; a job's iterations once around one after the other."""
+    """Rings from the outside in, time clockwise from the top; a job's consecutive iterations once around."""
     large = OVERSAMPLING * side
     pen = Pen(new_image((large, large), palette.CARD), 1.0)
     rings = min(MOST_RINGS, len(crossing.jobs))
@@ -72,7 +68,7 @@ def _disc(crossing: Crossing, begins_s: tuple[float, ...], side: int) -> Image:
 
 
 def draw_use(pen: Pen, box: Box, crossing: Crossing | None, when: str = "") -> None:
-    """What the jobs send over the link in the long run, one on the other: all at once above, as turned below."""
+    """Use of the link by the jobs in the long run, stacked: all at once above, as turned below."""
     u = pen.unit
     pen.title(box, f"Use of the link{when}", "" if crossing is None else f"{crossing.capacity / GBPS:g} Gbps")
     if crossing is None:
@@ -90,7 +86,6 @@ def draw_use(pen: Pen, box: Box, crossing: Crossing | None, when: str = "") -> N
 
 
 def _draw_strip(pen: Pen, box: Box, crossing: Crossing, number: int) -> None:
-    """A column of pixels a moment; the height of the box is the capacity."""
     pen.box(box, palette.TRACK)
     when, sent = crossing.use[number]
     columns, height = box[2] - box[0], box[3] - box[1]
@@ -109,7 +104,6 @@ def _draw_strip(pen: Pen, box: Box, crossing: Crossing, number: int) -> None:
 
 
 def _draw_jobs(pen: Pen, box: Box, crossing: Crossing, labels: Mapping[int, str]) -> None:
-    """The colours of the jobs, and by how much each is turned, of its period."""
     u = pen.unit
     x, y = box[0], (box[1] + box[3]) // 2
     x = pen.text((x, y), "turned by", 9, palette.FAINT, anchor="lm") + u(8)

@@ -1,4 +1,4 @@
-"""Where every GPU is drawn: racks, machines, slots and GPUs fitted into a rectangle, from 1 GPU to 100,000."""
+"""The places of all GPUs: racks, machines, slots and GPUs fitted into a rectangle, from 1 GPU to 100,000."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LINE_COST = {1: 1.0, 2: 0.92, 4: 0.75, 8: 0.6}  # a machine is easier to read in
 
 
 class Gaps(NamedTuple):
-    """Units between things, at one density; `least` is the side of a GPU from which on the density is worth it."""
+    """Units between things, at one density; `least` is the smallest side of a GPU that it is used for."""
 
     least: int
     rack: int
@@ -52,7 +52,7 @@ class Counts(NamedTuple):
 
     @classmethod
     def of(cls, shape: ClusterShape) -> Counts:
-        """Those of a cluster."""
+        """The counts of a cluster."""
         gpus = max(len(machine.gpus) for rack in shape.racks() for machine in rack.machines)
         return cls(len(shape.rack_machines), max(shape.rack_machines), gpus, max(shape.machine_slots))
 
@@ -69,20 +69,14 @@ class Grid(NamedTuple):
 
 @dataclass(frozen=True)
 class FloorPlan:
-    """Where everything is, in pixels of the whole picture.
+    """Places in pixels of the whole picture."""
 
-    Attributes:
-        by_machine: GPUs are too small to be seen, so items are machines; otherwise they are GPUs.
-        racks, machines: their boxes; items: boxes of GPUs or machines.
-        gaps, grid: what it was made with.
-    """
-
-    by_machine: bool
+    by_machine: bool  # whether items are machines, since GPUs are too small to be seen
     gaps: Gaps
     grid: Grid
     racks: tuple[Box, ...]
     machines: tuple[Box, ...]
-    items: tuple[Box, ...]
+    items: tuple[Box, ...]  # GPUs or machines
 
 
 @lru_cache(maxsize=8)
@@ -90,7 +84,8 @@ def plan_floor(shape: ClusterShape, area: Box, scale: float) -> FloorPlan:
     """Fit the cluster into the middle of `area` of a picture, at so many pixels a unit."""
     size = (area[2] - area[0], area[3] - area[1])
     for by_machine in (False, True):
-        items = _machines_as_gpus(shape) if by_machine else shape
+        machines = len(shape.machine_slots)
+        items = ClusterShape((1,) * machines, (1,) * machines, shape.rack_machines) if by_machine else shape
         counts = Counts.of(items)
         for gaps in (*DENSITIES, *([SMALLEST] if by_machine else [])):
             gaps = Gaps(gaps.least, *(math.ceil(gap * scale) for gap in gaps[1:]))
@@ -99,11 +94,6 @@ def plan_floor(shape: ClusterShape, area: Box, scale: float) -> FloorPlan:
                 return _lay(items, gaps, grid, area, by_machine)
     gpus = f"{shape.gpus:,} GPUs on {len(shape.machine_slots):,} machines"
     raise InputError(f"{gpus} do not fit a picture whose cluster has {size[0]}x{size[1]} pixels; draw a larger one")
-
-
-def _machines_as_gpus(shape: ClusterShape) -> ClusterShape:
-    machines = len(shape.machine_slots)
-    return ClusterShape((1,) * machines, (1,) * machines, shape.rack_machines)
 
 
 def _best_grid(counts: Counts, gaps: Gaps, size: tuple[int, int], scale: float) -> Grid:
@@ -131,7 +121,6 @@ def _columns(count: int) -> list[int]:
 
 
 def _gpu_size(counts: Counts, gaps: Gaps, grid: Grid, size: tuple[int, int]) -> tuple[int, int]:
-    """What is left for one GPU when the gaps have been taken away; 0 or less if they alone are too much."""
     rack_rows = math.ceil(counts.racks / grid.rack_columns)
     machine_rows = math.ceil(counts.machines / grid.machine_columns)
     per_line, slot_gaps = _line(counts, grid)
@@ -154,10 +143,8 @@ def _lay(shape: ClusterShape, gaps: Gaps, grid: Grid, area: Box, by_machine: boo
     counts, racks = Counts.of(shape), shape.racks()
     per_line, slot_gaps = _line(counts, grid)
     line_width = per_line * (grid.width + gaps.gpu) - gaps.gpu + slot_gaps * (gaps.slot - gaps.gpu)
-    machine_size = (
-        gaps.label + line_width + 2 * gaps.machine_pad,
-        grid.lines * (grid.height + gaps.gpu) - gaps.gpu + 2 * gaps.machine_pad,
-    )
+    height = grid.lines * (grid.height + gaps.gpu) - gaps.gpu + 2 * gaps.machine_pad
+    machine_size = (gaps.label + line_width + 2 * gaps.machine_pad, height)
     inside = _extent(counts.machines, grid.machine_columns, machine_size, gaps.machine)
     rack_size = (inside[0] + 2 * gaps.rack_pad, inside[1] + 2 * gaps.rack_pad + gaps.title)
     whole = _extent(counts.racks, grid.rack_columns, rack_size, gaps.rack)

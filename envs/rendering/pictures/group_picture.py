@@ -1,7 +1,4 @@
-"""Job groups as pixels: whose machines are whose, and the subtasks that come next (paper harmony, Figures 5 and 8).
-
-Above them how busy CPU and network have been so far (Figure 11).
-"""
+"""Job groups as pixels: machines, past use (paper harmony, Figure 11), next subtasks (Figures 5 and 8)."""
 
 from __future__ import annotations
 
@@ -16,30 +13,17 @@ from ..drawing.pen import SIZE, Pen, checked_size
 from ..drawing.picture_words import clock, span
 from ..scenes.group_scene import GroupLane, GroupScene, read_groups
 from ..scenes.seen import Seen, run_words
+from .floor import Box
 from .panels import draw_total
 
 SMALLEST_LANE = 46  # units; more groups than fit are counted below
 TICKS = 6
 COLUMN = 2  # pixels of a time in the charts of what has been
 NET = palette.TIER_COLOURS[2]
-Box = tuple[int, int, int, int]
 
 
 def draw_groups(simulator: GroupSimulator, size: tuple[int, int] = SIZE, seen: Seen | None = None) -> np.ndarray:
-    """The groups now, as a picture.
-
-    Args:
-        simulator: a simulator of job groups after `reset`.
-        size: width and height in pixels, (640, 420) to (7680, 4320).
-        seen: of the run, where several frames of it are drawn.
-
-    Returns:
-        uint8 (height, width, 3), a fresh array; the same state gives the same pixels.
-
-    Raises:
-        MissingExtra: the extra [render] is not installed.
-        InputError: a size out of range.
-    """
+    """The groups of a simulator now, uint8 (height, width, 3); arguments and errors as of `picture.draw_rgb`."""
     size = checked_size(size)
     scene = read_groups(simulator)
     pen = Pen.page(size)
@@ -74,7 +58,6 @@ def _draw_totals(pen: Pen, width: int, scene: GroupScene) -> None:
 
 
 def _draw_machines(pen: Pen, scene: GroupScene, box: Box) -> None:
-    """All machines in a row, group by group; then those that are down, then the free ones."""
     pen.box(box, palette.GPU_FREE)
     left, of_all = box[0], (box[2] - box[0]) / scene.machines
     first = 0
@@ -90,7 +73,6 @@ def _draw_machines(pen: Pen, scene: GroupScene, box: Box) -> None:
 
 
 def _draw_use(pen: Pen, scene: GroupScene, what: str, share: np.ndarray, colour: palette.Colour, box: Box) -> None:
-    """A share of all machines since the run, or the looking at it, began; the full height is all of them."""
     u, time_s = pen.unit, scene.past.time_s
     top = box[1] + u(13)
     pen.box((box[0], top, box[2], box[3]), palette.TRACK)
@@ -108,7 +90,6 @@ def _draw_use(pen: Pen, scene: GroupScene, what: str, share: np.ndarray, colour:
 
 
 def _draw_lanes(pen: Pen, scene: GroupScene, box: Box) -> None:
-    """A lane a group, one above the other, on one axis of time."""
     u = pen.unit
     pen.card(box, palette.CARD, palette.CARD_EDGE, 8)
     top, bottom = box[1] + u(10), box[3] - u(26)
@@ -150,7 +131,6 @@ def _draw_lane(pen: Pen, scene: GroupScene, lane: GroupLane, box: Box, left: int
 
 
 def _draw_members(pen: Pen, lane: GroupLane, box: Box) -> None:
-    """The jobs of a group in their colours, then those that only end what they are at."""
     u, (x, middle) = pen.unit, (box[0], (box[1] + box[3]) // 2)
     leaving = sorted({subtask.job for subtask in lane.subtasks} - set(lane.members))
     for job in [*lane.members, *leaving]:
@@ -182,7 +162,6 @@ def _draw_axis(pen: Pen, scene: GroupScene, box: Box) -> None:
 
 
 def _draw_foot(pen: Pen, scene: GroupScene, box: Box) -> None:
-    """Who waits, in the colours of the lanes."""
     u, middle = pen.unit, (box[1] + box[3]) // 2
     if not scene.waiting:
         pen.text((box[0], middle), "nobody waits", 10, palette.FAINT, anchor="lm")

@@ -1,7 +1,4 @@
-"""A cluster whose jobs share links, as pixels: the network and its load, one link's circles, and its use over time.
-
-Beside them stand the queue and the running jobs, as in `picture.py`.
-"""
+"""A cluster whose jobs share links, as pixels: network and loads, one link's circles and use, queue and jobs."""
 
 from __future__ import annotations
 
@@ -27,11 +24,11 @@ from .panels import draw_queue, draw_running, draw_tiers, draw_totals
 IDLE, FULL, OVER = palette.TRACK, palette.TIER_COLOURS[0], palette.TIER_COLOURS[3]
 HALF = palette.TIER_COLOURS[2]
 SHARED_WIDTH, OWN_WIDTH = 2.4, 1.0  # units
-PALE = 0.5  # of what is past: white in it
+PALE = 0.5  # share of white in past panels
 
 
 class Boxes:
-    """Where the parts of a picture of this size are; `u` as `unit` of a pen."""
+    """Places of the parts of a picture; `u` as `unit` of a pen."""
 
     def __init__(self, size: tuple[int, int], u: Callable[[float], int]) -> None:
         margin, head, foot, gap = u(14), u(74), u(34), u(10)
@@ -48,10 +45,7 @@ class Boxes:
 
 
 def draw_network(simulator: Simulator, size: tuple[int, int], seen: Seen | None = None) -> np.ndarray:
-    """The picture; see `picture.draw_rgb`, which draws it where jobs share links.
-
-    While no jobs meet on a link, circles and use are those that were seen last, pale.
-    """
+    """The picture of jobs on shared links; see `picture.draw_rgb`. While they share none, the last circles are pale."""
     scene, network, links = read_scene(simulator), read_network(simulator), simulator.topology.links
     assert links is not None
     pen = Pen.page(size)
@@ -70,7 +64,7 @@ def draw_network(simulator: Simulator, size: tuple[int, int], seen: Seen | None 
 
 
 def _draw_crossing(pen: Pen, boxes: Boxes, network: NetworkScene, scene: Scene, seen: Seen | None) -> None:
-    """The two panels of the worst link, of now or, pale, of when jobs last met on one."""
+    """The two panels of the worst link, or, pale, of the last one that jobs shared."""
     seen = seen if seen is not None else Seen()
     is_now = network.crossing is not None
     if is_now:
@@ -85,7 +79,7 @@ def _draw_crossing(pen: Pen, boxes: Boxes, network: NetworkScene, scene: Scene, 
 
 
 def load_colour(load: float) -> Colour:
-    """Grey where nothing is sent; green, amber and red for loads of 0, 1/2 and 1 or more."""
+    """Grey for no load; green, amber and red for loads of 0, 1/2 and 1 or more."""
     if load <= 0.0:
         return IDLE
     if load < 0.5:
@@ -94,7 +88,6 @@ def load_colour(load: float) -> Colour:
 
 
 def _draw_graph(pen: Pen, box: Box, links: LinkGraph, scene: Scene, network: NetworkScene) -> None:
-    """Machines at the bottom, switches above; each link in the colour of its load, the two ways side by side."""
     u = pen.unit
     pen.title(box, "Network")
     place = _places(links)
@@ -117,7 +110,6 @@ def _draw_graph(pen: Pen, box: Box, links: LinkGraph, scene: Scene, network: Net
 
 
 def _draw_machines(pen: Pen, at: Sequence[tuple[int, int]], scene: Scene, width: int) -> None:
-    """A box a machine, one stripe a GPU in the colour of its job."""
     u = pen.unit
     labels = {job.job: job.label for job in scene.running}
     half = max(1, min(u(12), round(width / max(1, len(at) - 1) * 0.42))) if len(at) > 1 else u(12)
@@ -138,9 +130,9 @@ def _draw_machines(pen: Pen, at: Sequence[tuple[int, int]], scene: Scene, width:
 
 @lru_cache(maxsize=4)
 def _places(links: LinkGraph) -> tuple[tuple[float, float], ...]:
-    """Where each node is, 0 to 1 from left and top: machines in order at the bottom, switches by hops from machines.
+    """The place of each node, 0 to 1 from left and top: machines in order at the bottom, switches by hops from them.
 
-    A switch stands over the middle of what it leads to on the level below; equal middles are moved apart.
+    A switch stands over the middle of its nodes on the level below; equal middles are moved apart.
     """
     hops = links.hops.astype(np.int64)
     level = np.where(hops >= 0, hops, np.iinfo(np.int64).max).min(axis=1)
@@ -160,7 +152,6 @@ def _places(links: LinkGraph) -> tuple[tuple[float, float], ...]:
 
 
 def _draw_legend(pen: Pen, boxes: Boxes) -> None:
-    """What the colours of links mean, at the foot of the picture."""
     u = pen.unit
     y, x = boxes.foot + u(16), boxes.network[0]
     x = pen.text((x, y), "mean load of a link", 10, palette.FAINT, anchor="lm") + u(8)

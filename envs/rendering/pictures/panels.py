@@ -1,4 +1,4 @@
-"""What all pictures have beside their cluster: who waits, who runs, and the numbers at the head."""
+"""Panels of all pictures: queue, running jobs, and the numbers at the head."""
 
 from __future__ import annotations
 
@@ -19,10 +19,7 @@ Job = TypeVar("Job")
 
 
 def draw_queue(pen: Pen, box: Box, scene: Scene) -> None:
-    """Waiting jobs in window order: bars as wide as the square root of their GPUs, darker the longer they wait.
-
-    The square root keeps a job of one GPU visible beside one of a thousand; the number stands beside the bar.
-    """
+    """Waiting jobs in window order: bars as wide as the square root of their GPUs, darker the longer they wait."""
     u = pen.unit
     title = f"Queue  {scene.waiting:,}" + (f"  + {scene.held_jobs:,} held (outlined)" if scene.held_jobs else "")
     top, rows = _heading(pen, box, title, "waited", foot=20)
@@ -62,7 +59,7 @@ def _draw_waited_scale(pen: Pen, box: Box) -> None:
 
 
 def draw_running(pen: Pen, box: Box, scene: Scene, *, bands: bool = True) -> None:
-    """The largest running jobs: colour, with a band in that of the tier, model, GPUs, progress, time still needed."""
+    """The largest running jobs: colour, with a band in that of the tier, model, GPUs, progress, remaining time."""
     u = pen.unit
     top, rows = _heading(pen, box, f"Running  {len(scene.running):,}", "still needs", foot=6)
     largest = sorted(scene.running, key=lambda job: (-job.gpus, job.job))
@@ -92,10 +89,7 @@ def _draw_job(pen: Pen, box: Box, y: int, job: RunningJob, has_band: bool) -> No
 
 
 def draw_tiers(pen: Pen, place: tuple[int, int], told: str = TIERS_TOLD) -> int:
-    """A swatch for each tier, as GPUs and jobs look that have it, after what is told; from `place`, left and middle.
-
-    Returns where it ends.
-    """
+    """A swatch for each tier, after `told`; from `place`, left and middle. Returns the x of its end."""
     u, (x, y), side = pen.unit, place, pen.unit(15)
     x = pen.text((x, y), told, 10, palette.FAINT, anchor="lm") + u(8)
     for tier, word in enumerate(("slot", "machine", "rack", "or across racks")):
@@ -107,14 +101,13 @@ def draw_tiers(pen: Pen, place: tuple[int, int], told: str = TIERS_TOLD) -> int:
 
 
 def draw_band(pen: Pen, box: Box, level: int, tier: int) -> None:
-    """The band at the foot of a box, `level` pixels high for the narrowest tier and so many more for each wider."""
+    """The band at the foot of a box, `level` pixels high for the narrowest tier and so many more for each wider one."""
     top = box[3] - level * (tier + 1)
     pen.box((box[0], top - 1, box[2], top), palette.WHITE)
     pen.box((box[0], top, box[2], box[3]), palette.TIER_COLOURS[tier])
 
 
 def _heading(pen: Pen, box: Box, title: str, note: str, foot: int) -> tuple[int, int]:
-    """Write a card's title; returns the first row's top and how many rows fit above the foot (units)."""
     u = pen.unit
     pen.title(box, title, note)
     top = box[1] + u(30)
@@ -122,7 +115,6 @@ def _heading(pen: Pen, box: Box, title: str, note: str, foot: int) -> tuple[int,
 
 
 def _share(jobs: list[Job], rows: int, total: int) -> tuple[list[Job], int]:
-    """The jobs that get a row, and how many do not; a row is kept for saying so."""
     if total <= rows:
         return jobs[:total], 0
     shown = jobs[: rows - 1]
@@ -144,14 +136,9 @@ def draw_totals(pen: Pen, margin: int, width: int, scene: Scene) -> None:
 
 
 def draw_total(
-    pen: Pen,
-    x: int,
-    number: str,
-    word: str,
-    parts: Sequence[tuple[int, Colour]] = (),
-    whole: int = 0,
+    pen: Pen, x: int, number: str, word: str, parts: Sequence[tuple[int, Colour]] = (), whole: int = 0
 ) -> None:
-    """A number and what it is; with a bar where it is a part of a `whole`."""
+    """A number and its meaning; with a bar if it is a part of a `whole`."""
     u = pen.unit
     room = u(148 if whole else 90)
     pen.text((x, u(10)), number, pen.fitting_size(number, 18, room, bold=True), palette.INK, bold=True)

@@ -29,10 +29,10 @@ def draw_rgb(simulator: Simulator, size: tuple[int, int] = SIZE, seen: Seen | No
     Args:
         simulator: a simulator after `reset`.
         size: width and height in pixels, (640, 420) to (7680, 4320).
-        seen: of the run, where several frames of it are drawn; it is brought up to date.
+        seen: memory of earlier frames of the run, which is updated.
 
     Returns:
-        uint8 (height, width, 3), a fresh array; the same state, and what was seen, give the same pixels.
+        uint8 (height, width, 3), a fresh array; the same state and memory give the same pixels.
 
     Raises:
         MissingExtra: the extra [render] is not installed.
@@ -64,15 +64,7 @@ def draw_scene(scene: Scene, size: tuple[int, int] = SIZE, seen: Seen | None = N
 
 
 class Stage:
-    """What stays the same from frame to frame: the places of everything, and the picture of an empty cluster.
-
-    Attributes:
-        scale: pixels per unit; a picture of 960 x 640 has 1.
-        cluster, queue, running: boxes of the three cards.
-        plan: where the GPUs are.
-        base: uint8 (height, width, 3).
-        legend_end: where the legend goes on.
-    """
+    """The constant part of all frames: boxes of three cards, places of GPUs, picture of an empty cluster."""
 
     def __init__(self, shape: ClusterShape, name: str, size: tuple[int, int]) -> None:
         self.size = size
@@ -120,7 +112,6 @@ class Stage:
                 pen.text(place, str(number), 9, palette.FAINT, anchor="rm")
 
     def _draw_legend(self, pen: Pen) -> None:
-        """Swatches as GPUs look, at the foot of the picture."""
         u, side = self.unit, self.unit(15)
         x, y = self.margin, self.size[1] - u(25) + side // 2
         if self.plan.by_machine:
@@ -138,12 +129,11 @@ class Stage:
 
 @lru_cache(maxsize=4)
 def stage_of(shape: ClusterShape, name: str, size: tuple[int, int]) -> Stage:
-    """The stage of a cluster, kept for the next frame."""
+    """The stage of a cluster, cached for the next frame."""
     return Stage(shape, name, size)
 
 
 def _draw_items(pen: Pen, stage: Stage, scene: Scene) -> None:
-    """Every GPU, or machine: its colour, the band of its tier at the foot, round corners."""
     items = stage.plan.items
     bodies, tiers = _machine_colours(scene) if stage.plan.by_machine else _gpu_colours(scene)
     below = stage.base[items[0][1], items[0][0]]
@@ -164,7 +154,6 @@ def _draw_items(pen: Pen, stage: Stage, scene: Scene) -> None:
 
 
 def _gpu_colours(scene: Scene) -> tuple[np.ndarray, np.ndarray]:
-    """Body colour uint8 (GPUs, 3) and tier (GPUs,)."""
     colours = np.array([*palette.JOB_COLOURS, palette.GPU_FREE, palette.GPU_DOWN], np.uint8)
     jobs = len(palette.JOB_COLOURS)
     index = np.where(scene.owner >= 0, scene.owner % jobs, np.where(scene.owner == DOWN, jobs + 1, jobs))
@@ -172,7 +161,6 @@ def _gpu_colours(scene: Scene) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _machine_colours(scene: Scene) -> tuple[np.ndarray, np.ndarray]:
-    """Body colour uint8 (machines, 3) by the share of GPUs used, and the widest tier of a machine's jobs."""
     firsts = np.array([machine.gpus.start for rack in scene.racks() for machine in rack.machines])
     sizes = np.diff(np.append(firsts, scene.gpus))
     share = np.add.reduceat((scene.owner >= 0).astype(np.int64), firsts) / sizes
@@ -183,7 +171,6 @@ def _machine_colours(scene: Scene) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _split_shared(pen: Pen, plan: FloorPlan, scene: Scene) -> None:
-    """The body of a GPU that several jobs share, in one stripe a job, side by side above its band."""
     for gpu in np.flatnonzero((scene.partners >= 0).any(axis=0)).tolist():
         for job, stripe in _stripes(scene, plan, gpu)[1:]:
             pen.box(stripe, job_colour(job))
@@ -192,7 +179,6 @@ def _split_shared(pen: Pen, plan: FloorPlan, scene: Scene) -> None:
 
 
 def _draw_shared_legend(pen: Pen, stage: Stage) -> None:
-    """What a GPU of two colours is."""
     (x, y), side = stage.legend_end, pen.unit(15)
     for number, job in enumerate((1, 3)):
         left, top = x + number * side // 2, y - side // 2
@@ -201,7 +187,6 @@ def _draw_shared_legend(pen: Pen, stage: Stage) -> None:
 
 
 def _stripes(scene: Scene, plan: FloorPlan, gpu: int) -> list[tuple[int, Box]]:
-    """The jobs on a GPU, and the part of its body that shows each."""
     jobs = [int(job) for job in (scene.owner[gpu], *scene.partners[:, gpu]) if job >= 0]
     left, top, right, bottom = plan.items[gpu]
     bounds = [left + (right - left) * i // len(jobs) for i in range(len(jobs) + 1)] if jobs else []
@@ -210,14 +195,12 @@ def _stripes(scene: Scene, plan: FloorPlan, gpu: int) -> list[tuple[int, Box]]:
 
 
 def _band(height: int, levels: int = len(palette.TIER_COLOURS)) -> int:
-    """Height of so many levels of the band at the foot of a GPU of that height."""
     if height >= 18:
         return levels * max(2, round(height / 15))
     return max(1, height // 5) if height >= 4 else 0
 
 
 def _draw_labels(pen: Pen, plan: FloorPlan, scene: Scene) -> None:
-    """Crosses on GPUs that are down, and each job's label on the first GPU of each row of its GPUs."""
     if plan.by_machine or min(plan.grid.width, plan.grid.height) < 9:
         return
     for gpu in np.flatnonzero(scene.owner == DOWN).tolist():

@@ -1,7 +1,6 @@
-"""Regions as pixels: a map of demand over supply with the tables on their way, and how much was in use when.
+"""Regions as pixels: a map of demand over supply with the tables on their way, and past use.
 
-Regions stand around the edge, in order clockwise from the top left, so that what flows between two of them crosses
-nothing but the middle. Where on earth they are is not known.
+Regions stand around the edge, clockwise from the top left, so that flows cross only the middle.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ LOW, EVEN, HIGH = palette.TIER_COLOURS[0], palette.TIER_COLOURS[2], palette.TIER
 GPUS, CPUS = palette.USED, palette.HUES[1]
 ASKED = palette.mix(HIGH, palette.WHITE, 0.62)
 FLOW = palette.HUES[3]
-TAG_AT = 0.28  # of an arrow, from its start: both ways between two regions have theirs in different places
+TAG_AT = 0.28  # of an arrow, from its start: tags of both directions differ
 GRID = 4  # lines of the plot
 
 
@@ -37,7 +36,7 @@ def load_colour(load: float) -> Colour:
 
 
 class Boxes:
-    """Where the parts of a picture of this size are; `u` as `unit` of a pen."""
+    """Places of the parts of a picture; `u` as `unit` of a pen."""
 
     def __init__(self, size: tuple[int, int], u: Callable[[float], int]) -> None:
         margin, head, foot, gap, side = u(14), u(76), u(50), u(10), u(256)
@@ -51,7 +50,7 @@ class Boxes:
 
 
 def draw_regions(simulator: Simulator, size: tuple[int, int], seen: Seen | None = None) -> np.ndarray:
-    """The picture; see `picture.draw_rgb`, which draws it where there are regions."""
+    """The picture of a cluster with regions; see `picture.draw_rgb`."""
     return draw_region_scene(read_regions(simulator), size, seen)
 
 
@@ -132,14 +131,12 @@ def place_regions(count: int, inner: Box, gap: int, most_high: int) -> list[Box]
 
 
 def _spread(first: int, last: int, count: int) -> list[int]:
-    """So many places from the first to the last; a lone one in the middle."""
     if count == 1:
         return [(first + last) // 2]
     return [first + (last - first) * i // (count - 1) for i in range(count)]
 
 
 def _draw_region(pen: Pen, place: Box, region: Region) -> None:
-    """A card: the name, a bar for each type of units, a bar for storage; small ones only say how loaded they are."""
     u = pen.unit
     left, top, right, bottom = place
     edge = load_colour(region.load) if region.is_up else palette.GPU_DOWN
@@ -162,10 +159,7 @@ def _draw_region(pen: Pen, place: Box, region: Region) -> None:
 
 
 def _draw_supply(pen: Pen, row: Box, supply: Supply) -> None:
-    """A line of a card: the type, a track of all units, filled as far as they are used, what is asked behind, a ratio.
-
-    Where more is asked than there is, the track is all that is asked, and a tick shows how much there is.
-    """
+    """A line of a card: type, track of used and asked units with a tick for the supply if more is asked, ratio."""
     u = pen.unit
     left, top, right, line = row
     middle = top + line // 2
@@ -178,12 +172,8 @@ def _draw_supply(pen: Pen, row: Box, supply: Supply) -> None:
     if track[2] - track[0] < u(12):
         return
     whole = max(float(supply.units), supply.used + supply.down + supply.asked)
-    parts = [
-        (supply.used, CPUS if supply.kind == "CPU" else GPUS),
-        (supply.down, palette.GPU_DOWN),
-        (round(supply.asked), ASKED),
-    ]
-    pen.bar(track, parts, whole)
+    held = [(supply.used, CPUS if supply.kind == "CPU" else GPUS), (supply.down, palette.GPU_DOWN)]
+    pen.bar(track, [*held, (round(supply.asked), ASKED)], whole)
     at = track[0] + round((track[2] - track[0]) * supply.units / whole)
     if whole > supply.units:
         pen.box((at - 1, track[1] - u(2), at + 1, track[3] + u(2)), palette.INK)
@@ -208,8 +198,9 @@ def _draw_storage(pen: Pen, row: Box, region: Region) -> None:
 
 
 def _draw_flow(pen: Pen, places: list[Box], flow: Flow, world: RegionScene) -> tuple[tuple[int, int], str]:
-    """An arrow from card to card, the wider the more is left; two ways side by side. Returns where to say what."""
-    source, target = (_middle(places[region]) for region in (flow.source, flow.target))
+    """An arrow from card to card, wider for more bytes; directions side by side. Returns place and words of its tag."""
+    boxes = [places[region] for region in (flow.source, flow.target)]
+    source, target = (((box[0] + box[2]) / 2, (box[1] + box[3]) / 2) for box in boxes)
     angle = math.atan2(target[1] - source[1], target[0] - source[0])
     aside = 5 * pen.scale
     shift = -math.sin(angle) * aside, math.cos(angle) * aside
@@ -223,12 +214,7 @@ def _draw_flow(pen: Pen, places: list[Box], flow: Flow, world: RegionScene) -> t
     return (place[0], place[1]), words if math.hypot(end[0] - start[0], end[1] - start[1]) > 40 * pen.scale else ""
 
 
-def _middle(place: Box) -> tuple[float, float]:
-    return (place[0] + place[2]) / 2, (place[1] + place[3]) / 2
-
-
 def _on_edge(place: Box, middle: tuple[float, float], angle: float, shift: tuple[float, float]) -> tuple[int, int]:
-    """Where a ray from the middle of a box, moved aside, leaves it."""
     dx, dy = math.cos(angle), math.sin(angle)
     half = (place[2] - place[0]) / 2 + 3, (place[3] - place[1]) / 2 + 3
     far = min(half[0] / abs(dx) if abs(dx) > 1e-9 else math.inf, half[1] / abs(dy) if abs(dy) > 1e-9 else math.inf)
@@ -236,7 +222,6 @@ def _on_edge(place: Box, middle: tuple[float, float], angle: float, shift: tuple
 
 
 def _draw_course(pen: Pen, box: Box, world: RegionScene) -> None:
-    """The share of GPUs and of CPU machines in use since the first arrival."""
     u = pen.unit
     pen.title(box, "In use")
     x = box[0] + u(64)
@@ -260,7 +245,6 @@ def _draw_course(pen: Pen, box: Box, world: RegionScene) -> None:
 
 
 def _draw_line(pen: Pen, plot: Box, world: RegionScene, shares: np.ndarray, colour: Colour) -> None:
-    """A stepped line, a step a bin."""
     before: tuple[int, int] | None = None
     for number, share in enumerate(shares.tolist()):
         y = plot[3] - round((plot[3] - plot[1]) * min(1.0, share))
@@ -273,16 +257,10 @@ def _draw_line(pen: Pen, plot: Box, world: RegionScene, shares: np.ndarray, colo
 
 
 def _draw_legend(pen: Pen, boxes: Boxes) -> None:
-    """Two lines at the foot: the parts of the bars; what frames, the bars at their left and ratios say."""
     u = pen.unit
     x, y, side = boxes.map[0], boxes.foot + u(7), u(12)
-    entries = [
-        ("GPUs used", GPUS),
-        ("CPU machines used", CPUS),
-        ("asked by who waits", ASKED),
-        ("down", palette.GPU_DOWN),
-        ("tables on the way", FLOW),
-    ]
+    entries = [("GPUs used", GPUS), ("CPU machines used", CPUS), ("asked by who waits", ASKED)]
+    entries += [("down", palette.GPU_DOWN), ("tables on the way", FLOW)]
     x = pen.swatches(x, y, side, entries)
     pen.box((x, y + u(2), x + u(30), y + side - u(2)), ASKED)
     pen.box((x, y + u(2), x + u(18), y + side - u(2)), GPUS)

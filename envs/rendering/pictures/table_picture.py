@@ -1,4 +1,4 @@
-"""What lies where, as pixels: a row a region, a column a table; beside it what is decided, costs and is on the way."""
+"""Places of tables as pixels: a row a region, a column a table; beside it decisions, costs and copies."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TERMS = (
 
 
 class Boxes:
-    """Where the parts of a picture of this size are; `u` as `unit` of a pen."""
+    """Places of the parts of a picture; `u` as `unit` of a pen."""
 
     def __init__(self, size: tuple[int, int], u: Callable[[float], int]) -> None:
         margin, head, foot, gap, side = u(14), u(76), u(34), u(10), u(256)
@@ -42,13 +42,9 @@ class Boxes:
 def draw_tables(
     simulator: Simulator, size: tuple[int, int], seen: Seen | None = None, offered: int | None = None
 ) -> np.ndarray:
-    """What lies where, as a picture: uint8 (height, width, 3).
+    """The places of tables of a simulator with regions, uint8 (height, width, 3); arguments as of `picture.draw_rgb`.
 
-    Args:
-        simulator: a simulator of regions after `reset`.
-        size: width and height in pixels.
-        seen: of the run, where several frames of it are drawn.
-        offered: the table that is to be decided about, if one is.
+    `offered`: the table to be decided about, if any.
     """
     scene = read_tables(simulator)
     pen = Pen.page(size)
@@ -77,7 +73,6 @@ def _draw_totals(pen: Pen, width: int, scene: TableScene) -> None:
 
 
 def _draw_matrix(pen: Pen, box: Box, scene: TableScene, offered: int | None) -> None:
-    """Sizes above, names below; between them what of each table lies in each region."""
     u = pen.unit
     pen.title(box, "Tables")
     left, right = box[0] + u(114), box[2] - u(12)
@@ -107,7 +102,6 @@ def _draw_matrix(pen: Pen, box: Box, scene: TableScene, offered: int | None) -> 
 
 
 def _draw_sizes(pen: Pen, scene: TableScene, edges: list[int], rows: tuple[int, int], left: int) -> None:
-    """A bar a table, as high as the square root of its bytes, so that a small one shows beside a large one."""
     u = pen.unit
     largest = float(scene.size_bytes.max())
     pen.text((left, rows[0] + u(4)), "size, the largest", 9, palette.FAINT)
@@ -119,7 +113,6 @@ def _draw_sizes(pen: Pen, scene: TableScene, edges: list[int], rows: tuple[int, 
 
 
 def _draw_region(pen: Pen, scene: TableScene, region: int, box: Box) -> None:
-    """The name, what is asked of the GPUs, and how full the storage is; in one line where a row is low."""
     u, load, stored = pen.unit, float(scene.load[region]), float(scene.stored[region])
     colour = palette.TIER_COLOURS[3] if load > 1.0 else palette.USED
     if box[3] - box[1] < u(LOWEST_OF_THREE):
@@ -128,10 +121,7 @@ def _draw_region(pen: Pen, scene: TableScene, region: int, box: Box) -> None:
         pen.text((box[2], middle), f"{load:.2f}x {100 * stored:.0f} %", 8, colour, anchor="rm")
         return
     pen.text((box[0], box[1]), scene.regions[region], 11, palette.INK, bold=True, within=box[2] - box[0])
-    lines = (
-        ("GPUs", f"{load:.2f}x", min(load, 1.0), colour),
-        ("data", f"{100 * stored:.0f} %", stored, palette.FAINT),
-    )
+    lines = (("GPUs", f"{load:.2f}x", min(load, 1.0), colour), ("data", f"{100 * stored:.0f} %", stored, palette.FAINT))
     for line, (words, number, share, fill) in enumerate(lines):
         middle = box[1] + u(22 + 14 * line)
         pen.text((box[0], middle), words, 9, palette.FAINT, anchor="lm")
@@ -141,7 +131,6 @@ def _draw_region(pen: Pen, scene: TableScene, region: int, box: Box) -> None:
 
 
 def _draw_offered(pen: Pen, box: Box, scene: TableScene, offered: int | None) -> None:
-    """The table that is to be decided about; without one, when tables are looked at."""
     u, x = pen.unit, box[0] + pen.unit(12)
     pen.title(box, "To be decided")
     if offered is None:
@@ -162,7 +151,6 @@ def _draw_offered(pen: Pen, box: Box, scene: TableScene, offered: int | None) ->
 
 
 def _draw_cost(pen: Pen, box: Box, scene: TableScene) -> None:
-    """The three terms of Figure 4, one above the other."""
     u, x = pen.unit, box[0] + pen.unit(12)
     pen.title(box, f"Cost  {scene.cost:.3f}", "lower is better")
     whole = max(scene.cost, 1e-9)
@@ -175,7 +163,6 @@ def _draw_cost(pen: Pen, box: Box, scene: TableScene) -> None:
 
 
 def _draw_moving(pen: Pen, box: Box, scene: TableScene) -> None:
-    """The copies on the way, the largest first."""
     u, x = pen.unit, box[0] + pen.unit(12)
     pen.title(box, f"On the way  {len(scene.moving):,}", "left to copy")
     rows = max(1, (box[3] - box[1] - u(36)) // u(ROW))

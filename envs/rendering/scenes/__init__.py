@@ -1,1 +1,1 @@
-"""What a picture shows, read from a run; nothing of how it looks."""
+"""The content of pictures, read from a run."""

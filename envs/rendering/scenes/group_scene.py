@@ -1,4 +1,4 @@
-"""Job groups at an instant, as pictures and text need them: machines, jobs, and the subtasks that come next."""
+"""Job groups at an instant, for pictures and text: machines, jobs, and the next subtasks."""
 
 from __future__ import annotations
 
@@ -15,68 +15,55 @@ SHORTEST_S, LONGEST_S = 5.0, 3600.0
 
 @dataclass(frozen=True)
 class GroupLane:
-    """One group.
-
-    Attributes:
-        group: its number. machines: how many it has. members: jobs that are to be in it; loading: those that load.
-        round_s: predicted (paper harmony, Eq. 1), nan where times are not measured. cpu, net: its use by that, 0 to 1.
-        memory: share of its memory that is in use. subtasks: by end.
-    """
+    """One group."""
 
     group: int
     machines: int
     members: tuple[int, ...]
-    loading: frozenset[int]
-    round_s: float
-    cpu: float
+    loading: frozenset[int]  # members that load
+    round_s: float  # predicted (paper harmony, Eq. 1), nan where times are not measured
+    cpu: float  # its use by that, 0 to 1
     net: float
-    memory: float
-    subtasks: tuple[Subtask, ...]
+    memory: float  # share in use
+    subtasks: tuple[Subtask, ...]  # by end
 
 
 @dataclass(frozen=True)
 class GroupScene:
-    """All groups.
-
-    Attributes:
-        now_s: the clock. seconds: how far the subtasks go. machines, free, down: counts of machines.
-        lanes: the groups. waiting: jobs that wait. running, done, jobs: counts of jobs.
-        past: how busy all machines have been so far. jct_s: mean JCT of the jobs that are done; nan: none is.
-        cpu, net: use of all machines, 0 to 1.
-    """
+    """All groups."""
 
     now_s: float
-    seconds: float
+    seconds: float  # length of the shown future
     machines: int
     free: int
     down: int
     lanes: tuple[GroupLane, ...]
-    waiting: tuple[int, ...]
+    waiting: tuple[int, ...]  # jobs
     running: int
     done: int
     jobs: int
-    past: UseOverTime
-    jct_s: float
+    past: UseOverTime  # use of all machines
+    jct_s: float  # mean JCT of finished jobs; nan: none is
 
     @property
     def cpu(self) -> float:
-        """CPU use of all machines as predicted."""
+        """Predicted CPU use of all machines."""
         return sum(lane.cpu * lane.machines for lane in self.lanes) / self.machines
 
     @property
     def net(self) -> float:
-        """Network use of all machines as predicted."""
+        """Predicted network use of all machines."""
         return sum(lane.net * lane.machines for lane in self.lanes) / self.machines
 
 
 def read_groups(simulator: GroupSimulator) -> GroupScene:
-    """The groups of a simulator at the present instant, and what they do next if nothing more is decided."""
+    """The groups of a simulator now, and their next subtasks without further decisions."""
     view, s = simulator.view, simulator.plain.record
     groups = view.groups.tolist()
     rounds = {group: view.cycle_s(group) for group in groups}
     longest_s = max((seconds for seconds in rounds.values() if math.isfinite(seconds)), default=0.0)
     seconds = min(LONGEST_S, max(SHORTEST_S, ROUNDS * longest_s))
-    until_s = seconds + longest_s  # those that go on at the end too
+    until_s = seconds + longest_s  # with those that last beyond the end
     lanes = tuple(_lane(simulator, group, rounds[group], until_s) for group in groups)
     return GroupScene(
         now_s=view.now_s,

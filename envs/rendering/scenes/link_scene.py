@@ -1,4 +1,4 @@
-"""What a picture says about links that jobs share: how loaded each is, and the jobs that meet on one of them."""
+"""Links that jobs share: the load of each, and the jobs on one of them."""
 
 from __future__ import annotations
 
@@ -11,54 +11,37 @@ from ....simulator.engine.simulator import Simulator
 from ....simulator.profiles.phases import Phases
 from ...timeshift.shared_links import Component, SharedLinks, shared_links_now, shift_now, turned_now
 
-WARM_UP = 4  # iterations of the slowest job that pass before what is shown of their use of a link
-SHOWN = (2, 6)  # iterations of it that are shown: enough for
-QUICK = 24  # of the quickest job, as far as that goes
+WARM_UP = 4  # iterations of the slowest job before the shown time
+SHOWN = (2, 6)  # least and most iterations of it that are shown,
+QUICK = 24  # enough for so many of the quickest job, if possible
 
 
 @dataclass(frozen=True, eq=False)
 class Crossing:
-    """The jobs that meet on one link, and how they are turned.
-
-    Attributes:
-        link: its name. capacity: bytes per second.
-        jobs: ascending; phases, flows, periods_s, iterations: of each; iterations are those once around the circle.
-        perimeter_s: of their unified circle.
-        begins_s: at which second of the circle an iteration of each begins, as they are turned now.
-        scores: compatibility of the link if all begin at once, and as they are turned now.
-        use: by manner (at once, as they are turned): seconds (k,) and bytes per second of each job on the link from
-            then on (k, jobs); shown is the time from the first to the last.
-    """
+    """The jobs on one link, and their rotations."""
 
     link: str
-    capacity: float
-    jobs: tuple[int, ...]
+    capacity: float  # bytes per second
+    jobs: tuple[int, ...]  # ascending
     phases: tuple[Phases, ...]
     flows: tuple[float, ...]
     periods_s: tuple[float, ...]
-    iterations: tuple[int, ...]
-    perimeter_s: float
-    begins_s: tuple[float, ...]
-    scores: tuple[float, float]
-    use: tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+    iterations: tuple[int, ...]  # of each, once around the circle
+    perimeter_s: float  # of their unified circle
+    begins_s: tuple[float, ...]  # second of the circle at which an iteration of each begins, at the present rotations
+    scores: tuple[float, float]  # compatibility of the link if all begin at once, and at the present rotations
+    use: tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]  # by case: s (k,), bytes/s (k, jobs)
 
 
 @dataclass(frozen=True, eq=False)
 class NetworkScene:
-    """The network now.
+    """The network now."""
 
-    Attributes:
-        load: float64 (links,), mean demand of the jobs on each link, of its capacity.
-        sharers: int64 (links,), how many jobs use it.
-        contending: jobs that meet others. components: groups of them that links join.
-        crossing: the link on which most is wanted above its capacity if all begin at once; None: nobody meets.
-    """
-
-    load: np.ndarray
-    sharers: np.ndarray
-    contending: int
-    components: int
-    crossing: Crossing | None
+    load: np.ndarray  # float64 (links,), mean demand of the jobs on each link, of its capacity
+    sharers: np.ndarray  # int64 (links,), number of jobs on it
+    contending: int  # jobs that share links
+    components: int  # groups of them that links join
+    crossing: Crossing | None  # the link with the largest excess if all begin at once; None: no link is shared
 
 
 def has_contention(simulator: Simulator) -> bool:
@@ -67,7 +50,7 @@ def has_contention(simulator: Simulator) -> bool:
 
 
 def read_network(simulator: Simulator) -> NetworkScene:
-    """The network of a simulator whose jobs share links, at the present instant."""
+    """The network of a simulator whose jobs share links."""
     links = simulator.topology.links
     assert links is not None
     meetings = shared_links_now(simulator)
@@ -75,17 +58,11 @@ def read_network(simulator: Simulator) -> NetworkScene:
     for place in meetings.places.values():
         load[place.use.links] += place.use.flows * (place.phases.bytes / place.phases.iteration_s)
         sharers[place.use.links] += 1
-    return NetworkScene(
-        load / links.capacity,
-        sharers,
-        len(meetings.component_of),
-        len(meetings.components),
-        _crossing(simulator, meetings),
-    )
+    contending, joined = len(meetings.component_of), len(meetings.components)
+    return NetworkScene(load / links.capacity, sharers, contending, joined, _crossing(simulator, meetings))
 
 
 def _crossing(simulator: Simulator, meetings: SharedLinks) -> Crossing | None:
-    """The worst link of all components if all jobs begin at once; of equal ones the first."""
     best: tuple[float, float] = (-1.0, -1.0)
     chosen: tuple[Component, int] | None = None
     for component in meetings.components:
@@ -132,7 +109,7 @@ def _use(
     on: np.ndarray,
     turned: tuple[np.ndarray, tuple[float, ...]] | None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What the jobs at `on` send over a link in the long run: all begin at once, or `turned` by (seconds, periods)."""
+    """Use of a link by the jobs at `on` in the long run: all begin at once, or `turned` by (seconds, periods)."""
     links, s = simulator.topology.links, simulator.plain.record
     assert links is not None
     contenders = []

@@ -1,4 +1,4 @@
-"""What a picture says about regions: demand over supply, storage, tables on the way, and how much was in use when."""
+"""Regions for pictures: demand over supply, storage, tables on the way, and past use."""
 
 from __future__ import annotations
 
@@ -13,39 +13,29 @@ from .scene import RunningJob, Scene, WaitingJob, read_scene
 
 @dataclass(frozen=True)
 class Supply:
-    """Units of one type in a region.
+    """Units of one type in a region."""
 
-    Attributes:
-        kind: the type's name.
-        units: all, >= 1.
-        used: held by workloads. down: on failed machines.
-        asked: by workloads that wait, each divided evenly among the regions that could run it.
-    """
-
-    kind: str
-    units: int
-    used: int
-    down: int
-    asked: float
+    kind: str  # the type's name
+    units: int  # all, >= 1
+    used: int  # held by workloads
+    down: int  # on failed machines
+    asked: float  # by waiting workloads, each divided evenly among the regions that could run it
 
     @property
     def load(self) -> float:
-        """Demand over supply: what is held and what is asked, over all units."""
+        """Demand over supply: held and asked units, over all."""
         return (self.used + self.asked) / self.units
 
 
 @dataclass(frozen=True)
 class Region:
-    """One region: its types in the order of the workload's, GPUs before CPU machines; bytes.
-
-    `coming_bytes`: for which room is kept, since they are on the way; they are in `stored_bytes` too.
-    """
+    """One region: its types in the order of the workload's, GPUs before CPU machines; bytes."""
 
     name: str
     is_up: bool
     supplies: tuple[Supply, ...]
     stored_bytes: float
-    coming_bytes: float
+    coming_bytes: float  # on the way; part of `stored_bytes`
     storage_bytes: float
 
     @property
@@ -56,7 +46,7 @@ class Region:
 
 @dataclass(frozen=True)
 class Flow:
-    """Tables that are copied from one region to another now: how many, and the bytes that are left."""
+    """Tables that are copied from one region to another: their number, and the bytes left."""
 
     source: int
     target: int
@@ -66,32 +56,19 @@ class Flow:
 
 @dataclass(frozen=True, eq=False)
 class RegionScene:
-    """The regions now.
+    """The regions now."""
 
-    Attributes:
-        scene: everything else; of each job the model says its priority, and where it runs.
-        regions: in order.
-        flows: by source, then target. stuck: copies that wait for a source.
-        gpus, cpus: (used, all) of GPUs and of CPU machines.
-        homeless: waiting workloads that no region can run.
-        late: workloads whose first start was too late.
-        bin_s: width of the bins of `course` from the first arrival on, seconds.
-        course: float64 (2, k): share of the GPUs, and of the CPU machines, that was in use in each bin; of the last
-            one as far as it has gone by.
-        elapsed_s: since the first arrival.
-    """
-
-    scene: Scene
+    scene: Scene  # the rest; a job's model is its priority and region
     regions: tuple[Region, ...]
-    flows: tuple[Flow, ...]
-    stuck: int
-    gpus: tuple[int, int]
-    cpus: tuple[int, int]
-    homeless: int
-    late: int
-    bin_s: float
-    course: np.ndarray
-    elapsed_s: float
+    flows: tuple[Flow, ...]  # by source, then target
+    stuck: int  # copies that wait for a source
+    gpus: tuple[int, int]  # used, all
+    cpus: tuple[int, int]  # used, all
+    homeless: int  # waiting workloads that no region can run
+    late: int  # workloads whose first start was too late
+    bin_s: float  # width of the bins of `course` from the first arrival on, seconds
+    course: np.ndarray  # float64 (2, k): share of the GPUs, and of the CPU machines, in use in each bin
+    elapsed_s: float  # since the first arrival
 
 
 def has_regions(simulator: Simulator) -> bool:
@@ -100,7 +77,7 @@ def has_regions(simulator: Simulator) -> bool:
 
 
 def read_regions(simulator: Simulator) -> RegionScene:
-    """The regions of a simulator at the present instant."""
+    """The regions of a simulator now."""
     s, view = simulator.plain.record, simulator.view
     demands, cpu = view.demands, int(s["cpu_type"])
     asked, homeless = _asked(simulator)
@@ -127,7 +104,7 @@ def read_regions(simulator: Simulator) -> RegionScene:
 
 
 def _asked(simulator: Simulator) -> tuple[np.ndarray, int]:
-    """Units that waiting workloads ask by region and type, float64 (regions, types); how many no region can run."""
+    """Units that waiting workloads ask, float64 (regions, types); number of workloads that no region can run."""
     s, view = simulator.plain.record, simulator.view
     asked = np.zeros((int(s["n_regions"]), int(s["n_types"])))
     homeless = 0
@@ -155,9 +132,7 @@ def _region(simulator: Simulator, region: int, asked: np.ndarray) -> Region:
         units, free = int(s["cluster_gpus"][own].sum()), int(s["cluster_free"][own].sum())
         down = int((is_down & np.isin(where, own)).sum())
         supplies.append(Supply(names[int(own[0])], units, max(0, units - free - down), down, float(asked[kind])))
-    coming = sum(
-        int(s["transfer_room"][transfer]) for transfer in _transfers(s) if int(s["transfer_to"][transfer]) == region
-    )
+    coming = sum(int(s["transfer_room"][each]) for each in _transfers(s) if int(s["transfer_to"][each]) == region)
     return Region(
         name=view.demands.regions[region],
         is_up=bool(int(s["up_regions"]) >> region & 1),
@@ -169,7 +144,6 @@ def _region(simulator: Simulator, region: int, asked: np.ndarray) -> Region:
 
 
 def _transfers(s: np.void) -> list[int]:
-    """The copies on the way, by table."""
     found = []
     for first in s["table_transfer"][: int(s["n_tables"])].tolist() if int(s["n_transfers"]) else ():
         transfer = first
@@ -192,7 +166,6 @@ def _flows(simulator: Simulator) -> tuple[tuple[Flow, ...], int]:
 
 
 def _told(simulator: Simulator, scene: Scene) -> Scene:
-    """The scene with what matters of workloads in regions in place of their models."""
     view, names = simulator.view, simulator.view.demands.regions
 
     def running(job: RunningJob) -> RunningJob:
@@ -203,9 +176,5 @@ def _told(simulator: Simulator, scene: Scene) -> Scene:
     def waiting(job: WaitingJob) -> WaitingJob:
         return replace(job, model=f"P{view.level(job.job)} {view.parts(job.job)[0][0]}")
 
-    return replace(
-        scene,
-        running=tuple(map(running, scene.running)),
-        queue=tuple(map(waiting, scene.queue)),
-        held=tuple(map(waiting, scene.held)),
-    )
+    queue, held = tuple(map(waiting, scene.queue)), tuple(map(waiting, scene.held))
+    return replace(scene, running=tuple(map(running, scene.running)), queue=queue, held=held)

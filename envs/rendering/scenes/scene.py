@@ -47,7 +47,7 @@ class Rack:
 
 @dataclass(frozen=True)
 class ClusterShape:
-    """How many GPUs each slot has, slots each machine, machines each rack; hashable, so that layouts can be kept."""
+    """GPUs of each slot, slots of each machine, machines of each rack; hashable, as a key of layouts."""
 
     slot_gpus: tuple[int, ...]
     machine_slots: tuple[int, ...]
@@ -65,26 +65,17 @@ class ClusterShape:
 
 @dataclass(frozen=True)
 class RunningJob:
-    """A job on GPUs.
+    """A job on GPUs."""
 
-    Attributes:
-        job: its index, in order of arrival.
-        label: at most 5 characters: its id, or "#" and its index.
-        tier: code of its placement's tier.
-        progress: share of its iterations that is done, 0 to 1.
-        remaining_s: seconds until it ends at its present speed, a restore included.
-        beside: labels of the jobs that it shares a GPU with.
-    """
-
-    job: int
-    label: str
+    job: int  # its index, in order of arrival
+    label: str  # at most 5 characters: its id, or "#" and its index
     name: str
     model: str
     gpus: int
-    tier: int
-    progress: float
-    remaining_s: float
-    beside: tuple[str, ...] = ()
+    tier: int  # code of its placement's tier
+    progress: float  # share of its iterations that is done, 0 to 1
+    remaining_s: float  # until it ends at its present speed, a restore included
+    beside: tuple[str, ...] = ()  # labels of the jobs that it shares a GPU with
 
 
 @dataclass(frozen=True)
@@ -102,42 +93,25 @@ class WaitingJob:
 
 @dataclass(frozen=True)
 class Scene:
-    """What a picture shows.
+    """The content of a picture."""
 
-    Attributes:
-        name: of the topology.
-        now_s: the clock, seconds.
-        shape: the cluster; `racks()` walks through it.
-        owner: int64 (GPUs,), the job on each GPU, the first of them where several share it, or `codes.FREE`, or
-            `codes.DOWN`.
-        partners: int64 (k, GPUs), the other jobs on each GPU, `codes.FREE` where there are no more; k = 0 where GPUs
-            are not shared.
-        tier: int64 (GPUs,), tier code of the placement of a GPU's jobs, of the widest one; -1 where there is none.
-        running: every running job, in order of arrival.
-        queue: the first waiting jobs in window order, then `held` the first held ones in order of arrival.
-        free, down: GPUs; used are the others.
-        waiting, held_jobs, done, jobs: how many there are in all.
-        largest_gang: GPUs of the workload's largest job.
-        jct_s: mean JCT of the jobs that are done, seconds; nan: none is.
-    """
-
-    name: str
+    name: str  # of the topology
     now_s: float
     shape: ClusterShape
-    owner: np.ndarray
-    partners: np.ndarray
-    tier: np.ndarray
-    running: tuple[RunningJob, ...]
-    queue: tuple[WaitingJob, ...]
-    held: tuple[WaitingJob, ...]
-    free: int
+    owner: np.ndarray  # int64 (GPUs,), the first job on each GPU, or `codes.FREE`, or `codes.DOWN`
+    partners: np.ndarray  # int64 (k, GPUs), the other jobs on each GPU, then `codes.FREE`; k = 0 without shared GPUs
+    tier: np.ndarray  # int64 (GPUs,), widest tier code of the placements of a GPU's jobs; -1: none
+    running: tuple[RunningJob, ...]  # all, in order of arrival
+    queue: tuple[WaitingJob, ...]  # the first waiting jobs in window order
+    held: tuple[WaitingJob, ...]  # the first held ones in order of arrival
+    free: int  # GPUs
     down: int
-    waiting: int
+    waiting: int  # this and the next three: counts of all jobs
     held_jobs: int
     done: int
     jobs: int
-    largest_gang: int
-    jct_s: float
+    largest_gang: int  # GPUs of the workload's largest job
+    jct_s: float  # mean JCT of finished jobs, seconds; nan: none is
 
     @property
     def gpus(self) -> int:
@@ -160,12 +134,7 @@ class Scene:
 
 
 def read_scene(simulator: Simulator, shown_jobs: int = SHOWN_JOBS) -> Scene:
-    """The scene at the present instant.
-
-    Args:
-        simulator: a simulator after `reset`.
-        shown_jobs: how many waiting jobs, and how many held ones, are described one by one.
-    """
+    """The scene at the present instant, with at most `shown_jobs` waiting and as many held jobs."""
     s, workload = simulator.state, simulator.workload
     owner, *others = _holders(s, simulator.view.jobs_per_gpu)
     partners = np.array(others, np.int64).reshape(-1, len(owner))
@@ -198,7 +167,7 @@ def _holders(s: np.record, layers: int) -> np.ndarray:
     room = len(s.gpu_slot)
     berths = np.stack([s.gpu_job[layer * room :][: s.n_gpus] for layer in range(layers)]).astype(np.int64)
     down = berths[0] == DOWN
-    late = np.iinfo(np.int64).max  # nobody comes last
+    late = np.iinfo(np.int64).max  # sorts empty places last
     held = np.sort(np.where(berths >= 0, berths, late), axis=0)
     held[held == late] = FREE
     held[0, down] = DOWN
@@ -206,11 +175,8 @@ def _holders(s: np.record, layers: int) -> np.ndarray:
 
 
 def _shape(s: np.record) -> ClusterShape:
-    return ClusterShape(
-        tuple(s.slot_gpus[: s.n_slots].tolist()),
-        tuple(s.machine_slots[: s.n_machines].tolist()),
-        tuple(s.rack_machines[: s.n_racks].tolist()),
-    )
+    counts = s.slot_gpus[: s.n_slots], s.machine_slots[: s.n_machines], s.rack_machines[: s.n_racks]
+    return ClusterShape(*(tuple(each.tolist()) for each in counts))
 
 
 @lru_cache(maxsize=8)
@@ -234,7 +200,6 @@ def _running(s: np.record, workload: Workload, holders: np.ndarray) -> tuple[Run
 
 
 def _beside(holders: np.ndarray) -> dict[int, list[int]]:
-    """The partners of each job that has some, ascending."""
     found: dict[int, set[int]] = {}
     for gpu in np.flatnonzero((holders[1:] >= 0).any(axis=0)).tolist():
         jobs = [int(job) for job in holders[:, gpu] if job >= 0]
@@ -244,7 +209,6 @@ def _beside(holders: np.ndarray) -> dict[int, list[int]]:
 
 
 def _window(s: np.record, most: int) -> Iterator[int]:
-    """The first `most` waiting jobs in window order."""
     low, mid, top = s.window_low, s.window_mid, s.window_top
     rank = next_member(low, mid, top, 0)
     for _ in range(most):
@@ -260,9 +224,6 @@ def _waiting(s: np.record, workload: Workload, job: int, is_held: bool) -> Waiti
 
 
 def _names(workload: Workload, job: int) -> tuple[str, str, str]:
-    """Label, id and model of a job; unprintable characters would spoil a terminal or a font."""
-    name, model = (
-        "".join(c if c.isprintable() else "?" for c in str(text))
-        for text in (workload.job_id[job], workload.model[job])
-    )
+    texts = str(workload.job_id[job]), str(workload.model[job])
+    name, model = ("".join(c if c.isprintable() else "?" for c in text) for text in texts)
     return (name if len(name) <= LABEL_LENGTH else f"#{job}"), name, model

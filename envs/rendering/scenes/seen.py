@@ -1,4 +1,4 @@
-"""What a picture says beyond the present: whose run it is, how that does so far, and what was last seen of a link."""
+"""The past of a run in its pictures: the policy, its mean JCT so far, and the last link that jobs shared."""
 
 from __future__ import annotations
 
@@ -17,34 +17,28 @@ if TYPE_CHECKING:
     from .link_scene import Crossing
 
 RUN_LINE = 58  # units from the top
-LONGEST_NAME = 24  # letters: the mean after it is not to be cut off
+LONGEST_NAME = 24  # letters, so that the mean after it has room
 
 
 @dataclass
 class Seen:
-    """Kept by whoever draws the frames of one run, and handed to each of them.
+    """Memory of the frames of one run, handed to each of them."""
 
-    Attributes:
-        policy: who plays, as it is named; empty: an agent that does not say.
-        crossing, labels, at_s: of the last frame on which jobs met on a link: the worst link, the labels of its jobs,
-            the clock. None, while no frame had any.
-    """
-
-    policy: str = ""
-    crossing: Crossing | None = None
+    policy: str = ""  # its name; empty: unknown
+    crossing: Crossing | None = None  # the worst link of the last frame with shared links; then its jobs, the clock
     labels: Mapping[int, str] = field(default_factory=dict)
     at_s: float = 0.0
 
 
 def mean_jct_s(s: np.void) -> float:
-    """Mean JCT of the jobs that are finished by now, seconds; nan: none is. `s`: the record of a run."""
+    """Mean JCT of the finished jobs of a run's record, seconds; nan: none is."""
     n = int(s["n_jobs"])
     done = s["status"][:n] == DONE
     return float((s["finish_s"][:n][done] - s["arrival_s"][:n][done]).mean()) if done.any() else float("nan")
 
 
 def run_words(jct_s: float, seen: Seen | None) -> str:
-    """`policy greedy · mean JCT so far 1.2 h`; `jct_s`: as `mean_jct_s` has it."""
+    """`policy greedy · mean JCT so far 1.2 h`; `jct_s` as from `mean_jct_s`."""
     told = "no job finished yet" if np.isnan(jct_s) else f"mean JCT so far {span(jct_s)}"
     policy = cut(seen.policy, LONGEST_NAME) if seen is not None else ""
     return f"policy {policy} · {told}" if policy else told
@@ -56,5 +50,5 @@ def done_words(done: int, jobs: int, jct_s: float) -> str:
 
 
 def draw_run(pen: Pen, jct_s: float, seen: Seen | None, within: int) -> None:
-    """The line under the clock that says whose run it is and how it does; `within` so many pixels."""
+    """The line of `run_words` under the clock, at most `within` pixels wide."""
     pen.text((pen.unit(14) + 2, pen.unit(RUN_LINE)), run_words(jct_s, seen), 11, palette.INK, within=within)

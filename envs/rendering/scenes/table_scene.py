@@ -1,4 +1,4 @@
-"""What lies where: read from a simulator, and told as text, a row a region, a column a table."""
+"""Places of tables, read from a simulator, and as text: a row a region, a column a table."""
 
 from __future__ import annotations
 
@@ -17,20 +17,15 @@ from .seen import mean_jct_s
 NOTHING, COPY, LEAVES, COMES, HOME, ARRIVES = range(6)  # of a table in a region
 MARKS = (".", "o", "-", "+", "H", ">")
 WORDS = ("nothing", "replica", "about to be deleted", "replica on the way", "home", "home on the way")
-COLOURS = (
-    palette.GPU_FREE,
-    palette.mix(palette.USED, palette.WHITE, 0.55),
-    palette.GPU_DOWN,
-    palette.mix(palette.TIER_COLOURS[2], palette.WHITE, 0.45),
-    palette.USED,
-    palette.TIER_COLOURS[2],
-)
+REPLICA = palette.mix(palette.USED, palette.WHITE, 0.55)
+COMING = palette.mix(palette.TIER_COLOURS[2], palette.WHITE, 0.45)
+COLOURS = (palette.GPU_FREE, REPLICA, palette.GPU_DOWN, COMING, palette.USED, palette.TIER_COLOURS[2])
 MOST_TABLES = 200
 
 
 @dataclass(frozen=True)
 class Moving:
-    """A copy on the way: the table, from where (None: no region has one), to where, and the bytes that are left."""
+    """A copy on the way: the table, its source (None: no region has one), its target, and the bytes left."""
 
     table: str
     source: str | None
@@ -40,48 +35,33 @@ class Moving:
 
 @dataclass(frozen=True, eq=False)
 class TableScene:
-    """What lies where now.
-
-    Attributes:
-        now_s: the clock.
-        regions: names. lies: int8 (regions, tables), codes of `WORDS`; tables in order of the bytes that are read, the
-            first 200; order: which they are, and names: what they are called.
-        all_names, size_bytes, home_of, copies, readers: of every table: its name, bytes, home, the regions that have a
-            copy, and how many jobs that recur read it.
-        tables: of all, how many. load: float64 (regions,), demand over supply of high-priority GPU-hours as the tables
-            will lie. stored: float64 (regions,), share of the storage that is taken.
-        cost: of Figure 4; terms: Expressions 1 to 3 of it, weighted.
-        home, collocated: percentages (simulator/table_placement/placement_metrics.py).
-        moving: the copies on the way.
-        is_due: whether tables are looked at now, which happens every `every_s` seconds.
-        jct_s: mean JCT of the jobs that are done, seconds; nan: none is.
-    """
+    """Places of tables now."""
 
     now_s: float
     regions: tuple[str, ...]
-    lies: np.ndarray
-    order: list[int]
-    names: tuple[str, ...]
-    all_names: tuple[str, ...]
+    lies: np.ndarray  # int8 (regions, tables), codes of `WORDS`, of the first 200 tables by bytes read
+    order: list[int]  # numbers of these tables
+    names: tuple[str, ...]  # of these tables
+    all_names: tuple[str, ...]  # of every table, as the next four
     size_bytes: np.ndarray
     home_of: list[int]
     copies: list[list[int]]
-    readers: list[int]
+    readers: list[int]  # number of recurring jobs
     tables: int
-    load: np.ndarray
-    stored: np.ndarray
-    cost: float
-    terms: tuple[float, float, float]
-    home: float
+    load: np.ndarray  # float64 (regions,), demand over supply of high-priority GPU-hours at the future places
+    stored: np.ndarray  # float64 (regions,), share of the storage in use
+    cost: float  # of Figure 4
+    terms: tuple[float, float, float]  # Expressions 1 to 3 of it, weighted
+    home: float  # percentage, as the next; see placement_metrics.py
     collocated: float
-    moving: tuple[Moving, ...]
-    is_due: bool
-    every_s: float
-    jct_s: float
+    moving: tuple[Moving, ...]  # copies on the way
+    is_due: bool  # whether it is the time of a review
+    every_s: float  # between reviews
+    jct_s: float  # mean JCT of finished jobs, seconds; nan: none is
 
 
 def read_tables(simulator: Simulator) -> TableScene:
-    """The tables of a simulator at the present instant."""
+    """The tables of a simulator now."""
     view, s = simulator.view, simulator.plain.record
     warehouse = view.projected_warehouse()
     placement, standing = Placement(warehouse, Objective()), standing_of(warehouse)

@@ -11,32 +11,32 @@ than 0.75 hour", where Table II has all jobs of all policies over after 0.67 hou
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ....simulator.workloads.bsbf_jobs import LARGE_GANGS, SMALL_GANGS, TESTBED_LARGE, TESTBED_SMALL, shipped_fits
+from ...settings.evaluation_setting import Setting
 from ..case import Case, Outcome
-from ..findings import Findings, Options
+from ..engine import Play
 from ..rows import Row, printed
 from ..sweep import sweep
-from . import bsbf_published as published
-from .bsbf_case import shared_case
-from .bsbf_runs import EXCLUSIVE, Cell
 
+EXCLUSIVE = ("fifo", "sjf", "tiresias")
 SEEDS = tuple(range(1000, 1008))  # of the workloads that are fitted
 OTHER_SEEDS = tuple(range(40))  # those that the tables are judged on
 BEST = 5
 ALL_READINGS = 40  # candidates that are played under the other readings too
 QUICK = 6  # candidates
 POOL = 200_000  # sets of parameters that the candidates are taken from
-READINGS = {
-    "a gang takes any GPUs (placer=tier)": Cell(exclusive_placer="tier"),
-    "thresholds 3250/7200": Cell(thresholds="3250/7200"),
-    "jobs behind may pass (head=skip)": Cell(exclusive_head="skip"),
+READINGS = {  # head, placer, Tiresias' thresholds
+    "": ("strict", "consolidated", "57600"),
+    "a gang takes any GPUs (placer=tier)": ("strict", "tier", "57600"),
+    "thresholds 3250/7200": ("strict", "consolidated", "3250/7200"),
+    "jobs behind may pass (head=skip)": ("skip", "consolidated", "57600"),
 }
 
 LARGE_SHARE = 0.122  # every row of Tables III and IV is such a mixture of its two columns
@@ -55,14 +55,11 @@ class Target:
     """Published rows, and the parameters that are drawn for them.
 
     Attributes:
-        generator: the workload's name.
-        what: the rows, in words.
+        generator: the workload's name. what: the rows, in words.
         topology, jobs, by_class: see `calibrated`.
-        published: the numbers, in the order of the `numbers` of `calibrated`. unit: theirs.
-        labels: of each.
-        draw: so many sets of parameters.
-        candidates: how many are asked for; a few are drawn twice.
-        seed: of the draws.
+        tables: the reproductions that publish the numbers; these are in the order of `numbers` of `calibrated`.
+        unit: of the numbers.
+        draw: so many sets of parameters, `candidates`; a few are drawn twice. seed: of the draws.
     """
 
     generator: str
@@ -70,28 +67,41 @@ class Target:
     topology: str
     jobs: tuple[int, ...]
     by_class: bool
-    published: tuple[float, ...]
+    tables: tuple[str, ...]
     unit: str
-    labels: tuple[str, ...]
     draw: Callable[[np.random.Generator, int], list[Parameters]]
     candidates: int
     seed: int
 
-    def case(self, parameters: Parameters, seeds: tuple[int, ...] = SEEDS, cell: Cell = Cell()) -> Case:
+    def case(self, parameters: Parameters, seeds: tuple[int, ...] = SEEDS, reading: str = "") -> Case:
         """The parameters, to be played."""
         word = f"{self.generator}:" + ",".join(f"{key}={_text(value)}" for key, value in parameters.items())
-        given = {"jobs": self.jobs, "seeds": seeds, "by_class": self.by_class}
-        policies = tuple(map(cell.word, EXCLUSIVE))
-        how = "bsbf.bsbf_case:calibrated"
-        return replace(shared_case("", self.topology, word), how=how, given=(("policies", policies), *given.items()))
+        head, placer, thresholds = READINGS[reading]
+        words = [f"{policy}:head={head},placer={placer}" for policy in EXCLUSIVE]
+        words[-1] += f",thresholds={thresholds},preemption_cost=30"
+        given = {"policies": tuple(words), "jobs": self.jobs, "seeds": seeds, "by_class": self.by_class}
+        told: dict[str, Any] = {"jobs_per_gpu": 2, "interference": "measured", "gpu": "2080ti"}
+        network = "allreduce:calibration=measured,gpu=2080ti"
+        setting = Setting.of("Sharing", self.topology, word, network, **told, memory_gb=11.0, memory="assumed")
+        return Case("", setting, 0, "bsbf.bsbf_runs:calibrated", tuple(given.items()))
 
-    def loss(self, played: Outcome) -> float:
-        """Mean |log(ours / published)|."""
-        return float(np.abs(np.log(played["numbers"] / np.array(self.published))).mean())
+    def drawn(self, candidates: int) -> list[Parameters]:
+        """So many candidates, the same every time."""
+        return self.draw(np.random.default_rng(self.seed), candidates)
 
-    def drawn(self) -> list[Parameters]:
-        """The candidates, the same every time."""
-        return self.draw(np.random.default_rng(self.seed), self.candidates)
+    def published(self, play: Play) -> dict[str, float]:
+        """The numbers, by what they are of."""
+        found: dict[str, float] = {}
+        for jobs, table in zip(self.jobs, self.tables, strict=True):
+            line = play.paper.reproductions[table].rows[0]
+            where = f", {jobs} jobs" if self.by_class else ""
+            what = f"{line.what}, " if line.what else ""
+            found |= {
+                f"{policy}: {what}{column}{where}": float(value)
+                for policy in EXCLUSIVE
+                for column, value in zip(line.columns, line.paper[policy], strict=True)
+            }
+        return found
 
 
 def draw_tables(rng: np.random.Generator, count: int) -> list[Parameters]:
@@ -158,14 +168,8 @@ TABLES = Target(
     "bsbf-simulation",
     (240, 480),
     True,
-    tuple(value for jobs in (240, 480) for policy in EXCLUSIVE for value in published.JCT[jobs][policy]),
+    ("bsbf-table3", "bsbf-table4"),
     "h",
-    tuple(
-        f"{policy}: average JCT, {column} jobs, {jobs} jobs"
-        for jobs in (240, 480)
-        for policy in EXCLUSIVE
-        for column in published.COLUMNS
-    ),
     draw_tables,
     200,
     20,
@@ -176,121 +180,82 @@ TABLE_2 = Target(
     "bsbf-physical",
     (30,),
     False,
-    tuple(value for policy in EXCLUSIVE for value in published.TABLE_2[policy]),
+    ("bsbf-table2",),
     "s",
-    tuple(f"{policy}: {what}" for policy in EXCLUSIVE for what in ("makespan", "average JCT")),
     draw_table2,
     400,
     21,
 )
 
 
-@dataclass(frozen=True)
-class Found:
-    """What a search found.
+def calibration(play: Play) -> Iterator[Row]:
+    """Search the parameters of both workloads, and compare them with those that are shipped."""
+    best: dict[str, list[Parameters]] = {}
+    play.notes.append(
+        f"loss: mean |log(ours / published)|; no row of SJF-FFS, SJF-BSBF or Pollux is looked at. Workloads of the fit:"
+        f" seeds {SEEDS[0]} to {SEEDS[-1]}; of the tables: {OTHER_SEEDS[0]} to {OTHER_SEEDS[-1]}. Reading that is"
+        " fitted: strict head, consolidated, Tiresias with thresholds 57600 and 30 s a restart, 2080 Ti"
+    )
+    for target in (TABLES, TABLE_2):
+        parameters = target.drawn(QUICK if play.options.quick else target.candidates)
+        few = "; --quick: so other fits than the shipped ones" if play.options.quick else ""
+        play.notes.append(f"{target.generator}: {len(parameters)} candidates for the {target.what}{few}")
+        best[target.generator] = yield from _search(play, target, parameters)
+    for name, fits in best.items():
+        for rank, one in enumerate(fits):
+            shown = ",".join(f"{key}={_text(value)}" for key, value in one.items())
+            play.notes.append(f"{name}, fit {rank + 1}: {shown}")
+    if play.options.out is not None:
+        play.written.append(_written(play.options.out, best))
 
-    Attributes:
-        best: the BEST parameters, best first.
-        losses, played: theirs, on the workloads of the fit.
-        others: their losses on the workloads that tables are judged on.
-        readings: by reading, the least loss of the first ALL_READINGS candidates; "" is the reading that is fitted.
-        own: by reading, the loss of the best parameters.
-    """
 
-    best: list[Parameters]
-    losses: list[float]
-    played: list[Outcome]
-    others: list[float]
-    readings: Mapping[str, float]
-    own: Mapping[str, float]
-
-
-def search(target: Target, options: Options) -> Found:
-    """Play every candidate and rank them."""
-    target = replace(target, candidates=QUICK) if options.quick else target
-    parameters = target.drawn()
-    cases = [target.case(one) for one in parameters]
-    name = f"bsbf-calibration, {target.generator}"
-    played = sweep(name, cases, options)
-    losses = [target.loss(played[case]) for case in cases]
+def _search(play: Play, target: Target, parameters: list[Parameters]) -> Generator[Row, None, list[Parameters]]:
+    """Play every candidate and rank them; the rows, and as the value the best parameters."""
+    name, published, quick = target.generator, target.published(play), play.options.quick
+    cases, few = [target.case(one) for one in parameters], parameters[:ALL_READINGS]
+    played = sweep(f"bsbf-calibration, {name}", cases, play.options)
+    losses = [loss(played[case], published) for case in cases]
     order = np.argsort(losses, kind="stable")[:BEST].tolist()
     best = [parameters[i] for i in order]
-    judged = [target.case(one, OTHER_SEEDS[:2] if options.quick else OTHER_SEEDS) for one in best]
-    few = parameters[:ALL_READINGS]
-    readings = {says: [target.case(one, cell=cell) for one in few] for says, cell in READINGS.items()}
-    own = {says: target.case(best[0], cell=cell) for says, cell in READINGS.items()}
+    judged = [target.case(one, OTHER_SEEDS[:2] if quick else OTHER_SEEDS) for one in best]
+    own = {says: target.case(best[0], reading=says) for says in READINGS if says}
+    readings = {says: [target.case(one, reading=says) for one in few] for says in READINGS if says}
     more = [*judged, *own.values(), *(case for some in readings.values() for case in some)]
-    also = sweep(f"{name}, other seeds and readings", more, options)
-    return Found(
-        best,
-        [losses[i] for i in order],
-        [played[cases[i]] for i in order],
-        [target.loss(also[case]) for case in judged],
-        {"": min(losses[: len(few)])}
-        | {says: min(target.loss(also[case]) for case in some) for says, some in readings.items()},
-        {says: target.loss(also[case]) for says, case in own.items()},
-    )
+    also = {
+        case: loss(one, published)
+        for case, one in sweep(f"bsbf-calibration, {name}, others", more, play.options).items()
+    }
+    for rank, i in enumerate(order):
+        fit = f"{name}, fit {rank + 1}"
+        yield printed(f"{fit}: loss", losses[i])
+        yield printed(f"{fit}: loss on the seeds of the tables", also[judged[rank]])
+        loads = zip(target.jobs, played[cases[i]]["loads"].tolist(), strict=True)
+        yield from (printed(f"{fit}: offered load, {jobs} jobs", load) for jobs, load in loads)
+    yield from (printed(f"{name}, fit 1: loss, {says}", also[case]) for says, case in own.items())
+    least = {"the reading that is fitted": min(losses[: len(few)])}
+    least |= {says: min(also[case] for case in some) for says, some in readings.items()}
+    count = min(ALL_READINGS, QUICK if quick else target.candidates)
+    yield from (printed(f"{name}: least loss of {count} candidates, {says}", one) for says, one in least.items())
+    numbers = played[cases[order[0]]]["numbers"].tolist()
+    for (label, value), ours in zip(published.items(), numbers, strict=True):
+        yield Row(f"{name}, fit 1: {label}", value, ours, unit=target.unit)
+    same = sum(one == other for one, other in zip(best, shipped_fits()[name], strict=True))
+    yield Row(f"{name}: shipped fits that are found again", 5.0, same, None if quick else (5.0, 5.0))
+    return best
 
 
-def calibration(options: Options) -> Findings:
-    """Search the parameters of both workloads, and compare them with those that are shipped."""
-    targets = (TABLES, TABLE_2)
-    found = {target.generator: search(target, options) for target in targets}
-    rows = [row for target in targets for row in _rows(target, found[target.generator], options)]
-    notes = [_said(target, options) for target in targets]
-    notes += [
-        f"loss: mean |log(ours / published)|; no row of SJF-FFS, SJF-BSBF or Pollux is looked at. {_seeds()}",
-        "reading that is fitted: strict head, consolidated, Tiresias with thresholds 57600 and 30 s a restart, 2080 Ti",
-    ]
-    for target in targets:
-        for rank, parameters in enumerate(found[target.generator].best):
-            shown = ",".join(f"{key}={_text(value)}" for key, value in parameters.items())
-            notes.append(f"{target.generator}, fit {rank + 1}: {shown}")
-    return Findings(rows, notes, [_written(options.out, found)] if options.out is not None else [])
+def loss(outcome: Outcome, published: Mapping[str, float]) -> float:
+    """Mean |log(ours / published)|."""
+    return float(np.abs(np.log(outcome["numbers"] / np.array(list(published.values())))).mean())
 
 
-def _rows(target: Target, found: Found, options: Options) -> list[Row]:
-    name, rows = target.generator, []
-    for rank, (loss, other, played) in enumerate(zip(found.losses, found.others, found.played, strict=True)):
-        rows.append(printed(f"{name}, fit {rank + 1}: loss", loss))
-        rows.append(printed(f"{name}, fit {rank + 1}: loss on the seeds of the tables", other))
-        rows += [
-            printed(f"{name}, fit {rank + 1}: offered load, {jobs} jobs", float(load))
-            for jobs, load in zip(target.jobs, played["loads"], strict=True)
-        ]
-    rows += [printed(f"{name}, fit 1: loss, {says}", loss) for says, loss in found.own.items()]
-    few = min(ALL_READINGS, QUICK if options.quick else target.candidates)
-    rows += [
-        printed(f"{name}: least loss of {few} candidates, {says or 'the reading that is fitted'}", loss)
-        for says, loss in found.readings.items()
-    ]
-    rows += [
-        Row(f"{name}, fit 1: {label}", value, float(ours), unit=target.unit)
-        for label, value, ours in zip(target.labels, target.published, found.played[0]["numbers"], strict=True)
-    ]
-    same = sum(one == other for one, other in zip(found.best, shipped_fits()[name], strict=True))
-    rows.append(Row(f"{name}: shipped fits that are found again", 5.0, same, None if options.quick else (5.0, 5.0)))
-    return rows
-
-
-def _said(target: Target, options: Options) -> str:
-    few = f"; --quick: {QUICK} candidates, so other fits than the shipped ones" if options.quick else ""
-    return f"{target.generator}: {len(target.drawn())} candidates for the {target.what}{few}"
-
-
-def _seeds() -> str:
-    return (
-        f"Workloads of the fit: seeds {SEEDS[0]} to {SEEDS[-1]}; of the tables: {OTHER_SEEDS[0]} to {OTHER_SEEDS[-1]}"
-    )
-
-
-def _written(folder: Path, found: Mapping[str, Found]) -> Path:
+def _written(folder: Path, best: Mapping[str, list[Parameters]]) -> Path:
     """The file of the fits, as it is shipped."""
     path = folder / "bsbf_fits.json"
     about = "Parameters of the workloads bsbf-tables and bsbf-table2, best first, as bsbf-calibration finds them."
     lists = [
-        f'  "{name}": [\n' + ",\n".join(f"   {json.dumps(one)}" for one in each.best) + "\n  ]"
-        for name, each in found.items()
+        f'  "{name}": [\n' + ",\n".join(f"   {json.dumps(one)}" for one in fits) + "\n  ]"
+        for name, fits in best.items()
     ]
     text = f'{{\n "about": "{about}",\n "fits": {{\n' + ",\n".join(lists) + "\n }\n}\n"
     path.write_text(text, encoding="utf-8")

@@ -2,16 +2,14 @@
 
 An order is a pair of policies of Table III or IV of which one is more than 10 % below the other in average JCT over all
 jobs. It holds in a cell if its mean over the cell's workloads is below the other's. The grid is the full product of
-what decides most (PRODUCT) and the base cell with one other value of each of the rest (ALONE). Cells that differ in
-what touches neither policy of an order are one cell for it: only different ones are counted.
+what decides most (the file's `cells of`, FACTORS) and the base cell with one other value of each of the rest (`alone
+of`). Cells that differ in what touches neither policy of an order are one cell for it: only different ones are counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import product
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -19,68 +17,29 @@ import numpy as np
 from ...charts import axes
 from ...charts import chart as charts
 from ...charts.chart import Chart, Label, Shape, segment, upright
-from ...comparing.intervals import Estimate, paired_ratio
-from ..findings import Findings, Options
-from ..paper_pictures import if_asked, looks, picture
+from ...comparing.intervals import paired_ratio
+from ..engine import Play
+from ..paper_pictures import looks, picture
 from ..rows import Row, order, printed
-from ..sweep import sweep_by
-from . import bsbf_published as published
-from .bsbf_runs import PASSED, WITHOUT_POLLUX, Cell, Experiment, jct_h, offered, quick, said, workloads_of
-from .bsbf_tables import HEADLINE, PROTOCOL, READING
+from .bsbf_runs import jct_h
 
-CLAIMED_XI = ("constant:xi=1", "constant:xi=1.1", "constant:xi=1.25", "lucid")
-PRODUCT: Mapping[str, tuple] = {
-    "interference": (*CLAIMED_XI, "constant:xi=1.5", "measured"),
-    "memory": ("assumed", "middle", "measured", "none"),
-    "exclusive_head": ("strict", "skip"),
-    "sharing_head": ("strict", "skip"),
-    "net": ("paper", "measured"),
-}
-ALONE: Mapping[str, tuple] = {
-    "gpu": ("2080ti", "t4"),
-    "thresholds": ("57600", "3250/7200"),
-    "cost_s": (30, 0),
-    "exclusive_placer": ("consolidated", "tier"),
-    "models": ("gpu-hours", "submission"),
-    "batches": ("1/2", "1"),
-    "fit": (1, 2, 3, 4, 5, 0),
-}
-QUICK: Mapping[str, tuple] = {"memory": ("assumed",), "net": ("paper",), "interference": CLAIMED_XI[2:]}
-WORKLOADS = 20
-OURS = (("sjf-bsbf", PASSED), ("sjf-ffs", PASSED), (PASSED, "sjf"))
+FACTORS = ("interference", "memory", "exclusive_head", "sharing_head", "net")
+BASE = ("xi 1.25", "assumed", "strict", "skip", "paper")
+CLAIMED = ("xi 1", "xi 1.1", "xi 1.25", "lucid")  # at which orders are judged
+PLAYED = ("fifo", "sjf", "tiresias", "sjf-ffs", "sjf-bsbf", "sjf:head=skip")
+OURS = (("sjf-bsbf", "sjf:head=skip"), ("sjf-ffs", "sjf:head=skip"), ("sjf:head=skip", "sjf"))
 
-Means = Mapping[tuple[str, Experiment], np.ndarray]
-
-
-@dataclass(frozen=True)
-class Grid:
-    """Cells to play: the product's, and the base cell with one other value each."""
-
-    product: tuple[Cell, ...]
-    alone: tuple[tuple[str, Cell], ...]  # factor, cell
-
-    @cached_property
-    def cells(self) -> tuple[Cell, ...]:
-        """All, each once."""
-        return tuple(dict.fromkeys((*self.product, *(cell for _, cell in self.alone))))
-
-
-def grid(options: Options) -> Grid:
-    """The grid; the quick one has fewer values."""
-    values = {name: (QUICK.get(name, some) if options.quick else some) for name, some in PRODUCT.items()}
-    cells = tuple(Cell(**dict(zip(values, chosen, strict=True))) for chosen in product(*values.values()))
-    alone = tuple((name, replace(Cell(), **{name: value})) for name, some in ALONE.items() for value in some[1:])
-    return Grid(cells, alone[:1] if options.quick else alone)
+Means = Mapping[tuple[str, str], np.ndarray]  # average JCTs, hours, one a workload, by policy and cell
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """One order over the grid.
+    """One order over the cells.
 
     Attributes:
         jobs, better, worse: whose.
         paper: published ratio of the two average JCTs; nan: none was.
-        cells: all.
+        cells: labels of each cell, one a factor; of the cells with one other value that value alone.
         ratios: ours, float64 (cells,).
         different: numbers of cells, one of every group that the two policies cannot tell apart.
     """
@@ -89,7 +48,7 @@ class Verdict:
     better: str
     worse: str
     paper: float
-    cells: tuple[Cell, ...]
+    cells: Sequence[tuple[str, ...]]
     ratios: np.ndarray
     different: tuple[int, ...]
 
@@ -110,116 +69,102 @@ class Verdict:
 
     def note(self) -> str:
         """Where it holds, by each factor alone that makes a difference."""
-        own = [
-            i for i in self.different if all(getattr(self.cells[i], name) == getattr(Cell(), name) for name in ALONE)
-        ]
-        parts = [part for factor, values in PRODUCT.items() if (part := self._by(own, factor, values))]
+        own = [i for i in self.different if len(self.cells[i]) == len(FACTORS)]
+        parts = filter(None, (self._by(own, place, factor) for place, factor in enumerate(FACTORS)))
         paper = "" if np.isnan(self.paper) else f" (paper {self.paper:.2f})"
         least, most = self.ratios.min(), self.ratios.max()
         return f"{self.name}: ours {least:.2f} to {most:.2f}{paper}; median ratio and cells: {'; '.join(parts)}"
 
-    def _by(self, own: Sequence[int], factor: str, values: Sequence) -> str:
+    def _by(self, own: Sequence[int], place: int, factor: str) -> str:
         """Median and count by the value of a factor; "" if all of `own` have the same."""
-        chosen = {value: [i for i in own if getattr(self.cells[i], factor) == value] for value in values}
-        if sum(map(bool, chosen.values())) < 2:
-            return ""
+        values = dict.fromkeys(self.cells[i][place] for i in own)
+        chosen = {value: [i for i in own if self.cells[i][place] == value] for value in values}
         counts = (
-            f"{_short(value)} {np.median(self.ratios[some]):.2f} {self.holds[some].sum()}/{len(some)}"
+            f"{value} {np.median(self.ratios[some]):.2f} {self.holds[some].sum()}/{len(some)}"
             for value, some in chosen.items()
-            if some
         )
-        return f"{factor} {', '.join(counts)}"
+        return f"{factor} {', '.join(counts)}" if len(chosen) > 1 else ""
 
 
-def orders(options: Options) -> Findings:
+def published(play: Play, jobs: int) -> list[tuple[str, str, float]]:
+    """Every (better policy, worse policy, ratio) of Table III or IV without Pollux, as its file lists them."""
+    table = play.paper.reproductions["bsbf-table3" if jobs == 240 else "bsbf-table4"]
+    jct = {policy: times[0] for line in table.rows[:2] for policy, times in line.paper.items()}
+    pairs = next(line.pairs for line in table.rows if line.pairs)
+    return [(better, worse, jct[better] / jct[worse]) for better, worse, _ in pairs if "pollux" not in (better, worse)]
+
+
+def cells_of(play: Play, jobs: int) -> dict[str, tuple[str, ...]]:
+    """The cells as settings, and their labels; under `--quick` few."""
+    cells = {at: tuple(play.label(at).split(", ")) for at in play.group([f"cells of {jobs}"])}
+    alone = {at: (play.label(at),) for at in play.group([f"alone of {jobs}"])}
+    if play.options.quick:
+        cells = {at: one for at, one in cells.items() if (one[1], one[4]) == BASE[1::3] and one[0] in CLAIMED[2:]}
+        alone = dict(list(alone.items())[:1])
+    return {**cells, **alone}
+
+
+def orders(play: Play) -> Iterator[Row]:
     """Every published order of Tables III and IV in every cell."""
-    cells = grid(options)
-    sizes = (240,) if options.quick else tuple(published.JCT)
-    rows, verdicts, notes = [], [], []
+    verdicts: list[Verdict] = []
+    sizes = (240,) if play.options.quick else (240, 480)
     for jobs in sizes:
-        means = _means(options, jobs, cells)
-        rows += [_claimed(means, *one, jobs) for one in _published(jobs)]
-        mine = [verdict_of(means, *one, jobs, cells.cells) for one in (*_published(jobs), *_ours())]
+        cells, known = cells_of(play, jobs), published(play, jobs)
+        means = _means(play, jobs, list(cells))
+        places = {one: at for at, one in cells.items()}
+        yield from (_claimed(means, *one, jobs, places) for one in known)
+        ours = ((better, worse, float("nan")) for better, worse in OURS)
+        mine = [verdict_of(play, means, *one, jobs, cells) for one in (*known, *ours)]
         verdicts += mine
-        notes += [_one_at_a_time(means, jobs, cells), *(one.note() for one in mine if not one.holds.all())]
-    rows += [one.row() for one in verdicts]
-    rows += [_most(jobs, verdicts) for jobs in sizes]
-    told = [
-        said(options, WORKLOADS, with_pollux=False),
-        *offered(options, [Experiment(jobs) for jobs in sizes], WORKLOADS),
-        PROTOCOL,
-        READING,
-        f"{len(cells.cells)} cells: the product of "
-        + "; ".join(f"{name} {', '.join(map(_short, values))}" for name, values in PRODUCT.items())
-        + ", and the base cell with one other value of "
-        + "; ".join(f"{name} {', '.join(map(_short, values[1:]))}" for name, values in ALONE.items())
-        + ". A cell that differs in nothing that touches the two policies is not counted again",
-        HEADLINE,
-    ]
-    return Findings(rows, told + notes, _picture(options, verdicts))
+        play.notes += [_one_at_a_time(means, jobs, cells), *(one.note() for one in mine if not one.holds.all())]
+    play.notes[:0] = [play.said(), *play.offered()]
+    yield from (one.row() for one in verdicts)
+    yield from (_most(jobs, verdicts) for jobs in sizes)
+    if play.options.out is not None:
+        play.written += _picture(play, verdicts)
 
 
-def _short(value: object) -> str:
-    return str(value).replace("constant:xi=", "xi ")
-
-
-def _published(jobs: int) -> list[tuple[str, str, float]]:
-    return [one for one in published.orders(jobs) if "pollux" not in one]
-
-
-def _ours() -> list[tuple[str, str, float]]:
-    return [(better, worse, float("nan")) for better, worse in OURS]
-
-
-def _means(options: Options, jobs: int, cells: Grid) -> Means:
-    """Average JCT, hours, one a workload, of every policy in every cell; the runs themselves are not kept."""
-    found: dict[tuple[str, Experiment], np.ndarray] = {}
-    seeds = workloads_of("fifo", options, WORKLOADS)
-    for policy in (*WITHOUT_POLLUX, PASSED):
-        experiments = [Experiment(jobs, cell) for cell in cells.cells]
-        cases = {(policy, one): [quick(one, options).case(policy, seed) for seed in seeds] for one in experiments}
-        played = sweep_by(f"bsbf-orders, {jobs} jobs, {policy}", cases, options)
-        found.update({place: np.array(list(map(jct_h(), some))) for place, some in played.items()})
+def _means(play: Play, jobs: int, cells: Sequence[str]) -> Means:
+    """The runs themselves are not kept."""
+    found: dict[tuple[str, str], np.ndarray] = {}
+    for policy in PLAYED:
+        runs = play.sweep(f"bsbf-orders, {jobs} jobs, {policy}", [(policy, at) for at in cells])
+        found.update({(policy, at): np.array(runs.each(jct_h, policy, at)) for at in cells})
     return found
 
 
-def _ratio(means: Means, better: str, worse: str, experiment: Experiment) -> Estimate:
-    return paired_ratio(*(means[policy, experiment].tolist() for policy in (better, worse)))
+def _claimed(means: Means, better: str, worse: str, paper: float, jobs: int, places: Mapping[tuple, str]) -> Row:
+    """The base cell with each of CLAIMED: the largest ratio must be below 1."""
+    played = {xi: places[xi, *BASE[1:]] for xi in CLAIMED if (xi, *BASE[1:]) in places}
+    found = [paired_ratio(*(means[one, at].tolist() for one in (better, worse))) for at in played.values()]
+    worst = max(found, key=lambda one: one.mean)
+    return order(f"{jobs} jobs: {better} / {worse}, largest at {', '.join(played)}", f"below 1 ({paper:.2f})", worst)
 
 
-def _claimed(means: Means, better: str, worse: str, paper: float, jobs: int) -> Row:
-    """The base cell with each of CLAIMED_XI: the largest ratio must be below 1."""
-    played = {xi: Experiment(jobs, Cell(interference=xi)) for xi in CLAIMED_XI}
-    found = {xi: _ratio(means, better, worse, one) for xi, one in played.items() if ("sjf", one) in means}
-    worst = max(found.values(), key=lambda one: one.mean)
-    of = ", ".join(_short(xi) for xi in found)
-    return order(f"{jobs} jobs: {better} / {worse}, largest at {of}", f"below 1 ({paper:.2f})", worst)
-
-
-def verdict_of(means: Means, better: str, worse: str, paper: float, jobs: int, cells: Sequence[Cell]) -> Verdict:
+def verdict_of(
+    play: Play, means: Means, better: str, worse: str, paper: float, jobs: int, cells: Mapping[str, tuple[str, ...]]
+) -> Verdict:
     """An order over the cells, with those that differ for it."""
-    played = [Experiment(jobs, cell) for cell in cells]
-    ratios = [float(means[better, one].mean() / means[worse, one].mean()) for one in played]
+    ratios = [float(means[better, at].mean() / means[worse, at].mean()) for at in cells]
     different: dict[tuple, int] = {}
-    for i, one in enumerate(played):
-        different.setdefault((one.case(better, 0), one.case(worse, 0)), i)
-    return Verdict(jobs, better, worse, paper, tuple(cells), np.array(ratios), tuple(different.values()))
+    for i, at in enumerate(cells):
+        different.setdefault(tuple(play.cases(policy, at)[0] for policy in (better, worse)), i)
+    return Verdict(jobs, better, worse, paper, list(cells.values()), np.array(ratios), tuple(different.values()))
 
 
-def _one_at_a_time(means: Means, jobs: int, cells: Grid) -> str:
+def _one_at_a_time(means: Means, jobs: int, cells: Mapping[str, tuple[str, ...]]) -> str:
     """What the factors outside of the product do to the ratio that is spoken of most."""
-    changed = (f"{name} {_short(getattr(cell, name))} {_all_three(means, jobs, cell)}" for name, cell in cells.alone)
+    told = {
+        one: " / ".join(f"{means['sjf-bsbf', at].mean() / means[other, at].mean():.2f}" for other in OTHERS)
+        for at, one in cells.items()
+    }
+    changed = "; ".join(f"{one[0]} {text}" for one, text in told.items() if len(one) == 1)
     return (
-        f"{jobs} jobs, sjf-bsbf over sjf / over {PASSED} / over sjf-ffs: base cell {_all_three(means, jobs, Cell())}; "
-        f"with one other value: {'; '.join(changed)}"
+        f"{jobs} jobs, sjf-bsbf over {' / over '.join(OTHERS)}: base cell {told[BASE]}; with one other value: {changed}"
     )
 
 
-def _all_three(means: Means, jobs: int, cell: Cell) -> str:
-    one = Experiment(jobs, cell)
-    return " / ".join(
-        f"{means['sjf-bsbf', one].mean() / means[other, one].mean():.2f}" for other in ("sjf", PASSED, "sjf-ffs")
-    )
+OTHERS = ("sjf", "sjf:head=skip", "sjf-ffs")
 
 
 def _most(jobs: int, verdicts: Sequence[Verdict]) -> Row:
@@ -229,23 +174,21 @@ def _most(jobs: int, verdicts: Sequence[Verdict]) -> Row:
     return printed(f"{jobs} jobs: cells in which all {len(mine)} hold, of {len(held)}", float(held.sum()))
 
 
-@if_asked
-def _picture(options: Options, verdicts: Sequence[Verdict]) -> list[Path]:
+def _picture(play: Play, verdicts: Sequence[Verdict]) -> list[Path]:
     """A row an order, a dot a cell in which it is another number: the ratio of the two average completion times."""
-    base = [float(one.ratios[one.cells.index(type(one.cells[0])())]) for one in verdicts]
-    papers = [one.paper for one in verdicts]
-    every = [*(float(ratio) for one in verdicts for ratio in one.ratios), *(one for one in papers if one == one)]
+    base = [float(one.ratios[one.cells.index(BASE)]) for one in verdicts]
+    every = [ratio for one in verdicts for ratio in (*one.ratios.tolist(), one.paper) if ratio == ratio]
     x, look = axes.log_ratios(0.97 * min(every), 1.03 * max(every)), looks(("a cell", "base cell", "published"))
     kinds = zip(("seed", "mean", "dot"), look.values(), strict=True)
     cell, at_base, published_at = (f"{kind} {style.classes}" for kind, style in kinds)
     shapes = [charts.grid(x, None), Shape("one", [upright(float(x.at(1.0)), 0.0, 1.0)])]
     rows = []
-    for row, (one, mine, paper) in enumerate(zip(verdicts, base, papers, strict=True)):
+    for row, (one, mine) in enumerate(zip(verdicts, base, strict=True)):
         y = 1.0 - (row + 0.5) / len(verdicts)
         shift = np.random.default_rng(row).uniform(-0.25, 0.25, len(one.different)) / len(verdicts)
         places = zip(x.at(one.ratios[list(one.different)]).tolist(), shift.tolist(), strict=True)
         shapes.append(Shape(cell, [segment(at, at, y + by) for at, by in places]))
-        for ratio, classes in ((mine, at_base), (paper, published_at)):
+        for ratio, classes in ((mine, at_base), (one.paper, published_at)):
             at = float(x.at(ratio))
             shapes += [Shape(classes, [segment(at, at, y)])] if ratio == ratio else []
         rows.append(Label("", 100.0 * (1.0 - y), one.name))
@@ -261,4 +204,4 @@ def _picture(options: Options, verdicts: Sequence[Verdict]) -> list[Path]:
         rows=rows,
         legend=list(zip((cell, at_base, published_at), look, strict=True)),
     )
-    return picture(options, "bsbf-orders", [chart])
+    return picture(play.options, "bsbf-orders", [chart])

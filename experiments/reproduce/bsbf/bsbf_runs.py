@@ -1,222 +1,170 @@
-"""Runs of paper sjf-bsbf's policies over sampled workloads, their means and ratios, and what the paper leaves open.
-
-What the paper leaves open is a field of `Cell`; its defaults are the base cell. Policies that share lie as close
-together as they can (`placer=tier`; "as consolidated on the nodes as possible", Sec. V-B) and pass a job that does not
-fit (Algorithm 1). FIFO, SJF and Tiresias block behind it and wait for one machine, or for wholly free ones: with that,
-and with no other reading, exclusive jobs wait as published, and public code of a co-author, for the testbed, does so.
-"""
+"""Paper sjf-bsbf: its runs, which share GPUs, what is counted of them, and rows that are computations of their own."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from ....simulator.cluster.topology import Topology
-from ....simulator.workloads import Workload
+from ....simulator.workloads import open_workload
+from ...comparing.intervals import Estimate, paired_ratio
 from ..case import Case, Outcome
-from ..case_runs import Runs, Take
-from ..findings import Options
-from ..loads import offered_load_note
-from ..sweep import sweep_by
-from .bsbf_case import shared_case
-from .bsbf_published import COLUMNS, LARGE_GPUS, Column
+from ..engine import Bound, Play
+from ..rows import Row, printed
+from ..schema import Line
 
-EXCLUSIVE = ("fifo", "sjf", "tiresias")
-SHARING = ("sjf-ffs", "sjf-bsbf")
-POLICIES = (*EXCLUSIVE, "pollux", *SHARING)
-WITHOUT_POLLUX = (*EXCLUSIVE, *SHARING)
-# Ours, for comparison: SJF that queues and places as the policies that share do, and shares nothing.
-PASSED = "sjf:head=skip"
-# Ours: SJF-BSBF whose jobs get their whole batch back when a partner has left.
-RESTORED = "sjf-bsbf:restore=on"
-WORKLOADS = 40  # seeds 0 to 39; the workloads were fitted on others
-# Pollux searches at every round: a run takes minutes where the others take milliseconds.
-POLLUX_WORKLOADS = 1
-OWN_BATCHES = "of the fit"
-QUICK_JOBS = 8  # an eighth of the jobs
+LARGE_GPUS = 4  # a large job has more
+HOUR_S = 3600.0
+FIGURE_4A_S = 0.75 * HOUR_S
 
 
-@dataclass(frozen=True)
-class Cell:
-    """What the paper leaves open.
+def shared(case: Case) -> Mapping[str, Any]:
+    """Play it; arrays of shape (jobs,), in order of arrival.
 
-    Attributes:
-        gpu: whose measurements: 2080ti (the paper's) or t4 (Pollux's).
-        interference: preset; the paper's own measurements are not published.
-        memory: what models need whose memory was not measured (`Sharing`), or `none`: GPUs have memory without limit.
-        net: whether a gang pays for lying spread: `paper`, not, as Eq. 4 has no tiers; or `measured`.
-        exclusive_head, exclusive_placer: of FIFO, SJF, Tiresias: whether a job that does not fit blocks those behind
-            it (`strict`) or not (`skip`), and where gangs lie.
-        sharing_head, sharing_placer: of SJF-FFS and SJF-BSBF.
-        thresholds: GPU-seconds, of Tiresias' queues: Pollux's simulator's, or its own code's, 3250/7200.
-        cost_s: seconds that a job loses that Tiresias stopped: its own simulator says 0, Pollux's 30. Pollux, whose
-            search counts with it, always pays the 30 s of its own simulator.
-        models: of the simulations: by a job's own GPU-hours, as in Pollux' artifact, whose settings the paper follows,
-            or by those of its submission in Philly.
-        batches: per GPU: the largest measured one (`1`), or that or half of it (`1/2`), in Table II too;
-            OWN_BATCHES: there, those that the fit has.
-        fit: which of the five best fits of the workload, 1 to 5; 0: philly-sample, fitted to nothing.
+    Metrics with `shared_rate`: of the time that a GPU is held, the share in which two jobs hold it. `jct_s`,
+    `queued_s`, `alone_s`: completion time, time without GPUs, isolated run time, seconds; `gpus`, asked; `model`.
     """
-
-    gpu: str = "2080ti"
-    interference: str = "constant:xi=1.25"
-    memory: str = "assumed"
-    net: str = "paper"
-    exclusive_head: str = "strict"
-    exclusive_placer: str = "consolidated"
-    sharing_head: str = "skip"
-    sharing_placer: str = "tier"
-    thresholds: str = "57600"
-    cost_s: int = 30
-    models: str = "gpu-hours"
-    batches: str = "1/2"
-    fit: int = 1
-
-    def word(self, policy: str) -> str:
-        """The policy with its parameters."""
-        if policy == "pollux":
-            return "pollux:preemption_cost=30"
-        if policy == PASSED:
-            return f"{policy},placer={self.sharing_placer}"
-        name, _, own = policy.partition(":")
-        if name in SHARING:
-            return f"{name}:head={self.sharing_head},placer={self.sharing_placer}{',' * bool(own)}{own}"
-        parameters = f"{policy}:head={self.exclusive_head},placer={self.exclusive_placer}"
-        if policy != "tiresias":
-            return parameters
-        return f"{parameters},thresholds={self.thresholds},preemption_cost={self.cost_s}"
+    simulator, policy = case.begun()
+    simulator.run(policy.decider(simulator))
+    jobs, s = simulator.jobs(), simulator.state
+    return {
+        "metrics": simulator.metrics() | {"shared_rate": float(s.shared_integral / s.busy_integral)},
+        "jct_s": jobs["jct_s"],
+        "queued_s": jobs["queueing_delay_s"],
+        "alone_s": jobs["duration_s"],
+        "gpus": simulator.workload.gpus.astype(np.float64),  # of the table: those that an elastic job had last
+        "model": [str(name) for name in jobs["model"]],
+    }
 
 
-@dataclass(frozen=True)
-class Experiment:
-    """What policies are played on: a number of jobs, the cluster, and a cell."""
+def calibrated(
+    case: Case, policies: Sequence[str], jobs: Sequence[int], seeds: Sequence[int], by_class: bool
+) -> Mapping[str, Any]:
+    """Play parameters of a workload, with every number of jobs, under policies that share no GPU.
 
-    jobs: int
-    cell: Cell = Cell()
-    physical: bool = False
-
-    def case(self, policy: str, seed: int) -> Case:
-        """One run, by what touches its policy alone, so that cells that differ elsewhere have it in common.
-
-        Every batch fits an empty GPU, so memory, like interference, touches those alone that share.
-        """
-        cell = self.cell
-        shares = policy.partition(":")[0] in SHARING
-        return shared_case(
-            cell.word(policy),
-            "bsbf-physical" if self.physical else "bsbf-simulation",
-            self._workload(seed),
-            cell.gpu,
-            cell.interference if shares else "constant:xi=1",
-            cell.memory if shares else "assumed",
-            "paper" if policy == "pollux" else cell.net,  # elastic jobs have times of their own
-            seed,
-        )
-
-    def _workload(self, seed: int) -> str:
-        cell = self.cell
-        drawn = f"jobs={self.jobs},gpu={cell.gpu},seed={seed}"
-        if self.physical:
-            drawn = f"bsbf-table2:{drawn},fit={cell.fit}"
-            return drawn if cell.batches == OWN_BATCHES else f"{drawn},batches={cell.batches}"
-        if cell.fit == 0:
-            return f"philly-sample:{drawn},large_share={LARGE_SHARE}"
-        return f"bsbf-tables:{drawn},fit={cell.fit},models={cell.models},batches={cell.batches}"
-
-
-LARGE_SHARE = 0.123  # of jobs: what Tables III and IV imply; see `philly_sample`
-
-
-def play(
-    what: str,
-    options: Options,
-    experiments: Sequence[Experiment],
-    policies: Sequence[str] = POLICIES,
-    workloads: int = WORKLOADS,
-) -> Runs:
-    """Play every policy on every experiment's workloads, Pollux on the first few (`workloads_of`).
+    Returns `numbers`, means over workloads by number of jobs, then policy, then column; `loads`, by number of jobs.
 
     Args:
-        what: for the progress bar.
-        workloads: how many, unless the options say it.
+        case: its workload has all parameters but the number of jobs and the seed.
+        policies: words.
+        jobs: the numbers of jobs that it is played with.
+        seeds: of the workloads.
+        by_class: the numbers are the mean completion times of all, large and small jobs, in hours; else the makespan
+            and the mean completion time, in seconds.
     """
-    cases = {
-        (policy, experiment): [
-            quick(experiment, options).case(policy, seed) for seed in workloads_of(policy, options, workloads)
-        ]
-        for experiment in experiments
-        for policy in policies
-    }
-    return Runs(sweep_by(what, cases, options))
+    gpus = Topology.load(case.setting.topology).num_gpus
+    numbers, loads = [], []
+    for count in jobs:
+        words = [f"{case.setting.workload},jobs={count},seed={seed}" for seed in seeds]
+        for policy in policies:
+            found = [Outcome.of(shared(case.on(policy, workload=word))) for word in words]
+            numbers.append(np.mean([_numbers(one, by_class) for one in found], axis=0))
+        loads.append(np.mean([open_workload(word).offered_load(gpus) for word in words]))
+    return {"numbers": np.concatenate(numbers), "loads": np.array(loads)}
 
 
-def workloads_of(policy: str, options: Options, usual: int = WORKLOADS) -> Sequence[int]:
-    """The seeds of the workloads that a policy is played on."""
-    seeds = options.seeds(usual)
-    return seeds[: 1 if options.quick else POLLUX_WORKLOADS] if policy == "pollux" else seeds
+def _numbers(found: Outcome, by_class: bool) -> list[float]:
+    if by_class:
+        return [jct_h(found, column) for column in ("all", "large", "small")]
+    return [found.metrics["makespan"], float(found["jct_s"].mean())]
 
 
-def quick(experiment: Experiment, options: Options) -> Experiment:
-    """The experiment, with fewer jobs if the options want it quick; the testbed has few already."""
-    fewer = options.quick and not experiment.physical
-    return replace(experiment, jobs=experiment.jobs // QUICK_JOBS) if fewer else experiment
-
-
-def said(options: Options, usual: int = WORKLOADS, *, with_pollux: bool = True) -> str:
-    """How many workloads there are, for a note."""
-    number, few = (len(workloads_of(policy, options, usual)) for policy in ("fifo", "pollux"))
-    bounded = f"; pollux, the slowest by far, over the first {few}" if with_pollux and few < number else ""
-    quicker = f"; --quick: simulations have {QUICK_JOBS} times fewer jobs than it says" if options.quick else ""
-    return f"means and 95 % intervals over {number} sampled workloads that no fit has seen{bounded}{quicker}"
-
-
-def offered(options: Options, experiments: Sequence[Experiment], usual: int = WORKLOADS) -> list[str]:
-    """The offered load of every experiment, for notes: one a cluster."""
-    clusters: dict[int, dict[str, list[Workload]]] = {}
-    for one in experiments:
-        cases = [quick(one, options).case("fifo", seed) for seed in options.seeds(usual)]
-        gpus = Topology.load(cases[0].setting.topology).num_gpus
-        clusters.setdefault(gpus, {})[f"{one.jobs} jobs"] = [case.workload for case in cases]
-    return [offered_load_note(workloads, gpus) for gpus, workloads in clusters.items()]
-
-
-def jct_h(column: Column = "all") -> Take:
+def jct_h(outcome: Outcome, column: str = "all") -> float:
     """Average completion time of the jobs of a column of Tables III and IV, hours."""
-    return lambda outcome: _mean_h(outcome["jct_s"], outcome, column)
+    return _mean(_of(outcome, "jct_s", column)) / HOUR_S
 
 
-def queue_h(column: Column = "all") -> Take:
+def queue_h(outcome: Outcome, column: str = "all") -> float:
     """Average time without GPUs, hours."""
-    return lambda outcome: _mean_h(outcome["queued_s"], outcome, column)
+    return _mean(_of(outcome, "queued_s", column)) / HOUR_S
 
 
-def alone_h(column: Column = "all") -> Take:
-    """Average isolated run time, hours."""
-    return lambda outcome: _mean_h(outcome["alone_s"], outcome, column)
+def stretch(outcome: Outcome, column: str = "all") -> float:
+    """How many times longer jobs hold GPUs than they would run alone, in the mean; whatever they waited."""
+    alone_h = _mean(_of(outcome, "alone_s", column)) / HOUR_S
+    return (jct_h(outcome, column) - queue_h(outcome, column)) / alone_h
 
 
-def stretch(column: Column = "all") -> Take:
-    """How many times longer jobs hold GPUs than they would run alone, in the mean."""
-    return lambda outcome: (jct_h(column)(outcome) - queue_h(column)(outcome)) / alone_h(column)(outcome)
-
-
-def queue_of_model_s(model: str) -> Take:
+def queue_of_model_s(outcome: Outcome, model: str = "bert") -> float:
     """Average time without GPUs of the jobs of a model, seconds."""
-    return lambda outcome: _mean(outcome["queued_s"][outcome["model"] == model])
+    return _mean(outcome["queued_s"][outcome["model"] == model])
 
 
-def shortest_jct_h(share: float) -> Take:
+def shortest_jct_h(outcome: Outcome, share: float = 0.4) -> float:
     """Average completion time of the `share` of the jobs that completed soonest, hours."""
-    return lambda outcome: _mean(np.sort(outcome["jct_s"])[: round(share * len(outcome["jct_s"]))]) / 3600.0
+    return _mean(np.sort(outcome["jct_s"])[: round(share * len(outcome["jct_s"]))]) / HOUR_S
 
 
-def _mean_h(values: np.ndarray, outcome: Outcome, column: Column) -> float:
+def below_500_s(outcome: Outcome) -> float:
+    """Jobs whose completion time is below 500 s, %."""
+    return 100.0 * float((outcome["jct_s"] < 500.0).mean())
+
+
+def below_500_alone(outcome: Outcome) -> float:
+    """Jobs whose isolated run time is, %."""
+    return 100.0 * float((outcome["alone_s"] < 500.0).mean())
+
+
+def within_075_h(outcome: Outcome) -> float:
+    """Jobs whose completion time is at most that of Figure 4a's sentence, %."""
+    return 100.0 * float((outcome["jct_s"] <= FIGURE_4A_S).mean())
+
+
+def _of(outcome: Outcome, name: str, column: str) -> np.ndarray:
     large = outcome["gpus"] > LARGE_GPUS
-    chosen = dict(zip(COLUMNS, (np.ones_like(large), large, ~large), strict=True))[column]
-    return _mean(values[chosen]) / 3600.0
+    return outcome[name][{"all": np.ones_like(large), "large": large, "small": ~large}[column]]
 
 
 def _mean(values: np.ndarray) -> float:
     return float(values.mean()) if len(values) else float("nan")
+
+
+def met(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+    """How many published completion times of the table are met within another tolerance in a setting."""
+    table, tolerance = play.entry.rows[0], line.given["tolerance"]
+    published = {key: value for one in play.entry.rows[:2] for key, value in one.paper.items()}
+    judged = table.model_copy(update={"tolerance": tolerance})
+    cells = [
+        play.row(judged, replace(here, paper=published, policy=policy, column=column, value=value))
+        for policy in line.policies
+        for column, value in table.columns.items()
+    ]
+    words = f"{play.label(here.at)}: {line.given['whose']} within {100 * tolerance:g} %, of {len(cells)}"
+    yield printed(words, sum(row.ok is True for row in cells))
+
+
+def crossing(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+    """From how many jobs on SJF-BSBF is below Pollux, on a straight line between the loads that were played."""
+    ours, other = line.policies
+    behind = {int(at.split()[0]): play.runs.ratio(jct_h, ours, other, at).mean for at in play.group(play.entry.at)}
+    at = float("nan")
+    for few, more in pairwise(behind):
+        if behind[few] >= 1.0 > behind[more]:
+            at = few + (more - few) * (behind[few] - 1.0) / (behind[few] - behind[more])
+    yield Row("jobs from which sjf-bsbf is below pollux", (120.0, 240.0), at, (120.0, 240.0))
+
+
+def falls(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+    """Notes where more interference gives a lower mean JCT, and what changed there."""
+    for group in play.entry.at:
+        for policy in line.policies:
+            for few, more in pairwise(play.group([group])):
+                found = paired_ratio(*play.runs.pair(jct_h, policy, more, policy, few))
+                if found.mean < 1.0:
+                    play.notes.append(_fall(play, policy, few, more, found))
+    yield from ()
+
+
+def _fall(play: Play, policy: str, few: str, more: str, found: Estimate) -> str:
+    mean, low, high = (100.0 * (1.0 - value) for value in (found.mean, found.high, found.low))
+    before, after = (100.0 * play.runs.mean(play.number("shared_rate"), policy, at).mean for at in (few, more))
+    return (
+        f"{policy}: from {play.label(few)} to {play.label(more)} the average JCT falls by {mean:.1f} % [{low:.1f}, "
+        f"{high:.1f}]; held GPU time with two jobs {before:.1f} % before, {after:.1f} % after"
+        + "; its interval has no fall, too"
+        * (found.high >= 1.0)
+    )

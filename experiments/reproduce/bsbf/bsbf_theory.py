@@ -8,9 +8,9 @@ import numpy as np
 
 from ....policies.bsbf.sjf_bsbf_partners import least_jct
 from ....simulator.engine.simulator import Simulator
-from ..findings import Findings, Options
+from ..case import Case
+from ..engine import Play
 from ..rows import Row, printed
-from .bsbf_runs import Experiment
 from .bsbf_starts import count_starts
 
 PAIRS, QUICK_PAIRS = 10_000, 1_000
@@ -24,10 +24,10 @@ PASS_S = 0.02
 ALL = (100.0, 100.0)
 
 
-def theorem1(options: Options) -> Findings:
+def theorem1(play: Play) -> list[Row]:
     """10,000 random pairs: where the least sum of completion times lies, and who decides so."""
-    rng = np.random.default_rng(options.seed)
-    pairs = QUICK_PAIRS if options.quick else PAIRS
+    rng = np.random.default_rng(play.options.seed)
+    pairs = QUICK_PAIRS if play.options.quick else PAIRS
     new_s, running_s = 10.0 ** rng.uniform(1.0, 5.0, (2, pairs))
     xi_new, xi_running = 1.0 + (LARGEST_XI - 1.0) * rng.random((2, pairs)) ** 2  # half of them below 2.25
     accumulates = rng.random(pairs) < ACCUMULATING
@@ -74,8 +74,8 @@ def theorem1(options: Options) -> Findings:
             "sum of completion times above the least where Eq. 25 errs, mean", 100.0 * float(lost[wrong].mean()), "%"
         ),
     ]
-    rows += _starts(options)
-    return Findings(rows, _said(pairs))
+    play.notes += _said(pairs)
+    return [*rows, *_starts(play)]
 
 
 def _said(pairs: int) -> list[str]:
@@ -93,9 +93,9 @@ def _said(pairs: int) -> list[str]:
     ]
 
 
-def _starts(options: Options) -> list[Row]:
+def _starts(play: Play) -> list[Row]:
     """What Algorithm 2, which decides by pairs, predicts of whole gangs."""
-    counts = count_starts(range(QUICK_RUNS if options.quick else RUNS))
+    counts = count_starts(range(QUICK_RUNS if play.options.quick else RUNS))
     worse = 100.0 * counts.one_worse / max(counts.one, 1)
     return [
         Row("shared starts beside one partner whose sum is above that of waiting", "none", worse, (0.0, 0.0), unit="%"),
@@ -137,26 +137,26 @@ def _percent(which: np.ndarray) -> float:
     return 100.0 * float(np.mean(which))
 
 
-def overhead(options: Options) -> Findings:
+def overhead(play: Play) -> list[Row]:
     """Scheduling passes of SJF-BSBF on the testbed's 16 GPUs, timed one by one."""
     spent: list[float] = []
-    for seed in options.seeds(20):
-        spent += _passes_s(seed)
+    for case in play.cases("sjf-bsbf", "testbed"):
+        spent += _passes_s(case)
     taken = np.array(spent)
-    rows = [
+    play.notes.append(
+        f"{len(taken)} passes, each with the call from Python; this machine, while whatever else ran on it"
+    )
+    return [
         Row("one scheduling pass, 16 GPUs, mean", f"under {PASS_S:g} s", float(taken.mean()), (0.0, PASS_S), unit="s"),
         printed("one scheduling pass, median", float(np.median(taken)), "s"),
         printed("one scheduling pass, longest", float(taken.max()), "s"),
     ]
-    note = f"{len(taken)} passes, each with the call from Python; this machine, while whatever else ran on it"
-    return Findings(rows, [note])
 
 
-def _passes_s(seed: int) -> list[float]:
-    case = Experiment(30, physical=True).case("sjf-bsbf", seed)
+def _passes_s(case: Case) -> list[float]:
     simulator, _ = case.begun()
     _time_passes(simulator)  # the first run compiles
-    simulator.reset(simulator.workload, seed)
+    simulator.reset(simulator.workload, case.seed)
     return _time_passes(simulator)
 
 

@@ -7,7 +7,7 @@ iteration time without shifts, from random start offsets, over that with shifts;
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -15,10 +15,9 @@ from ....simulator.contention.circle import TOLERANCE, Circle, unify
 from ....simulator.contention.phase_run import Contender, PhaseRun
 from ....simulator.profiles.phases import Phases, in_order
 from ...comparing.intervals import paired_ratio
-from ..findings import Findings, Options
+from ..engine import Play
 from ..rows import Row, printed
-from .cassini_instances import PERIODS, drawn_jobs
-from .cassini_one_link import ACROSS, LINK, RATE, from_random_offsets, rotated, shifted, steady
+from .cassini_links import ACROSS, LINK, PERIODS, RATE, drawn_jobs, from_random_offsets, rotated, shifted, steady
 
 DRAWS, QUICK_DRAWS = 100, 6
 LOADS = {"at most 0.8": (0.0, 0.8), "0.8 to 1": (0.8, 1.0), "above 1": (1.0, math.inf)}
@@ -29,26 +28,20 @@ SPANS = (200, 600, 2000)  # iterations
 JITTERS = (0.0, 0.002, 0.005, 0.01, 0.02, 0.05)
 HEADROOMS = (0.0, 0.02, 0.05)
 TRIGGER = 0.05
-OFFSETS, QUICK_OFFSETS = 20, 4
+QUICK_OFFSETS = 4
 
 
-def interleaving(options: Options) -> Findings:
+def interleaving(play: Play) -> Iterator[Row]:
     """Gains by periods and load, by mismatch and length of the run, by jitter and headroom."""
+    options = play.options
     draws = QUICK_DRAWS if options.quick else DRAWS
-    seeds = options.seeds(QUICK_OFFSETS if options.quick else OFFSETS)
-    rows = [row for alike in (True, False) for one in PERIODS for row in _by_load(one, alike, draws, options.seed)]
-    rows += _by_padding(draws, options.seed)
-    rows += _by_mismatch(seeds)
-    rows += _by_jitter(seeds)
-    notes = [
-        "one link of 50 Gbps. By periods: two or three drawn jobs (cassini_instances.py), all at 45 Gbps (one rate) or "
-        "at 15 to 50 (own rates); shifts paced on the unified circle, 1 % padding at most; load: what they want on "
-        "average, over the capacity; 800 iterations, after 200, with shifts and without",
-        f"by mismatch and jitter: two jobs of {1e3 * ITERATION_S:g} ms at a duty sum of {DUTY:g}, one of them longer "
-        "by the mismatch; jitter: coefficient of variation of the computing; headroom: by how much the slots are "
-        "further apart than the iteration alone; adjusted: a job later than 5 % waits for its next slot",
-    ]
-    return Findings(rows, notes)
+    seeds = options.seeds(QUICK_OFFSETS if options.quick else play.count)
+    for alike in (True, False):
+        for periods in PERIODS:
+            yield from _by_load(periods, alike, draws, options.seed)
+    yield from _by_padding(draws, options.seed)
+    yield from _by_mismatch(seeds)
+    yield from _by_jitter(seeds)
 
 
 def _by_load(periods: str, alike: bool, draws: int, seed: int) -> list[Row]:

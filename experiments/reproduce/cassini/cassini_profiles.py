@@ -10,13 +10,13 @@ Duty: the part of an iteration that is Up, alone. Means are over Table 3's batch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from ....simulator.profiles.cassini_models import FP32, GBPS, CassiniModel, cassini_models, constant, phases_of
 from ....simulator.profiles.phases import Phases, embeddings
-from ..findings import Findings, Options
+from ..engine import Play
 from ..rows import Row, bounded, printed, table
 
 MIB = 2**20
@@ -73,27 +73,23 @@ def least_replicated_mb(duty: float) -> float:
     return round(high)
 
 
-def profiles(options: Options) -> Findings:
+def profiles(play: Play) -> Iterator[Row]:
     """Table 3 as it is read: nothing is played."""
-    rows: list[Row] = []
     duty: dict[str, float] = {}
     for name, model in cassini_models().items():
 
         def phases(workers: int, batch: int, model: CassiniModel = model) -> Phases:
             return phases_of(model.name, workers, batch, plan(model))
 
-        held = FP32 * model.parameters(plan(model)) / MIB
-        what = f"{name}: parameters in fp32"
-        if name in (*FITTING, *RANGED):
-            rows.append(table(what, model.memory_mb[0], held, "MiB", MEMORY_TOLERANCE))
-        else:
-            rows.append(Row(what, model.memory_mb[0], held, unit="MiB"))
+        held, what = FP32 * model.parameters(plan(model)) / MIB, f"{name}: parameters in fp32"
+        row = table(what, model.memory_mb[0], held, "MiB", MEMORY_TOLERANCE)
+        yield row if name in (*FITTING, *RANGED) else Row(what, model.memory_mb[0], held, unit="MiB")
         seconds = [phases(workers, batch).iteration_s for workers in WORKERS for batch in batches(model)]
         duty[name] = mean_duty(phases, batches(model))
-        rows.append(printed(f"{name}: iteration alone, mean", float(np.mean(seconds)), "s"))
-        rows.append(printed(f"{name}: duty", duty[name]))
-    rows.append(bounded(f"{DLRM}: duty over {YARDSTICK}'s", "at least 1", duty[DLRM] / duty[YARDSTICK], (1.0, np.inf)))
-    return Findings([*rows, *_dlrm(duty[YARDSTICK])], list(NOTES))
+        yield printed(f"{name}: iteration alone, mean", float(np.mean(seconds)), "s")
+        yield printed(f"{name}: duty", duty[name])
+    yield bounded(f"{DLRM}: duty over {YARDSTICK}'s", "at least 1", duty[DLRM] / duty[YARDSTICK], (1.0, np.inf))
+    yield from _dlrm(duty[YARDSTICK])
 
 
 def _dlrm(wanted: float) -> list[Row]:
@@ -111,12 +107,3 @@ def _dlrm(wanted: float) -> list[Row]:
         found = mean_duty(replicating(model.memory_mb[0], seconds), batches(model))
         rows.append(printed(f"{DLRM}: duty with {1e3 * seconds:g} ms of computing", found))
     return rows
-
-
-NOTES = (
-    "Table 3's memory is the parameters in fp32 of VGG and ResNet50; GPTs and DLRM are read at their low ends the same "
-    "way, as their large instances do not fit one GPU and are split. BERT, RoBERTa, CamemBERT, XLM and WideResNet101 "
-    "have the parameters of their published models, whose communication times fit Table 2",
-    "DLRM: what part of its memory are embeddings is not given. The paper follows TopoOpt's (NSDI'23), whose scripts "
-    "replicate 281 M parameters, 1,072 MiB; 9 MiB are MLPerf's layout, nearly all embeddings",
-)

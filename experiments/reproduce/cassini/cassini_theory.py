@@ -21,14 +21,15 @@ from ....policies.cassini.compatibility import (
 )
 from ....simulator.contention.circle import Circle, Grid, unify
 from ....simulator.profiles.phases import in_order
-from ..findings import Findings, Options
+from ..engine import Play
 from ..rows import Row, order, printed
-from . import cassini_published as published
-from .cassini_instances import PERIODS, drawn_jobs, on_one_link
+from .cassini_links import PERIODS, drawn_jobs, on_one_link
 
 if TYPE_CHECKING:
     import networkx
 
+CIRCLE_S = (0.040, 0.060)  # Figure 5: iterations
+DEGREES = 5.0  # Figure 18: of 100 % accuracy
 UP_S = 0.010  # of Figure 5, assumed: the text has none
 GRAPHS, QUICK_GRAPHS = 1_000, 100
 COMMON_S = 1.2  # of all periods of the drawn graphs: they are 1.2 s / 1 to 1.2 s / 6
@@ -40,21 +41,23 @@ DRAWS, QUICK_DRAWS = 200, 20
 LOST = 0.01  # of a score: shifts that cost less than this are accurate
 
 
-def figure5(options: Options) -> Findings:
+def figure5(play: Play) -> list[Row]:
     """The unified circle of 40 and 60 ms, and the rotations at which nothing collides."""
-    circle = unify(published.CIRCLE_S)
-    jobs = [in_order([(UP_S, 1.0), (iteration_s - UP_S, 0.0)]) for iteration_s in published.CIRCLE_S]
+    circle = unify(CIRCLE_S)
+    jobs = [in_order([(UP_S, 1.0), (iteration_s - UP_S, 0.0)]) for iteration_s in CIRCLE_S]
     rows = [Row("perimeter of the unified circle", 120.0, 1e3 * circle.perimeter_s, (120.0, 120.0), unit="ms")]
-    for degrees in (published.DEGREES, 1.0):
+    for degrees in (DEGREES, 1.0):
         overlay = Overlay.of(jobs, circle, [SharedLink((0, 1), (1, 1), 1.0)], Grid(degrees, of_circle=True))
         good = [degrees * step for step in range(round(360 / degrees)) if _score_turned(overlay, step) == 1.0]
-        wanted = [published.ROTATION_DEGREES + 60.0 * turn for turn in range(6)]
+        wanted = [30.0 + 60.0 * turn for turn in range(6)]
         wrong = len(set(good) ^ set(wanted))
         what = f"rotations in steps of {degrees:g} degrees"
         rows.append(Row(f"{what}: first with score 1", 30.0, good[0] if good else math.nan, (30.0, 30.0), unit="deg"))
         rows.append(Row(f"{what}: score 1 elsewhere than at 30 modulo 60, or not there", "none", wrong, (0.0, 0.0)))
-    note = f"Up phases of {1e3 * UP_S:g} ms each, assumed: the text has none; rates are those of the whole link"
-    return Findings(rows, [note])
+    play.notes.append(
+        f"Up phases of {1e3 * UP_S:g} ms each, assumed: the text has none; rates are those of the whole link"
+    )
+    return rows
 
 
 def _score_turned(overlay: Overlay, angles: int) -> float:
@@ -63,10 +66,10 @@ def _score_turned(overlay: Overlay, angles: int) -> float:
     return float(link_scores(Overlay(overlay.circle, overlay.grid, demand, overlay.links), (0, 0))[0])
 
 
-def theorem1(options: Options) -> Findings:
+def theorem1(play: Play) -> list[Row]:
     """1,000 random affinity graphs without loops: do jobs that share a link keep their relative shift on it?"""
-    random = np.random.default_rng(options.seed)
-    graphs = QUICK_GRAPHS if options.quick else GRAPHS
+    random = np.random.default_rng(play.options.seed)
+    graphs = QUICK_GRAPHS if play.options.quick else GRAPHS
     pairs = kept = to_the_letter = assigned = jobs = 0
     for _ in range(graphs):
         graph, periods = random_forest(random)
@@ -82,13 +85,13 @@ def theorem1(options: Options) -> Findings:
         Row("pairs of jobs on a link that keep their relative shift", "all", 100.0 * kept / pairs, ALL, unit="%"),
         printed("pairs for which Eq. 6 holds to the letter", 100.0 * to_the_letter / pairs, "%"),
     ]
-    notes = [
+    play.notes += [
         f"{graphs} graphs of 1 to 8 links and {jobs / graphs:.3g} jobs on average, {pairs:,} pairs; periods "
         "1.2 s / 1 to 1.2 s / 6, shifts on links drawn evenly",
         "relative shifts are equal up to whole iterations of the two jobs, which change no overlap; Eq. 6 to the "
         "letter, modulo the perimeter, holds before line 23 of Algorithm 1 takes each shift modulo its iteration",
     ]
-    return Findings(rows, notes)
+    return rows
 
 
 def random_forest(random: np.random.Generator) -> tuple[networkx.Graph, dict[Job, float]]:
@@ -135,36 +138,36 @@ def _multiple(value: float, of: float) -> bool:
     return abs((value + of / 2) % of - of / 2) < SAME_S
 
 
-def discretisation(options: Options) -> Findings:
+def discretisation(play: Play) -> list[Row]:
     """Accuracy of time-shifts and time of the search against the step of the angles."""
-    draws = QUICK_DRAWS if options.quick else DRAWS
+    draws = QUICK_DRAWS if play.options.quick else DRAWS
     taken_s: dict[float, float] = {}
     shares: dict[tuple[str, float], float] = {}
     for degrees in PRECISIONS:
         for periods in PERIODS:
-            lost, spent_s = _losses(options.seed, draws, periods, degrees)
+            lost, spent_s = _losses(play.options.seed, draws, periods, degrees)
             shares[periods, degrees] = 100.0 * float(np.mean(lost <= LOST))
             taken_s[degrees] = taken_s.get(degrees, 0.0) + 1e3 * spent_s / len(PERIODS)
-    what = f"{published.DEGREES:g} degrees, equal periods: accurate time-shifts"
-    accurate = shares["equal", published.DEGREES]
-    rows = [Row(what, published.ACCURACY, accurate, (95.0, 100.0), unit="%")]
-    faster = taken_s[published.DEGREES] / taken_s[FINEST]
+    what = f"{DEGREES:g} degrees, equal periods: accurate time-shifts"
+    accurate = shares["equal", DEGREES]
+    rows = [Row(what, 100.0, accurate, (95.0, 100.0), unit="%")]
+    faster = taken_s[DEGREES] / taken_s[FINEST]
     rows.append(order("time of a search of three jobs, 5 over 1 degree", "below 1", faster))
     for degrees in PRECISIONS:
         rows += [
             printed(f"{degrees:g} degrees, {periods} periods: accurate time-shifts", shares[periods, degrees], "%")
             for periods in PERIODS
-            if (periods, degrees) != ("equal", published.DEGREES)
+            if (periods, degrees) != ("equal", DEGREES)
         ]
         rows.append(printed(f"{degrees:g} degrees: time of a search of three jobs", taken_s[degrees], "ms"))
-    notes = [
-        f"{draws} draws of two and of three jobs for each kind of periods (cassini_instances.py says which); "
+    play.notes += [
+        f"{draws} draws of two and of three jobs for each kind of periods (cassini_links.py says which); "
         "angles of the unified circle, as Table 1 has them; accurate, which the paper does not define: on circles of 1 "
         f"degree the shifts score at most {LOST:g} less than the best ones",
         "a job with r iterations around has 1 / r of the rotations, so free periods, with up to 24, need finer angles: "
         "which is why the default grid of this package counts the degrees on each job's own circle",
     ]
-    return Findings(rows, notes)
+    return rows
 
 
 def _losses(seed: int, draws: int, periods: str, degrees: float) -> tuple[np.ndarray, float]:

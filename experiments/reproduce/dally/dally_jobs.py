@@ -17,7 +17,7 @@ import numpy as np
 from ....simulator.base.errors import InputError
 from ....simulator.workloads import Workload, open_workload
 from ...console.terminal import written_whole
-from ..findings import Options
+from ..rows import Options
 
 PACKAGE = Path(__file__).resolve().parents[3]
 BATCH = "batch_500.csv"
@@ -89,14 +89,14 @@ def dally_file(options: Options, name: str) -> Path | None:
     return next((path for path in places if path.is_file()), None)
 
 
-def dally_batch(options: Options) -> JobSet:
+def dally_batch(options: Options) -> list[JobSet]:
     """The 500 jobs that are all there at time 0, two of them cut, as the authors' simulator reads them."""
     path = dally_file(options, BATCH)
     if path is None:
         says = f"jobs: GENERATED with the statistics of the authors' set ({GENERATED_BATCH}); theirs is not here"
-        return _prepared(options, "batch", says, lambda: open_workload(GENERATED_BATCH, seed=options.seed))
+        return [_prepared(options, "batch", says, lambda: open_workload(GENERATED_BATCH, seed=options.seed))]
     says = f"jobs: the authors' own batch set, {path.name}, read with {AS_THE_AUTHORS_READ_IT}"
-    return _prepared(options, "batch", says, lambda: open_workload(path, format=AS_THE_AUTHORS_READ_IT))
+    return [_prepared(options, "batch", says, lambda: open_workload(path, format=AS_THE_AUTHORS_READ_IT))]
 
 
 def dally_weeks(options: Options) -> list[JobSet]:

@@ -13,36 +13,55 @@ import numpy as np
 from ....simulator.base.errors import InputError
 from ....simulator.network.allreduce import AllReduce, allreduce
 from ...inspecting.placement_explained import Units, explain
-from ..findings import Findings, Options
+from ..engine import Bound, Play
 from ..rows import Row, table
-from . import dally_published as published
+from ..schema import Line
 from .dally_jobs import dally_file
 
 GOLDEN = "astra_golden.csv"
 UNITS = ("units_gpus_in_slot", "units_slots", "units_machines", "units_racks")
 EACH, MEDIAN_PERCENT = 0.01, 0.05
+# The real ASTRA-sim's compute fraction, as the authors' simulator ran it (a few rows of traces/dally/astra_golden.csv):
+# model, units on slot, machine, rack and network, compute / (compute + exposed communication)
+ASTRA_SIM = (
+    ("AlexNet", (4, 0, 0, 0), 0.9997017379424019),
+    ("AlexNet", (0, 4, 2, 0), 0.9872956355063449),
+    ("AlexNet", (0, 0, 2, 4), 0.1906807488729358),
+    ("BERT", (2, 0, 0, 0), 0.997815624378376),
+    ("BERT", (0, 4, 8, 0), 0.2973393539553673),
+    ("BERT", (0, 0, 4, 3), 0.06185661388404465),
+    ("MobileNetV3", (4, 0, 0, 0), 0.9956696914364607),
+    ("MobileNetV3", (0, 4, 8, 0), 0.014418172834910111),
+    ("MobileNetV3", (0, 0, 8, 3), 0.0025313256585934012),
+    ("ResNet18", (4, 0, 0, 0), 0.9985637367031361),
+    ("ResNet18", (0, 2, 2, 0), 0.4891536654358252),
+    ("ResNet18", (0, 0, 2, 2), 0.03471269187580387),
+    ("ResNet50", (4, 0, 0, 0), 0.8902553978866881),
+    ("ResNet50", (0, 2, 8, 0), 0.8854796819961223),
+    ("ResNet50", (0, 0, 8, 4), 0.33023954743800427),
+    ("VGG", (4, 2, 0, 0), 0.9996848234139534),
+    ("VGG", (0, 4, 2, 0), 0.9963952154530548),
+    ("VGG", (0, 0, 4, 2), 0.8099491260948741),
+)
 BYTES_OF_CONSTANT = 1.073741824  # 1e9 bytes a second of one unit of a bandwidth constant: 2^30 bytes
 
 
-def network(options: Options) -> Findings:
+def network(play: Play) -> Iterator[Row]:
     """Compute fractions of the calibration `artist` against the real ASTRA-sim's."""
-    path = dally_file(options, GOLDEN)
-    reference = list(published.ASTRA_SIM if path is None else _golden(path))
-    model = allreduce("artist")
-    rows, errors = [], []
+    path = dally_file(play.options, GOLDEN)
+    reference = list(ASTRA_SIM if path is None else _golden(path))
+    model, errors = allreduce("artist"), []
     for name, units, fraction in reference:
         ours = explain(model, name, units).compute_fraction
         errors.append(100.0 * abs(ours / fraction - 1.0))
         shown = ",".join(map(str, units))
-        rows.append(table(f"{name} {shown}: compute fraction", fraction, ours, unit="", tolerance=EACH))
-    middle = float(np.median(errors))
-    rows.append(Row("median error of the compute fraction", 0.0, middle, (0.0, MEDIAN_PERCENT), unit="%"))
-    rows.append(Row("largest error of the compute fraction", 0.0, max(errors), (0.0, 100.0 * EACH), unit="%"))
-    note = "units: GPUs in a slot, slots in a machine, machines in a rack, racks; calibration artist"
-    where = f"reference: {len(reference)} rows of {GOLDEN}" + (
-        "" if path is not None else "; the whole table is not here"
-    )
-    return Findings(rows, [note, where])
+        yield table(f"{name} {shown}: compute fraction", fraction, ours, unit="", tolerance=EACH)
+    yield Row("median error of the compute fraction", 0.0, float(np.median(errors)), (0.0, MEDIAN_PERCENT), unit="%")
+    yield Row("largest error of the compute fraction", 0.0, max(errors), (0.0, 100.0 * EACH), unit="%")
+    play.notes += [
+        "units: GPUs in a slot, slots in a machine, machines in a rack, racks; calibration artist",
+        f"reference: {len(reference)} rows of {GOLDEN}" + "; the whole table is not here" * (path is None),
+    ]
 
 
 def _golden(path: Path) -> Iterator[tuple[str, Units, float]]:
@@ -90,27 +109,18 @@ CONFIGURATIONS = {
 LISTED_AS = {"VGG11": "VGG", "BERT-large": "BERT"}  # the authors' layer files are called so
 
 
-def table1(options: Options) -> Findings:
+def table1(play: Play, line: Line, here: Bound) -> Iterator[Row]:
     """Exposed communication of 8 GPUs as % of compute, a column by one configuration."""
-    rows = []
-    for model, cells in published.TABLE_1.items():
-        for place, paper in zip(CONFIGURATIONS, cells, strict=True):
-            rows.append(_cell(model, place, paper))
-    given = sum(row.ok is True for row in rows)
     settings = "; ".join(f"{place}: {configuration.says}" for place, configuration in CONFIGURATIONS.items())
-    notes = [
-        settings,
-        f"{given} of {len(rows)} cells, each column by a setting found in the authors' repository; no known setting "
-        "gives a whole table",
-        "the table prints whole percents, some rounded and some cut: a cell counts from half a percent below to one "
-        "above, or within 1 % of it",
-    ]
-    return Findings(rows, notes)
-
-
-def _cell(model: str, place: str, paper: int) -> Row:
-    low, high = min(paper - 0.5, (1.0 - EACH) * paper), max(np.nextafter(paper + 1.0, 0.0), (1.0 + EACH) * paper)
-    configuration = CONFIGURATIONS[place]
-    found = explain(configuration.network(), LISTED_AS.get(model, model), configuration.units)
-    what = f"{model}, 8 GPUs, {place}"
-    return Row(what, float(paper), 100.0 * found.exposed_over_compute, (low, float(high)), unit="%")
+    play.notes.append(settings)
+    for model, cells in line.paper.items():
+        for (place, configuration), paper in zip(CONFIGURATIONS.items(), cells, strict=True):
+            low, high = (
+                min(paper - 0.5, (1.0 - EACH) * paper),
+                max(np.nextafter(paper + 1.0, 0.0), (1.0 + EACH) * paper),
+            )
+            found = explain(configuration.network(), LISTED_AS.get(model, model), configuration.units)
+            ours, what = 100.0 * found.exposed_over_compute, f"{model}, 8 GPUs, {place}"
+            yield Row(
+                what, float(paper), ours, (low, float(high)), unit="%", cell=("exposed communication", model, place)
+            )

@@ -1,16 +1,20 @@
 """Paper dally against its authors' own simulator, corrected: the same grants in the same order, job by job.
 
 The reference logs (traces/dally/peer) hold every grant of three policies on the batch set at 2 racks, machines in
-natural order. Where ours departs, the longest identical prefix is printed and the first difference is told; who has the
-authors' jobs alone holds ours against hashes of the logs (dally_peer_marks.py). Two jobs are cut in that set and no
-other (readers/artist_sim_trace.py): how long they run in the Poisson set is printed too.
+natural order. Where ours departs, the longest identical prefix is printed and the first difference is told. The logs,
+of the authors' simulator as corrected (docs/results/reproductions.md says how), are not ours to publish: beside the
+authors' jobs alone ours is held against hashes of them, at every 500th grant and at the last, over all grants up to it.
+Two jobs are cut in that set and no other (readers/artist_sim_trace.py): how long they run in the Poisson set is printed
+too.
 """
 
 from __future__ import annotations
 
 import csv
 import gzip
+import hashlib
 import zlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,19 +23,18 @@ import numpy as np
 from ....simulator.base.errors import InputError
 from ....simulator.workloads import open_workload
 from ...console.terminal import progress
-from ...playing.evaluation import play
+from ...playing.evaluation import play as run_of
 from ...playing.runs import Run
-from ...settings.evaluation_setting import workload_of
-from ..findings import Findings, Options
+from ...settings.evaluation_setting import Setting, workload_of
+from ..engine import Play
 from ..rows import Row, table
-from .dally_grid import AS_THE_PAPER
 from .dally_jobs import BATCH, COMMIT, REPOSITORY, WEEK, dally_batch, dally_file, dally_weeks
-from .dally_peer_marks import EVERY, MARKS, Marks
 
 TIGHT, LOOSE = 0.001, 0.02  # of the averages: where all grants are the same, and where they are not
 SAME_TIME_S = 1e-6
 SLOT_GPUS = 4
-AS_THE_PEER = AS_THE_PAPER.setting.copy_with(topology="dally:racks=2")
+EVERY, DIGITS = 500, 12  # of the hashes
+AS_THE_PEER = Setting.of("Delay", "dally:racks=2", "", "allreduce:calibration=artist", semantics="artist-sim")
 # our policy: the peer's word for it, in the names of its logs
 LOGS = {
     "tiresias": "tiresias",
@@ -103,86 +106,113 @@ def identical_prefix(ours: list[Grant], theirs: list[Grant]) -> int:
     return min(len(ours), len(theirs))
 
 
-def peer(options: Options) -> Findings:
+@dataclass(frozen=True)
+class Marks:
+    """A log in short.
+
+    Attributes:
+        count: grants.
+        makespan, jct_mean, jct_p99: seconds.
+        hashes: of the first 500 grants, 1,000, ..., and of all; a space between two.
+    """
+
+    count: int
+    makespan: float
+    jct_mean: float
+    jct_p99: float
+    hashes: str
+
+    def identical(self, grants: Sequence[tuple[float, str, tuple[str, ...]]]) -> int:
+        """How many grants from the first on are those of the log, down to a multiple of 500 where not all are.
+
+        Args:
+            grants: seconds, compared to a millisecond; job; GPUs in ascending order.
+        """
+        at = [*range(EVERY, self.count, EVERY), self.count]
+        digest, same = hashlib.sha256(), 0
+        marks = dict(zip(at, self.hashes.split(), strict=True))
+        for number, (time_s, job_id, gpus) in enumerate(grants, start=1):
+            digest.update(f"{time_s:.3f} {job_id} {' '.join(gpus)}\n".encode())
+            if number in marks:
+                if digest.hexdigest()[:DIGITS] != marks[number]:
+                    break
+                same = number
+        return same
+
+
+def peer(play: Play) -> Iterator[Row]:
     """Grants, makespan, average JCT and ends of the jobs under the three policies of the logs."""
+    options = play.options
     batch = dally_file(options, BATCH)
     if batch is None:
         raise InputError(
             f"dally-peer plays the authors' own jobs, which are not ours to ship: git clone {REPOSITORY} DIR, "
             "git -C DIR checkout " + COMMIT + ", then --traces DIR"
         )
-    jobs = dally_batch(options)
-    rows, notes = [], [jobs.says, "semantics=artist-sim, 2 racks, machines in natural order"]
+    (jobs,) = dally_batch(options)
+    play.notes += [jobs.says, "semantics=artist-sim, 2 racks, machines in natural order"]
     with progress("dally-peer", len(LOGS), options.quiet) as show:
         for number, (word, name) in enumerate(LOGS.items()):
             setting = AS_THE_PEER.copy_with(workload=jobs.path)
             log = batch.parent / "peer" / f"batch_r2_{name}_g1000_fixtrue.csv"
-            run = play(setting, word, 0, record=True)
-            policy = word.partition(":")[0]
+            run, policy = run_of(setting, word, 0, record=True), word.partition(":")[0]
             if log.is_file():
-                theirs, ends_s = reference(log)
-                own_rows, note = _compared(
-                    policy, run, theirs, [ends_s[job_id] for job_id in workload_of(setting, 0).job_id]
-                )
+                yield from _compared(play, policy, run, log, workload_of(setting, 0).job_id.tolist())
             else:
-                own_rows, note = _held_against(policy, run, MARKS[name])
-            rows += own_rows
-            notes.append(note)
+                yield from _held_against(play, policy, run, MARKS[name])
             show(number + 1)
     if dally_file(options, WEEK) is None:
-        return Findings(rows, [*notes, f"{WEEK} is not here: its rows are left out"])
+        play.notes.append(f"{WEEK} is not here: its rows are left out")
+        return
     week = dally_weeks(replace(options, quick=True))[0]
-    return Findings([*rows, *_uncut_rows(week.path)], [*notes, week.says])
+    play.notes.append(week.says)
+    yield from _uncut_rows(week.path)
 
 
-def _uncut_rows(path: str) -> list[Row]:
+def _uncut_rows(path: str) -> Iterator[Row]:
     """How long the jobs run that the batch set cuts: all chunks of their iterations, the last one whole."""
     jobs = open_workload(path)
     chunk = AS_THE_PEER.config.semantics.chunk_on(jobs) * jobs.gpus
     run_s = np.ceil(jobs.iterations / chunk) * chunk * jobs.iteration_s
-    rows = []
     for job_id, kept_s in UNCUT_S.items():
         ours = float(run_s[jobs.job_id.tolist().index(job_id)])
         within = (kept_s - 0.5, kept_s + 0.5)
-        rows.append(Row(f"Poisson week 1: run time of job {job_id}", kept_s, ours, within, unit="s"))
-    return rows
+        yield Row(f"Poisson week 1: run time of job {job_id}", kept_s, ours, within, unit="s")
 
 
-def _compared(name: str, run: Run, theirs: list[Grant], ends_s: list[float]) -> tuple[list[Row], str]:
-    ours, end_s = granted(run), np.array(ends_s)  # JCTs too: all arrive at 0
+def _compared(play: Play, name: str, run: Run, log: Path, job_ids: Sequence[str]) -> Iterator[Row]:
+    theirs, ends_s = reference(log)
+    ours, end_s = granted(run), np.array([ends_s[job_id] for job_id in job_ids])  # JCTs too: all arrive at 0
     prefix = identical_prefix(ours, theirs)
     same = prefix == len(theirs) == len(ours)
     times = float(end_s.max()), float(end_s.mean()), float(np.quantile(end_s, 0.99))
-    rows = _rows(name, run, len(theirs), prefix, times, same)
+    yield from _rows(name, run, len(theirs), prefix, times, same)
     apart = 100.0 * float(np.max(np.abs(run.jct_s / end_s - 1.0)))
-    most = 100.0 * (TIGHT if same else LOOSE)
-    rows.append(Row(f"{name}: end of a job, largest difference", 0.0, apart, (0.0, most), unit="%"))
-    if same:
-        return rows, f"{name}: all {len(theirs):,} grants are the same"
-    return rows, f"{name}: {prefix:,} of {len(theirs):,} grants are the same; {_difference(ours, theirs, prefix)}"
+    yield Row(
+        f"{name}: end of a job, largest difference", 0.0, apart, (0.0, 100.0 * (TIGHT if same else LOOSE)), unit="%"
+    )
+    told = f"all {len(theirs):,}" if same else f"{prefix:,} of {len(theirs):,}"
+    play.notes.append(
+        f"{name}: {told} grants are the same" + ("" if same else f"; {_difference(ours, theirs, prefix)}")
+    )
 
 
-def _held_against(name: str, run: Run, marks: Marks) -> tuple[list[Row], str]:
+def _held_against(play: Play, name: str, run: Run, marks: Marks) -> Iterator[Row]:
     """As `_compared`, where there is not the log but what it holds in short."""
     ours = [(grant.time_s, grant.job_id, grant.gpus) for grant in granted(run)]
     prefix = marks.identical(ours)
     same = prefix == marks.count == len(ours)
-    rows = _rows(name, run, marks.count, prefix, (marks.makespan, marks.jct_mean, marks.jct_p99), same)
-    if same:
-        return rows, f"{name}: all {marks.count:,} grants are the same, by the hash of the log"
-    return rows, f"{name}: {prefix:,} of {marks.count:,} grants are the same, in steps of {EVERY}, by hashes of the log"
+    yield from _rows(name, run, marks.count, prefix, (marks.makespan, marks.jct_mean, marks.jct_p99), same)
+    told = f"all {marks.count:,}" if same else f"{prefix:,} of {marks.count:,}"
+    play.notes.append(f"{name}: {told} grants are the same, in steps of {EVERY}, by hashes of the log")
 
 
-def _rows(name: str, run: Run, grants: int, prefix: int, times: tuple[float, ...], same: bool) -> list[Row]:
+def _rows(name: str, run: Run, grants: int, prefix: int, times: tuple[float, ...], same: bool) -> Iterator[Row]:
     """How many grants are the same, of theirs, and their makespan, average and P99 JCT beside ours."""
     count, names = float(grants), {"makespan": "makespan", "average JCT": "jct_mean", "P99 JCT": "jct_p99"}
-    return [
-        Row(f"{name}: identical grants from the first on", count, float(prefix), (count, count)),
-        *(
-            table(f"{name}: {what}", theirs, run.metrics[metric], tolerance=TIGHT if same else LOOSE)
-            for (what, metric), theirs in zip(names.items(), times, strict=True)
-        ),
-    ]
+    yield Row(f"{name}: identical grants from the first on", count, float(prefix), (count, count))
+    for (what, metric), theirs in zip(names.items(), times, strict=True):
+        yield table(f"{name}: {what}", theirs, run.metrics[metric], tolerance=TIGHT if same else LOOSE)
 
 
 def _difference(ours: list[Grant], theirs: list[Grant], place: int) -> str:
@@ -193,3 +223,34 @@ def _difference(ours: list[Grant], theirs: list[Grant], place: int) -> str:
         for whose, grants in (("the peer", theirs), ("ours", ours))
     ]
     return "then " + ", ".join(words)
+
+
+MARKS = {
+    "tiresias": Marks(
+        10545,
+        2217507.608468451,
+        312166.3937856232,
+        1909365.3895744516,
+        "6fceeeb81875 aadc08e19780 60627f4b4a01 d8fbaa48a01a 53240b1f1aa5 013237b4f8e4 7a77ed2a638d 30b218230b65 "
+        "3c273d611c47 0263a47bfdee a074a2aa8928 c56ea11fa4a3 867b58e57156 19a48433c9fe c67bc14280a0 8590bd474dff "
+        "a3ba5c7edffd a5a9951cfba5 bc6db380ecbe ce5a1803cf5a 4b6522fc0492 fa9006f80a8a ",
+    ),
+    "dauto24": Marks(
+        10139,
+        2395558.7668664847,
+        374822.74938043166,
+        2196083.798059675,
+        "d624c1ea898c 954fd2efa746 87a58d8a43f5 aecb3e915ffe 79382f4f11ee 6dffb2913780 42d2a2983bbf f421baf5a8e0 "
+        "e39cd6351eb7 54c761cce6d3 4471716a866a 26bd6935f9a1 961371e3daf1 2a7bf22a1752 50aa0cf1b3ff 0322fa165806 "
+        "d4c6ab0e9fc8 9e6700a4fbf7 8c161c8e453b 8fd157ac6a37 b959f2a7898b ",
+    ),
+    "dnowait": Marks(
+        10702,
+        3000586.312014062,
+        476989.81162449584,
+        2623809.5833631447,
+        "a65c225dc8ec 4925eadb952d 4f725f49a36a 0e71cb0a10bd 700971fec4b0 a4763e2bd0d7 c6b583be6133 878bc4949c0d "
+        "7657bfb180c3 f4f1591a58bf f9b23887476b 5a637ea01d02 47c5afbcb431 b163a38c3263 a4efe1d0e73a b0f6d8dfceec "
+        "4614d50611e4 0603da2693f9 60508ccce335 4e1eae507b37 036ffa1e0344 630661a69892 ",
+    ),
+}

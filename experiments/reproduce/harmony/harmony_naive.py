@@ -6,33 +6,19 @@ its data does not fit into the memory of a partition, are listed and left out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from ....policies.harmony.problem import never_runs
 from ....simulator.groups.group_config import GroupConfig
 from ...comparing.intervals import Estimate, paired_ratio
-from ..case_runs import Number
-from ..findings import Findings, Options
+from ..case_runs import Runs, Take
+from ..engine import Bound, Play
 from ..rows import Row, order, printed, ratio
-from . import harmony_published as published
-from .harmony_runs import (
-    HARMONY,
-    LOSS,
-    MACHINES,
-    NO_LIMIT,
-    UNAWARE,
-    Cell,
-    GroupRuns,
-    jct_h,
-    jobs_of,
-    makespan_h,
-    offered,
-    play,
-    said,
-    under,
-)
+from ..schema import Line
+from .harmony_runs import MACHINES
 
 Case = tuple[int, int]
 PARTITIONS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 16, 20, 25, 33, 50, 100)
@@ -44,12 +30,8 @@ ALL: list[Case] = [
 ]
 GRID: list[Case] = [case for case in ALL if LEAST_PARTITIONS <= case[0] <= 12]  # in which every job can run
 QUICK = [(6, 2), (12, 2), (25, 2)]
-TIMES = (
-    ("average JCT", jct_h, published.NAIVE.jct, published.MAIN.jct),
-    ("makespan", makespan_h, published.NAIVE.makespan, published.MAIN.makespan),
-)
-STEPS = (published.SHARE_SUBTASKS, published.SHARE_GROUPING)
-WITHIN = "harmony:alpha=0"  # groupings that fit into memory below the collector's threshold
+TIMES = {"average JCT": "jct_mean", "makespan": "makespan"}
+FREE, LIMITED = "memory without limit", "80 jobs"
 
 
 def word(case: Case, execution: str = "") -> str:
@@ -63,117 +45,94 @@ def told(case: Case) -> str:
     return f"P={case[0]} C={case[1]}"
 
 
-def parted(options: Options, cell: Cell) -> tuple[list[Case], list[Case]]:
+def parted(play: Play) -> tuple[list[Case], list[Case]]:
     """All cases: those in which every job of every workload can run, and the others."""
-    jobs = jobs_of(options)
-    workloads = [cell.drawn(seed, jobs) for seed in options.seeds(10)]
-    config = GroupConfig()
-    cases = QUICK if options.quick else ALL
+    workloads = [case.workload for case in play.cases("harmony", LIMITED)]
+    config, cases = GroupConfig(), QUICK if play.options.quick else ALL
     unable = {count for count, _ in cases if any(never_runs(one, config, MACHINES // count) for one in workloads)}
     return [case for case in cases if case[0] not in unable], [case for case in cases if case[0] in unable]
 
 
-def averaged(runs: GroupRuns, number: Number, words: Sequence[str], cell: Cell) -> Estimate:
+def averaged(runs: Runs, take: Take, words: Sequence[str], at: str) -> Estimate:
     """Isolated's mean over the mean of all cases, by workload."""
-    times = np.mean([runs.each(number, one, cell) for one in words], axis=0)
-    return paired_ratio(runs.each(number, "isolated", cell), times.tolist())
+    times = np.mean([runs.each(take, one, at) for one in words], axis=0)
+    return paired_ratio(runs.each(take, "isolated", at), times.tolist())
 
 
-def naive(options: Options) -> Findings:
+def _takes(play: Play) -> dict[str, Take]:
+    return {name: play.number(metric, 1.0, 3600.0) for name, metric in TIMES.items()}
+
+
+def naive(play: Play, line: Line, here: Bound) -> Iterator[Row]:
     """Figure 10: the average of all cases, the best and the worst."""
-    cell = Cell()
-    ample = under(cell, NO_LIMIT)
-    able, unable = parted(options, cell)
-    runs = play("harmony-naive", options, [cell, ample], ("isolated", *map(word, able)))
-    ran = [case for case in able if all(not outcome.metrics["stalled"] for outcome in runs.of(word(case), cell))]
-    stalled = [case for case in able if case not in ran]
-    rows = _judged(runs, cell, ran, "")
-    rows += _judged(runs, ample, able, "memory without limit: ")
+    able, unable = parted(play)
+    runs = play.sweep(play.name, [(one, at) for at in (LIMITED, FREE) for one in ("isolated", *map(word, able))])
+    ran = [case for case in able if all(not outcome.metrics["stalled"] for outcome in runs.of(word(case), LIMITED))]
+    yield from _judged(play, line.paper, runs, LIMITED, ran)
+    yield from _judged(play, line.paper, runs, FREE, able)
     for case in ran:
-        rows += [
-            printed(f"{told(case)}: {name}", runs.speedup(number, word(case), cell), "x") for name, number, *_ in TIMES
-        ]
-        failed = runs.mean("out_of_memory", word(case), cell)
-        rows.append(printed(f"{told(case)}: groups out of memory", failed))
-    notes = [
-        said(options),
-        offered(options, {"80 jobs": cell}),
-        "rows are isolated's time over naive co-location's",
-        f"interference {LOSS:g}, calibrated on these rows where nobody lacks memory, on other workloads: they are "
-        "no evidence",
-        f"left out, as a job can never run: {', '.join(map(told, [*unable, *stalled])) or 'none'}; and with more than "
-        f"{MOST_JOBS} jobs at once",
-        f"judged are cases of {LEAST_PARTITIONS} and more partitions: the paper does not say which it played; of "
-        "few large ones any mean is far below isolated",
-        "the miss: the collector. Its cost was fitted on one number (harmony-reload), and grows without bound as "
-        "memory fills; jobs that nobody keeps apart fill it",
-    ]
-    return Findings(rows, notes)
+        for name, take in _takes(play).items():
+            yield printed(f"{told(case)}: {name}", runs.ratio(take, "isolated", word(case), LIMITED), "x")
+        failed = runs.mean(play.number("out_of_memory"), word(case), LIMITED)
+        yield printed(f"{told(case)}: groups out of memory", failed)
+    left = ", ".join(map(told, [*unable, *(case for case in able if case not in ran)])) or "none"
+    play.notes.append(f"left out, as a job can never run: {left}; and with more than {MOST_JOBS} at once")
 
 
-def _judged(runs: GroupRuns, cell: Cell, cases: Sequence[Case], words: str) -> list[Row]:
+def _judged(play: Play, papers: Mapping[str, float], runs: Runs, at: str, cases: Sequence[Case]) -> Iterator[Row]:
     """Average, best and worst."""
-    usual = [case for case in cases if case[0] >= LEAST_PARTITIONS]
-    rows = []
-    for name, number, paper, _ in TIMES:
-        found = {case: runs.speedup(number, word(case), cell) for case in cases}
-        mean = averaged(runs, number, [word(case) for case in usual], cell)
+    usual, words = [case for case in cases if case[0] >= LEAST_PARTITIONS], f"{FREE}: " * (at == FREE)
+    for name, take in _takes(play).items():
+        found = {case: runs.ratio(take, "isolated", word(case), at) for case in cases}
+        mean, paper = averaged(runs, take, [word(case) for case in usual], at), papers[name]
         worst = min(usual, key=lambda case: found[case].mean)
         best = max(cases, key=lambda case: found[case].mean)
-        said_of = f"{words}{name}, the mean of {len(usual)} cases"
-        rows += [
-            printed(said_of, mean, "x", f"{paper:g}") if words else ratio(said_of, paper, mean, "x"),
-            order(f"{words}{name}, the worst of them, {told(worst)}", "below 1", found[worst]),
-            printed(f"{words}{name}, the best, {told(best)}", found[best], "x"),
-            printed(
-                f"{words}{name}, the mean of all {len(cases)} cases",
-                averaged(runs, number, [word(case) for case in cases], cell),
-                "x",
-            ),
-        ]
-    return rows
+        what = f"{words}{name}, the mean of {len(usual)} cases"
+        yield printed(what, mean, "x", f"{paper:g}") if words else ratio(what, paper, mean, "x")
+        yield order(f"{words}{name}, the worst of them, {told(worst)}", "below 1", found[worst])
+        yield printed(f"{words}{name}, the best, {told(best)}", found[best], "x")
+        every = averaged(runs, take, [word(case) for case in cases], at)
+        yield printed(f"{words}{name}, the mean of all {len(cases)} cases", every, "x")
 
 
-def breakdown(options: Options) -> Findings:
+def breakdown(play: Play, line: Line, here: Bound) -> Iterator[Row]:
     """Sec. V-C: what subtasks, grouping and reloading add, in shares of the whole benefit over isolated jobs."""
-    cell = Cell()
-    ample = under(cell, NO_LIMIT)
-    able, _ = parted(options, cell)
+    able, _ = parted(play)
     cases = [case for case in able if case[0] >= LEAST_PARTITIONS]
     ways = {
         "naive co-location": [word(case) for case in cases],
         "+ subtasks": [word(case, "subtasks") for case in cases],
-        "+ grouping": [WITHIN],
-        "+ reloading": [HARMONY],
-        "+ reloading, alpha=1": [UNAWARE],
+        "+ grouping": ["harmony:alpha=0"],  # groupings that fit into memory below the collector's threshold
+        "+ reloading": ["harmony"],
+        "+ reloading, alpha=1": ["harmony:alpha=1"],
     }
-    names = [one for some in ways.values() for one in some]
-    runs = play("harmony-breakdown", options, [cell, ample], ("isolated", *names))
-    rows: list[Row] = []
-    for name, number, *_ in TIMES:
-        reached = {way: averaged(runs, number, some, cell) for way, some in ways.items()}
-        rows += [printed(f"{way}: isolated's {name} over its", found, "x") for way, found in reached.items()]
-        rows += _shares(f"share of the benefit in {name}", reached, "+ reloading")
-    for name, number, *_ in TIMES:
-        some = list(ways.items())
-        rows += [
-            printed(f"memory without limit, {way}: isolated's {name} over its", averaged(runs, number, one, ample), "x")
-            for way, one in (*some[:2], ("+ grouping", [HARMONY]))
-        ]
-    notes = [
-        said(options),
-        f"naive co-location and subtasks are means over {len(cases)} cases ({', '.join(map(told, cases))}); "
-        "grouping without reloading is Algorithm 1 over groupings that fit into memory below the collector's threshold",
-        "published: 32 % with subtasks, 81 % with grouping, the rest with reloading; a share of a benefit that is "
-        "none is not a number",
-    ]
-    return Findings(rows, notes)
+    names = ["isolated", *(one for some in ways.values() for one in some)]
+    runs = play.sweep(play.name, [(one, at) for at in (LIMITED, FREE) for one in names])
+    for name, take in _takes(play).items():
+        reached = {way: averaged(runs, take, some, LIMITED) for way, some in ways.items()}
+        for way, found in reached.items():
+            yield printed(f"{way}: isolated's {name} over its", found, "x")
+        whole = reached["+ reloading"].mean - 1.0
+        for way, paper in zip(("+ subtasks", "+ grouping"), line.paper, strict=True):
+            share = 100.0 * (reached[way].mean - 1.0) / whole if whole > 0.0 else float("nan")
+            yield ratio(f"share of the benefit in {name}: {way[2:]}", paper, share, "%")
+    for name, take in _takes(play).items():
+        for way, some in (*list(ways.items())[:2], ("+ grouping", ["harmony"])):
+            found = averaged(runs, take, some, FREE)
+            yield printed(f"{FREE}, {way}: isolated's {name} over its", found, "x")
+    play.notes.append(f"cases: {', '.join(map(told, cases))}")
 
 
-def _shares(words: str, reached: dict[str, Estimate], last: str) -> list[Row]:
-    whole = reached[last].mean - 1.0
-    rows = []
-    for way, paper in zip(("+ subtasks", "+ grouping"), STEPS, strict=True):
-        share = 100.0 * (reached[way].mean - 1.0) / whole if whole > 0.0 else float("nan")
-        rows.append(ratio(f"{words}: {way[2:]}", paper, share, "%"))
-    return rows
+def losses(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+    """Isolated over naive co-location by its interference, and which comes nearest to the published ratios."""
+    names, errors, takes = [word(case) for case in GRID], {}, _takes(play)
+    places = play.group(["interference"])[: 2 if play.options.quick else None]
+    for at in places:
+        runs = play.sweep("harmony-calibration", [(one, at) for one in ("isolated", *names)])
+        found = {name: averaged(runs, take, names, at) for name, take in takes.items()}
+        loss = float(play.label(at))
+        for name, one in found.items():
+            words = f"interference {loss:g}: isolated's {name} over the mean of the cases"
+            yield printed(words, one, "x", f"{line.paper[name]:g}")
+        errors[loss] = sum(abs(math.log(one.mean / line.paper[name])) for name, one in found.items())
+    yield printed("nearest interference", min(errors, key=lambda loss: errors[loss]), "", "0 (in use)")

@@ -99,20 +99,11 @@ def _workload(table: Table, name: str) -> Workload:
         numbers[name] for name in ("duration_s", "iterations", "iteration_s", "arrival_s")
     )
     spent_s = duration_s / np.where(np.isnan(iterations), duration_s, iterations)
+    iteration_s = np.where(np.isnan(iteration_s), spent_s, iteration_s)
+    rest: dict[str, Any] = {name: numbers[name] for name in ("batch_size", "priority", "deadline_s", "estimate_s")}
+    rest |= {name: table.text(name, "") for name in ("model", "user", "tenant")}
     read = table.workload(
-        job_id="job_id",
-        arrival_s=arrival_s,
-        gpus=numbers["gpus"],
-        duration_s=duration_s,
-        iterations=iterations,
-        iteration_s=np.where(np.isnan(iteration_s), spent_s, iteration_s),
-        batch_size=numbers["batch_size"],
-        priority=numbers["priority"],
-        deadline_s=numbers["deadline_s"],
-        estimate_s=numbers["estimate_s"],
-        model=table.text("model", ""),
-        user=table.text("user", ""),
-        tenant=table.text("tenant", ""),
+        "job_id", arrival_s, numbers["gpus"], duration_s, iterations=iterations, iteration_s=iteration_s, **rest
     )
     order = np.argsort(arrival_s, kind="stable")
     geo = read_demands(table, table.path).take(order) if "parts" in table else None

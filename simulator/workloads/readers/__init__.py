@@ -77,11 +77,8 @@ def recognise(path: str | Path) -> str:
             return form.name
     if b"\0" in head.data:
         raise InputError(f"{path}: a binary file, or text that is not UTF-8; expected csv, json or parquet")
-    seen = (
-        f"its columns are {clip(', '.join(head.columns), 200)}"
-        if len(head.columns) > 1
-        else (f"it begins with {clip(head.text.strip()[:40])}")
-    )
+    begins = f"it begins with {clip(head.text.strip()[:40])}"
+    seen = f"its columns are {clip(', '.join(head.columns), 200)}" if len(head.columns) > 1 else begins
     raise InputError(
         f"{path}: the format is not recognised ({seen}); one of your own begins with the line "
         f"job_id,arrival_s,gpus,duration_s; that of others is said with --format, one of: {', '.join(FORMATS)}"

@@ -2,12 +2,11 @@
 
 Source: github S-Lab-System-Group/ChronusArtifact, code/data/exp/trace_job_Philly_*.csv (MIT): job_id, user (a virtual
 cluster), num_gpu, submit_time, iterations, model_name, duration, interval, expect_time_list, expect_value_list,
-best_effort, job_type (strict, soft, best). The unit of time is a slot of about 60 s (inferred from the Philly trace,
-hence the option `slot_s`).
+best_effort, job_type (strict, soft, best). A slot is about 60 s (inferred from the Philly trace; `slot_s`).
 
-expect_time_list holds deadlines relative to submission (they are 1.1-5 times the duration whatever the submission),
-several for soft jobs ("202-252-292-332", of falling value): the first, of full value, is the deadline, or with
-`deadline=last` the last. Best-effort jobs have none (their entry repeats submit_time). 0 iterations are not known.
+expect_time_list holds deadlines relative to submission (1.1-5 times the duration whatever the submission), several for
+soft jobs ("202-252-292-332", of falling value): the first, of full value, is the deadline, or with `deadline=last` the
+last. Best-effort jobs have none (their entry repeats submit_time). 0 iterations are not known.
 """
 
 from __future__ import annotations
@@ -56,15 +55,9 @@ def read(
     deadline_s = np.where(best_effort, np.inf, arrival_s + _relative_deadline(table, deadline, best_effort) * slot_s)
     table.drop(gpus == 0, "without a GPU")
     table.drop(duration_s == 0, "without a run time")
+    steps, model, user = table.iterations("iterations"), table.text("model_name", ""), table.text("user", "")
     return table.workload(
-        job_id="job_id",
-        arrival_s=arrival_s,
-        gpus=gpus,
-        duration_s=duration_s,
-        iterations=table.iterations("iterations"),
-        model=table.text("model_name", ""),
-        tenant=table.text("user", ""),
-        deadline_s=deadline_s,
+        "job_id", arrival_s, gpus, duration_s, iterations=steps, model=model, tenant=user, deadline_s=deadline_s
     )
 
 

@@ -4,12 +4,10 @@ Source: github stanford-futuredata/gavel, scheduler/traces (MIT). 7 columns: job
 needs_data_dir, total steps, arrival (s), GPUs. 9 or 10 columns: job type, command, [working directory,] num_steps_arg,
 needs_data_dir, total steps, GPUs, priority weight, SLO (multiple of the run time, -1: none), arrival (s).
 
-Steps are iterations. The duration is steps / isolated V100 steps per second (consolidated),
-`V100_STEPS_PER_S`, from scheduler/simulation_throughputs.json of that repository. It has 1, 2, 4 and 8 GPUs;
-another gang takes the largest measured one below it times the ratio of GPUs (ideal scaling, so an optimistic
-duration). The deadline is arrival + SLO x duration.
-
-By these rates the Recommendation jobs of traces/msr, 19 % of all, run 535 s in the median, those of the other models
+Steps are iterations. The duration is steps / isolated V100 steps per second (consolidated), `V100_STEPS_PER_S`, from
+scheduler/simulation_throughputs.json of that repository. It has 1, 2, 4 and 8 GPUs; another gang takes the largest
+measured one below it times the ratio of GPUs (ideal scaling, so an optimistic duration). The deadline is arrival + SLO
+x duration. By these rates the Recommendation jobs of traces/msr, 19 % of all, run 535 s in the median, other models
 10,636 to 20,413 s. A warning says so; `without=Recommendation` leaves them out.
 """
 
@@ -17,6 +15,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -62,17 +61,7 @@ V100_STEPS_PER_S: dict[tuple[str, int], dict[int, float]] = {
 }
 
 _SEVEN = ("job_type", "command", "num_steps_arg", "needs_data_dir", "total_steps", "arrival_s", "gpus")
-_NINE = (
-    "job_type",
-    "command",
-    "num_steps_arg",
-    "needs_data_dir",
-    "total_steps",
-    "gpus",
-    "priority",
-    "slo",
-    "arrival_s",
-)
+_NINE = (*_SEVEN[:5], "gpus", "priority", "slo", "arrival_s")
 _TEN = (*_NINE[:2], "working_directory", *_NINE[2:])
 _SHORT = "Recommendation"
 _LAYOUTS = {7: _SEVEN, 9: _NINE, 10: _TEN}
@@ -106,17 +95,11 @@ def read(path: str | Path, *, steps_per_s: float = 0.0, without: tuple[str, ...]
         table.drop(np.array(models) == choose(model, models, "model of the trace"), f"of {model}")
     if not steps_per_s:
         _tell_short(table, np.array(models), duration_s)
-    return table.workload(
-        job_id=[str(i) for i in range(len(table))],
-        arrival_s=arrival_s,
-        gpus=gpus,
-        duration_s=duration_s,
-        iterations=steps,
-        model=models,
-        batch_size=np.array(batches, dtype=np.int64),
-        priority=np.rint(table.number("priority", low=-1e9, high=1e9, default=0)).astype(np.int64),
-        deadline_s=np.where(slo > 0, arrival_s + np.maximum(slo, 0) * duration_s, np.inf),
-    )
+    ids = [str(i) for i in range(len(table))]
+    rest: dict[str, Any] = {"iterations": steps, "model": models, "batch_size": np.array(batches, dtype=np.int64)}
+    rest["priority"] = np.rint(table.number("priority", low=-1e9, high=1e9, default=0)).astype(np.int64)
+    rest["deadline_s"] = np.where(slo > 0, arrival_s + np.maximum(slo, 0) * duration_s, np.inf)
+    return table.workload(ids, arrival_s, gpus, duration_s, **rest)
 
 
 def _expect_in_place(table: Table) -> None:
@@ -126,7 +109,6 @@ def _expect_in_place(table: Table) -> None:
 
 
 def _tell_short(table: Table, models: np.ndarray, duration_s: np.ndarray) -> None:
-    """Say how short the jobs of `_SHORT` are beside those of all other models, where they are."""
     there = ~table.left_out.gone if table.left_out is not None else np.ones(len(models), bool)
     medians = {str(name): float(np.median(duration_s[there & (models == name)])) for name in np.unique(models[there])}
     short_s = medians.pop(_SHORT, None)

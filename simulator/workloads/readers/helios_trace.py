@@ -41,12 +41,7 @@ def read(path: str | Path, *, odd: Odd = "drop") -> Workload:
     duration_s = table.number("duration_s" if slice_ else "duration", low=0)
     table.drop(gpus == 0, "without a GPU")
     table.drop(duration_s == 0, "without a run time")
-    return table.workload(
-        job_id="job_id",
-        arrival_s=table.number("submit_time", low=0, high=LONGEST_S) / 1e6 if slice_ else table.date_s("submit_time"),
-        gpus=gpus,
-        duration_s=duration_s,
-        from_start=not slice_,
-        user=table.text("user", ""),
-        tenant=table.text("tenant" if slice_ else "vc", ""),
-    )
+    name = "submit_time"
+    arrival_s = table.number(name, low=0, high=LONGEST_S) / 1e6 if slice_ else table.date_s(name)
+    user, tenant = table.text("user", ""), table.text("tenant" if slice_ else "vc", "")
+    return table.workload("job_id", arrival_s, gpus, duration_s, from_start=not slice_, user=user, tenant=tenant)

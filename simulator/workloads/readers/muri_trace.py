@@ -39,13 +39,10 @@ def read(path: str | Path, *, odd: Odd = "drop") -> Workload:
     duration_s = table.number("duration", low=0, high=LONGEST_S) / _MS
     table.drop(gpus == 0, "without a GPU")
     table.drop(duration_s == 0, "without a run time")
+    arrival_s = table.number("submit_time", low=0, high=LONGEST_S) / _MS
+    steps, model = table.iterations("iterations"), table.text("model_name", "")
+    batch = table.number("batch_size", low=0, high=10**12, whole=True, default=0)
+    level = table.number("priority", low=-(10**12), high=10**12, whole=True, default=0)
     return table.workload(
-        job_id="job_id",
-        arrival_s=table.number("submit_time", low=0, high=LONGEST_S) / _MS,
-        gpus=gpus,
-        duration_s=duration_s,
-        iterations=table.iterations("iterations"),
-        model=table.text("model_name", ""),
-        batch_size=table.number("batch_size", low=0, high=10**12, whole=True, default=0),
-        priority=table.number("priority", low=-(10**12), high=10**12, whole=True, default=0),
+        "job_id", arrival_s, gpus, duration_s, iterations=steps, model=model, batch_size=batch, priority=level
     )

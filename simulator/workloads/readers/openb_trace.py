@@ -1,10 +1,10 @@
 """Alibaba openb pod list (2023): GPU pods of a shared production cluster.
 
-Schema published at github alibaba/clusterdata, cluster-trace-gpu-v2023 (csv/openb_pod_list_*.csv): name,
-cpu_milli, memory_mib, num_gpu, gpu_milli (share of one GPU in thousandths), gpu_spec, qos, pod_phase,
-creation_time, deletion_time, scheduled_time (s). Our mapping: arrival is creation_time, run time is
-deletion_time - scheduled_time, a share of a GPU takes a whole one (one warning says how many GPU-hours that adds), the
-tenant is the qos class; pods without GPUs, never scheduled, or without an end are dropped.
+Schema published at github alibaba/clusterdata, cluster-trace-gpu-v2023 (csv/openb_pod_list_*.csv): name, cpu_milli,
+memory_mib, num_gpu, gpu_milli (share of one GPU in thousandths), gpu_spec, qos, pod_phase, creation_time,
+deletion_time, scheduled_time (s). Our mapping: arrival is creation_time, run time is deletion_time - scheduled_time, a
+share of a GPU takes a whole one (one warning says how many GPU-hours that adds), the tenant is the qos class; pods
+without GPUs, never scheduled, or without an end are dropped.
 """
 
 from __future__ import annotations
@@ -43,11 +43,6 @@ def read(path: str | Path, *, odd: Odd = "drop") -> Workload:
     table.drop(np.isnan(start_s), "never scheduled")
     table.drop(np.isnan(end_s), "without an end")
     table.drop(end_s <= start_s, "that end when they start, or before")
-    return table.workload(
-        job_id="name",
-        arrival_s=table.number("creation_time", low=0),
-        gpus=whole_gpus(asked),
-        asked_gpus=asked if (milli < 1000).any() else None,
-        duration_s=end_s - start_s,
-        tenant=table.text("qos", ""),
-    )
+    arrival_s, tenant = table.number("creation_time", low=0), table.text("qos", "")
+    shares = asked if (milli < 1000).any() else None
+    return table.workload("name", arrival_s, whole_gpus(asked), end_s - start_s, asked_gpus=shares, tenant=tenant)

@@ -29,19 +29,9 @@ from ...jobs.workload import LARGEST_GANG, Workload
 NAME = "pai"
 SUMMARY = "Alibaba PAI 2020: pai_task_table.csv, or the job csv of its simulator"
 
-TASK_COLUMNS = (
-    "job_name",
-    "task_name",
-    "inst_num",
-    "status",
-    "start_time",
-    "end_time",
-    "plan_cpu",
-    "plan_mem",
-    "plan_gpu",
-    "gpu_type",
-)
-JOB_COLUMNS = ("job_name", "inst_id", "user", "status", "start_time", "end_time")
+_TIMES = ("status", "start_time", "end_time")
+TASK_COLUMNS = ("job_name", "task_name", "inst_num", *_TIMES, "plan_cpu", "plan_mem", "plan_gpu", "gpu_type")
+JOB_COLUMNS = ("job_name", "inst_id", "user", *_TIMES)
 _READ = ("job_id", "num_gpu", "num_inst", "submit_time", "duration", "user")
 _TASK_READ = ("job_name", "inst_num", "start_time", "end_time", "plan_gpu")
 _JOB_READ = ("job_name", "user", "start_time")
@@ -83,14 +73,9 @@ def _from_jobs(table: Table) -> Workload:
     duration_s = table.number("duration", low=0, blank=0)
     table.drop(asked == 0, "without a GPU")
     table.drop(duration_s == 0, "without a run time")
-    return table.workload(
-        job_id="job_id",
-        arrival_s=table.number("submit_time", low=0),
-        gpus=whole_gpus(asked),
-        asked_gpus=asked if (share % 1 > 0).any() else None,
-        duration_s=duration_s,
-        user=table.text("user", ""),
-    )
+    arrival_s, user = table.number("submit_time", low=0), table.text("user", "")
+    shares = asked if (share % 1 > 0).any() else None
+    return table.workload("job_id", arrival_s, whole_gpus(asked), duration_s, asked_gpus=shares, user=user)
 
 
 def _from_tasks(table: Table, odd: Odd) -> Workload:
@@ -101,13 +86,8 @@ def _from_tasks(table: Table, odd: Odd) -> Workload:
     _, first_row = np.unique(job, return_index=True)
     names = [table.text("job_name")[row] for row in first_row.tolist()]
     assert table.left_out is not None
-    jobs = Table(
-        table.path,
-        {"job_name": names},
-        table.places[first_row],
-        table.unit,
-        left_out=table.left_out.of_groups(job, len(names)),
-    )
+    left_out = table.left_out.of_groups(job, len(names))
+    jobs = Table(table.path, {"job_name": names}, table.places[first_row], table.unit, left_out=left_out)
     users, submitted_s = _job_table(Path(table.path).with_name("pai_job_table.csv"), names, odd)
     on_gpu = np.flatnonzero(asked > 0)
     job, start_s, end_s = job[on_gpu], start_s[on_gpu], end_s[on_gpu]
@@ -119,14 +99,9 @@ def _from_tasks(table: Table, odd: Odd) -> Workload:
     begin_s, last_begin_s, first_end_s, finish_s = _spans(job[over], start_s[over], end_s[over], len(names))
     jobs.drop(finish_s <= begin_s, "that end when they start, or before")
     jobs.drop(first_end_s <= last_begin_s, "whose GPU tasks never ran together")
-    return jobs.workload(
-        job_id="job_name",
-        arrival_s=np.where(np.isnan(submitted_s), begin_s, submitted_s),
-        gpus=whole_gpus(asked),
-        asked_gpus=asked if (percent % 100 > 0).any() else None,
-        duration_s=finish_s - begin_s,
-        user=users,
-    )
+    arrival_s = np.where(np.isnan(submitted_s), begin_s, submitted_s)
+    shares = asked if (percent % 100 > 0).any() else None
+    return jobs.workload("job_name", arrival_s, whole_gpus(asked), finish_s - begin_s, asked_gpus=shares, user=users)
 
 
 def _spans(job: np.ndarray, start_s: np.ndarray, end_s: np.ndarray, jobs: int) -> tuple[np.ndarray, ...]:
@@ -153,7 +128,5 @@ def _job_table(path: Path, names: list[str], odd: Odd) -> tuple[list[str], np.nd
     found = [row.get(name) for name in names]
     if all(i is None for i in found):
         raise InputError(f"{path}: names no job of the task table beside it; expected the job table of the same trace")
-    return (
-        ["" if i is None else users[i] for i in found],
-        np.array([np.nan if i is None else submitted_s[i] for i in found]),
-    )
+    known_s = np.array([np.nan if i is None else submitted_s[i] for i in found])
+    return ["" if i is None else users[i] for i in found], known_s

@@ -1,11 +1,10 @@
 """Philly, the original json: cluster_job_log.
 
 Schema published at github msr-fiddle/philly-traces (README): a list of objects with jobid, vc, user, status,
-submitted_time and attempts, each attempt with start_time, end_time (dates, or None where the log has none)
-and detail, a list of {ip, gpus: [...]}. Our mapping: GPUs are those of the first attempt that lists any (as
-in the authors' notebook); the run time is the sum over its attempts (all of them ran on the job's GPUs), of which one
-that ends before it starts counts 0. A job with an attempt that has a start or an end alone has no known run time: it is
-dropped, as are jobs that never ran.
+submitted_time and attempts, each attempt with start_time, end_time (dates, or None where the log has none) and detail,
+a list of {ip, gpus: [...]}. Our mapping: GPUs are those of the first attempt that lists any (as in the authors'
+notebook); the run time is the sum over its attempts, of which one that ends before it starts counts 0. Jobs that never
+ran are dropped, and those with an attempt that has a start or an end alone: their run time is not known.
 """
 
 from __future__ import annotations
@@ -52,15 +51,8 @@ def read(path: str | Path, *, odd: Odd = "drop") -> Workload:
     table.drop(run_s == 0, "without a run time")
     if backwards := sum(one.backwards for one in ran):
         table.warn(f"attempts that end before they start: {backwards:,}; each counts 0 s")
-    return table.workload(
-        job_id="jobid",
-        arrival_s=table.date_s("submitted_time"),
-        gpus=gpus,
-        duration_s=run_s,
-        from_start=True,
-        user=table.text("user"),
-        tenant=table.text("vc"),
-    )
+    arrival_s, user, tenant = table.date_s("submitted_time"), table.text("user"), table.text("vc")
+    return table.workload("jobid", arrival_s, gpus, run_s, from_start=True, user=user, tenant=tenant)
 
 
 class _Run(NamedTuple):

@@ -33,11 +33,5 @@ def read(path: str | Path, *, odd: Odd = "drop") -> Workload:
     duration_s = table.number("duration", low=0)
     table.drop(gpus == 0, "without a GPU")
     table.drop(duration_s == 0, "without a run time")
-    return table.workload(
-        job_id=[str(i) for i in range(len(table))],
-        arrival_s=table.date_s("timestamp"),
-        gpus=gpus,
-        duration_s=duration_s,
-        from_start=True,
-        tenant=table.text("cluster", ""),
-    )
+    ids, arrival_s = [str(i) for i in range(len(table))], table.date_s("timestamp")
+    return table.workload(ids, arrival_s, gpus, duration_s, from_start=True, tenant=table.text("cluster", ""))

@@ -1,14 +1,13 @@
 """Pollux workloads (OSDI'21 artifact, also Sia's): the application, time, GPUs and batch of a job.
 
-Source: github petuum/adaptdl, branch osdi21-artifact, simulator/workloads*/workload-N.csv: name, time (s),
-application, num_replicas (GPUs), batch_size (samples over all GPUs).
+Source: github petuum/adaptdl, branch osdi21-artifact, simulator/workloads*/workload-N.csv: name, time (s), application,
+num_replicas (GPUs), batch_size (samples over all GPUs).
 
-A duration is derived, for the GPUs and batch of the file, as optimiser steps x time per step, both from the
-model's profile (../../profiles/models.py): its steps by batch size, log-log between the sizes, which the
-artifact's validation-B.csv gives with Pollux's own rule; and its fit for T4 GPUs, 4 to a machine (step time
-error 6-9 % in the mean over all rows, P95 20-28 %), with a local batch above the largest measured one
-accumulated. So this is an estimate for T4 machines; `gpus_per_machine` says how many GPUs share a machine at the best
-placement. `duration_s` sets one duration for all instead (then 1 iteration = 1 s).
+A duration is derived, for the GPUs and batch of the file, as optimiser steps x time per step, both from the model's
+profile (../../profiles/models.py): its steps by batch size, log-log between the sizes of the artifact's
+validation-B.csv; and its fit for T4 GPUs, 4 to a machine (step time error 6-9 % in the mean over all rows, P95 20-28
+%), with a local batch above the largest measured one accumulated. `duration_s` sets one duration for all (then 1
+iteration = 1 s).
 """
 
 from __future__ import annotations
@@ -49,19 +48,11 @@ def read(path: str | Path, *, duration_s: float = 0.0, gpus_per_machine: int = 4
     gpus = table.number("num_replicas", low=1, high=LARGEST_GANG, whole=True)
     batch = table.number("batch_size", low=1, high=1e9, whole=True, default=1 if duration_s else None)
     if duration_s:
-        seconds = np.full(len(table), duration_s)
-        steps = seconds
+        steps = seconds = np.full(len(table), duration_s)
     else:
         steps, seconds = _derive(table, gpus, batch, gpus_per_machine)
-    return table.workload(
-        job_id="name",
-        arrival_s=table.number("time", low=0),
-        gpus=gpus,
-        duration_s=seconds,
-        iterations=steps,
-        model=table.text("application"),
-        batch_size=batch,
-    )
+    arrival_s, model = table.number("time", low=0), table.text("application")
+    return table.workload("name", arrival_s, gpus, seconds, iterations=steps, model=model, batch_size=batch)
 
 
 def _derive(table: Table, gpus: np.ndarray, batch: np.ndarray, gpus_per_machine: int) -> tuple[np.ndarray, np.ndarray]:

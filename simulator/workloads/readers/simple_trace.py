@@ -27,6 +27,4 @@ def read(path: str | Path, *, odd: Odd = "drop") -> Workload:
     duration_s = table.number("duration", low=0)
     table.drop(gpus == 0, "without a GPU")
     table.drop(duration_s == 0, "without a run time")
-    return table.workload(
-        job_id="job_id", arrival_s=table.number("submit_time", low=0), gpus=gpus, duration_s=duration_s
-    )
+    return table.workload("job_id", table.number("submit_time", low=0), gpus, duration_s)

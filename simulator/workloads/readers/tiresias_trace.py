@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from ...jobs.left_out import Odd
-from ...jobs.trace_columns import Table, read_csv
+from ...jobs.trace_columns import read_csv
 from ...jobs.trace_head import Head
 from ...jobs.workload import LARGEST_GANG, Workload
 
@@ -43,19 +43,10 @@ def read(path: str | Path, *, odd: Odd = "drop") -> Workload:
     duration_s = table.number("duration", low=0)
     table.drop(gpus == 0, "without a GPU")
     table.drop(duration_s == 0, "without a run time")
-    return table.workload(
-        job_id="job_id",
-        arrival_s=table.number("submit_time", low=0),
-        gpus=gpus,
-        duration_s=duration_s,
-        iterations=table.iterations("iterations", "iteration"),
-        model=table.text("model_name", ""),
-        batch_size=table.number("batch_size", low=0, high=10**12, whole=True, default=0),
-        deadline_s=_deadline_s(table),
-    )
-
-
-def _deadline_s(table: Table) -> np.ndarray:
+    arrival_s, steps = table.number("submit_time", low=0), table.iterations("iterations", "iteration")
+    model, batch = table.text("model_name", ""), table.number("batch_size", low=0, high=10**12, whole=True, default=0)
     best_effort = table.number("best_effort", low=0, high=1, whole=True, default=0) == 1
-    ends_s = table.number("ddl", low=0, default=np.inf)
-    return np.where(best_effort, np.inf, ends_s)
+    ends_s = np.where(best_effort, np.inf, table.number("ddl", low=0, default=np.inf))
+    return table.workload(
+        "job_id", arrival_s, gpus, duration_s, iterations=steps, model=model, batch_size=batch, deadline_s=ends_s
+    )
