@@ -57,10 +57,7 @@ def priorities(simulator: Simulated, joined: Joined, levels: int) -> dict[int, i
 
 
 def urgency(senders: Mapping[int, Sender]) -> dict[int, float]:
-    """P = k x I of jobs that share links, Eq. 3.
-
-    Paper: crux, Eq. 2 and 3.
-    """
+    """P = k x I of jobs that share links, Eq. 3. Paper: crux, Eq. 2 and 3."""
     reference = max(senders.values(), key=lambda one: one.phases.bytes / one.room)
     return {job: correction(one, reference) * one.intensity for job, one in senders.items()}
 

@@ -6,9 +6,7 @@ several collectives a link has the mean, weighted by bytes, in all phases: a job
 
 Phases are stretched, Down times and bytes alike, until the iteration alone, placed best, takes the workload's iteration
 time: inside one machine where one is large enough for the gang, else between machines. With `duration=compute` it is
-the iteration inside one machine, for every gang.
-
-Setting: cassini, Sec. 2 and 3.
+the iteration inside one machine, for every gang. Setting: cassini, Sec. 2 and 3.
 """
 
 from __future__ import annotations
@@ -228,7 +226,6 @@ class LinkNetwork:
         Source: MLTCP (Rajasekaran et al., arXiv 2402.09589; HotNets'24), known by a summary only: flows scale their
         rate by the bytes that they have sent of this iteration. That a flow's part of a full link is in proportion to
         base + slope x that part, at once, is our reading. Nothing breaks a tie of equal jobs that begin together.
-
         Paper: mltcp, the weight of a flow.
         """
         return Growth(self.base, self.slope) if self.rates == "mltcp" else None

@@ -12,9 +12,7 @@ nor phases, so computing follows one rule per kind of model:
 Communication follows the sizes: a ring all-reduce of fp32 gradients at 45 Gbps. Table 3's "memory requirement" is the
 parameters in fp32 for VGG and ResNet50, so its low ends are read the same way for the models that have a range: data
 parallel GPTs of 170, 425 and 512 M parameters, and a DLRM that replicates 890 MiB (0 to 1,962 MiB is allowed; chosen so
-that its duty is more than VGG16's, as the text's "network-intensive" wants).
-
-Setting: cassini, Table 3.
+that its duty is more than VGG16's, as the text's "network-intensive" wants). Setting: cassini, Table 3.
 """
 
 from __future__ import annotations

@@ -52,10 +52,7 @@ def runs_in(warehouse: Warehouse, copies: np.ndarray | None = None) -> np.ndarra
 
 
 def standing_of(warehouse: Warehouse) -> Standing:
-    """What is published of a warehouse, as it lies.
-
-    Setting: tetris, Sec. 5.3 and 5.6.
-    """
+    """What is published of a warehouse, as it lies. Setting: tetris, Sec. 5.3 and 5.6."""
     jobs, world = warehouse.jobs, warehouse.world
     rows = np.arange(len(warehouse.tables))
     at_home = np.zeros_like(warehouse.tables.copies)

@@ -2,7 +2,6 @@
 
 `batch_size` is over all GPUs of a job. Seconds per iteration are the profile's on that GPU type at the best placement
 on machines of 4 GPUs, with a batch per GPU above the largest measured one accumulated (ModelProfile.step_s).
-
 Setting: sjf-bsbf, Sec. VI-A.
 """
 
