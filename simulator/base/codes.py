@@ -52,7 +52,7 @@ LEVEL_SPAN = 2.0**45
 RUNNING_BAND = -(2.0**43)
 MAX_LEVELS = 16
 
-# NW_SENS packs (millionths of Nw_sens, place among those who entered the queue) into one; at most 2^32 entries.
+# NW_SENS packs (millionths of Nw_sens, place among the jobs that entered the queue) into one; at most 2^32 entries.
 PLACE_SPAN = 2.0**32
 MILLIONTHS = 1e6
 

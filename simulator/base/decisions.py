@@ -60,7 +60,7 @@ class Hold:
 
     def __post_init__(self) -> None:
         if self.until_s is not None:
-            float(self.until_s)  # whoever gives no number learns it here, where he does
+            float(self.until_s)  # a value that is no number fails here, at its source
 
 
 @dataclass(frozen=True)
@@ -101,8 +101,7 @@ class Resize:
 
     Args:
         job: which.
-        gpus: all that it shall hold; other ones than before cost a restore. While its lease runs: its own and more, or
-            some of its own.
+        gpus: all that it shall hold; other ones than before cost a restore. Under a lease: its own and more, or fewer.
         batch: samples of an iteration over all GPUs, of an elastic job; None: as many a GPU as before.
         sub_batch: samples in one pass on each GPU, of a job that is not elastic: its batch a GPU over a power of 2,
             that fits its GPUs beside its partners.

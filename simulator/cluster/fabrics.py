@@ -111,8 +111,7 @@ def leaf_spine(
         leaves, spines, machines, gpus_per_machine: at least 1 of each; machines are those of one leaf.
         link_gbps, uplink_gbps: of a cable to a machine, and to a spine; None: 50.
         nics: of each machine, at most its GPUs; a leaf has `machines` x `nics` cables to machines.
-        rails: NIC k of a machine on the k-th leaf of its group of `nics` leaves; a group has `machines` x `nics`
-            machines.
+        rails: NIC k of a machine on the k-th leaf of its group of `nics` leaves, `machines` x `nics` machines.
 
     Raises:
         InputError: an argument out of range, with rails NICs that do not divide the leaves, or too large a network.

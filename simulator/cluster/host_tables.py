@@ -52,8 +52,7 @@ def hosts(
         nic_gbps: of the cable of a NIC; None: 50.
         oversubscription: capacity below over capacity above a switch, >= 1, from the innermost layer on; default 1.
         uplinks: cables from a switch to each one above it, which share the capacity evenly.
-        names: nested: a switch is named within the one above it (S1 below P8 is not S1 below P10); unique: they are
-            one.
+        names: nested: a switch is named within the one above it (P8's S1 is not P10's S1); unique: they are one.
         file: the table; the rest of the word, commas included.
 
     Raises:
@@ -121,9 +120,7 @@ def _graph(
 ) -> networkx.MultiGraph:
     """Hosts in the order in which their switches come first, the outermost deciding; then the cables between these."""
     graph = new_graph()
-    rank = {
-        node: number for number, node in enumerate(dict.fromkeys(node for nodes in placed.values() for node in nodes))
-    }
+    rank = {node: i for i, node in enumerate(dict.fromkeys(node for nodes in placed.values() for node in nodes))}
     below: defaultdict[str, float] = defaultdict(float)  # Gbps
     above: dict[str, dict[str, None]] = {}
     for host, nodes in sorted(placed.items(), key=lambda one: [rank[node] for node in one[1]]):

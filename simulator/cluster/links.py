@@ -29,8 +29,7 @@ class LinkGraph:
     Attributes:
         node_names: N names, those of the graph that it was built from.
         nic_node: int64 (M, C), the node of each NIC; that of the first one stands for the machine.
-        forwards: bool (N,), whether foreign traffic may pass: through switches, through machines only if the graph says
-            so.
+        forwards: bool (N,), whether foreign traffic may pass: through switches, through machines if given.
         source, target: int64 (L,), the nodes that each link leads from and to; links are in ascending order of source.
         capacity: float64 (L,), bytes per second, > 0.
     """
@@ -48,8 +47,7 @@ class LinkGraph:
 
         Args:
             graph: every edge has `capacity_gbps` (each way, where the graph is undirected); a node may have `forwards`.
-                A node with `nic_of` is another NIC of that machine, whose own node is its first; a way begins and ends
-                at a NIC.
+                A node with `nic_of` is another NIC of that machine, whose own node is its first; ways join NICs.
             machines: the nodes that are machines, in the order in which the topology numbers them.
 
         Raises:

@@ -1,4 +1,4 @@
-"""What a topology knows of its regions beside machines: storage, the links between them, who fails with whom."""
+"""The regions of a topology beside machines: storage, the links between them, fault groups."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Lands:
         wan_bytes_per_s: float64 (regions, regions), from a region to another, > 0 off the diagonal, which is not read.
         fault_group: int64 (regions,): regions of one group may fail together, so a copy for disasters lies in another;
             the simulator lets each fail by itself.
-        egress_bytes_per_s, ingress_bytes_per_s: float64 (regions,), > 0, caps on all links from a region, and to it;
-            inf: none.
+        egress_bytes_per_s, ingress_bytes_per_s: float64 (regions,), > 0, caps of a region's links, out and in; inf:
+            none.
     """
 
     storage_bytes: np.ndarray

@@ -72,7 +72,6 @@ class EqualPaths:
 
     @property
     def _nodes(self) -> np.ndarray:
-        """The node of each NIC, int64 (M C,)."""
         return self.links.nic_node.reshape(-1)
 
     def count(self, start: int, end: int) -> int:
@@ -156,7 +155,7 @@ def _before(link: int, load: int, loads: list[int], path: list[int]) -> tuple[li
 
 
 def drawn_path(paths: EqualPaths, seed: int, job: int, start: int, end: int, channel: int = 0) -> list[int]:
-    """The path of a flow among equal ones, each as likely: a hash of all arguments but the first; InputError: none up.
+    """The path of a flow among equal ones, each as likely: a hash of the arguments; InputError: none is up.
 
     Hardware hashes addresses and ports at every switch (RFC 2992); one hash for the whole path makes all paths as
     likely. The channel is a queue pair with its own ports.

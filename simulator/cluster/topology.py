@@ -125,8 +125,7 @@ class Topology:
     Attributes:
         name: for tables.
         gpu_slot, gpu_machine: (G,), the slot and the machine of each GPU, ascending.
-        slot_machine (S,), machine_rack (M,), rack_cluster (R,), cluster_region (C,): the index of the level above,
-            ascending.
+        slot_machine (S,), machine_rack (M,), rack_cluster (R,), cluster_region (C,): the next level's index.
         slot_first_gpu, slot_gpus (S,): the contiguous range of GPUs of each slot.
         machine_first_gpu, machine_gpus (M,): the contiguous range of GPUs of each machine.
         rack_first_machine, rack_machines (R,): the contiguous range of machines of each rack.

@@ -77,7 +77,6 @@ def _short_regions(spec: Any, models: SimpleNamespace) -> list[Any]:
 
 
 def _numbered(items: Sequence[Any], noun: str) -> list[tuple[str, Any]]:
-    """Each item as often as its `count` says, with its name: numbered if there are several or it has none."""
     named: list[tuple[str, Any]] = []
     for item in items:
         for copy in range(item.count):

@@ -94,7 +94,6 @@ def _first_last(workers: Sequence[int]) -> Streams:
 
 
 def _halves(workers: Sequence[int]) -> Streams:
-    """The two tensor halves of each stage of a hybrid all-reduce between them."""
     return _pairs(zip(workers[::2], workers[1::2], strict=True))
 
 

@@ -12,7 +12,7 @@ import inspect
 import re
 import typing
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cache
 from typing import Any, ClassVar, Literal, Self
 
@@ -165,7 +165,7 @@ class SimulatedCluster:
                 expect_feature(known[key], self.features, "this simulator")
 
     def build(self, rule: Any = None) -> Any:
-        """A simulator of it; `rule`: what holds there whoever decides; None: the usual."""
+        """A simulator of it; `rule`: what holds there; None: the usual."""
         return loaded(self.simulator)(self, rule=rule)
 
     def on_network_for(self, policy: Any) -> Self:
@@ -196,7 +196,7 @@ class ClusterConfig(SimulatedCluster):
             none: all types are as fast.
         replica_lag_s: in regions, how far replicas are behind their home, seconds > 0: a workload that needs fresh data
             may run beside them so long after it came (regions/region_starts.py); None: at home alone.
-        pace: who says how fast a job runs on its GPUs (network/simulated.py); None: the network's, if it has one, else
+        pace: the source of a job's speed on its GPUs (network/simulated.py); None: the network's, if it has one, else
             what the workload, the network and the partners give.
 
     Raises:
@@ -217,7 +217,7 @@ class ClusterConfig(SimulatedCluster):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._keep(
-            # A copy, which opens its tables anew: whoever plays a setting again has the files as they are then.
+            # A copy, which opens its tables anew: a later play of a setting has the files as they are then.
             sharing=None if self.sharing is None else replace(Sharing.load(self.sharing)),
             tables_every_s=seconds("tables_every_s", self.tables_every_s),
             replica_lag_s=seconds("replica_lag_s", self.replica_lag_s),
@@ -298,12 +298,9 @@ def _options(kind: Any, group: str = "", feature: str = "") -> dict[str, Option]
             found |= _options(told["group"], one.name, told.get("feature", ""))
         elif told.get("said", one.name != "topology"):
             own = (told.get("feature", feature), tuple(told.get("needs", ())), about.get(one.name, ""))
-            found[one.name] = Option(one.name, group, kinds[one.name], _default(one), *own)
+            default = None if one.default is MISSING else _word(one.default)
+            found[one.name] = Option(one.name, group, kinds[one.name], default, *own)
     return found
-
-
-def _default(one: Field[Any]) -> Any:
-    return None if one.default is MISSING else _word(one.default)
 
 
 def summaries(kind: type) -> dict[str, str]:

@@ -1,1 +1,1 @@
-"""Network contention as a network model (paper cassini): phases, routes, who shares links with whom."""
+"""Network contention as a network model (paper cassini): phases, routes, shared links."""

@@ -58,7 +58,7 @@ class Averages:
             alone_s, shift = joined.phases[jobs[0]].iteration_s, shifts[jobs[0]]
             paced = shift is not None and self.network.pacing
             return (max(alone_s, shift[1]) if paced and shift else alone_s,), 0.0
-        # In an order that does not depend on who they are, as far as what they do tells them apart.
+        # In an order by their phases and shifts, not by their numbers.
         order = sorted(
             range(len(jobs)),
             key=lambda place: (*_key(joined.phases[jobs[place]], shifts[jobs[place]]), (first[jobs[place]],)),
@@ -121,7 +121,6 @@ def _key(phases: Phases, shift: Shift) -> tuple[Iterable[float], ...]:
 
 
 def _crossings(simulator: Simulated, joined: Joined, jobs: list[int]) -> Iterator[Crossing]:
-    """The links that several of the jobs use; on others nobody is in anybody's way."""
     users: dict[int, list[tuple[int, float]]] = {}
     for place, job in enumerate(jobs):
         use = joined.uses[job]

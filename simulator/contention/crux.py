@@ -1,7 +1,6 @@
 """Crux: which of the jobs that share links goes first, by how much computing waits for its bytes.
 
-Source: Crux (Cao et al., SIGCOMM'24), known by a summary only. From it are few priority levels, made anew when jobs
-come and go, and
+Source: Crux (Cao et al., SIGCOMM'24), known by a summary only. It has few priority levels, renewed with the jobs, and
 
     I_j = W_j / t_j        intensity: the computing of an iteration on all GPUs of the job, over the longest time that
                            its bytes take on any of its links, max over e of M_je / B_e (Eq. 2)
@@ -11,8 +10,7 @@ Ours are:
 
 * W_j is GPUs x Down seconds: the floating point operations of our models are not known.
 * k_j: the two strict orders of the job and of a reference, that with the most bytes on a link, are played on one link.
-  P_j / P_reference is the ratio of their gains in computing per second by going first. k is kept between 1 / MOST and
-  MOST.
+  P_j / P_reference is the ratio of their gains in computing per second by going first. 1 / MOST <= k <= MOST.
 * Compression: the order by P is cut into levels where that keeps most apart, of the pairs that share a link each worth
   the intensity of its higher job.
 """
@@ -46,9 +44,7 @@ def priorities(simulator: Simulated, joined: Joined, levels: int) -> dict[int, i
     for jobs in joined.groups():
         if len(jobs) < 2:
             continue
-        senders = {
-            job: Sender.on(simulator.view.gpus(job), joined.phases[job], joined.uses[job], capacity) for job in jobs
-        }
+        senders = {j: Sender.on(simulator.view.gpus(j), joined.phases[j], joined.uses[j], capacity) for j in jobs}
         wanted = urgency(senders)
         order = sorted(jobs, key=lambda job: (-wanted[job], job))
         shared = {
@@ -61,10 +57,7 @@ def priorities(simulator: Simulated, joined: Joined, levels: int) -> dict[int, i
 
 
 def urgency(senders: Mapping[int, Sender]) -> dict[int, float]:
-    """P = k x I of jobs that share links, Eq. 3.
-
-    Paper: crux, Eq. 2 and 3.
-    """
+    """P = k x I of jobs that share links, Eq. 3. Paper: crux, Eq. 2 and 3."""
     reference = max(senders.values(), key=lambda one: one.phases.bytes / one.room)
     return {job: correction(one, reference) * one.intensity for job, one in senders.items()}
 
@@ -105,7 +98,7 @@ def compressed(order: Sequence[int], shared: Mapping[tuple[int, int], float], le
     cuts = []
     for _ in range(min(levels, count)):
         total = best[:, None] + np.where(np.tri(count + 1, dtype=bool), np.inf, inside)
-        total[np.arange(count + 1), np.arange(count + 1)] = best  # a level of nobody
+        total[np.arange(count + 1), np.arange(count + 1)] = best  # an empty level
         cuts.append(total.argmin(axis=0))
         best = total.min(axis=0)
     found, end = {}, count

@@ -36,7 +36,7 @@ def lay_network(simulator: Simulated) -> None:
     s["phase_now_s"] = s["now_s"]
     s["jitter"], s["pacing"] = network.jitter, network.pacing
     s["averages"] = network.mode == "averaged"
-    is_anew = network.rates == "crux" or network.routes == "least"  # with everyone who comes or goes
+    is_anew = network.rates == "crux" or network.routes == "least"  # with every job that comes or goes
     s["asks_changes"] = s["averages"] or (is_anew and network.mode == "exact")
     if (growth := network.growth) is not None:
         growth.lay(s)
@@ -151,5 +151,4 @@ class EnteringPace:
 
 
 def _size_ratio(s: Any, job: int) -> float:
-    """As flows/sessions.py has it."""
     return float(s.gpus[job] / s.own_gpus[job])

@@ -62,9 +62,7 @@ def least_congested(
 ) -> dict[int, dict[Flow, list[int]]]:
     """By job, the links of the path of each flow; none where no path is up.
 
-    `senders`: the jobs, as by the table. `flows`: in streams, of these jobs.
-
-    Paper: crux, path selection.
+    `senders`: the jobs, as by the table. `flows`: in streams, of these jobs. Paper: crux, path selection.
     """
     load, capacity = [0] * links.num_links, links.capacity.tolist()
     found: dict[int, dict[Flow, list[int]]] = {}

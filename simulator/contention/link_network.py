@@ -6,9 +6,7 @@ several collectives a link has the mean, weighted by bytes, in all phases: a job
 
 Phases are stretched, Down times and bytes alike, until the iteration alone, placed best, takes the workload's iteration
 time: inside one machine where one is large enough for the gang, else between machines. With `duration=compute` it is
-the iteration inside one machine, for every gang.
-
-Setting: cassini, Sec. 2 and 3.
+the iteration inside one machine, for every gang. Setting: cassini, Sec. 2 and 3.
 """
 
 from __future__ import annotations
@@ -104,8 +102,7 @@ class LinkNetwork:
         collective: ring or tree: the all-reduce of data parallel jobs, and phases of the user's own, over the machines
             of a gang in ascending order. Others send as they are split (cluster/traffic.py).
         gbps: top rate of a flow, gigabits per second.
-        offsets: random: the first iteration on new GPUs begins up to an iteration later, uniformly; none: at once. A
-            shift replaces it.
+        offsets: random: the first iteration on new GPUs begins up to an iteration later, uniformly; none: at once.
         jitter: coefficient of variation of Down times, which are lognormal with mean as given.
         pacing: jobs with a shift begin every iteration at a slot; else only the first one.
         adjust: how late, as a part of an iteration, a job with a shift may begin before it waits for its next slot
@@ -219,9 +216,7 @@ class LinkNetwork:
             if one.init and (one.name in said or getattr(self, one.name) != one.default)
         }
         values["pacing"] = "on" if self.pacing else "off"
-        words = (
-            f"{key}={value:.10g}" if isinstance(value, float) else f"{key}={value}" for key, value in values.items()
-        )
+        words = (f"{k}={v:.10g}" if isinstance(v, float) else f"{k}={v}" for k, v in values.items())
         return f"{self.name}:{','.join(words)}"
 
     @property
@@ -231,7 +226,6 @@ class LinkNetwork:
         Source: MLTCP (Rajasekaran et al., arXiv 2402.09589; HotNets'24), known by a summary only: flows scale their
         rate by the bytes that they have sent of this iteration. That a flow's part of a full link is in proportion to
         base + slope x that part, at once, is our reading. Nothing breaks a tie of equal jobs that begin together.
-
         Paper: mltcp, the weight of a flow.
         """
         return Growth(self.base, self.slope) if self.rates == "mltcp" else None

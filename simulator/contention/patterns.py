@@ -25,7 +25,7 @@ class Pattern:
     Attributes:
         phases: on several machines, alone on its links.
         local_s: seconds on one machine, where nothing goes over the network, > 0.
-        traffic: who sends to whom (cluster/traffic.py), and which part of the bytes that is, > 0, together 1.
+        traffic: the traffic patterns (cluster/traffic.py) and their parts of the bytes, > 0, together 1.
     """
 
     phases: Phases

@@ -337,9 +337,7 @@ def steady_state(
     before = [np.array(state[name][: len(run.jobs)]) for name in names]
     congestion = run.now_s, run.job_congestion, run.link_congestion
     _play_rounds(run, averaged + int(before[0].min(initial=0)))
-    count, seconds, up_s = (
-        np.array(state[name][: len(run.jobs)]) - old for name, old in zip(names, before, strict=True)
-    )
+    count, seconds, up_s = (np.array(state[key][: len(run.jobs)]) - old for key, old in zip(names, before, strict=True))
     spent_s = max(run.now_s - congestion[0], math.ulp(1.0))
     return SteadyState(
         iteration_s=seconds / count,

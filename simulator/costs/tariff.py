@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MONTH_S = 730.0 * 3600.0  # a twelfth of 8,760 hours
 GIGABYTE, TERABYTE = 1e9, 1e12
 MOST_W, MOST_PRICE = 1e6, 1e6
-# Watts of a unit that nobody holds, and of one that is held. Held: the maximum power that NVIDIA's data sheets of V100
+# Watts of a free unit, and of one that is held. Held: the maximum power that NVIDIA's data sheets of V100
 # SXM2, A100 SXM and H100 SXM name, which a job seldom draws all the time. Not held, and CPU machines: assumed.
 POWER_W = {"V100": (40.0, 300.0), "A100": (55.0, 400.0), "H100": (75.0, 700.0), CPU_TYPE: (100.0, 350.0)}
 NEEDED = {"needs": ("prices",)}

@@ -2,8 +2,7 @@
 
 The model is that of paper sjf-bsbf, Eq. 3, 4 and 7 (which took it from Pollux): a pass computes for a + b x samples per
 GPU; synchronising takes ai + bi x max(GPUs - 2, 0) in one node, an + bn x max(GPUs - 2, 0) between nodes; a step takes
-(compute^d + synchronisation^d)^(1/d). Unseen terms are almost nothing: a job seems to scale perfectly until it is
-tried.
+(compute^d + synchronisation^d)^(1/d). Unseen terms are almost nothing: a job seems to scale perfectly until tried.
 """
 
 from __future__ import annotations

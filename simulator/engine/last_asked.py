@@ -1,7 +1,6 @@
 """The last question to a decider, and what has happened since: its decision, another one, or nothing.
 
-Planners that hand a plan out decision by decision ask this each time (policies/planning.py, and the simulator for its
-compiled rule).
+Planners that hand a plan out decision by decision ask this each time (policies/planning.py, the compiled rule's pass).
 """
 
 from __future__ import annotations

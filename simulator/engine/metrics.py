@@ -33,8 +33,7 @@ from .metric_registry import NAMES
 def totals(plain: Plain, among: np.ndarray | None = None) -> dict[str, float]:
     """All metrics of the run so far, in the order of `NAMES`.
 
-    `among`: bool (jobs,), the jobs whose times count, the makespan from their first arrival to their last finish; None:
-    all.
+    `among`: bool (jobs,), the jobs whose times count, and give the makespan from arrival to finish; None: all.
     """
     s, jobs = plain.record, FinishedJobs(plain, among)
     jct_mean, queued_mean, comm_mean, slowdown_mean, fairness_mean = jobs.means()
@@ -66,15 +65,11 @@ def totals(plain: Plain, among: np.ndarray | None = None) -> dict[str, float]:
         "failures": float(s["failures"]),
         "gpu_hours_lost": float(s["lost_gpu_s"]) / 3600.0,
         "slo_violation_rate": share(jobs.late, jobs.due),
-        **(_listed_outages(s) if len(s["group_down"]) > 1 else {}),
+        **({name: float(s[name]) for name in ("outages", "stopped_for_outages")} if len(s["group_down"]) > 1 else {}),
         **(_network(s) if s["n_links"] else {}),
         **(in_regions(s, gpu_s["gpu_compute"], among) if s["n_regions"] else {}),
         **(costs(plain) if s["n_hours"] else {}),
     }
-
-
-def _listed_outages(s: np.void) -> dict[str, float]:
-    return {name: float(s[name]) for name in ("outages", "stopped_for_outages")}
 
 
 def gpu_seconds(s: np.void) -> dict[str, float]:
@@ -192,13 +187,11 @@ def _network(s: np.void) -> dict[str, float]:
 
 
 def _outages(s: np.void, stalled: np.ndarray) -> dict[str, float]:
-    """What only links that may be down have; `stalled`: jobs that would send and have no way now."""
     unbooked_s = (s["phase_now_s"] - s["sent_since_s"][stalled]).sum()
     return {"link_failures": float(s["link_failures"]), "stalled_s": float(s["stalled_s"] + unbooked_s)}
 
 
 def _size_ratio(s: np.void, jobs: Any) -> Any:
-    """Of jobs on links, GPUs over those that they ask, as flows/sessions.py has it; else 1."""
     return s["gpus"][jobs] / s["own_gpus"][jobs] if int(s["n_links"]) else 1.0
 
 

@@ -1,4 +1,4 @@
-"""Plans: who is to run on which GPUs after an instant, and the decisions that lead there."""
+"""Plans: the GPUs of the jobs that run after an instant, and the decisions that lead there."""
 
 from __future__ import annotations
 
@@ -36,7 +36,14 @@ class Plan:
 
 
 def plan_now(view: ClusterView) -> Plan:
-    """The plan that changes nothing: the GPUs, and the shifts, of all running jobs."""
+    """The plan that changes nothing.
+
+    Args:
+        view: the cluster now.
+
+    Returns:
+        The GPUs of all running jobs.
+    """
     return Plan({job: tuple(view.gpus_of(job)) for job in view.running.tolist()})
 
 
@@ -64,7 +71,7 @@ def decisions_of(view: ClusterView, plan: Plan) -> list[Decision]:
             room[np.array(gpus)] -= 1
         else:
             last = next(reversed(moving))
-            # Who only grows gives nobody room.
+            # A job that only grows gives no room.
             job = next((job for job in reversed(moving) if not set(held[job]) <= set(moving[job])), last)
             del moving[job]
             stopped.add(job)

@@ -63,8 +63,7 @@ class Simulator(BaseSimulator):
     Args:
         config: the cluster: a `ClusterConfig`; or its topology, with `network` and its other options beside it.
         network: beside a topology: the network fidelity, by default none.
-        rule: the compiled scheduler of `run`, whose preemption cost, rounds and leases always hold; by default first
-            come first served.
+        rule: the compiled scheduler of `run`, whose preemption cost, rounds and leases always hold; by default FIFO.
         options: beside a topology: those of `ClusterConfig`, and its fields (`horizon_s=3600.0`,
             `failures=Failures(86400.0)`).
 
@@ -266,7 +265,6 @@ class Simulator(BaseSimulator):
         self._go(rule_loop().advance)
 
     def _go(self, kernel: Callable[..., int], *arguments: int) -> None:
-        """Call `advance` or `run` of the loop; rates that they ask for are answered, and they go on."""
         code = kernel(self.records, 0, *arguments)
         while code == codes.ASK:
             self.answer()
@@ -355,7 +353,7 @@ class Simulator(BaseSimulator):
         s = records[0]
         s.log_on, s.log_count, s.log_gpus = 1, 0, 0
         kernel(records, 0, *arguments)
-        present.record["is_drawn"] |= s.is_drawn  # who carries out what was drawn there has drawn
+        present.record["is_drawn"] |= s.is_drawn  # its decisions rest on what was drawn there
         return [decision for _, decision in logged(s)]
 
     def schedule(self) -> int:

@@ -305,8 +305,7 @@ class ClusterView(RegionView):
     def iteration_s(self, job: int) -> float:
         """Seconds per iteration of a running job on its GPUs, the mean so far where it changes; nan: it does not run.
 
-        Before its first progress: alone. On links an iteration is one of the workers that it has; else of those that it
-        asks.
+        Before its first progress: alone. On links an iteration is one of its present workers; else of the asked ones.
         """
         s = self._simulator.state
         if s.status[job] != RUNNING:

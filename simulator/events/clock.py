@@ -145,7 +145,6 @@ def _job_event(s, job):
 
 @kernel
 def _end_hold(s, job):
-    """Modify `s`: the time of a hold is over; one for a tier is served a last time if offers are made now."""
     if s.hold_tier[job] > 0 and (s.auctions or next_round_s(s) <= s.now_s):
         _let_end(s, job)
         schedule_event(s, job, math.inf)
@@ -167,7 +166,6 @@ def _offer_freed(s):
 
 @kernel
 def _let_end(s, job):
-    """Modify `s`: after the next time that holds are served, the job is back in the queue."""
     s.hold_over[job] = 1
     s.holds_over = 1
 

@@ -54,8 +54,7 @@ class Failures:
         region_mttr_s: mean time until it is up again, > 0.
         outages: a csv of outages of regions, clusters, racks, machines and fault groups, with notice or without
             (events/outage_list.py); none: there are none but those at random.
-        fault_groups: what fails together: `racks`, `regions` (fault groups of the topology), or a csv of named sets;
-            none: nothing does.
+        fault_groups: what fails together: `racks`, `regions` (fault groups of the topology), or a csv of named sets.
         group_mtbf_s: mean time between failures of a fault group, > 0; inf: none fails at random.
         group_mttr_s: mean time until it is up again, > 0.
     """
@@ -150,7 +149,6 @@ def cluster_of(topology: Topology) -> Cluster:
 
 
 def _cluster_values(topology: Topology) -> dict[str, Any]:
-    """Values by field; arrays go to the front of theirs."""
     gpus, slots, machines, racks = topology.num_gpus, topology.num_slots, topology.num_machines, topology.num_racks
     first_slot = np.searchsorted(topology.slot_machine, np.arange(machines + 1))
     rack_gpus = np.bincount(topology.machine_rack, weights=topology.machine_gpus, minlength=racks).astype(np.int64)
@@ -305,7 +303,7 @@ def lay_jobs(plain: Plain, workload: Workload, topology: Topology, network: Netw
         raise InputError(f"workload {workload.name!r}: {len(factors)} pairs of model and GPUs; at most {PROFILES}")
     s["tier_factor"][: len(factors)] = factors
     compute_s, base_s = iteration_times_s(network, workload, topology, profile, factors)
-    # A workload that somebody has put together himself may have its columns in another way.
+    # A user's own workload may have its columns in another way.
     arrival_s, deadline_s, iterations, compute_s, base_s = (
         np.ascontiguousarray(column, np.float64)
         for column in (workload.arrival_s, workload.deadline_s, workload.iterations, compute_s, base_s)
@@ -355,8 +353,7 @@ def lay_semantics(s: np.void, semantics: Semantics) -> None:
 def lay_rule(s: np.void, rule: Rule, skewed: np.ndarray | None, semantics: Semantics) -> None:
     """Write a rule into a record before the first arrival; see `engine.rule_loop.hand_over` for later ones.
 
-    `skewed`: bool (n,), the jobs whose model asks for consolidation; None: none. With auctions the lease of `semantics`
-    holds.
+    `skewed`: bool (n,), the jobs whose model asks for consolidation; None: none. Auctions use the semantics' lease.
     """
     lay_terms(s, rule, semantics)
     lay_classes(s, rule, skewed)
@@ -378,7 +375,7 @@ def lay_terms(s: np.void, rule: Rule, semantics: Semantics) -> None:
     s["waits"], s["margin"] = rule.margin is not None, rule.margin or 0.0
     s["cost_small_s"], s["cost_large_s"] = rule.preemption_cost[0], rule.preemption_cost[-1]
     s["cost_split"] = COST_SPLIT_GPUS
-    # Every rule has them: whoever decides may ask for room.
+    # Every rule has them: any decider may ask for room.
     s["preempts"], s["theta"], s["survey_version"] = rule.preempt, rule.theta, 0
     s["n_thresholds"] = len(rule.thresholds)
     s["thresholds"][: len(rule.thresholds)] = rule.thresholds

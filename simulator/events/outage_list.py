@@ -52,8 +52,7 @@ class OutageList:
     def load(cls, outages: str, fault_groups: str, topology: Topology, are_random: bool) -> OutageList:
         """The list of the two files, "": none; `fault_groups` also `racks` or `regions`.
 
-        `are_random`: the groups fail at random. InputError: no such file, or the file, line and value of a row that
-        does not fit.
+        `are_random`: the groups fail at random. InputError: no such file, or file, line and value of a bad row.
         """
         return _read(outages, fault_groups, topology, are_random, stamp_of(outages), stamp_of(fault_groups))
 
@@ -210,9 +209,7 @@ def _members(table: Table, topology: Topology, groups: dict[str, FaultGroup] | N
 
 def _cluster_names(topology: Topology) -> dict[str, int]:
     own = list(topology.cluster_names)
-    full = [
-        f"{topology.region_names[region]}.{name}" for region, name in zip(topology.cluster_region, own, strict=True)
-    ]
+    full = [f"{topology.region_names[r]}.{name}" for r, name in zip(topology.cluster_region, own, strict=True)]
     known = {name: place for place, name in enumerate(full)}
     return known | {name: place for place, name in enumerate(own) if own.count(name) == 1}
 

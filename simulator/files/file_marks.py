@@ -160,7 +160,7 @@ def read_by(word: str | os.PathLike[str], mark: MayBeFile, what: str) -> Read:
 def _files_of(place: Path, beside: Beside) -> list[tuple[str, Path]]:
     try:
         found = [Path(one) for one in beside(str(place))] if os.path.exists(place) else []
-    except InputError:  # who opens the file says what is wrong with it
+    except InputError:  # the reader of the file says what is wrong with it
         found = []
     if os.path.isdir(place):
         return [(one.relative_to(place).as_posix() if one.is_relative_to(place) else "", one) for one in found]

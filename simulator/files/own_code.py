@@ -56,7 +56,7 @@ class Own:
     files: tuple[Path, ...]
 
     def made(self) -> Any:
-        """The result of the class or function for the parameters; NAME itself if it is neither; InputError: failure."""
+        """The result of the class or function with the parameters, or NAME itself if it is neither; or InputError."""
         if not (
             inspect.isclass(self.factory)
             or inspect.isroutine(self.factory)
@@ -265,7 +265,6 @@ def _imported(place: str, said: str) -> tuple[ModuleType, Path | None]:
 
 
 def _from_file(path: Path, said: str) -> ModuleType:
-    """The module in a file: loaded once, and again when the file has changed."""
     try:
         stamp = stamp_of(path)
         source = path.read_bytes()
@@ -314,7 +313,6 @@ def _last_line(error: BaseException, path: Path | None = None) -> str:
 
 
 def _let_import(folder: Path) -> None:
-    """Modules in a folder can be imported, after all others: a file finds what lies beside it."""
     if str(folder) not in sys.path:
         sys.path.append(str(folder))
 

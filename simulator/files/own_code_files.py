@@ -59,8 +59,7 @@ def files_with(module: ModuleType) -> tuple[Path, ...]:
 def expect_own_imports(path: Path, files: Iterable[Path], said: str) -> None:
     """InputError where a user's file means one beside it, and gets a module of that name from elsewhere.
 
-    Two folders may have a `helpers.py` each; a process imports one of them. Copies of one file are one. `files`: it,
-    and its imports.
+    Two folders may have a `helpers.py` each; a process imports one. Copies are one. `files`: it and its imports.
     """
     for file in files:
         for name in _imports(file, stamp_of(file), ""):
@@ -102,7 +101,6 @@ def _file_of(module: ModuleType) -> Path | None:
 
 
 def _home_of(module: ModuleType, path: Path) -> Path:
-    """The folder of a user's file, or that of its package."""
     depth = module.__name__.count(".") - (path.name != "__init__.py")
     return path.parents[max(0, depth)]
 
@@ -144,7 +142,6 @@ def _is_copy(one: Path, other: Path) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def _imports(path: Path, _stamp: tuple[int, int], package: str) -> tuple[str, ...]:
-    """Names of the modules that a source imports, anywhere in it; `package`: that it is in, for relative ones."""
     try:
         tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError, RecursionError, OSError):  # extension modules too

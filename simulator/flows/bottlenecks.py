@@ -2,8 +2,8 @@
 
 A whole link never decides a rate if it has one job only, whose highest rate it is part of (`own_rate`), or if another
 link with no more capacity carries all its jobs with at least as many flows each. So the two directions of a cable, and
-all links on the way of the same jobs, count as one: the lowest number binds. A link is judged when a job comes or goes,
-or a capacity changes.
+all links on the way of the same jobs, count as one: the lowest number binds. It is judged when a job or a capacity
+changes.
 """
 
 from ..compiler.jit import kernel

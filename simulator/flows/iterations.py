@@ -2,9 +2,7 @@
 
 A job with a shift begins its iterations at slots, shift + k x period (paper cassini, Sec. 4.2). An early job waits for
 the next slot; a late one begins at once and regains what its period has over its iteration. A job more than a period
-late takes the last slot that has begun. With `adjust` (the paper's 5 %, Sec. 5.7) a job later than that waits for the
-next slot.
-
+late takes the last slot that has begun. With `adjust` (the paper's 5 %, Sec. 5.7) a later job waits for the next slot.
 Setting: cassini, Sec. 4.2; Sec. 5.7.
 """
 

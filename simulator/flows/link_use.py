@@ -1,11 +1,10 @@
-"""Links of a network: who uses them, what is offered to them, and their congestion.
+"""Links of a network: their users, the rates offered to them, and their congestion.
 
 The offer to a link is the rate of a phase, or what the job's links leave to it without others (`send_top`). Rates and
 capacities are whole bytes per second, so that sums are exact in any order.
 
 Congestion is the offered rate above the carried one, integrated over time: bytes that would have to wait, our stand-in
-for the ECN marks of paper cassini, Sec. 5. They wait at the one link that decides the job's rate, so a queue counts
-once.
+for the ECN marks of paper cassini, Sec. 5. They wait only at the link that decides the job's rate.
 """
 
 import math

@@ -7,8 +7,7 @@ earlier stops its jobs there. One that would be full later lets its stopped jobs
 their highest rate. Either way the jobs' other links have changed, and may have a later turn. A link on which all jobs
 have room for their rates and a byte more has none.
 
-Keys, `fill_rate` and `stop_link`, are those of all jobs once everything was filled (`doubt_all`); of idle jobs 0 and
--1.
+Keys, `fill_rate` and `stop_link`, are of all jobs once everything was filled (`doubt_all`); of idle jobs 0 and -1.
 """
 
 import math
@@ -62,7 +61,6 @@ def fill_changes(s):
 
 @kernel
 def _give_up(s, jobs):
-    """Modify `s`: nobody has a turn, and all may join a component."""
     for i in range(s.n_turns):
         s.turn_of[s.turn_link[i]] = -1
     s.n_turns = 0
@@ -91,7 +89,6 @@ def _may_fill(s, link):
 
 @kernel
 def _set_turn(s, link, level):
-    """Modify `s`: a link has its turn at that level; at none if it is infinite."""
     if s.turn_of[link] >= 0:
         if level < math.inf:
             heap.change(s.turn_level, s.turn_link, s.turn_of, 0, s.n_turns, link, level)
@@ -116,7 +113,7 @@ def _full_at(s, link, level, most):
             job, flows = s.use_job[use], s.use_flows[use]
             rate, at = s.fill_rate[job], s.stop_link[job]
             rate = s.send_top[job] if at == link else rate
-            # Who stops before is a coin toss: selecting is cheaper than branching.
+            # Whether a job stops before is a coin toss: selecting is cheaper than branching.
             stops = (rate < level) | ((rate == level) & (at < link))
             room -= flows * rate if stops else 0.0
             rising += 0.0 if stops else flows

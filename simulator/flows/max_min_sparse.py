@@ -54,7 +54,6 @@ def gather(s):
 
 @kernel
 def _take_jobs(s, link, jobs):
-    """Modify `s`: the sending jobs of a link join the component's `jobs`; returns how many these are then."""
     use = s.link_first[link]
     while use >= 0:
         job = s.use_job[use]

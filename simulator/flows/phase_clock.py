@@ -1,8 +1,7 @@
 """Jobs on a network, phase by phase: each iteration is Down and Up in turn, and Up phases share links.
 
 The network has its own clock, `phase_now_s`, which only `play` moves. Events of one instant go in the order of the
-jobs, then rates are computed. Nothing is settled between calls, so a run is the same to the bit however it is cut into
-calls.
+jobs, then rates are computed. Nothing is settled between calls, so the cuts between calls do not change a bit.
 """
 
 import math
@@ -130,7 +129,6 @@ def _go_on(s, job):
 
 @kernel
 def _goes_round(s, job):
-    """Modify `s`: a job has finished an iteration; True if it begins the next, not if it waits or has ended."""
     s.rounds_done[job] += 1.0
     if is_last_round(s, job):
         note_round(s, job)
@@ -274,7 +272,6 @@ def stalled_now(s, job):
 
 @kernel
 def _step_weight(s, job):
-    """Modify `s`: a job that is held back has sent so much that its weight grows by a step."""
     book_waiting(s, job)
     s.bytes_left[job] = s.step_left[job]
     s.sent_since_s[job] = s.phase_now_s

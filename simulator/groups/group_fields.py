@@ -25,7 +25,7 @@ JOB_SIZES = (16_392, 131_072)
 MACHINE_SIZES = (8_200, 131_072)
 PARTS = 3  # subtasks of an iteration, at most
 LOG_ENTRIES = 4096  # at least
-TRACED = 1024  # subtasks that are remembered while somebody looks
+TRACED = 1024  # subtasks that are remembered for a look ahead
 MACHINE, GROUP, LOGGED_MACHINE = "machine", "group", "logged machine"  # what arrays have entries for, beside jobs
 
 

@@ -114,7 +114,6 @@ def standard_normal(seed: int, n: int) -> np.ndarray:
 
 
 def _is_one(ratio: np.ndarray) -> np.ndarray:
-    """Where a ratio is 1 as far as a workload's times agree (`Workload.iteration_s`)."""
     return np.abs(ratio - 1.0) <= AGREEMENT
 
 

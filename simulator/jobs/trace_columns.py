@@ -1,8 +1,7 @@
 """Table: the columns of a trace file with the place of every row, to name a bad value where it stands.
 
 Readers ask for whole columns (`number`, `date_s`, `text`), converted and checked in one go; only after a failure are
-bad rows looked for. A bad row is an InputError with file, place, column, value and expectation, or is left out and
-counted (left_out.py).
+bad rows looked for. A bad row is an InputError with file, place, column and value, or left out (left_out.py).
 """
 
 from __future__ import annotations
@@ -92,7 +91,6 @@ def read_csv(
 
 
 def _opened(text: str, has_header: bool) -> tuple[io.StringIO, int]:
-    """A file from its header, or else its first row, and how many lines are before it."""
     stream, skipped, begin = io.StringIO(text, newline=""), 0, 0
     while has_header and (begin := stream.tell()) >= 0 and (line := stream.readline()):
         if line.strip() and not line.startswith("#"):

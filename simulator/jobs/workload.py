@@ -80,10 +80,8 @@ class Workload:
         priority: int64, 0 default, larger is more important.
         deadline_s: float64 > 0, absolute seconds on the arrival clock, inf = none.
         estimate_s: float64 > 0, its user's estimate of `duration_s` (simulator/jobs/estimates.py), inf = unknown.
-        geo: demands of regions: parts of several unit types, tables, levels; `gpus` is then all units of the parts.
-            None: none.
-        ps: demands as parameter-server jobs: COMP, COMM, bytes, epochs; `gpus` are then the machines of `duration_s`.
-            None: none.
+        geo: demands of regions: parts of several unit types, tables, levels; `gpus` is then all units; or None.
+        ps: demands as parameter-server jobs: COMP, COMM, bytes, epochs; `gpus` are then machines; or None.
         iterations_known: the source gives the iterations of every job; else an iteration of some is but a second.
         window_s: seconds within which the jobs were submitted, as their generator says, perhaps beyond the last
             arrival; None: unknown. Files do not hold it.
@@ -217,8 +215,7 @@ class Workload:
     def work_s(self, run_s: np.ndarray | None = None) -> np.ndarray:
         """GPU-seconds that each job asks, float64 (n,), with run times as for `offered_load`.
 
-        Over regions only GPUs count. Of PS jobs it is the machine-seconds of COMP, the same on any number of machines,
-        whatever `run_s`.
+        Over regions only GPUs count. Of PS jobs it is the machine-seconds of COMP, on any number of machines.
         """
         if self.ps is not None:
             return self.iterations * self.ps.comp_machine_s

@@ -70,7 +70,6 @@ def _begin(s, group, is_saved):
 
 @kernel
 def _end(s, group):
-    """Modify `s`: an outage of a group is over; True if a machine or a region is up again."""
     is_up = False
     first = s.group_first[group]
     for i in range(first, first + s.group_machines[group]):

@@ -32,7 +32,6 @@ def settle_rates(s):
 
 @kernel
 def _rate(s, job):
-    """Modify `s`: a running job goes on at the rate that its partners leave it; its next event moves."""
     if plays(s, job):
         if s.stretch[job] != s.slowdown[job]:
             cut(s, job)

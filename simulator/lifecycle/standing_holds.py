@@ -1,4 +1,4 @@
-"""The held jobs that start by themselves when a tier has room: listed, so that nobody looks through all."""
+"""The held jobs that start by themselves when a tier has room, in a list that is quick to search."""
 
 from ..compiler.jit import kernel
 

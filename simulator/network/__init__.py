@@ -1,1 +1,1 @@
-"""How placement slows a job down, whoever else is there: network models, and what they offer to the simulator."""
+"""How placement slows a job down: network models, and their interface to the simulator."""

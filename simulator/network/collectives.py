@@ -5,8 +5,7 @@ docs/concepts/communication.md. The backward pass, from the last layer on, compu
 passes the tiers in turn, innermost first, with its full size. Each tier carries one collective at a time, the one
 issued last first (`net_fifo`: the one issued first).
 
-The shape of a placement is its `units` on each tier: members of that tier's ring, 0 or 1 where the gang does not span
-it.
+The shape of a placement is its `units` on each tier: members of that tier's ring, 0 or 1 without one.
 """
 
 import numpy as np
@@ -80,7 +79,7 @@ def serve(s, tier, count):
         while arrived < count and s.layer_done_ns[s.layer_order[arrived]] <= now:
             layer = s.layer_order[arrived]
             place = waiting
-            # Layers are issued from the last to the first, so their number says who was issued later.
+            # Layers are issued from the last to the first, so the number gives the order of issue.
             while place > 0 and (s.layer_waiting[place - 1] > layer) == (s.net_fifo == 1):
                 s.layer_waiting[place] = s.layer_waiting[place - 1]
                 place -= 1

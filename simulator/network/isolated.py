@@ -126,7 +126,6 @@ def _size(shape: Shape) -> tuple[int, int, int]:
 
 
 def _largest_racks(topology: Topology, gpus: int) -> Sequence[int]:
-    """The machines of as few racks as hold the gang, the largest first."""
     room = np.bincount(topology.machine_rack, weights=topology.machine_gpus)
     order = np.argsort(-room, kind="stable")
     count = int(room[order].cumsum().searchsorted(gpus)) + 1

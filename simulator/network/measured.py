@@ -84,9 +84,7 @@ class Measured:
     def notes(self) -> tuple[str, ...]:
         """What a topology's numbers changed."""
         places = zip(("in a machine", "between machines"), self.longer, strict=True)
-        return tuple(
-            f"communication {place} takes {factor:.4g} times as long" for place, factor in places if factor != 1.0
-        )
+        return tuple(f"communication {place} takes {x:.4g} times as long" for place, x in places if x != 1.0)
 
     def _links(self) -> tuple[Link, ...]:
         """The tiers that the fits of this GPU were measured on; empty where nobody says."""
@@ -99,7 +97,7 @@ class Measured:
         return load_profiles(self.path)
 
     def fit_rows(self, models: Sequence[str]) -> np.ndarray:
-        """The terms of Eq. 3, 4, 7 by model, float64 (models, 9); a missing tier has the other's; InputError: none."""
+        """The terms of Eq. 3, 4, 7 by model, float64 (models, 9); a missing tier has the other's; or InputError."""
         rows = np.array([self.profiles.of(model).fit(self.gpu).row() for model in models])
         for part, other in ((IN_MACHINE, BETWEEN), (BETWEEN, IN_MACHINE)):
             missing = np.isnan(rows[:, part]).any(axis=1)

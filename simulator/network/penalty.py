@@ -59,7 +59,6 @@ class Penalty:
 
     @cached_property
     def _known(self) -> _Known:
-        """Slowdowns that were looked up already: most workloads of a generator have the same."""
         return _Known()
 
     def _factors(self, workload: Any, job: int) -> Factors:

@@ -16,9 +16,7 @@ from .network_model import Network
 
 NUMBERS = {"bandwidth_gbps": "bandwidth_gbps", "latency_us": "latency_s", "oversubscription": "oversubscription"}
 Used = frozenset[tuple[str, str]]  # tier and attribute of `Tier`
-EVERYTHING: Used = frozenset(
-    (tier, number) for tier in ("slot", "machine", "rack", "network") for number in NUMBERS.values()
-)
+EVERYTHING: Used = frozenset((t, n) for t in ("slot", "machine", "rack", "network") for n in NUMBERS.values())
 
 
 @runtime_checkable
@@ -34,7 +32,7 @@ class TieredNetwork(Network, Protocol):
 
 
 def on_topology(network: Network, topology: Topology) -> Network:
-    """The network with the user's numbers of the topology; unused ones are told once a process; InputError: bad one."""
+    """The network with the user's topology numbers; unused ones are told once a process; InputError: a bad number."""
     written = topology.written
     if written == NOTHING_WRITTEN:
         return network

@@ -1,7 +1,6 @@
 """Bit sets of three levels: membership changes and the next member in a few nanoseconds, whatever the size.
 
-A set is three int64 arrays of 32-bit words: `low` one bit an item, `mid` one a word of `low`, `top` one a word of
-`mid`.
+A set is three int64 arrays of 32-bit words: `low` a bit an item, `mid` a bit a word of `low`, `top` of `mid`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Asking the processor for memory that is needed soon, so that nobody waits for it: it changes no result."""
+"""Asking the processor for memory ahead of its use; it changes no result."""
 
 from __future__ import annotations
 

@@ -12,9 +12,7 @@ nor phases, so computing follows one rule per kind of model:
 Communication follows the sizes: a ring all-reduce of fp32 gradients at 45 Gbps. Table 3's "memory requirement" is the
 parameters in fp32 for VGG and ResNet50, so its low ends are read the same way for the models that have a range: data
 parallel GPTs of 170, 425 and 512 M parameters, and a DLRM that replicates 890 MiB (0 to 1,962 MiB is allowed; chosen so
-that its duty is more than VGG16's, as the text's "network-intensive" wants).
-
-Setting: cassini, Table 3.
+that its duty is more than VGG16's, as the text's "network-intensive" wants). Setting: cassini, Table 3.
 """
 
 from __future__ import annotations
@@ -51,7 +49,7 @@ STRATEGIES = {
     "decoder": ("data", "pipeline", "tensor", "hybrid"),
     "recommendation": ("embeddings",),
 }
-Traffic = Mapping[str, float]  # bytes that a worker sends in an iteration, by who sends to whom (cluster/traffic.py)
+Traffic = Mapping[str, float]  # bytes that a worker sends in an iteration, by pattern (cluster/traffic.py)
 
 
 @dataclass(frozen=True)
@@ -146,8 +144,7 @@ def phases_and_traffic(
         rate_gbps: what the network gives, more than 0; None: 45.
 
     Raises:
-        InputError: an unknown model, strategy or hidden size, a number out of range, or hybrid workers that are no
-            multiple of 4.
+        InputError: an unknown model, strategy or hidden size, a number out of range, or hybrid workers not in fours.
     """
     known = cassini_models()[choose(model, cassini_models(), "model")]
     plan = known.strategies[0] if strategy is None else choose(strategy, known.strategies, f"strategy of {model}")

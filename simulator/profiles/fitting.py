@@ -104,7 +104,6 @@ def _entry(profile: ModelProfile) -> dict[str, Any]:
 
 
 def _known(fit: ThroughputFit) -> dict[str, Any]:
-    """JSON has no nan: what is unknown is left out."""
     return {key: value for key, value in asdict(fit).items() if not (isinstance(value, float) and math.isnan(value))}
 
 
@@ -114,7 +113,6 @@ def _check_batches(batch: np.ndarray, place: str) -> None:
 
 
 def _line(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
-    """(constant, slope) >= 0 of least squared relative error."""
     from scipy.optimize import nnls
 
     (constant, slope), _ = nnls(np.stack([1.0 / y, x / y], axis=1), np.ones(len(y)))

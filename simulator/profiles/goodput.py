@@ -61,10 +61,7 @@ def steps_at(known: Mapping[int, float], batch: float) -> float:
 
 
 def gain(noise: tuple[float, float], scale: float | np.ndarray) -> float | np.ndarray:
-    """Progress of one optimiser step, in steps of the smallest batch; see the module.
-
-    Paper: pollux, Sec. 3.1.
-    """
+    """Progress of one optimiser step, in steps of the smallest batch; see the module. Paper: pollux, Sec. 3.1."""
     sqr, var = noise
     return (var + sqr) / (var / scale + sqr)
 

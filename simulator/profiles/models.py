@@ -125,8 +125,7 @@ class ModelProfile:
     def step_s(self, gpu: str, gpus: int, batch: int, gpus_per_machine: int = 4) -> float:
         """Seconds of one step of `batch` samples over all of `gpus`, on as few machines as hold them.
 
-        A batch per GPU above the largest measured one is accumulated, in passes of equal whole numbers of samples, as
-        in Pollux' simulator.
+        A batch per GPU above the largest measured one is accumulated, in equal whole passes, as in Pollux' simulator.
         """
         fit = self.fit(gpu)
         local = math.ceil(batch / gpus)
@@ -167,10 +166,16 @@ def shipped_profiles() -> Profiles:
 
 
 def load_profiles(path: str | os.PathLike[str] = "") -> Profiles:
-    """The shipped profiles, replaced by those of a JSON file with their names in any spelling; "" for none.
+    """The shipped profiles and those of a file, which replace shipped ones of the same name, in any spelling.
 
-    `load_profiles().of("bert").fit("t4")`. InputError: an unreadable file, or the place, the value and what was
-    expected.
+    Args:
+        path: a profile file, JSON; "" for none.
+
+    Returns:
+        The profiles by name of model: `load_profiles().of("bert").fit("t4")`.
+
+    Raises:
+        InputError: the file cannot be read, or one sentence with the place in it, the value and what was expected.
     """
     if not os.fspath(path):
         return shipped_profiles()

@@ -1,7 +1,6 @@
 """Up and Down phases of one training iteration: when a job wants the network, how long, and how fast (paper cassini).
 
-`Phases` is a job alone on its placement. The patterns are those of Figure 1, with assumptions where it is only a
-picture.
+`Phases` is a job alone on its placement. The patterns are those of Figure 1.
 """
 
 from __future__ import annotations
@@ -99,7 +98,6 @@ def data_parallel(
     """Figure 1(a): a Down phase of computing, then an Up phase that all-reduces the gradients in a ring.
 
     `rate`: bytes per second of the ring. `shortest_up_s`: the least length of the Up phase, at a lower rate then.
-
     Setting: cassini, Figure 1(a).
     """
     sent = ring_bytes(gradient_bytes, workers)
@@ -176,7 +174,6 @@ def embeddings(compute_s: float, exchanged_bytes: float, gradient_bytes: float, 
 
     Forward, the samples' embeddings are exchanged all-to-all: of one worker's `exchanged_bytes` (n - 1) / n are sent.
     After computing, their gradients go back and the replicated part all-reduces. A third of compute is forward.
-
     Setting: cassini, Sec. 5.1.
     """
     exchange_s = exchanged_bytes * (workers - 1) / workers / rate

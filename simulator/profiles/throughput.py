@@ -67,10 +67,7 @@ class ThroughputFit:
         return np.array([getattr(self, name) for name in PARAMETERS], dtype=np.float64)
 
     def compute_s(self, batch: ArrayLike) -> np.ndarray:
-        """Eq. 3: seconds of one pass over `batch` samples on each of several GPUs.
-
-        Setting: sjf-bsbf, Eq. 3.
-        """
+        """Eq. 3: seconds of one pass over `batch` samples on each of several GPUs. Setting: sjf-bsbf, Eq. 3."""
         return self.a + self.b * np.asarray(batch, dtype=np.float64)
 
     def communication_s(self, gpus: ArrayLike, nodes: ArrayLike) -> np.ndarray:

@@ -18,8 +18,7 @@ COLUMNS = 128  # and its links
 def contention_fields(jobs: int, links: int, uses: int = 0, trace: int = 1) -> list[Field]:
     """All of them. Without `links` every field is one entry.
 
-    `uses`: pairs of a job and a link, of all jobs; 0: 16 times the links. `trace`: entries of the log of rates; 1:
-    none.
+    `uses`: pairs of a job and a link, of all jobs; 0: 16 times the links. `trace`: of the log of rates; 1: none.
     """
     if links == 0:
         jobs = links = uses = phases = bins = trace = 1
@@ -42,14 +41,14 @@ def contention_fields(jobs: int, links: int, uses: int = 0, trace: int = 1) -> l
 def _scalars() -> list[Field]:
     return [
         ("n_links", "i8"),
-        ("n_uses", "i8"),  # uses that somebody has or had,
+        ("n_uses", "i8"),  # uses that a job has or had,
         ("free_use", "i8"),  # and head of the list of those of them that are free; -1 = none is
         ("phase_now_s", "f8"),  # the clock of the network
         ("jitter", "f8"),  # coefficient of variation of Down times
         ("pacing", "i8"),  # a job with a shift begins every iteration at a slot; 0: the first one only
         ("adjust", "f8"),  # how late, in iterations, it may begin before it waits for its next slot; inf = any
         ("adjustments", "i8"),  # how often it did that
-        ("ended_job", "i8"),  # whose last iteration ended when `play` returned; -1 = nobody's
+        ("ended_job", "i8"),  # the job whose last iteration ended when `play` returned; -1 = none
         ("phase_events", "i8"),  # Up phases that have begun or ended
         ("fills", "i8"),  # how often rates were computed,
         ("filled", "i8"),  # for how many jobs, all times together,
@@ -237,7 +236,7 @@ def stay_fields(jobs: Axis, links: int, entries: Axis) -> list[Field]:
     per_link = Axis(LINK, max(1, links))
     return [
         ("averages", "i8"),  # jobs on the network run at average rates, not phase by phase;
-        ("asks_changes", "i8"),  # rates are asked too when who is there, or a shift, has changed:
+        ("asks_changes", "i8"),  # rates are asked too when the jobs, or a shift, have changed:
         ("net_changed", "i8"),  # it has since;
         ("averaged_rate", "f8"),  # the bytes of congestion per second that go with average rates,
         ("averaged_bytes", "f8"),  # and that so far

@@ -1,4 +1,4 @@
-"""Which bytes of a record are in use, where most of it is room that nobody uses: what to clear, to copy, to save."""
+"""The bytes of a record that are in use, to clear, copy and save; most of a record is spare room."""
 
 from __future__ import annotations
 

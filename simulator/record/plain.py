@@ -1,4 +1,4 @@
-"""A state record as those want it who lay it often: cleared and copied only as far as it is in use."""
+"""A state record that is laid often: cleared and copied only as far as it is in use."""
 
 from __future__ import annotations
 

@@ -36,8 +36,7 @@ def events_in(regions: int) -> int:
 def region_fields(jobs: Axis, gpus: Axis, regions: int, tables: int, uses: int, hours: int = 0) -> list[Field]:
     """All of them. Without `regions` every field is one entry.
 
-    `tables`: room for tables, and for copies on the way. `uses`: pairs of a job and a table that it reads. `hours`: of
-    prices; 0: none.
+    `tables`: also room for copies on the way. `uses`: pairs of a job and a table that it reads. `hours`: of prices.
     """
     if regions == 0:
         regions = tables = uses = clusters = types = parts = 1
@@ -180,8 +179,7 @@ def _table_fields(tables: int) -> list[Field]:
 def _transfer_fields(regions: int, transfers: int) -> list[Field]:
     """A pool of copies on the way; and links of two lanes, whose flow the transfers share by weight.
 
-    `wan_served`: the bytes of an imagined transfer of weight 1; with drawn times, a weight is bytes per second, and it
-    is seconds.
+    `wan_served`: the bytes of an imagined transfer of weight 1; with drawn times it is seconds.
     """
     integers = (
         "transfer_table",

@@ -17,7 +17,7 @@ def rule_fields(jobs: Axis, seats: Axis) -> list[Field]:
         ("round_s", "f8"),
         ("lease_s", "f8"),
         ("slicing_s", "f8"),  # time slices (policies/gandiva/time_slicing.py); 0 = none
-        ("turn_s", "f8"),  # when the present ones end; infinity while nobody waits
+        ("turn_s", "f8"),  # when the present ones end; infinity while no job waits
         ("cost_small_s", "f8"),  # restore after a preemption, gangs of up to cost_split GPUs
         ("cost_large_s", "f8"),
         ("cost_split", "i8"),
@@ -106,7 +106,7 @@ def foresight_fields(jobs: Axis, gpus: Axis, seats: Axis) -> list[Field]:
     return [
         ("waits", "i8"),  # the rule weighs waiting
         ("margin", "f8"),
-        ("changes", "i8"),  # how often who holds what, or when it is to end, has changed
+        ("changes", "i8"),  # how often holders of GPUs, or their ends, have changed
         ("foresees", "i8"),  # the rest is up to date: the ends of running jobs gone through so far,
         ("soon_machine", "i8", (gpus,), COUNTED),  # free GPUs then by machine
         ("soon_rack", "i8", (gpus,), COUNTED),  # and rack, and wholly free machines by rack,
@@ -124,7 +124,7 @@ def room_fields(jobs: Axis, gpus: Axis, seats: Axis) -> list[Field]:
     """Room that waiting jobs make by stopping and moving others (policies/greedy/room.py)."""
     rows = TIERS - MACHINE  # tiers whose areas are looked at: machines, racks, the network
     return [
-        ("preempts", "i8"),  # the rule makes room; the rest is there for whoever else asks, too
+        ("preempts", "i8"),  # the rule makes room; the rest is there for other callers, too
         ("theta", "f8"),
         ("weight", "f8", (jobs,)),  # of a job: its GPUs to the power of the rule's exponent
         ("mine_s", "f8"),  # of the job that asks: run time left at the tier of the areas,
@@ -132,7 +132,7 @@ def room_fields(jobs: Axis, gpus: Axis, seats: Axis) -> list[Field]:
         ("room_tier", "i8"),  # the plan: an area,
         ("room_area", "i8"),
         ("room_cost_s", "f8"),  # what it costs,
-        ("victims", "i8"),  # and whom, in the order in which they were taken
+        ("victims", "i8"),  # and which jobs, in the order in which they were taken
         ("victims_stopped", "i8"),
         ("victims_moved", "i8"),
         ("victims_left_s", "f8"),  # the sum of their isolated run times left
@@ -152,9 +152,9 @@ def room_fields(jobs: Axis, gpus: Axis, seats: Axis) -> list[Field]:
         ("survey_most", "f8", (rows,)),  # the most of `survey_gain`
         ("survey_free", "i8", (gpus.and_more(1),), COUNTED),  # machines by their free GPUs
         ("survey_head", "i8", (rows, gpus), COUNTED),  # by area: the first of a list of items,
-        ("survey_gpus", "i8", (rows, gpus), COUNTED),  # GPUs of those who may be asked to go,
+        ("survey_gpus", "i8", (rows, gpus), COUNTED),  # GPUs of the jobs that may be asked to go,
         ("survey_gain", "f8", (rows, gpus), COUNTED),  # and the most time left, weighed, less the cost of a new start
-        ("survey_job", "i8", (rows, seats), COUNTED),  # by item: who may be asked,
+        ("survey_job", "i8", (rows, seats), COUNTED),  # by item: the jobs that may be asked,
         ("survey_inside", "i8", (rows, seats), COUNTED),  # its GPUs in the area,
         ("survey_weighed", "f8", (rows, seats), COUNTED),  # its time left, weighed,
         ("survey_next", "i8", (rows, seats), COUNTED),  # and the next item of the area; -1 = none

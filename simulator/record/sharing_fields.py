@@ -48,7 +48,7 @@ def _scalars() -> list[Field]:
         ("restores_first", "i8"),  # the first start costs a restore too
         ("n_asked", "i8"),
         ("restores", "i8"),  # the rule gives jobs larger passes when partners have left (policies/bsbf/restore.py)
-        ("eases", "i8"),  # those whom partners have left are noted, for it or for whoever looks
+        ("eases", "i8"),  # jobs that partners have left are noted, for it or other readers
         ("n_eased", "i8"),
         ("n_kinds", "i8"),  # rows of `xi`,
         ("kinds_by_pass", "i8"),  # of which a job may change its own with its sub-batch
@@ -122,7 +122,7 @@ def _alone_fields(jobs: Axis, gpus: Axis, gains: int) -> list[Field]:
         ("lists", "i8"),  # the rest is kept,
         ("lists_always", "i8"),  # even where the rule does not ask for it
         ("alone", "i8", (jobs,)),  # GPUs that a running job holds alone
-        ("alone_place", "i8", (jobs,)),  # in the list of those who do, from 1; 0 = not in it
+        ("alone_place", "i8", (jobs,)),  # in the list of these jobs, from 1; 0 = not in it
         ("n_alone", "i8"),
         ("alone_job", "i8", (gpus,)),
         ("alone_gpus", "i8", (gpus,)),

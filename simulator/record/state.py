@@ -137,7 +137,7 @@ class Capacity:
         layered: bool = False,
         priced: bool = False,
     ) -> Capacity:
-        """The smallest size class for these, see `fitting`; `priced`: with hourly prices; InputError: none."""
+        """The smallest size class for these, see `fitting`; `priced`: with hourly prices; InputError: none fits."""
         if regions > MOST_REGIONS:
             raise InputError(f"{regions} regions: one simulator holds at most {MOST_REGIONS}")
         if clusters > clusters_in(MOST_REGIONS + 1):
@@ -178,7 +178,7 @@ def clock_fields() -> list[Field]:
         ("running", "i8"),
         ("done", "i8"),
         ("events", "i8"),
-        ("patience", "i8"),  # how many there may be until somebody looks whether anything gets done (patience.py),
+        ("patience", "i8"),  # how many there may be until progress is checked (patience.py),
         ("best_left_s", "f8"),  # and the work that was left then
         ("instants", "i8"),  # decision points so far
         ("decisions", "i8"),  # starts, stops, moves and holds so far, and the last of them:
@@ -327,7 +327,7 @@ def queue_fields(jobs: Axis, classes: int) -> list[Field]:
         ("class_base", "i8", (classes,)),
         ("class_count", "i8", (classes,)),
         ("class_blocked", "i8", (classes,)),  # number of the pass in which no placement was found
-        ("class_refused", "i8", (classes,)),  # 4 x number of the pass + patience of who refused in it; offer_pass.py
+        ("class_refused", "i8", (classes,)),  # 4 x number of the pass + patience of the job that refused; offer_pass.py
         ("window_low", "i8", (low,)),
         ("window_mid", "i8", (mid,)),
         ("window_top", "i8", (top,)),

@@ -101,7 +101,7 @@ def _types_of(demands: Demands) -> int:
 def _lay_places(s: np.void, topology: Topology, demands: Demands) -> None:
     regions, clusters, types = topology.num_regions, topology.num_clusters, _types_of(demands) + 1
     kind = demands.cluster_type(topology)
-    kind = np.where(kind == NONE, types - 1, kind)  # what nobody asks
+    kind = np.where(kind == NONE, types - 1, kind)  # no job asks it
     machine_cluster = topology.rack_cluster[topology.machine_rack]
     units = np.bincount(machine_cluster, topology.machine_gpus, clusters).astype(np.int64)
     machine_region = topology.cluster_region[machine_cluster]

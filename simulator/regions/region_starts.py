@@ -213,8 +213,8 @@ def count_closed(s, machine, more):
 def set_up(s, job):
     """Modify `s`: a workload that starts on `s.gang` waits for its containers, and for the saved state of others.
 
-    At its first start the latter is part of its wait (paper mast, Sec. 5.5: "The preemption time of B counts towards
-    A's latency").
+    At a first start it is part of the wait (paper mast, Sec. 5.5: "The preemption time of B counts towards A's
+    latency").
     """
     save_s = s.save_s if _takes_over(s, job) else 0.0
     s.since_s[job] += s.container_s[job] + save_s

@@ -1,8 +1,7 @@
 """Copies of tables: where they lie, their readers, and when one may be deleted (paper mast, Sec. 2 and 3.4).
 
 A table has a home with all of it. Further copies hold the partitions that jobs read (Sec. 3.5). A deletion waits until
-no workload in the region and no copy on the way reads it, and until another copy is in an up region; new readers take
-the others.
+no workload in the region and no copy on the way reads it, and until another copy is in an up region.
 """
 
 from ..compiler.jit import kernel

@@ -65,7 +65,6 @@ def _before(s, source, target, lane):
 
 @kernel
 def _send(s, transfer):
-    """Modify `s`: a transfer that waits begins, if there is a source."""
     source = _source(s, s.transfer_table[transfer], s.transfer_to[transfer], s.transfer_lane[transfer])
     if source >= 0:
         size = s.transfer_bytes[transfer]
@@ -133,7 +132,6 @@ def _weigh(s, lane, source, target):
 
 @kernel
 def _halt(s, transfer):
-    """Modify `s`: a transfer is on no link any more, and waits; returns the bytes that it had sent."""
     if s.transfer_from[transfer] < 0:
         return 0.0
     table, source, target = s.transfer_table[transfer], s.transfer_from[transfer], s.transfer_to[transfer]
@@ -188,7 +186,6 @@ def transfer_to(s, table, region):
 
 @kernel
 def _begin(s, table, region, size):
-    """Modify `s`: so many bytes of a table are on the way to a region, where they take room from now on."""
     transfer = s.free_transfer
     s.free_transfer = s.transfer_next[transfer]
     s.n_transfers += 1
@@ -365,7 +362,7 @@ def move(s, table, region):
         _complete_to(s, table, region)
     elif transfer_to(s, table, region) < 0:
         _move_home(s, table, s.tables_due == 0)  # at a look a replica may still be asked for where it was
-        note_copy(s, table)  # those who need fresh data may find it now
+        note_copy(s, table)  # jobs that need fresh data may find it now
 
 
 @kernel

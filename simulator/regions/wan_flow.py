@@ -108,7 +108,6 @@ def _ask(s, lane):
 
 @kernel
 def _room(s, lane, source, target):
-    """The level at which an open link, or one of its regions, is used up."""
     room = s.wan_left[source, target] / s.wan_weight[lane, source, target]
     room = min(room, s.egress_left[source] / s.egress_asked[source])
     return min(room, s.ingress_left[target] / s.ingress_asked[target])
@@ -116,7 +115,6 @@ def _room(s, lane, source, target):
 
 @kernel
 def _level(s, lane):
-    """The level up to which all open links rise."""
     level = 1.0 if s.copy_published else math.inf
     for source in range(s.n_regions):
         for target in range(s.n_regions):

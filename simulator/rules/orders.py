@@ -46,10 +46,7 @@ def attained_now_s(s, job):
 
 @kernel
 def plain_key(s, job):
-    """Key of a job in the orders without levels: what is equal but for rounding is a tie.
-
-    Paper: tiresias, 2D-LAS.
-    """
+    """Key of a job in the orders without levels: what is equal but for rounding is a tie. Paper: tiresias, 2D-LAS."""
     order = s.order
     if order == SJF:
         return rounded(isolated_whole_s(s, job))
@@ -65,11 +62,11 @@ def plain_key(s, job):
         return s.service_gpu_s[job] if s.auctions else rounded(attained_now_s(s, job) * s.gpus[job])
     if order == NW_SENS:
         return nw_sens(s, job) if s.auctions else math.floor(nw_sens(s, job) * MILLIONTHS + 0.5) * PLACE_SPAN
-    if order == LATEST:  # who first started last; who never started (-1) comes last
+    if order == LATEST:  # latest first start first; never started (-1) comes last
         return -s.first_start_s[job]
-    if order == EDF:  # who has no deadline (infinity) comes last, by arrival as all that are equal
+    if order == EDF:  # no deadline (infinity) comes last, by arrival as all ties
         return s.deadline_s[job]
-    if order == TURNS:  # who has waited longest; who is stopped now comes last
+    if order == TURNS:  # the longest wait first; a job stopped now comes last
         return s.now_s if s.status[job] == RUNNING else s.waiting_since_s[job]
     return s.arrival_s[job]
 
@@ -79,7 +76,6 @@ def nw_sens(s, job):
     """Nw_sens of paper dally, Sec. IV-B1: W_compl / (T_run / T_total-ideal-run); 0 for a job that never ran.
 
     T_run is the time on GPUs. 1: no communication and no other loss so far; lower: slowed down more, so served sooner.
-
     Paper: dally, Sec. IV-B1.
     """
     ran_s = s.ran_s[job] if s.auctions else attained_now_s(s, job)
@@ -179,9 +175,7 @@ def settle_place(s, job):
 def next_check_s(s, job):
     """Instant of a running job's next demotion: when GPUs x service reaches its level's threshold, in quanta.
 
-    `quantum_s` is the resolution at which a scheduler looks (Tiresias' own: 1 s).
-
-    Paper: tiresias, discretised queues.
+    `quantum_s` is the resolution at which a scheduler looks (Tiresias' own: 1 s). Paper: tiresias, discretised queues.
     """
     if not has_levels(s) or s.level[job] >= s.n_thresholds:
         return math.inf

@@ -60,8 +60,7 @@ class Tuner:
         history: waits recorded longer ago are forgotten, > 0.
         initial: timers of machine and rack while no wait is known; one number or two.
         deviation: `sample` or `population`.
-        floors: least timers of machine and rack; given, the tuner is that of the authors' simulator: see
-            `policies/dally.py`.
+        floors: least timers of machine and rack; given, the tuner is the authors' (`policies/dally.py`).
     """
 
     history: float = 24.0
@@ -99,8 +98,8 @@ class Rule:
             `conservative` (no job at all may start later for it); policies/passes/backfill.py has the definitions.
             Backfilling is for `fifo` and `sjf` without preemption or moves.
         placer: which GPUs: `count`, `consolidated`, `tier`, `skew` (consolidated for skewed models, else count),
-            `random`, `first` (the first place with room on the best tier), `first-skew`, `affinity`; running/placers.py
-            has the definitions.
+            `random`, `first` (the first place with room on the best tier), `first-skew`, `affinity`
+            (running/placers.py).
         preemption_cost: seconds without progress when a stopped or moved job starts anew; one number, or two: for gangs
             of up to 8 GPUs and for larger ones.
         thresholds: GPU-seconds of attained service at which a job is demoted, ascending; empty: `las` orders by
@@ -119,12 +118,10 @@ class Rule:
         tuner: delay timers that follow the waits of other jobs, instead of `timers`.
         advisory: the timers do not bind: they follow accepted GPUs and say how long a job could wait
             (`ClusterView.timer_s`, `timer_end_s`), and all else is as without them.
-        migrates: running jobs move when a better tier has room; under delay timers only without leases, at whose end
-            all may move.
+        migrates: running jobs move when a better tier has room; under delay timers only without leases.
         margin: a job takes free GPUs only if its predicted end is at most this share of the one after waiting for a
             better tier (policies/greedy/greedy_wait.py); 0: it always waits, where a better tier will have room; inf:
-            never. The placer is `tier` or `first` then, and without `preempt` no job is stopped or moved. None: no look
-            ahead.
+            never; None: no look ahead. The placer is then `tier` or `first`; only `preempt` stops or moves jobs.
         preempt: a job without GPUs, or that would rather wait for better ones, may stop and move running jobs to start
             (policies/greedy/room.py). The order is `weighted` then, with a margin and `head=skip`.
         theta: a stopped job has so many times as long left, weighed, as the starting one; >= 0, inf: none is stopped.

@@ -39,7 +39,7 @@ class Semantics:
         lease_s: seconds, >= 0; 0: a job keeps its GPUs until it ends. Only with auctions: else the rule has its own.
         chunk: iterations per GPU that count as one step, >= 0; 0: progress is continuous.
         release_s: seconds per GPU between the end of a grant and its auction, >= 0.
-        network: the network that belongs to it, where nobody names another; None: no special one.
+        network: the network that belongs to it, unless another is named; None: no special one.
         duration: what networks given as text take `duration_s` for unless they say so: see network/isolated.py.
     """
 
@@ -69,7 +69,7 @@ class Semantics:
             f"workload {workload.name!r} does not give the iterations of all its jobs, so a chunk of {self.chunk:g} "
             f"has no length: semantics {self.name} runs with chunk=0, where progress is continuous",
             WorkloadWarning,
-            stacklevel=1,  # one place whoever asks, so that it is said once
+            stacklevel=1,  # one place for all callers, so that it is said once
         )
         return 0.0
 

@@ -1,4 +1,4 @@
-"""Which GPUs are free, and who holds the others. A gang is handed over in `s.gang[:s.gang_size]`."""
+"""The free GPUs and the jobs on the others. A gang is handed over in `s.gang[:s.gang_size]`."""
 
 from ..base.codes import FREE
 from ..base.tiers import MACHINE, NETWORK, RACK, SLOT

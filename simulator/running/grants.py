@@ -14,8 +14,7 @@ def plan_grant(s, job, move_s):
 
     A chunk is `chunk` iterations per GPU, whose progress counts when it is done. The grant ends after the first chunk
     whose end is past the lease, or from whose end one GPU's share of the next chunk would be (as in the authors'
-    simulator), or, of a job that is to move, after `move_s`. Chunks are added up one after the other, for the same
-    rounding.
+    simulator), or, of a job that is to move, after `move_s`. Chunks are added up one by one, for rounding.
     """
     gpus = s.gpus[job]
     size = s.chunk * gpus

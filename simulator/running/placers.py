@@ -299,7 +299,6 @@ def _find_first_by_skew(s, need, skewed):
 
     The first machine with room; else one rack; else, unless the model is skewed, anywhere. Its test of the gang against
     the size of a machine looks at the number of free GPUs instead, so a skewed gang takes a rack if more are free.
-
     Setting: dally, Sec. V-C: Tiresias in its authors' simulator.
     """
     s.gang_size = 0
@@ -318,9 +317,7 @@ def _find_affine(s, job):
     most free one dedicated to no size (`dedicate` makes it theirs); else the most free one. A machine is dedicated by
     its place in its rack, in all racks at once. With `fallback_defect`, when none dedicated to the size has room, the
     last machine looked at counts instead of the most free one: with room, the gang takes random GPUs of the whole
-    cluster, else it waits.
-
-    Paper: gandiva, affinity, as in the simulator behind paper dally.
+    cluster, else it waits. Paper: gandiva, affinity, as in the simulator behind paper dally.
     """
     need = s.gpus[job]
     s.gang_size = 0

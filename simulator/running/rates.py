@@ -91,8 +91,7 @@ def is_as_it_was(s, job):
 def keep_unsaved(s, job):
     """Modify `s`: the work of a running job since its last checkpoint, until now; its rate is about to end.
 
-    Checkpoints come every `checkpoint_s` of progress; 0: nothing is ever lost. A failure needs iterations and partners'
-    costs piece by piece.
+    Checkpoints come every `checkpoint_s` of progress; 0: nothing is ever lost. A failure needs it piece by piece.
     """
     if s.checkpoint_s <= 0.0 or s.now_s <= s.progress_s[job]:
         return

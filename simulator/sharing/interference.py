@@ -150,7 +150,6 @@ class _Found:
 
 
 def _by_model(pairs: Mapping[tuple[str, str], float]) -> Table:
-    """A table that knows models only; the pairs are all of some models, by their names."""
     open_numbers = np.full((1, 6), np.nan)
     rows = {(plain(a), plain(b)): Rows(open_numbers, np.array([xi])) for (a, b), xi in pairs.items()}
     return Table(tuple(dict.fromkeys(a for a, _ in pairs)), rows, ())

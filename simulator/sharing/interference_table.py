@@ -3,8 +3,8 @@
     victim,with,xi[,gpus][,batch][,sub_batch][,with_gpus][,with_batch][,with_sub_batch][,mode]
 
 `gpus` are those of the whole job, `batch` the samples of an iteration on each of them, `sub_batch` those of one pass;
-without `with_` of the victim, with it of the partner. An empty cell fits any number. Lines that begin with # and other
-columns are remarks.
+without `with_` of the victim, with it of the partner. An empty cell fits any number. Lines with # and other columns:
+remarks.
 
 For two jobs the fitting row with the most numbers holds; without any, the one with the least product of the ratios (the
 larger over the smaller) between its numbers and theirs. Ties go to the row with more numbers, then to smaller numbers,

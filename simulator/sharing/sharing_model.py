@@ -45,11 +45,11 @@ class Sharing:
         gpu: GPU type whose fits say what gradient accumulation costs and how fast elastic jobs are; None: that of the
             network, which must not be another, or 2080ti where it has none.
         profiles: path of profiles beside the shipped ones (profiles/models.py).
-        memory: what a sample takes where nobody measured it (`sample_assumed` of a profile): `assumed`, as the profile
+        memory: of a sample where it was not measured (`sample_assumed` of a profile): `assumed`, as the profile
             says, which is the most that the measured batches allow; `middle`, half of that; `measured`, nothing.
 
     Raises:
-        InputError: a number out of range or no such word; `slowdowns`, which whoever simulates asks for: no such
+        InputError: a number out of range or no such word; `slowdowns`, asked for by a simulator: no such
             interference, or slices that are not as many as jobs_per_gpu.
     """
 
@@ -215,5 +215,5 @@ def _lay_memory(s: np.void, workload: Workload, models: list[str], sharing: Shar
                 "add it to profiles=PATH, or let memory have no limit (memory_gb=inf of --set, memory_gb=None)"
             )
         sample_bytes = memory.sample_bytes * (MEMORY[sharing.memory] if memory.sample_assumed else 1.0)
-        # Whole bytes: sums of them are exact, whoever comes and goes.
+        # Whole bytes: sums of them are exact, in any order.
         s["memory_base"][i], s["memory_sample"][i] = round(memory.base_bytes), round(sample_bytes)

@@ -291,9 +291,7 @@ def follow(l, queue, quota, moved, source, target):
     """Modify the ledger, and the log of moves: make the moves of the queue within the quota; returns their number.
 
     The best region is found again before each move. A table that no longer gains, or copies more than the rest of the
-    quota, KiB, is left. Returns the number of moves.
-
-    Paper: tetris, Sec. 3.4.
+    quota, KiB, is left. Returns the number of moves. Paper: tetris, Sec. 3.4.
     """
     total = total_size(l)
     moves = 0

@@ -75,7 +75,6 @@ def gpu_s_of(l, job, region, gpu):
 
 @kernel
 def _stir(l, job):
-    """Modify the scratch in place: the types that a job counts as where it is."""
     if l.region[job] != NULL:
         kinds = l.accepts[job]
         for place in range(l.first_type[kinds], l.first_type[kinds + 1]):
@@ -158,19 +157,13 @@ def sum_up(l):
 
 @kernel
 def storage_balance(l, region, stored, total):
-    """Expression 9 of a region that holds so many KiB of all.
-
-    Paper: tetris, Expressions 3 and 9.
-    """
+    """Expression 9 of a region that holds so many KiB of all. Paper: tetris, Expressions 3 and 9."""
     return square(float(stored) / float(total) - l.storage_share[region])
 
 
 @entry
 def total_cost(l):
-    """Expressions 1 to 3, weighted, of the ledger's placement.
-
-    Paper: tetris, Figure 4, Expressions 1 to 3.
-    """
+    """Expressions 1 to 3, weighted, of the ledger's placement. Paper: tetris, Figure 4, Expressions 1 to 3."""
     cost = l.weight[0] * float(l.remote[0])
     for gpu in range(l.balance.shape[0]):
         for level in range(l.balance.shape[1]):

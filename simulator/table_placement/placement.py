@@ -4,8 +4,7 @@ Paper mast, Sec. 3.3, Figure 4: its first step, tables to regions. The second, p
 region (Sec. 3.1), is left out: every cluster reads all in its region. Where the paper is silent: Expression 1 is a
 share of all read bytes, so that its weight is of the size of the others'; if some job asks a GPU type at a level but
 none that trains at home does, each region's share of that demand is 0, and if no job asks it, it does not count;
-Expressions 4 and 5 are printed with "<", read as "at most", so that an application without a quota may compute nothing
-there.
+Expressions 4 and 5 are printed with "<", read as "at most", so that no quota means no computing.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ class Standing:
             of its types (Sec. 3.5), the lowest number among equals.
         least: that of the same jobs over all regions together, a lower bound of `worst`.
         home: training jobs that train at home.
-        collocated, collocated_at_home: GPU-hours of high-priority jobs that some region has tables and GPUs for; with
-            replicas and without.
+        collocated, collocated_at_home: GPU-hours of high-priority jobs with tables and GPUs in a region; replicas
+            count, or not.
         extra: bytes of replicas over those of all tables.
         waiting: all training jobs, first-time ones too, that no region has tables and GPUs for.
         two, four: of all training jobs, those with so many candidate regions or more.
@@ -52,10 +52,7 @@ def runs_in(warehouse: Warehouse, copies: np.ndarray | None = None) -> np.ndarra
 
 
 def standing_of(warehouse: Warehouse) -> Standing:
-    """What is published of a warehouse, as it lies.
-
-    Setting: tetris, Sec. 5.3 and 5.6.
-    """
+    """What is published of a warehouse, as it lies. Setting: tetris, Sec. 5.3 and 5.6."""
     jobs, world = warehouse.jobs, warehouse.world
     rows = np.arange(len(warehouse.tables))
     at_home = np.zeros_like(warehouse.tables.copies)

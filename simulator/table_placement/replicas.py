@@ -59,9 +59,7 @@ def refuges(order, home, size, whole, copies, safe, old, old_whole, room, purse,
 
     `size` and `whole`, int64 (tables,), KiB: of the partitions that jobs read, and of all. `safe`, bool (tables,
     regions), has these copies. `spare`, int64 (regions, types): free GPU-seconds, less the table's `gpu_s` of
-    `gpu_type` (-1: none) where its copy goes.
-
-    Paper: tetris, Sec. 3.5.
+    `gpu_type` (-1: none) where its copy goes. Paper: tetris, Sec. 3.5.
     """
     without = 0
     for place in range(order.shape[0]):
@@ -116,7 +114,6 @@ def _runs_somewhere(first, table, offered, copies, job):
 
 @kernel
 def _unpaid(first, table, copies, old, size, job, region):
-    """KiB of them that would be copied there now."""
     unpaid = 0
     for use in range(first[job], first[job + 1]):
         if not copies[table[use], region]:
@@ -144,9 +141,7 @@ def _host(first, table, offered, copies, old, size, room, purse, job):
 def gather(order, first, table, accepts, offered, copies, old, size, room, purse):
     """Modify copies, room and purse: collect the tables of each job of `order` that runs nowhere; returns the rest.
 
-    `accepts` and `offered` are as of `runs_in`.
-
-    Paper: tetris, Sec. 3.5.
+    `accepts` and `offered` are as of `runs_in`. Paper: tetris, Sec. 3.5.
     """
     stranded = 0
     for place in range(order.shape[0]):
@@ -190,9 +185,7 @@ def readers_by_type(first, table, accepts, accepted, readers):
 def spread(order, region, quota, copies, old, size, room, purse):
     """Modify copies, room and purse: copy tables of `order` to a region up to its quota, KiB; returns KiB.
 
-    Larger tables than the rest of the quota are passed over.
-
-    Paper: tetris, Sec. 3.5.
+    Larger tables than the rest of the quota are passed over. Paper: tetris, Sec. 3.5.
     """
     used = 0
     for place in range(order.shape[0]):

@@ -52,8 +52,7 @@ class Demands:
         app_cpu_hours: float64 (applications, regions), what each application of `history` may use in a day.
         fresh: bool (jobs,), needs the newest data and so runs only where all its tables have their home, as replicas
             are staler (paper mast, Sec. 3.1: training-at-home-region); by default none.
-        known_s: float64 (jobs of `history`, 2), from when until when the slow path counts on each, seconds; without a
-            row: always.
+        known_s: float64 (jobs of `history`, 2), when the slow path counts on each, seconds; without a row: always.
         accepts: int64 (jobs, 4), set of the types that a part accepts, as bits, 0 for no part; by default `part_type`
             alone. CPU goes with no other type.
     """
@@ -240,8 +239,7 @@ class Demands:
     ) -> Warehouse:
         """The slow path's input: the regions, the tables as they are now, and the known jobs; errors of `check_fits`.
 
-        `home`: int64 (tables,); `copies`, `whole`: bool (tables, regions), see `Tables`; None: as at time 0. `now_s`:
-        of its knowledge.
+        `home`: int64 (tables,); `copies`, `whole`: bool (tables, regions), see `Tables`; None: at time 0. `now_s`: now.
         """
         self.check_fits(topology)
         tables = self.tables

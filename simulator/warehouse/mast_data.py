@@ -2,8 +2,7 @@
 
 job_families.py has reads and demands. Fitted too (mast_statistics.py): sizes of tables, as if they were those of
 replications; and V0, the placement that users chose by hand: demand over supply of high-priority jobs in the worst
-region and its standard deviation over the regions, the rate of training at the home region. The supply of GPUs follows
-from the last three.
+region and its standard deviation over the regions, the rate of training at the home region. These give the GPUs.
 
 Assumed, as nothing is published: Figure 2's bars are an image, so shares of GPUs, CPUs and storage are three
 independent log-normals over the regions, sigma 0.6, and the region with the fewest GPUs has the most storage, as

@@ -50,9 +50,7 @@ def mast(
     GPUs. `largest_cluster`: its GPUs; none: a region of the mean size has three, of 32 to 1,024. `storage_tb`: of all
     regions; none: 0.2 a GPU. `wan_gbps`: from each region to each other; none: 0.08 x gpus / regions. `egress_gbps`,
     `ingress_gbps`: of all links from a region, and to it; none: their sum. `seed`: of the shares and the GPU types.
-    InputError: a parameter out of range, or too few GPUs for all types of a region.
-
-    Setting: mast, Figure 2; Sec. 2.
+    InputError: a parameter out of range, or too few GPUs for all types of a region. Setting: mast, Figure 2; Sec. 2.
     """
     world = mast_world(regions, gpus, cpu_machines, largest_cluster, storage_tb, wan_gbps, seed)
     ends = _caps("egress_gbps", egress_gbps, regions), _caps("ingress_gbps", ingress_gbps, regions)

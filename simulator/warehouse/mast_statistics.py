@@ -1,7 +1,6 @@
 """What paper mast publishes of its workloads and data, as numbers; Sec. 2, 3.4, 4.2, 5.1, 5.6, Figures 2 and 3.
 
 Quantiles are pairs (probability, value). `lognormal` fits mu to the median, sigma to the mean of what P90 and P99 give.
-
 Setting: mast, Sec. 2, 3.4, 4.2, 5.1 and 5.6; Figures 2 and 3.
 """
 

@@ -108,8 +108,7 @@ class Jobs:
         team: int64 (jobs,), >= 0.
         recurring: bool (jobs,): known to the slow path before it runs.
         first: int64 (jobs + 1,); table: int64 (uses,), the tables that each reads, each once, at least one.
-        accepts: int64 (jobs,), set of the GPU types that each accepts, as bits, 0 for none; where none are given,
-            `gpu_type` alone.
+        accepts: int64 (jobs,), set of the GPU types that each accepts, as bits, 0 for none; default: `gpu_type`.
     """
 
     training: np.ndarray
@@ -156,17 +155,13 @@ class Jobs:
 
     def only(self, which: np.ndarray) -> Jobs:
         """The jobs where `which`, bool (jobs,), is true, in the same order."""
-        rows = {
-            name: getattr(self, name)[which] for name in self.__dataclass_fields__ if name not in ("first", "table")
-        }
+        rows = {key: getattr(self, key)[which] for key in self.__dataclass_fields__ if key not in ("first", "table")}
         first = np.concatenate([[0], np.cumsum(self.reads[which])])
         return Jobs(**rows, first=first, table=self.table[which[self.owner]])
 
     def followed_by(self, others: Jobs) -> Jobs:
         """These jobs, then others of the same tables."""
-        both = {
-            name: np.concatenate([getattr(self, name), getattr(others, name)]) for name in self.__dataclass_fields__
-        }
+        both = {key: np.concatenate([getattr(self, key), getattr(others, key)]) for key in self.__dataclass_fields__}
         return Jobs(**{**both, "first": np.concatenate([self.first, others.first[1:] + len(self.table)])})
 
 
@@ -210,8 +205,7 @@ class Warehouse:
 def type_shares(sets: TypeSets, gpus: np.ndarray) -> np.ndarray:
     """Shares of `sets` of types among them, float64 (sets, regions, types), sum 1, of the empty set 0; our choice.
 
-    Shares follow the region's `gpus`, int64 (regions, types); without any, those of all regions; without any, they are
-    equal.
+    Shares follow the region's `gpus`, int64 (regions, types); without any, those of all regions, or equal ones.
     """
     share = np.zeros((len(sets.bits), *gpus.shape))
     for found, kinds in zip(share, sets.accepted(gpus.shape[1]).astype(np.int64), strict=True):

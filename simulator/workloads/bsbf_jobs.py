@@ -3,9 +3,7 @@
 The paper's own jobs are not published. Its statements are fixed here; the rest are parameters, and data/bsbf_fits.json
 has the five sets, best first, with which the published rows of the policies that share no GPU (FIFO, SJF, Tiresias)
 come out nearest: `fit=1` to `fit=5`, by `clustergym reproduce bsbf-calibration`. Rows of Pollux and of policies that
-share GPUs were not used.
-
-Setting: sjf-bsbf, Tables II, III and IV.
+share GPUs were not used. Setting: sjf-bsbf, Tables II, III and IV.
 """
 
 from __future__ import annotations

@@ -116,7 +116,6 @@ def cassini_dynamic_mp(cluster_gpus: int = 24, arrive_s: float = 5.0, seed: int 
 
     "multiple GPT and DLRM models" in the text: one of each. The rest as in `cassini-dynamic` and in `cassini-poisson`
     with `parallel=model`. `cluster_gpus`: at least 16. `arrive_s`: of all newcomers, seconds.
-
     Setting: cassini, Sec. 5.4, Figure 14.
     """
     return _dynamic("cassini-dynamic-mp", cluster_gpus, arrive_s, MODEL_PARALLEL, "model", seed)
@@ -128,7 +127,6 @@ def cassini_multigpu(arrive_s: float = 5.0, seed: int = 0) -> Workload:
     From the text: XLM, ResNet50 and the newcomer DLRM ask three GPUs each, "a mix of data parallel and model parallel
     jobs", and the scheduler chooses DLRM's partner on a server. So four of the 12 GPUs are free when it comes: two more
     are held by a job of one of the 13 models, GPTs data parallel or split, each equally likely.
-
     Setting: cassini, Sec. 5.6, Figure 16.
     """
     what = "cassini-multigpu"
@@ -143,7 +141,6 @@ def cassini_snapshot(id: int = 1, workers: int = 4, seed: int = 0) -> Workload:
     """The competing jobs of one snapshot of paper cassini, Table 2, all there at time 0; `seed`: of iterations.
 
     `id`: 1 to 5. `workers`: of every job, 2 to 12; the table does not say how many. InputError: out of range.
-
     Setting: cassini, Table 2.
     """
     what = "cassini-snapshot"
@@ -174,9 +171,7 @@ def mean_gpu_s(
         batches = np.unique(np.rint(np.linspace(low, high, 2 * BATCHES + 1)[1::2]).astype(int)).tolist()
         for workers in asked:
             options = _variants(name, parallel, workers)
-            seconds = [
-                _iteration_s(option, workers, batch, gpus_per_machine, gbps) for option in options for batch in batches
-            ]
+            seconds = [_iteration_s(one, workers, size, gpus_per_machine, gbps) for one in options for size in batches]
             per_iteration.append(workers * float(np.mean(seconds)))
     return float(np.mean(per_iteration)) * sum(ITERATIONS) / 2
 
@@ -221,7 +216,6 @@ def _filling(rng: np.random.Generator, parallel: str, gpus: int) -> list[tuple[s
 
 
 def _arrivals(what: str, rng: np.random.Generator, gap_s: float, jobs: int, hours: float | None) -> np.ndarray:
-    """A Poisson process of so many jobs, or of so many hours, seconds; the first comes at 0."""
     if hours is None:
         return np.concatenate([[0.0], rng.exponential(gap_s, jobs - 1).cumsum()])
     jobs = 1 + int(rng.poisson(hours * 3600.0 / gap_s))

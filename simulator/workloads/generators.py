@@ -240,7 +240,6 @@ def _mean_gpus(gpus: tuple[int, ...], gpu_shares: tuple[float, ...]) -> float:
 
 @lru_cache(maxsize=64)
 def _are_sound(gpus: tuple[int, ...], models: tuple[str, ...]) -> bool:
-    """Whether a workload with these gang sizes and models needs no check, so that it is drawn in no time."""
     return max(gpus) <= LARGEST_GANG and not len(bad_texts(models))
 
 

@@ -110,7 +110,6 @@ def harmony_like(
 
 
 def _workload(arrival_s: np.ndarray, run_s: np.ndarray, ps: PsJobs, names: list[str], model: np.ndarray) -> Workload:
-    """The jobs with as many whole iterations as `run_s` takes alone on 16 machines."""
     iteration_s = ps.iteration_s(MACHINES)
     iterations = np.ceil(run_s / iteration_s)
     return Workload.from_arrays(
@@ -174,9 +173,7 @@ def _arrivals(rng: np.random.Generator, n: int, gap_s: float, kind: str, burst_j
     if kind == "poisson":
         arrival_s = np.cumsum(rng.exponential(gap_s, n))
     elif kind == "bursts":
-        arrival_s = bursts(
-            rng, n, gap_s, burst_share=1.0, burst_jobs=burst_jobs, spacing_s=0.0, clock=lambda seconds: seconds
-        )
+        arrival_s = bursts(rng, n, gap_s, burst_share=1.0, burst_jobs=burst_jobs, spacing_s=0.0, clock=lambda s: s)
     else:
         arrival_s = bursts(
             rng,

@@ -100,8 +100,7 @@ def _regular(rng: np.random.Generator, families: Families, active: Active, how: 
 def known_s(name: np.ndarray, arrival_s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """A run of each recurring workload, int64 (n,), and from when until when it is known, float64 (n, 2).
 
-    The slow path counts on the last 24 hours. `name`: of each run, up to the point. `arrival_s`: float64 (runs,), < 0
-    on the day before.
+    The slow path counts on the last 24 hours. `name`: of each run, to the point. `arrival_s`: float64 (runs,).
     """
     _, once, which = np.unique([one.split(".")[0] for one in name.tolist()], return_index=True, return_inverse=True)
     since, until = np.full(len(once), np.inf), np.full(len(once), -np.inf)
@@ -114,8 +113,7 @@ def known_s(name: np.ndarray, arrival_s: np.ndarray) -> tuple[np.ndarray, np.nda
 def in_zones(arrival_s: np.ndarray, ahead_h: np.ndarray, span_s: float) -> np.ndarray:
     """Arrivals at the hourly rate of time 0's place, moved to places `ahead_h`, float64 (n,), hours ahead, seconds.
 
-    Each keeps its share of the arrivals of `span_s` by the local clock, so numbers stay; over whole days, its local
-    hour.
+    Each keeps its share of the arrivals of `span_s` by the local clock, so numbers stay; of whole days, its hour.
     """
     grid = np.linspace(0.0, span_s, max(2, int(np.ceil(STEPS_A_DAY * span_s / DAY_S)) + 1))
     plain, found = _come(grid, 0.0), np.empty(len(arrival_s))

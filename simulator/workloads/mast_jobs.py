@@ -23,8 +23,7 @@ Assumed, as nothing is published:
 * Of the GPU types at the home of its tables a family asks one so that all types are asked alike for their supply.
 * A tenant is a team at a level. Quotas share the supply out by what tenants ask in all, as within them a start in time
   is guaranteed (Sec. 2); each is at least the tenant's P90 workload, and those at level 6 have none.
-* First starts are due within 10, 20, 30 and 60 min at levels 0 to 3; below there is no promise. A checkpoint takes 60
-  s.
+* First starts are due within 10, 20, 30 and 60 min at levels 0 to 3; below there is none. A checkpoint takes 60 s.
 * Run times beyond `longest_h` and tables beyond a fifth of the smallest region's storage are capped; where a region
   cannot hold 1.2 times the tables that have their home there, those shrink.
 * What analytics reads, and its quotas: warehouse/mast_data.py.
@@ -363,7 +362,6 @@ def _sizes(rng: np.random.Generator, world: World, home: np.ndarray, ratio: floa
 
 
 def _factor(excess: Callable[[float], float]) -> float:
-    """The power of 2 at which a rising excess is 0; the largest if it is below everywhere."""
     from scipy.optimize import brentq
 
     low, high = FACTORS

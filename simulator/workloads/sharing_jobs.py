@@ -2,7 +2,6 @@
 
 `batch_size` is over all GPUs of a job. Seconds per iteration are the profile's on that GPU type at the best placement
 on machines of 4 GPUs, with a batch per GPU above the largest measured one accumulated (ModelProfile.step_s).
-
 Setting: sjf-bsbf, Sec. VI-A.
 """
 
@@ -235,9 +234,7 @@ def job_arrays(
         iterations, run_s: of each; one of the two: iterations, or seconds alone, to whole iterations.
         within: least and most iterations with `run_s`.
     """
-    step_s = _by_group(
-        lambda profile, gang, size: profile.step_s(gpu, gang, size, GPUS_PER_MACHINE), model, gpus, batch
-    )
+    step_s = _by_group(lambda one, gang, size: one.step_s(gpu, gang, size, GPUS_PER_MACHINE), model, gpus, batch)
     if run_s is not None:
         iterations = np.clip(np.round(run_s / step_s), *within)
     assert iterations is not None  # one of the two
@@ -260,7 +257,6 @@ def _steps(profile: ModelProfile, _gpus: int, batch: int) -> float:
 
 
 def _by_group(value: _Value, model: np.ndarray, gpus: np.ndarray, batch: np.ndarray) -> np.ndarray:
-    """value(profile, GPUs, batch) of every job, computed once for all that have the three in common."""
     key = (model << 56) | (gpus << 40) | batch  # a model's index below 2^6, gangs below 2^16, batches below 2^40
     _, first, index = np.unique(key, return_index=True, return_inverse=True)
     profiles = shipped_profiles()

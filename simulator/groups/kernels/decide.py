@@ -1,4 +1,4 @@
-"""Decisions about groups, as the record takes them; who calls them has checked that they can be carried out."""
+"""Decisions about groups, as the record takes them; the caller has checked that they can be carried out."""
 
 from ...base.codes import ASSIGN, MACHINES, PREEMPT, SPILL
 from ...compiler.jit import kernel

@@ -123,7 +123,7 @@ def advance(s):
                 s.instants += 1
                 return DECIDE
             s.happened = 0
-            commit(s)  # nobody is there to decide; machines of groups without jobs are free
+            commit(s)  # no decider is there; machines of groups without jobs are free
             continue
         if time_s > s.horizon_s:
             _reach_horizon(s)
@@ -227,7 +227,6 @@ def look_ahead(s, group, until_s):
 
 @kernel
 def _loaded_next_s(s, group, until_s):
-    """When the next job of a group has loaded; infinity if none has until then."""
     found_s = math.inf
     for job in range(s.n_jobs):
         if s.at[job] == group and s.place[job] == LOADING and s.event_of[job] >= 0:

@@ -548,7 +548,6 @@ def machine_fails(s, machine):
 
 @kernel
 def _lose_group(s, group, job):
-    """Modify `s`: a job is out of its group, which has failed; it waits, or goes on to where it was to go anyway."""
     if s.goal[job] == group:
         _drop_goal(s, job)
         go_out(s, job)

@@ -2,8 +2,8 @@
 
 A job keeps a share 1 - alpha of its input and a share 1 - model_spill of its model; the rest is on the disks of the
 group's machines. Kept bytes, times an expansion, over the group's RAM are its occupancy. Above a threshold the
-collector stretches every COMP by a factor; spilled input passes the disk once an iteration, a model twice. One round of
-the group lasts
+collector stretches every COMP by a factor; spilled input passes the disk once an iteration, a model twice. A round
+lasts
 
     max(sum of COMP x gc, sum of COMM, longest COMP x gc + COMM, sum of loads)          Eq. (1), and the disk
 
@@ -127,7 +127,6 @@ def _no_model_out(s, group):
 
 @kernel
 def _step(s, group, job, way):
-    """Modify a job's ratio by one step up or down; False: it has none that way."""
     alpha = int(s.alpha[job] * STEPS + 0.5)
     model = int(s.model_spill[job] * STEPS + 0.5)
     climbs = s.alpha_asked[job] < 0.0

@@ -1,8 +1,7 @@
 """Periodic groups: once all subtasks have ended a period after the time before, they always will.
 
 Subtasks that take turns are a max-plus linear system: their ends follow from their last ends alone, and after some
-rounds repeat exactly. From then on a group leaps over whole periods, to the next event. The result is the same but for
-rounding.
+rounds repeat exactly. From then on a group leaps over whole periods, to the next event. Only rounding changes.
 """
 
 import math

@@ -2,8 +2,7 @@
 
 A format is a module with `NAME`, `SUMMARY`, `recognises(head)` and `read(path, **options)`, and a line in `_MODULES`.
 The annotated keyword parameters of `read` are the options of the word: `artist-sim:scale=gang,caps=batch`. `odd` says
-whether odd rows are left out, or the first is refused. Errors are InputErrors with file, line (or job), column, value
-and what was expected.
+whether odd rows are left out, or the first is refused. InputErrors name file, line (or job), column and value.
 """
 
 from __future__ import annotations
@@ -111,8 +110,6 @@ def _likely(path: str | Path) -> str:
 
 
 def _with_options_only(read: Callable[..., Workload], path: str | Path) -> Callable[..., Workload]:
-    """`read` with its path filled in, showing only its options to `bind` (so messages list only those)."""
-
     @functools.wraps(read)
     def reader(**options: Any) -> Workload:
         return read(path, **options)

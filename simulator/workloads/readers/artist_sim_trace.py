@@ -78,8 +78,7 @@ def read(
 
     Args:
         scale: `gang` divides every duration by the job's GPUs.
-        caps: `on` cuts the two overflowing jobs, `batch` where all jobs arrive at one time; iterations and duration
-            shrink together.
+        caps: `on` cuts the two overflowing jobs, `batch` where all arrive at one time; iterations and duration shrink.
     """
     if read_head(path).is_json:
         table = _json_table(path, odd)
@@ -136,7 +135,7 @@ def _json_table(path: str | Path, odd: Odd) -> Table:
         lacking = [i for i, job in enumerate(jobs) if field not in job]
         if not lacking:
             columns[column] = [cell(job[field]) for job in jobs]
-        elif len(lacking) < len(jobs):  # whoever must have one there is odd without
+        elif len(lacking) < len(jobs):  # a job that must have one is odd without
             columns[column] = [cell(job.get(field)) for job in jobs]
         elif field not in _OPTIONAL:
             raise InputError(f"{path}, job {lacking[0] + 1}: field {field!r} is missing; expected it in every job")

@@ -1,8 +1,7 @@
 """Tiresias csv (NSDI'19), and ElasticFlow's (ASPLOS'23), whose simulator was made from it; times in seconds.
 
 Source: github SymbioticLab/Tiresias, simulator/60_job.csv (Apache-2.0): job_id, num_gpu, submit_time, iterations,
-model_name, duration, interval (the gap to the job before). Iterations may be absent (tf_job.csv), or 0 where they are
-not known.
+model_name, duration, interval (the gap to the job before). Iterations may be absent (tf_job.csv), or 0: unknown.
 
 github pkusys/ElasticFlow, ElasticFlow/traces_for_ElasticFlow: job_id, submit_time, iteration, model_name, ddl,
 batch_size, num_gpu, duration, and perhaps best_effort. `ddl` is the deadline on the clock of submit_time
