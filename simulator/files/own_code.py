@@ -70,10 +70,7 @@ class Own:
             return self.factory(**arguments)
 
     def function(self, leading: int) -> Callable[..., Any]:
-        """A function of `leading` arguments: NAME with the parameters, or the result of the class.
-
-        Its errors become one sentence. InputError: a parameter that it does not take.
-        """
+        """NAME, or what the class gives, of `leading` arguments; errors become sentences; InputError: a parameter."""
         if callable(self.factory) and not inspect.isclass(self.factory):
             arguments = arguments_of(functools.partial(self.factory, *[None] * leading), self.params, str(self))
             call: Any = functools.partial(self.factory, **arguments)

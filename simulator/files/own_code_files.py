@@ -31,10 +31,7 @@ def files_of(thing: Any) -> tuple[Path, ...]:
 
 
 def files_with(module: ModuleType) -> tuple[Path, ...]:
-    """The files of a module and of its imports, direct or not, from its folder or package; its own first.
-
-    Files of clustergym are left out: stored results compare its sources anyway.
-    """
+    """The files of a module and of its imports from its own folder or package, its own first; none of clustergym's."""
     first = _file_of(module)
     if first is None:
         return ()
@@ -57,11 +54,7 @@ def files_with(module: ModuleType) -> tuple[Path, ...]:
 
 
 def expect_own_imports(path: Path, files: Iterable[Path], said: str) -> None:
-    """InputError where a user's file means one beside it, and gets a module of that name from elsewhere.
-
-    Two folders may have a `helpers.py` each; a process imports one of them. Copies of one file are one. `files`: it,
-    and its imports.
-    """
+    """InputError where a user's file gets another module than the one beside it, unless that is a copy of it."""
     for file in files:
         for name in _imports(file, stamp_of(file), ""):
             beside, module = _beside(path.parent, name), sys.modules.get(name)

@@ -1,8 +1,7 @@
 """Table: the columns of a trace file with the place of every row, to name a bad value where it stands.
 
-Readers ask for whole columns (`number`, `date_s`, `text`), converted and checked in one go; only after a failure are
-bad rows looked for. A bad row is an InputError with file, place, column, value and expectation, or is left out and
-counted (left_out.py).
+Readers ask for whole columns (`number`, `date_s`, `text`), converted and checked in one go. A bad row is an InputError
+of one sentence: file, place, column, value, expectation; or, in a log, it is left out and counted (left_out.py).
 """
 
 from __future__ import annotations
@@ -213,10 +212,7 @@ class Table:
         return f"{self.unit} {self.places[row]}, {noun} {name!r}: {shown}; expected {expected}"
 
     def odd(self, rows: np.ndarray, column: str, expected: str, values: Any = None) -> None:
-        """Leave out the rows of a mask with a bad cell in `column`; BadCell, of the first, where none may be left out.
-
-        `values`: the values by row, where the file holds others.
-        """
+        """Leave out the rows of a mask, whose cells of `column`, or `values`, do not fit; or raise a BadCell."""
         found = np.flatnonzero(rows if self.left_out is None else rows & ~self.left_out.gone)
         if not len(found):
             return

@@ -58,11 +58,7 @@ class LookedUp:
         return f"{self.fits.describe()},tables={self.folder}"
 
     def tier_factors(self, workload: Jobs | Any, topology: Topology | None) -> tuple[np.ndarray, np.ndarray]:
-        """Slowdowns per (model, gang size, batch): on one machine, and on the fewest; see `base.Network`.
-
-        Raises:
-            InputError: a job of several GPUs whose model has no tables or fit, or whose batch is not known.
-        """
+        """Slowdowns per (model, gang size, batch); see `base.Network`; InputError: an unknown model or batch."""
         return factors_by_batch(self, workload, topology, self._factors)
 
     def rate(self, simulator: Simulated, job: int) -> tuple[float, float]:

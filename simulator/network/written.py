@@ -26,11 +26,7 @@ class TieredNetwork(Network, Protocol):
     """A network that goes by numbers of the tiers."""
 
     def on(self, tiers: tuple[Tier, ...]) -> tuple[Network, Used]:
-        """The network with these numbers, nan where it keeps its own original ones, and the ones that it uses.
-
-        Raises:
-            InputError: a number that it cannot compute with.
-        """
+        """The network with these numbers, nan: its own, and those that it uses; InputError: it cannot use a number."""
 
 
 def on_topology(network: Network, topology: Topology) -> Network:

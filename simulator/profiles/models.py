@@ -83,10 +83,7 @@ class Efficiency:
         return float(self.steps[self.initial_batch])
 
     def gain(self, batch: ArrayLike, done: ArrayLike) -> np.ndarray:
-        """Progress of one step of `batch` samples when the part `done` (0 to 1) of the progress is made.
-
-        (phi + 1) / (phi / scale + 1) for scale = batch / initial batch; 1 at the initial batch, at most scale.
-        """
+        """Progress of a step of `batch` samples at the part `done`: (phi + 1) / (phi / scale + 1), at most scale."""
         part = np.asarray(done, dtype=np.float64) * len(self.noise_scale)
         index = np.clip(part.astype(np.int64), 0, len(self.noise_scale) - 1)
         phi = np.asarray(self.noise_scale, dtype=np.float64)[index]
@@ -123,11 +120,7 @@ class ModelProfile:
         return self.fits[choose(gpu, self.fits, f"GPU type of model {self.name}:")]
 
     def step_s(self, gpu: str, gpus: int, batch: int, gpus_per_machine: int = 4) -> float:
-        """Seconds of one step of `batch` samples over all of `gpus`, on as few machines as hold them.
-
-        A batch per GPU above the largest measured one is accumulated, in passes of equal whole numbers of samples, as
-        in Pollux' simulator.
-        """
+        """Seconds of an optimiser step of `batch` samples over `gpus`, on few machines; too large ones accumulate."""
         fit = self.fit(gpu)
         local = math.ceil(batch / gpus)
         passes = math.ceil(local / fit.largest_batch)

@@ -162,10 +162,7 @@ class Placement:
         return np.zeros(int(self.jobs.reads.max(initial=1)), np.int64)
 
     def pair_up(self, table: int, partners: np.ndarray) -> list[Move]:
-        """Move a table and one of its partners, int64 (n,), as gains most; both moves, or none.
-
-        Both together satisfy Expressions 4 and 6; each after the other Expression 5.
-        """
+        """Move a table and a partner, int64 (n,), for most gain, as Expressions 4 to 6 allow; both moves, or none."""
         homes = self.ledger.home
         before, choice = int(homes[self._table(table)]), np.zeros(3, np.int64)
         were = homes[partners]

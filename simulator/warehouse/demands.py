@@ -121,10 +121,7 @@ class Demands:
         return [_members(bits) for bits in self.accepts[job].tolist() if bits]
 
     def fastest(self, speed: np.ndarray) -> np.ndarray:
-        """Speed of each row on its fastest types, float64 (jobs,), of its slowest GPUs, or of its machines.
-
-        `speed`: float64 (jobs, types), > 0.
-        """
+        """Speed of each row on its fastest accepted types, float64 (jobs,): as its slowest GPUs, else its machines."""
         return self._pace(speed, slowest=False)
 
     def slowest(self, speed: np.ndarray) -> np.ndarray:

@@ -1,9 +1,8 @@
 """Jobs with which paper sjf-bsbf's tables can be compared: `bsbf-tables` (III and IV) and `bsbf-table2` (II).
 
-The paper's own jobs are not published. Its statements are fixed here; the rest are parameters, and data/bsbf_fits.json
-has the five sets, best first, with which the published rows of the policies that share no GPU (FIFO, SJF, Tiresias)
-come out nearest: `fit=1` to `fit=5`, by `clustergym reproduce bsbf-calibration`. Rows of Pollux and of policies that
-share GPUs were not used.
+The paper's own jobs are not published. What it says of them is fixed here; the rest are parameters. data/bsbf_fits.json
+has five sets of them, best first (`fit=1` to `fit=5`), with which the published rows of the policies that share no GPU
+(FIFO, SJF, Tiresias) come out nearest (`clustergym reproduce bsbf-calibration`). No other row was looked at.
 
 Setting: sjf-bsbf, Tables II, III and IV.
 """

@@ -325,10 +325,7 @@ def _parts(rng: np.random.Generator, rows: Rows, kind: np.ndarray, cpu: int) -> 
 
 
 def _of_any_type(geo: Demands, chosen: np.ndarray, family: np.ndarray, of_history: np.ndarray) -> Demands:
-    """The same, where GPUs of `chosen` families, bool (families,), may be of all types.
-
-    `family`: int64 (jobs,), of each row; `of_history`: int64, of the training rows of the history, its first.
-    """
+    """The same, where GPUs of `chosen` families, bool (families,), may be of all types; families of rows, history."""
     cpu, history = len(geo.gpu_types) - 1, geo.history
     opens = chosen[family][:, None] & (geo.part_type != NO_TYPE) & (geo.part_type != cpu)
     known = np.zeros(len(history), bool)

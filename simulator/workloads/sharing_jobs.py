@@ -229,10 +229,9 @@ def job_arrays(
     """The workload `what` of jobs with the profiles' iteration times on a GPU type; `batch` is over all GPUs of a job.
 
     Args:
-        what: its name. gpu: type. model: index in MODELS.
-        arrival_s, gpus, batch: of each job; the batch is over all its GPUs.
+        model: index in MODELS.
         window_s: the time within which they are submitted.
-        iterations, run_s: of each; one of the two: iterations, or seconds alone, to whole iterations.
+        iterations, run_s: one of the two: iterations, or about so many seconds alone, in whole iterations.
         within: least and most iterations with `run_s`.
     """
     step_s = _by_group(

@@ -56,11 +56,7 @@ def read(path: str | Path) -> Workload:
 
 
 def read_parquet(path: str | Path) -> Workload:
-    """A parquet file in our own schema; its name is the saved one, else the file's stem.
-
-    The seal of `Workload.save`, else the checksums of pages, are verified. InputError: not parquet, damaged, or as
-    `read`.
-    """
+    """A parquet file, named by its saved name or its stem; InputError: as of `read`, and where it is damaged."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
