@@ -57,17 +57,14 @@ class Own:
 
     def made(self) -> Any:
         """The result of the class or function for the parameters; NAME itself if it is neither; InputError: failure."""
-        if not (
-            inspect.isclass(self.factory)
-            or inspect.isroutine(self.factory)
-            or isinstance(self.factory, functools.partial)
-        ):
+        make = self.factory
+        if not (inspect.isclass(make) or inspect.isroutine(make) or isinstance(make, functools.partial)):
             if self.params:
                 raise InputError(f"{self}: this is no class and no function, so it takes no parameters")
-            return self.factory
-        arguments = arguments_of(self.factory, self.params, str(self))
+            return make
+        arguments = arguments_of(make, self.params, str(self))
         with blamed(str(self), self.files):
-            return self.factory(**arguments)
+            return make(**arguments)
 
     def function(self, leading: int) -> Callable[..., Any]:
         """NAME, or what the class gives, of `leading` arguments; errors become sentences; InputError: a parameter."""
@@ -77,7 +74,8 @@ class Own:
         else:
             call = self.made()
         if not callable(call):
-            raise InputError(f"{self}: this is {_kind(call)}, which cannot be called")
+            kind = type(call).__name__
+            raise InputError(f"{self}: this is {'an' if kind[0] in 'aeiou' else 'a'} {kind}, which cannot be called")
 
         def function(*given: Any) -> Any:
             with blamed(str(self), self.files):
@@ -235,11 +233,6 @@ def shown(path: Path) -> str:
 def _told(error: BaseException) -> str:
     text = " ".join(str(error.msg if isinstance(error, SyntaxError) else error).split())
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-def _kind(value: Any) -> str:
-    name = type(value).__name__
-    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
 
 
 def _imported(place: str, said: str) -> tuple[ModuleType, Path | None]:

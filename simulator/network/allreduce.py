@@ -97,9 +97,7 @@ class AllReduce:
         pairs, first_job, profile_of_job = _profiles(workload.model, gpus)
         sizes = _sizes(topology)
         factors = np.ones((len(pairs), TIERS))
-        used = {
-            profile: self._layers_of_job(workload, int(job)) for profile, job in enumerate(first_job) if gpus[job] > 1
-        }
+        used = {row: self._layers_of_job(workload, int(job)) for row, job in enumerate(first_job) if gpus[job] > 1}
         _check_room({layers.model: layers for layers in used.values()})
         self._tell_extrapolated(used.values())
         for profile, layers in used.items():

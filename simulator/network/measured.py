@@ -32,7 +32,7 @@ from ..profiles.models import Profiles, load_profiles
 from .isolated import COMPUTE, ISOLATED, Duration
 from .network_model import Jobs, Network
 from .step_time import A, B, step_time_s
-from .tiers_and_layers import CALIBRATIONS, Link, load_fabric
+from .tiers_and_layers import CALIBRATIONS, load_fabric
 from .written import Used
 
 if TYPE_CHECKING:
@@ -66,7 +66,8 @@ class Measured:
     def on(self, tiers: tuple[Tier, ...]) -> tuple[Measured, Used]:
         """The fits on links with these numbers; see `written.TieredNetwork`."""
         longer, used = [], set()
-        links = self._links()
+        fabric, _ = load_fabric(str(CALIBRATIONS["measured"]))
+        links = fabric.tiers if fabric.measured_on.lower() == self.gpu.lower() else ()
         for place in (MACHINE, RACK):
             tier, factor = tiers[place], 1.0
             nominal = links[place].nominal_gbps if links else None
@@ -84,14 +85,7 @@ class Measured:
     def notes(self) -> tuple[str, ...]:
         """What a topology's numbers changed."""
         places = zip(("in a machine", "between machines"), self.longer, strict=True)
-        return tuple(
-            f"communication {place} takes {factor:.4g} times as long" for place, factor in places if factor != 1.0
-        )
-
-    def _links(self) -> tuple[Link, ...]:
-        """The tiers that the fits of this GPU were measured on; empty where nobody says."""
-        fabric, _ = load_fabric(str(CALIBRATIONS["measured"]))
-        return fabric.tiers if fabric.measured_on.lower() == self.gpu.lower() else ()
+        return tuple(f"communication {place} takes {by:.4g} times as long" for place, by in places if by != 1.0)
 
     @cached_property
     def profiles(self) -> Profiles:

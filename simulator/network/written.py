@@ -17,7 +17,7 @@ from .network_model import Network
 NUMBERS = {"bandwidth_gbps": "bandwidth_gbps", "latency_us": "latency_s", "oversubscription": "oversubscription"}
 Used = frozenset[tuple[str, str]]  # tier and attribute of `Tier`
 EVERYTHING: Used = frozenset(
-    (tier, number) for tier in ("slot", "machine", "rack", "network") for number in NUMBERS.values()
+    (tier, name) for tier in ("slot", "machine", "rack", "network") for name in NUMBERS.values()
 )
 
 

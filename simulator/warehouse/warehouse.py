@@ -156,17 +156,13 @@ class Jobs:
 
     def only(self, which: np.ndarray) -> Jobs:
         """The jobs where `which`, bool (jobs,), is true, in the same order."""
-        rows = {
-            name: getattr(self, name)[which] for name in self.__dataclass_fields__ if name not in ("first", "table")
-        }
+        rows = {key: getattr(self, key)[which] for key in self.__dataclass_fields__ if key not in ("first", "table")}
         first = np.concatenate([[0], np.cumsum(self.reads[which])])
         return Jobs(**rows, first=first, table=self.table[which[self.owner]])
 
     def followed_by(self, others: Jobs) -> Jobs:
         """These jobs, then others of the same tables."""
-        both = {
-            name: np.concatenate([getattr(self, name), getattr(others, name)]) for name in self.__dataclass_fields__
-        }
+        both = {key: np.concatenate([getattr(self, key), getattr(others, key)]) for key in self.__dataclass_fields__}
         return Jobs(**{**both, "first": np.concatenate([self.first, others.first[1:] + len(self.table)])})
 
 

@@ -175,7 +175,7 @@ def mean_gpu_s(
         for workers in asked:
             options = _variants(name, parallel, workers)
             seconds = [
-                _iteration_s(option, workers, batch, gpus_per_machine, gbps) for option in options for batch in batches
+                _iteration_s(kind, workers, size, gpus_per_machine, gbps) for kind in options for size in batches
             ]
             per_iteration.append(workers * float(np.mean(seconds)))
     return float(np.mean(per_iteration)) * sum(ITERATIONS) / 2

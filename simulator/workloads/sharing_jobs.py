@@ -234,9 +234,7 @@ def job_arrays(
         iterations, run_s: one of the two: iterations, or about so many seconds alone, in whole iterations.
         within: least and most iterations with `run_s`.
     """
-    step_s = _by_group(
-        lambda profile, gang, size: profile.step_s(gpu, gang, size, GPUS_PER_MACHINE), model, gpus, batch
-    )
+    step_s = _by_group(lambda profile, n, size: profile.step_s(gpu, n, size, GPUS_PER_MACHINE), model, gpus, batch)
     if run_s is not None:
         iterations = np.clip(np.round(run_s / step_s), *within)
     assert iterations is not None  # one of the two
