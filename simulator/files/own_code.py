@@ -44,15 +44,13 @@ class Own:
     """The object of a word.
 
     Attributes:
-        word: as it was written. what: its name in errors, as "policy". params: of the word, as text.
-        factory: NAME: a class, a function, or another object.
         files: the file, or that of the module, and its imports from its folder, for comparisons of results.
     """
 
-    word: str
-    what: str
-    factory: Any
-    params: Mapping[str, str]
+    word: str  # as it was written
+    what: str  # its name in errors, as "policy"
+    factory: Any  # NAME: a class, a function, or another object
+    params: Mapping[str, str]  # of the word, as text
     files: tuple[Path, ...]
 
     def made(self) -> Any:

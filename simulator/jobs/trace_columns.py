@@ -176,23 +176,15 @@ class BadCell(InputError):
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of equal length (lists of str, or numeric arrays) and the place of each row.
+    """Columns of equal length (lists of str, or numeric arrays) and the place of each row."""
 
-    Attributes:
-        path: the file, as the user named it. columns: by name.
-        places: (n,) 1-based numbers of the rows in the file. unit: what they count: "line", "row" or "job".
-        header: every column name of the file, also those not kept.
-        shown: the file's names of columns, where they differ.
-        left_out: rows that are left out; None: bad rows are refused.
-    """
-
-    path: str
-    columns: Mapping[str, list[str] | np.ndarray]
-    places: np.ndarray
-    unit: str
-    header: tuple[str, ...] = ()
-    shown: Mapping[str, str] = field(default_factory=dict)
-    left_out: LeftOut | None = None
+    path: str  # the file, as the user named it
+    columns: Mapping[str, list[str] | np.ndarray]  # by name
+    places: np.ndarray  # (n,) 1-based numbers of the rows in the file
+    unit: str  # what `places` counts: "line", "row" or "job"
+    header: tuple[str, ...] = ()  # every column name of the file, also those not kept
+    shown: Mapping[str, str] = field(default_factory=dict)  # the file's names of columns, where they differ
+    left_out: LeftOut | None = None  # rows that are left out; None: bad rows are refused
 
     def __len__(self) -> int:
         return len(self.places)

@@ -46,15 +46,12 @@ class Measured:
     """Fits of one GPU type.
 
     Attributes:
-        gpu: the type, a key of the profiles' fits.
-        path: of profiles beside the shipped ones; "": none.
-        duration: what `duration_s` means (isolated.py).
         longer: how many times longer communication takes inside a machine and between machines than the fits say.
     """
 
-    gpu: str
-    path: str = field(default="", metadata={MARK: A_FILE})
-    duration: Duration = ISOLATED
+    gpu: str  # the type, a key of the profiles' fits
+    path: str = field(default="", metadata={MARK: A_FILE})  # of profiles beside the shipped ones; "": none
+    duration: Duration = ISOLATED  # what `duration_s` means (isolated.py)
     name: str = "allreduce"
     longer: tuple[float, float] = (1.0, 1.0)
 

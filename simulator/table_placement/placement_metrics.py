@@ -20,23 +20,19 @@ class Standing:
         worst, deviation: demand over supply of GPU-hours of high-priority jobs, largest and standard deviation over the
             regions (0 without GPUs); a job counts at its tables' home, else where replicas let it run, with most GPUs
             of its types (Sec. 3.5), the lowest number among equals.
-        least: that of the same jobs over all regions together, a lower bound of `worst`.
-        home: training jobs that train at home.
         collocated, collocated_at_home: GPU-hours of high-priority jobs that some region has tables and GPUs for; with
             replicas and without.
-        extra: bytes of replicas over those of all tables.
-        waiting: all training jobs, first-time ones too, that no region has tables and GPUs for.
         two, four: of all training jobs, those with so many candidate regions or more.
     """
 
     worst: float
     deviation: float
-    least: float
-    home: float
+    least: float  # that of the same jobs over all regions together, a lower bound of `worst`
+    home: float  # training jobs that train at home
     collocated: float
     collocated_at_home: float
-    extra: float
-    waiting: float
+    extra: float  # bytes of replicas over those of all tables
+    waiting: float  # all training jobs, first-time ones too, that no region has tables and GPUs for
     two: float
     four: float
 

@@ -31,26 +31,16 @@ HOURS = 24.0
 
 @dataclass(frozen=True)
 class Families:
-    """The tables that each family reads in a day.
+    """The tables that each family reads in a day."""
 
-    Attributes:
-        team: int64 (tables,), the team of each table, ascending.
-        owner: int64 (families,), the team of each family.
-        size: int64 (families,), its workloads, >= 1.
-        recurring: bool (families,): its first workload recurs; else all come for the first time.
-        with_gpu: bool (families,): they train on GPUs.
-        first: int64 (families + 1,); table: int64 (uses,), what each reads, each table once.
-        size_reads: how GPU-hours go with the number of tables, see `check_reads`.
-    """
-
-    team: np.ndarray
-    owner: np.ndarray
-    size: np.ndarray
-    recurring: np.ndarray
-    with_gpu: np.ndarray
-    first: np.ndarray
-    table: np.ndarray
-    size_reads: float
+    team: np.ndarray  # int64 (tables,), the team of each table, ascending
+    owner: np.ndarray  # int64 (families,), the team of each family
+    size: np.ndarray  # int64 (families,), its workloads, >= 1
+    recurring: np.ndarray  # bool (families,): its first workload recurs; else all come for the first time
+    with_gpu: np.ndarray  # bool (families,): they train on GPUs
+    first: np.ndarray  # int64 (families + 1,)
+    table: np.ndarray  # int64 (uses,), what each reads, each table once
+    size_reads: float  # how GPU-hours go with the number of tables, see `check_reads`
 
     def __len__(self) -> int:
         return len(self.size)

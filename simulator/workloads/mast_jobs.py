@@ -150,14 +150,12 @@ class Draw:
     """What was drawn, and how it goes on.
 
     Attributes:
-        rows: what comes. before: what recurred on the day before; None: the slow path knows all.
-        zones_s: the seconds over which arrivals go by time zones; None: they do not.
         storage_ratio, read_share, fresh_levels, any_type: see `mast_like`.
     """
 
-    rows: Rows
-    before: Rows | None
-    zones_s: float | None
+    rows: Rows  # what comes
+    before: Rows | None  # what recurred on the day before; None: the slow path knows all
+    zones_s: float | None  # the seconds over which arrivals go by time zones; None: they do not
     storage_ratio: float | None
     read_share: float
     fresh_levels: int
