@@ -54,11 +54,7 @@ def _unused(written: Written, used: Used, uses_links: bool) -> list[str]:
     if written.capacities and not used:
         return names if uses_links else [*names, written.capacities]
     for name, attribute in NUMBERS.items():
-        tiers = [
-            tier.name
-            for tier in written.tiers
-            if not math.isnan(getattr(tier, attribute)) and (tier.name, attribute) not in used
-        ]
-        if tiers:
+        told = [tier.name for tier in written.tiers if not math.isnan(getattr(tier, attribute))]
+        if tiers := [tier for tier in told if (tier, attribute) not in used]:
             names.append(f"{name} of {' and '.join(tiers)}")
     return names

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..base.codes import LEVELS
 from ..base.errors import InputError
-from ..warehouse.warehouse import Jobs, Tables, Warehouse, type_shares
+from ..warehouse.warehouse import Jobs, Warehouse, type_shares
 from . import climb, cost, job_moves, table_pairs
 from .ledger import Ledger, fresh_sums
 
@@ -200,11 +200,6 @@ def seconds(hours: np.ndarray) -> np.ndarray:
     return np.rint(np.asarray(hours) * 3600.0).astype(np.int64)
 
 
-def _missing(tables: Tables) -> np.ndarray:
-    """KiB that a move of each table to each region copies, int64 (tables, regions): a replica there may have a part."""
-    return kib(tables.size_bytes[:, None] - tables.held_bytes)
-
-
 def _ledger(warehouse: Warehouse, objective: Objective, jobs: Jobs) -> Ledger:
     world, tables = warehouse.world, warehouse.tables
     size, gpu_s = kib(tables.size_bytes), seconds(jobs.gpu_hours)
@@ -223,7 +218,7 @@ def _ledger(warehouse: Warehouse, objective: Objective, jobs: Jobs) -> Ledger:
     sums["home"][:] = tables.home
     ledger = Ledger(
         size=size,
-        missing=_missing(tables),
+        missing=kib(tables.size_bytes[:, None] - tables.held_bytes),  # a replica there may have a part
         first_user=np.concatenate([[0], np.cumsum(uses)]).astype(np.int64),
         user=jobs.owner[order],
         reads=jobs.reads.astype(np.int64),

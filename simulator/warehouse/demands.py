@@ -251,14 +251,7 @@ class Demands:
 
 def packs(parts: list[int], rooms: list[int]) -> bool:
     """Whether parts go into rooms, each whole into one, several into one where they fit."""
-    if not parts:
-        return True
-    for room in range(len(rooms)):
-        if rooms[room] >= parts[0]:
-            left = [*rooms[:room], rooms[room] - parts[0], *rooms[room + 1 :]]
-            if packs(parts[1:], left):
-                return True
-    return False
+    return _packs_among([([0], part) for part in parts], [rooms])
 
 
 def _packs_among(parts: list[tuple[list[int], int]], rooms: list[list[int]]) -> bool:

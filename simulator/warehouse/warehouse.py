@@ -243,9 +243,7 @@ def _check_jobs(warehouse: Warehouse) -> None:
         )
     ranges = {
         "gpu_type": (NO_GPU, types - 1),
-        "gpus": (0, None),
-        "gpu_hours": (0, None),
-        "cpu_hours": (0, None),
+        **dict.fromkeys(("gpus", "gpu_hours", "cpu_hours"), (0, None)),
         "level": (0, LEVELS - 1),
         "app": (NO_APP, apps - 1),
         "team": (0, None),

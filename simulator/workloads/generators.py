@@ -307,12 +307,9 @@ def _classes(sizes: np.ndarray, table: Mapping[int, tuple[float, ...]]) -> list[
 
 
 def _durations_by_gang(
-    rng: np.random.Generator,
-    sizes: np.ndarray,
-    probabilities: tuple[float, ...],
-    table: Mapping[int, tuple[float, ...]],
+    rng: np.random.Generator, sizes: np.ndarray, shares: tuple[float, ...], table: Mapping[int, tuple[float, ...]]
 ) -> np.ndarray:
     duration_s = np.empty(len(sizes))
     for members, quantiles_s in _classes(sizes, table):
-        duration_s[members] = from_quantiles(rng, len(members), probabilities, quantiles_s)
+        duration_s[members] = from_quantiles(rng, len(members), shares, quantiles_s)
     return duration_s

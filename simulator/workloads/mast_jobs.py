@@ -248,15 +248,10 @@ def _workload(rng: np.random.Generator, world: World, families: Families, draw: 
         fresh=capped.level < draw.fresh_levels,
         known_s=known,
     )
-    return Workload.from_arrays(
-        "mast-like",
-        capped.arrival_s,
-        geo.units,
-        capped.duration_s,
-        job_id=capped.name,
-        tenant=names[tenant],
-        priority=LEVELS - 1 - capped.level,
-    ).with_geo(_of_any_type(geo, (rng.random(len(with_gpu)) < draw.any_type), capped.family, of_history))
+    rest = {"job_id": capped.name, "tenant": names[tenant], "priority": LEVELS - 1 - capped.level}
+    workload = Workload.from_arrays("mast-like", capped.arrival_s, geo.units, capped.duration_s, **rest)
+    chosen = rng.random(len(with_gpu)) < draw.any_type
+    return workload.with_geo(_of_any_type(geo, chosen, capped.family, of_history))
 
 
 def _reads(

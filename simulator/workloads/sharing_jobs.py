@@ -238,16 +238,9 @@ def job_arrays(
     if run_s is not None:
         iterations = np.clip(np.round(run_s / step_s), *within)
     assert iterations is not None  # one of the two
-    workload = Workload.from_arrays(
-        what,
-        arrival_s,
-        gpus,
-        iterations * step_s,
-        iterations=iterations,
-        iteration_s=step_s,
-        model=np.array(MODELS, dtype=object)[model],
-        batch_size=batch,
-    )
+    named = np.array(MODELS, dtype=object)[model]
+    rest = {"iterations": iterations, "iteration_s": step_s, "model": named, "batch_size": batch}
+    workload = Workload.from_arrays(what, arrival_s, gpus, iterations * step_s, **rest)
     return replace(workload, window_s=window_s)
 
 
