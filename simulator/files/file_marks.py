@@ -57,12 +57,11 @@ def path_mark(beside: Beside = alone) -> MayBeFile:
 
 
 def path_unless(known: Collection[str], beside: Beside = alone, last: str = "") -> MayBeFile:
-    """The mark of a value that is a path unless its name is known.
+    """Of what is a path unless its name is known.
 
     Args:
         known: names; of a mapping, name -> the function that takes the parameters of the word, which may be marked.
-        beside: files that are read with one.
-        last: see `parse_name`.
+        beside: which files are read with one. last: see `parse_name`.
     """
 
     def told(word: str, see: See) -> str:
@@ -137,10 +136,7 @@ class Read:
 
 
 def read_by(word: str | os.PathLike[str], mark: MayBeFile, what: str) -> Read:
-    """The files that a word at a place with this mark names, and those beside them.
-
-    Of a user's own code, its files and those that its parameters name. InputError: own code that cannot be opened.
-    """
+    """The files that a word names, those beside them, those of own code; InputError: own code that cannot be opened."""
     files: list[tuple[str, Path]] = []
 
     def see(place: str, beside: Beside) -> str:

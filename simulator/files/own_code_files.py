@@ -31,10 +31,7 @@ def files_of(thing: Any) -> tuple[Path, ...]:
 
 
 def files_with(module: ModuleType) -> tuple[Path, ...]:
-    """The files of a module and of its imports, direct or not, from its folder or package; its own first.
-
-    Files of clustergym are left out: stored results compare its sources anyway.
-    """
+    """The files of a module and of its imports from its own folder or package, its own first; none of clustergym's."""
     first = _file_of(module)
     if first is None:
         return ()
@@ -48,7 +45,8 @@ def files_with(module: ModuleType) -> tuple[Path, ...]:
         if not path.is_file() or (found and _is_site(path, home)):
             continue
         found[path] = None
-        for name in (*_imports(path, stamp_of(path), _package_of(one)), *_origins(one)):
+        package = "" if one is None else getattr(one, "__package__", None) or ""
+        for name in (*_imports(path, stamp_of(path), package), *_origins(one)):
             other = sys.modules.get(name)
             file = _meant(home, name, other)
             if file is not None:
@@ -107,10 +105,6 @@ def _home_of(module: ModuleType, path: Path) -> Path:
 
 def _is_site(path: Path, home: Path) -> bool:
     return home.name in SITES or any(site in path.relative_to(home).parts for site in SITES)
-
-
-def _package_of(module: ModuleType | None) -> str:
-    return "" if module is None else getattr(module, "__package__", None) or ""
 
 
 def _origins(module: ModuleType | None) -> Iterator[str]:

@@ -10,10 +10,7 @@ Stamp = tuple[int, int] | None  # of a file: when it was written, ns, and its by
 
 
 def expect_plain_file(path: str | os.PathLike[str], expected: str = "a file", place: str = "") -> None:
-    """Refuse what is no plain file (nor a link to one): a folder, a pipe, a device, a socket; missing files pass.
-
-    `expected`, `place`: the words of the InputError, by default the path.
-    """
+    """InputError, naming `place` or the path and what was `expected`: a folder, a pipe, a device or a socket."""
     place = place or str(path)
     if os.path.isdir(path):
         raise InputError(f"{place}: is a folder; expected {expected}")

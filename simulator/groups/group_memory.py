@@ -38,25 +38,15 @@ TERMS = ("ram_bytes", "expansion", "gc_threshold", "gc_slope", "disk_bandwidth",
 
 @dataclass(frozen=True)
 class MemoryTerms:
-    """Machines and runtime as far as memory goes.
+    """Machines and runtime as far as memory goes."""
 
-    Attributes:
-        ram_bytes: of a machine, above 0.
-        expansion: bytes in memory over raw bytes, above 0; the paper leaves `EXPANSION_BOUNDS`.
-        gc_threshold: occupancy from which on the collector costs something, 0 to 1.
-        gc_slope: of its curve, at least 0; 0: it costs nothing.
-        disk_bandwidth: bytes a second of a machine, above 0.
-        pass_fraction: of the spilled input that an iteration reads, 0 to 1.
-        spills: False: all stays in memory, and more than fits is out of memory.
-    """
-
-    ram_bytes: float = RAM_BYTES
-    expansion: float = EXPANSION
-    gc_threshold: float = GC_THRESHOLD
-    gc_slope: float = GC_SLOPE
-    disk_bandwidth: float = DISK_BANDWIDTH
-    pass_fraction: float = PASS_FRACTION
-    spills: bool = True
+    ram_bytes: float = RAM_BYTES  # of a machine, above 0
+    expansion: float = EXPANSION  # bytes in memory over raw bytes, above 0; the paper leaves `EXPANSION_BOUNDS`
+    gc_threshold: float = GC_THRESHOLD  # occupancy from which on the collector costs something, 0 to 1
+    gc_slope: float = GC_SLOPE  # of its curve, at least 0; 0: it costs nothing
+    disk_bandwidth: float = DISK_BANDWIDTH  # bytes a second of a machine, above 0
+    pass_fraction: float = PASS_FRACTION  # of the spilled input that an iteration reads, 0 to 1
+    spills: bool = True  # False: all stays in memory, and more than fits is out of memory
 
     def __post_init__(self) -> None:
         for name in ("ram_bytes", "expansion", "disk_bandwidth"):
@@ -75,17 +65,14 @@ class Settled:
 
     Attributes:
         alpha, model_spill: float64 (n,), shares of input and model on disk.
-        disk_s: float64 (n,), seconds for one pass over the spilled bytes.
-        occupancy: share of the group's RAM that is filled. gc: factor on every COMP, at least 1.
-        round_s: seconds of one round of the group, Eq. (1) with the collector, and not less than its disks need.
     """
 
     alpha: np.ndarray
     model_spill: np.ndarray
-    disk_s: np.ndarray
-    occupancy: float
-    gc: float
-    round_s: float
+    disk_s: np.ndarray  # float64 (n,), seconds for one pass over the spilled bytes
+    occupancy: float  # share of the group's RAM that is filled
+    gc: float  # factor on every COMP, at least 1
+    round_s: float  # seconds of one round of the group, Eq. (1) with the collector, and not less than its disks need
     out_of_memory: bool
 
 

@@ -26,6 +26,7 @@ def group_totals(s: np.void, among: np.ndarray | None = None) -> dict[str, float
     whole_s = (float(s["finish_s"][:n].max()) if finished.all() else float(s["now_s"])) - float(s["start_s"])
     end_s = float(finish.max()) if finished[chosen].all() else float(s["now_s"])
     all_s = float(s["n_machines"]) * whole_s
+    moving_s = float(s["moving_integral"])
     jct_quantiles, queued_quantiles = quantiles(jct), quantiles(queued)
     isolated_s = (s["iterations"][:n] * s["base_iteration_s"][:n])[done]
     return dict.fromkeys(NAMES, 0.0) | {
@@ -56,9 +57,7 @@ def group_totals(s: np.void, among: np.ndarray | None = None) -> dict[str, float
         "dop_mean": share(float(s["held_integral"]), float(s["groups_integral"])),
         "out_of_memory": float(s["out_of_memory"]),
         "moves": float(s["moves"]),
-        "move_time_share": share(
-            float(s["moving_integral"]), float(s["moving_integral"]) + float(s["executed_integral"])
-        ),
+        "move_time_share": share(moving_s, moving_s + float(s["executed_integral"])),
     }
 
 

@@ -42,10 +42,7 @@ class Slowdowns(Protocol):
 
 
 def lay_kinds(s: np.void, workload: Workload, models: Sequence[str], slowdowns: Slowdowns) -> None:
-    """Write the slowdowns, and the kind of each job, into a record whose models and batches are laid.
-
-    `models`: by number, as in `s["model"]`. InputError: too many kinds, or a model that the table lacks.
-    """
+    """Write the slowdowns, and each job's, into a record with models; InputError: too many kinds, an unknown model."""
     n = len(workload)
     told = frozenset(getattr(slowdowns, "tells_apart", ()))
     s["kinds_by_pass"] = SUB_BATCH in told

@@ -62,10 +62,7 @@ class LeftOut:
         return found
 
     def tell(self) -> np.ndarray:
-        """The indices of the rows that stay; one warning says how many do not, and why.
-
-        InputError: none stays, too many are odd, or one is where none may be.
-        """
+        """The indices of the rows that stay; warns of others; InputError: none stays, too many or refused odd ones."""
         total, first = len(self.gone) + self._lost, self._first[1] if self._first else ""
         most = max(MOST_ODD, int(MOST_ODD_SHARE * total))
         kept = np.flatnonzero(~self.gone)

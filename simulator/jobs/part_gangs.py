@@ -22,21 +22,17 @@ class PartGangs:
     A job without GPUs has one row, of one unit, which nothing slows down.
 
     Attributes:
-        name: of the workload.
         job, part: int64 (rows,), the job and the number of its part.
-        gpus: int64 (rows,), >= 1.
-        accepts: int64 (rows,), set of the types of `gpu_types` that it accepts; 0 without GPUs.
-        batch_size: int64 (rows,), samples of an iteration over its GPUs: those of the job by GPUs; 0: unknown.
         job_id, model, model_code, model_names: as of `Workload`, by row.
     """
 
-    name: str
+    name: str  # of the workload
     job: np.ndarray
     part: np.ndarray
-    gpus: np.ndarray
-    accepts: np.ndarray
+    gpus: np.ndarray  # int64 (rows,), >= 1
+    accepts: np.ndarray  # int64 (rows,), set of the types of `gpu_types` that it accepts; 0 without GPUs
     gpu_types: tuple[str, ...]
-    batch_size: np.ndarray
+    batch_size: np.ndarray  # int64 (rows,), samples of an iteration over its GPUs: those of the job by GPUs; 0: unknown
     job_id: np.ndarray
     model: np.ndarray
     model_code: np.ndarray

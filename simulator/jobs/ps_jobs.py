@@ -60,14 +60,8 @@ class PsJobs:
 
         InputError names the column, the job, the value and what was expected.
         """
-        given = {
-            "comp_machine_s": comp_machine_s,
-            "comm_s": comm_s,
-            "input_bytes": input_bytes,
-            "model_bytes": model_bytes,
-            "epoch_iterations": epoch_iterations,
-        }
-        columns = {name: _numbers(name, values) for name, values in given.items()}
+        given = (comp_machine_s, comm_s, input_bytes, model_bytes, epoch_iterations)
+        columns = {f.name: _numbers(f.name, values) for f, values in zip(fields(cls), given, strict=True)}
         try:
             shaped = np.broadcast_arrays(*columns.values())
         except ValueError:

@@ -175,23 +175,15 @@ class BadCell(InputError):
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of equal length (lists of str, or numeric arrays) and the place of each row.
+    """Columns of equal length (lists of str, or numeric arrays) and the place of each row."""
 
-    Attributes:
-        path: the file, as the user named it. columns: by name.
-        places: (n,) 1-based numbers of the rows in the file. unit: what they count: "line", "row" or "job".
-        header: every column name of the file, also those not kept.
-        shown: the file's names of columns, where they differ.
-        left_out: rows that are left out; None: bad rows are refused.
-    """
-
-    path: str
-    columns: Mapping[str, list[str] | np.ndarray]
-    places: np.ndarray
-    unit: str
-    header: tuple[str, ...] = ()
-    shown: Mapping[str, str] = field(default_factory=dict)
-    left_out: LeftOut | None = None
+    path: str  # the file, as the user named it
+    columns: Mapping[str, list[str] | np.ndarray]  # by name
+    places: np.ndarray  # (n,) 1-based numbers of the rows in the file
+    unit: str  # what `places` counts: "line", "row" or "job"
+    header: tuple[str, ...] = ()  # every column name of the file, also those not kept
+    shown: Mapping[str, str] = field(default_factory=dict)  # the file's names of columns, where they differ
+    left_out: LeftOut | None = None  # rows that are left out; None: bad rows are refused
 
     def __len__(self) -> int:
         return len(self.places)
@@ -211,10 +203,7 @@ class Table:
         return f"{self.unit} {self.places[row]}, {noun} {name!r}: {shown}; expected {expected}"
 
     def odd(self, rows: np.ndarray, column: str, expected: str, values: Any = None) -> None:
-        """Leave out the rows of a mask with a bad cell in `column`; BadCell, of the first, where none may be left out.
-
-        `values`: the values by row, where the file holds others.
-        """
+        """Leave out the rows of a mask, whose cells of `column`, or `values`, do not fit; or raise a BadCell."""
         found = np.flatnonzero(rows if self.left_out is None else rows & ~self.left_out.gone)
         if not len(found):
             return

@@ -17,10 +17,7 @@ _CONTENT = re.compile(rb"^[ \t]*[^#\s]", re.M)
 
 @dataclass(frozen=True)
 class Head:
-    """The first 64 KiB of a file, more if comments fill them: bytes, lenient text, and the fields of its first line.
-
-    Empty lines and "#" comments do not count; the separator with most fields does: commas, semicolons or tabs.
-    """
+    """The first 64 KiB of a file, or more if comments fill them: raw, as text, and the columns of its first line."""
 
     data: bytes
     text: str

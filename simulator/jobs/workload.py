@@ -33,15 +33,8 @@ if TYPE_CHECKING:
 
 REQUIRED = ("job_id", "arrival_s", "gpus", "duration_s")
 OPTIONAL = (
-    "iterations",
-    "iteration_s",
-    "model",
-    "batch_size",
-    "user",
-    "tenant",
-    "priority",
-    "deadline_s",
-    "estimate_s",
+    *("iterations", "iteration_s", "model", "batch_size", "user", "tenant"),
+    *("priority", "deadline_s", "estimate_s"),
 )
 COLUMNS = REQUIRED + OPTIONAL
 TEXT = ("job_id", "model", "user", "tenant")

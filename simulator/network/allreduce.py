@@ -31,18 +31,15 @@ class AllReduce:
     """Ring all-reduces per layer and tier, overlapped with the backward pass.
 
     Attributes:
-        calibration: tiers and layer tables. words: the parameters that made it, for `describe`.
         default: the model that stands in for those that the calibration does not list; None: they are an error.
-        duration: what `duration_s` means (isolated.py).
-        plain: the network with the calibration's own numbers; None: this one has them.
     """
 
-    calibration: Calibration
-    words: tuple[tuple[str, str], ...] = ()
+    calibration: Calibration  # tiers and layer tables
+    words: tuple[tuple[str, str], ...] = ()  # the parameters that made it, for `describe`
     default: str | None = None
-    duration: Duration = ISOLATED
+    duration: Duration = ISOLATED  # what `duration_s` means (isolated.py)
     name: str = "allreduce"
-    plain: AllReduce | None = None
+    plain: AllReduce | None = None  # the network with the calibration's own numbers; None: this one has them
 
     def describe(self) -> str:
         """Its text with every parameter, for `load_network`."""

@@ -190,10 +190,7 @@ def flatten(s, gpus, slots, machines, racks):
 
 @entry
 def best_fraction(states, model, gpus, shapes):
-    """Modify the memo of `states[0]`: the largest compute fraction of `gpus` GPUs over `shapes`, (n, 3).
-
-    A row: how many slots, machines and racks the gang uses in all.
-    """
+    """Modify the memo of `states[0]`: the largest compute fraction over `shapes` (n, 3): slots, machines, racks."""
     s = states[0]
     best = 0.0
     for i in range(shapes.shape[0]):

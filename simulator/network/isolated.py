@@ -60,10 +60,7 @@ def gang_factors(network: Network, workload: Any, topology: Topology) -> tuple[n
 def iteration_times_s(
     network: Network, workload: Any, topology: Topology, profile: np.ndarray, factors: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Seconds per iteration without what the network adds, and isolated, float64 (n,) each; see the module.
-
-    A network without `duration` takes times as isolated. `profile`, `factors`: of `gang_factors`.
-    """
+    """Seconds per iteration without the network, and isolated, float64 (n,) each; see the module, `gang_factors`."""
     given_s = workload.iteration_s
     best = best_slowdowns(network, workload, topology, profile, factors)
     if getattr(network, "duration", ISOLATED) == COMPUTE:

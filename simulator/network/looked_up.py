@@ -58,11 +58,7 @@ class LookedUp:
         return f"{self.fits.describe()},tables={self.folder}"
 
     def tier_factors(self, workload: Jobs | Any, topology: Topology | None) -> tuple[np.ndarray, np.ndarray]:
-        """Slowdowns per (model, gang size, batch): on one machine, and on the fewest; see `base.Network`.
-
-        Raises:
-            InputError: a job of several GPUs whose model has no tables or fit, or whose batch is not known.
-        """
+        """Slowdowns per (model, gang size, batch); see `base.Network`; InputError: an unknown model or batch."""
         return factors_by_batch(self, workload, topology, self._factors)
 
     def rate(self, simulator: Simulated, job: int) -> tuple[float, float]:
@@ -73,7 +69,8 @@ class LookedUp:
         if gpus > 1:
             batch_of(self, workload, job)
         batch = int(s.batch[job])
-        best_s = self._best_s(model, gpus, batch, int(topology.machine_gpus.max()))
+        best = _placements(gpus, int(topology.machine_gpus.max()))
+        best_s = min(self.step_s(model, place, batch, batch) for place in best if place is not None)
         step_s = self.step_s(model, tuple(machines.values()), batch, int(s.sub_batch[job]))
         return float(s.base_iteration_s[job]) * max(1.0, step_s / best_s), 0.0
 
@@ -95,10 +92,6 @@ class LookedUp:
             fit, gpus = self.fits.profiles.of(tables.name).fit(self.fits.gpu), sum(placement)
             whole_s = float(fit.iteration_s(gpus, len(placement), size))
             return whole_s, whole_s - float(fit.compute_s(size)) if gpus > 1 else 0.0
-
-    def _best_s(self, model: str, gpus: int, batch: int, room: int) -> float:
-        inside, between = _placements(gpus, room)
-        return min(self.step_s(model, place, batch, batch) for place in (inside, between) if place is not None)
 
     def _factors(self, model: str, gpus: int, batch: int, room: int) -> np.ndarray:
         inside, between = _placements(gpus, room)

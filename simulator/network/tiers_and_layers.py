@@ -51,10 +51,7 @@ CALIBRATIONS = {path.stem: path for path in sorted(DATA.glob("*.yaml"))}
 
 @dataclass(frozen=True)
 class Link:
-    """One tier: GB/s and ns of one link; links of each member, 0 = as many as members.
-
-    nominal_gbps: the nominal gigabits per second of links with a measured effective bandwidth.
-    """
+    """One tier: GB/s and latency of one link; links of each member, 0: as many as members; Gbps on paper."""
 
     name: str
     kind: str

@@ -57,19 +57,17 @@ class CassiniModel:
     """A model of Table 3.
 
     Attributes:
-        name, kind: as the data file has them. source: of its numbers.
-        strategies: those that it can be trained with, its own first.
+        name, kind: as the data file has them.
         memory_mb, batch: Table 3, smallest and largest; batch is per GPU.
-        numbers: the rest of its row.
     """
 
     name: str
     kind: str
-    source: str
-    strategies: tuple[str, ...]
+    source: str  # of its numbers
+    strategies: tuple[str, ...]  # those that it can be trained with, its own first
     memory_mb: tuple[float, float]
     batch: tuple[int, int]
-    numbers: Mapping[str, float]
+    numbers: Mapping[str, float]  # the rest of its row
 
     def width(self, strategy: str, hidden: int | None = None) -> int:
         """Hidden size of a decoder that is trained so: `hidden`, or the listed one."""

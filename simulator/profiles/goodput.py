@@ -69,8 +69,7 @@ def gain(noise: tuple[float, float], scale: float | np.ndarray) -> float | np.nd
 def split_batch(application: Application, batch: int, gpus: int) -> tuple[int, int]:
     """(samples per GPU and pass, passes before the one that synchronises) of a batch, at most the largest, on GPUs.
 
-    A single GPU with more than the smallest batch accumulates at least once: a single pass tells no gradient variance.
-    The largest batch bounds it.
+    A single GPU accumulates a batch above the smallest: one pass does not show the gradient's variance.
     """
     local = math.ceil(batch / gpus - CLOSE)
     extra = math.ceil(local / application.largest_local - CLOSE) - 1

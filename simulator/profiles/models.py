@@ -64,18 +64,15 @@ class Efficiency:
 
     Attributes:
         initial_batch, largest_batch: smallest and largest batch (over all GPUs) that was validated.
-        epochs: of the whole job.
-        steps: batch -> optimiser steps of the whole job.
         noise_scale: gradient noise scale var / sqr at the initial batch, in equal parts of the job's progress.
-        source: where the numbers are from.
     """
 
     initial_batch: int
     largest_batch: int
-    epochs: int
-    steps: Mapping[int, float]
+    epochs: int  # of the whole job
+    steps: Mapping[int, float]  # batch -> optimiser steps of the whole job
     noise_scale: tuple[float, ...]
-    source: str
+    source: str  # where the numbers are from
 
     @property
     def progress(self) -> float:
@@ -83,10 +80,7 @@ class Efficiency:
         return float(self.steps[self.initial_batch])
 
     def gain(self, batch: ArrayLike, done: ArrayLike) -> np.ndarray:
-        """Progress of one step of `batch` samples when the part `done` (0 to 1) of the progress is made.
-
-        (phi + 1) / (phi / scale + 1) for scale = batch / initial batch; 1 at the initial batch, at most scale.
-        """
+        """Progress of a step of `batch` samples at the part `done`: (phi + 1) / (phi / scale + 1), at most scale."""
         part = np.asarray(done, dtype=np.float64) * len(self.noise_scale)
         index = np.clip(part.astype(np.int64), 0, len(self.noise_scale) - 1)
         phi = np.asarray(self.noise_scale, dtype=np.float64)[index]
@@ -100,23 +94,14 @@ class Efficiency:
 
 @dataclass(frozen=True)
 class ModelProfile:
-    """What is known of a model.
+    """What is known of a model."""
 
-    Attributes:
-        name: as the file spells it.
-        source: what the model is.
-        fits: GPU type -> fit of its iteration time.
-        memory: its memory on a GPU; None: unknown.
-        gradient_bytes: what is all-reduced in an iteration; nan: unknown.
-        efficiency: for elastic schedulers; None: unknown.
-    """
-
-    name: str
-    source: str
-    fits: Mapping[str, ThroughputFit]
-    memory: MemoryLine | None
-    gradient_bytes: float
-    efficiency: Efficiency | None
+    name: str  # as the file spells it
+    source: str  # what the model is
+    fits: Mapping[str, ThroughputFit]  # GPU type -> fit of its iteration time
+    memory: MemoryLine | None  # its memory on a GPU; None: unknown
+    gradient_bytes: float  # what is all-reduced in an iteration; nan: unknown
+    efficiency: Efficiency | None  # for elastic schedulers; None: unknown
 
     def fit(self, gpu: str) -> ThroughputFit:
         """The fit on a GPU type; InputError, naming the model and what it has, where there is none."""

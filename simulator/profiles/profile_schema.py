@@ -34,13 +34,8 @@ def _entry(schema: SimpleNamespace, given: Any, place: str) -> SimpleNamespace:
         _check_fit(fits[gpu], f"{place}, fits.{gpu}")
     if spec.efficiency is not None:
         _check_efficiency(spec.efficiency, f"{place}, efficiency")
-    return SimpleNamespace(
-        source=spec.source,
-        fits=fits,
-        memory=spec.memory,
-        gradient_bytes=spec.gradient_bytes,
-        efficiency=spec.efficiency,
-    )
+    rest = {name: getattr(spec, name) for name in ("source", "memory", "gradient_bytes", "efficiency")}
+    return SimpleNamespace(fits=fits, **rest)
 
 
 def _check_fit(fit: Any, place: str) -> None:

@@ -90,7 +90,8 @@ def _read_table(path: str) -> PenaltyTable:
             sizes = rows.setdefault(spelling.setdefault(normalised(model), model), {})
             gpus = _gang_size(row.get("gpus", ""), line)
             if gpus in sizes:
-                raise InputError(f"{line}: model {model!r} has a second row for {_size_words(gpus)}")
+                size = "every gang size" if gpus == ANY_SIZE else f"{gpus} GPUs"
+                raise InputError(f"{line}: model {model!r} has a second row for {size}")
             if sizes and (gpus == ANY_SIZE or ANY_SIZE in sizes):
                 raise InputError(f"{line}: model {model!r} has rows with and without gpus, expected one or the other")
             sizes[gpus] = _row_factors(row, line)
@@ -112,10 +113,6 @@ def _check_header(names: Sequence[str], place: str) -> None:
     missing = [name for name in ("model", "machine", "rack", "network") if name not in names]
     if missing:
         raise InputError(f"{place}, line 1: column {missing[0]!r} is missing, found {', '.join(names)}")
-
-
-def _size_words(gpus: int) -> str:
-    return "every gang size" if gpus == ANY_SIZE else f"{gpus} GPUs"
 
 
 def _gang_size(text: str, line: str) -> int:
@@ -163,10 +160,7 @@ def _from_speeds(speeds: Mapping[int, Mapping[int, float]]) -> dict[int, Factors
     def slowdown(speed: float) -> float:
         return max(1.0, 1.0 / speed)
 
-    return {
-        gpus: (1.0, 1.0, slowdown(by_nodes[2]), slowdown(by_nodes.get(4, by_nodes[2])))
-        for gpus, by_nodes in speeds.items()
-    }
+    return {gpus: (1.0, 1.0, slowdown(of[2]), slowdown(of.get(4, of[2]))) for gpus, of in speeds.items()}
 
 
 def _two_tiers(slowdowns: Mapping[int, float]) -> dict[int, Factors]:

@@ -21,10 +21,7 @@ def type_seconds(s: np.void) -> dict[str, np.ndarray]:
 
 
 def copy_seconds(s: np.void, kind: int, shares: Sequence[float]) -> list[float]:
-    """Seconds from decision to completion of a kind of copies (copy_times.py) by shares; nan: no copies.
-
-    `shares`: 0 to 1; 0.5: the median. 16 bins to every power of two: a percentile is right to 7 %, better in full bins.
-    """
+    """Seconds, right to 7 %, that `shares` of complete copies of a kind did not exceed, waits included; nan: none."""
     return seconds_within(s["copy_times"][kind], shares)
 
 
@@ -71,10 +68,7 @@ def costs(plain: Plain) -> dict[str, float]:
 
 
 def _late_share(s: np.void, among: np.ndarray) -> float:
-    """Arrived jobs that waited too long for their first start, over those whose level has a limit.
-
-    The time to save the state of stopped jobs is part of the wait (paper mast, Sec. 5.5).
-    """
+    """Late first starts over arrived jobs with a limit; saving others' state is part of a wait (mast, Sec. 5.5)."""
     n = int(s["next_arrival"])
     limit, first = s["slo_s"][s["job_level"][:n]], s["first_start_s"][:n]
     waited = np.where(first >= 0.0, first + s["first_save_s"][:n], s["now_s"]) - s["arrival_s"][:n]

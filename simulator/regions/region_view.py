@@ -179,10 +179,7 @@ class RegionView(RunView):
         return self._sets((s["table_copies"] & ~s["table_doomed"])[: s["n_tables"]])
 
     def warehouse(self) -> Warehouse:
-        """The tables where they are now, with the slow path's knowledge of their jobs.
-
-        A moving table has its present home. Copies that are about to be deleted do not count.
-        """
+        """The tables at present homes, without copies to be deleted, and the slow path's knowledge of their readers."""
         s, demands, copies = self._fields, self.demands, self.lying()
         whole = self._sets(s["table_whole"][: s["n_tables"]])
         home = s["table_home"][: s["n_tables"]].astype(np.int64)

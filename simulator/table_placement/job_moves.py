@@ -7,10 +7,7 @@ from .cost import move
 
 @kernel
 def _send(l, table, begin, end, target, total, were):
-    """Modify the ledger in place: move the tables begin to end - 1; `were`, int64 (n,), gets their old homes.
-
-    Returns what that adds to the cost, and whether Expressions 4 and 5 allow one move after the other.
-    """
+    """Modify the ledger, `were`: move tables begin to end - 1; returns the added cost and whether that is allowed."""
     change = 0.0
     fits = True
     for place in range(begin, end):
@@ -43,10 +40,7 @@ def _best_region(l, table, begin, end, total, were):
 
 @entry
 def survey_jobs(l, first, table, jobs, were, gains):
-    """Modify `gains`, float64 (n,): the gain of `jobs`, int64 (n,), by the best move of their tables.
-
-    `first` and `table` are those of `Jobs`; `were`, int64, has room for the tables of a job.
-    """
+    """Modify `gains`: what each of `jobs` gains by the best move of all its tables; `were` has room for them."""
     total = total_size(l)
     for place in range(jobs.shape[0]):
         job = jobs[place]

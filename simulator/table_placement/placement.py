@@ -17,7 +17,7 @@ import numpy as np
 
 from ..base.codes import LEVELS
 from ..base.errors import InputError
-from ..warehouse.warehouse import Jobs, Tables, Warehouse, type_shares
+from ..warehouse.warehouse import Jobs, Warehouse, type_shares
 from . import climb, cost, job_moves, table_pairs
 from .ledger import Ledger, fresh_sums
 
@@ -161,10 +161,7 @@ class Placement:
         return np.zeros(int(self.jobs.reads.max(initial=1)), np.int64)
 
     def pair_up(self, table: int, partners: np.ndarray) -> list[Move]:
-        """Move a table and one of its partners, int64 (n,), as gains most; both moves, or none.
-
-        Both together satisfy Expressions 4 and 6; each after the other Expression 5.
-        """
+        """Move a table and a partner, int64 (n,), for most gain, as Expressions 4 to 6 allow; both moves, or none."""
         homes = self.ledger.home
         before, choice = int(homes[self._table(table)]), np.zeros(3, np.int64)
         were = homes[partners]
@@ -202,11 +199,6 @@ def seconds(hours: np.ndarray) -> np.ndarray:
     return np.rint(np.asarray(hours) * 3600.0).astype(np.int64)
 
 
-def _missing(tables: Tables) -> np.ndarray:
-    """KiB that a move of each table to each region copies, int64 (tables, regions): a replica there may have a part."""
-    return kib(tables.size_bytes[:, None] - tables.held_bytes)
-
-
 def _ledger(warehouse: Warehouse, objective: Objective, jobs: Jobs) -> Ledger:
     world, tables = warehouse.world, warehouse.tables
     size, gpu_s = kib(tables.size_bytes), seconds(jobs.gpu_hours)
@@ -225,7 +217,7 @@ def _ledger(warehouse: Warehouse, objective: Objective, jobs: Jobs) -> Ledger:
     sums["home"][:] = tables.home
     ledger = Ledger(
         size=size,
-        missing=_missing(tables),
+        missing=kib(tables.size_bytes[:, None] - tables.held_bytes),  # a replica there may have a part
         first_user=np.concatenate([[0], np.cumsum(uses)]).astype(np.int64),
         user=jobs.owner[order],
         reads=jobs.reads.astype(np.int64),

@@ -31,12 +31,12 @@ class Standing:
 
     worst: float
     deviation: float
-    least: float
-    home: float
+    least: float  # that of the same jobs over all regions together, a lower bound of `worst`
+    home: float  # training jobs that train at home
     collocated: float
     collocated_at_home: float
-    extra: float
-    waiting: float
+    extra: float  # bytes of replicas over those of all tables
+    waiting: float  # all training jobs, first-time ones too, that no region has tables and GPUs for
     two: float
     four: float
 

@@ -33,10 +33,7 @@ def _completes(copies, old, old_whole, size, whole, table, region):
 
 @kernel
 def _refuge(copies, old, old_whole, room, purse, size, whole, group, spare, gpu, table, home):
-    """The region of a table's copy for disasters: outside the home's fault group, if possible.
-
-    Then where all of it lies, else where a copy is planned, else where most of its GPUs, or most room, is spare.
-    """
+    """The region of a copy for disasters, outside the home's fault group if it can be: whole, planned, spare first."""
     best, most, rank = NOWHERE, 0, 0
     for region in range(group.shape[0]):
         if region == home:
@@ -161,10 +158,7 @@ def gather(order, first, table, accepts, offered, copies, old, size, room, purse
 
 @entry
 def demand_by_type(first, table, accepts, share, part, home, demand):
-    """Modify `demand`, int64 (tables, types): add each job's `part`, int64 (jobs,), at its tables.
-
-    `share`, float64 (sets, regions, types), of the set that it accepts, at the table's home.
-    """
+    """Modify `demand`, int64 (tables, types): add `part` of each job, by the `share` of its set at the table's home."""
     for job in range(accepts.shape[0]):
         for use in range(first[job], first[job + 1]):
             for gpu in range(share.shape[2]):

@@ -81,9 +81,8 @@ class Demands:
 
     def __post_init__(self) -> None:
         if len(self.accepts) == 0:
-            object.__setattr__(
-                self, "accepts", np.where(self.part_type == NO_TYPE, 0, 1 << np.maximum(self.part_type, 0))
-            )
+            only = np.where(self.part_type == NO_TYPE, 0, 1 << np.maximum(self.part_type, 0))
+            object.__setattr__(self, "accepts", only)
         if len(self.fresh) == 0:
             object.__setattr__(self, "fresh", np.zeros(len(self.level), bool))
         _check(self)
@@ -120,10 +119,7 @@ class Demands:
         return [_members(bits) for bits in self.accepts[job].tolist() if bits]
 
     def fastest(self, speed: np.ndarray) -> np.ndarray:
-        """Speed of each row on its fastest types, float64 (jobs,), of its slowest GPUs, or of its machines.
-
-        `speed`: float64 (jobs, types), > 0.
-        """
+        """Speed of each row on its fastest accepted types, float64 (jobs,): as its slowest GPUs, else its machines."""
         return self._pace(speed, slowest=False)
 
     def slowest(self, speed: np.ndarray) -> np.ndarray:
@@ -164,10 +160,8 @@ class Demands:
     def everywhere(self) -> Demands:
         """The same rows with all tables in all regions from time 0, fresh, one byte a copy; homes stay."""
         tables = self.tables
-        there = np.ones_like(tables.copies)
-        spread = replace(
-            tables, size_bytes=np.ones_like(tables.size_bytes), copies=there, read_share=np.ones_like(tables.read_share)
-        )
+        size, there, share = (np.ones_like(each) for each in (tables.size_bytes, tables.copies, tables.read_share))
+        spread = replace(tables, size_bytes=size, copies=there, read_share=share)
         return replace(self, tables=replace(spread, whole=None), fresh=np.zeros(len(self), bool))
 
     def cluster_type(self, topology: Topology) -> np.ndarray:
@@ -211,10 +205,7 @@ class Demands:
             asked = np.where(self.part_type == code, self.part_units, 0)
             (several,) = np.nonzero((asked > 0).sum(axis=1) > 1)
             shapes, index = np.unique(asked[several], axis=0, return_inverse=True)
-            fitting = [
-                [packs([part for part in shape if part], by_type[code]) for by_type in rooms]
-                for shape in shapes.tolist()
-            ]
+            fitting = [[packs([n for n in shape if n], room[code]) for room in rooms] for shape in shapes.tolist()]
             fits[several] &= np.array(fitting, bool).reshape(-1, len(rooms))[index.ravel()]
         self._host_choosing(fits, rooms)
         return fits
@@ -258,14 +249,7 @@ class Demands:
 
 def packs(parts: list[int], rooms: list[int]) -> bool:
     """Whether parts go into rooms, each whole into one, several into one where they fit."""
-    if not parts:
-        return True
-    for room in range(len(rooms)):
-        if rooms[room] >= parts[0]:
-            left = [*rooms[:room], rooms[room] - parts[0], *rooms[room + 1 :]]
-            if packs(parts[1:], left):
-                return True
-    return False
+    return _packs_among([([0], part) for part in parts], [rooms])
 
 
 def _packs_among(parts: list[tuple[list[int], int]], rooms: list[list[int]]) -> bool:

@@ -17,7 +17,7 @@ import numpy as np
 from ..base.codes import LEVELS
 from ..base.errors import InputError
 from ..cluster.region_hardware import NO_GPU
-from . import mast_statistics
+from . import mast_statistics as mast
 from .warehouse import Jobs
 
 READS, SIZE_READS = 2.0, 0.0  # of the slow path; what other values do: docs/policies/mast.md
@@ -31,26 +31,16 @@ HOURS = 24.0
 
 @dataclass(frozen=True)
 class Families:
-    """The tables that each family reads in a day.
+    """The tables that each family reads in a day."""
 
-    Attributes:
-        team: int64 (tables,), the team of each table, ascending.
-        owner: int64 (families,), the team of each family.
-        size: int64 (families,), its workloads, >= 1.
-        recurring: bool (families,): its first workload recurs; else all come for the first time.
-        with_gpu: bool (families,): they train on GPUs.
-        first: int64 (families + 1,); table: int64 (uses,), what each reads, each table once.
-        size_reads: how GPU-hours go with the number of tables, see `check_reads`.
-    """
-
-    team: np.ndarray
-    owner: np.ndarray
-    size: np.ndarray
-    recurring: np.ndarray
-    with_gpu: np.ndarray
-    first: np.ndarray
-    table: np.ndarray
-    size_reads: float
+    team: np.ndarray  # int64 (tables,), the team of each table, ascending
+    owner: np.ndarray  # int64 (families,), the team of each family
+    size: np.ndarray  # int64 (families,), its workloads, >= 1
+    recurring: np.ndarray  # bool (families,): its first workload recurs; else all come for the first time
+    with_gpu: np.ndarray  # bool (families,): they train on GPUs
+    first: np.ndarray  # int64 (families + 1,)
+    table: np.ndarray  # int64 (uses,), what each reads, each table once
+    size_reads: float  # how GPU-hours go with the number of tables, see `check_reads`
 
     def __len__(self) -> int:
         return len(self.size)
@@ -97,11 +87,11 @@ def draw_families(rng: np.random.Generator, tables: int, least_teams: int, reads
     Setting: mast, Sec. 3.1.
     """
     team = np.sort(rng.integers(0, max(tables // TEAM_TABLES, least_teams), tables))
-    shared = mast_statistics.through(mast_statistics.SHARING, rng.standard_normal(tables))
+    shared = mast.through(mast.SHARING, rng.standard_normal(tables))
     readers = np.rint(np.clip(shared, 1.0, MOST_SHARED)).astype(np.int64)
     # Each reader of a table begins another family by chance; so their sizes are geometric and add up to the readers.
     row = np.repeat(np.arange(tables), readers)
-    begins = rng.random(len(row)) < mast_statistics.RECURRING_SHARE
+    begins = rng.random(len(row)) < mast.RECURRING_SHARE
     begins[np.cumsum(readers) - readers] = True
     stub, size = row[begins], np.diff([*np.flatnonzero(begins), len(row)])
     # Neighbours become one family that reads several tables: of a team, and of about the same size.
@@ -118,8 +108,8 @@ def draw_families(rng: np.random.Generator, tables: int, least_teams: int, reads
     sizes = np.maximum(np.rint(mean), 1).astype(np.int64)
     owner = team[stub[starts]]
     first, table = each_once(first, stub, tables)
-    recurring = rng.permutation(len(sizes)) < round(mast_statistics.RECURRING_SHARE * sizes.sum())
-    with_gpu = rng.random(len(sizes)) < mast_statistics.GPU_SHARE
+    recurring = rng.permutation(len(sizes)) < round(mast.RECURRING_SHARE * sizes.sum())
+    with_gpu = rng.random(len(sizes)) < mast.GPU_SHARE
     return Families(team, owner, sizes, recurring, with_gpu, first, table, size_reads)
 
 
@@ -130,12 +120,12 @@ def draw_work(rng: np.random.Generator, families: Families, family: np.ndarray, 
     has = families.with_gpu[family]
     run_s = np.where(
         has,
-        mast_statistics.through(mast_statistics.GPU_DURATION_S, normal[0]),
-        mast_statistics.through(mast_statistics.CPU_DURATION_S, normal[0]),
+        mast.through(mast.GPU_DURATION_S, normal[0]),
+        mast.through(mast.CPU_DURATION_S, normal[0]),
     )
     run_s = np.clip(run_s, 1.0, longest_s)
-    gpus = np.where(has, np.maximum(np.rint(mast_statistics.through(mast_statistics.GPUS, normal[1])), 1.0), 0.0)
-    shares = np.cumsum(mast_statistics.PRIORITIES)
+    gpus = np.where(has, np.maximum(np.rint(mast.through(mast.GPUS, normal[1])), 1.0), 0.0)
+    shares = np.cumsum(mast.PRIORITIES)
     level = np.searchsorted(shares, rng.random(n) * shares[-1], side="right")
     if families.size_reads > 0.0:
         rows = np.flatnonzero(has)
@@ -143,10 +133,10 @@ def draw_work(rng: np.random.Generator, families: Families, family: np.ndarray, 
         run_s[rows], gpus[rows] = run_s[rows][order], gpus[rows][order]
     return Work(
         gpus=gpus,
-        machines=mast_statistics.through(mast_statistics.MACHINES, normal[2]) - np.ceil(gpus / MACHINE_GPUS),
+        machines=mast.through(mast.MACHINES, normal[2]) - np.ceil(gpus / MACHINE_GPUS),
         run_s=run_s,
         level=np.minimum(level, LEVELS - 1).astype(np.int64),
-        container_s=mast_statistics.through(mast_statistics.CONTAINER_S, normal[3]),
+        container_s=mast.through(mast.CONTAINER_S, normal[3]),
     )
 
 
@@ -176,7 +166,7 @@ def read_elsewhere(rng: np.random.Generator, families: Families, home: np.ndarra
     """
     first, table = families.first, families.table.copy()
     chosen = rng.permutation(np.flatnonzero(families.reads > 1))
-    wanted = round((1.0 - mast_statistics.HOME_RATE["V0"] / 100.0) * len(families))
+    wanted = round((1.0 - mast.HOME_RATE["V0"] / 100.0) * len(families))
     half = len(chosen) // 2
     one, other = chosen[:half], chosen[half : 2 * half]
     apart = home[table[first[one]]] != home[table[first[other]]]
@@ -199,8 +189,8 @@ def analytics_jobs(rng: np.random.Generator, team: np.ndarray) -> Jobs:
     first, table = _analytics_uses(rng, team)
     n = len(first) - 1
     of_team = team[table[first[:-1]]]
-    machines = mast_statistics.through(mast_statistics.MACHINES, rng.standard_normal(n))
-    hours = mast_statistics.through(mast_statistics.CPU_DURATION_S, rng.standard_normal(n)) / 3600.0
+    machines = mast.through(mast.MACHINES, rng.standard_normal(n))
+    hours = mast.through(mast.CPU_DURATION_S, rng.standard_normal(n)) / 3600.0
     none = np.zeros(n, np.int64)
     return Jobs(
         training=np.zeros(n, bool),
@@ -219,7 +209,7 @@ def analytics_jobs(rng: np.random.Generator, team: np.ndarray) -> Jobs:
 
 def _analytics_uses(rng: np.random.Generator, team: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     factor = ANALYTICS_SHARE / (1.0 - ANALYTICS_SHARE)
-    mu, sigma = mast_statistics.lognormal(mast_statistics.SHARING)
+    mu, sigma = mast.lognormal(mast.SHARING)
     shared = np.clip(np.exp(mu + sigma * rng.standard_normal(len(team))), 0.0, MOST_SHARED)
     stub = np.repeat(np.arange(len(team)), np.maximum(np.rint(shared * factor), 0).astype(np.int64))
     stub = stub[np.lexsort((rng.random(len(stub)), team[stub]))]  # shuffled within each team

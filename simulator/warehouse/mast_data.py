@@ -18,7 +18,7 @@ import numpy as np
 from ..base.codes import HIGH_LEVELS
 from ..base.errors import InputError
 from ..cluster.region_hardware import MOST_REGIONS, NO_GPU, Clusters, World
-from . import mast_statistics
+from . import mast_statistics as mast
 from .job_families import (
     HOURS,
     MACHINE_GPUS,
@@ -65,7 +65,7 @@ def mast_like(
     shares = uneven_shares(rng, regions)
     hosts = gpu_hosts(rng, shares["gpu"])
     families = draw_families(rng, tables, regions, reads, size_reads)
-    size = capped(rng, tables, mast_statistics.lognormal(mast_statistics.REPLICATION_BYTES), 1.0, LARGEST_TABLE_BYTES)
+    size = capped(rng, tables, mast.lognormal(mast.REPLICATION_BYTES), 1.0, LARGEST_TABLE_BYTES)
     family = np.repeat(np.arange(len(families)), families.size)
     demand = _demands(rng, families, family)
     home_of_team, load = homes_of_teams(rng, demand, int(families.team[-1]) + 1, shares["gpu"])
@@ -75,7 +75,8 @@ def mast_like(
     first, table = uses_of(*read, family)
     jobs = Jobs(**demand, gpu_type=kind[family], first=first, table=table)
     jobs = jobs.followed_by(analytics_jobs(rng, families.team))
-    world = _world(shares, hosts, _gpu_supply(jobs, load, shares["gpu"]), size, home)
+    asked = jobs.gpu_hours[jobs.high & jobs.recurring].sum()
+    world = _world(shares, hosts, float(asked / (load @ shares["gpu"]) / HOURS), size, home)
     apps = quotas(jobs, home, shares["cpu"])
     return Warehouse(world, Tables.at(size.astype(np.int64), home, regions), jobs, apps)
 
@@ -132,7 +133,7 @@ def skewed_loads(regions: int) -> np.ndarray:
     Its limit of the standard deviation is a / ((a + 1) sqrt(2 a + 1)) of the worst; `LOAD_POWER` is the larger of the
     two powers that give the published one (the smaller leaves more demand than supply everywhere).
     """
-    return mast_statistics.OVERLOAD["V0"] * ((np.arange(regions) + 1.0) / regions) ** LOAD_POWER
+    return mast.OVERLOAD["V0"] * ((np.arange(regions) + 1.0) / regions) ** LOAD_POWER
 
 
 def homes_of_teams(
@@ -156,11 +157,6 @@ def _types(rng: np.random.Generator, families: Families, place: np.ndarray, gpus
     point = rng.random(len(edges)) * edges[:, -1]
     kind = np.minimum((edges <= point[:, None]).sum(axis=1), gpus.shape[1] - 1)
     return np.where(families.with_gpu, kind, NO_GPU)
-
-
-def _gpu_supply(jobs: Jobs, load: np.ndarray, gpu_share: np.ndarray) -> float:
-    asked = jobs.gpu_hours[jobs.high & jobs.recurring].sum()
-    return float(asked / (load @ gpu_share) / HOURS)
 
 
 def _world(shares: dict[str, np.ndarray], hosts: np.ndarray, gpus: float, size: np.ndarray, home: np.ndarray) -> World:

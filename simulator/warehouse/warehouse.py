@@ -25,20 +25,16 @@ class Tables:
     """Tables, one row each.
 
     Attributes:
-        size_bytes: int64 (tables,), 1 to 2**60.
-        home: int64 (tables,), the region where its new data is written.
-        copies: bool (tables, regions), where it lies: at home at least.
-        partitions: int64 (tables,), >= 1, all equal; nothing depends on their number.
         read_share: float64 (tables,) in (0, 1]: the share of its partitions that jobs read. A replica holds only those
             (Sec. 3.5), unless it is whole.
         whole: bool (tables, regions), the copies that hold all partitions wherever the home is, such as those for
             disasters; None: only that at home.
     """
 
-    size_bytes: np.ndarray
-    home: np.ndarray
-    copies: np.ndarray
-    partitions: np.ndarray
+    size_bytes: np.ndarray  # int64 (tables,), 1 to 2**60
+    home: np.ndarray  # int64 (tables,), the region where its new data is written
+    copies: np.ndarray  # bool (tables, regions), where it lies: at home at least
+    partitions: np.ndarray  # int64 (tables,), >= 1, all equal; nothing depends on their number
     read_share: np.ndarray
     whole: np.ndarray | None = None
 
@@ -79,15 +75,10 @@ class Tables:
 
 @dataclass(frozen=True)
 class TypeSets:
-    """The different sets of GPU types that jobs accept: few, however many jobs there are.
+    """The different sets of GPU types that jobs accept: few, however many jobs there are."""
 
-    Attributes:
-        bits: int64 (sets,), rising; 0 is the set of jobs without GPUs.
-        row: int64 (jobs,), the set of each job.
-    """
-
-    bits: np.ndarray
-    row: np.ndarray
+    bits: np.ndarray  # int64 (sets,), rising; 0 is the set of jobs without GPUs
+    row: np.ndarray  # int64 (jobs,), the set of each job
 
     def accepted(self, types: int) -> np.ndarray:
         """Which of so many types are in each set, bool (sets, types)."""
@@ -100,8 +91,6 @@ class Jobs:
 
     Attributes:
         training: bool (jobs,): reads all its tables in its own region; else analytics, which may read some elsewhere.
-        gpu_type: int64 (jobs,), NO_GPU (-1) for none; of several that a job accepts the lowest.
-        gpus: int64 (jobs,), at once.
         gpu_hours, cpu_hours: float64 (jobs,), >= 0.
         level: int64 (jobs,), priority, 0 (highest) to 6.
         app: int64 (jobs,), the application whose CPU quota it uses, NO_APP (-1) for none.
@@ -112,16 +101,16 @@ class Jobs:
     """
 
     training: np.ndarray
-    gpu_type: np.ndarray
-    gpus: np.ndarray
+    gpu_type: np.ndarray  # int64 (jobs,), NO_GPU (-1) for none; of several that a job accepts the lowest
+    gpus: np.ndarray  # int64 (jobs,), at once
     gpu_hours: np.ndarray
     cpu_hours: np.ndarray
-    level: np.ndarray
-    app: np.ndarray
-    team: np.ndarray
-    recurring: np.ndarray
-    first: np.ndarray
-    table: np.ndarray
+    level: np.ndarray  # int64 (jobs,), priority, 0 (highest) to 6
+    app: np.ndarray  # int64 (jobs,), the application whose CPU quota it uses, NO_APP (-1) for none
+    team: np.ndarray  # int64 (jobs,), >= 0
+    recurring: np.ndarray  # bool (jobs,): known to the slow path before it runs
+    first: np.ndarray  # int64 (jobs + 1,)
+    table: np.ndarray  # int64 (uses,), the tables that each reads, each once, at least one
     accepts: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def __post_init__(self) -> None:
@@ -257,9 +246,7 @@ def _check_jobs(warehouse: Warehouse) -> None:
         )
     ranges = {
         "gpu_type": (NO_GPU, types - 1),
-        "gpus": (0, None),
-        "gpu_hours": (0, None),
-        "cpu_hours": (0, None),
+        **dict.fromkeys(("gpus", "gpu_hours", "cpu_hours"), (0, None)),
         "level": (0, LEVELS - 1),
         "app": (NO_APP, apps - 1),
         "team": (0, None),

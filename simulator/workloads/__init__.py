@@ -22,6 +22,7 @@ from .generators import GENERATORS
 from .readers import FORMATS, read_trace
 from .readers import recognise as recognise
 
+Oversize = Literal["error", "drop", "cap"]
 Source = Workload | str | Path | Callable[[np.random.Generator], Workload]
 A_WORKLOAD = path_unless(GENERATORS, beside=lambda path: map(str, siblings(path).values()))
 _SUFFIXES = {".csv", ".json", ".parquet", ".trace", ".txt", ".tsv"}
@@ -32,7 +33,7 @@ def open_workload(
     *,
     format: str | None = None,
     seed: int = 0,
-    oversize: Literal["error", "drop", "cap"] = "error",
+    oversize: Oversize = "error",
     cluster_gpus: int | None = None,
 ) -> Workload:
     """The workload that a word, a path or a Workload names.
@@ -44,7 +45,7 @@ def open_workload(
             `py:FILE.py:NAME[,key=value...]` (simulator/files/own_code.py).
         format: of a file, with its options (`artist-sim:scale=gang`); None recognises it.
         seed: of a generator that does not get its own (`poisson:seed=3`).
-        oversize: what to do with jobs larger than the cluster.
+        oversize: jobs larger than the cluster are an "error", or "drop" or "cap" them.
         cluster_gpus: the size of the cluster; None: jobs are not checked. A generator with this parameter takes it too.
 
     Returns:
@@ -57,11 +58,7 @@ def open_workload(
 
 
 def workload_source(
-    source: Source,
-    *,
-    format: str | None = None,
-    oversize: Literal["error", "drop", "cap"] = "error",
-    cluster_gpus: int | None = None,
+    source: Source, *, format: str | None = None, oversize: Oversize = "error", cluster_gpus: int | None = None
 ) -> Callable[[int], Workload]:
     """As `open_workload`, for many seeds: a function from the seed to the workload; files are read once, now."""
     choose(oversize, ("error", "drop", "cap"), "value of oversize")
@@ -102,9 +99,7 @@ def list_workloads() -> list[dict[str, str]]:
     return [{"name": n, "kind": kind, "summary": s, "parameters": _parameters(make)} for n, kind, s, make in rows]
 
 
-def _generator(
-    word: str, oversize: Literal["error", "drop", "cap"], cluster_gpus: int | None
-) -> Callable[[int], Workload]:
+def _generator(word: str, oversize: Oversize, cluster_gpus: int | None) -> Callable[[int], Workload]:
     name, params = parse_name(word, "workload")
     function = GENERATORS[choose(name, GENERATORS, "workload")]
     if cluster_gpus is not None and "cluster_gpus" in inspect.signature(function).parameters:
@@ -118,9 +113,7 @@ def _generator(
     return draw
 
 
-def _own_generator(
-    source: Any, oversize: Literal["error", "drop", "cap"], cluster_gpus: int | None
-) -> Callable[[int], Workload]:
+def _own_generator(source: Any, oversize: Oversize, cluster_gpus: int | None) -> Callable[[int], Workload]:
     offered = {} if cluster_gpus is None else {"cluster_gpus": cluster_gpus}
     function = function_of(source, "workload", 1, **offered)
 

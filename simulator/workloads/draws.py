@@ -60,10 +60,7 @@ def lognormal_gaps(rng: np.random.Generator, n: int, mean: float, median_over_me
 
 
 def weekly_clock(seconds: np.ndarray, hours: Sequence[float], weekdays: Sequence[float]) -> np.ndarray:
-    """Turn ascending seconds >= 0 at a constant rate into times whose rate follows hour and weekday, same mean.
-
-    `hours`: 24 relative rates, from hour 0. `weekdays`: 7, from Monday.
-    """
+    """Ascending times >= 0 at a constant rate as times whose rate follows 24 hours and 7 weekdays; equal means."""
     rate = np.outer(weekdays, hours).ravel()
     work = np.concatenate([[0.0], np.cumsum(rate / rate.mean() * 3600.0)])
     week, inside = np.divmod(seconds, WEEK_S)

@@ -15,7 +15,7 @@ import numpy as np
 from ..base.errors import InputError
 from ..base.names import choose
 from ..jobs.workload import LARGEST_GANG, LONGEST_S, Workload, bad_texts
-from . import trace_statistics
+from . import trace_statistics as traces
 from .bsbf_jobs import bsbf_table2, bsbf_tables
 from .cassini_jobs import cassini_dynamic, cassini_dynamic_mp, cassini_multigpu, cassini_poisson, cassini_snapshot
 from .draws import (
@@ -46,7 +46,7 @@ def poisson(
     gpu_shares: tuple[float, ...] = (),
     median_s: float = 1800.0,
     sigma: float = 1.2,
-    models: tuple[str, ...] = trace_statistics.CHRONUS_MODELS,
+    models: tuple[str, ...] = traces.CHRONUS_MODELS,
     seed: int = 0,
 ) -> Workload:
     """Poisson arrivals at a load, lognormal durations, independent of the gang and the model.
@@ -84,7 +84,7 @@ def batch(
     gpu_shares: tuple[float, ...] = (),
     median_s: float = 1800.0,
     sigma: float = 1.2,
-    models: tuple[str, ...] = trace_statistics.CHRONUS_MODELS,
+    models: tuple[str, ...] = traces.CHRONUS_MODELS,
     seed: int = 0,
 ) -> Workload:
     """The jobs of `poisson` with the same parameters and seed, all there at time 0."""
@@ -121,20 +121,20 @@ def dally_like(
     """
     check_parameters("dally-like", jobs=jobs, jobs_per_day=jobs_per_day)
     for name in models:
-        choose(name, trace_statistics.DALLY_MODELS, "model of workload dally-like:")
+        choose(name, traces.DALLY_MODELS, "model of workload dally-like:")
     choose(scale, ("none", "gang"), "scale of workload dally-like:")
-    chosen = np.array([not models or name in models for name in trace_statistics.DALLY_MODELS])
+    chosen = np.array([not models or name in models for name in traces.DALLY_MODELS])
     rng = np.random.default_rng(seed)
-    sizes = choose_values(rng, jobs, list(trace_statistics.DALLY_GPUS), shares_of(trace_statistics.DALLY_GPUS))
-    duration_s = _durations_by_gang(rng, sizes, trace_statistics.DALLY_PROBABILITIES, trace_statistics.DALLY_DURATION_S)
+    sizes = choose_values(rng, jobs, list(traces.DALLY_GPUS), shares_of(traces.DALLY_GPUS))
+    duration_s = _durations_by_gang(rng, sizes, traces.DALLY_PROBABILITIES, traces.DALLY_DURATION_S)
     model = np.zeros(jobs, dtype=np.int64)
-    for members, counts in _classes(sizes, trace_statistics.DALLY_MODEL_JOBS):
-        options = range(len(trace_statistics.DALLY_MODELS))
+    for members, counts in _classes(sizes, traces.DALLY_MODEL_JOBS):
+        options = range(len(traces.DALLY_MODELS))
         weights = tuple((np.array(counts) * chosen).tolist())
         weights = weights if any(weights) else tuple(chosen.astype(float).tolist())
         model[members] = choose_values(rng, len(members), list(options), shares_of(weights))
     arrival_s = np.zeros(jobs) if arrivals == "batch" else np.cumsum(rng.exponential(86400.0 / jobs_per_day, jobs))
-    iterations = duration_s / np.array(trace_statistics.DALLY_ITERATION_S)[model]
+    iterations = duration_s / np.array(traces.DALLY_ITERATION_S)[model]
     if scale == "gang":
         duration_s = duration_s / sizes
     return Workload.from_arrays(
@@ -143,15 +143,15 @@ def dally_like(
         sizes,
         duration_s,
         iterations=iterations,
-        model=np.array(trace_statistics.DALLY_MODELS, dtype=object)[model],
+        model=np.array(traces.DALLY_MODELS, dtype=object)[model],
         batch_size=np.full(jobs, 32),
     )
 
 
 def philly_like(
     jobs: int = 1000,
-    jobs_per_day: float = trace_statistics.PHILLY_JOBS_PER_DAY,
-    models: tuple[str, ...] = trace_statistics.CHRONUS_MODELS,
+    jobs_per_day: float = traces.PHILLY_JOBS_PER_DAY,
+    models: tuple[str, ...] = traces.CHRONUS_MODELS,
     seed: int = 0,
 ) -> Workload:
     """Jobs like Microsoft's Philly cluster in autumn 2017.
@@ -168,29 +168,21 @@ def philly_like(
     """
     check_parameters("philly-like", jobs=jobs, jobs_per_day=jobs_per_day)
     rng = np.random.default_rng(seed)
-    sizes = choose_values(rng, jobs, list(trace_statistics.PHILLY_GPUS), shares_of(trace_statistics.PHILLY_GPUS))
-    duration_s = _durations_by_gang(
-        rng, sizes, trace_statistics.PHILLY_PROBABILITIES, trace_statistics.PHILLY_DURATION_S
-    )
-    tenants = np.array(list(trace_statistics.PHILLY_TENANTS), dtype=object)
-    tenant = choose_values(
-        rng, jobs, list(range(len(tenants))), shares_of(tuple(trace_statistics.PHILLY_TENANTS.values()))
-    )
+    sizes = choose_values(rng, jobs, list(traces.PHILLY_GPUS), shares_of(traces.PHILLY_GPUS))
+    duration_s = _durations_by_gang(rng, sizes, traces.PHILLY_PROBABILITIES, traces.PHILLY_DURATION_S)
+    tenants = np.array(list(traces.PHILLY_TENANTS), dtype=object)
+    tenant = choose_values(rng, jobs, list(range(len(tenants))), shares_of(tuple(traces.PHILLY_TENANTS.values())))
     names = _models(rng, jobs, models)
-    steps_s = lognormal_gaps(
-        rng, jobs, 86400.0 / jobs_per_day, trace_statistics.PHILLY_GAP_MEDIAN_S / trace_statistics.PHILLY_GAP_MEAN_S
-    )
-    arrival_s = weekly_clock(
-        np.cumsum(steps_s) - steps_s[0], trace_statistics.PHILLY_HOURS, trace_statistics.PHILLY_WEEKDAYS
-    )
+    steps_s = lognormal_gaps(rng, jobs, 86400.0 / jobs_per_day, traces.PHILLY_GAP_MEDIAN_S / traces.PHILLY_GAP_MEAN_S)
+    arrival_s = weekly_clock(np.cumsum(steps_s) - steps_s[0], traces.PHILLY_HOURS, traces.PHILLY_WEEKDAYS)
     return Workload.from_arrays("philly-like", arrival_s, sizes, duration_s, model=names, tenant=tenants[tenant])
 
 
 def helios_like(
     jobs: int = 1000,
-    jobs_per_day: float = trace_statistics.VENUS_GPU_JOBS_PER_DAY,
-    mean_gpus: float = trace_statistics.VENUS_MEAN_GPUS,
-    models: tuple[str, ...] = trace_statistics.CHRONUS_MODELS,
+    jobs_per_day: float = traces.VENUS_GPU_JOBS_PER_DAY,
+    mean_gpus: float = traces.VENUS_MEAN_GPUS,
+    models: tuple[str, ...] = traces.CHRONUS_MODELS,
     seed: int = 0,
 ) -> Workload:
     """GPU jobs like SenseTime's Helios cluster Venus in 2020.
@@ -211,14 +203,12 @@ def helios_like(
     if not 1.5 <= mean_gpus <= 45:
         raise InputError(f"workload helios-like: mean_gpus={mean_gpus:g}; expected 1.5 to 45")
     rng = np.random.default_rng(seed)
-    gangs = list(trace_statistics.VENUS_SLICE_GPUS)
-    slice_shares = shares_of(trace_statistics.VENUS_SLICE_GPUS)
+    gangs = list(traces.VENUS_SLICE_GPUS)
+    slice_shares = shares_of(traces.VENUS_SLICE_GPUS)
     sizes = choose_values(
         rng, jobs, gangs, tilted_shares(gangs, slice_shares, tilt_to_mean(gangs, slice_shares, mean_gpus))
     )
-    duration_s = from_quantiles(
-        rng, jobs, trace_statistics.VENUS_PROBABILITIES, trace_statistics.VENUS_SLICE_DURATION_S
-    )
+    duration_s = from_quantiles(rng, jobs, traces.VENUS_PROBABILITIES, traces.VENUS_SLICE_DURATION_S)
     names = _models(rng, jobs, models)
     arrival_s = bursts(
         rng,
@@ -227,7 +217,7 @@ def helios_like(
         burst_share=0.005,
         burst_jobs=40.0,
         spacing_s=1.0,
-        clock=lambda seconds: weekly_clock(seconds, trace_statistics.VENUS_HOURS, trace_statistics.VENUS_WEEKDAYS),
+        clock=lambda seconds: weekly_clock(seconds, traces.VENUS_HOURS, traces.VENUS_WEEKDAYS),
     )
     return Workload.from_arrays("helios-like", arrival_s - arrival_s[0], sizes, duration_s, model=names)
 
@@ -316,12 +306,9 @@ def _classes(sizes: np.ndarray, table: Mapping[int, tuple[float, ...]]) -> list[
 
 
 def _durations_by_gang(
-    rng: np.random.Generator,
-    sizes: np.ndarray,
-    probabilities: tuple[float, ...],
-    table: Mapping[int, tuple[float, ...]],
+    rng: np.random.Generator, sizes: np.ndarray, shares: tuple[float, ...], table: Mapping[int, tuple[float, ...]]
 ) -> np.ndarray:
     duration_s = np.empty(len(sizes))
     for members, quantiles_s in _classes(sizes, table):
-        duration_s[members] = from_quantiles(rng, len(members), probabilities, quantiles_s)
+        duration_s[members] = from_quantiles(rng, len(members), shares, quantiles_s)
     return duration_s

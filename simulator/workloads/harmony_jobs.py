@@ -112,16 +112,9 @@ def harmony_like(
 def _workload(arrival_s: np.ndarray, run_s: np.ndarray, ps: PsJobs, names: list[str], model: np.ndarray) -> Workload:
     iteration_s = ps.iteration_s(MACHINES)
     iterations = np.ceil(run_s / iteration_s)
-    return Workload.from_arrays(
-        WHAT,
-        arrival_s,
-        np.full(len(ps), MACHINES),
-        iterations * iteration_s,
-        job_id=names,
-        iterations=iterations,
-        iteration_s=iteration_s,
-        model=model,
-    ).with_ps(ps)
+    gpus, duration_s = np.full(len(ps), MACHINES), iterations * iteration_s
+    rest = {"job_id": names, "iterations": iterations, "iteration_s": iteration_s, "model": model}
+    return Workload.from_arrays(WHAT, arrival_s, gpus, duration_s, **rest).with_ps(ps)
 
 
 def _check(

@@ -149,14 +149,12 @@ class Draw:
     """What was drawn, and how it goes on.
 
     Attributes:
-        rows: what comes. before: what recurred on the day before; None: the slow path knows all.
-        zones_s: the seconds over which arrivals go by time zones; None: they do not.
         storage_ratio, read_share, fresh_levels, any_type: see `mast_like`.
     """
 
-    rows: Rows
-    before: Rows | None
-    zones_s: float | None
+    rows: Rows  # what comes
+    before: Rows | None  # what recurred on the day before; None: the slow path knows all
+    zones_s: float | None  # the seconds over which arrivals go by time zones; None: they do not
     storage_ratio: float | None
     read_share: float
     fresh_levels: int
@@ -249,15 +247,10 @@ def _workload(rng: np.random.Generator, world: World, families: Families, draw: 
         fresh=capped.level < draw.fresh_levels,
         known_s=known,
     )
-    return Workload.from_arrays(
-        "mast-like",
-        capped.arrival_s,
-        geo.units,
-        capped.duration_s,
-        job_id=capped.name,
-        tenant=names[tenant],
-        priority=LEVELS - 1 - capped.level,
-    ).with_geo(_of_any_type(geo, (rng.random(len(with_gpu)) < draw.any_type), capped.family, of_history))
+    rest = {"job_id": capped.name, "tenant": names[tenant], "priority": LEVELS - 1 - capped.level}
+    workload = Workload.from_arrays("mast-like", capped.arrival_s, geo.units, capped.duration_s, **rest)
+    chosen = rng.random(len(with_gpu)) < draw.any_type
+    return workload.with_geo(_of_any_type(geo, chosen, capped.family, of_history))
 
 
 def _reads(
@@ -324,10 +317,7 @@ def _parts(rng: np.random.Generator, rows: Rows, kind: np.ndarray, cpu: int) -> 
 
 
 def _of_any_type(geo: Demands, chosen: np.ndarray, family: np.ndarray, of_history: np.ndarray) -> Demands:
-    """The same, where GPUs of `chosen` families, bool (families,), may be of all types.
-
-    `family`: int64 (jobs,), of each row; `of_history`: int64, of the training rows of the history, its first.
-    """
+    """The same, where GPUs of `chosen` families, bool (families,), may be of all types; families of rows, history."""
     cpu, history = len(geo.gpu_types) - 1, geo.history
     opens = chosen[family][:, None] & (geo.part_type != NO_TYPE) & (geo.part_type != cpu)
     known = np.zeros(len(history), bool)

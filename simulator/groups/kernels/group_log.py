@@ -1,7 +1,4 @@
-"""The log of job groups: decisions, and what was executed where and when; while `log_on`.
-
-Entry i has two numbers, from `log_first[i]` on in `log_gpu`: the group, and machines where they mean something.
-"""
+"""The log of job groups while `log_on`: decisions, executions; `log_gpu` has the group and machines of entry i."""
 
 from ...compiler.jit import kernel
 

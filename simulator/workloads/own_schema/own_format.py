@@ -99,12 +99,10 @@ def _workload(table: Table, name: str) -> Workload:
         numbers[name] for name in ("duration_s", "iterations", "iteration_s", "arrival_s")
     )
     spent_s = duration_s / np.where(np.isnan(iterations), duration_s, iterations)
-    iteration_s = np.where(np.isnan(iteration_s), spent_s, iteration_s)
-    rest: dict[str, Any] = {name: numbers[name] for name in ("batch_size", "priority", "deadline_s", "estimate_s")}
+    rest: dict[str, Any] = {"iteration_s": np.where(np.isnan(iteration_s), spent_s, iteration_s)}
+    rest |= {name: numbers[name] for name in ("batch_size", "priority", "deadline_s", "estimate_s")}
     rest |= {name: table.text(name, "") for name in ("model", "user", "tenant")}
-    read = table.workload(
-        "job_id", arrival_s, numbers["gpus"], duration_s, iterations=iterations, iteration_s=iteration_s, **rest
-    )
+    read = table.workload("job_id", arrival_s, numbers["gpus"], duration_s, iterations=iterations, **rest)
     order = np.argsort(arrival_s, kind="stable")
     geo = read_demands(table, table.path).take(order) if "parts" in table else None
     ps = None if ps is None else ps.take(order)

@@ -86,10 +86,7 @@ def recognise(path: str | Path) -> str:
 
 
 def read_trace(path: str | Path, format: str | None = None) -> Workload:
-    """Read a trace file; InputError names file, place, value and what was expected.
-
-    `format`: a name with its options (`artist-sim:scale=gang`); None recognises the format, with defaults.
-    """
+    """Read a file in a `format` with its options, None: recognised; InputError names file, place, value."""
     name, options = parse_name(format if format is not None else recognise(path), "format")
     choose(name, FORMATS, "format")
     reader = _with_options_only(FORMATS[name].read, path)

@@ -1,26 +1,25 @@
 """ArtISt-sim jobs, the simulator of paper dally's authors: the original json and the csv converted from it.
 
-Source: github aakash-sharma/cluster-sim, configuration/jobs/sense_*.json (a list of objects, every value a
-text): job_id, user, model, batchsize, max_parallelism (the gang), duration (s, wall clock on its GPUs),
-total_iterations, time_per_iteration (s), arrival_time (s; files without it arrive by submit_time, a date).
-The csv has job_id, arrival_s, model, gpus, batch_size, total_iterations, time_per_iteration_s, duration_s,
-submit_time. total_iterations x time_per_iteration = duration to 3e-7; where a file departs further (the
-sensetime-1april sets, by up to 0.7 %) the duration counts.
+Source: github aakash-sharma/cluster-sim, configuration/jobs/sense_*.json (a list of objects, every value a text):
+job_id, user, model, batchsize, max_parallelism (the gang), duration (s, wall clock on its GPUs), total_iterations,
+time_per_iteration (s), arrival_time (s; files without it arrive by submit_time, a date). The csv has job_id, arrival_s,
+model, gpus, batch_size, total_iterations, time_per_iteration_s, duration_s, submit_time. total_iterations x
+time_per_iteration = duration to 3e-7; where a file departs further (the sensetime-1april sets, by up to 0.7 %) the
+duration counts.
 
-Jobs come by arrival; of those that arrive together the lower id is first, which is how ties end there.
+Jobs come by arrival; of those that arrive together the lower id is first: this is how ties end there.
 
-The authors' simulator departs from its files in two ways, both options here and off by default:
-`scale=gang` divides the duration by the gang size (it credits as many iterations per iteration time as there
-are GPUs), and `caps=batch` cuts two jobs whose iteration count overflows there (399455 to 81,741,978 and 399469
-to 126,649,603), but only in a set whose jobs all arrive at one time: in its batch set. Its Poisson sets have the
-same two jobs whole. `caps=on` cuts them in any set.
+The authors' simulator departs from its files in two ways, both options here and off by default: `scale=gang` divides
+the duration by the gang size (it credits as many iterations per iteration time as there are GPUs). `caps=batch` cuts
+two jobs whose iteration count overflows there (399455 to 81,741,978 and 399469 to 126,649,603), only in a set whose
+jobs all arrive at one time, as its Poisson sets have them whole; `caps=on` cuts them in any set.
 """
 
 from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -106,26 +105,13 @@ def read(
         iterations = np.where(capped, limit, iterations)
         duration_s = np.where(capped, iterations * per_iteration_s, duration_s)
     if scale == "gang":
-        duration_s = duration_s / gpus
-        per_iteration_s = per_iteration_s / gpus
-    return table.workload(
-        job_id="job_id",
-        arrival_s=arrival_s,
-        gpus=gpus,
-        duration_s=duration_s,
-        order=_as_they_come(arrival_s, ids),
-        from_start=dated,
-        iterations=iterations,
-        iteration_s=per_iteration_s,
-        model=table.text("model", ""),
-        batch_size=table.number("batch_size", low=0, whole=True, default=0),
-        user=table.text("user", ""),
-    )
-
-
-def _as_they_come(arrival_s: np.ndarray, ids: list[str]) -> np.ndarray:
+        duration_s, per_iteration_s = duration_s / gpus, per_iteration_s / gpus
     numbers = [int(job_id) if job_id.isascii() and job_id.isdigit() else 0 for job_id in ids]
-    return np.array(sorted(range(len(ids)), key=lambda row: (arrival_s[row], numbers[row])), np.int64)
+    order = np.array(sorted(range(len(ids)), key=lambda row: (arrival_s[row], numbers[row])), np.int64)
+    rest: dict[str, Any] = {"order": order, "from_start": dated, "iterations": iterations}
+    rest |= {"iteration_s": per_iteration_s, "model": table.text("model", "")}
+    rest |= {"batch_size": table.number("batch_size", low=0, whole=True, default=0), "user": table.text("user", "")}
+    return table.workload("job_id", arrival_s, gpus, duration_s, **rest)
 
 
 def _json_table(path: str | Path, odd: Odd) -> Table:
