@@ -1,7 +1,7 @@
 """clustergym: scheduling deep-learning jobs on GPU clusters, as a fast simulator and Gymnasium environments.
 
-Importing this package registers the environments with Gymnasium and is cheap: a room (`clustergym.policies`) and what
-users of the package name (`clustergym.Start`, `clustergym.Simulator`) are imported at their first use.
+The import registers the environments with Gymnasium and is cheap: rooms (`clustergym.policies`) and public names
+(`clustergym.Start`, `clustergym.Simulator`) are imported at their first use.
 """
 
 from __future__ import annotations
@@ -77,7 +77,6 @@ if TYPE_CHECKING:  # what __getattr__ brings, for type checkers and editors
     from .simulator.workloads import open_workload as open_workload
 
 __version__ = "0.1.0"
-
 _ROOMS = ("simulator", "policies", "envs", "agents", "experiments")
 # Module, relative to this package -> the public names that are imported from it at their first use.
 _FACE = {
@@ -109,7 +108,6 @@ _FACE = {
     ".simulator.workloads": "Workload open_workload",
 }
 _LAZY = {name: module for module, names in _FACE.items() for name in names.split()}
-
 
 _register()
 _install_policies(f"{__name__}.policies:make_for")

@@ -1,8 +1,8 @@
-"""What pyproject.toml cannot say: the text for a package index, and what is built.
+"""What pyproject.toml cannot say: the text for a package index, and the contents of a wheel.
 
-A build takes nothing from an earlier one. With CLUSTERGYM_PREBUILT=1 in the environment it compiles the kernels of all
-environments and their policies, for some minutes; the wheel is then one for this platform and Python. That needs the
-package's own dependencies beside setuptools: `pip wheel --no-build-isolation`.
+A build uses nothing of an earlier build. CLUSTERGYM_PREBUILT=1 in the environment adds the compiled kernels of all
+environments and policies (some minutes; the wheel is then for this platform and Python). That needs the package's own
+dependencies beside setuptools: `pip wheel --no-build-isolation`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FINISH = "prebuilt.MADE_BY.write_text(json.dumps(prebuilt.maker()))"
 
 
 class Platform(Distribution):
-    """What is built fits this platform only, if it holds compiled kernels."""
+    """A wheel with compiled kernels fits this platform only."""
 
     def has_ext_modules(self) -> bool:
         """Setuptools' hook."""
@@ -39,11 +39,7 @@ class Platform(Distribution):
 
 
 def compile_kernels(package: Path) -> None:
-    """Put the entries of all environments and policies into the package that lies in `package`, for each processor.
-
-    Raises:
-        subprocess.CalledProcessError: something could not be compiled; no wheel is made.
-    """
+    """Put the entries of all environments and policies into the package below `package`, for each processor."""
     ready = package / "clustergym" / "simulator" / "compiler" / "ready"
     path = os.pathsep.join([str(package), os.environ.get("PYTHONPATH", "")])
 
@@ -66,7 +62,7 @@ def compile_kernels(package: Path) -> None:
 
 
 class FreshBuild(build_py):
-    """Modules that were renamed or removed since the last build are not in the next wheel, nor is this file."""
+    """Build without this file, and without modules that were renamed or removed since the last build."""
 
     def run(self) -> None:
         """Copy the modules into an empty folder."""
@@ -77,13 +73,13 @@ class FreshBuild(build_py):
             compile_kernels(Path(self.build_lib).resolve())
 
     def find_package_modules(self, package: str, package_dir: str) -> list[tuple[str, str, str]]:
-        """As ever, less this file, which lies in the folder of the root package."""
+        """The modules of a package, without this file in the folder of the root package."""
         found = super().find_package_modules(package, package_dir)
         return [entry for entry in found if (entry[0], entry[1]) != ("clustergym", "setup")]
 
 
 def for_an_index(readme: str) -> str:
-    """The README without pictures, and with the words alone of links that only work beside the source tree."""
+    """The README without pictures; links that only work beside the source tree become plain words."""
     without_pictures = re.sub(r"^!\[[^\]]*\]\((?!https?:)[^)]*\)\n+", "", readme, flags=re.MULTILINE)
     return re.sub(r"\[([^\]]*)\]\((?!https?:|#|mailto:)[^)]*\)", r"\1", without_pictures)
 

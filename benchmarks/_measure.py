@@ -1,4 +1,4 @@
-"""What the benchmarks share: arguments, tables, a process of its own, CPU seconds."""
+"""Common parts of the benchmarks: arguments, tables, separate processes, CPU seconds."""
 
 from __future__ import annotations
 
@@ -21,13 +21,10 @@ Row = dict[str, Any]
 
 
 def bench(summary: str, argv: list[str] | None, *tables: Callable[[Any], Iterable[Row]], **more: str) -> int:
-    """Measure, and print the tables or the JSON document; the exit status.
+    """Measure, and print the tables or the JSON document; returns the exit status.
 
-    Args:
-        summary: of the benchmark.
-        tables: each yields its rows from the parsed arguments; its name is the key in the document, its docstring the
-            title, and the keys of a row are its columns.
-        more: further options: name, and what it is for.
+    A function of `tables` yields its rows from the parsed arguments. Its name is the key in the document, its docstring
+    the title; the keys of a row are the columns. `more` are further whole-number options: name, and help.
     """
     compile_at_once()
     parser = argparse.ArgumentParser(description=summary, allow_abbrev=False)
@@ -55,19 +52,13 @@ def bench(summary: str, argv: list[str] | None, *tables: Callable[[Any], Iterabl
 
 
 def machine() -> Row:
-    """What ran the benchmark, in general terms."""
-    return {
-        "cores": os.cpu_count(),
-        "architecture": platform.machine(),
-        "system": platform.system(),
-        "python": platform.python_version(),
-        "numba": version("numba"),
-        "numpy": version("numpy"),
-    }
+    """The machine of the benchmark, in general terms."""
+    here = {"cores": os.cpu_count(), "architecture": platform.machine(), "system": platform.system()}
+    return here | {"python": platform.python_version(), "numba": version("numba"), "numpy": version("numpy")}
 
 
 def print_table(title: str, rows: Sequence[Row]) -> None:
-    """One table; numbers stand on the right."""
+    """Print a table; numbers stand on the right."""
     table = plain_table(title=title, title_justify="left", title_style="bold")
     for key, value in rows[0].items():
         table.add_column(key.replace("_", " "), justify="left" if isinstance(value, str) else "right")
@@ -92,11 +83,8 @@ def cpu_seconds(work: Callable[[], Any]) -> float:
 def in_process(arguments: Sequence[str], cache_home: Path | None = None) -> Any:
     """Run this Python with `arguments`; returns the JSON on the last line that it prints.
 
-    With one thread for linear algebra: others would only wait, and waiting counts as CPU time.
-
-    Args:
-        arguments: of the interpreter.
-        cache_home: where it keeps its compiled kernels; None: where this process does.
+    Linear algebra has one thread: others would only wait, and waiting counts as CPU time. `cache_home` is the folder of
+    compiled kernels; None: that of this process.
     """
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     if cache_home is not None:

@@ -38,7 +38,7 @@ def first_use(options: Any) -> Iterator[Row]:
 
 
 def used(name: str, kind: str) -> Row:
-    """Make it, reset it, and play 60 legal steps in this process."""
+    """Make an environment ready in this process; its CPU seconds, peak memory and cache."""
     (use if kind == "look" else warm)(Part(name, None), kind == "large")
     usage = resource.getrusage(resource.RUSAGE_SELF)
     cpu_s = usage.ru_utime + usage.ru_stime

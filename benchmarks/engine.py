@@ -67,7 +67,7 @@ def scaling(options: Any) -> Iterator[Row]:
 
 
 def at_load(word: str, load: float, gpus: int, seed: int) -> Workload:
-    """The generator's workload with its arrivals stretched to a load."""
+    """The generator's workload, its arrivals stretched to a load."""
     drawn = open_workload(word, seed=seed)
     since_s = drawn.arrival_s - drawn.arrival_s[0]
     wanted_s = float((drawn.gpus * drawn.duration_s).sum()) / (load * gpus)
@@ -80,23 +80,16 @@ def _cluster(machines: int) -> str:
 
 
 def _timed(name: str, mix: str, simulator: Simulator, workload: Workload, seed: int, runs: int) -> Row:
-    """A row: the compiled run alone, without `reset` and metrics, after one that is not counted."""
+    """A row: the best compiled run without `reset` and metrics; the first run is not counted."""
     taken_s = []
     for _ in range(runs + 1):
         simulator.reset(workload, seed)
         taken_s.append(cpu_seconds(lambda: _play(simulator)))
     jobs, events = simulator.jobs(), int(simulator.state.events)
-    return {
-        "policy": name,
-        "workload": mix,
-        "gpus": simulator.topology.num_gpus,
-        "jobs": len(workload),
-        "mean_gang": float(workload.gpus.mean()),
-        "waited": float((jobs["first_start_s"] > jobs["arrival_s"]).mean()),
-        "events": events,
-        "events_per_s": events / min(taken_s[1:]),
-        "events_per_s_median": events / median(taken_s[1:]),
-    }
+    waited = float((jobs["first_start_s"] > jobs["arrival_s"]).mean())
+    row: Row = {"policy": name, "workload": mix, "gpus": simulator.topology.num_gpus, "jobs": len(workload)}
+    row |= {"mean_gang": float(workload.gpus.mean()), "waited": waited, "events": events}
+    return row | {"events_per_s": events / min(taken_s[1:]), "events_per_s_median": events / median(taken_s[1:])}
 
 
 def _play(simulator: Simulator) -> None:

@@ -53,7 +53,7 @@ def memory(options: Any) -> Iterator[Row]:
 
 @dataclass(frozen=True)
 class Episode:
-    """What was played after `reset(seed)`, and what it earned."""
+    """The actions after `reset(seed)`, and their return."""
 
     seed: int
     actions: list[np.ndarray | int]
@@ -61,7 +61,7 @@ class Episode:
 
 
 def record(env: Any, seed: int, most: int) -> Episode:
-    """One episode of legal actions, each part drawn from what is legal; at most so many steps."""
+    """One episode of random legal actions, of at most `most` steps."""
     rng = np.random.default_rng(seed)
     discrete = isinstance(env.action_space, gymnasium.spaces.Discrete)
     ends = [] if discrete else np.cumsum(env.action_space.nvec)[:-1]
@@ -78,7 +78,7 @@ def record(env: Any, seed: int, most: int) -> Episode:
 
 
 def _speed(env_id: str, options: Any, count: int, runs: int, most: int, **arguments: Any) -> Row:
-    """Steps per CPU second with and without the resets; a replay must earn what was recorded."""
+    """Steps per CPU second with and without resets; a replay must earn the recorded return."""
     env = gymnasium.make(env_id, **arguments)
     most = 60 if options.quick else most
     episodes = [record(env, options.seed + i, most) for i in range(1 if options.quick else count)]
@@ -102,7 +102,6 @@ def _speed(env_id: str, options: Any, count: int, runs: int, most: int, **argume
 
 
 def _replayed(env: Any, episodes: list[Episode]) -> tuple[float, float]:
-    """CPU seconds of the resets and of the steps of all episodes."""
     resets_s = steps_s = 0.0
     step = env.step
     for episode in episodes:
@@ -117,7 +116,7 @@ def _replayed(env: Any, episodes: list[Episode]) -> tuple[float, float]:
 
 
 def memory_of(count: int) -> Row:
-    """What each of `count` more environments takes in this process once it has been reset and stepped."""
+    """Resident bytes of each of `count` more environments in this process, after a reset and a step."""
     kept = []
     for seed in range(count + 1):
         env = gymnasium.make(DELAY)
@@ -132,7 +131,7 @@ def memory_of(count: int) -> Row:
 
 
 def _resident_bytes() -> int:
-    """Memory of this process that is resident now; 0 where the system does not say."""
+    """Resident memory of this process; 0 where the system does not say."""
     status = Path("/proc/self/status")
     lines = status.read_text().splitlines() if status.exists() else []
     return next((1024 * int(line.split()[1]) for line in lines if line.startswith("VmRSS:")), 0)

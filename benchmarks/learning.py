@@ -64,8 +64,6 @@ def training(options: Any) -> Iterator[Row]:
 
 
 def _timed(function: Callable[..., Any], spent_s: dict[str, float], key: str) -> Callable[..., Any]:
-    """`function`, which adds the CPU seconds of this thread inside it."""
-
     def run(*arguments: Any, **named: Any) -> Any:
         began_s = time.thread_time()
         try:
@@ -77,7 +75,7 @@ def _timed(function: Callable[..., Any], spent_s: dict[str, float], key: str) ->
 
 
 def _recorded(n: int, steps: int, seed: int) -> list[np.ndarray]:
-    """Random legal actions, (n, 3) each; holds are rare, as in what agents do."""
+    """Random legal actions, (n, 3) each; holds are rare, as with agents."""
     rng = np.random.default_rng(seed)
     envs = sb3_vec_env(ENV_ID, n, **KWARGS)
     envs.seed(seed)
@@ -98,7 +96,7 @@ def _recorded(n: int, steps: int, seed: int) -> list[np.ndarray]:
 
 
 def _kernel_s(n: int, actions: list[np.ndarray], seed: int) -> float:
-    """The kernel alone: what resets take is not counted."""
+    """The kernel alone, without resets."""
     batch = sb3_vec_env(ENV_ID, n, **KWARGS).batch
     batch.reset(batch.stepper.every_row, batch.seeds(seed))
     spent_s = 0.0

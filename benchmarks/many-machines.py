@@ -19,11 +19,7 @@ from clustergym.experiments.storing.store import open_store
 
 LOADS = (0.5, 0.9, 1.3)
 POLICIES = ("random", "greedy", "fifo", "sjf", "srtf", "las", "tiresias", "gandiva", "dally")
-SIZES = {
-    128: "dally:racks=2,machines=4",
-    2000: "dally:racks=4,machines=8",
-    20_000: "dally:racks=16,machines=8",
-}
+SIZES = {128: "dally:racks=2,machines=4", 2000: "dally:racks=4,machines=8", 20_000: "dally:racks=16,machines=8"}
 
 
 def main(argv: list[str] | None = None) -> int:

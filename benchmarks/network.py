@@ -66,7 +66,7 @@ def any_phases(rng: np.random.Generator, workers: int) -> Phases:
 
 
 def on_drawn_links(rng: np.random.Generator, each: int) -> Jobs:
-    """24 jobs of 4 workers on 48 links of 50 Gbps, each on so many that are drawn; one flow on each."""
+    """24 jobs of 4 workers on 48 links of 50 Gbps, each on `each` links that are drawn; one flow on each."""
     jobs = []
     for _ in range(TESTBED_JOBS):
         links = np.sort(rng.choice(DRAWN_LINKS, each, replace=False))
@@ -75,7 +75,7 @@ def on_drawn_links(rng: np.random.Generator, each: int) -> Jobs:
 
 
 def on_servers(rng: np.random.Generator, links: LinkGraph, jobs: int, workers: tuple[int, ...], near: bool) -> Jobs:
-    """Rings on as many servers as workers: side by side, the jobs spread evenly, or drawn."""
+    """Rings on as many servers as workers: side by side with the jobs spread evenly (`near`), or drawn."""
     drawn = []
     for job in range(jobs):
         count = int(rng.choice(workers))
@@ -111,18 +111,11 @@ def _measured(network: str, workers: str, drawn: Jobs, played_s: float, runs: in
     played, fills, filled = (int(run.state[name]) - count for name, count in before.items())
     used = np.concatenate([job.use.links for job in jobs])
     links = len(np.unique(used))
-    return {
-        "network": network,
-        "workers": workers,
-        "jobs": len(jobs),
-        "links": links,
-        "links_per_job": len(used) / len(jobs),
-        "jobs_per_link": len(used) / links,
-        "filled": filled / max(1, fills),
-        "slowdown": float(np.nanmean(run.iteration_s / run.alone_s)),
-        "events_per_s": played / min(taken_s[1:]),
-        "events_per_s_median": played / median(taken_s[1:]),
-    }
+    slowdown = float(np.nanmean(run.iteration_s / run.alone_s))
+    row: Row = {"network": network, "workers": workers, "jobs": len(jobs), "links": links}
+    row |= {"links_per_job": len(used) / len(jobs), "jobs_per_link": len(used) / links}
+    row |= {"filled": filled / max(1, fills), "slowdown": slowdown, "events_per_s": played / min(taken_s[1:])}
+    return row | {"events_per_s_median": played / median(taken_s[1:])}
 
 
 def _searched(options: Any, jobs: int, periods: str, grid: Grid, compared: bool) -> Row:
@@ -135,13 +128,8 @@ def _searched(options: Any, jobs: int, periods: str, grid: Grid, compared: bool)
         angles.append(overlay.demand.shape[1])
         if compared:
             gaps.append(exact(overlay).scores[0] - found[0].scores[0])
-    return {
-        "jobs": jobs,
-        "periods": periods,
-        "grid": "unified circle" if grid.of_circle else "own circle",
-        "angles": float(np.mean(angles)),
-        "ms_median": 1e3 * float(np.median(taken_s)),
-        "ms_95_percent": 1e3 * float(np.quantile(taken_s, 0.95)),
-        "optimal": float(np.mean(np.array(gaps) < SAME)) if gaps else None,
-        "close": float(np.mean(np.array(gaps) < CLOSE)) if gaps else None,
-    }
+    circle = "unified circle" if grid.of_circle else "own circle"
+    optimal, close = (float(np.mean(np.array(gaps) < gap)) if gaps else None for gap in (SAME, CLOSE))
+    row: Row = {"jobs": jobs, "periods": periods, "grid": circle, "angles": float(np.mean(angles))}
+    row |= {"ms_median": 1e3 * float(np.median(taken_s)), "ms_95_percent": 1e3 * float(np.quantile(taken_s, 0.95))}
+    return row | {"optimal": optimal, "close": close}

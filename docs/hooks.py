@@ -1,7 +1,7 @@
-"""Hooks of mkdocs: the notebooks of docs/examples as pages, the sources of the API reference, tables out of the code.
+"""Hooks of mkdocs: the notebooks of docs/examples as pages, the sources of the API reference, tables from the code.
 
-Columns of observations stand once, beside the kernels that write them, metrics in simulator/engine/metric_registry.py;
-`<!-- columns: delay -->` and `<!-- metrics: prices -->` in a page become tables of them.
+Columns of observations are documented beside the kernels that write them, metrics in
+simulator/engine/metric_registry.py; `<!-- columns: delay -->` and `<!-- metrics: prices -->` in a page become tables.
 """
 
 from __future__ import annotations
@@ -22,20 +22,14 @@ ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("simulator", "policies", "envs", "agents", "experiments")
 NOTEBOOKS = {"first_hour": "start"}  # notebook of examples/ -> folder of its page, beside examples/
 # Name of the tuple in observation.py -> key of the observation, in the order of the observation.
-TABLES = {
-    "CLUSTER": "cluster",
-    "QUEUE": "queue",
-    "RUNNING": "running",
-    "REGIONS": "regions",
-    "GROUP": "groups",
-    "CANDIDATES": "candidates",
-}
+TABLES = {"CLUSTER": "cluster", "QUEUE": "queue", "RUNNING": "running", "REGIONS": "regions"}
+TABLES |= {"GROUP": "groups", "CANDIDATES": "candidates"}
 _SOURCES = tempfile.TemporaryDirectory(prefix="clustergym-docs-")  # removed when the build ends
 
 
 @event_priority(100)  # before mkdocstrings looks
 def on_config(config: Any) -> Any:
-    """Copy the package alone for mkdocstrings: its root is the repository, and to walk .venv too takes minutes."""
+    """Copy the package alone for mkdocstrings, which would walk .venv too in the repository, for minutes."""
     folder = Path(_SOURCES.name)
     for room in ROOMS:
         ignored = shutil.ignore_patterns("__pycache__", "data", "zoo")
@@ -54,13 +48,13 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Put the tables of columns and of metrics where a page asks for them."""
+    """Put tables of columns and of metrics where a page asks for them."""
     markdown = re.sub(r"<!-- columns: (\w+) -->", lambda found: columns(found[1]), markdown)
     return re.sub(r"<!-- metrics: (\w+) -->", lambda found: metrics(found[1]), markdown)
 
 
 def metrics(section: str) -> str:
-    """The table of a section of the metrics; `window`: what they are of in a window of time."""
+    """The table of a section of the metrics; `window`: their meaning in a window of time."""
     from clustergym.simulator.engine.metric_registry import SECTIONS
 
     rows = [f"| `{one.name}` | {one.unit} | {one.text} | {one.window} |" for one in SECTIONS[section]]
@@ -68,7 +62,7 @@ def metrics(section: str) -> str:
 
 
 def columns(environment: str) -> str:
-    """What the head of an environment's observation.py says, and its columns, each table to be unfolded."""
+    """The head of an environment's observation.py and its columns, each table to be unfolded."""
     module = importlib.import_module(f"clustergym.envs.{environment}.observation")
     head = (inspect.getdoc(module) or "").partition("\n\n")[2]
     tables = [_folded(key, getattr(module, name)) for name, key in TABLES.items() if hasattr(module, name)]

@@ -55,7 +55,7 @@ def moment_of(env: Any) -> Moment:
     return Moment(rows.capacity, extent, record, window, outcome, features, mask, reference, env.terms, aside)
 
 
-def go_back(env: Any, moment: Moment) -> None:
+def go_back(env: Any, moment: Any) -> None:
     """Modify an environment: continue at a moment of it, or of one with the same arguments; InputError for others."""
     if not isinstance(moment, Moment):
         given = type(moment).__name__

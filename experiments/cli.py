@@ -13,19 +13,8 @@ from typing import Annotated, Any
 import typer
 
 from ..simulator.base.errors import ClustergymError
-from .commands import (
-    bench,
-    communication,
-    compare,
-    evaluate,
-    listing,
-    render,
-    reproduce,
-    train,
-    tune,
-    warm,
-    workload_commands,
-)
+from .commands import bench, communication, compare, evaluate, listing, render, reproduce, train, tune, warm
+from .commands import workload_commands as workloads
 from .console import interrupt
 from .console.terminal import BadArgument, one_line, say, typed
 
@@ -33,7 +22,6 @@ FAILED, BAD_ARGUMENTS = 1, 2
 SETTING = re.compile(r"[A-Za-z_][\w.]*=")  # how a KEY=VALUE begins
 # click's UsageError, or that of the copy of click that newer versions of typer carry
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
-
 app = typer.Typer(
     name="clustergym",
     help="Scheduling of deep-learning jobs on GPU clusters: simulate, compare, inspect, draw.",
@@ -71,7 +59,7 @@ app.command(cls=evaluate.WithOptions)(evaluate.evaluate)
 app.command()(train.train)
 app.command()(tune.tune)
 app.command()(compare.compare)
-app.add_typer(workload_commands.app, name="workload")
+app.add_typer(workloads.app, name="workload")
 app.command()(render.render)
 app.command()(reproduce.reproduce)
 app.command()(communication.communication)
@@ -85,13 +73,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def run_app(program: typer.Typer, arguments: Sequence[str], start: str = "clustergym") -> int:
-    """Run `program`; returns the exit status: 0, 1 (it failed), 2 (bad arguments), 130 (interrupted).
-
-    Args:
-        program: what to run.
-        arguments: as they were typed.
-        start: what they were typed after.
-    """
+    """Run `program`, typed after `start`; returns the exit status: 0, 1 failed, 2 bad arguments, 130 interrupted."""
     before = typed.set(f"{start} {shlex.join(map(str, arguments))}".rstrip())
     try:
         return _status(program, arguments)
@@ -139,7 +121,7 @@ def _status(program: typer.Typer, arguments: Sequence[str]) -> int:
 
 
 def _command(program: typer.Typer) -> Any:
-    """What `program` runs. Newer versions of typer say `<bool>` of an option that takes no value: not here."""
+    """The click command of `program`, without the `<bool>` that newer versions of typer show for a flag."""
     program_command: Any = typer.main.get_command(program)
     found = [(program_command, None)]
     for command, parent in found:  # grows meanwhile
@@ -164,7 +146,7 @@ def with_settings_apart(arguments: Sequence[str]) -> list[str]:
 
 
 def _seen_enough() -> int:
-    """Whoever read our output has closed it: no failure of ours; what is still buffered has nowhere to go."""
+    """The reader has closed our output: this is no failure, and the rest of the buffer goes nowhere."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 

@@ -1,8 +1,7 @@
-"""`make demo`: the whole main job.
+"""`make demo`: the main job from training to report.
 
 It trains a small agent, plays it and every heuristic on the same unseen workloads, prints the table, and writes
-TensorBoard logs, pictures and one HTML page. Everything is done by commands of `clustergym`, which are printed before
-they run.
+TensorBoard logs, pictures and one HTML page, all by commands of `clustergym`, which are printed before they run.
 """
 
 from __future__ import annotations
@@ -33,7 +32,6 @@ TIMESTEPS = 250_000
 BRIEFLY = "evaluations=5 validation_seeds=5 imitation_steps=24000"
 DEFAULT_FOLDER = Path("demo-results")
 TRAINING, EVALUATION, PAGE = "training", "evaluation", "report.html"
-
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
@@ -46,6 +44,7 @@ def demo(
 ) -> None:
     """Train a small agent, evaluate it beside every heuristic, and write tables, logs, pictures and a report."""
     from ..policies import list as policies_of
+    from ..policies import shipped
 
     began_s = time.monotonic()
     training, evaluation, page = to / TRAINING, to / EVALUATION, to / PAGE
@@ -57,7 +56,8 @@ def demo(
     with _beside("evaluate", *_played(heuristics), "--logdir", str(evaluation)):
         _run("train", ENVIRONMENT, *learning, "--logdir", str(training))
     agent = f"maskable-ppo:{training / 'best'}"
-    _run("evaluate", *_played([agent, *heuristics, *_shipped()]), "--logdir", str(evaluation))
+    own = [str(one["name"]) for one in shipped() if one["name"] == f"zoo:{ENVIRONMENT}"]
+    _run("evaluate", *_played([agent, *heuristics, *own]), "--logdir", str(evaluation))
     _run("compare", str(evaluation), str(training), "--out", str(page))
     film = to / "winner.gif"
     winner = _tell_winner(evaluation, agent)
@@ -82,7 +82,7 @@ def _played(words: list[str]) -> list[str]:
 
 @contextmanager
 def _beside(*arguments: str) -> Iterator[None]:
-    """Run a command on another core without a word; what it leaves undone, the next `evaluate` does."""
+    """Run a command on another core, silently; the next `evaluate` does the work that it leaves."""
     command = [sys.executable, "-m", "clustergym", *arguments]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
         try:
@@ -93,22 +93,14 @@ def _beside(*arguments: str) -> Iterator[None]:
 
 
 def _run(*arguments: str) -> None:
-    """Print and run one command; the demo ends where it fails."""
     out().print(f"\n$ clustergym {shlex.join(arguments)}", style="bold", markup=False, soft_wrap=True)
     sys.stdout.flush()
     if status := cli.run(arguments):
         raise typer.Exit(status)
 
 
-def _shipped() -> list[str]:
-    """The agent that ships for the environment, if one does."""
-    from ..policies import shipped
-
-    return [str(agent["name"]) for agent in shipped() if agent["name"] == f"zoo:{ENVIRONMENT}"]
-
-
 def _tell_winner(evaluation: Path, agent: str) -> str:
-    """Print who has the lowest mean JCT, and where the fresh agent stands; returns the winner's word."""
+    """Print the policy with the lowest mean JCT and the rank of the fresh agent; returns the winner's word."""
     from .storing import store
 
     means = _means(list(store.read(evaluation, timelines=False).runs))
@@ -117,7 +109,7 @@ def _tell_winner(evaluation: Path, agent: str) -> str:
     heuristic = next(word for word in ranked if ":" not in word)
     lines = [
         f"{winner} wins: mean JCT {means[winner]:,.0f} s over the seeds {SEEDS}; the best heuristic, {heuristic}, has "
-        f"{means[heuristic]:,.0f} s, and {ranked[-1]}, the last, {means[ranked[-1]]:,.0f} s.",
+        f"{means[heuristic]:,.0f} s, and {ranked[-1]}, the last, {means[ranked[-1]]:,.0f} s."
     ]
     if winner != agent:
         lines.append(

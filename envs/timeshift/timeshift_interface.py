@@ -57,8 +57,10 @@ class TimeShiftInterface(PythonStepInterface):
 
     columns = (CLUSTER, QUEUE, RUNNING, CANDIDATES)
     values = "rotations"
-    of_instant = ("_has_acted", "expert", "guided", "is_expert_only", "seconds")
-    of_instant += ("_gangs", "_known", "_places", "_goes_on")
+    of_instant = (
+        *("_has_acted", "expert", "guided", "is_expert_only", "seconds"),
+        *("_gangs", "_known", "_places", "_goes_on"),
+    )
 
     def __init__(
         self,

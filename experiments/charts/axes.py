@@ -1,4 +1,4 @@
-"""Axes of a chart: where a value lies between 0 and 1, and which ticks a reader wants."""
+"""Axes of a chart: the place of a value between 0 and 1, and round ticks."""
 
 from __future__ import annotations
 
@@ -18,14 +18,8 @@ ROUND_S = (
     (2.0, 5.0, 20.0, 2 * _MIN, 5 * _MIN, 20 * _MIN, 2 * _HOUR, 5 * _HOUR, 15 * _HOUR, 2 * _DAY, 20 * _DAY),
     (1.5 * _HOUR, 2.5 * _HOUR, 4 * _HOUR, 7 * _HOUR, 15 * _MIN, 45 * _MIN),
 )
-ROUND_RATIOS = (
-    (1.0,),
-    (0.5, 2.0, 5.0, 10.0),
-    (0.8, 1.5, 3.0),
-    (0.9, 1.2, 0.7),
-    (0.95, 1.1, 0.6, 4.0, 7.0),
-    (0.98, 1.05),
-)
+RATIOS = ((1.0,), (0.5, 2.0, 5.0, 10.0), (0.8, 1.5, 3.0), (0.9, 1.2, 0.7), (0.95, 1.1, 0.6, 4.0, 7.0), (0.98, 1.05))
+Ticks = tuple[tuple[float, str], ...]  # value and text of each
 MOST_TICKS, MOST_VALUES = 6, 9
 LONG_FACTOR = 3.0  # durations that span more have a log axis
 FAR_FACTOR = 20.0  # other values that span more have one
@@ -33,21 +27,15 @@ FAR_FACTOR = 20.0  # other values that span more have one
 
 @dataclass(frozen=True)
 class Axis:
-    """A range, its scale and its ticks (value, text).
+    """A range, its scale and its ticks."""
 
-    Attributes:
-        low, high: the ends, low < high; both > 0 on a log scale.
-        log: whether equal factors are equal lengths.
-        ticks: inside the range.
-    """
-
-    low: float
+    low: float  # the ends, low < high; both > 0 on a log scale
     high: float
-    log: bool
-    ticks: tuple[tuple[float, str], ...]
+    log: bool  # whether equal factors are equal lengths
+    ticks: Ticks  # inside the range
 
     def at(self, values: np.ndarray | float) -> np.ndarray:
-        """Places of values: 0 at `low`, 1 at `high`; what lies outside is moved to the nearer end."""
+        """Places of values: 0 at `low`, 1 at `high`; values outside move to the nearer end."""
         clipped = np.clip(np.asarray(values, np.float64), self.low, self.high)
         if self.log:
             return np.log(clipped / self.low) / math.log(self.high / self.low)
@@ -59,7 +47,7 @@ class Axis:
 
 
 def linear(low: float, high: float, text: Callable[[float], str] = "{:g}".format) -> Axis:
-    """An axis of equal steps whose ends are the given ones."""
+    """An axis of equal steps between the given ends."""
     high = high if high > low else low + 1.0
     step = _round_step((high - low) / (MOST_TICKS - 1))
     first = math.ceil(low / step - 1e-9)
@@ -68,13 +56,13 @@ def linear(low: float, high: float, text: Callable[[float], str] = "{:g}".format
 
 
 def widened(low: float, high: float, text: Callable[[float], str] = "{:g}".format) -> Axis:
-    """An axis of equal steps with a little room at both ends, but none below 0 for values that are not."""
+    """An axis of equal steps with a little room at both ends, but none below 0 for values >= 0."""
     room = 0.06 * (high - low) or 0.06 * abs(high) or 1.0
     return linear(max(low - room, 0.0) if low >= 0.0 else low - room, high + room, text)
 
 
 def durations(low_s: float, high_s: float) -> Axis:
-    """An axis of equal steps in the unit that a person would use."""
+    """An axis of equal steps in a readable unit."""
     unit_s, sign = unit(high_s)
     inner = linear(low_s / unit_s, high_s / unit_s)
     ticks = tuple((value * unit_s, f"{value:g} {sign}") for value, _ in inner.ticks)
@@ -89,7 +77,7 @@ def log_durations(low_s: float, high_s: float) -> Axis:
 
 
 def between(low_s: float, high_s: float) -> Axis:
-    """An axis for durations that lie between these, with a little room: a log axis where they are far apart."""
+    """An axis for durations between these, with a little room; logarithmic where they are far apart."""
     if low_s > 0.0 and high_s > LONG_FACTOR * low_s:
         return log_durations(low_s / 1.06, high_s * 1.06)
     room = 0.06 * (high_s - low_s) or 0.06 * high_s
@@ -102,7 +90,7 @@ def categories(names: Sequence[str]) -> Axis:
 
 
 def of_values(values: Sequence[str]) -> tuple[Axis, list[float]]:
-    """An axis with some values, and the place of each: by its size where all are numbers, else one beside the other."""
+    """An axis of some values, and the place of each: by size where all are numbers, else at equal distances."""
     sizes = [number_of(value) for value in values]
     known = np.array([size for size in sizes if size is not None])
     if len(known) < len(values):
@@ -116,7 +104,7 @@ def of_values(values: Sequence[str]) -> tuple[Axis, list[float]]:
 
 
 def number_of(text: str) -> float | None:
-    """A finite number; None: it is none."""
+    """The finite number in a text; None: there is none."""
     try:
         number = float(text)
     except ValueError:
@@ -127,15 +115,14 @@ def number_of(text: str) -> float | None:
 def log_numbers(low: float, high: float) -> Axis:
     """A log axis of numbers > 0."""
     powers = [10.0**power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
-    return Axis(
-        low, high, True, _ticks([[size * one for one in powers] for size in (1, 3, 2, 5)], low, high, "{:g}".format)
-    )
+    kinds = [[size * one for one in powers] for size in (1, 3, 2, 5)]
+    return Axis(low, high, True, _ticks(kinds, low, high, "{:g}".format))
 
 
 def log_ratios(low: float, high: float) -> Axis:
     """A log axis of ratios around 1."""
     low, high = max(min(low, 0.98), 1e-3), max(high, 1.02)
-    return Axis(low, high, True, _ticks(ROUND_RATIOS, low, high, "{:g}".format))
+    return Axis(low, high, True, _ticks(RATIOS, low, high, "{:g}".format))
 
 
 def _round_step(rough: float) -> float:
@@ -143,10 +130,8 @@ def _round_step(rough: float) -> float:
     return next(factor * power for factor in (1.0, 2.0, 2.5, 5.0, 10.0) if factor * power >= rough * (1 - 1e-9))
 
 
-def _ticks(
-    kinds: Sequence[Sequence[float]], low: float, high: float, text: Callable[[float], str]
-) -> tuple[tuple[float, str], ...]:
-    """The kinds in turn, each value with some distance to those that are there already."""
+def _ticks(kinds: Sequence[Sequence[float]], low: float, high: float, text: Callable[[float], str]) -> Ticks:
+    """Ticks of the kinds in turn, each at some distance from those before it."""
     apart = math.log(high / low) / (1.8 * MOST_TICKS)
     chosen: list[float] = []
     for values in kinds:

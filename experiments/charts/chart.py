@@ -1,8 +1,8 @@
-"""What a chart is made of, before it becomes a part of a page or a file: paths in a unit square, axes, labels.
+"""A chart before it becomes a part of a page or a file: paths in a unit square, axes, labels.
 
-On a page a chart is drawn once and fits any screen: its SVG is stretched to the room there is, lines keep their width
+On a page a chart is drawn once and fits any screen: its SVG is stretched, lines keep their width
 (`non-scaling-stroke`), and all words are HTML beside it. Colours are classes, so that the style sheet has a dark side.
-For files drawing.py lays it out.
+drawing.py lays charts out for files.
 """
 
 from __future__ import annotations
@@ -20,17 +20,11 @@ LABEL_PX = 17  # least distance of two labels at the right edge
 
 @dataclass(frozen=True)
 class Shape:
-    """Lines or areas that look the same.
+    """Lines or areas that look the same."""
 
-    Attributes:
-        classes: what marks.py knows them by.
-        paths: float64 (n, 2) each, n >= 1, of the unit square: 0, 0 is below at the left.
-        closed: whether each path returns to where it began.
-    """
-
-    classes: str
-    paths: Sequence[np.ndarray]
-    closed: bool = False
+    classes: str  # as in marks.py
+    paths: Sequence[np.ndarray]  # float64 (n, 2) each, n >= 1, in the unit square: 0, 0 is below at the left
+    closed: bool = False  # whether each path returns to its beginning
 
     @property
     def d(self) -> str:
@@ -40,61 +34,46 @@ class Shape:
 
 @dataclass(frozen=True)
 class Label:
-    """A word beside the drawing: its classes, its place in per cent, its text, and in full what the text shortens."""
+    """A word beside the drawing."""
 
     classes: str
-    at: float
+    at: float  # per cent of the width or height
     text: str
-    full: str = ""
+    full: str = ""  # the text before it was shortened
 
 
 @dataclass(frozen=True)
 class Chart:
-    """One chart.
-
-    Attributes:
-        title, summary: heading, and what a reader who cannot see it is told.
-        height: pixels.
-        x, y: axes; y is None where `rows` are the lines.
-        x_label, y_label: what the axes show.
-        shapes: drawn in this order.
-        rows: labels of lines at the left, place from above.
-        ends: labels at the right edge, place from below; narrow screens have the legend instead.
-        legend: (classes, label) in order.
-        note: a sentence under the chart.
-        name: of a file that shows it alone, without ending.
-        is_gantt: whether its ground stands for what is free.
-        inside: words in the plot, in files alone: the place of their middle in the unit square, and the text.
-    """
+    """One chart; `rows` or `y` label the left side."""
 
     title: str
-    summary: str
-    height: int
+    summary: str  # for readers who cannot see the chart
+    height: int  # pixels
     x: Axis
-    y: Axis | None
+    y: Axis | None  # None where `rows` are the lines
     x_label: str = ""
     y_label: str = ""
-    shapes: Sequence[Shape] = ()
-    rows: Sequence[Label] = ()
-    ends: Sequence[Label] = ()
-    legend: Sequence[tuple[str, str]] = ()
-    note: str = ""
-    name: str = "chart"
-    is_gantt: bool = False
-    inside: Sequence[tuple[float, float, str]] = ()
+    shapes: Sequence[Shape] = ()  # drawn in this order
+    rows: Sequence[Label] = ()  # labels of lines at the left, place from above
+    ends: Sequence[Label] = ()  # labels at the right edge, place from below; narrow screens have the legend instead
+    legend: Sequence[tuple[str, str]] = ()  # (classes, label)
+    note: str = ""  # a sentence under the chart
+    name: str = "chart"  # of a file that shows it alone, without ending
+    is_gantt: bool = False  # whether its ground stands for free GPUs
+    inside: Sequence[tuple[float, float, str]] = ()  # words in the plot, in files alone: place of their middle, text
 
     def with_shapes(self, *shapes: Shape, first: bool = False) -> Chart:
-        """With more that is drawn, above all else or below it."""
+        """With more shapes, above all others or below them."""
         return replace(self, shapes=[*shapes, *self.shapes] if first else [*self.shapes, *shapes])
 
     def settled(self) -> Chart:
-        """With the labels at the right edge moved as little as need be for them not to touch at this height."""
+        """With the labels at the right edge moved as little as possible so that they do not touch at this height."""
         places = spread([end.at for end in self.ends], self.height)
         return replace(self, ends=[replace(end, at=at) for end, at in zip(self.ends, places, strict=True)])
 
 
 def path_d(paths: Sequence[np.ndarray], closed: bool, steps: int = 1) -> str:
-    """The `d` of an SVG path in relative steps of a `steps`-th: short, and rounding adds up to nothing."""
+    """The `d` of an SVG path in relative steps of a `steps`-th: short, and rounding errors do not add up."""
     end = "z" if closed else ""
     return "".join(_path_d(np.rint(steps * path).astype(np.int64), steps) + end for path in paths)
 
@@ -103,9 +82,7 @@ def _path_d(points: np.ndarray, steps: int) -> str:
     moves = np.diff(points, axis=0)
     moves = moves[np.any(moves != 0, axis=1)]
     start = f"M{points[0, 0] / steps:g} {points[0, 1] / steps:g}"
-    return start + (
-        "l" + " ".join(f"{dx / steps:g} {dy / steps:g}" for dx, dy in moves.tolist()) if len(moves) else "h0"
-    )
+    return start + ("l" + " ".join(f"{x / steps:g} {y / steps:g}" for x, y in moves.tolist()) if len(moves) else "h0")
 
 
 def polyline(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -141,15 +118,17 @@ def grid(x: Axis | None, y: Axis | None) -> Shape:
 
 
 def spread(places: Sequence[float], height: int) -> list[float]:
-    """Places (per cent of `height` pixels, from below) moved as little as need be for labels not to touch."""
+    """Places (per cent of `height` pixels, from below) moved as little as possible so that labels do not touch."""
     apart = 100.0 * LABEL_PX / height
     order = sorted(range(len(places)), key=lambda number: places[number])
     groups: list[tuple[list[int], float]] = []  # members, centre
     for number in order:
         groups.append(_group([number], places, apart))
-        while len(groups) > 1 and _foot(groups[-1], apart) < _head(groups[-2], apart):
-            members = groups[-2][0] + groups[-1][0]
-            groups[-2:] = [_group(members, places, apart)]
+        while len(groups) > 1:
+            (lower, low), (upper, high) = groups[-2:]
+            if high - apart * len(upper) / 2.0 >= low + apart * len(lower) / 2.0:
+                break
+            groups[-2:] = [_group(lower + upper, places, apart)]
     moved = list(places)
     for members, centre in groups:
         for position, member in enumerate(members):
@@ -162,11 +141,3 @@ def _group(members: list[int], places: Sequence[float], apart: float) -> tuple[l
     half = apart * (len(members) - 1) / 2.0
     centre = float(np.mean([places[member] for member in members]))
     return members, min(max(centre, half), 100.0 - half) if half < 50.0 else 50.0
-
-
-def _foot(group: tuple[list[int], float], apart: float) -> float:
-    return group[1] - apart * len(group[0]) / 2.0
-
-
-def _head(group: tuple[list[int], float], apart: float) -> float:
-    return group[1] + apart * len(group[0]) / 2.0

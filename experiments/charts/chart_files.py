@@ -1,11 +1,11 @@
-"""A drawing as a file: SVG, which needs nothing else, and PDF and PNG, drawn by matplotlib with the same strokes."""
+"""A drawing as a file: SVG without a library; PDF and PNG by matplotlib, with the same strokes."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
@@ -28,11 +28,7 @@ ENDS = {"start": "left", "middle": "center", "end": "right"}
 
 
 def kinds_of(text: str) -> list[str]:
-    """Kinds of files from their names, as `svg` or `svg,pdf`.
-
-    Raises:
-        InputError: an unknown one.
-    """
+    """Kinds of files from their names, as `svg` or `svg,pdf`; InputError for an unknown one."""
     kinds = text.replace(",", " ").lower().split()
     unknown = [kind for kind in kinds if kind not in KINDS]
     if unknown or not kinds:
@@ -41,12 +37,7 @@ def kinds_of(text: str) -> list[str]:
 
 
 def expect_installed(kinds: Sequence[str], what: str = "pictures as PDF and PNG") -> None:
-    """Raise MissingExtra, naming the command that helps, where a kind needs matplotlib and it is not installed.
-
-    Args:
-        kinds: of files; SVG needs no library.
-        what: is drawn, in the plural.
-    """
+    """Raise MissingExtra where a kind needs matplotlib and it is not installed; `what` is drawn, in the plural."""
     try:
         if set(kinds) - {"svg"}:
             import matplotlib.figure  # noqa: F401  # the package alone may be there in part
@@ -63,11 +54,7 @@ def save(drawing: Drawing, path: Path) -> Path:
 
 
 def content_of(drawing: Drawing, kind: str) -> bytes:
-    """A drawing as the content of a file of a kind.
-
-    Raises:
-        MissingExtra: of pdf and png, where matplotlib is not installed.
-    """
+    """A drawing as the content of a file of a kind; MissingExtra of pdf and png, where matplotlib is not installed."""
     if kind == "svg":
         return svg(drawing).encode()
     return pdf(drawing) if kind == "pdf" else png(drawing)
@@ -127,7 +114,7 @@ def _saved(drawing: Drawing, **options: object) -> bytes:
 
 
 def figure_of(drawing: Drawing) -> Figure:
-    """The drawing as a figure of matplotlib whose only axes have its pixels as coordinates."""
+    """The drawing as a figure of matplotlib; its only axes have the drawing's pixels as coordinates."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -139,15 +126,9 @@ def figure_of(drawing: Drawing) -> Figure:
     for stroke in drawing.strokes:
         _draw(axes, stroke)
     for words in drawing.words:
-        axes.text(
-            *(words.x, words.y, words.text),
-            fontsize=words.size * POINTS,
-            color=words.colour,
-            ha=ENDS[words.anchor],
-            va="baseline",
-            fontweight="bold" if words.bold else "normal",
-            parse_math=False,
-        )
+        font: Any = {"fontsize": words.size * POINTS, "fontweight": "bold" if words.bold else "normal"}
+        place: Any = {"ha": ENDS[words.anchor], "va": "baseline", "parse_math": False}
+        axes.text(words.x, words.y, words.text, color=words.colour, **font, **place)
     return figure
 
 
@@ -182,7 +163,7 @@ def _colour(name: str, opacity: float) -> object:
 
 
 def _round_dot(path: np.ndarray) -> np.ndarray:
-    """A line of no length, a dot in SVG, has to have some for matplotlib."""
+    """A line of no length is a dot in SVG; matplotlib needs some length."""
     if len(path) < 2 or np.ptp(path, axis=0).max() == 0.0:
         return np.vstack([path[:1], path[:1] + np.array([0.01, 0.0])])
     return path

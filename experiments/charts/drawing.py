@@ -1,7 +1,7 @@
-"""A chart laid out on paper: every stroke and word with its place in pixels, for files that stand alone.
+"""A chart laid out on paper, for files that stand alone: every stroke and word with its place in pixels.
 
-The page stretches its charts and sets their words as HTML (chart.py); here both are fixed. Words stand beside the
-plot or under it, in it only where a chart says so, and the legend has lines of its own.
+The page stretches its charts and sets their words as HTML (chart.py); here both are fixed. Words stand beside the plot
+or under it (in it only where the chart says so), and the legend has lines of its own.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ SWATCH = 26.0
 MOST_OF_ROWS = 0.3  # of the width, for labels at the left; as much for those at the right
 INK, FAINT, CARD = (THEME[name][0] for name in ("ink", "faint", "card"))
 GROUND = "#f4f5f6"  # under a Gantt chart: what is free
+Legend = Sequence[tuple[str, str]]
 Variables = Mapping[str, Mapping[str, str]]
 # How wide words are, without a font at hand: the widths of DejaVu Sans, wider than what browsers have instead.
 # Hundredths of the size, of the characters 32 to 126; regular and bold.
@@ -42,33 +43,22 @@ _OTHER = 100  # of a character that is not among them
 
 @dataclass(frozen=True)
 class Stroke:
-    """Lines and areas that look the same.
+    """Lines and areas that look the same."""
 
-    Attributes:
-        paths: float64 (n, 2) each, pixels from above at the left.
-        closed: whether each path returns to where it began.
-        look: properties of SVG.
-    """
-
-    paths: Sequence[np.ndarray]
-    closed: bool
-    look: Mapping[str, str]
+    paths: Sequence[np.ndarray]  # float64 (n, 2) each, pixels from above at the left
+    closed: bool  # whether each path returns to its beginning
+    look: Mapping[str, str]  # properties of SVG
 
 
 @dataclass(frozen=True)
 class Words:
-    """One line of text, `at` the left, middle or right end of its base line.
+    """One line of text."""
 
-    Attributes:
-        x, y: pixels from above at the left.
-        anchor: `start`, `middle`, `end`.
-    """
-
-    x: float
-    y: float
+    x: float  # pixels from the left, of the end of the base line that `anchor` names
+    y: float  # pixels from above
     text: str
     size: float = SIZE
-    anchor: str = "start"
+    anchor: str = "start"  # `start`, `middle`, `end`
     colour: str = INK
     bold: bool = False
 
@@ -82,22 +72,15 @@ class Words:
 
 @dataclass(frozen=True)
 class Drawing:
-    """What one file shows.
+    """The content of one file."""
 
-    Attributes:
-        width, height: pixels.
-        title, summary: heading, and what a reader who cannot see it is told.
-        strokes, words: drawn in this order.
-        plots: left, top, right, bottom of where curves and boxes are.
-    """
-
-    width: float
+    width: float  # pixels
     height: float
     title: str
-    summary: str
-    strokes: Sequence[Stroke]
+    summary: str  # for readers who cannot see it
+    strokes: Sequence[Stroke]  # drawn in this order
     words: Sequence[Words]
-    plots: Sequence[tuple[float, float, float, float]]
+    plots: Sequence[tuple[float, float, float, float]]  # left, top, right, bottom of the areas of curves and boxes
 
 
 def width_of(text: str, size: float, bold: bool = False) -> float:
@@ -107,7 +90,7 @@ def width_of(text: str, size: float, bold: bool = False) -> float:
 
 
 def shortened(text: str, room: float, size: float, bold: bool = False) -> str:
-    """The text if it fits, else both its ends: words of policies differ in either."""
+    """The text if it fits, else its two ends: words of policies differ in either."""
     if width_of(text, size, bold) <= room:
         return text
     for kept in range(len(text) - 1, 1, -1):
@@ -131,14 +114,7 @@ def wrapped(text: str, room: float, size: float, bold: bool = False) -> list[str
 
 
 def laid_out(chart: Chart, variables: Variables, width: float = PAPER, least_left: float = 0.0) -> Drawing:
-    """A chart as a drawing.
-
-    Args:
-        chart: what to draw.
-        variables: colours of the policies; see `marks.variables_of`.
-        width: pixels.
-        least_left: where the plot begins at the earliest; charts of one time axis are put under each other.
-    """
+    """A chart as a drawing; `least_left`, least left end of the plot in pixels, aligns charts of one time axis."""
     words = _heading(chart, width)
     top = _below(words) + GAP
     if chart.y_label:
@@ -151,10 +127,9 @@ def laid_out(chart: Chart, variables: Variables, width: float = PAPER, least_lef
     strokes = [Stroke([box(left, right, top, plot[3])], True, {"fill": GROUND})] if chart.is_gantt else []
     strokes += [stroke for shape in chart.shapes if (stroke := _stroke(shape, plot, variables)) is not None]
     words += _at_left(chart, plot, beside) + _at_right(chart, plot, beside, variables) + _under(chart, plot)
-    words += [
-        Words(left + x * (right - left), plot[3] - y * chart.height + 0.35 * SMALL, text, SMALL, "middle", CARD)
-        for x, y, text in chart.inside
-    ]
+    for x, y, text in chart.inside:
+        foot = plot[3] - y * chart.height + 0.35 * SMALL
+        words.append(Words(left + x * (right - left), foot, text, SMALL, "middle", CARD))
     y = plot[3] + GAP + LINE * SIZE + (LINE * SMALL if chart.x_label else 0.0)
     keys, named = _legend(chart.legend if not chart.ends else (), y + GAP, width, variables)
     strokes, words = strokes + keys, words + named
@@ -187,10 +162,7 @@ def stacked(drawings: Sequence[Drawing], title: str, columns: int = 1) -> Drawin
 
 def _heading(chart: Chart, width: float) -> list[Words]:
     lines = wrapped(chart.title, width - 2 * MARGIN, TITLE, bold=True)
-    return [
-        Words(MARGIN, MARGIN + TITLE + number * LINE * TITLE, line, TITLE, bold=True)
-        for number, line in enumerate(lines)
-    ]
+    return [Words(MARGIN, MARGIN + TITLE + at * LINE * TITLE, line, TITLE, bold=True) for at, line in enumerate(lines)]
 
 
 def _below(words: Sequence[Words], least: float = MARGIN) -> float:
@@ -215,32 +187,25 @@ def _is_bold(classes: str) -> bool:
 def _at_left(chart: Chart, plot: tuple[float, float, float, float], most: float) -> list[Words]:
     left, top, _, bottom = plot
     marks = chart.y.marks() if chart.y is not None else []
-    found = [
-        Words(left - GAP, bottom - at / 100.0 * (bottom - top) + 0.35 * SMALL, text, SMALL, "end", FAINT)
-        for at, text in marks
-    ]
+    ys = [bottom - at / 100.0 * (bottom - top) + 0.35 * SMALL for at, _ in marks]
+    found = [Words(left - GAP, y, text, SMALL, "end", FAINT) for y, (_, text) in zip(ys, marks, strict=True)]
     for row in chart.rows:
         is_machine, bold = "machine" in row.classes.split(), _is_bold(row.classes)
         size, colour = (SMALL - 1.0, FAINT) if is_machine else (SIZE, INK)
         text = shortened(row.text, most, size, bold)
-        found.append(
-            Words(left - GAP, top + row.at / 100.0 * (bottom - top) + 0.35 * size, text, size, "end", colour, bold)
-        )
+        y = top + row.at / 100.0 * (bottom - top) + 0.35 * size
+        found.append(Words(left - GAP, y, text, size, "end", colour, bold))
     return found
 
 
 def _at_right(chart: Chart, plot: tuple[float, float, float, float], most: float, variables: Variables) -> list[Words]:
     _, top, right, bottom = plot
-    return [
-        Words(
-            right + 1.5 * GAP,
-            bottom - end.at / 100.0 * (bottom - top) + 0.35 * SIZE,
-            shortened(end.text, most, SIZE, _is_bold(end.classes)),
-            colour=next((variables[name]["c"] for name in end.classes.split() if name in variables), INK),
-            bold=_is_bold(end.classes),
-        )
-        for end in chart.ends
-    ]
+    found = []
+    for end in chart.ends:
+        y, bold = bottom - end.at / 100.0 * (bottom - top) + 0.35 * SIZE, _is_bold(end.classes)
+        colour = next((variables[name]["c"] for name in end.classes.split() if name in variables), INK)
+        found.append(Words(right + 1.5 * GAP, y, shortened(end.text, most, SIZE, bold), colour=colour, bold=bold))
+    return found
 
 
 def _under(chart: Chart, plot: tuple[float, float, float, float]) -> list[Words]:
@@ -255,10 +220,7 @@ def _under(chart: Chart, plot: tuple[float, float, float, float]) -> list[Words]
     return found
 
 
-def _legend(
-    entries: Sequence[tuple[str, str]], top: float, width: float, variables: Variables
-) -> tuple[list[Stroke], list[Words]]:
-    """Line after line of keys and names, as many as fit beside each other."""
+def _legend(entries: Legend, top: float, width: float, variables: Variables) -> tuple[list[Stroke], list[Words]]:
     keys: list[Stroke] = []
     names: list[Words] = []
     x, y, room = MARGIN, top + SIZE, width - 2 * MARGIN

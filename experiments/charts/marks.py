@@ -1,8 +1,8 @@
-"""How charts look: a colour and line a policy, and one table of the looks of shapes.
+"""The looks of charts: a colour and line a policy, and one table of the looks of shapes.
 
-From it the page has its style sheet and files have their strokes. A shape has classes, as `line p3 agent`: what it is,
-which policy's or job's it is, and what else is so. Colours are variables: those of the theme, `c` and `dash` of a
-policy, `j` of a job. Agents are strong and thick, heuristics quieter.
+The page's style sheet and the strokes of files come from this table. A shape has classes, as `line p3 agent`: its kind,
+its policy or job, and more. Colours are variables: those of the theme, `c` and `dash` of a policy, `j` of a job. Agents
+are strong and thick, heuristics quieter.
 """
 
 from __future__ import annotations
@@ -13,43 +13,25 @@ from dataclasses import dataclass
 
 # (on white, on dark)
 THEME = {
-    "page": ("#f4f6f9", "#11151b"),
-    "card": ("#fff", "#1a2029"),
-    "ink": ("#1a222d", "#e7ebf0"),
-    "faint": ("#5c6773", "#9aa5b2"),
-    "edge": ("#d8dee6", "#2e3743"),
-    "grid": ("#e6eaf0", "#29313c"),
-    "accent": ("#2f6fb5", "#7ab0ea"),
-    "best": ("#e3f1e6", "#173524"),
-    "best-ink": ("#14622c", "#8fe0a8"),
+    **{"page": ("#f4f6f9", "#11151b"), "card": ("#fff", "#1a2029"), "ink": ("#1a222d", "#e7ebf0")},
+    **{"faint": ("#5c6773", "#9aa5b2"), "edge": ("#d8dee6", "#2e3743"), "grid": ("#e6eaf0", "#29313c")},
+    **{"accent": ("#2f6fb5", "#7ab0ea"), "best": ("#e3f1e6", "#173524"), "best-ink": ("#14622c", "#8fe0a8")},
 }
 AGENT_COLOURS = (("#cf2e1a", "#ff7a5c"), ("#0a58ca", "#5ba8ff"), ("#a3149a", "#ff6ade"), ("#007a5a", "#2fd6a3"))
 HEURISTIC_COLOURS = (
-    ("#4a79a8", "#82b4e3"),
-    ("#b8860b", "#e0bd55"),
-    ("#2e8b7d", "#5cc9ba"),
-    ("#8a67ab", "#bd9de3"),
-    ("#b5657f", "#eb9db5"),
-    ("#6b8e3a", "#a9cf74"),
-    ("#9a6f50", "#cfa587"),
-    ("#7b838c", "#a8b1ba"),
+    *(("#4a79a8", "#82b4e3"), ("#b8860b", "#e0bd55"), ("#2e8b7d", "#5cc9ba"), ("#8a67ab", "#bd9de3")),
+    *(("#b5657f", "#eb9db5"), ("#6b8e3a", "#a9cf74"), ("#9a6f50", "#cfa587"), ("#7b838c", "#a8b1ba")),
 )
 JOB_COLOURS = (
-    ("#4477aa", "#6f9fd0"),
-    ("#ee8844", "#e38a4f"),
-    ("#66c2d9", "#57b3cb"),
-    ("#aa3377", "#c9609b"),
-    ("#c9b63c", "#bda93a"),
-    ("#229988", "#3aa796"),
-    ("#e8798a", "#d9707f"),
-    ("#5b4ba8", "#8a7bd0"),
+    *(("#4477aa", "#6f9fd0"), ("#ee8844", "#e38a4f"), ("#66c2d9", "#57b3cb"), ("#aa3377", "#c9609b")),
+    *(("#c9b63c", "#bda93a"), ("#229988", "#3aa796"), ("#e8798a", "#d9707f"), ("#5b4ba8", "#8a7bd0")),
 )
 DASHES = ("none", "7 3", "2 3", "9 3 2 3")
 
 
 @dataclass(frozen=True)
 class Style:
-    """How a policy looks: a class of the page's style sheet, its colours and its line."""
+    """The look of a policy: a class of the page's style sheet, its colours and its line."""
 
     name: str
     light: str
@@ -59,7 +41,7 @@ class Style:
 
     @property
     def classes(self) -> str:
-        """For the `class` attribute of what is drawn."""
+        """For the `class` attribute of a shape."""
         return f"{self.name} agent" if self.is_agent else self.name
 
 
@@ -81,10 +63,8 @@ MARKS: Mapping[str, Mapping[str, str]] = {
     "grid": {"stroke": "var(--grid)", "stroke-width": "1px"},
     "one": {"stroke": "var(--faint)", "stroke-width": "1px", "stroke-dasharray": "4 3"},
     "line": {
-        "stroke": "var(--c)",
-        "stroke-width": "1.4px",
-        "stroke-dasharray": "var(--dash)",
-        "stroke-linejoin": "round",
+        **{"stroke": "var(--c)", "stroke-width": "1.4px"},
+        **{"stroke-dasharray": "var(--dash)", "stroke-linejoin": "round"},
     },
     "line.agent": {"stroke-width": "2.8px"},
     "band": {"fill": "var(--c)", "fill-opacity": ".13"},
@@ -125,12 +105,7 @@ def theme_css(dark: bool) -> str:
 
 
 def properties(classes: str, variables: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
-    """What the marks say of a shape with these classes, variables resolved, on white.
-
-    Args:
-        classes: of the shape.
-        variables: class -> variable -> value, of policies; see `variables_of`.
-    """
+    """Properties of a shape with these classes, on white; `variables`: class -> variable -> value, of policies."""
     own = set(classes.split())
     known = {name: pair[0] for name, pair in THEME.items()}
     known |= {f"j{number}": light for number, (light, _) in enumerate(JOB_COLOURS)}

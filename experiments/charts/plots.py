@@ -1,4 +1,4 @@
-"""The kinds of charts: bars, distributions, curves, and means over the values of a parameter, of numbers by label."""
+"""Bars, distributions, curves, and means over the values of a parameter, of numbers by label."""
 
 from __future__ import annotations
 
@@ -17,28 +17,21 @@ from .marks import Style
 PLOT_PX = 330
 CDF_POINTS = 140
 BARS, BAR = 0.8, 0.92  # of a group's room: all bars together; of a bar's: the bar
-
 Styles = Mapping[str, Style]
 Curve = tuple[np.ndarray, np.ndarray]
+Curves = Mapping[str, Curve]
+Thin = Mapping[str, Sequence[Curve]]
+Said = Callable[[float], str]
+Series = Mapping[str, Sequence[Estimate]]
+Lines = Mapping[str, Sequence[Estimate | None]]
 
 
 def bars(
-    groups: Sequence[str],
-    series: Mapping[str, Sequence[Estimate]],
-    styles: Styles,
-    y: Axis,
-    said: Callable[[float], str] = "{:.3g}".format,
-    **about: Any,
+    groups: Sequence[str], series: Series, styles: Styles, y: Axis, said: Said = "{:.3g}".format, **about: Any
 ) -> Chart:
-    """Bars beside each other, group after group, with their 95 % intervals.
+    """Bars beside each other, group after group, with their 95 % intervals; they stand on 0 of `y`, or on its low end.
 
-    Args:
-        groups: names below the axis.
-        series: label -> one estimate a group; of nan there is no bar.
-        styles: of the labels.
-        y: the axis; bars stand on its 0, or on its low end.
-        said: how the summary writes a number.
-        about: more fields of the chart.
+    `series`: label -> one estimate a group; there is no bar for nan. `said` writes a number of the summary.
     """
     x, wide, foot = axes.categories(groups), BARS / len(series), float(y.at(0.0))
     shapes, errors = [grid(None, y)], []
@@ -59,13 +52,7 @@ def bars(
 
 
 def distribution(values: Mapping[str, np.ndarray], styles: Styles, **about: Any) -> Chart | None:
-    """Share of durations within a time, on a log axis; None if there are none above 0.
-
-    Args:
-        values: label -> durations, seconds.
-        styles: of the labels.
-        about: more fields of the chart.
-    """
+    """Share of durations (label -> seconds) within a time, on a log axis; None if none is above 0."""
     pooled = {label: np.sort(some) for label, some in values.items() if np.any(some > 0.0)}
     if not pooled:
         return None
@@ -79,29 +66,15 @@ def distribution(values: Mapping[str, np.ndarray], styles: Styles, **about: Any)
     return found.with_shapes(grid(x, None), first=True)
 
 
-def curves(
-    lines: Mapping[str, Curve],
-    styles: Styles,
-    x: Axis,
-    y: Axis,
-    thin: Mapping[str, Sequence[Curve]] | None = None,
-    **about: Any,
-) -> Chart:
-    """A line a label, those of agents above the others, better above worse.
+def curves(lines: Curves, styles: Styles, x: Axis, y: Axis, thin: Thin | None = None, **about: Any) -> Chart:
+    """A line a label, those of agents above the others, better above worse; `thin`: label -> lines below its line.
 
-    Args:
-        lines: label -> x and y; of a step function one more x than y: the edges between which y holds.
-        styles: of the labels.
-        x, y: the axes.
-        thin: label -> lines that lie below its line.
-        about: more fields of the chart.
+    `lines`: label -> x and y; a step function has one more x than y: the edges of its steps.
     """
     best_last = list(lines)[::-1]
     order = [one for is_agent in (False, True) for one in best_last if styles[one].is_agent is is_agent]
-    fine = [
-        Shape(f"thin {styles[label].classes}", [_path(curve, x, y) for curve in some])
-        for label, some in (thin or {}).items()
-    ]
+    thins = (thin or {}).items()
+    fine = [Shape(f"thin {styles[label].classes}", [_path(curve, x, y) for curve in some]) for label, some in thins]
     drawn = [Shape(f"line {styles[label].classes}", [_path(lines[label], x, y)]) for label in order]
     keys = [(styles[label].classes, label) for label in lines]
     return _chart(x, y, [grid(None, y), *fine, *drawn], **{"legend": keys, "summary": "; ".join(lines)} | about)
@@ -112,23 +85,11 @@ def _path(curve: Curve, x: Axis, y: Axis) -> np.ndarray:
     return (staircase if len(along) > len(up) else polyline)(x.at(along), y.at(up))
 
 
-def means(
-    values: Sequence[str],
-    lines: Mapping[str, Sequence[Estimate | None]],
-    styles: Styles,
-    y: Axis,
-    said: Callable[[float], str],
-    **about: Any,
-) -> Chart:
+def means(values: Sequence[str], lines: Lines, styles: Styles, y: Axis, said: Said, **about: Any) -> Chart:
     """Means over the values of a parameter: a line a label with a dot a value, the 95 % interval as a band.
 
-    Args:
-        values: as text; numbers lie at their size.
-        lines: label -> one estimate a value; None: there is none.
-        styles: of the labels.
-        y: the axis.
-        said: how the summary writes a number.
-        about: more fields of the chart.
+    `values` are text; numbers lie at their size. `lines`: label -> one estimate a value, or None. `said` writes a
+    number of the summary.
     """
     x, at = axes.of_values(values)
     shapes, ends, told = [grid(x, y)], [], []
@@ -144,7 +105,6 @@ def means(
 
 
 def _means(classes: str, places: list[float], values: list[Estimate], y: Axis) -> list[Shape]:
-    """A band, a line and a dot a value."""
     low, mean, high = (y.at(np.array([getattr(value, name) for value in values])) for name in ("low", "mean", "high"))
     around = polyline(np.array([*places, *places[::-1]]), np.concatenate([high, low[::-1]]))
     has_band = len(values) > 1 and not all(value.is_sure for value in values)

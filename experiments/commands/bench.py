@@ -34,7 +34,8 @@ def bench(
             "that is installed with: pip install -e ."
         )
     if name is None or list_:
-        rows = [{"name": key, "summary": _summary(path)} for key, path in programs.items()]
+        heads = {key: ast.get_docstring(ast.parse(path.read_text())) or "" for key, path in programs.items()}
+        rows = [{"name": key, "summary": head.partition("\n")[0]} for key, head in heads.items()]
         _list(rows, json)
         return
     with arguments():
@@ -46,13 +47,9 @@ def bench(
 
 
 def _programs() -> dict[str, Path]:
-    """Name -> file of every benchmark, by name; those with a `_` in front are their common parts."""
+    """Name -> file of every benchmark; files that begin with `_` are common parts."""
     found = sorted(FOLDER.glob("*.py"))
     return {path.stem: path for path in found if not path.stem.startswith("_") and "def main(" in path.read_text()}
-
-
-def _summary(path: Path) -> str:
-    return (ast.get_docstring(ast.parse(path.read_text())) or "").partition("\n")[0]
 
 
 def _list(rows: list[dict[str, str]], json: bool) -> None:

@@ -8,18 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ..console.terminal import (
-    BadArgument,
-    arguments,
-    expect_writable,
-    out,
-    plain_table,
-    print_json,
-    print_lines,
-    warnings_on_one_line,
-    word_or_file,
-    written_whole,
-)
+from ..console import terminal
+from ..console.terminal import BadArgument, arguments, out, plain_table, print_json, print_lines, styled, word_or_file
 from .options import Json, NoSeed, Quiet, Topology, argument, option
 
 if TYPE_CHECKING:
@@ -28,6 +18,9 @@ if TYPE_CHECKING:
 
 UNITS = "slot,slots,machines,racks"
 _RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
+TIMES = ("compute_ns", "forward_end_ns", "backward_end_ns", "duration_ns")
+WHOLE = ("compute_fraction", "exposed_over_compute", "model", "units", *TIMES)
+TIER = ("kind", "units", "links", "busy_ns")
 MOST_GPUS = 1_000_000
 LAYER_WIDTH, SPAN_WIDTH = 72, 17  # columns that the table of layers takes, and each tier in it
 
@@ -55,13 +48,13 @@ def communication(
     if picture is not None:
         _expect_picture(picture)
     network = _network(calibration, tiers, layers)
-    with warnings_on_one_line(quiet), arguments():
+    with terminal.warnings_on_one_line(quiet), arguments():
         network, shape = _placed(network, topology, gpus, units)
         found = explain(network, model, shape)
     if picture is not None:
         from ..inspecting.placement_explained import draw
 
-        with written_whole(picture) as draft:
+        with terminal.written_whole(picture) as draft:
             draw(found, draft)
     if json:
         print_json(_document(found) | {"extrapolated": network.is_extrapolated(model), "notes": list(network.notes)})
@@ -77,7 +70,7 @@ def _expect_picture(picture: Path) -> None:
 
     if picture.suffix.lower() != ".png":
         raise BadArgument(f"--out {str(picture)!r}: expected a name that ends in .png")
-    expect_writable(picture, "--out")
+    terminal.expect_writable(picture, "--out")
     expect_installed(["png"], "these pictures")
 
 
@@ -97,7 +90,7 @@ def _extrapolated(network: AllReduce, model: str) -> list[str]:
 
 
 def _placed(network: AllReduce, topology: str | None, gpus: str | None, units: str | None) -> tuple[AllReduce, Units]:
-    """The network with what the user wrote about the topology, and the shape of the placement."""
+    """The network with the topology's own link numbers, and the shape of the placement."""
     from ...simulator.cluster.topology import Topology as Cluster
     from ...simulator.network.allreduce import AllReduce
     from ...simulator.network.written import on_topology
@@ -141,47 +134,21 @@ def _document(found: Communication) -> dict[str, Any]:
     """The JSON document; times are ns from the start of the forward pass."""
     names = [tier.name for tier in found.tiers]
     tiers = [
-        {
-            "tier": tier.name,
-            "kind": tier.kind,
-            "units": tier.units,
-            "links": tier.links,
-            "busy_ns": tier.busy_ns,
-            "share": tier.busy_ns / found.duration_ns,
-        }
+        {"tier": tier.name, **{key: getattr(tier, key) for key in TIER}, "share": tier.busy_ns / found.duration_ns}
         for tier in found.tiers
     ]
-    layers = [
-        {
-            "layer": layer.name,
-            "bytes": layer.gradient_bytes,
-            "ready_ns": layer.ready_ns,
-            "tiers": {name: list(span) for name, span in zip(names, layer.spans_ns, strict=False)},
-            "done_ns": layer.done_ns,
-            "exposed_ns": layer.exposed_ns,
-        }
-        for layer in found.layers
-    ]
-    return {
-        "compute_fraction": found.compute_fraction,
-        "exposed_over_compute": found.exposed_over_compute,
-        "model": found.model,
-        "units": list(found.units),
-        "compute_ns": found.compute_ns,
-        "forward_end_ns": found.forward_end_ns,
-        "backward_end_ns": found.backward_end_ns,
-        "duration_ns": found.duration_ns,
-        "tiers": tiers,
-        "layers": layers,
-    }
+    layers = []
+    for one in found.layers:
+        spans = {name: list(span) for name, span in zip(names, one.spans_ns, strict=False)}
+        row = {"layer": one.name, "bytes": one.gradient_bytes, "ready_ns": one.ready_ns, "tiers": spans}
+        layers.append(row | {"done_ns": one.done_ns, "exposed_ns": one.exposed_ns})
+    return {**{key: getattr(found, key) for key in WHOLE}, "tiers": tiers, "layers": layers}
 
 
 def _print(found: Communication) -> None:
-    from rich.text import Text
-
     console = out()
     shape = ", ".join(f"{tier.units} on {tier.name}" for tier in found.tiers) or "one GPU, nothing to exchange"
-    console.print(Text(f"{found.model}: {shape}", style="bold"))
+    console.print(styled(f"{found.model}: {shape}", "bold"))
     console.print(
         f"compute {_ms(found.compute_ns)} ms, iteration {_ms(found.duration_ns)} ms; exposed communication is "
         f"{found.exposed_over_compute:.6g} of compute: compute is {100 * found.compute_fraction:.6g} % of an iteration",
@@ -191,7 +158,7 @@ def _print(found: Communication) -> None:
         return
     table = plain_table()
     for column in ("tier", "kind", "members", "links", "busy [ms]", "of the iteration [%]"):
-        table.add_column(Text(column), justify="left" if column in ("tier", "kind") else "right")
+        table.add_column(styled(column), justify="left" if column in ("tier", "kind") else "right")
     for tier in found.tiers:
         share = 100 * tier.busy_ns / found.duration_ns
         table.add_row(tier.name, tier.kind, str(tier.units), str(tier.links), _ms(tier.busy_ns), f"{share:.1f}")
@@ -203,13 +170,11 @@ def _print(found: Communication) -> None:
 
 
 def _layer_table(found: Communication, with_spans: bool) -> Any:
-    from rich.text import Text
-
     table = plain_table()
     table.add_column("layer", overflow="fold")
     names = [f"{tier.name} [ms]" for tier in found.tiers] if with_spans else []
     for column in ("bytes", "ready [ms]", *names, "done [ms]", "exposed [ms]"):
-        table.add_column(Text(column), justify="right", overflow="fold")
+        table.add_column(styled(column), justify="right", overflow="fold")
     decimals = max(0, 4 - len(str(found.duration_ns // 1_000_000)))
 
     def ms(time_ns: int) -> str:
@@ -219,7 +184,7 @@ def _layer_table(found: Communication, with_spans: bool) -> Any:
         spans = [f"{ms(start)}-{ms(end)}" for start, end in layer.spans_ns[: len(names)]] or [""] * len(names)
         cells = (f"{layer.gradient_bytes:,}", ms(layer.ready_ns), *spans, ms(layer.done_ns), ms(layer.exposed_ns))
         name = f"{others[0].name} to {layer.name}: {1 + len(others)} that exchange nothing" if others else layer.name
-        table.add_row(Text(name), *cells)
+        table.add_row(styled(name), *cells)
     total = sum(layer.exposed_ns for layer in found.layers)
     table.add_section()
     size = sum(layer.gradient_bytes for layer in found.layers)
@@ -229,7 +194,6 @@ def _layer_table(found: Communication, with_spans: bool) -> Any:
 
 
 def _folded(found: Communication) -> Iterator[list[LayerUse]]:
-    """The layers as the backward pass takes them; neighbours that exchange nothing come together."""
     for _, group in itertools.groupby(reversed(found.layers), key=lambda layer: layer.gradient_bytes and layer.name):
         yield list(group)
 

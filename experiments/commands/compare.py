@@ -7,17 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ...simulator.base.errors import InputError
-from ..console.terminal import (
-    arguments,
-    expect_writable,
-    out,
-    plain_table,
-    print_json,
-    print_lines,
-    typed,
-    warnings_on_one_line,
-    written_whole,
-)
+from ..console import terminal
+from ..console.terminal import arguments, out, plain_table, print_json, print_lines, styled, typed, written_whole
 from .options import Json, Quiet, argument, option, whole
 
 if TYPE_CHECKING:
@@ -31,18 +22,12 @@ if TYPE_CHECKING:
 
 PAGE = "report.html"
 FEW = 4  # pictures that are named one by one
-Two = Annotated[
-    tuple[str, str] | None,
-    option(
-        "--episodes",
-        "A B",
-        "Lay an episode of these two policies side by side, decision by decision; default: of the best and the "
-        "baseline, on the page alone.",
-    ),
-]
-OneSeed = Annotated[
-    int | None, option("--seed", "N", "Of the episodes; default: the first that both recorded.", whole(0))
-]
+_TWO = (
+    "Lay an episode of these two policies side by side, decision by decision; default: of the best and the "
+    "baseline, on the page alone."
+)
+Two = Annotated[tuple[str, str] | None, option("--episodes", "A B", _TWO)]
+Seed = Annotated[int | None, option("--seed", "N", "Of the episodes; default: the first that both recorded.", whole(0))]
 
 
 def compare(
@@ -57,7 +42,7 @@ def compare(
     kinds: Annotated[str, option("--as", "KINDS", "Of --pictures: svg, pdf, png, or several.")] = "svg",
     title: Annotated[str, option("--title", "TEXT", "Of the page.")] = "Scheduling policies compared",
     episodes: Two = None,
-    seed: OneSeed = None,
+    seed: Seed = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -66,14 +51,14 @@ def compare(
     from ..report import load, page
     from ..report.pictures import of_material
 
-    with warnings_on_one_line(quiet):
+    with terminal.warnings_on_one_line(quiet):
         with arguments():
             wanted = kinds_of(kinds)
         if pictures is not None:
             expect_installed(wanted)
         material = load.load(folders, baseline)
         to = folders[0] / PAGE if file is None else file
-        expect_writable(to, "--out" if file is not None else "the page")
+        terminal.expect_writable(to, "--out" if file is not None else "the page")
         pairs = _pairs(material, episodes, seed)
         html = page.render(material, page.made_by(typed.get()), title, pairs)
         with written_whole(to) as draft:
@@ -111,9 +96,8 @@ def _as_json(material: Material, pairs: Mapping[int, Episodes | None]) -> dict[s
     from ..report import numbers
 
     settings = [numbers.as_json(section) | _told(pairs[number]) for number, section in enumerate(material.sections)]
-    trained = [
-        {"folder": str(one.folder), "agent": one.agent, "heuristics": one.heuristics} for one in material.trainings
-    ]
+    read = material.trainings
+    trained = [{"folder": str(one.folder), "agent": one.agent, "heuristics": one.heuristics} for one in read]
     return {"settings": settings, "training": trained}
 
 
@@ -124,39 +108,35 @@ def _told(pair: Episodes | None) -> dict[str, Any]:
 
 
 def _print_episodes(console: Console, found: Episodes) -> None:
-    """Print where two policies part, how many decisions differ, and the first that do."""
-    from rich.text import Text
-
     from ..report import episode_words as told
 
     one, other = found.labels
-    console.print(Text(f"{one} and {other} on seed {found.seed}:", style="bold"))
+    console.print(styled(f"{one} and {other} on seed {found.seed}:", "bold"))
     for sentence in (told.parting(found), told.outcome(found)):
-        console.print(Text(sentence))
+        console.print(styled(sentence))
     if not found.instants:
         console.print()
         return
     table = plain_table()
     table.add_column("decision")
     for header in ("the same", "other time", "other place", "both", f"only {one}", f"only {other}"):
-        table.add_column(Text(header), justify="right", overflow="fold")
+        table.add_column(styled(header), justify="right", overflow="fold")
     for kind in found.kinds:
         table.add_row(kind.kind, *(f"{count:,}" for count in kind[1:]))
     console.print(table)
     table = plain_table()
     for header in ("time", one, other):
-        table.add_column(Text(header), overflow="fold")
+        table.add_column(styled(header), overflow="fold")
     for row in told.rows(found)[: told.FIRST_ROWS]:
         table.add_row(row.time, *(_lines(cells) for cells in (row.first, row.second)))
     console.print(table)
     more = len(found.instants) - told.FIRST_ROWS
     if more > 0:
-        console.print(Text(f"and {more:,} more times at which they differ: the page and --json have them", style="dim"))
+        console.print(styled(f"and {more:,} more times at which they differ: the page and --json have them", "dim"))
     console.print()
 
 
 def _lines(cells: Sequence[tuple[str, str]]) -> Text:
-    """Decisions, each with what its policy says of it."""
     from rich.text import Text
 
     if not cells:
@@ -166,7 +146,6 @@ def _lines(cells: Sequence[tuple[str, str]]) -> Text:
 
 
 def _print(console: Console, section: Section) -> None:
-    """Print one section: what was played, the table, and what it says."""
     from rich.text import Text
 
     from ..comparing.table import MARK, policy_table, print_fitting
@@ -188,24 +167,22 @@ def _print(console: Console, section: Section) -> None:
         return policy_table(["JCT ratio"] * has_ratio + headers, lines, knows)
 
     is_wide, needed = print_fitting(console, drawn, knows)
-    console.print(Text(numbers.verdict(section), style="bold"))
+    console.print(styled(numbers.verdict(section), "bold"))
     notes = [f"{MARK} best of its column"]
     notes += [f"ratios to {section.baseline}'s mean, paired by seed"] if has_ratio else []
     notes += ["below: 95 % intervals"] if is_wide or has_ratio else []
     notes += [] if is_wide else [f"{needed} columns have room for all intervals"]
-    console.print(Text("; ".join(notes), style="dim"))
+    console.print(styled("; ".join(notes), "dim"))
     for warning in numbers.warnings(section):
-        console.print(Text(warning))
+        console.print(styled(warning))
     console.print()
 
 
 def _cell(cell: Cell | None, interval: bool) -> Text:
-    from rich.text import Text
-
     from ..comparing.table import marked
 
     if cell is None:
-        return Text("- ")
+        return styled("- ")
     text = marked(cell.text, cell.is_best)
     if cell.interval and interval:
         text.append(f"\n{cell.interval.replace(',', '').replace(' to ', '-')} ", style="dim not bold")

@@ -12,43 +12,11 @@ import typer
 import typer.core
 
 from ...simulator.base.errors import MissingExtra
+from ..console import terminal
 from ..console.interrupt import leaving
-from ..console.terminal import (
-    BadArgument,
-    arguments,
-    expect_writable,
-    out,
-    print_json,
-    print_lines,
-    progress,
-    typed,
-    warnings_on_one_line,
-)
-from .options import (
-    MOST_PROCESSES,
-    Assignments,
-    Env,
-    Format,
-    Json,
-    Network,
-    Oversize,
-    Quiet,
-    Ray,
-    Topology,
-    TrustPy,
-    TrustZip,
-    Workload,
-    chosen_policies,
-    cluster,
-    described_setting,
-    expect_own_folder,
-    keys_of,
-    open_setting,
-    option,
-    parse_seeds,
-    told_options,
-    whole,
-)
+from ..console.terminal import BadArgument, arguments, expect_writable, out, print_json, print_lines, progress, typed
+from . import options as opt
+from .options import Env, Format, Json, Network, Quiet, Ray, TrustPy, cluster, keys_of, open_setting, option, whole
 
 if TYPE_CHECKING:
     from ..playing.executors import Executor
@@ -56,58 +24,46 @@ if TYPE_CHECKING:
     from ..settings.evaluation_setting import Setting
     from ..storing.store import Evaluation, Store
 
+    Described = Callable[..., Setting]
+    Words = list[str]
+    Played = tuple[list[Run], list[str]]  # runs, and lines to print about them
+
 DEFAULT_SEEDS = "0-9"
 FEW = 3  # Gantt charts that are named one by one
-
-
-Policies = Annotated[
-    list[str] | None,
-    option(
-        "--policies",
-        "NAMES",
-        'Policies with parameters, in one quoted value ("fifo:head=skip las") or the option repeated; one of your '
-        "own: py:FILE.py:NAME[,key=value...]; default: all that play in ENV, but for best-rotations and lookahead.",
-    ),
-]
-
-
+_POLICIES = (
+    'Policies with parameters, in one quoted value ("fifo:head=skip las") or the option repeated; one of your '
+    "own: py:FILE.py:NAME[,key=value...]; default: all that play in ENV, but for best-rotations and lookahead."
+)
+Policies = Annotated[list[str] | None, option("--policies", "NAMES", _POLICIES)]
 Seeds = Annotated[str | None, option("--seeds", "LIST", f"0-9, or 0,3,5-7; default {DEFAULT_SEEDS}.")]
 OneSeed = Annotated[int | None, option("--seed", "N", "One seed: short for --seeds N.", whole(0))]
 Logdir = Annotated[Path | None, option("--logdir", "DIR", "TensorBoard scalars, results.parquet, pictures.")]
 Decisions = Annotated[Path | None, option("--decisions", "FILE", "Write every decision as csv.")]
-JobsTable = Annotated[
-    Path | None,
-    option("--jobs-table", "FILE", "Write as csv when which job held how many GPUs of which type in which region."),
-]
-CopiesTable = Annotated[
-    Path | None, option("--copies-table", "FILE", "In regions: write every copy of a table as csv.")
-]
-Jobs = Annotated[int, option("--jobs -j", "N", "Processes to use.", whole(1, MOST_PROCESSES))]
+_JOBS = "Write as csv when which job held how many GPUs of which type in which region."
+JobsTable = Annotated[Path | None, option("--jobs-table", "FILE", _JOBS)]
+Copies = Annotated[Path | None, option("--copies-table", "FILE", "In regions: write every copy of a table as csv.")]
+Jobs = Annotated[int, option("--jobs -j", "N", "Processes to use.", whole(1, opt.MOST_PROCESSES))]
 Baseline = Annotated[str | None, option("--baseline", "POLICY", "Compare mean JCTs with its, workload by workload.")]
-SweepOver = Annotated[
-    str | None,
-    option(
-        "--sweep",
-        "KEY=a..b:n",
-        "Evaluate at n values of a parameter of the workload, topology or network, or of a key of --set; "
-        "KEY=a/b/c: at these. With --logdir each value has a folder there.",
-    ),
-]
+_SWEEP = (
+    "Evaluate at n values of a parameter of the workload, topology or network, or of a key of --set; "
+    "KEY=a/b/c: at these. With --logdir each value has a folder there."
+)
+SweepOver = Annotated[str | None, option("--sweep", "KEY=a..b:n", _SWEEP)]
 Fresh = Annotated[bool, option("--fresh", None, "Forget the runs in --logdir, and play all of them.")]
 
 
 class WithOptions(typer.core.TyperCommand):
-    """A command whose help says at its end what `--set` takes: looked up when somebody asks, for that takes a while."""
+    """A command whose help lists the options of `--set`; they are looked up when the help is asked for."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help."""
-        self.epilog = told_options()
+        self.epilog = opt.told_options()
         super().format_help(ctx, formatter)
 
 
 @dataclass(frozen=True)
 class Options:
-    """How to play: where, forgetting earlier runs or not, keeping every decision or not, silently."""
+    """Where to play, whether to forget earlier runs and to record all runs, and whether silently."""
 
     processes: int
     executor: Executor | None
@@ -119,24 +75,24 @@ class Options:
 def evaluate(
     env: Env,
     policies: Policies = None,
-    workload: Workload = None,
-    topology: Topology = None,
+    workload: opt.Workload = None,
+    topology: opt.Topology = None,
     network: Network = None,
     seeds: Seeds = None,
     seed: OneSeed = None,
-    set_: Assignments = None,
+    set_: opt.Assignments = None,
     format: Format = None,
-    oversize: Oversize = "error",
+    oversize: opt.Oversize = "error",
     logdir: Logdir = None,
     decisions: Decisions = None,
     jobs_table: JobsTable = None,
-    copies_table: CopiesTable = None,
+    copies_table: Copies = None,
     jobs: Jobs = 1,
     ray: Ray = None,
     baseline: Baseline = None,
     sweep: SweepOver = None,
     fresh: Fresh = False,
-    trust_sb3_zip: TrustZip = False,
+    trust_sb3_zip: opt.TrustZip = False,
     trust_py: TrustPy = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -147,17 +103,15 @@ def evaluate(
     """
     from ..settings.plain_traces import is_plain
 
-    with warnings_on_one_line(quiet):
+    with terminal.warnings_on_one_line(quiet):
         chosen = _seeds(seeds, seed)
         if fresh and logdir is None:
             raise BadArgument("--fresh: it forgets the runs in --logdir, which is not given")
-        given = _Given({"workload": workload, "topology": topology, "network": network}, tuple(set_ or ()))
-        described: Callable[..., Setting] = partial(
-            described_setting, env, format=format, oversize=oversize, assume=True
-        )
-        setting = described(**given.words, assignments=given.assignments)
+        places, assigned = {"workload": workload, "topology": topology, "network": network}, tuple(set_ or ())
+        described: Described = partial(opt.described_setting, env, format=format, oversize=oversize, assume=True)
+        setting = described(**places, assignments=assigned)
         told = (setting.environment, setting.config.semantics.describe(), setting.config.estimates.describe())
-        words = chosen_policies(policies or (), *told, plain=not policies and is_plain(setting))
+        words = opt.chosen_policies(policies or (), *told, plain=not policies and is_plain(setting))
         open_setting(setting, chosen[0])
         if baseline is not None and baseline not in words:
             raise BadArgument(f"--baseline {baseline!r} is none of the policies: {' '.join(words)}")
@@ -167,7 +121,7 @@ def evaluate(
         if sweep is not None:
             if files.given:
                 raise BadArgument(f"{next(iter(files.given))} goes without --sweep")
-            name, settings = _swept(sweep, setting, described, given)
+            name, settings = _swept(sweep, setting, partial(described, **places), assigned)
             _evaluate_each(name, settings, words, chosen, logdir, options, baseline, json)
             return
         runs, notes = played(setting, words, chosen, logdir, options)
@@ -177,20 +131,16 @@ def evaluate(
 
 @dataclass(frozen=True)
 class _Files:
-    """Csv files of every decision, of stretches on GPUs and of copies of tables; None: not that one."""
-
     decisions: Path | None
     jobs: Path | None
     copies: Path | None
 
     @property
     def given(self) -> dict[str, Path]:
-        """Those that are wanted, by option."""
         every = {"--decisions": self.decisions, "--jobs-table": self.jobs, "--copies-table": self.copies}
         return {name: path for name, path in every.items() if path is not None}
 
     def check(self, setting: Setting) -> None:
-        """BadArgument for a table that the environment has not, or a file that cannot be written."""
         from ...envs.registration import ENVIRONMENTS
         from ...simulator.configuration.cluster_config import REGIONS
 
@@ -203,7 +153,6 @@ class _Files:
             expect_writable(path, name)
 
     def written(self, runs: list[Run], setting: Setting) -> list[str]:
-        """Write them; returns what to tell about them."""
         from ..storing import results
 
         if self.decisions is not None:
@@ -216,31 +165,19 @@ class _Files:
         return [f"{words[name]}: {path}" for name, path in self.given.items()]
 
 
-@dataclass(frozen=True)
-class _Given:
-    """What of a setting was given: the words of places, and values of `--set`."""
-
-    words: dict[str, str | None]
-    assignments: tuple[str, ...]
-
-
-def _swept(
-    text: str, setting: Setting, described: Callable[..., Setting], given: _Given
-) -> tuple[str, dict[str, Setting]]:
-    """What is swept, and value -> setting."""
+def _swept(text: str, setting: Setting, given: Described, assigned: tuple[str, ...]) -> tuple[str, dict[str, Setting]]:
     from ..settings import sweeping
 
     with arguments():
-        sweep = sweeping.load(
-            text, {place: getattr(setting, place) for place in sweeping.PLACES}, keys_of(setting.environment)
-        )
+        words = {place: getattr(setting, place) for place in sweeping.PLACES}
+        sweep = sweeping.load(text, words, keys_of(setting.environment))
     found = {}
     for value in sweep.values:
         if sweep.place:
             word = sweeping.with_parameter(getattr(setting, sweep.place), sweep.key, value)
-            found[value] = described(**(given.words | {sweep.place: word}), assignments=given.assignments)
+            found[value] = given(**{sweep.place: word}, assignments=assigned)
         else:
-            found[value] = described(**given.words, assignments=(*given.assignments, f"{sweep.key}={value}"))
+            found[value] = given(assignments=(*assigned, f"{sweep.key}={value}"))
     return sweep.name, found
 
 
@@ -254,21 +191,17 @@ def _evaluate_each(
     baseline: str | None,
     json: bool,
 ) -> None:
-    """Evaluate at every value of a sweep, and print one table of all, or their runs as JSON."""
     from ..comparing import table
 
     for setting in settings.values():
         open_setting(setting, seeds[0])
     if logdir is not None:
         logdir.mkdir(parents=True, exist_ok=True)
-    runs = {
-        value: played(setting, words, seeds, None if logdir is None else logdir / f"{name}={value}", options)[0]
-        for value, setting in settings.items()
-    }
+    folders = {value: None if logdir is None else logdir / f"{name}={value}" for value in settings}
+    runs = {value: played(one, words, seeds, folders[value], options)[0] for value, one in settings.items()}
     if json:
-        print_json(
-            [{**row, "sweep": {name: value}} for value, mine in runs.items() for row in rows(mine, settings[value])]
-        )
+        told = ((value, rows(mine, settings[value])) for value, mine in runs.items())
+        print_json([{**row, "sweep": {name: value}} for value, found in told for row in found])
         return
     table.print_setting(out(), next(iter(settings.values())), words, seeds)
     out().print(f"sweep of {name}: {', '.join(settings)}; the setting above is that of the first", markup=False)
@@ -282,13 +215,7 @@ def _evaluate_each(
 
 
 def _print(
-    setting: Setting,
-    words: list[str],
-    seeds: list[int],
-    runs: list[Run],
-    baseline: str | None,
-    notes: list[str],
-    json: bool,
+    setting: Setting, words: Words, seeds: list[int], runs: list[Run], baseline: str | None, notes: Words, json: bool
 ) -> None:
     from ..comparing import table
 
@@ -305,33 +232,23 @@ def _print(
 
 
 def rows(runs: list[Run], setting: Setting) -> list[dict[str, Any]]:
-    """The runs as JSON: policy, seed and metrics, and what they are to be read with."""
+    """The runs as JSON: policy, seed, metrics, semantics and setting."""
     from ...policies import make_for
     from ..settings.describing import semantics_of
     from ..settings.evaluation_setting import network_of
 
     common = setting.words() | {"network": network_of(setting).describe()}
-    described = {
-        word: semantics_of(make_for(word, setting.environment), setting)
-        for word in dict.fromkeys(run.policy for run in runs)
-    }
-    return [
-        {
-            "policy": run.policy,
-            "seed": run.seed,
-            "knows_run_times": run.knows_run_times,
-            "metrics": run.metrics,
-            "semantics": described[run.policy],
-            "setting": common,
-        }
-        for run in runs
-    ]
+    words = dict.fromkeys(run.policy for run in runs)
+    described = {word: semantics_of(make_for(word, setting.environment), setting) for word in words}
+    found = []
+    for run in runs:
+        about = {"policy": run.policy, "seed": run.seed, "knows_run_times": run.knows_run_times}
+        found.append({**about, "metrics": run.metrics, "semantics": described[run.policy], "setting": common})
+    return found
 
 
-def played(
-    setting: Setting, words: list[str], seeds: list[int], logdir: Path | None, options: Options
-) -> tuple[list[Run], list[str]]:
-    """The runs, and what to tell about them."""
+def played(setting: Setting, words: list[str], seeds: list[int], logdir: Path | None, options: Options) -> Played:
+    """The runs, and lines to print about them."""
     if logdir is None:
         with leaving("interrupted; nothing is kept. With --logdir DIR the same command goes on where it was stopped"):
             return _play(setting, words, seeds, None, options), []
@@ -347,20 +264,11 @@ def _play(setting: Setting, words: list[str], seeds: list[int], store: Store | N
     record: Record = "all" if options.record_all else "first" if store is not None else "nothing"
     with progress("evaluating", len(words) * len(seeds), options.quiet) as show:
         tell = show if store is None else _telling(show, store)
-        return run_all(
-            setting,
-            words,
-            seeds,
-            processes=options.processes,
-            executor=options.executor,
-            record=record,
-            progress=tell,
-            store=store,
-        )
+        who: Any = {"processes": options.processes, "executor": options.executor}
+        return run_all(setting, words, seeds, **who, record=record, progress=tell, store=store)
 
 
 def _telling(show: Callable[[float], None], store: Store) -> Callable[[float], None]:
-    """Progress that also writes the table of what is there so far, now and then."""
     from ..storing.store import tables_now_and_then
 
     write_if_due = tables_now_and_then(store)
@@ -372,16 +280,14 @@ def _telling(show: Callable[[float], None], store: Store) -> Callable[[float], N
     return tell
 
 
-def _into(
-    logdir: Path, setting: Setting, words: list[str], seeds: list[int], options: Options
-) -> tuple[list[Run], list[str]]:
-    """Play with a store in `logdir`, write its table, logs and pictures; returns the runs and what to tell."""
+def _into(logdir: Path, setting: Setting, words: list[str], seeds: list[int], options: Options) -> Played:
+    """Play with a store in `logdir`, write its table, logs and pictures; returns the runs and lines to print."""
     from ..playing.executors import count_of
     from ..report import pictures
     from ..storing import command_log
     from ..storing.store import TABLE, open_store, read, write_table
 
-    expect_own_folder(logdir, "evaluate", "a training")
+    opt.expect_own_folder(logdir, "evaluate", "a training")
     store = open_store(logdir, setting, words, options.fresh)
     with command_log.recorded(logdir, count_of(options.executor, options.processes)):
         runs = _play(setting, words, seeds, store, options)
@@ -395,7 +301,6 @@ def _into(
 
 
 def _logged(found: Evaluation, logdir: Path) -> str:
-    """Write event files where TensorBoard is there to read them; returns what to tell about them."""
     from ..learning.tensorboard_log import write_evaluation
     from ..settings.sweeping import PLACES
     from ..storing.event_file import expect_installed
@@ -414,4 +319,4 @@ def _seeds(text: str | None, seed: int | None) -> list[int]:
         raise BadArgument("--seeds and --seed are both given; one of them is enough")
     if seed is not None:
         text = str(seed)
-    return parse_seeds(DEFAULT_SEEDS if text is None else text)
+    return opt.parse_seeds(DEFAULT_SEEDS if text is None else text)

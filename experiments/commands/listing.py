@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from ...simulator.base.names import short_name
-from ..console.terminal import BadArgument, arguments, out, plain_table, print_json, print_lines, warnings_on_one_line
+from ..console import terminal
+from ..console.terminal import BadArgument, arguments, out, plain_table, print_json, print_lines, styled
 from .options import Json, NoSeed, Quiet, argument, option
 
 
@@ -14,10 +15,9 @@ def envs(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> None:
     """List the environments."""
     from ...envs.registration import ENVIRONMENTS
 
-    rows = [
-        {"id": env_id, "summary": entry.summary, "paper": entry.paper, "defaults": dict(entry.defaults)}
-        for env_id, entry in ENVIRONMENTS.items()
-    ]
+    rows = []
+    for env_id, one in ENVIRONMENTS.items():
+        rows.append({"id": env_id, "summary": one.summary, "paper": one.paper, "defaults": dict(one.defaults)})
     if json:
         print_json(rows)
     else:
@@ -38,29 +38,22 @@ def policies(
     if env is not None and option is not None and env != option:
         raise BadArgument(f"ENV {env!r} and --env {option!r}: one of them is enough")
     wanted = env if env is not None else option
-    with warnings_on_one_line(quiet):
+    with terminal.warnings_on_one_line(quiet):
         with arguments():
             env_id = resolve(wanted) if wanted is not None else None
         found = registry.describe() + registry.shipped()
-    rows = [row for row in found if env_id is None or env_id in row["environments"]]
+    rows = [dict(row) for row in found if env_id is None or env_id in row["environments"]]
     if json:
         print_json(rows)
     else:
-        told = [{**row, "plays in": _short(row), "knows run times": _yes(row["knows_run_times"])} for row in rows]
+        for row in rows:
+            row["plays in"] = " ".join(map(short_name, row["environments"])) or "-"
+            row["knows run times"] = "yes" if row["knows_run_times"] else "no"
         where = ("plays in",) if env_id is None else ()
-        _print(("name", *where, "knows run times", "summary", "parameters"), told)
+        _print(("name", *where, "knows run times", "summary", "parameters"), rows)
         _tell_own("policy")
         trained = "maskable-ppo:DIR/best of `clustergym train`, sb3:FILE.zip of stable-baselines3"
         print_lines(f"an agent of your own: {trained} (docs/tutorials/agents.md)")
-
-
-def _short(row: Mapping[str, Any]) -> str:
-    names = [short_name(name) for name in row["environments"]]
-    return " ".join(names) or "-"
-
-
-def _yes(value: bool) -> str:
-    return "yes" if value else "no"
 
 
 def topologies(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> None:
@@ -68,59 +61,47 @@ def topologies(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> No
     from ...simulator.cluster.presets import list_topologies
 
     rows = list_topologies()
-    if json:
-        print_json(rows)
-    else:
-        told = [row if row["gpus"] is not None else {**row, "gpus": "file"} for row in rows]
-        _print(("name", "gpus", "summary", "parameters"), told)
-        _tell_own("topology")
+    told = [row if json or row["gpus"] is not None else {**row, "gpus": "file"} for row in rows]
+    _list(told, json, "topology", "name", "gpus", "summary", "parameters")
 
 
 def networks(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> None:
     """List the network models and their parameters."""
     from ...simulator.configuration.network_choice import list_networks
 
-    rows = list_networks()
-    if json:
-        print_json(rows)
-    else:
-        _print(("name", "summary", "parameters"), rows)
-        _tell_own("network")
+    _list(list_networks(), json, "network", "name", "summary", "parameters")
 
 
 def workloads(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> None:
     """List the generators of workloads and the trace formats, and their parameters."""
     from ...simulator.workloads import list_workloads
 
-    rows = list_workloads()
+    _list(list_workloads(), json, "generator", "name", "kind", "summary", "parameters")
+
+
+def _list(rows: Sequence[Mapping[str, Any]], json: bool, what: str, *columns: str) -> None:
     if json:
         print_json(rows)
     else:
-        _print(("name", "kind", "summary", "parameters"), rows)
-        _tell_own("generator")
+        _print(columns, rows)
+        _tell_own(what)
 
 
 def _tell_own(what: str) -> None:
-    out().print(
-        f"a {what} of your own: py:FILE.py:NAME[,key=value...] (docs/tutorials/write-a-policy.md)", markup=False
-    )
+    how = "py:FILE.py:NAME[,key=value...] (docs/tutorials/write-a-policy.md)"
+    out().print(f"a {what} of your own: {how}", markup=False)
 
 
 def _print(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
-    from rich.text import Text
-
     table = plain_table(padding=(0, 2, 0, 0), show_lines=False)
     for column in columns:
         table.add_column(column, overflow="fold", no_wrap=column in ("name", "id", "kind"))
     for row in rows:
-        table.add_row(
-            *(Text(_words(row[column]), style="bold" if column in ("name", "id") else "") for column in columns)
-        )
+        table.add_row(*(styled(_words(row[one]), "bold" if one in ("name", "id") else "") for one in columns))
     out().print(table)
 
 
 def _words(value: Any) -> str:
-    """A cell: parameters as key=value, tuples as they are typed."""
     if isinstance(value, Mapping):
         return ", ".join(f"{key}={_words(item)}" for key, item in value.items())
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""Options that several commands share, and what they describe: opened once, so that a mistake shows before the work."""
+"""Options that several commands share, and the setting that they describe."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ELASTIC = (
 
 
 def whole(low: int, high: int = 2**62) -> Callable[[str | int], int]:
-    """A parser of whole numbers from `low` to `high` whose complaint names the value."""
+    """A parser of whole numbers from `low` to `high`; its complaint names the value."""
 
     def parse(text: str | int) -> int:
         word = str(text).strip()
@@ -51,26 +51,19 @@ def argument(metavar: str, help: str) -> Any:
     return typer.Argument(metavar=metavar, help=help)
 
 
-def _trust_zip(wanted: bool) -> bool:
-    """By the environment, so that worker processes, which load agents for themselves, know it too."""
-    if wanted:
-        os.environ["CLUSTERGYM_TRUST_SB3_ZIP"] = "1"
-    return wanted
+def _trusting(variable: str) -> Callable[[bool], bool]:
+    """The callback of a flag: sets a variable of the environment, for worker processes too, which load agents."""
 
+    def trust(wanted: bool) -> bool:
+        if wanted:
+            os.environ[variable] = "1"
+        return wanted
 
-def _trust_py(wanted: bool) -> bool:
-    """By the environment, for the same reason."""
-    if wanted:
-        os.environ["CLUSTERGYM_TRUST_PY"] = "1"
-    return wanted
+    return trust
 
 
 def cluster(address: str | None) -> Executor | None:
-    """The Ray cluster that `--ray` names; None: this machine does the work.
-
-    Raises:
-        MissingExtra, InputError: see `RayCluster`.
-    """
+    """The Ray cluster that `--ray` names; None: this machine does the work. Errors: see `RayCluster`."""
     if address is None:
         return None
     from ..playing.on_ray import RayCluster
@@ -78,72 +71,38 @@ def cluster(address: str | None) -> Executor | None:
     return RayCluster(address)
 
 
-Ray = Annotated[
-    str | None,
-    option(
-        "--ray",
-        "auto|local|HOST:PORT",
-        "Work on the machines of a Ray cluster: the one that this machine belongs to, one of this machine alone, "
-        "or the one there. Files that words name go along; -j means nothing then.",
-    ),
-]
+_RAY = (
+    "Work on the machines of a Ray cluster: the one that this machine belongs to, one of this machine alone, "
+    "or the one there. Files that words name go along; -j means nothing then."
+)
+_ZIP = "Also open agents in .zip files of stable-baselines3. Opening one can run any code: only those you trust."
+_PY = "Also run code that words py:... in the folder of an agent name: only in folders that you trust."
+_SPEEDS = "How fast models are on types of GPUs (model, type, speed), in regions; all alike without it."
+_NETWORK = "Network model with parameters, as penalty:table=...; `networks` lists them."
+_SET = "An option of the simulated cluster, window=START/END, or in regions by=level|tenant|region|copy; "
+Ray = Annotated[str | None, option("--ray", "auto|local|HOST:PORT", _RAY)]
 Json = Annotated[bool, option("--json", None, "One JSON document on stdout, nothing else there.")]
 Quiet = Annotated[bool, option("--quiet -q", None, "No progress and no warnings on stderr.")]
 Seed = Annotated[int, option("--seed", "N", "Seed of whatever is random.", whole(0))]
 NoSeed = Annotated[int, option("--seed", None, "Accepted everywhere; nothing is random here.", whole(0), hidden=True)]
-TrustZip = Annotated[
-    bool,
-    option(
-        "--trust-sb3-zip",
-        None,
-        "Also open agents in .zip files of stable-baselines3. Opening one can run any code: only those you trust.",
-        callback=_trust_zip,
-    ),
-]
-TrustPy = Annotated[
-    bool,
-    option(
-        "--trust-py",
-        None,
-        "Also run code that words py:... in the folder of an agent name: only in folders that you trust.",
-        callback=_trust_py,
-    ),
-]
+TrustZip = Annotated[bool, option("--trust-sb3-zip", None, _ZIP, callback=_trusting("CLUSTERGYM_TRUST_SB3_ZIP"))]
+TrustPy = Annotated[bool, option("--trust-py", None, _PY, callback=_trusting("CLUSTERGYM_TRUST_PY"))]
 Format = Annotated[str | None, option("--format", "NAME[:key=value,...]", "Trace format; recognised by default.")]
-
 Workload = Annotated[
     str | None, option("--workload", "NAME|PATH", "Generator with parameters, or a trace; your own: py:FILE.py:NAME.")
 ]
 Topology = Annotated[
     str | None, option("--topology", "NAME|PATH", "Preset with parameters, or a file; your own: py:FILE.py:NAME.")
 ]
-Network = Annotated[
-    str | None,
-    option("--network", "NAME", "Network model with parameters, as penalty:table=...; `networks` lists them."),
-]
-Speeds = Annotated[
-    str | None,
-    option(
-        "--speeds",
-        "gavel|FILE.csv",
-        "How fast models are on types of GPUs (model, type, speed), in regions; all alike without it.",
-    ),
-]
+Network = Annotated[str | None, option("--network", "NAME", _NETWORK)]
+Speeds = Annotated[str | None, option("--speeds", "gavel|FILE.csv", _SPEEDS)]
 Env = Annotated[str, argument("ENV", "Environment: its id or short name (Delay).")]
-Assignments = Annotated[
-    list[str] | None,
-    option(
-        "--set",
-        "KEY=VALUE...",
-        "An option of the simulated cluster, window=START/END, or in regions by=level|tenant|region|copy; "
-        "several, or repeated.",
-    ),
-]
+Assignments = Annotated[list[str] | None, option("--set", "KEY=VALUE...", f"{_SET}several, or repeated.")]
 Oversize = Annotated[str, option("--oversize", "error|drop|cap", "Jobs larger than the cluster.")]
 
 
 def expect_own_folder(logdir: Path | None, verb: str, *others: str) -> None:
-    """BadArgument where something else (`an evaluation`, `a training`) is in DIR already."""
+    """BadArgument where DIR holds something else (`an evaluation`, `a training`) already."""
     from ..learning.training import CONFIG
     from ..storing import evaluation_file
 
@@ -169,13 +128,12 @@ def described_setting(
     Args:
         env: id or short name of the environment.
         workload, topology, network: words, or paths of files.
-        format: of a trace.
-        oversize: what to do with jobs larger than the cluster.
+        format, oversize: of a trace, and of jobs larger than the cluster.
         assignments: values of `--set`, `key=value` each, or several.
-        assume: of a trace that names no models, what is not given is as plain_traces.py has it.
+        assume: fill in what a trace without models does not say (settings/plain_traces.py).
 
     Raises:
-        BadArgument: a name or a value that cannot be meant.
+        BadArgument: a name or a value that is not valid.
         InputError: a file that cannot be used.
     """
     from ...envs.registration import resolve
@@ -189,17 +147,9 @@ def described_setting(
             raise BadArgument(ELASTIC)
         options = _options(env_id, {key: value for key, value in words.items() if key not in OF_METRICS})
         choose(oversize, ("error", "drop", "cap"), "value of --oversize")
-        setting = Setting.of(
-            env_id,
-            topology,
-            workload,
-            network,
-            format=_format(workload, format, options.get("semantics", "events")),
-            oversize=oversize,  # type: ignore[arg-type]
-            window=words.get("window"),
-            by=words.get("by"),
-            **options,
-        )
+        told: Any = {"format": _format(workload, format, options.get("semantics", "events")), "oversize": oversize}
+        told |= {"window": words.get("window"), "by": words.get("by")}
+        setting = Setting.of(env_id, topology, workload, network, **told, **options)
     if not assume or workload is None:
         return setting
     from ..settings.plain_traces import assumed
@@ -219,7 +169,7 @@ def keys_of(env_id: str) -> list[str]:
 
 
 def told_options() -> str:
-    """What `--set` takes, a paragraph for each option: its name, where it is about something, and what it is."""
+    """The options of `--set`, a paragraph each: name, environments that have it if not all, and summary."""
     from ...envs.configured import options_of
     from ...envs.registration import ENVIRONMENTS
 
@@ -235,7 +185,6 @@ def told_options() -> str:
 
 
 def _options(env_id: str, words: Mapping[str, str]) -> dict[str, Any]:
-    """The options of the environment's cluster that `--set` gives."""
     from ...envs.configured import config_class, expect_option
 
     for key in words:
@@ -244,7 +193,7 @@ def _options(env_id: str, words: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _format(workload: str | None, format: str | None, semantics: str) -> str | None:
-    """The format of a trace: under the semantics of ArtISt-sim jobs are read as it reads them; what is given wins."""
+    """The format of a trace: under the semantics of ArtISt-sim jobs are read as there; a given format wins."""
     from ...simulator.base.names import parse_name
     from ...simulator.rules.semantics import load_semantics
     from ...simulator.workloads import is_path, recognise
@@ -259,12 +208,7 @@ def _format(workload: str | None, format: str | None, semantics: str) -> str | N
 
 
 def open_setting(setting: Setting, seed: int = 0) -> None:
-    """Open what the words of a setting name; `seed`: the first that will be played.
-
-    Raises:
-        BadArgument: a name or a value that cannot be meant.
-        InputError: a file that cannot be used.
-    """
+    """Open all that the words of a setting name; `seed`: the first to be played. Errors: as `described_setting`."""
     from ...simulator.cluster.topology import Topology
     from ...simulator.configuration.network_choice import on_topology
     from ...simulator.network.isolated import gang_factors
@@ -287,13 +231,12 @@ def chosen_policies(
 ) -> list[str]:
     """The words of policies in `values`, each of which may hold several; all that play in the environment if none.
 
-    Those that may take minutes an episode (`best-rotations`, `lookahead`) are not among all. Where nothing is
-    known of run times, those that need them are not; where nothing is known of models (`plain`), those of elastic
-    jobs are not.
+    "All" leaves out those that may take minutes an episode (`best-rotations`, `lookahead`), those that need run times
+    where nothing is known of them, and those of elastic jobs where nothing is known of models (`plain`).
 
     Raises:
-        BadArgument: an unknown policy or parameter, one that does not play there or that the semantics set aside, one
-            that is given twice, or one that needs run times, of which nothing is known.
+        BadArgument: an unknown policy or parameter, a policy that does not play there or that the semantics exclude, a
+            word that is given twice, or a policy that needs run times, of which nothing is known.
         InputError: a trained agent that cannot be loaded.
     """
     from ...policies import able, environments_of, make_for
@@ -322,11 +265,7 @@ def chosen_policies(
 
 
 def _split(value: str) -> list[str]:
-    """The words of one value; one in quotes may hold spaces, as the path of a file does.
-
-    Raises:
-        BadArgument: a quotation mark that is not closed.
-    """
+    """The words of one value; a word in quotes may hold spaces, as the path of a file does."""
     if not {'"', "'"} & set(value):
         return value.split()
     try:
@@ -336,13 +275,7 @@ def _split(value: str) -> list[str]:
 
 
 def pairs(assignments: Sequence[str]) -> dict[str, str]:
-    """Keys and values of `key=value` words, of `--set`; one text may hold several, a space before each key.
-
-    So a value may be a list: a space that no `key=` follows is part of it.
-
-    Raises:
-        BadArgument: a word without "=", or a key that is given twice.
-    """
+    """Keys and values of `key=value` words of `--set`; a space that no `key=` follows is part of a value."""
     pairs: dict[str, str] = {}
     for value in (one for text in assignments for one in re.split(BETWEEN, text.strip())):
         key, equals, text = value.partition("=")

@@ -8,33 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ...simulator.base.errors import InputError
-from ..console.terminal import (
-    BadArgument,
-    arguments,
-    expect_writable,
-    print_json,
-    print_lines,
-    progress,
-    warnings_on_one_line,
-    written_whole,
-)
-from .options import (
-    Env,
-    Format,
-    Json,
-    Oversize,
-    Quiet,
-    Seed,
-    TrustPy,
-    TrustZip,
-    chosen_policies,
-    described_setting,
-    open_setting,
-    option,
-)
+from ..console import terminal
+from ..console.terminal import BadArgument, arguments, expect_writable, print_json, print_lines, progress, written_whole
+from . import options as opt
+from .options import Env, Format, Json, Oversize, Quiet, Seed, TrustPy, TrustZip, chosen_policies, open_setting, option
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,14 +23,9 @@ if TYPE_CHECKING:
 DEFAULT_SIZE = "960x640"
 POINTS_BETWEEN_REPORTS = 256
 CHARTS = ("svg", "pdf")
-To = Annotated[
-    Path,
-    option(
-        "--out", "FILE", "Ends in .png (one moment), .gif, .mp4, .html, or .svg, .pdf (who held what when, as charts)."
-    ),
-]
-
-
+Size = tuple[int, int]  # width and height, pixels
+_OUT = "Ends in .png (one moment), .gif, .mp4, .html, or .svg, .pdf (who held what when, as charts)."
+To = Annotated[Path, option("--out", "FILE", _OUT)]
 Options = Annotated[
     list[str] | None, option("--set", "KEY=VALUE...", "An option of the simulated cluster; several, or repeated.")
 ]
@@ -83,7 +56,7 @@ def render(
     quiet: Quiet = False,
 ) -> None:
     """Play a policy once and draw the cluster, its queue and its jobs."""
-    with warnings_on_one_line(quiet):
+    with terminal.warnings_on_one_line(quiet):
         with arguments():
             kind = _kind_of(file)
         _expect_fitting(kind, at, size)
@@ -112,15 +85,10 @@ def render(
 
 
 def _described(env: str, words: tuple[str | None, ...], assignments: tuple[str, ...], **how: Any) -> Setting:
-    setting = described_setting(env, *words, assignments=assignments, **how)
+    setting = opt.described_setting(env, *words, assignments=assignments, **how)
     if setting.window is not None or setting.by is not None:
         raise BadArgument("--set: window= and by= are of metrics, not of pictures; leave them out")
     return setting
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to `app`."""
-    app.command()(render)
 
 
 def _kind_of(file: Path) -> str:
@@ -162,7 +130,7 @@ class _Take:
     seed: int
 
     def play(self) -> Iterator[Simulator]:
-        """The simulator at each decision point, after the decisions; at last, when the run has ended."""
+        """The simulator at each decision point after the decisions, and at the end of the run."""
         from ...policies import make_for, playing
         from ..playing.evaluation import simulator_of
         from ..settings.evaluation_setting import workload_of
@@ -186,10 +154,10 @@ class _Take:
 
 @dataclass(frozen=True)
 class _Course:
-    """What a first look at a run tells: its decision points, the busiest of them, and how it ended."""
+    """The decision points of a run, the busiest of them, and its end."""
 
     times_s: list[float]
-    busiest: int
+    busiest: int  # the decision point with the longest queue
     longest_queue: int
     metrics: dict[str, float]
 
@@ -209,7 +177,7 @@ def _watch(take: _Take, quiet: bool) -> _Course:
 
 
 def _write_charts(take: _Take, kind: str, file: Path, quiet: bool) -> tuple[dict[str, float], dict[str, Any]]:
-    """Who held what when, how much was in use and the queue, one under the other; returns metrics and what to tell."""
+    """The Gantt chart, use and queue, one under the other; returns metrics and the facts to print."""
     from ..charts.chart_files import content_of
     from ..playing.evaluation import play
     from ..report.pictures import of_run
@@ -222,7 +190,7 @@ def _write_charts(take: _Take, kind: str, file: Path, quiet: bool) -> tuple[dict
 
 
 def _write_moment(take: _Take, course: _Course, at: float | None, size: tuple[int, int], file: Path) -> dict[str, Any]:
-    """The picture at a time, or where the queue is longest; returns what to tell."""
+    """The picture at a time, or at the longest queue; returns the facts to print."""
     from bisect import bisect_right
 
     from ...envs.registration import drawn_as
@@ -243,10 +211,11 @@ def _write_moment(take: _Take, course: _Course, at: float | None, size: tuple[in
 
 
 def _write_film(
-    take: _Take, course: _Course, kind: str, frames: int, fps: float, size: tuple[int, int], file: Path, quiet: bool
+    take: _Take, course: _Course, kind: str, frames: int, fps: float, size: Size, file: Path, quiet: bool
 ) -> dict[str, Any]:
-    """Frames evenly among the decision points, the first and the last among them; returns what to tell."""
+    """Frames evenly among the decision points, the first and the last included; returns the facts to print."""
     from ...envs.rendering import film
+    from ...envs.rendering.drawing.picture_words import clock
 
     last = len(course.times_s) - 1
     count = min(frames, last + 1)
@@ -258,16 +227,14 @@ def _write_film(
         elif kind == "mp4":
             film.save_mp4(pictures, draft, fps)
         else:
-            captions = [_caption(course.times_s[number], number, last) for number in chosen]
+            captions = [f"{clock(course.times_s[at])}, decision point {at + 1:,} of {last + 1:,}" for at in chosen]
             title = f"{take.policy} on {take.setting.topology}"
             film.save_html(pictures, draft, fps, title=title, captions=captions, facts=_facts(take, course))
     of = f"{count:,} frames of {last + 1:,} decision points" if count <= last else f"all {count:,} decision points"
     return {"sentence": f"{take.policy}, {of}, {count / fps:.1f} s at {fps:g} a second", "frames": count}
 
 
-def _pictures(
-    take: _Take, chosen: list[int], size: tuple[int, int], show: Callable[[float], None]
-) -> Iterator[np.ndarray]:
+def _pictures(take: _Take, chosen: list[int], size: Size, show: Callable[[float], None]) -> Iterator[np.ndarray]:
     from ...envs.registration import drawn_as
     from ...envs.rendering.scenes.seen import Seen
 
@@ -280,22 +247,11 @@ def _pictures(
             yield draw(simulator, size, seen)
 
 
-def _caption(time_s: float, number: int, last: int) -> str:
-    from ...envs.rendering.drawing.picture_words import clock
-
-    return f"{clock(time_s)}, decision point {number + 1:,} of {last + 1:,}"
-
-
 def _facts(take: _Take, course: _Course) -> list[tuple[str, str]]:
     setting = take.setting
-    words = [
-        ("policy", take.policy),
-        ("workload", setting.workload),
-        ("topology", setting.topology),
-        ("network", setting.network),
-        ("seed", str(take.seed)),
-        ("longest queue", f"{course.longest_queue:,}"),
-    ]
+    places = [(name, getattr(setting, name)) for name in ("workload", "topology", "network")]
+    words = [("policy", take.policy), *places, ("seed", str(take.seed))]
+    words += [("longest queue", f"{course.longest_queue:,}")]
     values = {name: value for name, value in course.metrics.items() if math.isfinite(value)}
     return words + [(name, f"{value:,.0f}" if value >= 1000 else f"{value:.4g}") for name, value in values.items()]
 

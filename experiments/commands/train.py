@@ -8,65 +8,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ...simulator.base.names import short_name
+from ..console import terminal
 from ..console.interrupt import leaving
-from ..console.terminal import (
-    BadArgument,
-    arguments,
-    out,
-    print_json,
-    print_lines,
-    progress,
-    say,
-    typed,
-    warnings_on_one_line,
-)
+from ..console.terminal import BadArgument, arguments, out, print_json, print_lines, progress, say, typed
 from ..playing.executors import Executor, Processes, count_of
-from .options import (
-    MOST_PROCESSES,
-    Json,
-    Network,
-    Quiet,
-    Ray,
-    Topology,
-    TrustPy,
-    argument,
-    chosen_policies,
-    cluster,
-    described_setting,
-    expect_own_folder,
-    open_setting,
-    option,
-    pairs,
-    parse_seeds,
-    whole,
-)
+from . import options as opt
+from .options import Json, Network, Quiet, Ray, Topology, TrustPy, argument, cluster, option, pairs, parse_seeds, whole
 
 if TYPE_CHECKING:
     from ...agents.training.config import Config
 
 CHECKPOINT = "checkpoint"
+Values = dict[str, Any]
 OF_CLONES = ("imitation_steps", "imitation_epochs", "imitation_own", "soften")  # mean nothing without imitation
-
-Variance = Annotated[
-    str | None,
-    option(
-        "--variance",
-        "reference|group|none",
-        "Rewards against the reference policy's, or advantages against replicas of the workload.",
-    ),
-]
-
+_VARIANCE = "Rewards against the reference policy's, or advantages against replicas of the workload."
+_IMITATE = "Clone this policy before learning; by default a good rule; or none."
+_SEEDS = "A training for each, in DIR/seed=N; the same command goes on where it stopped."
+Variance = Annotated[str | None, option("--variance", "reference|group|none", _VARIANCE)]
 Net = Annotated[str | None, option("--net", "candidates|mlp|py:FILE.py:NAME", "The network; your own by py:.")]
-
-Imitated = Annotated[
-    str | None,
-    option("--imitate", "POLICY|none", "Clone this policy before learning; by default a good rule; or none."),
-]
-Seeds = Annotated[
-    str | None,
-    option("--seeds", "LIST", "A training for each, in DIR/seed=N; the same command goes on where it stopped."),
-]
-Jobs = Annotated[int, option("--jobs -j", "N", "With --seeds: trainings at once.", whole(1, MOST_PROCESSES))]
+Imitated = Annotated[str | None, option("--imitate", "POLICY|none", _IMITATE)]
+Seeds = Annotated[str | None, option("--seeds", "LIST", _SEEDS)]
+Jobs = Annotated[int, option("--jobs -j", "N", "With --seeds: trainings at once.", whole(1, opt.MOST_PROCESSES))]
 
 
 def train(
@@ -101,7 +63,7 @@ def train(
     options = {"timesteps": timesteps, "algo": algo, "net": net, "imitate": imitate, "variance": variance, "seed": seed}
     given = {key: value for key, value in options.items() if value is not None}
     changed = {k: v for k, v in (("workload", workload), ("topology", topology), ("network", network)) if v}
-    with warnings_on_one_line(quiet):
+    with terminal.warnings_on_one_line(quiet):
         if resume:
             beside = [*given, *changed, *(name for name, value in (("config", config), ("set", set_)) if value)]
             if beside:
@@ -116,10 +78,9 @@ def train(
 
 
 def _opened(logdir: Path, *described: Any) -> Config:
-    """The configuration that the options describe, all that it names opened, and its folder made."""
     from ..learning.training import CONFIG
 
-    expect_own_folder(logdir, "train", "an evaluation")
+    opt.expect_own_folder(logdir, "train", "an evaluation")
     if (logdir / CONFIG).exists():
         raise BadArgument(
             f"--logdir {logdir}: a training is there already; go on with --resume, or name another folder"
@@ -131,7 +92,7 @@ def _opened(logdir: Path, *described: Any) -> Config:
 
 
 def expect_installed() -> None:
-    """Raise MissingExtra without what a training needs."""
+    """Raise MissingExtra without the libraries of a training."""
     from ...simulator.base.errors import MissingExtra
 
     try:
@@ -155,20 +116,16 @@ def _begun(logdir: Path, env: str) -> Config:
     return checked
 
 
-def configured(
-    env: str, file: Path | None, given: dict[str, Any], words: dict[str, Any], assignments: Sequence[str]
-) -> Config:
+def configured(env: str, file: Path | None, given: Values, words: Values, assignments: Sequence[str]) -> Config:
     """The configuration that the options of a command describe, checked but not opened.
 
     Args:
         env: short name or id of the environment, or the name of a configuration.
-        file: with values in place of the defaults.
-        given: values by key.
+        file, given, assignments: values in place of the defaults: of a file, by key, and of `--set`.
         words: workloads, topology and network to train on instead.
-        assignments: values of `--set`.
 
     Raises:
-        BadArgument: a key or a value that cannot be meant.
+        BadArgument: a key or a value that is not valid.
         InputError: a file that cannot be used.
     """
     from ...agents.training.config import assign, default_config, make_config, read_yaml
@@ -195,21 +152,21 @@ def configured(
 
 
 def open_all(config: Config) -> None:
-    """Open all that a configuration names, so that a mistake shows before anything is made."""
+    """Open all that a configuration names, so that a mistake shows before the work."""
     from ...agents.training.config import expect_fitting
 
     with arguments():
         expect_fitting(config)
     for scenario in (*config.training, *config.validation):
         for workload in scenario.workloads:
-            open_setting(described_setting(config.environment, workload, scenario.topology, scenario.network))
+            opt.open_setting(opt.described_setting(config.environment, workload, scenario.topology, scenario.network))
     for word in (config.reference, config.imitate):
         if word is not None:
-            chosen_policies([word], config.environment, estimates=config.env.get("estimates", "exact"))
+            opt.chosen_policies([word], config.environment, estimates=config.env.get("estimates", "exact"))
 
 
 def _replace_scenarios(values: dict[str, Any], words: dict[str, Any]) -> None:
-    """Modify `values`: train and validate on what was named; the rest is that of the first scenario."""
+    """Modify `values`: train and validate on `words`; the rest is that of the first scenario."""
     own = dict(values["training"][0])
     workloads = words.pop("workload", None)
     if workloads:
@@ -245,7 +202,6 @@ def _train(config: Config, logdir: Path, resume: bool, quiet: bool) -> dict[str,
 
 
 def _expect_fitting(seeds: str | None, ray: str | None, jobs: int, seed: int | None, resume: bool) -> None:
-    """BadArgument for options of trainings over seeds without these, and of one training beside them."""
     if seeds is None:
         if ray is not None or jobs > 1:
             raise BadArgument(f"{'--jobs' if ray is None else '--ray'} goes with --seeds: a training is one process")
@@ -255,10 +211,7 @@ def _expect_fitting(seeds: str | None, ray: str | None, jobs: int, seed: int | N
             raise BadArgument(f"{name} goes without --seeds, which goes on by itself")
 
 
-def _train_each(
-    config: Config, seeds: Sequence[int], logdir: Path, executor: Executor, json: bool, quiet: bool
-) -> None:
-    """A training a seed, and what the best agent of each reached."""
+def _train_each(config: Config, seeds: list[int], logdir: Path, executor: Executor, json: bool, quiet: bool) -> None:
     from ..learning.training_seeds import PIECE_S, folder_of, train_seeds
     from ..storing.command_log import recorded
 
@@ -327,7 +280,7 @@ def _print(config: Config, logdir: Path, best: dict[str, Any], json: bool) -> No
 
 
 def _options_of(config: Config) -> str:
-    """The options of `evaluate` for the first setting that the agent was judged on, where that is not the default."""
+    """The options of `evaluate` for the first setting of the validation, where it is not the default."""
     from ...envs.configured import options_of
     from ...envs.registration import ENVIRONMENTS
     from ...simulator.base.names import text_of

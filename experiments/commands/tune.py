@@ -14,42 +14,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ...simulator.base.names import short_name
 from ..console.interrupt import leaving
 from ..console.terminal import BadArgument, arguments, print_json, progress, say, typed, warnings_on_one_line
+from . import options as opt
 from .evaluate import Options, played
-from .options import (
-    MOST_PROCESSES,
-    Assignments,
-    Env,
-    Format,
-    Json,
-    Network,
-    Oversize,
-    Quiet,
-    Ray,
-    Seed,
-    Topology,
-    TrustPy,
-    TrustZip,
-    chosen_policies,
-    cluster,
-    described_setting,
-    expect_own_folder,
-    open_setting,
-    option,
-    parse_seeds,
-    whole,
-)
+from .options import Env, Format, Json, Network, Quiet, Ray, Seed, TrustPy, cluster, option, parse_seeds, whole
 from .train import configured, expect_installed, open_all
 
 if TYPE_CHECKING:
     from ..comparing.intervals import Comparison
     from ..playing.executors import Executor
     from ..tuning.space import Parameter
-    from ..tuning.subjects import PolicyParameters, TrainingParameters
+    from ..tuning.subjects import PolicyParameters, Subject, TrainingParameters
     from ..tuning.trial_search import Search
 
 TRIALS, TRAININGS = 50, 20
 SEEDS, JUDGE_SEEDS = "1000-1019", "0-49"
-
 PolicyWord = Annotated[
     str | None, option("--policy", "NAME", "Tune its parameters; those in the word, NAME:key=value, stay.")
 ]
@@ -61,7 +39,7 @@ Trials = Annotated[
 ]
 Logdir = Annotated[Path | None, option("--logdir", "DIR", "Keep the trials; the same command goes on there.")]
 Processes = Annotated[
-    int, option("--jobs -j", "N", "Processes: seeds, or trainings, at once.", whole(1, MOST_PROCESSES))
+    int, option("--jobs -j", "N", "Processes: seeds, or trainings, at once.", whole(1, opt.MOST_PROCESSES))
 ]
 Train = Annotated[bool, option("--train", None, "Tune the configuration of a training instead.")]
 Seeds = Annotated[str | None, option("--seeds", "LIST", f"What trials are played on; default {SEEDS}.")]
@@ -75,8 +53,6 @@ Prune = Annotated[bool, option("--prune/--no-prune", None, "Stop trials early th
 
 @dataclass(frozen=True)
 class _Options:
-    """How to search: how often, where, what the best is judged on, how it is said."""
-
     trials: int
     playing: Options
     logdir: Path | None
@@ -94,11 +70,11 @@ def tune(
     judge_seeds: JudgeSeeds = JUDGE_SEEDS,
     metric: Metric = None,
     workload: Workloads = None,
-    topology: Topology = None,
+    topology: opt.Topology = None,
     network: Network = None,
-    set_: Assignments = None,
+    set_: opt.Assignments = None,
     format: Format = None,
-    oversize: Oversize = "error",
+    oversize: opt.Oversize = "error",
     config: Config = None,
     timesteps: Timesteps = None,
     prune: Prune = True,
@@ -106,7 +82,7 @@ def tune(
     jobs: Processes = 1,
     ray: Ray = None,
     seed: Seed = 0,
-    trust_sb3_zip: TrustZip = False,
+    trust_sb3_zip: opt.TrustZip = False,
     trust_py: TrustPy = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -121,11 +97,11 @@ def tune(
     with warnings_on_one_line(quiet):
         of_training = {"--config": config, "--timesteps": timesteps}
         _expect_one(policy, train, of_training, {"--seeds": seeds, "--metric": metric, "--ray": ray})
-        expect_own_folder(logdir, "tune", "an evaluation", "a training")
+        opt.expect_own_folder(logdir, "tune", "an evaluation", "a training")
         unseen = tuple(parse_seeds(judge_seeds, "--judge-seeds"))
         executor = cluster(ray)
         places: dict[str, Any] = {"workload": workload, "topology": topology, "network": network}
-        subject: PolicyParameters | TrainingParameters
+        subject: Subject
         if train:
             if format is not None or oversize != "error":
                 raise BadArgument("--format and --oversize go with --policy, not with --train")
@@ -135,7 +111,7 @@ def tune(
             assert policy is not None
             places["workload"] = _one(workload)
             named = {**places, "format": format, "oversize": oversize}
-            setting = described_setting(env, **named, assignments=set_ or ())
+            setting = opt.described_setting(env, **named, assignments=set_ or ())
             tuned_on = tuple(parse_seeds(seeds or SEEDS))
             _expect_apart(tuned_on, unseen)
             subject = _policy(setting, policy, tuned_on, metric or "jct_mean", prune, jobs, executor)
@@ -172,25 +148,15 @@ def _one(workload: Sequence[str] | None) -> str | None:
 
 
 def _policy(
-    setting: Any,
-    policy: str,
-    seeds: tuple[int, ...],
-    metric: str,
-    prune: bool,
-    jobs: int,
-    executor: Executor | None,
+    setting: Any, policy: str, seeds: tuple[int, ...], metric: str, prune: bool, jobs: int, executor: Executor | None
 ) -> PolicyParameters:
     from ..tuning.subjects import PolicyParameters
 
     if len(policy.split()) != 1:
         raise BadArgument(f"--policy {policy!r}: expected one policy")
-    chosen_policies(
-        [shlex.quote(policy)],
-        setting.environment,
-        setting.config.semantics.describe(),
-        setting.config.estimates.describe(),
-    )
-    open_setting(setting, seeds[0])
+    terms = (setting.config.semantics.describe(), setting.config.estimates.describe())
+    opt.chosen_policies([shlex.quote(policy)], setting.environment, *terms)
+    opt.open_setting(setting, seeds[0])
     subject = PolicyParameters(setting, policy, seeds, metric, prune, jobs, executor)
     with arguments():
         _ = subject.fixed
@@ -218,7 +184,6 @@ def _training(
 
 
 def _space_of(policy: str, env_id: str) -> str:
-    """The name of the space that comes with a policy."""
     from ...policies import maker_of
     from ..tuning.space import shipped
 
@@ -233,10 +198,7 @@ def _space_of(policy: str, env_id: str) -> str:
     )
 
 
-def _opened(
-    word: str, subject: PolicyParameters | TrainingParameters
-) -> tuple[tuple[Parameter, ...], Mapping[str, Any]]:
-    """The space, read and checked to its ends, and what it says of optuna."""
+def _opened(word: str, subject: Subject) -> tuple[tuple[Parameter, ...], Mapping[str, Any]]:
     from ..tuning.space import parse, read_space
     from ..tuning.trial_search import library_of
 
@@ -272,7 +234,6 @@ def _tune(opened: Callable[[Path | None], Search], options: _Options, setting_wo
 
 
 def _play(search: Search, options: _Options) -> None:
-    """Play the trials that are missing."""
     from ..tuning.report import write_trials
 
     missing, quiet = search.missing(options.trials), options.playing.quiet
@@ -290,7 +251,7 @@ def _play(search: Search, options: _Options) -> None:
 
 
 def _judged(search: Search, options: _Options) -> dict[str, Comparison]:
-    """By scenario, the best trial beside the defaults on unseen seeds; nothing if these are the best."""
+    """By scenario, the best trial beside the defaults on unseen seeds; nothing if the defaults are the best."""
     from ..comparing.intervals import against
     from ..tuning.subjects import VALUES, TrainingParameters
 
@@ -310,13 +271,12 @@ def _judged(search: Search, options: _Options) -> dict[str, Comparison]:
 
 
 def _options_of(subject: TrainingParameters) -> str:
-    """ENV and the options of `evaluate` for the first scenario that trainings are judged on."""
+    """ENV and the options of `evaluate` for the first validation scenario."""
     first = subject.config.validation[0]
     places = {"topology": first.topology, "network": first.network, "workload": first.workloads[0]}
     return _typed(short_name(subject.config.environment), places, ())
 
 
 def _typed(env: str, options: Mapping[str, str | None], assignments: Sequence[str]) -> str:
-    """ENV and the options that say what is played on, as one types them."""
     words = [(f"--{name}", value) for name, value in options.items() if value] + [("--set", one) for one in assignments]
     return shlex.join([env, *(part for pair in words for part in pair)])

@@ -1,4 +1,4 @@
-"""`clustergym warm`: compile now what would be compiled when it is first used."""
+"""`clustergym warm`: compile kernels before their first use."""
 
 from __future__ import annotations
 
@@ -33,9 +33,8 @@ def warm(
     executor = elsewhere(None, jobs, len(items))
     rows: dict[str, dict[str, Any]] = {name: {"environment": name, "parts": 0, "seconds": 0.0} for name in chosen}
     with warnings_on_one_line(quiet), progress("warming", sum(len(parts_of([e])) for e, _ in items), quiet) as show:
-        for env_id, parts, seconds in (
-            executor.each(warm_environment, items) if executor else map(warm_environment, items)
-        ):
+        ended = executor.each(warm_environment, items) if executor else map(warm_environment, items)
+        for env_id, parts, seconds in ended:
             rows[env_id]["parts"] += parts
             rows[env_id]["seconds"] += seconds
             show(sum(row["parts"] for row in rows.values()))

@@ -14,19 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from ..console.terminal import (
-    BadArgument,
-    arguments,
-    expect_writable,
-    out,
-    plain_table,
-    print_json,
-    print_lines,
-    say,
-    warnings_on_one_line,
-    word_or_file,
-    written_whole,
-)
+from ..console import terminal
+from ..console.terminal import BadArgument, arguments, out, print_json, print_lines, warnings_on_one_line, word_or_file
 from .options import Format, Json, Network, NoSeed, Quiet, Seed, Speeds, Topology, argument, option, whole
 
 if TYPE_CHECKING:
@@ -62,7 +51,7 @@ def inspect(
 
     with warnings_on_one_line(quiet):
         if picture is not None:
-            expect_writable(picture, "--picture")
+            terminal.expect_writable(picture, "--picture")
         with word_or_file(source):
             jobs = open_workload(source, format=format, seed=seed)
         load = _offered(jobs, topology, network, speeds)
@@ -90,10 +79,7 @@ def _shown_load(load: dict[str, Any]) -> str:
 
 
 def _offered(jobs: Workload, topology: str | None, network: str | None, speeds: str | None) -> dict[str, Any]:
-    """The load that the jobs offer to a cluster, and the network on which they do; nothing without a cluster.
-
-    With speeds also the load on the slowest types that they accept; the other is that on the fastest.
-    """
+    """The load that the jobs offer to a cluster, on the fastest and slowest types; nothing without a cluster."""
     from ...simulator.cluster.topology import Topology as Cluster
     from ...simulator.configuration.network_choice import load_network
     from ...simulator.configuration.offered_load import offered_load
@@ -176,7 +162,7 @@ def generate(
             if not quiet:
                 from ..inspecting.workload_report import size
 
-                say(f"{drawn.name}: {size(drawn)}")
+                terminal.say(f"{drawn.name}: {size(drawn)}")
 
 
 @app.command("fit-profile")
@@ -199,11 +185,11 @@ def fit_profile(
     with warnings_on_one_line(quiet):
         if to.suffix.lower() != ".json":
             raise BadArgument(f"--to {to}: expected a name that ends in .json")
-        expect_writable(to, "--to")
+        terminal.expect_writable(to, "--to")
         groups = read_measurements(csv, model, gpu)
         named = source if source else "measured: " + ", ".join(dict.fromkeys(path.name for path in csv))
         fitted, profiles = fit_profiles(groups, named)
-        with written_whole(to) as draft:
+        with terminal.written_whole(to) as draft:
             draft.write_text(dumps(profile_file(profiles), indent=1) + "\n", encoding="utf-8")
         if json:
             print_json([{"model": one.model, "gpu": one.gpu, "rows": one.rows, **asdict(one.fit)} for one in fitted])
@@ -212,7 +198,7 @@ def fit_profile(
 
 
 def _print_fits(fitted: list[Fitted], to: Path) -> None:
-    table = plain_table()
+    table = terminal.plain_table()
     for name in ("model", "gpu", "rows", "MAPE %", "median %", "P95 %"):
         table.add_column(name, justify="left" if name in ("model", "gpu") else "right")
     for one in fitted:
@@ -225,11 +211,11 @@ def _print_fits(fitted: list[Fitted], to: Path) -> None:
 def _expect_suffix(to: Path) -> None:
     if to.suffix.lower() not in (".csv", ".parquet"):
         raise BadArgument(f"--to {to}: expected a name that ends in .csv or .parquet")
-    expect_writable(to, "--to")
+    terminal.expect_writable(to, "--to")
 
 
 def _save(jobs: Workload, to: Path) -> None:
-    """Write beside `to`, then rename, the workload last: a file that is there is never half a workload."""
+    """Write beside `to`, then rename, the workload last: an existing file is never half a workload."""
     with tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.stem}.part") as folder:
         draft = Path(folder) / to.name
         jobs.save(draft)
@@ -275,7 +261,6 @@ def _tell(jobs: Workload, to: Path, json: bool) -> None:
 
 
 def _drawn(kind: str, jobs: int | None, seed: int | None) -> Workload:
-    """What a generator draws, with what the options say of it."""
     from ...simulator.base.names import choose, parse_name
     from ...simulator.files.own_code import is_own
     from ...simulator.workloads import GENERATORS, open_workload

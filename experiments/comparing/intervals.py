@@ -1,10 +1,9 @@
-"""Means over seeds, their ratios and differences, and how sure they are: the one home of intervals.
+"""Means over seeds, their ratios and differences, and their 95 % intervals.
 
-An interval is Student's t with the jackknife's standard error: what the number would be without one of the seeds, for
-each of them. Of quantities that cannot be negative, and of ratios of such, it is made for the logarithm: workloads are
-skewed to the right, the interval is then longer upwards, never reaches below 0, and that of A over B is nearly that of
-B over A turned round. How often intervals hold the truth tests/experiments/test_coverage.py measures and
-docs/tutorials/evaluating.md tells.
+An interval is Student's t with the jackknife's standard error, which leaves out one seed at a time. For quantities that
+cannot be negative, and ratios of such, it is made for the logarithm: workloads are skewed to the right, so the interval
+is longer upwards, never reaches below 0, and that of A over B is nearly the reciprocal of that of B over A.
+tests/experiments/test_coverage.py measures how often intervals hold the truth; docs/tutorials/evaluating.md shows it.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ class Estimate:
     """The mean of a metric over seeds, or a ratio of two such means, and its 95 % interval.
 
     Attributes:
-        mean: the number itself; nan: there was nothing to average.
+        mean: nan: there was nothing to average.
         low, high: the interval; equal to `mean` where there is none: one run, or the same value in all.
-        runs: how many runs, or pairs of runs, it is of.
+        runs: number of runs, or of pairs of runs.
     """
 
     mean: float
@@ -44,7 +43,7 @@ class Estimate:
         return not self.high > self.low
 
     def is_below(self, bound: float) -> bool:
-        """Whether the runs show that it is below: the whole interval is, and there are FEWEST_TO_TELL or more."""
+        """Whether the whole interval is below, and there are FEWEST_TO_TELL runs or more."""
         return self.runs >= FEWEST_TO_TELL and not self.is_sure and self.high < bound
 
 
@@ -52,12 +51,9 @@ UNKNOWN = Estimate(float("nan"), float("nan"), float("nan"))
 
 
 def estimate(values: Sequence[float], signed: bool = False) -> Estimate:
-    """Mean and 95 % interval of `values`, one a seed; nan values are left out.
+    """Mean and 95 % interval of `values` of independent runs, one a seed; nan values are left out.
 
-    Args:
-        values: of independent runs.
-        signed: they could be negative (differences, errors), even if none is: the interval is symmetric. It is, too,
-            where one is negative.
+    The interval is symmetric where a value is negative, and with `signed`: values could be negative (differences).
     """
     finite = np.array(values, np.float64)
     finite = finite[np.isfinite(finite)]
@@ -75,9 +71,9 @@ def estimate(values: Sequence[float], signed: bool = False) -> Estimate:
 def paired_ratio(values: Sequence[float], baseline: Sequence[float]) -> Estimate:
     """mean(values) / mean(baseline) and its 95 % interval: element i of both is one workload.
 
-    The ratio of means, not the mean of ratios: a policy is judged on what it costs in all, and a workload on which the
-    baseline happens to do well must not weigh more. What the two have in common on a workload is in no interval. Pairs
-    with a nan are left out.
+    It is the ratio of means, not the mean of ratios: a policy is judged on its total cost, and a workload on which the
+    baseline happens to do well must not weigh more. Variation that both share is in no interval. Pairs with a nan are
+    left out.
     """
     ours, theirs = _pairs(values, baseline)
     if not len(ours):
@@ -103,29 +99,17 @@ def paired_difference(values: Sequence[float], baseline: Sequence[float]) -> Est
 
 
 def mean_error(values: np.ndarray) -> np.ndarray:
-    """How far the 95 % interval of the mean reaches to either side.
-
-    Args:
-        values: float64 (..., n), n > 1.
-
-    Returns:
-        float64 (...).
-    """
+    """Half the 95 % interval of the mean of float64 (..., n), n > 1; float64 (...)."""
     count = values.shape[-1]
     return _quantile(count) * values.std(-1, ddof=1) / math.sqrt(count)
 
 
 def ratio_error(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
-    """How far the 95 % interval of the logarithm of mean(ours) / mean(theirs) reaches to either side.
+    """Half the 95 % interval of the logarithm of mean(ours) / mean(theirs), float64 (...), of float64 (..., n), n > 1.
 
-    Without pair i the ratio is (1 - u_i) / (1 - v_i) times as large, u_i and v_i the pair's shares of the two sums: the
-    jackknife takes the standard error from these. With `theirs` all 1 it is that of a mean.
-
-    Args:
-        ours, theirs: float64 (..., n), n > 1, of sums that are not 0.
-
-    Returns:
-        float64 (...); inf where all of `theirs` is in one pair.
+    Without pair i the ratio is (1 - u_i) / (1 - v_i) times as large, u_i and v_i the pair's shares of the two sums (not
+    0): the jackknife takes the standard error from these. With `theirs` all 1 it is that of a mean. It is inf where all
+    of `theirs` is in one pair.
     """
     count = ours.shape[-1]
     share = theirs / theirs.sum(-1, keepdims=True)
@@ -143,13 +127,13 @@ def _pairs(values: Sequence[float], baseline: Sequence[float]) -> tuple[np.ndarr
 
 
 def _mean(values: np.ndarray) -> np.float64:
-    """Of equal values their value to the last bit, which their sum over their number need not be."""
+    """Equal values have this mean to the last bit, which sum / number need not give."""
     return np.float64(values[0]) if np.all(values == values[0]) else np.float64(values.mean())
 
 
 @functools.cache
 def _quantile(count: int) -> float:
-    """Of Student's t: as many standard errors of so many runs lie on either side of the mean."""
+    """Of Student's t: half the interval in standard errors, of so many runs."""
     from scipy.special import stdtrit
 
     return float(stdtrit(count - 1, (1.0 + COVERAGE) / 2.0))
@@ -162,8 +146,8 @@ class Comparison:
     Attributes:
         ratio: mean over mean; see `paired_ratio`.
         difference: mean of the differences, in the metric's unit.
-        lower: in how many pairs of runs the policy's value is lower.
-        seeds: how many pairs there are: seeds on which both have a value; 1 where all seeds give the same runs.
+        lower: number of pairs of runs in which the policy's value is lower.
+        seeds: number of pairs: seeds on which both have a value; 1 where all seeds give the same runs.
     """
 
     ratio: Estimate

@@ -1,4 +1,4 @@
-"""The tables of an evaluation and of a sweep in the terminal, under the setting that they are to be read with."""
+"""The tables of an evaluation and of a sweep in the terminal, under their setting."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...policies import Policy, make_for
 from ...simulator.engine.metric_registry import METRICS, Metric, columns
 from ...simulator.rules.rule import Rule
-from ..console.terminal import plain_table
+from ..console.terminal import plain_table, styled
 from ..playing.by_group import name_of, shown_of
 from ..playing.runs import Run, grouped, is_one, same_as
 from ..settings.describing import describe_load, describe_network, describe_topology, describe_workload, semantics_of
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+Cells = Mapping[str, Mapping[str, Estimate]]  # by value and policy
 MARK = "*"
 KNOWS = "knows\nrun\ntimes"  # header of the column that says whether a policy knows how long jobs run
 MOST_COLUMNS = 2000  # wider than any table
@@ -32,7 +33,7 @@ SWEPT_COLUMN, FIRST_COLUMN = 19, 14  # characters that a policy's numbers and a 
 
 
 def print_setting(console: Console, setting: Setting, words: Sequence[str], seeds: Sequence[int]) -> None:
-    """Print what was played: without it the numbers mean nothing."""
+    """Print the setting and the rules of the policies."""
     config = setting.config
     facts = {
         "environment": setting.environment,
@@ -56,15 +57,12 @@ def print_setting(console: Console, setting: Setting, words: Sequence[str], seed
     grid.add_column(no_wrap=max(map(len, facts)) <= WIDEST_FACT, max_width=WIDEST_FACT, overflow="fold", style="bold")
     grid.add_column(overflow="fold")
     for name, value in facts.items():
-        grid.add_row(_text(name if len(name) <= WIDEST_FACT else broken(name)), _text(value))
+        grid.add_row(styled(name if len(name) <= WIDEST_FACT else broken(name)), styled(value))
     console.print(grid)
 
 
 def _told(policy: Policy, setting: Setting) -> dict[str, Any]:
-    """Of a policy's parameters those that say how it decides: a rule's kind, and what is not as usual.
-
-    What stopping a job costs is said of whoever stops jobs, even if it is nothing.
-    """
+    """A rule's kind and all that is not as usual; the cost of a preemption too for policies that preempt."""
     every, rule = semantics_of(policy, setting), policy.rule
     if rule is None:
         return every
@@ -75,7 +73,7 @@ def _told(policy: Policy, setting: Setting) -> dict[str, Any]:
 
 
 def shown(parameters: Mapping[str, Any]) -> str:
-    """Parameters as one would type them: key=value, lists with "/"."""
+    """Parameters as they are typed: key=value, lists with "/"."""
     return " ".join(f"{key}={_value(value)}" for key, value in parameters.items())
 
 
@@ -86,7 +84,7 @@ def _value(value: Any) -> str:
 
 
 def ranges(seeds: Sequence[int]) -> str:
-    """Seeds as one would type them: "0-4,7"."""
+    """Seeds as they are typed: "0-4,7"."""
     parts: list[list[int]] = []
     for seed in seeds:
         if parts and seed == parts[-1][-1] + 1:
@@ -109,7 +107,7 @@ def print_table(console: Console, runs: Sequence[Run]) -> None:
         for policy, row in estimates.items():
             lines[policy] = [_cell(metric, row[metric.name], policy in best[metric], intervals) for metric in shown]
             if unfinished:
-                lines[policy].append(_text(f"{row['jobs_finished'].mean:,.6g}"))
+                lines[policy].append(styled(f"{row['jobs_finished'].mean:,.6g}"))
         return policy_table([metric.title for metric in shown] + ["finished"] * unfinished, lines, knows)
 
     intervals, needed = print_fitting(console, drawn, estimates)
@@ -133,7 +131,7 @@ def print_groups(console: Console, runs: Sequence[Run], by: str) -> None:
     for header in ("policy", by):
         table.add_column(header, overflow="fold")
     for header, _ in metrics.values():
-        table.add_column(_text(header), justify="right", no_wrap=True)
+        table.add_column(styled(header), justify="right", no_wrap=True)
     for policy, mine in grouped(runs).items():
         names = dict.fromkeys(name for run in mine for name in run.metrics if name.startswith(f"{first}["))
         for group in (name.partition("=")[2][:-1] for name in names):
@@ -141,13 +139,12 @@ def print_groups(console: Console, runs: Sequence[Run], by: str) -> None:
             for metric, (_, factor) in metrics.items():
                 told = [run.metrics.get(name_of(metric, by, group), math.nan) for run in mine]
                 known = [value for value in told if not math.isnan(value)]
-                cells.append(_text(f"{factor * sum(known) / len(known):,.1f}" if known else "-"))
-            table.add_row(_text(broken(policy)), _text(group), *cells)
+                cells.append(styled(f"{factor * sum(known) / len(known):,.1f}" if known else "-"))
+            table.add_row(styled(broken(policy)), styled(group), *cells)
     console.print(table)
 
 
 def _alone(runs: Sequence[Run]) -> list[str]:
-    """Of which policies all seeds give one run."""
     by_word = grouped(runs)
     alike = {policy: mine for policy, mine in by_word.items() if len(mine) > 1 and is_one(mine)}
     fixed = [policy for policy, mine in alike.items() if not any(run.is_drawn for run in mine)]
@@ -164,9 +161,8 @@ def _alone(runs: Sequence[Run]) -> list[str]:
 def print_comparison(console: Console, runs: Sequence[Run], baseline: str) -> None:
     """Print one row a policy, the shortest mean JCT first: its ratio to the baseline's and the difference, paired."""
     knows = {run.policy: run.knows_run_times for run in runs}
-    found = sorted(
-        against(runs, baseline).items(), key=lambda item: (math.isnan(item[1].ratio.mean), item[1].ratio.mean)
-    )
+    found = list(against(runs, baseline).items())
+    found.sort(key=lambda item: (math.isnan(item[1].ratio.mean), item[1].ratio.mean))
     headers = ["JCT mean\nratio", "95 %\ninterval", "difference\n[s]", "95 %\ninterval", "shorter on\n[seeds]"]
 
     def drawn(wide: bool) -> Table:
@@ -175,15 +171,15 @@ def print_comparison(console: Console, runs: Sequence[Run], baseline: str) -> No
             differences = f"{_signed(row.difference.low)} to {_signed(row.difference.high)}"
             cells = [
                 marked(f"{row.ratio.mean:.3f}", row.ratio.is_below(1.0)),
-                _text("" if row.ratio.is_sure else f"{row.ratio.low:.3f}-{row.ratio.high:.3f}", "dim"),
-                _text(_signed(row.difference.mean)),
-                _text("" if row.difference.is_sure else differences, "dim"),
-                _text("baseline" if policy == baseline else f"{row.lower} of {row.seeds}"),
+                styled("" if row.ratio.is_sure else f"{row.ratio.low:.3f}-{row.ratio.high:.3f}", "dim"),
+                styled(_signed(row.difference.mean)),
+                styled("" if row.difference.is_sure else differences, "dim"),
+                styled("baseline" if policy == baseline else f"{row.lower} of {row.seeds}"),
             ]
             lines[policy] = cells if wide else cells[:3] + cells[4:]
         return policy_table(headers if wide else headers[:3] + headers[4:], lines, knows)
 
-    console.print(_text(f"\nagainst {baseline}, on the same workloads:", "bold"))
+    console.print(styled(f"\nagainst {baseline}, on the same workloads:", "bold"))
     print_fitting(console, drawn, [word for word, _ in found])
     notes = [f"{MARK} interval wholly below 1"] if any(row.ratio.is_below(1.0) for _, row in found) else []
     notes.append("ratio of the means over seeds, paired by seed")
@@ -197,61 +193,48 @@ def _signed(seconds: float) -> str:
 
 
 def print_sweep(console: Console, name: str, runs: Mapping[str, Sequence[Run]], baseline: str | None) -> None:
-    """Print the mean JCT of each policy at each value, and its ratio to the baseline's if there is one.
-
-    Args:
-        console: where to.
-        name: of what is swept.
-        runs: value -> what was played there.
-        baseline: a policy, or None.
-    """
+    """Print the mean JCT of each policy at each value (`runs`: value -> runs), and its ratio to a baseline's."""
     means = {value: {word: row["jct_mean"] for word, row in by_policy(mine).items()} for value, mine in runs.items()}
     least = {value: best_of(METRICS["jct_mean"], row) for value, row in means.items()}
-    console.print(_text("mean JCT [s], 95 % interval", "bold"))
+    console.print(styled("mean JCT [s], 95 % interval", "bold"))
     _print_swept(console, name, means, least, lambda value: f"{value:,.{1 if abs(value) < 1000 else 0}f}")
     notes = [f"{MARK} least of its row"] if any(least.values()) else []
     if baseline is not None:
         compared = {value: against(mine, baseline) for value, mine in runs.items()}
         ratios = {value: {word: one.ratio for word, one in row.items()} for value, row in compared.items()}
         below = {value: {word for word, one in row.items() if one.is_below(1.0)} for value, row in ratios.items()}
-        console.print(_text(f"ratio to {baseline}'s mean JCT on the same workloads, 95 % interval", "bold"))
+        console.print(styled(f"ratio to {baseline}'s mean JCT on the same workloads, 95 % interval", "bold"))
         _print_swept(console, name, ratios, below, "{:.3f}".format)
         if any(below.values()):
             notes.append(f"of ratios {MARK}: interval wholly below 1, on {FEWEST_TO_TELL} seeds or more")
     if notes:
         console.print("; ".join(notes), style="dim", markup=False)
     # Each with a seed of its own: policies that go alike at all values are found.
-    numbered = (
-        replace(run, seed=len(runs) * run.seed + number) for number, mine in enumerate(runs.values()) for run in mine
-    )
+    mixed = [(number, run) for number, mine in enumerate(runs.values()) for run in mine]
+    numbered = (replace(run, seed=len(runs) * run.seed + number) for number, run in mixed)
     for line in same_as(numbered):
         console.print(line, style="dim", markup=False)
 
 
 def _print_swept(
-    console: Console,
-    name: str,
-    cells: Mapping[str, Mapping[str, Estimate]],
-    marked: Mapping[str, set[str]],
-    shown: Callable[[float], str],
+    console: Console, name: str, cells: Cells, marked: Mapping[str, set[str]], shown: Callable[[float], str]
 ) -> None:
-    """A row a value, a column a policy, as many beside each other as have room."""
     words = list(next(iter(cells.values())))
     at_once = max(1, (console.width - FIRST_COLUMN) // SWEPT_COLUMN)
     for first in range(0, len(words), at_once):
         some = words[first : first + at_once]
         table = plain_table(padding=(0, 1, 0, 0))
         for header in (name, *some):
-            table.add_column(_text(header), justify="right", overflow="fold")
+            table.add_column(styled(header), justify="right", overflow="fold")
         for value, row in cells.items():
             drawn = [_swept_cell(row[word], shown, word in marked[value]) for word in some]
-            table.add_row(_text(value), *drawn)
+            table.add_row(styled(value), *drawn)
         console.print(table)
 
 
 def _swept_cell(value: Estimate, shown: Callable[[float], str], is_marked: bool) -> Text:
     if math.isnan(value.mean):
-        return _text("- ")
+        return styled("- ")
     cell = marked(shown(value.mean), is_marked)
     if not value.is_sure:
         cell.append(f"\n{shown(value.low)}-{shown(value.high)} ".replace(",", ""), style="dim not bold")
@@ -262,11 +245,11 @@ def policy_table(headers: Sequence[str], lines: Mapping[str, Sequence[Text]], kn
     """A row a policy: its word, whether it knows run times, and what its line has under the headers."""
     table = plain_table(padding=(0, 1, 0, 0))
     table.add_column("policy", overflow="fold", min_width=10)
-    table.add_column(_text(KNOWS), overflow="fold", min_width=5)
+    table.add_column(styled(KNOWS), overflow="fold", min_width=5)
     for header in headers:
-        table.add_column(_text(header), justify="right", no_wrap=True)
+        table.add_column(styled(header), justify="right", no_wrap=True)
     for policy, cells in lines.items():
-        table.add_row(_text(broken(policy)), _text(knows[policy] or "-"), *cells)
+        table.add_row(styled(broken(policy)), styled(knows[policy] or "-"), *cells)
     return table
 
 
@@ -278,7 +261,7 @@ def print_fitting(console: Console, drawn: Callable[[bool], Table], policies: It
 
 
 def width_of(console: Console, table: Table, policies: Iterable[str]) -> int:
-    """How many columns a terminal needs to show a table whole, but for long words of policies, which may break."""
+    """Columns that a table needs whole; long words of policies may break."""
     from rich.measure import Measurement
 
     widest = max((len(line) for policy in policies for line in broken(policy).splitlines()), default=0)
@@ -300,7 +283,7 @@ def broken(policy: str) -> str:
 
 
 def best_of(metric: Metric, estimates: Mapping[str, Estimate]) -> set[str]:
-    """The labels of the best means; none where there is no better end, or nothing to choose."""
+    """The labels of the best means; none where no end is better, or all means are equal."""
     means = {label: metric.better * value.mean for label, value in estimates.items() if not math.isnan(value.mean)}
     if not metric.better or len(set(means.values())) < 2:
         return set()
@@ -319,10 +302,4 @@ def _cell(metric: Metric, value: Estimate, is_best: bool, interval: bool) -> Tex
 
 def marked(shown: str, is_marked: bool) -> Text:
     """A number, in bold green with a mark if it is to be seen."""
-    return _text(shown + (MARK if is_marked else " "), "bold green" if is_marked else "")
-
-
-def _text(content: str, style: str = "") -> Text:
-    from rich.text import Text
-
-    return Text(content, style=style)
+    return styled(shown + (MARK if is_marked else " "), "bold green" if is_marked else "")

@@ -1,1 +1,1 @@
-"""What commands share with the terminal: words and warnings, progress, leaving early, and which versions run."""
+"""The terminal: words and warnings, progress, interrupts, and versions."""

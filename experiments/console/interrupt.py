@@ -1,8 +1,8 @@
-"""Ctrl-C: answered within a second, whatever the process is busy with: what there is is kept, and how to go on is said.
+"""Ctrl-C: within a second the results so far are kept, and the command to go on is printed.
 
-Python hands a signal to the main thread, between two lines of Python. While that compiles, or somebody's library has
-swallowed the exception, nobody would answer for seconds. So another thread waits for signals too: where the main thread
-does not answer in time, it does, and ends the process. That is safe at any moment: what is on disk is replaced whole.
+Python hands a signal to the main thread between two lines of Python. While that thread compiles, or a library has
+swallowed the exception, there would be no answer for seconds. So another thread waits for signals too; where the main
+thread does not answer in time, it does, and ends the process. That is safe: files on disk are replaced whole.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _answered = threading.Event()
 
 @contextmanager
 def leaving(words: str, keep: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """On Ctrl-C inside: call `keep`, in whatever thread, and say `words`; only the outermost of several does."""
+    """On Ctrl-C inside: call `keep`, in any thread, and say `words`; only the outermost of several does."""
     _answered.clear()
     _work.append(_Work(words, keep))
     try:
@@ -48,7 +48,7 @@ def leaving(words: str, keep: Callable[[], None] = lambda: None) -> Iterator[Non
 
 
 def leave() -> None:
-    """Ctrl-C was pressed: keep what there is, and say how to go on; once."""
+    """After Ctrl-C: keep the results so far and say how to go on; once."""
     is_first, work = not _answered.is_set(), next(iter(_work), None)
     _answered.set()
     if work is None:

@@ -1,4 +1,4 @@
-"""What the commands say and how: consoles, JSON, warnings on one line, progress, errors of arguments."""
+"""Output of the commands: consoles, JSON, warnings on one line, progress, errors of arguments."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from ...simulator.compiler.compile_messages import told_by
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
 _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 PIPE_WIDTH = 120  # columns where the output is no terminal
@@ -29,7 +30,7 @@ PLAIN_PROGRESS_S = 15.0  # between two lines of progress where stderr is no term
 
 
 class BadArgument(InputError):
-    """What was typed cannot be meant: exit status 2, as for an unknown option."""
+    """A mistake in the arguments: exit status 2, as for an unknown option."""
 
 
 @contextmanager
@@ -43,7 +44,7 @@ def arguments() -> Iterator[None]:
 
 @contextmanager
 def word_or_file(word: str) -> Iterator[None]:
-    """A mistake inside is the argument's, unless it names a file, whose content is then at fault."""
+    """A mistake inside is the argument's, unless `word` names a file: then its content is at fault."""
     try:
         yield
     except InputError as error:
@@ -63,7 +64,6 @@ def out() -> Console:
     """The console on stdout; wide enough for a table where it is a pipe."""
     from rich.console import Console
     from rich.segment import Segment
-    from rich.text import Text
 
     class Shown(Console):
         def render_str(self, text: str, **options: Any) -> Text:
@@ -86,12 +86,19 @@ def print_lines(*lines: str) -> None:
 
 
 def shown(text: str) -> str:
-    """`text` with what a terminal would obey instead of showing it (ESC, for one) written as Python writes it."""
+    """`text` with control characters (as ESC) escaped as Python writes them."""
     return _OBEYED.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
+def styled(content: str, style: str = "") -> Text:
+    """`content` as it is, without markup, in a style."""
+    from rich.text import Text
+
+    return Text(content, style=style)
+
+
 def plain_table(**style: Any) -> Table:
-    """An empty table in the house style."""
+    """An empty table in the style of all commands."""
     from rich import box
     from rich.table import Table
 
@@ -117,7 +124,7 @@ def jsonable(value: Any) -> Any:
 
 
 def one_line(text: object) -> str:
-    """`text` without line breaks, and as a terminal may be given it."""
+    """`text` without line breaks and control characters."""
     return shown(" ".join(str(text).split()))
 
 
@@ -128,10 +135,7 @@ def say(text: object) -> None:
 
 @contextmanager
 def warnings_on_one_line(quiet: bool) -> Iterator[None]:
-    """Warnings inside are one line each on stderr, the same one once.
-
-    If `quiet`, none of them are, nor what is being compiled.
-    """
+    """Print each different warning inside as one line on stderr; if `quiet`, no warnings and no notes on compiling."""
     said: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
@@ -152,7 +156,7 @@ def warnings_on_one_line(quiet: bool) -> Iterator[None]:
 
 @contextmanager
 def progress(what: str, total: float, quiet: bool) -> Iterator[Callable[[float], None]]:
-    """A function that takes how much of `total` is done: a bar on a terminal, else a line now and then."""
+    """A function that takes the part of `total` that is done: a bar on a terminal, else a line now and then."""
     if quiet:
         with told_by(lambda text: None):
             yield lambda done: None
@@ -184,11 +188,7 @@ def _plain_progress(what: str, total: float) -> Callable[[float], None]:
 
 
 def expect_writable(path: Path, what: str) -> None:
-    """Find out now, not after the work, that a file cannot be written there.
-
-    Raises:
-        InputError: it is a folder, or its folder is not there or not writable.
-    """
+    """Raise InputError before the work if a file cannot be written there."""
     folder = path.parent
     if path.is_dir():
         raise InputError(f"{what} {path}: this is a folder; expected the name of a file")
@@ -200,11 +200,7 @@ def expect_writable(path: Path, what: str) -> None:
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """A path to write to; it takes the place of `path` when the block ends well, and vanishes otherwise.
-
-    Raises:
-        OSError: it cannot be written; `filename` is `path`.
-    """
+    """A path to write to; it takes the place of `path` when the block ends well, and vanishes otherwise."""
     draft = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         yield draft

@@ -1,4 +1,4 @@
-"""Versions of what numbers depend on, as they are installed."""
+"""Versions of the installed libraries that numbers depend on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One placement explained by the kernels of collectives.py: what layers and tiers do in an iteration; its picture."""
+"""One placement explained by the kernels of collectives.py: layers and tiers over an iteration, and their picture."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -14,17 +15,9 @@ from ...simulator.base.tiers import TIERS
 from ...simulator.cluster.region_network import CPU_TYPE
 from ...simulator.cluster.topology import Topology
 from ...simulator.events.initialise import cluster_of, lay_cluster
+from ...simulator.network import collectives
 from ...simulator.network.allreduce import AllReduce
-from ...simulator.network.collectives import (
-    collective_ns,
-    finish_ns,
-    fraction_of,
-    is_alone,
-    issue,
-    measure_gang,
-    parallel_links,
-    serve,
-)
+from ...simulator.network.collectives import collective_ns, finish_ns, fraction_of, is_alone, issue, measure_gang, serve
 from ...simulator.network.tiers_and_layers import KINDS, ModelLayers
 from ...simulator.record.plain import Plain
 from ...simulator.record.state import LAYERS, Capacity, empty_state
@@ -35,6 +28,7 @@ from ..charts.drawing import laid_out, shortened
 from ..charts.marks import styles, variables_of
 
 Units = tuple[int, int, int, int]  # members of the ring on slot, machine, rack, network; 0 or 1: not spanned
+Spans = tuple[tuple[int, int], ...]  # (start, end)
 MOST_UNITS = 1_000_000
 WIDTH, ROW_PX = 1000.0, 44
 # Neighbouring collectives differ, so that one sees where each ends.
@@ -45,72 +39,45 @@ LABELLED = 12  # layers whose name is written, if their bar is long enough
 
 @dataclass(frozen=True)
 class TierUse:
-    """A tier that the gang spans. links: that one message has at once; busy_ns: with collectives, of the iteration."""
+    """A tier that the gang spans."""
 
     name: str
     kind: str
     units: int
-    links: int
-    busy_ns: int
+    links: int  # that one message has at once
+    busy_ns: int  # with collectives, of the iteration
 
 
 @dataclass(frozen=True)
 class LayerUse:
-    """A layer, in ns from the start of the forward pass.
-
-    Attributes:
-        name: of the layer.
-        gradient_bytes: what is all-reduced.
-        ready_ns: when its gradient is computed.
-        spans_ns: (start, end) of its collective on each tier that the gang spans, innermost first; empty without
-            gradients.
-        done_ns: when it is complete, after its update.
-        exposed_ns: the part of the time after the backward pass that ends with this layer's completion.
-    """
+    """A layer, in ns from the start of the forward pass."""
 
     name: str
-    gradient_bytes: int
-    ready_ns: int
-    spans_ns: tuple[tuple[int, int], ...]
-    done_ns: int
-    exposed_ns: int
+    gradient_bytes: int  # that are all-reduced
+    ready_ns: int  # its gradient is computed
+    spans_ns: Spans  # of its collective on each tier of the gang, innermost first
+    done_ns: int  # it is complete, after its update
+    exposed_ns: int  # the part of the time after the backward pass that ends with its completion
 
 
 @dataclass(frozen=True)
 class Communication:
-    """One iteration of a model at one placement.
+    """One iteration of a model at one placement."""
 
-    Attributes:
-        model: as the layer table spells it.
-        units: the shape of the placement.
-        compute_ns: forward and backward pass.
-        forward_end_ns: when the forward pass ends.
-        backward_end_ns: when the backward pass ends; later than compute_ns if the tiers file has a `step_ns`.
-        duration_ns: when the last layer is complete.
-        compute_fraction: compute over duration, in (0, 1], rounded as the tiers file says.
-        exposed_over_compute: 1 / compute_fraction - 1.
-        tiers: those that the gang spans, innermost first.
-        layers: in order of the forward pass.
-    """
-
-    model: str
-    units: Units
-    compute_ns: int
+    model: str  # as the layer table spells it
+    units: Units  # the shape of the placement
+    compute_ns: int  # forward and backward pass
     forward_end_ns: int
-    backward_end_ns: int
-    duration_ns: int
-    compute_fraction: float
-    exposed_over_compute: float
-    tiers: tuple[TierUse, ...]
-    layers: tuple[LayerUse, ...]
+    backward_end_ns: int  # later than compute_ns if the tiers file has a `step_ns`
+    duration_ns: int  # until the last layer is complete
+    compute_fraction: float  # compute over duration, in (0, 1], rounded as the tiers file says
+    exposed_over_compute: float  # 1 / compute_fraction - 1
+    tiers: tuple[TierUse, ...]  # those that the gang spans, innermost first
+    layers: tuple[LayerUse, ...]  # in order of the forward pass
 
 
 def shape_of(network: AllReduce, topology: Topology, gpus: Sequence[int]) -> Units:
-    """The shape of a gang on `gpus` (indices, in any order).
-
-    Raises:
-        InputError: no GPU, one that is not there, or one twice.
-    """
+    """The shape of a gang on `gpus` (indices, in any order); InputError for none, unknown ones, or one twice."""
     if not gpus:
         raise InputError("a placement of no GPU, expected at least one")
     for gpu in gpus:
@@ -134,12 +101,7 @@ def shape_of(network: AllReduce, topology: Topology, gpus: Sequence[int]) -> Uni
 
 
 def explain(network: AllReduce, model: str, units: Units) -> Communication:
-    """One iteration of `model` at the shape `units`.
-
-    Raises:
-        InputError: a model that the calibration does not list, or has more layers than a record holds; units that
-            are no numbers of members.
-    """
+    """One iteration of `model` at the shape `units`; InputError for an unknown model or invalid units."""
     layers = network.layers_of(model)
     if layers is None:
         known = ", ".join(network.calibration.model_names())
@@ -169,20 +131,14 @@ def explain(network: AllReduce, model: str, units: Units) -> Communication:
     ready = layers.issue_ns(step_ns)
     complete = [max(int(r), t) + int(u) * (t > 0) for r, t, u in zip(ready, done, layers.update_ns, strict=True)]
     exposed = _exposed(complete, end)
-    uses = tuple(
-        LayerUse(name, int(size), int(r), span, at, part)
-        for name, size, r, span, at, part in zip(
-            layers.names, layers.gradient_bytes, ready, spans, complete, exposed, strict=True
-        )
-    )
+    columns = zip(layers.names, layers.gradient_bytes, ready, spans, complete, exposed, strict=True)
+    uses = tuple(LayerUse(name, int(size), int(r), span, at, part) for name, size, r, span, at, part in columns)
     ratio = 1.0 / fraction - 1.0
     passes = (layers.compute_ns, forward_end, end)
     return Communication(layers.model, units, *passes, duration, fraction, ratio, tiers, uses)
 
 
-def _walk(
-    network: AllReduce, s: np.record, layers: ModelLayers
-) -> tuple[tuple[TierUse, ...], list[tuple[tuple[int, int], ...]]]:
+def _walk(network: AllReduce, s: np.record, layers: ModelLayers) -> tuple[tuple[TierUse, ...], list[Spans]]:
     """The tiers that the shape of `s` spans, and (start, end) on each of them per layer."""
     uses: list[TierUse] = []
     spans: list[list[tuple[int, int]]] = [[] for _ in layers.names]
@@ -198,9 +154,8 @@ def _walk(
             took = int(collective_ns(s, tier, units, s.layer_bytes[layer]))
             spans[layer].append((end - took, end))
             busy += took
-        uses.append(
-            TierUse(link.name, link.kind, units, int(parallel_links(KINDS[link.kind], link.links, units)), busy)
-        )
+        links = int(collectives.parallel_links(KINDS[link.kind], link.links, units))
+        uses.append(TierUse(link.name, link.kind, units, links, busy))
     return tuple(uses), [tuple(layer) for layer in spans]
 
 
@@ -249,19 +204,13 @@ def chart_of(found: Communication) -> Chart:
     looks = styles([], PARTS)
     after = float(x.at(found.backward_end_ns / unit_ns))
     keys = [part for part in PARTS if part in shapes and part != "in turn"]
-    return Chart(
-        title=f"{found.model}: exposed communication is {found.exposed_over_compute:.4g} of compute (shaded)",
-        summary=f"{len(found.layers)} layers; compute {found.backward_end_ns:,} ns of {found.duration_ns:,} ns",
-        height=ROW_PX * len(rows),
-        x=x,
-        y=None,
-        x_label=f"time since the forward pass began [{unit}]",
-        shapes=[
-            Shape(f"band {looks['exposed'].classes}", [box(after, 1.0, 0.0, 1.0)], closed=True),
-            *(Shape(f"bar {looks[part].classes}", some, closed=True) for part, some in shapes.items()),
-            Shape("one", [upright(after, 0.0, 1.0)]),
-        ],
-        rows=[Label("", 100.0 * (row + 0.5) / len(rows), name) for row, name in enumerate(rows)],
-        legend=[(f"bar {looks[part].classes}", part) for part in keys],
-        inside=inside,
-    )
+    title = f"{found.model}: exposed communication is {found.exposed_over_compute:.4g} of compute (shaded)"
+    summary = f"{len(found.layers)} layers; compute {found.backward_end_ns:,} ns of {found.duration_ns:,} ns"
+    drawn = [Shape(f"band {looks['exposed'].classes}", [box(after, 1.0, 0.0, 1.0)], closed=True)]
+    drawn += [Shape(f"bar {looks[part].classes}", some, closed=True) for part, some in shapes.items()]
+    drawn += [Shape("one", [upright(after, 0.0, 1.0)])]
+    labels = [Label("", 100.0 * (row + 0.5) / len(rows), name) for row, name in enumerate(rows)]
+    legend = [(f"bar {looks[part].classes}", part) for part in keys]
+    x_label = f"time since the forward pass began [{unit}]"
+    about: Any = {"shapes": drawn, "rows": labels, "legend": legend, "inside": inside}
+    return Chart(title, summary, ROW_PX * len(rows), x, None, x_label, **about)

@@ -1,4 +1,4 @@
-"""What a workload looks like: numbers (`summary`), text (`print_report`), and one picture (`draw`)."""
+"""The statistics of a workload: numbers (`summary`), text (`print_report`), and one picture (`draw`)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ..charts.chart_files import KINDS, expect_installed, save
 from ..charts.drawing import PANEL_PX, laid_out, stacked
 from ..charts.marks import Style, styles, variables_of
 from ..comparing.intervals import Estimate
-from ..console.terminal import plain_table
+from ..console.terminal import plain_table, styled
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -44,14 +44,13 @@ def summary(workload: Workload) -> dict[str, Any]:
 
     Returns:
         `name`, `jobs`, `span_s` (first to last arrival), `gpu_hours`, `mean_gpus`, `busy_gpus` (GPU-seconds over the
-        time from the first arrival to the last end, if each job starts as it comes), `offered_gpus` (the offered load
-        in GPUs, see `Workload.offered_load`; None for a batch), `gpus` (list of {"gpus", "jobs", "job_share",
-        "gpu_time_share"}, ascending),
-        `duration_s` and `gap_s` (min, p5 .. p99, max, mean; `gap_s` also `cv`; None for one job), `models`
-        (share of jobs by name, falling), `hours` (24 relative arrival rates, 1 = mean; hour 0 is that of time
-        0), `users`, `tenants` (how many), `deadlines` and `backlog` (share of jobs); over regions, where GPUs are units
-        of all types, also `regions` (see `region_facts`); of PS jobs, where GPUs are machines and GPU time is their
-        COMP, also `ps` (see `ps_facts`).
+        time from the first arrival to the last end, if each job starts at its arrival), `offered_gpus` (see
+        `Workload.offered_load`; None for a batch), `gpus` (list of {"gpus", "jobs", "job_share", "gpu_time_share"},
+        ascending), `duration_s` and `gap_s` (min, p5 .. p99, max, mean; `gap_s` also `cv`; None for one job), `models`
+        (share of jobs by name, falling), `hours` (24 relative arrival rates, 1 = mean; hour 0 is that of time 0),
+        `users`, `tenants` (number), `deadlines`, `backlog` (share of jobs). Over regions GPUs are units of all types,
+        and `regions` is there (`region_facts`); of PS jobs GPUs are machines, GPU time is COMP, and `ps` is there
+        (`ps_facts`).
     """
     gpu_s = workload.gpus * workload.duration_s if workload.ps is None else workload.work_s()
     first_s = float(workload.arrival_s[0])
@@ -61,35 +60,21 @@ def summary(workload: Workload) -> dict[str, Any]:
     jobs_of = np.bincount(index)
     time_of = np.bincount(index, weights=gpu_s)
     n = len(workload)
+    all_s = gpu_s.sum()
+    by_size = [
+        {"gpus": int(size), "jobs": int(jobs), "job_share": float(jobs / n), "gpu_time_share": float(time / all_s)}
+        for size, jobs, time in zip(sizes, jobs_of, time_of, strict=True)
+    ]
     more = {} if workload.geo is None else {"regions": region_facts(workload, workload.geo)}
     more |= {} if workload.ps is None else {"ps": ps_facts(workload, workload.ps)}
-    return {
-        "name": workload.name,
-        "jobs": n,
-        "span_s": span_s,
-        "gpu_hours": float(gpu_s.sum() / _HOUR_S),
-        "mean_gpus": float(workload.gpus.mean()),
-        "busy_gpus": float(gpu_s.sum() / (workload.arrival_s - first_s + workload.duration_s).max()),
-        "offered_gpus": offered_gpus(workload),
-        "gpus": [
-            {
-                "gpus": int(size),
-                "jobs": int(count),
-                "job_share": float(count / n),
-                "gpu_time_share": float(time / gpu_s.sum()),
-            }
-            for size, count, time in zip(sizes, jobs_of, time_of, strict=True)
-        ],
-        "duration_s": _spread(workload.duration_s),
-        "gap_s": _gaps(gaps_s),
-        "models": _shares(workload.model),
-        "hours": _hours(workload.arrival_s),
-        "users": _distinct(workload.user),
-        "tenants": _distinct(workload.tenant),
-        "deadlines": float(np.isfinite(workload.deadline_s).mean()),
-        "backlog": float((workload.arrival_s == workload.arrival_s[0]).mean()) if n > 1 else 0.0,
-        **more,
-    }
+    busy_s = (workload.arrival_s - first_s + workload.duration_s).max()
+    backlog = float((workload.arrival_s == workload.arrival_s[0]).mean()) if n > 1 else 0.0
+    facts = {"name": workload.name, "jobs": n, "span_s": span_s, "gpu_hours": float(all_s / _HOUR_S)}
+    facts |= {"mean_gpus": float(workload.gpus.mean()), "busy_gpus": float(all_s / busy_s)}
+    facts |= {"offered_gpus": offered_gpus(workload), "gpus": by_size, "duration_s": _spread(workload.duration_s)}
+    facts |= {"gap_s": _gaps(gaps_s), "models": _shares(workload.model), "hours": _hours(workload.arrival_s)}
+    facts |= {"users": _distinct(workload.user), "tenants": _distinct(workload.tenant)}
+    return facts | {"deadlines": float(np.isfinite(workload.deadline_s).mean()), "backlog": backlog} | more
 
 
 def offered_gpus(workload: Workload) -> float | None:
@@ -142,14 +127,14 @@ def _hours(arrival_s: np.ndarray) -> list[float]:
 
 
 def region_facts(workload: Workload, geo: Demands) -> dict[str, Any]:
-    """What `workload inspect` says of regions (JSON-ready).
+    """The facts of `workload inspect` about regions (JSON-ready).
 
     Returns:
-        `regions` (how many), `types` (list of {"type", of parts that accept several `A100|H100`, "jobs", "job_share",
-        "units" (p50, p90, p99 of those that ask it), "unit_hours"}), `parts` (share of jobs with 1, 2, ... of them),
+        `regions` (number), `types` (list of {"type", several accepted ones as `A100|H100`, "jobs", "job_share", "units"
+        (p50, p90, p99 of the jobs that ask for it), "unit_hours"}), `parts` (share of jobs with 1, 2, ... of them),
         `levels` (share of jobs, from the highest), `recurring` (share of jobs), `container_s` (p50, p90, p99),
-        `tables` (how many, "tb" in all, p50, p90, p99 of "size_tb", of "readers": jobs that read a table that is read,
-        and "per_job", mean), `history` (jobs that the slow path knows), `tenants` (that have a quota or a job).
+        `tables` (number, "tb" in all, p50, p90, p99 of "size_tb" and of "readers": jobs of a table that is read;
+        "per_job", mean), `history` (jobs that the slow path knows), `tenants` (that have a quota or a job).
     """
     hours = workload.duration_s / _HOUR_S
     types = []
@@ -161,33 +146,24 @@ def region_facts(workload: Workload, geo: Demands) -> dict[str, Any]:
         row = {"type": name, "jobs": int(asks.sum()), "job_share": float(asks.mean())}
         types.append({**row, "units": _points(units[asks], OF_REGIONS), "unit_hours": float((units * hours).sum())})
     readers = np.bincount(geo.table, minlength=len(geo.tables))
-    return {
-        "regions": len(geo.regions),
-        "types": types,
-        "parts": _by_code((geo.part_units > 0).sum(axis=1) - 1, MOST_PARTS),
-        "levels": _by_code(geo.level, len(geo.slo_s)),
-        "recurring": float(geo.recurring.mean()),
-        "container_s": _points(geo.container_s, OF_REGIONS),
-        "tables": {
-            "tables": len(geo.tables),
-            "tb": float(geo.tables.size_bytes.sum() / _TERABYTE),
-            "size_tb": _points(geo.tables.size_bytes / _TERABYTE, OF_REGIONS),
-            "readers": _points(readers[readers > 0], OF_REGIONS),
-            "per_job": float(np.diff(geo.first).mean()),
-        },
-        "history": len(geo.history),
-        "tenants": len(geo.quota),
-    }
+    size = geo.tables.size_bytes
+    tables: dict[str, Any] = {"tables": len(geo.tables), "tb": float(size.sum() / _TERABYTE)}
+    tables |= {"size_tb": _points(size / _TERABYTE, OF_REGIONS), "readers": _points(readers[readers > 0], OF_REGIONS)}
+    tables |= {"per_job": float(np.diff(geo.first).mean())}
+    parts, levels = _by_code((geo.part_units > 0).sum(axis=1) - 1, MOST_PARTS), _by_code(geo.level, len(geo.slo_s))
+    facts = {"regions": len(geo.regions), "types": types, "parts": parts, "levels": levels}
+    facts |= {"recurring": float(geo.recurring.mean()), "container_s": _points(geo.container_s, OF_REGIONS)}
+    return facts | {"tables": tables, "history": len(geo.history), "tenants": len(geo.quota)}
 
 
 def region_tables(facts: dict[str, Any]) -> list[Table]:
     """The tables that `workload inspect` prints of regions."""
     names = [f"p{100 * q:g}" for q in OF_REGIONS]
     tables = facts["tables"]
-    types = [
-        (row["type"], f"{row['jobs']:,}", f"{row['job_share']:.1%}", *_words(row["units"]), f"{row['unit_hours']:,.0f}")
-        for row in facts["types"]
-    ]
+    types = []
+    for row in facts["types"]:
+        counts = f"{row['jobs']:,}", f"{row['job_share']:.1%}", *_words(row["units"]), f"{row['unit_hours']:,.0f}"
+        types.append((row["type"], *counts))
     spreads = [
         ("set-up of containers, s", *_words(facts["container_s"])),
         ("size of a table, TB", *_words(tables["size_tb"])),
@@ -221,44 +197,38 @@ def _by_code(values: np.ndarray, kinds: int) -> list[float]:
 
 
 def ps_facts(workload: Workload, ps: PsJobs) -> dict[str, Any]:
-    """What `workload inspect` says of PS jobs (JSON-ready), run times being those on their `gpus` machines.
+    """The facts of `workload inspect` about PS jobs (JSON-ready), with run times on their `gpus` machines.
 
     Returns:
-        `machines` (fewest and most that run times are meant on), `comp_machine_hours`, `comm_hours` (of all iterations
-        of all jobs), `summed_ratio` (COMP over COMM time, each summed over an iteration of each job), `ratio` and
-        `iteration_s` (p5, p50, p95 over the jobs), `iterations` and `epoch_iterations` (mean), `input_gb` and
-        `model_gb` (of all jobs), `models` (see `_facts_of`; falling by machine-hours of COMP).
+        `machines` (fewest and most), `comp_machine_hours`, `comm_hours` (of all iterations of all jobs), `summed_ratio`
+        (COMP over COMM time, each summed over an iteration of each job), `ratio` and `iteration_s` (p5, p50, p95 over
+        the jobs), `iterations` and `epoch_iterations` (mean), `input_gb` and `model_gb` (of all jobs), `models` (see
+        `_facts_of`; falling by machine-hours of COMP).
     """
     ratio, iteration_s = ps.ratio(workload.gpus), ps.iteration_s(workload.gpus)
     code = numbered(workload.model.tolist())
     models = [_facts_of(workload, ps, np.flatnonzero(code == one)) for one in range(int(code.max()) + 1)]
-    return {
-        "machines": [int(workload.gpus.min()), int(workload.gpus.max())],
-        "comp_machine_hours": float(workload.work_s().sum() / _HOUR_S),
-        "comm_hours": float((workload.iterations * ps.comm_s).sum() / _HOUR_S),
-        "summed_ratio": ps.summed_ratio(workload.gpus),
-        "ratio": _points(ratio, OF_PS),
-        "iteration_s": _points(iteration_s, OF_PS),
-        "iterations": float(workload.iterations.mean()),
-        "epoch_iterations": float(ps.epoch_iterations.mean()),
-        "input_gb": float(ps.input_bytes.sum() / GIGABYTE),
-        "model_gb": float(ps.model_bytes.sum() / GIGABYTE),
-        "models": sorted(models, key=lambda row: -row["comp_machine_hours"]),
-    }
+    comp_h, comm_h = workload.work_s().sum() / _HOUR_S, (workload.iterations * ps.comm_s).sum() / _HOUR_S
+    facts: dict[str, Any] = {"machines": [int(workload.gpus.min()), int(workload.gpus.max())]}
+    facts |= {"comp_machine_hours": float(comp_h), "comm_hours": float(comm_h)}
+    facts |= {"summed_ratio": ps.summed_ratio(workload.gpus), "ratio": _points(ratio, OF_PS)}
+    facts |= {"iteration_s": _points(iteration_s, OF_PS), "iterations": float(workload.iterations.mean())}
+    facts |= {"epoch_iterations": float(ps.epoch_iterations.mean())}
+    facts |= _sizes_gb(ps.input_bytes.sum(), ps.model_bytes.sum())
+    return facts | {"models": sorted(models, key=lambda row: -row["comp_machine_hours"])}
+
+
+def _sizes_gb(input_bytes: np.floating, model_bytes: np.floating) -> dict[str, float]:
+    return {"input_gb": float(input_bytes / GIGABYTE), "model_gb": float(model_bytes / GIGABYTE)}
 
 
 def _facts_of(workload: Workload, ps: PsJobs, jobs: np.ndarray) -> dict[str, Any]:
-    """The jobs of a model: how many, sizes of a job and COMM seconds of an iteration (means), ratio, work."""
+    """The jobs of a model: number, sizes of a job and COMM seconds of an iteration (means), ratio, work."""
     some = ps.take(jobs)
-    return {
-        "model": workload.model[jobs[0]] or "unknown",
-        "jobs": len(jobs),
-        "input_gb": float(some.input_bytes.mean() / GIGABYTE),
-        "model_gb": float(some.model_bytes.mean() / GIGABYTE),
-        "comm_s": float(some.comm_s.mean()),
-        "summed_ratio": some.summed_ratio(workload.gpus[jobs]),
-        "comp_machine_hours": float(workload.work_s()[jobs].sum() / _HOUR_S),
-    }
+    sizes_gb = _sizes_gb(some.input_bytes.mean(), some.model_bytes.mean())
+    row = {"model": workload.model[jobs[0]] or "unknown", "jobs": len(jobs), **sizes_gb}
+    row |= {"comm_s": float(some.comm_s.mean()), "summed_ratio": some.summed_ratio(workload.gpus[jobs])}
+    return row | {"comp_machine_hours": float(workload.work_s()[jobs].sum() / _HOUR_S)}
 
 
 def ps_line(facts: dict[str, Any]) -> str:
@@ -277,18 +247,9 @@ def ps_line(facts: dict[str, Any]) -> str:
 def ps_tables(facts: dict[str, Any]) -> list[Table]:
     """The table that `workload inspect` prints of PS jobs."""
     shown, rest = facts["models"][:_MOST_ROWS], facts["models"][_MOST_ROWS:]
-    rows = [
-        (
-            row["model"],
-            f"{row['jobs']:,}",
-            f"{row['input_gb']:,.4g}",
-            f"{row['model_gb']:,.4g}",
-            f"{row['comm_s']:.3g}",
-            f"{row['summed_ratio']:.3g}",
-            f"{row['comp_machine_hours']:,.0f}",
-        )
-        for row in shown
-    ]
+    formats = {"jobs": ",", "input_gb": ",.4g", "model_gb": ",.4g", "comm_s": ".3g", "summed_ratio": ".3g"}
+    formats |= {"comp_machine_hours": ",.0f"}
+    rows = [(row["model"], *(format(row[key], how) for key, how in formats.items())) for row in shown]
     if rest:
         jobs, hours = (sum(row[key] for row in rest) for key in ("jobs", "comp_machine_hours"))
         rows.append((f"{len(rest)} more", f"{jobs:,}", "", "", "", "", f"{hours:,.0f}"))
@@ -340,14 +301,12 @@ def print_report(workload: Workload, console: Console) -> None:
 
 
 def _print_table(console: Console, title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A titled table; a column without a header is left-aligned (words or bars), the others hold numbers."""
-    from rich.text import Text
-
+    """A titled table; columns without a header (words or bars) are left-aligned, the others hold numbers."""
     table = plain_table()
     for name in header:
         table.add_column(name, justify="right" if name else "left", no_wrap=True)
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*map(styled, row))
     console.print(f"\n{title}", style="bold", highlight=False)
     console.print(table)
 
@@ -362,12 +321,7 @@ def _demand_rows(gpus: Sequence[Mapping[str, Any]]) -> list[tuple[str, int, floa
         for i, key in enumerate(("jobs", "job_share", "gpu_time_share")):
             total[i] += row[key]
     return [
-        (
-            str(2**power) if power == 0 else f"{2**power}-{2 ** (power + 1) - 1}",
-            int(jobs),
-            job_share,
-            time_share,
-        )
+        (str(2**power) if power == 0 else f"{2**power}-{2 ** (power + 1) - 1}", int(jobs), job_share, time_share)
         for power, (jobs, job_share, time_share) in sorted(rows.items())
     ]
 
@@ -381,17 +335,11 @@ def _top(shares: Mapping[str, float]) -> dict[str, float]:
 
 
 def _bar(share: float, mark: str) -> str:
-    """A share of 1 as _BAR marks; anything above 0 shows."""
     return mark * round(min(share, 1.0) * _BAR) or ("." if share > 0 else "")
 
 
 def draw(workload: Workload, path: Path) -> None:
-    """Draw GPU demand, durations, arrivals and gaps as one 2 x 2 picture, svg, pdf or png by its ending.
-
-    Raises:
-        MissingExtra: pdf and png, where matplotlib is not installed.
-        InputError: the picture cannot be written there.
-    """
+    """Draw GPU demand, durations, arrivals and gaps as one 2 x 2 picture, svg, pdf or png by its ending."""
     kind = path.suffix[1:].lower()
     if kind not in KINDS:
         raise InputError(f"{path}: the picture cannot be written (expected a name in .{', .'.join(KINDS)})")
@@ -421,7 +369,7 @@ def _demand(gpus: Sequence[Mapping[str, Any]], looks: Mapping[str, Style]) -> Ch
 
 
 def _distribution(values: np.ndarray, looks: Mapping[str, Style], title: str, what: str, shares_of: str) -> Chart:
-    """A cumulative distribution on a log axis; zeros appear as its starting height."""
+    """A cumulative distribution on a log axis; its starting height is the share of zeros."""
     about: dict[str, Any] = {"title": title, "x_label": f"{what} (log scale)", "y_label": f"share of {shares_of}"}
     found = plots.distribution({OF_JOBS: values}, looks, **about)
     if found is None:
@@ -447,6 +395,5 @@ def _arrivals(arrival_s: np.ndarray, looks: Mapping[str, Style]) -> Chart:
     x, y = axes.durations(begin_s, float(edges_s[-1])), axes.linear(0.0, 1.03 * float(rate.max()))
     found = plots.curves({OF_JOBS: (edges_s, rate)}, looks, x, y, x_label="time", legend=(), **about)
     steps = staircase(x.at(edges_s), y.at(rate))
-    return found.with_shapes(
-        Shape(f"band {looks[OF_JOBS].classes}", [np.vstack([[0.0, 0.0], steps, [1.0, 0.0]])], True)
-    )
+    area = np.vstack([[0.0, 0.0], steps, [1.0, 0.0]])
+    return found.with_shapes(Shape(f"band {looks[OF_JOBS].classes}", [area], True))

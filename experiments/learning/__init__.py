@@ -1,1 +1,1 @@
-"""What a training leaves beside its agent: its log, its configuration, several seeds of it."""
+"""The records of a training beside its agent: log, configuration, several seeds."""

@@ -1,10 +1,10 @@
-"""Metrics as TensorBoard scalars, under tags that heuristics and agents share, so that their curves overlay.
+"""Metrics as TensorBoard scalars; heuristics and agents share tags, so that their curves overlay.
 
-Every run has a folder of its own: an agent one that grows while it learns (`AgentLog`), a heuristic one with level
-lines (`write_heuristics`). What was evaluated by itself, on other workloads, has tags of its own (`write_evaluation`),
-so that a chart never shows both. Each carries the layout of the Custom Scalars page and a row of the HParams page.
+Every run has its own folder: an agent's grows while it learns (`AgentLog`), a heuristic's has level lines
+(`write_heuristics`). Evaluations on other workloads have tags of their own (`write_evaluation`), so that a chart never
+shows both. Each run carries the layout of the Custom Scalars page and a row of the HParams page.
 
-TensorBoard shows groups of tags by their names and opens the first two: what matters most comes first in the alphabet
+TensorBoard sorts groups of tags by name and opens the first two: the main ones come first in the alphabet
 (`against_greedy`, `gpu_utilisation`, `jct`; of evaluations `by_seed`, `test`), the rest stands under `more`.
 """
 
@@ -28,18 +28,17 @@ from ..storing.run_files import short_hash
 if TYPE_CHECKING:
     from tensorboard.compat.proto.summary_pb2 import Summary
 
-LEARNING = {
-    "return of training episodes": "rollout/ep_rew_mean",
-    "loss": "train/loss",
-    "entropy loss": "train/entropy_loss",
-}
+LEARNING = {"return of training episodes": "rollout/ep_rew_mean", "loss": "train/loss"}
+LEARNING |= {"entropy loss": "train/entropy_loss"}
 CRITICS = {"explained variance": "train/explained_variance", "value loss": "train/value_loss"}
 # The metrics that are logged for every scenario of a training, and the columns of the HParams page.
 HEADLINES = tuple(metric.name for metric in SECTIONS["any"] if metric.chart and metric.own_tag)
 FINAL = "outcome/"
 VALIDATION = "validation workloads"
 AGAINST = "against_.+/mean"  # ratios of mean JCT to a reference's, the mean over the scenarios of a training
-NOWHERE: Mapping[str, str] = {}  # nobody says what was played on
+Places = Mapping[str, str]
+Levels = Mapping[str, Mapping[str, float]]
+NOWHERE: Places = {}  # of an unknown setting
 TEST, BY_SEED = "test/", "by_seed/jct/mean_s"
 # A heuristic does not learn: its scalar is a level line, from the start to where agents' curves usually end.
 LAST_STEP = 1_000_000
@@ -51,10 +50,7 @@ def tag(metric: str) -> str:
 
 
 def applying(runs: Iterable[Run]) -> set[str]:
-    """The metrics that say something of these runs: neither missing nor 0 in all of them.
-
-    How many jobs finished says something where that is not simply all of them.
-    """
+    """The metrics that are not missing or 0 in all of these runs; `jobs_finished` only where a job did not finish."""
     by_seed: dict[int, list[Run]] = {}
     found: set[str] = set()
     for run in runs:
@@ -70,14 +66,9 @@ def applying(runs: Iterable[Run]) -> set[str]:
 class AgentLog:
     """The TensorBoard run of an agent that learns: curves over training steps, pictures, its row of HParams.
 
-    What is written is on disk when the call returns: after a kill at any moment the log can be opened again. A metric
-    is written from when on it says something (`applying`).
-
-    Args:
-        folder: of the run, by custom `DIR/agent`.
-        resume_at: go on from this training step: what an earlier log holds up to it stays, what lies beyond it
-            (written after the checkpoint that training resumes from) goes. None: an earlier log there is replaced.
-        critic: whether there is one; without, nothing is written of it.
+    A call returns when its data is on disk: after a kill at any moment the log can be opened again. A metric is written
+    from the step on at which `applying` first has it. An earlier log in `folder` stays up to step `resume_at`, or is
+    replaced (None). Without a `critic` its figures are not written.
     """
 
     def __init__(self, folder: Path, resume_at: int | None = None, critic: bool = True) -> None:
@@ -92,16 +83,14 @@ class AgentLog:
         self._file.write(step, summary=_scalars({k: v for k, v in values.items() if k not in self._left_out}))
 
     def show(self, metrics: Collection[str]) -> None:
-        """Write these metrics from now on even where they are 0, because they are not for others beside the agent."""
+        """Write these metrics from now on even where they are 0 (they are not for others beside the agent)."""
         self._shown |= set(metrics)
 
     def evaluation(self, step: int, runs: Sequence[Run], beside: Sequence[Run] = ()) -> None:
-        """Write what an agent reached at a training step: mean metrics over seeds, and pictures.
+        """Write the result of an agent at a training step: mean metrics over seeds, and pictures.
 
-        Args:
-            step: training steps so far.
-            runs: of the agent alone, one a seed; the first that has a timeline gives the Gantt chart.
-            beside: runs of heuristics on the same workloads, drawn into the picture of the distribution.
+        `runs` are of the agent alone, one a seed; the first with a timeline gives the Gantt chart. `beside` are runs of
+        heuristics on the same workloads, for the picture of the distribution.
         """
         self.show(applying([*runs, *beside]))
         means = next(iter(by_policy(runs).values()))
@@ -109,15 +98,11 @@ class AgentLog:
         for name, png in _pictures(runs, beside):
             self._file.write(step, summary=_image(name, png))
 
-    def hparams(
-        self, config: Mapping[str, Any], metrics: Mapping[str, float], places: Mapping[str, str] = NOWHERE
-    ) -> None:
+    def hparams(self, config: Mapping[str, Any], metrics: Mapping[str, float], places: Places = NOWHERE) -> None:
         """Write the run's row of the HParams page.
 
-        Args:
-            places: `workload`, `topology` and `network` of the validation, in words.
-            config: parameters, nested or not; what is neither number, text nor truth value is shown as text.
-            metrics: final results by their names in `simulator/engine/metrics.py` or others; tags `outcome/...`.
+        `config` may be nested; other values than numbers, text and truth values are shown as text. `metrics` are final
+        results by metric name, tags `outcome/...`. `places` are `workload`, `topology` and `network` of the validation.
         """
         folder = self._file.path.parent
         flat = _about(folder.name, "agent", VALIDATION, places) | flattened(config)
@@ -130,31 +115,21 @@ class AgentLog:
 
     @property
     def last_step(self) -> int:
-        """The latest training step of which something is written; -1: nothing is."""
+        """The latest training step with an entry; -1: there is none."""
         return self._file.last_step
 
     def close(self) -> None:
-        """Nothing is written after this."""
+        """Close the file."""
         self._file.close()
 
 
 def write_heuristics(
-    runs: Sequence[Run],
-    logdir: Path,
-    last_step: int = LAST_STEP,
-    more: Mapping[str, Mapping[str, float]] | None = None,
-    places: Mapping[str, str] = NOWHERE,
+    runs: Sequence[Run], logdir: Path, last_step: int = LAST_STEP, more: Levels | None = None, places: Places = NOWHERE
 ) -> None:
     """Write one TensorBoard run a policy, `logdir`/<policy>: the mean over seeds of every metric as a level line.
 
-    What was written for the same policy there before is replaced.
-
-    Args:
-        runs: of any policies, on the workloads on which the agents beside them are evaluated while they learn.
-        logdir: of those agents.
-        last_step: where the lines end: the last training step of those agents.
-        more: policy -> tag -> level, beside the metrics.
-        places: see `AgentLog.hparams`.
+    Earlier lines of the same policy are replaced. `runs` are on the validation workloads of the agents beside them, and
+    lines end at the last training step of those. `more`: policy -> tag -> level, beside the metrics.
     """
     shown = applying(runs)
     names = folder_names(list(estimates := by_policy(runs)))
@@ -167,11 +142,7 @@ def write_heuristics(
 
 
 def write_evaluation(runs: Sequence[Run], logdir: Path, places: Mapping[str, str] = NOWHERE) -> None:
-    """Write one TensorBoard run a policy, trained agents included, of what `clustergym evaluate` played at `places`.
-
-    The steps are seeds: `by_seed/jct/mean_s` has the mean JCT of each, in `test/...` the mean over all of them is a
-    level line. The tags are others than those of a training, which plays other workloads.
-    """
+    """Write one TensorBoard run a policy, agents too, of an evaluation; steps are seeds, `test/...` has the means."""
     shown = applying(runs)
     names = folder_names(list(estimates := by_policy(runs)))
     of_policy = grouped(runs)
@@ -189,12 +160,7 @@ def write_evaluation(runs: Sequence[Run], logdir: Path, places: Mapping[str, str
 
 
 def extend_heuristics(logdir: Path, last_step: int) -> None:
-    """Let the level lines that `write_heuristics` wrote reach to a later step: agents may learn for longer than meant.
-
-    Args:
-        logdir: of the agents beside which they are seen.
-        last_step: where the lines end from now on; lines that are longer stay as they are.
-    """
+    """Extend the level lines of `write_heuristics` in `logdir` to a later step; longer lines stay as they are."""
     for folder in sorted(path for path in logdir.iterdir() if path.is_dir() and files(path, HEURISTIC)):
         levels = {name: curve[-1] for name, curve in scalars_of(folder).items()}
         shorter = {name: value for name, (step, value) in levels.items() if step < last_step}
@@ -205,7 +171,6 @@ def extend_heuristics(logdir: Path, last_step: int) -> None:
 
 
 def _about(policy: str, kind: str, played_on: str, places: Mapping[str, str]) -> dict[str, bool | float | str]:
-    """The parameters that every row of the HParams page has, which shows columns in the order of the alphabet."""
     about = {"policy": policy, "kind": kind, "played_on": played_on, **places}
     return {f"about/{name}": value for name, value in about.items()}
 
@@ -246,9 +211,8 @@ def _as_text(value: Any) -> str:
 def _scalars(values: Mapping[str, float]) -> Summary:
     from tensorboard.compat.proto.summary_pb2 import Summary
 
-    return Summary(
-        value=[Summary.Value(tag=name, simple_value=value) for name, value in values.items() if not math.isnan(value)]
-    )
+    known = [(name, value) for name, value in values.items() if not math.isnan(value)]
+    return Summary(value=[Summary.Value(tag=name, simple_value=value) for name, value in known])
 
 
 def _image(name: str, png: bytes) -> Summary:
@@ -260,7 +224,7 @@ def _image(name: str, png: bytes) -> Summary:
 
 
 def _pictures(runs: Sequence[Run], beside: Sequence[Run]) -> list[tuple[str, bytes]]:
-    """The distribution of JCT and the Gantt chart; none where matplotlib, which the page of images needs, is absent."""
+    """The distribution of JCT and the Gantt chart; none without matplotlib, which the page of images needs."""
     from importlib.util import find_spec
 
     if find_spec("matplotlib") is None:
@@ -269,7 +233,6 @@ def _pictures(runs: Sequence[Run], beside: Sequence[Run]) -> list[tuple[str, byt
 
 
 def _charts(section: str, prefix: str = "") -> dict[str, list[str]]:
-    """Chart -> tags, of the charts of a section of the metrics."""
     found: dict[str, list[str]] = {}
     for metric in SECTIONS[section]:
         if metric.chart:
@@ -278,10 +241,10 @@ def _charts(section: str, prefix: str = "") -> dict[str, list[str]]:
 
 
 def _layout() -> Summary:
-    """The Custom Scalars page: category -> chart -> regular expressions of tags, which it draws for every run.
+    """The Custom Scalars page: category -> chart -> regular expressions of tags.
 
-    Every run has all of it: of a category that the first run by name lacks, TensorBoard 2.21 keeps only the charts of
-    the first run that has it. Charts that few environments fill stand in categories that are closed at first.
+    Every run has all of it: where the first run by name lacks a category, TensorBoard 2.21 keeps only the charts of the
+    first run that has it. Charts that few environments fill stand in categories that are closed at first.
     """
     from tensorboard.compat.proto.summary_pb2 import Summary
     from tensorboard.compat.proto.tensor_pb2 import TensorProto
@@ -295,29 +258,23 @@ def _layout() -> Summary:
         "Evaluation": {"mean JCT of each seed [s]": [BY_SEED], **_charts("any", TEST)},
     }
     closed = {"Job groups": _charts("groups"), "Job groups, evaluation": _charts("groups", TEST)}
-    lines = layout_pb2.MultilineChartContent
+
+    def chart(title: str, tags: list[str]) -> layout_pb2.Chart:
+        lines = layout_pb2.MultilineChartContent(tag=[f"^{tag}$" for tag in tags])
+        return layout_pb2.Chart(title=title, multiline=lines)
+
     categories = [
-        layout_pb2.Category(
-            title=title,
-            chart=[
-                layout_pb2.Chart(title=chart, multiline=lines(tag=[f"^{tag}$" for tag in tags]))
-                for chart, tags in charts.items()
-            ],
-            closed=title in closed,
-        )
+        layout_pb2.Category(title=title, chart=[chart(*one) for one in charts.items()], closed=title in closed)
         for title, charts in (shown | closed).items()
     ]
     content = layout_pb2.Layout(category=categories).SerializeToString()
     tensor = TensorProto(dtype=DT_STRING, string_val=[content], tensor_shape=TensorShapeProto())
-    return Summary(
-        value=[
-            Summary.Value(tag=metadata.CONFIG_SUMMARY_TAG, tensor=tensor, metadata=metadata.create_summary_metadata())
-        ]
-    )
+    about = metadata.create_summary_metadata()
+    return Summary(value=[Summary.Value(tag=metadata.CONFIG_SUMMARY_TAG, tensor=tensor, metadata=about)])
 
 
 def _session(config: Mapping[str, bool | float | str], folder: Path) -> Summary:
-    """A run's parameters for the HParams page, which averages rows of one name: each folder has a name of its own."""
+    """A run's parameters for the HParams page, which averages rows of one name: each folder has its own name."""
     from tensorboard.plugins.hparams.summary_v2 import hparams_pb
 
     place = folder.resolve()
@@ -326,15 +283,12 @@ def _session(config: Mapping[str, bool | float | str], folder: Path) -> Summary:
 
 
 def _experiment(config: Mapping[str, bool | float | str], metrics: Sequence[str]) -> Summary:
-    """The columns of the HParams page."""
     from tensorboard.compat.proto.summary_pb2 import Summary
     from tensorboard.plugins.hparams import api_pb2, metadata, plugin_data_pb2
 
     kinds = {bool: api_pb2.DATA_TYPE_BOOL, str: api_pb2.DATA_TYPE_STRING}
-    columns = [
-        api_pb2.HParamInfo(name=name, type=kinds.get(type(value), api_pb2.DATA_TYPE_FLOAT64))
-        for name, value in config.items()
-    ]
+    types = {name: kinds.get(type(value), api_pb2.DATA_TYPE_FLOAT64) for name, value in config.items()}
+    columns = [api_pb2.HParamInfo(name=name, type=kind) for name, kind in types.items()]
     shown = [api_pb2.MetricInfo(name=api_pb2.MetricName(tag=name)) for name in dict.fromkeys(metrics)]
     experiment = api_pb2.Experiment(hparam_infos=columns, metric_infos=shown, time_created_secs=time.time())
     about = metadata.create_summary_metadata(plugin_data_pb2.HParamsPluginData(experiment=experiment))

@@ -1,4 +1,4 @@
-"""What a training writes beside its agent: TensorBoard curves, heuristics as level lines, pictures, configuration."""
+"""The records of a training: TensorBoard curves, heuristics as level lines, pictures, configuration."""
 
 from __future__ import annotations
 
@@ -34,24 +34,13 @@ class TrainingLog:
     """The listener of a training: TensorBoard, progress and one line an evaluation.
 
     The tags of an evaluation are those of heuristics, over the workloads of the first validation scenario; the main
-    ones of another stand under its name, `scenario/low-load/jct/mean_s`. `against_greedy/low-load` is the ratio of mean
-    JCTs to the reference's, `against_greedy/mean` the mean over scenarios, by which the best agent is chosen.
-
-    Args:
-        folder: of the training.
-        config: of the training.
-        resume_at: the training step to go on from; None: from the start.
-        progress: told the training steps done.
-        quiet: say nothing.
+    ones of another have its name in front, `scenario/low-load/jct/mean_s`. `against_greedy/low-load` is the ratio of
+    mean JCTs to the reference's, `against_greedy/mean` the mean over scenarios, by which the best agent is chosen.
+    `resume_at` is the training step to go on from, or None.
     """
 
     def __init__(
-        self,
-        folder: Path,
-        config: Config,
-        resume_at: int | None,
-        progress: Callable[[float], None],
-        quiet: bool,
+        self, folder: Path, config: Config, resume_at: int | None, progress: Callable[[float], None], quiet: bool
     ) -> None:
         self.folder, self.config, self.quiet = folder, config, quiet
         self.progressed = progress
@@ -87,7 +76,7 @@ class TrainingLog:
             say(f"{evaluated.step:,} steps: mean JCT / {self.config.reference}'s: {parts}; {evaluated.mode}{best}")
 
     def _seen(self, setting: Setting, word: str, seed: int) -> Run | None:
-        """The agent's run with its timeline; None if it has no end, as an agent that is still to learn may play."""
+        """The agent's run with its timeline; None if it does not end, which may happen early in a training."""
         try:
             return play(setting, word, seed, record=True)
         except PolicyFailed as error:
@@ -119,7 +108,7 @@ class TrainingLog:
         return f"against_{self.config.reference}"
 
     def _levels(self, played: Sequence[Played], ratios: Mapping[str, float]) -> dict[str, float]:
-        """Beside the metrics of the first scenario: ratios to the reference, and what matters in the others."""
+        """Beside the metrics of the first scenario: ratios to the reference, and the main metrics of the others."""
         levels = {f"{self._against}/{name}": ratio for name, ratio in ratios.items()}
         levels[f"{self._against}/mean"] = _mean(ratios)
         for scenario in self.config.validation[1:]:
@@ -152,7 +141,7 @@ def _mean(ratios: Mapping[str, float]) -> float:
 
 
 def setting_of(config: Config, scenario: Scenario) -> Setting:
-    """What policies meet in a scenario of a training; of several workloads the first."""
+    """The setting of a scenario of a training; the first of several workloads."""
     options = {key: config.env[key] for key in options_of(config.environment) if key in config.env}
     return Setting.of(config.environment, scenario.topology, scenario.workloads[0], scenario.network, **options)
 
@@ -182,11 +171,7 @@ def write_config(folder: Path, config: Config) -> None:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """The configuration that a training was begun with.
-
-    Raises:
-        InputError: there is none, or it is no JSON.
-    """
+    """The configuration of the training in `folder`; InputError if there is none, or it is no JSON."""
     path = folder / CONFIG
     expect_plain_file(path)
     try:

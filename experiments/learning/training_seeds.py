@@ -1,8 +1,8 @@
-"""One training a seed, in other processes or on other machines: each in pieces of some minutes that come back whole.
+"""One training a seed, in other processes or on other machines, in pieces of some minutes.
 
-A piece begins with the folder of its training as it stands here and ends at a rollout, with a checkpoint; a training
-that goes on from a checkpoint ends with the weights that it would have had without a stop. So whoever is killed, this
-process, a process elsewhere or a machine, loses a piece at most, and no machine needs a disk of ours.
+A piece begins with a copy of the training's folder and ends at a rollout, with a checkpoint; a training that goes on
+from a checkpoint ends with the weights of one without a stop. So a kill of a process or machine loses a piece at most,
+and other machines need no disk of ours.
 """
 
 from __future__ import annotations
@@ -29,34 +29,21 @@ PIECE_S = 300.0  # after which a piece ends at the next rollout
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a training.
-
-    Attributes:
-        seed: of the training.
-        values: its configuration.
-        folder: its folder as it stands, as a zip archive; empty: it has not begun.
-        command: what was typed.
-        seconds: how long to go on.
-    """
+    """A part of a training."""
 
     seed: int
-    values: Mapping[str, Any]
-    folder: bytes
-    command: str
-    seconds: float
+    values: Mapping[str, Any]  # the configuration of the training
+    folder: bytes  # its folder as a zip archive; empty: it has not begun
+    command: str  # as it was typed
+    seconds: float  # after which it ends at the next rollout
 
 
 @dataclass(frozen=True)
 class Standing:
-    """How far a training is.
+    """The progress of a training."""
 
-    Attributes:
-        step: training steps done.
-        best: what its best agent reached on the validation workloads; empty: it has not ended.
-    """
-
-    step: int = 0
-    best: Mapping[str, Any] | None = None
+    step: int = 0  # training steps done
+    best: Mapping[str, Any] | None = None  # result of its best agent on the validation; None: it goes on
 
 
 class _Enough(Exception):
@@ -69,11 +56,7 @@ def folder_of(folder: Path, seed: int) -> Path:
 
 
 def standing_of(folder: Path, config: Config) -> Standing:
-    """How far the training in `folder` is.
-
-    Raises:
-        InputError: it is one of another configuration or of other files, or cannot be read.
-    """
+    """The progress of the training in `folder`; InputError if it has another configuration or cannot be read."""
     from ...agents.files.checkpoint import read_checkpoint
     from ...agents.files.folders import standing
     from ...agents.training.trainer import CHECKPOINT
@@ -99,25 +82,15 @@ def train_seeds(
     progress: Callable[[float], None] = lambda steps: None,
     piece_s: float = PIECE_S,
 ) -> dict[int, Mapping[str, Any]]:
-    """Train once for each seed, into `folder`/seed=N; trainings that stand there go on, those that ended stay.
+    """Train once for each seed, into `folder`/seed=N, in pieces of `piece_s` seconds; returns the results by seed.
 
-    Args:
-        configs: seed -> configuration.
-        folder: DIR.
-        executor: who trains.
-        progress: told how many training steps are done in all.
-        piece_s: seconds of a piece.
-
-    Returns:
-        Seed -> what its best agent reached; see `Training.run`.
+    Trainings that stand there go on, those that ended stay. `progress` is called with the training steps done in all.
     """
     found = {seed: standing_of(folder_of(folder, seed), config) for seed, config in configs.items()}
     while left := [seed for seed, one in found.items() if one.best is None]:
         progress(sum(one.step for one in found.values()))
-        pieces = [
-            Piece(seed, configs[seed].model_dump(mode="json"), _packed(folder_of(folder, seed)), typed.get(), piece_s)
-            for seed in left
-        ]
+        values = {seed: configs[seed].model_dump(mode="json") for seed in left}
+        pieces = [Piece(seed, values[seed], _packed(folder_of(folder, seed)), typed.get(), piece_s) for seed in left]
         for seed, packed in executor.each(train_piece, pieces):
             _unpack(packed, folder_of(folder, seed))
             found[seed] = standing_of(folder_of(folder, seed), configs[seed])
@@ -126,7 +99,7 @@ def train_seeds(
 
 
 def train_piece(piece: Piece) -> tuple[int, bytes]:
-    """Go on with a training for some minutes; its seed and its folder then."""
+    """Go on with a training for some minutes; returns its seed and its folder then."""
     from ...agents.files.folders import standing
     from ...agents.training.config import make_config
     from ...agents.training.trainer import CHECKPOINT, Training
@@ -152,7 +125,7 @@ def train_piece(piece: Piece) -> tuple[int, bytes]:
 
 
 def _log_until(folder: Path, config: Config, resume: bool, until_s: float) -> Any:
-    """What a training writes, and the end of the piece at the first rollout after `until_s`."""
+    """The listener of a training, which ends the piece at the first rollout after `until_s`."""
     from ...agents.files.checkpoint import read_checkpoint
     from ...agents.training.trainer import CHECKPOINT
     from .training import TrainingLog
@@ -167,7 +140,6 @@ def _log_until(folder: Path, config: Config, resume: bool, until_s: float) -> An
 
 
 def _packed(folder: Path) -> bytes:
-    """A folder as a zip archive; empty if it is not there."""
     if not folder.is_dir():
         return b""
     held = io.BytesIO()
@@ -186,7 +158,6 @@ def _extract(packed: bytes, folder: Path) -> None:
 
 
 def _unpack(packed: bytes, folder: Path) -> None:
-    """Put the folder of a training in the place of the one before it, as a whole."""
     from ...agents.files.folders import replaced_whole
 
     with replaced_whole(folder) as draft:

@@ -1,7 +1,4 @@
-"""Metrics of a part of the jobs of a run over regions: of each level, tenant or region (`--set by=level`).
-
-With `by=copy` they are of copies of tables instead, of each kind: how many are complete, and how long they took.
-"""
+"""Metrics of each level, tenant or region of jobs (`--set by=level`), or of each kind of copies (`by=copy`)."""
 
 from __future__ import annotations
 
@@ -17,9 +14,8 @@ from ...simulator.regions.region_metrics import copy_seconds
 
 OF_JOBS = ("jct_mean", "queueing_delay_mean", "slo_violation_rate", "data_wait_rate", "jobs_finished")
 SHARES = {"copy_seconds_p50": 0.5, "copy_seconds_p90": 0.9, "copy_seconds_p99": 0.99}
-OF_COPIES = {"copies": ("complete", 1.0)} | {
-    name: (f"P{round(100 * share)}\n[s]", 1.0) for name, share in SHARES.items()
-}
+OF_COPIES = {"copies": ("complete", 1.0)}
+OF_COPIES |= {name: (f"P{round(100 * share)}\n[s]", 1.0) for name, share in SHARES.items()}
 NOWHERE = -1
 
 
@@ -32,20 +28,15 @@ def shown_of(by: str) -> dict[str, tuple[str, float]]:
 
 
 def name_of(metric: str, by: str, group: str) -> str:
-    """What a metric of a group is called among those of its run: `jct_mean[level=0]`."""
+    """The name of a group's metric among those of its run: `jct_mean[level=0]`."""
     return f"{metric}[{by}={group}]"
 
 
 def by_group(simulator: Any, by: str, counted: np.ndarray) -> dict[str, float]:
-    """The metrics OF_JOBS of each group that has jobs, by name.
+    """The metrics OF_JOBS of each group that has jobs, by name, at the end of a run; InputError without regions.
 
-    Args:
-        simulator: at the end of a run over regions.
-        by: `level`, `tenant` or `region`; a region's jobs are those that ran there last. `copy`: kinds of copies.
-        counted: bool (jobs,), the jobs that count at all; copies are those of the whole run.
-
-    Raises:
-        InputError: its jobs ask nothing of regions.
+    Groups are by `level`, `tenant`, `region` (where a job ran last), or `copy`: kinds of copies, of the whole run.
+    `counted`: bool (jobs,), the jobs that count.
     """
     geo = simulator.workload.geo
     if geo is None:
@@ -67,7 +58,6 @@ def by_group(simulator: Any, by: str, counted: np.ndarray) -> dict[str, float]:
 
 
 def _of_copies(s: np.void) -> dict[str, float]:
-    """OF_COPIES of each kind of which some are complete."""
     found: dict[str, float] = {}
     for kind in np.flatnonzero(s["copy_times"].sum(axis=1)).tolist():
         times = zip(SHARES, copy_seconds(s, kind, list(SHARES.values())), strict=True)

@@ -1,8 +1,8 @@
-"""Where every byte of every table lay, and what went over links: `evaluate --copies-table`, a row for each copy.
+"""The bytes of every table in every region and over links: `evaluate --copies-table`, a row for each copy.
 
-A copy that is sent anew, from another region or after an outage, is a row for each time. Room that is taken while no
-region can send it is a row without a source, as are what lies there at the first arrival and what stays of a copy when
-partitions that nobody reads are deleted.
+A copy that is sent anew, from another region or after an outage, has a row each time. Rows without a source: room that
+is taken while no region can send the copy, the copies at the first arrival, and the rest of a copy when partitions that
+no job reads are deleted.
 """
 
 from __future__ import annotations
@@ -31,11 +31,7 @@ class _Copy:
 
 
 class CopyRows:
-    """Follows the copies of a run.
-
-    Args:
-        simulator: of regions, at its first decision point; its log of copies is turned on.
-    """
+    """The copies of a run of regions; turns on the simulator's log of copies at its first decision point."""
 
     def __init__(self, simulator: Any) -> None:
         self._simulator = simulator
@@ -55,7 +51,7 @@ class CopyRows:
         return self._rows[-1]
 
     def take(self) -> None:
-        """Take over what the log has, and empty it; to be asked at every instant."""
+        """Move the entries of the log to the rows; to be called at every instant."""
         s = self._simulator.plain.record
         count = int(s["copy_log_count"])
         if count == 0:
@@ -88,7 +84,7 @@ class CopyRows:
             self._free(self._there[place], time_s, size)
 
     def _free(self, there: list[_Copy], time_s: float, size: float) -> None:
-        """The last copies go; of one that goes in part the rest is a row of its own."""
+        """Drop the last copies; the rest of a partly dropped copy is a row of its own."""
         while size > 0.0:
             row = there.pop()
             row.dropped_s = time_s
@@ -105,19 +101,12 @@ class CopyRows:
             if source is not None:
                 row.sent = row.stored - left
         geo = self._simulator.workload.geo
-        return tuple(
-            (
-                geo.table_names[row.table],
-                "" if row.source is None else geo.regions[row.source],
-                geo.regions[row.target],
-                _number(row.sent),
-                _number(row.stored),
-                repr(row.start_s),
-                "" if row.end_s is None else repr(row.end_s),
-                "" if row.dropped_s is None else repr(row.dropped_s),
-            )
-            for row in self._rows
-        )
+        found = []
+        for row in self._rows:
+            places = (geo.table_names[row.table], "" if row.source is None else geo.regions[row.source])
+            times = ("" if time_s is None else repr(time_s) for time_s in (row.start_s, row.end_s, row.dropped_s))
+            found.append((*places, geo.regions[row.target], _number(row.sent), _number(row.stored), *times))
+        return tuple(found)
 
 
 def _number(value: float) -> str:

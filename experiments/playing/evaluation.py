@@ -1,4 +1,4 @@
-"""Playing policies on the same workloads, seed by seed: the runs behind every table, picture and log."""
+"""Play policies on the same workloads, seed by seed."""
 
 from __future__ import annotations
 
@@ -28,16 +28,14 @@ from .recording import ABOUT_TABLES, HAPPENINGS, WORDS, Recorded, Timeline, deci
 from .runs import Run, RunStore, players_of
 
 Record = Literal["nothing", "first", "all"]
-Task = tuple[str | Handed, int, bool]  # who plays, on which seed, and whether that is recorded
+Task = tuple[str | Handed, int, bool]  # a player, its seed, and whether the run is recorded
+Show = Callable[[float], None]
+Asked = tuple[Executor | None, int]  # the executor, or the number of processes
 MOST_ASKED = 20_000  # jobs of a run of which reasons are kept: each instant with decisions costs a copy of the state
 
 
 def simulator_of(config: SimulatedCluster, policy: Policy) -> Any:
-    """The simulator of a cluster in which `policy` plays; its compiled rule, if it is one, is in it already.
-
-    Raises:
-        InputError: the policy needs run times, of which nothing is known.
-    """
+    """The simulator of a cluster for `policy`, with its compiled rule; InputError if it needs hidden run times."""
     policy.expect_known(config.estimates)
     return config.for_policy(policy).build(policy.rule_under(config.semantics))
 
@@ -49,24 +47,11 @@ def run_times_known(policy: Policy, estimates: Estimates) -> str:
     return "yes" if estimates.kind == "exact" else "estimates"
 
 
-def play(
-    setting: Setting,
-    player: Any,
-    seed: int,
-    record: bool = False,
-    progress: Callable[[float], None] | None = None,
-) -> Run:
-    """One run.
+def play(setting: Setting, player: Any, seed: int, record: bool = False, progress: Show | None = None) -> Run:
+    """One run; `player` is a word, or an object that decides, of which a copy plays.
 
-    Args:
-        setting: what to play on.
-        player: the policy: a word, or an object that decides, of which a copy plays.
-        seed: of the workload, of random orders and of failures.
-        record: keep decisions and the timeline.
-        progress: told the share of jobs that have finished.
-
-    Raises:
-        InputError: what a user's policy raised, with the line of its file.
+    `record` keeps decisions and the timeline; `progress` is called with the share of jobs that have finished.
+    InputError for an error of a user's policy, with the line of its file.
     """
     given, player = player, handed(player)
     policy = make_for(player, setting.environment)
@@ -100,8 +85,6 @@ def play(
 
 
 def _telling(copies: CopyRows, share: Callable[[int], None] | None) -> Callable[[int], None]:
-    """Progress that also follows copies at every instant."""
-
     def tell(done: int) -> None:
         copies.take()
         if share is not None:
@@ -163,20 +146,20 @@ def evaluate(
     Where nothing depends on the seed, one run stands for all seeds.
 
     Args:
-        setting: what to play on.
-        policies: words, as on the command line; or objects that decide, copied for each run, called by their `name`
-            or else by their class (docs/tutorials/write-a-policy.md).
+        setting: to play on.
+        policies: words, as on the command line; or objects that decide, copied for each run, called by their `name` or
+            else by their class (docs/tutorials/write-a-policy.md).
         seeds: at least one.
-        processes, executor: how many to use; or who plays in place of processes of this machine (`executors.py`).
-        record: whose decisions and timelines to keep: nobody's, those of the first seed, all.
-        progress: told how many of the `len(policies) * len(seeds)` runs are done, fractions included.
-        store: where each run goes as soon as it has ended; those that are there already are not played.
+        processes, executor: number of processes of this machine; or an executor in their place (`executors.py`).
+        record: whose decisions and timelines to keep: no run's, those of the first seed, all.
+        progress: called with the number of the `len(policies) * len(seeds)` runs that are done, fractions included.
+        store: keeps each run when it ends; its earlier runs are not played again.
 
     Returns:
         Runs in the order of the policies, then of the seeds.
 
     Raises:
-        InputError: no policy, two of one name, or what one raised: at once, or with a store after all other runs.
+        InputError: no policy, two of one name, or an error of one: at once, or with a store after all other runs.
     """
     _expect_some(policies, seeds)
     players = players_of(policies)
@@ -190,16 +173,12 @@ def evaluate(
     fixed = {run.policy for run in played.values() if not run.is_drawn}
     later = (task for task, is_first in zip(every, at_once, strict=True) if not is_first)
     others = [task for task in later if word_of(task[0]) not in fixed]
-    more, failed_too = _play_all(
-        setting, others, (executor, processes), store, _shifted(progress, len(every) - len(others))
-    )
+    later_progress = _shifted(progress, len(every) - len(others))
+    more, failed_too = _play_all(setting, others, (executor, processes), store, later_progress)
     played, failed = played | more, failed + failed_too
     _expect_none(failed, len(played), store)
-    runs = [
-        played[word, seed] if (word, seed) in played else replace(played[word, seeds[0]], seed=seed)
-        for word in players
-        for seed in seeds
-    ]
+    keys = [(word, seed) for word in players for seed in seeds]
+    runs = [played[key] if key in played else replace(played[key[0], seeds[0]], seed=key[1]) for key in keys]
     if store is not None:
         for run in runs:
             if (run.policy, run.seed) not in played and store.find(run.policy, run.seed, record == "all") is None:
@@ -208,22 +187,15 @@ def evaluate(
 
 
 def _play_all(
-    setting: Setting,
-    tasks: Sequence[Task],
-    asked: tuple[Executor | None, int],
-    store: RunStore | None,
-    show: Callable[[float], None],
+    setting: Setting, tasks: Sequence[Task], asked: Asked, store: RunStore | None, show: Show
 ) -> tuple[dict[tuple[str, int], Run], list[PolicyFailed]]:
-    """The runs of `tasks` by policy and seed, those that are stored as they are; and what stopped others.
-
-    `show` is told how many of them are done.
-    """
+    """The runs of `tasks` by policy and seed, stored ones as they are, and the errors of others; `show` counts."""
     played: dict[tuple[str, int], Run] = {}
     missing: list[Task] = []
-    for player, seed, kept in tasks:
-        run = None if store is None else store.find(word_of(player), seed, kept)
+    for task in tasks:
+        run = None if store is None else store.find(word_of(task[0]), *task[1:])
         if run is None:
-            missing.append((player, seed, kept))
+            missing.append(task)
         else:
             played[run.policy, run.seed] = run
     failed: list[PolicyFailed] = []
@@ -239,7 +211,6 @@ def _play_all(
 
 
 def _expect_some(policies: Any, seeds: Any) -> None:
-    """InputError for what is no list of policies, or of seeds."""
     if isinstance(policies, str) or not isinstance(policies, Sequence) or not policies:
         raise InputError(f"policies = {policies!r:.80}: expected a list of at least one word or object that decides")
     if isinstance(seeds, str) or not isinstance(seeds, Sequence | np.ndarray) or not len(seeds):
@@ -254,19 +225,15 @@ def _expect_none(failed: Sequence[PolicyFailed], played: int, store: RunStore | 
         raise PolicyFailed(f"{failed[0]}; {others}the runs that ended, {played}, are in {store.folder}") from failed[0]
 
 
-def _shifted(progress: Callable[[float], None] | None, before: int) -> Callable[[float], None]:
-    """Progress in some runs, told as progress in all that were asked for, of which so many are done."""
+def _shifted(progress: Show | None, before: int) -> Show:
+    """Progress in some runs as progress in all, of which `before` are done."""
     return lambda done: None if progress is None else progress(before + done)
 
 
 def _played(
-    setting: Setting,
-    tasks: Sequence[Task],
-    asked: tuple[Executor | None, int],
-    store: RunStore | None,
-    progress: Callable[[float], None],
+    setting: Setting, tasks: Sequence[Task], asked: Asked, store: RunStore | None, progress: Show
 ) -> Iterator[Run | PolicyFailed]:
-    """The runs of `tasks`, each in the store when it is handed out, or what stopped one."""
+    """The runs of `tasks`, each in the store when it is yielded, or the error that stopped one."""
     executor = elsewhere(*asked, len(tasks))
     outcomes: Iterator[Run | PolicyFailed]
     if executor is None or not tasks:
@@ -282,12 +249,11 @@ def _played(
         yield outcome
 
 
-def _report(progress: Callable[[float], None], number: int, share: float) -> None:
+def _report(progress: Show, number: int, share: float) -> None:
     progress(number + share)
 
 
 def _expect_portable(setting: Setting, players: Sequence[str | Handed]) -> None:
-    """InputError for a user's object that other processes cannot be given."""
     import cloudpickle  # which Gymnasium needs too
 
     for one in (setting, *(player for player in players if isinstance(player, Handed))):
@@ -300,13 +266,11 @@ def _expect_portable(setting: Setting, players: Sequence[str | Handed]) -> None:
 
 
 def _tell(setting: Setting, tasks: Sequence[Task]) -> None:
-    """The mistakes and warnings of the first workload, which processes that play keep to themselves: here, once."""
+    """Warn of the first workload here, once: processes that play do not."""
     workload = workload_of(setting, tasks[0][1] if setting.is_drawn else 0)
     semantics = setting.config.semantics
-    rules = [
-        make_for(player, setting.environment).rule_under(semantics)
-        for player in {word_of(player): player for player, _, _ in tasks}.values()
-    ]
+    players = {word_of(player): player for player, _, _ in tasks}.values()
+    rules = [make_for(player, setting.environment).rule_under(semantics) for player in players]
     if any(rule is not None and rule.placer in SKEW_PLACERS for rule in rules):
         jobs_taken_for_skewed(workload)
 
@@ -316,12 +280,7 @@ def _play_there(task: tuple[Setting, str | Handed, int, bool, RunStore | None]) 
 
 
 def _play(
-    setting: Setting,
-    player: str | Handed,
-    seed: int,
-    record: bool,
-    store: RunStore | None,
-    progress: Callable[[float], None] | None,
+    setting: Setting, player: str | Handed, seed: int, record: bool, store: RunStore | None, progress: Show | None
 ) -> Run | PolicyFailed:
     try:
         run = play(setting, player, seed, record, progress)

@@ -1,8 +1,7 @@
-"""Where work is done: in other processes of this machine, or on a cluster (`on_ray.py`).
+"""Executors of work: other processes of this machine, or a cluster (`on_ray.py`).
 
-Evaluations, reproductions, tuning and trainings hand their work out here and nowhere else. Work is a function of a
-module and an item of plain data that says all it depends on; its result comes back and is kept by who handed it out.
-So nothing but this process writes into a folder of results, wherever the work was done.
+Evaluations, reproductions, tuning and trainings use them. Work is a function of a module and an item of plain data that
+holds all it depends on; the caller keeps the results. So only this process writes into a folder of results.
 """
 
 from __future__ import annotations
@@ -27,31 +26,24 @@ Result = TypeVar("Result")
 
 
 class Executor(Protocol):
-    """Who does work elsewhere."""
+    """Does work elsewhere."""
 
     @property
     def count(self) -> int:
-        """How many items are worked on at once, as `command.json` has it."""
+        """Number of items that are worked on at once, as in `command.json`."""
 
     def each(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """What `work` gives for each item, in the order in which they end.
+        """The result of `work`, a function of a module, for each item of plain data, in the order in which they end.
 
-        Items are taken as they are needed, so they may depend on what has come back before. What `work` raises is
-        raised here; closing the iterator leaves what has not ended.
-
-        Args:
-            work: a function of a module; what is wrong with an item it says by `InputError`.
-            items: of plain data; relative paths in their words are of this process's present folder.
+        Items are taken as they are needed, so they may depend on earlier results. Relative paths in their words are of
+        this process's present folder. Errors of `work` are raised here; it raises `InputError` for a bad item. Closing
+        the iterator leaves the items that have not ended.
         """
 
 
 @dataclass(frozen=True)
 class Processes:
-    """Processes of this machine, each with one thread.
-
-    Attributes:
-        count: how many, >= 1.
-    """
+    """Processes of this machine, each with one thread; `count` >= 1."""
 
     count: int = 1
 
@@ -71,23 +63,22 @@ class Processes:
 
 
 def _close(results: Generator[Any, None, None]) -> None:
-    """Leave what has not ended; joblib would warn of it, where somebody has pressed Ctrl-C."""
+    """Leave the items that have not ended, without joblib's warning after Ctrl-C."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results.close()
 
 
 def _for_parent(parent: int, here: tuple[str, Mapping[str, str]], work: Callable[[Item], Result], item: Item) -> Result:
-    """Work on an item for the process that began this one, and as long as that is there."""
     _end_with(parent)
     return quietly(here, work, item)
 
 
 @functools.cache
 def _end_with(parent: int) -> None:
-    """From now on this process ends when the one that began it has: after a SIGKILL nobody else would tell it.
+    """End this process when the parent has ended: after a SIGKILL there is no other notice.
 
-    A terminal sends Ctrl-C to both; who hears it between two items says so at length, in the middle of our sentence.
+    A terminal sends Ctrl-C to both; a process that hears it between two items prints a traceback into our sentence.
     """
     if os.getppid() == parent:
         if threading.current_thread() is threading.main_thread():
@@ -102,10 +93,10 @@ def _await_end(parent: int) -> None:
 
 
 def quietly(here: tuple[str, Mapping[str, str]], work: Callable[[Item], Result], item: Item) -> Result:
-    """Work on an item in another process, without warnings, which the first process has said.
+    """Work on an item in another process, without warnings, which the first process has printed.
 
-    Processes outlive the call that began them: `here` is the present folder, which words may be relative to, and what
-    the user allows now.
+    Processes outlive the call that began them: `here` is the present folder, for relative paths in words, and the
+    user's permissions now.
     """
     folder, trusted = here
     os.chdir(folder)
@@ -116,18 +107,12 @@ def quietly(here: tuple[str, Mapping[str, str]], work: Callable[[Item], Result],
 
 
 def elsewhere(executor: Executor | None, processes: int, items: int) -> Executor | None:
-    """Who does so many items of work; None: this process, one after the other.
-
-    Args:
-        executor: who was asked for; None: processes of this machine.
-        processes: how many of these.
-        items: how many there are to do.
-    """
+    """The executor of so many items: the given one, or so many processes; None: this process works, item by item."""
     if executor is not None:
         return executor
     return Processes(min(processes, items)) if processes > 1 and items > 1 else None
 
 
 def count_of(executor: Any, processes: int) -> int:
-    """How many processes work at once, for the log of commands."""
+    """Number of processes that work at once, for the log of commands."""
     return processes if executor is None else int(executor.count)

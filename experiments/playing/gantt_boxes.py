@@ -1,4 +1,4 @@
-"""The boxes of a Gantt chart whose rows are GPUs: a row is split while several jobs share its GPU."""
+"""The boxes of a Gantt chart whose rows are GPUs: jobs that share a GPU split its row."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _overlaps(timeline: Timeline) -> dict[tuple[int, int], list[int]]:
 
 
 def _split(timeline: Timeline, stretch: int, gpu: int, others: list[int]) -> list[GanttBox]:
-    """A stretch on one GPU, in pieces: whenever the jobs there change, so does its part of the row."""
+    """A stretch on one GPU, in pieces: its part of the row changes with the jobs there."""
     if not others:
         return []
     start_s, end_s = float(timeline.start_s[stretch]), float(timeline.end_s[stretch])

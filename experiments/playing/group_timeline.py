@@ -1,7 +1,7 @@
-"""When which job was a member of which group, on which machines, in one run of job groups.
+"""The members of each group and its machines over time, in one run of job groups.
 
 The simulator counts machines; here they get numbers, the lowest free ones first, so that a chart can have a row for
-each. A group that gives machines back gives those that it got last.
+each. A group returns the machines first that it got last.
 """
 
 from __future__ import annotations
@@ -13,23 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from ...simulator.base.codes import ASSIGN, DONE, JOINED, LEFT, MACHINES, SIZED, SPILL
-from .recording import HAPPENINGS, Recorded, Timeline
+from ...simulator.base.codes import ASSIGN, JOINED, LEFT, MACHINES, SIZED, SPILL
+from .recording import HAPPENINGS, Recorded, Timeline, timeline_of
 
 
 class _Machines:
-    """Which machines each group has."""
-
     def __init__(self, count: int) -> None:
         self._free = list(range(count))
         self._of: dict[int, tuple[int, ...]] = {}
 
     def of(self, group: int) -> tuple[int, ...]:
-        """Those of a group, in the order in which it got them."""
         return self._of.get(group, ())
 
     def resize(self, sizes: dict[int, int]) -> None:
-        """Let groups have so many from now on: who gives some back does so before others take them."""
+        """Change the sizes of groups; machines are returned before others take them."""
         for group, size in sizes.items():
             for machine in self.of(group)[size:]:
                 heapq.heappush(self._free, machine)
@@ -39,8 +36,6 @@ class _Machines:
 
 
 class _Stretches:
-    """Stretches of jobs on machines: open ones, and those that are over."""
-
     def __init__(self) -> None:
         self.job: list[int] = []
         self.start_s: list[float] = []
@@ -49,7 +44,7 @@ class _Stretches:
         self._open: dict[int, int] = {}
 
     def set(self, job: int, machines: tuple[int, ...], now_s: float) -> None:
-        """From now on a job is on these machines; none: on no more."""
+        """From now on a job is on these machines; none: its stretch ends."""
         place = self._open.get(job)
         if place is not None and self.machines[place] == machines:
             return
@@ -64,16 +59,12 @@ class _Stretches:
             self.machines.append(machines)
 
     def close(self, now_s: float) -> None:
-        """The run has ended."""
         for job in list(self._open):
             self.set(job, (), now_s)
 
 
 def group_timeline(simulator: Any, entries: Iterable[Recorded]) -> Timeline:
-    """Follow the log of a run of a `GroupSimulator` while `recording.decisions` plays it.
-
-    Whoever joins and leaves within an instant was not there.
-    """
+    """The timeline of a `GroupSimulator` from its log; a job that joins and leaves at one instant does not count."""
     machines, found = _Machines(simulator.topology.num_machines), _Stretches()
     group_of: dict[int, int] = {}
     for now_s, touched in _instants(entries):
@@ -93,27 +84,14 @@ def group_timeline(simulator: Any, entries: Iterable[Recorded]) -> Timeline:
             found.set(job, machines.of(group_of[job]) if job in group_of else (), now_s)
     s = simulator.state
     found.close(float(s.now_s))
-    n = int(s.n_jobs)
     use = simulator.meter.over_time()
-    return Timeline(
-        job=np.array(found.job, np.int64),
-        start_s=np.array(found.start_s, np.float64),
-        end_s=np.array(found.end_s, np.float64),
-        gpus=tuple(found.machines),
-        arrival_s=s.arrival_s[:n].copy(),
-        leave_s=np.where(s.status[:n] == DONE, s.finish_s[:n], np.inf),
-        begin_s=float(s.start_s),
-        stop_s=float(s.now_s),
-        gpu_machine=np.arange(simulator.topology.num_machines),
-        unit="machine",
-        use_s=use.time_s,
-        cpu_use=use.cpu,
-        network_use=use.network,
-    )
+    shares = {"use_s": use.time_s, "cpu_use": use.cpu, "network_use": use.network}
+    stretches = (found.job, found.start_s, found.end_s, found.machines)
+    return timeline_of(s, stretches, np.arange(simulator.topology.num_machines), unit="machine", **shares)
 
 
 def group_words(kind: int, numbers: tuple[int, ...], value: float | None) -> str:
-    """What a decision about groups is about, beside its job: `numbers` are the group and, if they matter, machines."""
+    """A decision about groups beside its job: `numbers` are the group and, where they matter, its machines."""
     told = [f"group={numbers[0]}"]
     if kind == SPILL:
         told.append("ratio=climbing" if value is None else f"ratio={value:g}")
@@ -123,7 +101,6 @@ def group_words(kind: int, numbers: tuple[int, ...], value: float | None) -> str
 
 
 def _instants(entries: Iterable[Recorded]) -> Iterator[tuple[float, list[Recorded]]]:
-    """What happened, instant by instant."""
     happened = (entry for entry in entries if entry.kind in HAPPENINGS)
     for now_s, together in groupby(happened, key=lambda entry: entry.time_s):
         yield now_s, list(together)

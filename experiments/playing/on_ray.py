@@ -1,8 +1,8 @@
-"""Work on a Ray cluster: Ray hands it to machines, and again where one is lost; here is what it carries.
+"""Work on a Ray cluster: Ray hands it to machines, and again where one is lost.
 
-The sources of clustergym go with the job (Ray's `working_dir`), files that words name as Ray's objects, each once;
-a machine lays them out below its working directory, which Ray removes when the job has ended. Only this process keeps
-results. So the machines need Python, Ray and the libraries in the same versions, and no disk that they share.
+The sources of clustergym go with the job (Ray's `working_dir`), files that words name as Ray's objects, each once; a
+machine lays them out below its working directory, which Ray removes when the job has ended. Only this process keeps
+results. So the machines need Python, Ray and the libraries in the same versions, and no shared disk.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import functools
 import hashlib
 import importlib.util
 import itertools
+import logging
 import os
 import re
 import shutil
@@ -29,6 +30,7 @@ from ..console.versions import LIBRARIES, versions
 from . import shipping
 from .executors import Item, Result, quietly
 
+Sent = tuple[str, str, Any]  # a file's place there, its hash, and its object of Ray
 LOCAL = "local"
 TRIES = 5  # of a task whose process or machine was lost: Ray hands it out again
 AHEAD = 1  # tasks more than processors, so that a cluster that can grow sees that more is wanted
@@ -40,7 +42,7 @@ TAKEN_ALONG = ("CLUSTERGYM_",)  # beginnings of environment variables: what may 
 
 
 def expect_installed() -> None:
-    """Raise MissingExtra without Ray, InputError where something else is called so and hides it."""
+    """Raise MissingExtra without Ray, InputError where another module named ray hides it."""
     try:
         import ray
 
@@ -60,11 +62,7 @@ def expect_installed() -> None:
 
 @dataclass
 class RayCluster:
-    """A Ray cluster that does work.
-
-    Attributes:
-        address: `auto` (the cluster that this machine belongs to), `local` (one of this machine alone, for as long as
-            the command runs), HOST:PORT, or ray://HOST:PORT.
+    """A Ray cluster: `auto` (of this machine), `local` (until the command ends), HOST:PORT, or ray://HOST:PORT.
 
     Raises:
         MissingExtra: Ray is not installed.
@@ -88,11 +86,7 @@ class RayCluster:
         return max(1, int(ray.cluster_resources().get("CPU", 1)))
 
     def each(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """See `Executor`; items whose process or machine is lost are worked on again.
-
-        Raises:
-            InputError: an item was lost five times.
-        """
+        """See `Executor`; items whose process or machine is lost are worked on again, TRIES times at most."""
         import ray
 
         shipping.forget()
@@ -117,7 +111,7 @@ class RayCluster:
                 ray.cancel(ref, force=True)
 
     def _hand_out(self, task: Any, work: Any, waiting: Iterator[Any], running: dict[Any, Any], size: int) -> None:
-        """Fill up with what waits, so that every processor has something to do; `size` items a task."""
+        """Hand out waiting items until every processor has some; `size` items a task."""
         room = AHEAD + self.count
         while len(running) < room:
             items = list(itertools.islice(waiting, size))
@@ -126,8 +120,8 @@ class RayCluster:
             sent, back = self._sent_with(items)
             running[task.remote(work, shipping.changed(items, self._moved), sent, versions(*LIBRARIES))] = back
 
-    def _sent_with(self, items: list[Any]) -> tuple[list[tuple[str, str, Any]], dict[str, str]]:
-        """All files that were named so far (a machine lays out few folders then), and their names there -> here."""
+    def _sent_with(self, items: list[Any]) -> tuple[list[Sent], dict[str, str]]:
+        """All files that were named so far (a machine then lays out few folders), and their names there -> here."""
         files, moved = shipping.needed(items)
         self._files |= {one.place: one for one in files}
         self._moved |= moved
@@ -135,7 +129,7 @@ class RayCluster:
         return sent, {after: before for before, after in self._moved.items()}
 
     def _object(self, one: shipping.Named) -> tuple[str, Any]:
-        """A file as an object of Ray, and the hash of it: each goes to the cluster once."""
+        """A file as an object of Ray, and its hash; each goes to the cluster once."""
         import ray
 
         known = self._sent.get((one.path, one.stamp))
@@ -147,11 +141,7 @@ class RayCluster:
 
 
 def _outcome(ref: Any, back: Mapping[str, str]) -> tuple[float, list[Any]]:
-    """What a task gave.
-
-    Raises:
-        InputError: what the work raised; or Ray has handed it out again and again, and it was lost.
-    """
+    """The seconds of a task, and results of its items; InputError of the work, or where the task was lost each time."""
     import ray
     from ray import exceptions as lost
 
@@ -171,10 +161,8 @@ def _outcome(ref: Any, back: Mapping[str, str]) -> tuple[float, list[Any]]:
         raise InputError(f"--ray: a machine cannot be given the sources ({_short(error)})") from None
 
 
-def _work(
-    work: Any, items: list[Any], sent: list[tuple[str, str, Any]], known: Mapping[str, str]
-) -> tuple[float, list[Any]]:
-    """On a machine of the cluster: lay out the files, and work beside them; the seconds it took, and what it gave."""
+def _work(work: Any, items: list[Any], sent: list[Sent], known: Mapping[str, str]) -> tuple[float, list[Any]]:
+    """On a machine of the cluster: lay out the files, and work beside them; returns seconds and results."""
     expect_libraries(known)
     here = str(_laid_out(sent)), dict[str, str]()  # what the user allows is in the job's environment
     began_s = time.monotonic()
@@ -183,11 +171,7 @@ def _work(
 
 
 def expect_libraries(known: Mapping[str, str]) -> None:
-    """InputError where a library that numbers depend on is not here in the version that is asked for.
-
-    Args:
-        known: name -> version, where results are kept.
-    """
+    """InputError where a library that numbers depend on has another version here than in `known`: name -> version."""
     here = versions(*LIBRARIES)
     for name in LIBRARIES:
         if here.get(name) != known.get(name):
@@ -197,8 +181,8 @@ def expect_libraries(known: Mapping[str, str]) -> None:
             )
 
 
-def _laid_out(sent: list[tuple[str, str, Any]]) -> Path:
-    """The folder of work with these files; made once a machine, and there as a whole or not at all."""
+def _laid_out(sent: list[Sent]) -> Path:
+    """The folder of work with these files; made once a machine, as a whole or not at all."""
     import ray
 
     root = _home() / "work"
@@ -225,12 +209,11 @@ def _laid_out(sent: list[tuple[str, str, Any]]) -> Path:
 
 @functools.cache
 def _home() -> Path:
-    """The job's working directory on this machine, in which a process of Ray begins; the sources are there."""
+    """The job's working directory on this machine, with the sources; a process of Ray begins in it."""
     return Path.cwd()
 
 
 def _connect(address: str) -> None:
-    """Join the cluster as a job that carries the sources, unless this process has done so."""
     import ray
 
     if ray.is_initialized():
@@ -243,14 +226,9 @@ def _connect(address: str) -> None:
         _expect_reachable(address)
         shipping.write_package(Path(folder))
         try:
-            ray.init(
-                address=address,
-                runtime_env={"working_dir": folder, "env_vars": variables},
-                log_to_driver=False,
-                logging_level="ERROR",
-                configure_logging=True,
-                include_dashboard=False if address == LOCAL else None,
-            )
+            quiet = {"log_to_driver": False, "logging_level": logging.ERROR, "configure_logging": True}
+            job = {"working_dir": folder, "env_vars": variables}
+            ray.init(address, runtime_env=job, include_dashboard=False if address == LOCAL else None, **quiet)
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise InputError(
                 f"--ray {address}: {_short(error)}; expected auto in a cluster that runs (ray start "
@@ -264,7 +242,7 @@ def _connect(address: str) -> None:
 
 
 def _expect_reachable(address: str) -> None:
-    """InputError where nobody listens at HOST:PORT; Ray would ask again for minutes."""
+    """InputError where nothing listens at HOST:PORT; Ray would try for minutes."""
     found = re.fullmatch(r"(?:ray://)?\[?(?P<host>[^/]+?)\]?:(?P<port>\d{1,5})", address)
     if found is None:
         if address not in (LOCAL, "auto"):
@@ -278,5 +256,4 @@ def _expect_reachable(address: str) -> None:
 
 
 def _short(error: object) -> str:
-    """The first sentence of one of Ray's messages."""
     return " ".join(str(error).split()).partition(". ")[0].rstrip(".")[:300]

@@ -1,4 +1,4 @@
-"""Every decision of a run, in order of application, and why, and when which job held which GPUs."""
+"""Every decision of a run in order of application, its reason, and the GPUs of each job over time."""
 
 from __future__ import annotations
 
@@ -10,25 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...policies import Policy
-from ...simulator.base.codes import (
-    ASSIGN,
-    DONE,
-    DROP,
-    HOLD,
-    JOINED,
-    LEFT,
-    MACHINES,
-    MIGRATE,
-    MOVE,
-    PREEMPT,
-    REPLICATE,
-    RESIZE,
-    RUNNING,
-    SHIFT,
-    SIZED,
-    SPILL,
-    START,
-)
+from ...simulator.base import codes
+from ...simulator.base.codes import DONE, DROP, HOLD, LEFT, MOVE, PREEMPT, REPLICATE, SHIFT, SPILL, START
 from ...simulator.base.decisions import Decision
 from ...simulator.base.errors import InputError
 from ...simulator.cluster.topology import Topology
@@ -36,57 +19,35 @@ from ...simulator.engine.base_simulator import Decider
 from ...simulator.engine.simulator import Simulator
 from ...simulator.events.journal import expect_logged, logged
 
-WORDS = {
-    START: "start",
-    PREEMPT: "preempt",
-    MIGRATE: "migrate",
-    HOLD: "hold",
-    RESIZE: "resize",
-    SHIFT: "shift",
-    REPLICATE: "replicate",
-    MOVE: "move",
-    DROP: "drop",
-    ASSIGN: "assign",
-    MACHINES: "machines",
-    SPILL: "spill",
-}
+KINDS = "start preempt migrate hold resize shift replicate move drop assign machines spill"
+WORDS = {getattr(codes, word.upper()): word for word in KINDS.split()}  # code -> word
 ABOUT_TABLES = (REPLICATE, MOVE, DROP)
-HAPPENINGS = (JOINED, LEFT, SIZED)  # no decisions: what has become of those about groups
+Told = Callable[[int], None]
+Steps = tuple[np.ndarray, np.ndarray]  # times, and values from each of them on
+HAPPENINGS = (codes.JOINED, LEFT, codes.SIZED)  # no decisions: what has become of those about groups
 
 
 class Recorded(NamedTuple):
-    """One decision: when, for which job (index), what (a code, see `WORDS`), and on which GPUs.
+    """One decision; of a decision about a table `job` is the table and `gpus` the region.
 
-    A preempted job's GPUs are those that it lost, a migrated one's those that it went to; a held job has none.
-    `value` is the seconds of a shift, or the ratio of a spill; None: it was taken back, or the decision is neither. Of
-    a decision about a table `job` is the table and `gpus` the region. Where jobs run in groups, `gpus` are the group
-    and, where they mean something, its machines, and `job` is -1 where it is about the group alone. `why` is what the
-    policy says of it; empty: nothing, or nobody has asked.
+    In job groups `gpus` are the group and, where they matter, its machines; `job` is -1 for the group alone.
     """
 
     time_s: float
-    job: int
-    kind: int
-    gpus: tuple[int, ...]
-    value: float | None = None
-    why: str = ""
+    job: int  # index
+    kind: int  # a code, see `WORDS`
+    gpus: tuple[int, ...]  # lost by a preempted job, new of a migrated one; none of a held one
+    value: float | None = None  # seconds of a shift, ratio of a spill; None: taken back, or neither
+    why: str = ""  # the policy's reason; empty: none
 
 
 def decisions(
-    simulator: Simulator,
-    policy: Decider | None = None,
-    progress: Callable[[int], None] | None = None,
-    asked: Policy | None = None,
+    simulator: Simulator, policy: Decider | None = None, progress: Told | None = None, asked: Policy | None = None
 ) -> Iterator[Recorded]:
     """Play a run that was just reset to its end, and yield its decisions, with the starts of held jobs by themselves.
 
-    A job that is preempted and started on the same GPUs at the same instant was not preempted: it yields nothing.
-
-    Args:
-        simulator: at its first decision point.
-        policy: whoever decides; None for the simulator's compiled rule.
-        progress: called at every instant with the number of finished jobs.
-        asked: who says why, of the decisions of `policy` or of the compiled rule; None: nobody.
+    A job that is preempted and started on the same GPUs at the same instant yields nothing. `policy` decides; None: the
+    simulator's compiled rule. `progress` gets the number of finished jobs at every instant; `asked` gives the reasons.
     """
     simulator.state.log_on = 1
     asking = None if asked is None else Asking(simulator, asked)
@@ -106,28 +67,15 @@ def decisions(
 
 
 def _logged(simulator: Simulator, why: Mapping[int, str] = MappingProxyType({})) -> list[Recorded]:
-    """What has happened since the last decision point, this one included; `why`: by entry of the log."""
+    """The entries since the last decision point, this one included; `why`: by entry of the log."""
     s = simulator.state
     expect_logged(s)
     count = int(s.log_count)
-    rows = zip(
-        s.log_time_s[:count].tolist(),
-        s.log_kind[:count].tolist(),
-        s.log_job[:count].tolist(),
-        s.log_first[:count].tolist(),
-        s.log_size[:count].tolist(),
-        strict=True,
-    )
+    columns = (s.log_time_s, s.log_kind, s.log_job, s.log_first, s.log_size)
+    rows, gpu = zip(*(column[:count].tolist() for column in columns), strict=True), s.log_gpu
     return [
-        Recorded(
-            time_s,
-            job,
-            kind,
-            tuple(s.log_gpu[first : first + size].tolist()),
-            _value(s, entry, kind),
-            why.get(entry, ""),
-        )
-        for entry, (time_s, kind, job, first, size) in enumerate(rows)
+        Recorded(time_s, job, kind, tuple(gpu[first : first + size].tolist()), _value(s, at, kind), why.get(at, ""))
+        for at, (time_s, kind, job, first, size) in enumerate(rows)
     ]
 
 
@@ -137,7 +85,7 @@ def _value(s: np.record, entry: int, kind: int) -> float | None:
 
 
 def _in_effect(entries: list[Recorded]) -> list[Recorded]:
-    """`entries` without the stops that were undone at once, and holds between; only the last instant has stops."""
+    """`entries` without stops that were undone at once, and holds between; only the last instant has stops."""
     stopped: dict[int, Recorded] = {}
     held: dict[int, Recorded] = {}
     undone: set[int] = set()
@@ -155,55 +103,32 @@ def _in_effect(entries: list[Recorded]) -> list[Recorded]:
 
 
 class InUse(NamedTuple):
-    """How much of one resource of the whole cluster is in use over time.
+    """Use of one resource of the whole cluster over time."""
 
-    Attributes:
-        title: what it is, within a heading.
-        label: of what it is a share, for an axis.
-        time_s: float64 (p,), ascending.
-        share: float64 (p,), from 0 to 1, from each time on.
-    """
-
-    title: str
-    label: str
-    time_s: np.ndarray
-    share: np.ndarray
+    title: str  # as a part of a heading
+    label: str  # for an axis: of what it is a share
+    time_s: np.ndarray  # float64 (p,), ascending
+    share: np.ndarray  # float64 (p,), from 0 to 1, from each time on
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """When which job held which GPUs, in one run.
+    """The GPUs of each job over time, in one run; in job groups machines stand for GPUs."""
 
-    Where jobs run in groups, machines stand for GPUs, one each; the members of a group hold all of its machines.
-
-    Attributes:
-        job: int64 (k,), the job of each stretch.
-        start_s, end_s: float64 (k,), its bounds.
-        gpus: k tuples of GPU indices.
-        arrival_s: float64 (n,), of all jobs.
-        leave_s: float64 (n,), when each job finished; inf if it did not.
-        begin_s, stop_s: the run's first arrival and its end.
-        gpu_machine: int64 (G,), the machine of each GPU.
-        unit: what a GPU is: `GPU`, or `machine`.
-        use_s: float64 (p,), of job groups: decision points and the end (simulator/groups/use.py); else p = 0.
-        cpu_use, network_use: float64 (p,), shares of all machines' from each of them on.
-        machine_names: as decisions call them, `rack.machine`; none: they are called by their numbers.
-    """
-
-    job: np.ndarray
-    start_s: np.ndarray
-    end_s: np.ndarray
-    gpus: tuple[tuple[int, ...], ...]
-    arrival_s: np.ndarray
-    leave_s: np.ndarray
-    begin_s: float
-    stop_s: float
-    gpu_machine: np.ndarray
-    unit: str = "GPU"
-    use_s: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    cpu_use: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    job: np.ndarray  # int64 (k,), the job of each stretch
+    start_s: np.ndarray  # float64 (k,)
+    end_s: np.ndarray  # float64 (k,)
+    gpus: tuple[tuple[int, ...], ...]  # k tuples of GPU indices
+    arrival_s: np.ndarray  # float64 (n,), of all jobs
+    leave_s: np.ndarray  # float64 (n,), finish of each job; inf if it did not finish
+    begin_s: float  # first arrival
+    stop_s: float  # end of the run
+    gpu_machine: np.ndarray  # int64 (G,), the machine of each GPU
+    unit: str = "GPU"  # `GPU`, or `machine`
+    use_s: np.ndarray = field(default_factory=lambda: np.zeros(0))  # float64 (p,), of job groups: times; else p = 0
+    cpu_use: np.ndarray = field(default_factory=lambda: np.zeros(0))  # shares of all machines', from each on
     network_use: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    machine_names: Sequence[str] = ()
+    machine_names: Sequence[str] = ()  # as decisions call them, `rack.machine`; none: by number
 
     @property
     def num_gpus(self) -> int:
@@ -211,7 +136,7 @@ class Timeline:
         return len(self.gpu_machine)
 
     def machine_name(self, machine: int) -> str:
-        """What a machine is called."""
+        """Its name, or `m` and its number."""
         return self.machine_names[machine] if len(self.machine_names) else f"m{machine}"
 
     def busy_gpus(self) -> tuple[np.ndarray, np.ndarray]:
@@ -253,7 +178,7 @@ class Timeline:
 
 
 def _alone(gpu: np.ndarray, start_s: np.ndarray, end_s: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """Bounds of stretches of one GPU each, without what others that began before cover; None: they cover nothing."""
+    """Bounds of stretches of one GPU each, without the parts that earlier ones cover; None: no part is covered."""
     order = np.lexsort((start_s, gpu))
     gpu, start_s, end_s = gpu[order], start_s[order], end_s[order]
     ends_s, place = np.unique(end_s, return_inverse=True)
@@ -266,17 +191,15 @@ def _alone(gpu: np.ndarray, start_s: np.ndarray, end_s: np.ndarray) -> tuple[np.
     return start_s[start_s < end_s], end_s[start_s < end_s]
 
 
-def _steps(
-    ups: np.ndarray, up_by: np.ndarray, downs: np.ndarray, down_by: np.ndarray, begin_s: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """A step function from what goes up and down when; simultaneous steps are one."""
+def _steps(ups: np.ndarray, up_by: np.ndarray, downs: np.ndarray, down_by: np.ndarray, begin_s: float) -> Steps:
+    """A step function from rises and falls at some times; simultaneous steps are one."""
     times, place = np.unique(np.concatenate([[begin_s], ups, downs]), return_inverse=True)
     change = np.bincount(place, weights=np.concatenate([[0], up_by, -down_by]), minlength=len(times))
     return times, np.rint(np.cumsum(change)).astype(np.int64)
 
 
 def timeline(simulator: Simulator, entries: Iterable[Recorded]) -> Timeline:
-    """Follow the decisions of a run while `decisions` plays it, and return who held what when.
+    """Follow the decisions of a run while `decisions` plays it; returns the GPUs of each job over time.
 
     A machine's failure is no decision: the stretch of a job that it stopped ends when the state says so.
     """
@@ -306,37 +229,30 @@ def timeline(simulator: Simulator, entries: Iterable[Recorded]) -> Timeline:
     now_s = float(s.now_s)
     for who, place in open_at.items():
         status = int(s.status[who])
-        ended_s = s.finish_s[who] if status == DONE else now_s if status == RUNNING else s.stopped_s[who]
+        ended_s = s.finish_s[who] if status == DONE else now_s if status == codes.RUNNING else s.stopped_s[who]
         end_s[place] = float(ended_s)
-    n = int(s.n_jobs)
-    return Timeline(
-        job=np.array(job, np.int64),
-        start_s=np.array(start_s, np.float64),
-        end_s=np.array(end_s, np.float64),
-        gpus=tuple(gpus),
-        arrival_s=s.arrival_s[:n].copy(),
-        leave_s=np.where(s.status[:n] == DONE, s.finish_s[:n], np.inf),
-        begin_s=float(s.start_s),
-        stop_s=now_s,
-        gpu_machine=np.asarray(simulator.topology.gpu_machine),
-        machine_names=_machine_names(simulator.topology),
-    )
+    machines = np.asarray(simulator.topology.gpu_machine)
+    return timeline_of(s, (job, start_s, end_s, gpus), machines, machine_names=_machine_names(simulator.topology))
+
+
+def timeline_of(s: Any, stretches: tuple[Any, Any, Any, Any], gpu_machine: np.ndarray, **more: Any) -> Timeline:
+    """A timeline from its stretches (job, start_s, end_s, gpus) and the state at the end of the run."""
+    n, (job, start_s, end_s, gpus) = int(s.n_jobs), stretches
+    leave_s = np.where(s.status[:n] == DONE, s.finish_s[:n], np.inf)
+    bounds = np.array(job, np.int64), np.array(start_s, np.float64), np.array(end_s, np.float64), tuple(gpus)
+    return Timeline(*bounds, s.arrival_s[:n].copy(), leave_s, float(s.start_s), float(s.now_s), gpu_machine, **more)
 
 
 def _machine_names(topology: Topology) -> list[str]:
-    """What the labels of a machine's GPUs begin with."""
+    """The first parts of the labels of each machine's GPUs."""
     return [topology.gpu_label(gpu).rpartition(".")[0] for gpu in np.unique(topology.gpu_machine, return_index=True)[1]]
 
 
 class Asking:
-    """Plays an instant, and keeps the words in which a policy says why, for every entry of the simulator's log.
+    """Plays an instant of a simulator that was just reset, and keeps the policy's reasons for every entry of its log.
 
-    A compiled rule makes a whole pass at once; it is told afterwards, from a copy of the state before it. So a run is
-    the same to the bit, asked or not.
-
-    Args:
-        simulator: just reset; its log is on.
-        policy: who decides, or whose compiled rule plays.
+    A compiled rule makes a whole pass at once; its reasons are found afterwards, from a copy of the state before it. So
+    the run is the same to the bit with and without reasons.
     """
 
     def __init__(self, simulator: Any, policy: Policy) -> None:
@@ -362,7 +278,7 @@ class Asking:
         self._words |= {first + place: self._checked(text) for place, text in enumerate(words)}
 
     def _may_decide(self) -> bool:
-        """Whether the compiled rule may find something to decide; a copy is dear, and at many instants it cannot."""
+        """Whether the compiled rule may find something to decide; it saves copies, which are slow."""
         s, rule = self._simulator.plain.record, self._simulator.rule
         if rule.migrates or rule.restore:
             return True
@@ -380,7 +296,7 @@ class Asking:
         self._words |= dict.fromkeys(range(first, int(simulator.state.log_count)), words)
 
     def taken(self) -> dict[int, str]:
-        """The words by entry of the log, of this instant; those of the next begin anew."""
+        """The reasons of this instant by entry of the log; clears them."""
         words, self._words = self._words, {}
         return words
 

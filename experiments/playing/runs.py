@@ -1,7 +1,4 @@
-"""Runs: one policy on one seed each, what tables call who played, and which runs are the same run.
-
-Those that no seed changes are, and those of policies that decide alike, as the runs show.
-"""
+"""Runs of one policy on one seed: names of players, and runs that are equal."""
 
 from __future__ import annotations
 
@@ -27,14 +24,14 @@ class Run:
     Attributes:
         policy: its word.
         seed: of the workload, of random orders and of failures.
-        metrics: by the names of `simulator/engine/metrics.py`.
-        jobs: how many there were.
+        metrics: by name, as in simulator/engine/metric_registry.py.
+        jobs: number of jobs.
         jct_s: float64, of the finished jobs.
         decisions: rows of `DECISION_COLUMNS` after the first two, if they were recorded.
-        timeline: who held what when, if it was recorded.
-        knows_run_times: whether the policy knew how long jobs run: `yes`, `no` or `estimates`; empty: nobody has said.
+        timeline: GPUs of each job over time, if it was recorded.
+        knows_run_times: whether the policy knew how long jobs run: `yes`, `no` or `estimates`; empty: unknown.
         copies: rows of `COPY_COLUMNS` (copy_rows.py), if they were recorded over regions.
-        is_drawn: whether it depends on its seed: a number was drawn, or may have been where nobody can tell.
+        is_drawn: whether it depends on its seed: a number was drawn, or may have been in a user's code.
     """
 
     policy: str
@@ -50,11 +47,11 @@ class Run:
 
 
 class RunStore(Protocol):
-    """Where runs go as soon as they have ended, as `storing/store.py` keeps them."""
+    """Keeps runs when they end, as `storing/store.py` does."""
 
     @property
     def folder(self) -> Path:
-        """Where they are."""
+        """The folder of the runs."""
 
     def find(self, policy: str, seed: int, recorded: bool = False) -> Run | None:
         """The stored run; None: there is none of that kind."""
@@ -63,15 +60,11 @@ class RunStore(Protocol):
         """Store a run that has just ended."""
 
     def expect_unchanged(self, setting: Setting, player: str | Handed) -> None:
-        """Raise InputError if what its numbers depend on has changed since."""
+        """Raise InputError if anything that its numbers depend on has changed since."""
 
 
 def players_of(policies: Sequence[Any]) -> dict[str, str | Handed]:
-    """Who plays, by what tables call it.
-
-    Raises:
-        InputError: something that is no policy, or two of one name.
-    """
+    """The players by their names in tables; InputError for an object that is no policy, or two of one name."""
     players: dict[str, str | Handed] = {}
     for policy in policies:
         player = handed(policy)
@@ -83,7 +76,7 @@ def players_of(policies: Sequence[Any]) -> dict[str, str | Handed]:
 
 
 def is_same(one: Run, other: Run) -> bool:
-    """Whether two runs, of whatever policies and seeds, went alike: every job's time and every metric, bit for bit."""
+    """Whether two runs, of any policies and seeds, are equal: every job's time and every metric, bit for bit."""
     if one.jobs != other.jobs or not np.array_equal(one.jct_s, other.jct_s):
         return False
     names = one.metrics.keys() & other.metrics.keys()
@@ -92,12 +85,12 @@ def is_same(one: Run, other: Run) -> bool:
 
 
 def is_one(runs: Sequence[Run]) -> bool:
-    """Whether the runs of a policy on several seeds are one, as where nothing in them depends on the seed."""
+    """Whether the runs of a policy on several seeds are equal, as where nothing in them depends on the seed."""
     return all(is_same(runs[0], run) for run in runs[1:])
 
 
 def distinct(runs: Sequence[Run]) -> Sequence[Run]:
-    """The runs of a policy on several seeds; the first alone if they are one."""
+    """The runs of a policy on several seeds; the first alone if they are equal."""
     return runs[:1] if is_one(runs) else runs
 
 
@@ -110,7 +103,7 @@ def grouped(runs: Iterable[Run]) -> dict[str, list[Run]]:
 
 
 def twins(runs: Iterable[Run]) -> dict[str, str]:
-    """Policy -> the first one before it that went the same on all seeds of both, where there is one."""
+    """Policy -> the first one before it with equal runs on all seeds of both, where there is one."""
     found: dict[str, str] = {}
     first: dict[str, list[Run]] = {}
     for policy, mine in grouped(runs).items():
@@ -124,7 +117,7 @@ def twins(runs: Iterable[Run]) -> dict[str, str]:
 
 
 def same_as(runs: Iterable[Run]) -> list[str]:
-    """A line for each set of policies that went alike: "dally-manual: same runs as dally-consolidated"."""
+    """A line for each set of policies with equal runs: "dally-manual: same runs as dally-consolidated"."""
     by_first: dict[str, list[str]] = {}
     for policy, other in twins(runs).items():
         by_first.setdefault(other, []).append(policy)

@@ -1,8 +1,8 @@
-"""What work on another machine needs of this one: the sources of clustergym, and the files that words name.
+"""The sources of clustergym and the files that words name, for work on another machine.
 
-Words are looked for in whatever an item of work holds: dataclasses, mappings, sequences and text. A file below the
-present folder has the same relative path there, so words that name it stay as they are; one that lies elsewhere goes
-to `outside/`, and words that name it are changed on the way there and changed back on the way home.
+Words are looked for in an item of work: dataclasses, mappings, sequences and text. A file below the present folder has
+the same relative path there; one that lies elsewhere goes to `outside/`, and words that name it are changed on the way
+there and changed back on the way home.
 """
 
 from __future__ import annotations
@@ -31,21 +31,15 @@ BESIDE_ZIP = (".json", ".pkl", ".yaml", ".yml")  # what other libraries lay besi
 
 @dataclass(frozen=True)
 class Named:
-    """A file that is needed there.
+    """A file that is needed there."""
 
-    Attributes:
-        place: its path there, relative to the folder of work.
-        path: here.
-        stamp: when it was written, nanoseconds, and its bytes.
-    """
-
-    place: str
-    path: Path
-    stamp: tuple[int, int]
+    place: str  # its path there, relative to the folder of work
+    path: Path  # here
+    stamp: tuple[int, int]  # time of writing, nanoseconds, and bytes
 
 
 def write_package(folder: Path) -> None:
-    """Copy what an installed clustergym would hold into `folder`/clustergym."""
+    """Copy the files of an installed clustergym into `folder`/clustergym."""
     place = folder / "clustergym"
     place.mkdir(parents=True)
     for name in ("__init__.py", "__main__.py", "py.typed"):
@@ -55,11 +49,7 @@ def write_package(folder: Path) -> None:
 
 
 def needed(item: Any) -> tuple[list[Named], dict[str, str]]:
-    """The files that the words in an item name, as they are now; and what of words is called differently there.
-
-    Raises:
-        InputError: one of them cannot be read.
-    """
+    """The files that the words in an item name, and words that change -> their text there (InputError: no access)."""
     here = os.getcwd()
     found: dict[str, Named] = {}
     moved: dict[str, str] = {}
@@ -102,7 +92,7 @@ def forget() -> None:
 
 
 def _named_in(item: Any) -> Iterator[tuple[str, list[Path]]]:
-    """Parts of words that name files or folders, and the files; code of a user's own also by what it imports."""
+    """Parts of words that name files or folders, and the files; a user's own code with its imports."""
     words, objects = list[str](), list[Handed]()
     _look_into(item, words, objects)
     for word in dict.fromkeys(words):
@@ -147,7 +137,6 @@ def _named_by(word: str) -> tuple[tuple[str, list[Path]], ...]:
 
 
 def _place(path: str, here: str) -> str:
-    """Where a file is put there, below the folder of work."""
     whole = os.path.abspath(path)
     if whole.startswith(here.rstrip(os.sep) + os.sep):
         return os.path.relpath(whole, here)
@@ -155,5 +144,5 @@ def _place(path: str, here: str) -> str:
 
 
 def _not_ours(paths: Iterable[Path]) -> list[Path]:
-    """Those that are not of the package, which goes there as a whole."""
+    """Files outside the package, which goes there as a whole."""
     return [path for path in paths if not any(path.is_relative_to(PACKAGE / room) for room in ROOMS)]

@@ -1,4 +1,4 @@
-"""Making the compiled code ready that an environment and its policies need, by using it a little."""
+"""Compile the kernels of an environment and its policies, by using them a little."""
 
 from __future__ import annotations
 
@@ -25,29 +25,19 @@ DECISIONS = 200
 
 @dataclass(frozen=True)
 class Part:
-    """Something to be made ready: an environment itself, or one of its policies."""
+    """An environment itself, or one of its policies."""
 
     environment: str
     policy: str | None
 
-    @property
-    def name(self) -> str:
-        """For people."""
-        short = self.environment.removeprefix("clustergym/")
-        return short if self.policy is None else f"{short} {self.policy}"
-
 
 def parts_of(environments: list[str]) -> list[Part]:
-    """What there is to be made ready for these environments, by id; nobody waits for those that take minutes."""
+    """The parts of these environments, by id; policies that take minutes are left out."""
     return [Part(env_id, policy) for env_id in environments for policy in (None, *policies_of(env_id))]
 
 
 def warm_environment(item: tuple[str, bool]) -> tuple[str, int, float]:
-    """Make an environment and its policies ready; its id, how many parts there were, and the seconds.
-
-    Args:
-        item: id, and whether for large records, see `use`.
-    """
+    """Compile an environment by id, `large` or not, and its policies; returns id, number of parts, and seconds."""
     (env_id, large), began = item, time.monotonic()
     parts = parts_of([env_id])
     for part in parts:
@@ -62,11 +52,7 @@ def warm(part: Part, large: bool) -> None:
 
 
 def use(part: Part, large: bool) -> None:
-    """Play a little, on the default workload and cluster.
-
-    Args:
-        large: on records for up to 16,392 jobs and 8,200 GPUs, which all but the smallest workloads and clusters need.
-    """
+    """Play a little on the default workload and cluster; `large`: on records for up to 16,392 jobs and 8,200 GPUs."""
     if part.policy is None:
         _step(part.environment, large)
     else:
@@ -96,7 +82,6 @@ def _step(env_id: str, large: bool) -> None:
 
 
 def _legal(env: Any, rng: np.random.Generator) -> Any:
-    """A legal action, at random."""
     space = env.action_space
     if isinstance(space, gymnasium.spaces.Discrete):
         return int(rng.choice(np.flatnonzero(env.action_masks())))

@@ -1,4 +1,4 @@
-"""What a reader is told about two episodes: sentences, tables, and the same as JSON."""
+"""Two episodes in words: sentences, tables, and JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_JOBS = 12
 
 
 class Row(NamedTuple):
-    """One time at which something differs: the words of each policy's decisions, their reasons, and a note on both."""
+    """A time of differences: the words and reasons of each policy's decisions, and a note on both."""
 
     time: str
     first: Sequence[tuple[str, str]]
@@ -30,7 +30,7 @@ def clock(time_s: float) -> str:
 
 
 def parting(found: Episodes) -> str:
-    """Where the two part, in one or two sentences."""
+    """The first difference, in one or two sentences."""
     one, other = found.labels
     at = found.parting
     if at is None:
@@ -50,7 +50,7 @@ def _told(decisions: Sequence[Decision]) -> str:
 
 
 def outcome(found: Episodes) -> str:
-    """Which jobs end sooner under whom, in one sentence."""
+    """How many jobs end sooner under each policy, in one sentence."""
     one, other = found.labels
     sooner, later, same = found.sooner
     means = [run.metrics.get("jct_mean", math.nan) for run in found.runs]
@@ -65,7 +65,7 @@ def _jobs(count: int) -> str:
 
 
 def rows(found: Episodes) -> list[Row]:
-    """The times at which something differs, as many as are shown."""
+    """The first MOST_ROWS times of differences."""
     return [_row(instant) for instant in found.instants[:MOST_ROWS]]
 
 
@@ -102,12 +102,7 @@ def as_json(found: Episodes) -> dict[str, Any]:
         "jobs_sooner": list(found.sooner),
         "jobs": [one._asdict() for one in found.jobs],
         "differences": [
-            {
-                "time_s": instant.time_s,
-                "common": instant.common,
-                "first": [one._asdict() for one in instant.first],
-                "second": [one._asdict() for one in instant.second],
-            }
-            for instant in found.instants
+            vars(at) | {name: [one._asdict() for one in getattr(at, name)] for name in ("first", "second")}
+            for at in found.instants
         ],
     }

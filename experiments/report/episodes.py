@@ -1,7 +1,6 @@
-"""Two policies on the same workload, decision by decision: where they part, and what differs from then on.
+"""Two policies on the same workload, decision by decision: their first difference, and all later ones.
 
-Decisions of one instant are a set: their order there says nothing. Of GPUs it counts on which machines they are; which
-of a machine's GPUs a job gets is no difference.
+Decisions of one instant are a set without order. Of GPUs only their machines count.
 """
 
 from __future__ import annotations
@@ -24,49 +23,34 @@ OPENING = ("start", "migrate", "resize")  # decisions that open a stretch of a t
 
 
 class Decision(NamedTuple):
-    """One recorded decision.
+    """One recorded decision."""
 
-    Attributes:
-        time_s: when, by the run's clock.
-        job: the job's name, or what else it is about.
-        kind: `start`, `preempt`, ...
-        place: the machines and how many GPUs of each, or what else the decision names.
-        shift: seconds, if it is a shift.
-        why: the policy's reason, if it gave one.
-    """
-
-    time_s: float
-    job: str
-    kind: str
-    place: str
-    shift: str = ""
-    why: str = ""
+    time_s: float  # by the run's clock
+    job: str  # its name, or another subject of the decision
+    kind: str  # `start`, `preempt`, ...
+    place: str  # the machines and the number of GPUs of each, or another place
+    shift: str = ""  # seconds, of a shift
+    why: str = ""  # the policy's reason
 
     @property
     def what(self) -> tuple[str, str, str, str]:
-        """All but when and why: equal for the same decision."""
+        """All but time and reason: equal for the same decision."""
         return self.job, self.kind, self.place, self.shift
 
     @property
     def words(self) -> str:
-        """As a person reads it: `start 17 on 0.1 x 8`."""
+        """In words: `start 17 on 0.1 x 8`."""
         where = f" on {self.place}" if self.place else ""
         return f"{self.kind} {self.job}{where}{f' by {float(self.shift):g} s' if self.shift else ''}"
 
 
 @dataclass(frozen=True)
 class Instant:
-    """What two policies decided at one time.
+    """The decisions of two policies at one time."""
 
-    Attributes:
-        time_s: since the first arrival.
-        common: how many decisions are the same.
-        first, second: the others of each.
-    """
-
-    time_s: float
-    common: int
-    first: tuple[Decision, ...]
+    time_s: float  # since the first arrival
+    common: int  # number of decisions that are the same
+    first: tuple[Decision, ...]  # the other decisions of each
     second: tuple[Decision, ...]
 
     @property
@@ -76,21 +60,14 @@ class Instant:
 
 
 class KindCount(NamedTuple):
-    """How decisions of a kind compare: a job's first start with its first start, its second with its second.
-
-    Attributes:
-        kind: `start`, ...
-        same: at the same time, in the same place.
-        other_time, other_place, other_both: what is not the same.
-        only_first, only_second: the other policy made no such decision.
-    """
+    """Counts of decisions of a kind: a job's first start is compared with its first start, and so on."""
 
     kind: str
-    same: int
+    same: int  # at the same time, in the same place
     other_time: int
     other_place: int
     other_both: int
-    only_first: int
+    only_first: int  # the other policy made no such decision
     only_second: int
 
     @property
@@ -110,62 +87,41 @@ class JobDifference(NamedTuple):
 
 @dataclass(frozen=True)
 class Episodes:
-    """Two runs of one workload.
+    """Two runs of one workload."""
 
-    Attributes:
-        labels: of the two policies.
-        seed: of both runs.
-        runs: the two.
-        same_for: decisions until the first that differs; all, if none does.
-        instants: times at which something differs, in order.
-        kinds: of all decisions, most differing first.
-        jobs: that end at another time, the largest difference first.
-        sooner: how many jobs end sooner under the first policy, under the second, and at the same time.
-    """
-
-    labels: tuple[str, str]
-    seed: int
+    labels: tuple[str, str]  # of the two policies
+    seed: int  # of both runs
     runs: tuple[Run, Run]
-    same_for: int
-    instants: tuple[Instant, ...]
-    kinds: tuple[KindCount, ...]
-    jobs: tuple[JobDifference, ...]
-    sooner: tuple[int, int, int]
+    same_for: int  # decisions until the first that differs, or all
+    instants: tuple[Instant, ...]  # times of differences, in order
+    kinds: tuple[KindCount, ...]  # of all decisions, most differing first
+    jobs: tuple[JobDifference, ...]  # that end at another time, the largest difference first
+    sooner: tuple[int, int, int]  # jobs that end sooner under the first policy, under the second, and at the same time
 
     @property
     def parting(self) -> Instant | None:
-        """Where the first decision differs."""
+        """The first instant that differs."""
         return self.instants[0] if self.instants else None
 
     @property
     def has_reasons(self) -> bool:
-        """Whether some decision says why."""
+        """Whether some decision has a reason."""
         return any(one.why for instant in self.instants for one in (*instant.first, *instant.second))
 
     @property
     def timelines(self) -> tuple[Timeline, Timeline]:
-        """Who held what when, of both."""
+        """The timelines of both."""
         return _timelines(self.runs)
 
 
 def chosen(section: Section, wanted: tuple[str, str] | None = None, seed: int | None = None) -> Episodes | None:
-    """Two recorded runs of a section, compared.
+    """Two recorded runs of a section, compared: of `wanted` labels or words, or of the best and the baseline.
 
-    Args:
-        section: what was played.
-        wanted: labels or words of two policies; None: the best and the baseline, or the best two.
-        seed: of both; None: the first that both were recorded on.
-
-    Returns:
-        None if nothing is `wanted` and no two policies were recorded on the same seed, or one that is wanted was not
-        played here.
-
-    Raises:
-        InputError: what is wanted was played, but not recorded.
+    They are of `seed`, or of the first seed of both. None: no two policies were recorded on the same seed, or a wanted
+    one was not played. InputError: a wanted policy was played, but not recorded.
     """
-    recorded = {
-        entry.label: {run.seed: run for run in entry.runs if run.timeline is not None} for entry in section.entries
-    }
+    entries = section.entries
+    recorded = {one.label: {run.seed: run for run in one.runs if run.timeline is not None} for one in entries}
     one, other = _usual(section, recorded) if wanted is None else (_label(section, word) for word in wanted)
     if one is None or other is None:
         return None
@@ -179,12 +135,10 @@ def chosen(section: Section, wanted: tuple[str, str] | None = None, seed: int | 
 
 
 def _label(section: Section, word: str) -> str | None:
-    """The label of a policy by label or word; the best of several of that word."""
     return next((entry.label for entry in section.entries if word in (entry.label, entry.policy)), None)
 
 
 def _usual(section: Section, recorded: Mapping[str, Mapping[int, Run]]) -> tuple[str | None, str | None]:
-    """The best policy and the baseline, or the next, of those that share a recorded seed."""
     labels = [entry.label for entry in section.entries if recorded[entry.label]]
     for one in labels:
         others = [label for label in labels if label != one and recorded[one].keys() & recorded[label].keys()]
@@ -194,9 +148,8 @@ def _usual(section: Section, recorded: Mapping[str, Mapping[int, Run]]) -> tuple
 
 
 def _not_recorded(labels: tuple[str, str], seeds: Sequence[Sequence[int]], wanted: int | None) -> str:
-    has = "; ".join(
-        f"{label} on {', '.join(map(str, some)) or 'none'}" for label, some in zip(labels, seeds, strict=True)
-    )
+    both = zip(labels, seeds, strict=True)
+    has = "; ".join(f"{label} on {', '.join(map(str, some)) or 'none'}" for label, some in both)
     what = "no seed of both" if wanted is None else f"seed {wanted} of both is not among those that"
     verb = "was recorded" if wanted is None else "were recorded"
     return (
@@ -206,7 +159,7 @@ def _not_recorded(labels: tuple[str, str], seeds: Sequence[Sequence[int]], wante
 
 
 def compared(labels: tuple[str, str], runs: tuple[Run, Run]) -> Episodes:
-    """What differs between two recorded runs of the same workload."""
+    """The differences between two recorded runs of the same workload."""
     first, second = (decisions_of(run) for run in runs)
     instants = aligned(first, second, _timelines(runs)[0].begin_s)
     same_for = 0
@@ -215,16 +168,9 @@ def compared(labels: tuple[str, str], runs: tuple[Run, Run]) -> Episodes:
         if instant.differs:
             break
     jobs, sooner = _jobs(runs, (first, second))
-    return Episodes(
-        labels=labels,
-        seed=runs[0].seed,
-        runs=runs,
-        same_for=same_for,
-        instants=tuple(instant for instant in instants if instant.differs),
-        kinds=tuple(sorted(kinds(first, second), key=lambda one: -one.differing)),
-        jobs=jobs,
-        sooner=sooner,
-    )
+    differing = tuple(instant for instant in instants if instant.differs)
+    by_kind = tuple(sorted(kinds(first, second), key=lambda one: -one.differing))
+    return Episodes(labels, runs[0].seed, runs, same_for, differing, by_kind, jobs, sooner)
 
 
 def _timelines(runs: tuple[Run, Run]) -> tuple[Timeline, Timeline]:
@@ -242,7 +188,7 @@ def decisions_of(run: Run) -> list[Decision]:
 
 
 def place_of(where: str) -> str:
-    """GPU labels by machine, `0.1 x 8, 1.0 x 4`; what else stands there as it is."""
+    """GPU labels by machine, `0.1 x 8, 1.0 x 4`; other words as they are."""
     matches = [GPU.fullmatch(label) for label in where.split()]
     if not matches or None in matches:
         return where
@@ -259,9 +205,8 @@ def aligned(first: Iterable[Decision], second: Iterable[Decision], begin_s: floa
     instants = []
     for time_s, (ours, theirs) in sorted(by_time.items()):
         common = Counter(one.what for one in ours) & Counter(one.what for one in theirs)
-        instants.append(
-            Instant(time_s - begin_s, common.total(), tuple(_without(ours, common)), tuple(_without(theirs, common)))
-        )
+        others = (tuple(_without(some, common)) for some in (ours, theirs))
+        instants.append(Instant(time_s - begin_s, common.total(), *others))
     return instants
 
 
@@ -277,20 +222,15 @@ def _without(decisions: Iterable[Decision], common: Mapping[tuple[str, str, str,
 
 
 def kinds(first: Iterable[Decision], second: Iterable[Decision]) -> list[KindCount]:
-    """How decisions of each kind compare, by the job and how often it has met that kind before."""
+    """Decisions of each kind compared, by the job and the number of its earlier decisions of that kind."""
     ours, theirs = _numbered(first), _numbered(second)
     found = []
     for kind in dict.fromkeys(key[0] for key in (*ours, *theirs)):
         mine, other = ({key for key in some if key[0] == kind} for some in (ours, theirs))
         both = [(ours[key], theirs[key]) for key in mine & other]
         shapes = Counter((one.time_s == two.time_s, one[3:5] == two[3:5]) for one, two in both)
-        found.append(
-            KindCount(
-                kind,
-                *(shapes[True, True], shapes[False, True], shapes[True, False], shapes[False, False]),
-                *(len(mine - other), len(other - mine)),
-            )
-        )
+        counts = shapes[True, True], shapes[False, True], shapes[True, False], shapes[False, False]
+        found.append(KindCount(kind, *counts, len(mine - other), len(other - mine)))
     return found
 
 
@@ -306,7 +246,7 @@ def _numbered(decisions: Iterable[Decision]) -> dict[tuple[str, str, int], Decis
 def _jobs(
     runs: tuple[Run, Run], decisions: tuple[list[Decision], list[Decision]]
 ) -> tuple[tuple[JobDifference, ...], tuple[int, int, int]]:
-    """The jobs that end at different times, the largest difference first; and how many end sooner under whom."""
+    """The jobs that end at different times, the largest difference first; and the counts `sooner`."""
     one, other = _timelines(runs)
     with np.errstate(invalid="ignore"):
         first_s, second_s = one.leave_s - one.arrival_s, other.leave_s - other.arrival_s
@@ -314,7 +254,7 @@ def _jobs(
     names = _names(one, decisions[0]) | _names(other, decisions[1])
     order = np.argsort(-np.abs(gain_s), kind="stable")
     differing = tuple(
-        JobDifference(names.get(job, f"#{job}"), float(first_s[job]), float(second_s[job]), float(gain_s[job]))
+        JobDifference(names.get(job, f"#{job}"), *(float(times_s[job]) for times_s in (first_s, second_s, gain_s)))
         for job in order.tolist()
         if gain_s[job] != 0.0
     )
@@ -329,15 +269,13 @@ def _names(timeline: Timeline, decisions: Iterable[Decision]) -> dict[int, str]:
 
 def same_stretches(one: Timeline, other: Timeline) -> dict[int, list[tuple[float, float]]]:
     """Job -> begin and end of its stretches on the same machines at the same time in both runs."""
-    ours, theirs = (
-        {
-            (job, start_s, end_s): np.bincount(line.gpu_machine[list(gpus)]).tobytes()
-            for job, start_s, end_s, gpus in zip(
-                line.job.tolist(), line.start_s.tolist(), line.end_s.tolist(), line.gpus, strict=True
-            )
-        }
-        for line in (one, other)
-    )
+
+    def machines_of(line: Timeline) -> dict[tuple[int, float, float], bytes]:
+        bounds = zip(line.job.tolist(), line.start_s.tolist(), line.end_s.tolist(), strict=True)
+        machines = (np.bincount(line.gpu_machine[list(gpus)]).tobytes() for gpus in line.gpus)
+        return dict(zip(bounds, machines, strict=True))
+
+    ours, theirs = machines_of(one), machines_of(other)
     found: dict[int, list[tuple[float, float]]] = {}
     for key, machines in ours.items():
         if theirs.get(key) == machines:

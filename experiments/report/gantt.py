@@ -1,9 +1,10 @@
-"""Who held which GPU when, one chart a policy, all on the same time axis."""
+"""The GPUs of each job over time, one chart a policy, all on the same time axis."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -38,45 +39,29 @@ def gantts(seed: int, timelines: Mapping[str, Timeline], same: Stretches | None 
 def gantt(label: str, timeline: Timeline, stop_s: float, seed: int, same: Stretches | None = None) -> Chart:
     """The chart of one run; large clusters and long runs have a row a machine, shaded by its share of GPUs in use.
 
-    Args:
-        label: of the policy.
-        timeline: of its run.
-        stop_s: where the time axis ends, seconds after the first arrival.
-        seed: of the run.
-        same: job -> begin and end of stretches that are to be pale.
+    The time axis ends `stop_s` seconds after the first arrival. `same`: job -> begin and end of pale stretches.
     """
     by_gpu = timeline.num_gpus <= MOST_GPU_ROWS and len(gantt_boxes(timeline)) <= MOST_BOXES
     x = axes.durations(0.0, stop_s)
     drawn, rows = _jobs(timeline, x, same or {}) if by_gpu else _shades(timeline, x)
+    unit = timeline.unit
+    label_of_rows = "one row a GPU, lines between machines" if unit == "GPU" else f"one row a {unit}"
     stretches_s = timeline.end_s - timeline.start_s
     each = duration(float(stretches_s.mean())) if len(stretches_s) else "no time"
     jobs, stop = len(set(timeline.job.tolist())), duration(timeline.stop_s - timeline.begin_s)
-    return Chart(
-        title=label,
-        summary=f"{label}, seed {seed}: {jobs} jobs in {len(stretches_s)} stretches of {each} each; ends after {stop}",
-        height=int(np.clip(7 * (timeline.num_gpus if by_gpu else len(rows)), 120, 320)),
-        x=x,
-        y=None,
-        x_label="time since the first arrival",
-        y_label=_row_words(timeline.unit) if by_gpu else "one row a machine, full colour: all its GPUs in use",
-        shapes=drawn,
-        rows=rows if len(rows) <= 20 else (),
-        name=f"gantt-{folder_name(label)}",
-        is_gantt=True,
-    )
-
-
-def _row_words(unit: str) -> str:
-    return "one row a GPU, lines between machines" if unit == "GPU" else f"one row a {unit}"
+    summary = f"{label}, seed {seed}: {jobs} jobs in {len(stretches_s)} stretches of {each} each; ends after {stop}"
+    height = int(np.clip(7 * (timeline.num_gpus if by_gpu else len(rows)), 120, 320))
+    y_label = label_of_rows if by_gpu else "one row a machine, full colour: all its GPUs in use"
+    labels, name = rows if len(rows) <= 20 else (), f"gantt-{folder_name(label)}"
+    about: Any = {"y_label": y_label, "shapes": drawn, "rows": labels, "name": name, "is_gantt": True}
+    return Chart(label, summary, height, x, None, "time since the first arrival", **about)
 
 
 def _jobs(timeline: Timeline, x: axes.Axis, same: Stretches) -> tuple[list[Shape], list[Label]]:
     parts: dict[str, list[np.ndarray]] = {}
     boxes = gantt_boxes(timeline)
-    lefts, rights = (
-        x.at(np.array(times_s) - timeline.begin_s).tolist()
-        for times_s in ([one.start_s for one in boxes], [one.end_s for one in boxes])
-    )
+    bounds_s = ([one.start_s for one in boxes], [one.end_s for one in boxes])
+    lefts, rights = (x.at(np.array(times_s) - timeline.begin_s).tolist() for times_s in bounds_s)
     for one, left, right in zip(boxes, lefts, rights, strict=True):
         top, bottom = (1.0 - row / timeline.num_gpus for row in (one.top, one.bottom))
         pale = any(begin_s <= one.start_s and one.end_s <= end_s for begin_s, end_s in same.get(one.job, ()))
@@ -107,7 +92,6 @@ def _shades(timeline: Timeline, x: axes.Axis) -> tuple[list[Shape], list[Label]]
             if values[first]:
                 parts[int(values[first])].append(box(place[first], place[end], bottom, top))
     shapes = [Shape(f"shade s{number}", part, closed=True) for number, part in parts.items() if part]
-    return shapes, [
-        Label("machine", round(100.0 * (number + 0.5) / len(groups), 2), timeline.machine_name(int(group[0])))
-        for number, group in enumerate(groups)
-    ]
+    names = [timeline.machine_name(int(group[0])) for group in groups]
+    places = (round(100.0 * (number + 0.5) / len(groups), 2) for number in range(len(groups)))
+    return shapes, [Label("machine", at, name) for at, name in zip(places, names, strict=True)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -24,19 +25,12 @@ SHOWN: Mapping[str, tuple[str, bool]] = {
 RATIO = r"(?:against|ratio_to)_(.+)/mean"  # a tag that the training of an agent writes, or wrote in earlier versions
 FIRST = METRICS["jct_mean"].tag
 FIRST_PX, OTHER_PX = 340, 260
+Agents = Mapping[Training, Style]
 OUT_OF_SIGHT = 4.0
 
 
-def charts(
-    trainings: Sequence[Training], agents: Mapping[Training, Style], heuristics: Mapping[str, Style]
-) -> list[Chart]:
-    """The charts of trainings that share their yardstick.
-
-    Args:
-        trainings: at least one.
-        agents: style of each.
-        heuristics: styles by folder name of the policy.
-    """
+def charts(trainings: Sequence[Training], agents: Agents, heuristics: Mapping[str, Style]) -> list[Chart]:
+    """The charts of trainings (at least one) with one yardstick; `heuristics`: styles by folder name of the policy."""
     ratios = sorted({tag for one in trainings for tag in one.agent if re.fullmatch(RATIO, tag)})
     known = {tag for one in trainings for tag in one.agent}
     left_out = {metric.tag for metric in METRICS.values() if kind_of(known) == GROUPS and GROUPS not in metric.tables}
@@ -46,9 +40,7 @@ def charts(
     return [replace(chart, height=OTHER_PX if number else FIRST_PX).settled() for number, chart in enumerate(drawn)]
 
 
-def _chart(
-    tag: str, trainings: Sequence[Training], agents: Mapping[Training, Style], heuristics: Mapping[str, Style]
-) -> Chart | None:
+def _chart(tag: str, trainings: Sequence[Training], agents: Agents, heuristics: Mapping[str, Style]) -> Chart | None:
     ratio = re.fullmatch(RATIO, tag)
     title, is_time = (f"Mean JCT as a ratio to {ratio[1]}", False) if ratio else SHOWN[tag]
     curves = {one: np.array(one.agent[tag], np.float64).reshape(-1, 2) for one in trainings if one.agent.get(tag)}
@@ -69,18 +61,10 @@ def _chart(
         shapes.append(Shape(f"mean {agents[one].classes}", [segment(last, last, place)]))
         ends.append(Label(agents[one].classes, 100.0 * place, _name(one)))
     ended = [f"{_name(one)} ends at {_value(curve[-1, 1], is_time)}" for one, curve in curves.items()]
-    return Chart(
-        title=title,
-        summary="; ".join([*ended, *(f"{name} {_value(level, is_time)}" for name, level in levels.items())]),
-        height=OTHER_PX,
-        x=x,
-        y=y,
-        x_label="training steps",
-        shapes=shapes,
-        ends=ends,
-        legend=[(end.classes, end.text) for end in sorted(ends, key=lambda end: -end.at)],
-        name=f"learning-{folder_name(tag)}",
-    )
+    summary = "; ".join([*ended, *(f"{name} {_value(level, is_time)}" for name, level in levels.items())])
+    legend, name = [(end.classes, end.text) for end in sorted(ends, key=lambda end: -end.at)], folder_name(tag)
+    about: Any = {"ends": ends, "legend": legend, "name": f"learning-{name}"}
+    return Chart(title, summary, OTHER_PX, x, y, "training steps", shapes=shapes, **about)
 
 
 def _name(training: Training) -> str:

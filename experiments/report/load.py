@@ -1,4 +1,4 @@
-"""What folders of `evaluate --logdir` and `train --logdir` hold, sorted for a page: by setting, then training."""
+"""The contents of folders of `evaluate --logdir` and `train --logdir`, sorted for a page: by setting, then training."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from ...simulator.base.errors import InputError, MissingExtra
 from ..comparing.intervals import Estimate, estimate, paired_ratio, pairs
-from ..playing.runs import Run, distinct, is_same, same_as
+from ..playing.runs import Run, distinct, grouped, is_same, same_as
 from ..settings.evaluation_setting import Setting
 from ..storing.event_file import AGENT, AGENT_WORDS, HEURISTIC, files, scalars_of
 from ..storing.run_files import StoredRunWarning
@@ -26,17 +26,11 @@ Curve = Sequence[tuple[int, float]]
 
 @dataclass(frozen=True)
 class Entry:
-    """One policy of a section.
+    """One policy of a section."""
 
-    Attributes:
-        label: what it is called on the page: its word, and its folder where the word alone is not enough.
-        policy: its word.
-        runs: ascending seeds, each once.
-    """
-
-    label: str
-    policy: str
-    runs: tuple[Run, ...]
+    label: str  # its word on the page, with its folder where the word alone is not enough
+    policy: str  # its word
+    runs: tuple[Run, ...]  # ascending seeds, each once
 
     @property
     def is_agent(self) -> bool:
@@ -64,21 +58,13 @@ class Entry:
 
 @dataclass(frozen=True)
 class Section:
-    """All that was played on one setting.
-
-    Attributes:
-        setting: shared by all runs.
-        entries: by mean JCT, best first.
-        baseline: the label that ratios are to; None if the wanted one was not played here.
-        folders: where the runs are.
-        place: what to call these where another section has the same words, which name another content there; else "".
-    """
+    """All runs on one setting."""
 
     setting: Setting
-    entries: tuple[Entry, ...]
-    baseline: str | None
-    folders: tuple[Path, ...] = ()
-    place: str = ""
+    entries: tuple[Entry, ...]  # by mean JCT, best first
+    baseline: str | None  # the label that ratios are to; None if the wanted one was not played here
+    folders: tuple[Path, ...] = ()  # of the runs
+    place: str = ""  # tells it from another section with the same words but other content; else ""
 
     @property
     def seeds(self) -> list[int]:
@@ -97,7 +83,7 @@ class Section:
 
     @property
     def same_runs(self) -> list[str]:
-        """A line for each set of policies that went alike on all seeds."""
+        """A line for each set of policies with equal runs on all seeds."""
         return same_as(self.labelled)
 
     @property
@@ -110,7 +96,7 @@ class Section:
         return next(entry for entry in self.entries if entry.label == label)
 
     def pairs(self, entry: Entry, metric: str = "jct_mean") -> tuple[np.ndarray, np.ndarray]:
-        """Values of a policy and of the baseline in pairs, see `estimates.pairs`; empty without a baseline."""
+        """Values of a policy and of the baseline in pairs, see `intervals.pairs`; empty without a baseline."""
         return pairs(entry.runs, self.entry(self.baseline).runs if self.baseline is not None else (), metric)
 
     def ratio(self, entry: Entry, metric: str = "jct_mean") -> Estimate | None:
@@ -121,28 +107,22 @@ class Section:
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """The curves of one training folder.
-
-    Attributes:
-        folder: DIR of `train --logdir DIR`.
-        agent: tag -> its curve.
-        heuristics: folder name of the policy -> tag -> its level.
-    """
+    """The curves of one training folder."""
 
     folder: Path
-    agent: Mapping[str, Curve]
-    heuristics: Mapping[str, Mapping[str, float]]
+    agent: Mapping[str, Curve]  # tag -> its curve
+    heuristics: Mapping[str, Mapping[str, float]]  # folder name of the policy -> tag -> its level
 
     @property
     def yardstick(self) -> tuple[Any, ...]:
-        """Equal for folders whose heuristics reached the same: their curves belong into one chart."""
+        """Equal for folders whose heuristics have equal results: their curves belong into one chart."""
         levels = [(name, tags["jct/mean_s"]) for name, tags in self.heuristics.items() if "jct/mean_s" in tags]
         return tuple(sorted(levels)) or (self.folder,)
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a part of the page comes from: a folder and the commands that filled it, oldest first."""
+    """A folder of the page and the commands that filled it, oldest first."""
 
     folder: Path
     commands: Sequence[Mapping[str, Any]]
@@ -150,7 +130,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Material:
-    """All that a page shows."""
+    """The contents of a page."""
 
     sections: tuple[Section, ...]
     trainings: tuple[Training, ...]
@@ -158,11 +138,9 @@ class Material:
 
 
 def load(folders: Sequence[Path], baseline: str | None = None) -> Material:
-    """Read folders.
+    """Read folders of `evaluate --logdir`, `train --logdir`, or both in one; at least one.
 
-    Args:
-        folders: of `evaluate --logdir`, `train --logdir`, or both in one; at least one.
-        baseline: the word of the policy that ratios are to; None: `greedy`, else the best heuristic.
+    `baseline` is the word of the policy that ratios are to; None: `greedy`, else the best heuristic.
 
     Raises:
         InputError: a folder that is none, or holds neither; a baseline that was played nowhere.
@@ -191,15 +169,11 @@ def load(folders: Sequence[Path], baseline: str | None = None) -> Material:
         if not evaluations and not trainings:
             raise missing
         warnings.warn(f"{folder}: its learning curves are left out: {missing}", StoredRunWarning, stacklevel=2)
-    grouped: dict[Hashable, list[Evaluation]] = {}
+    by_setting: dict[Hashable, list[Evaluation]] = {}
     for evaluation in evaluations:
-        grouped.setdefault(evaluation.played_on, []).append(evaluation)
-    sections = _told_apart(
-        [
-            section(parts[0].setting, [(part.folder, part.runs) for part in parts], baseline)
-            for parts in grouped.values()
-        ]
-    )
+        by_setting.setdefault(evaluation.played_on, []).append(evaluation)
+    settings = ((parts[0].setting, [(part.folder, part.runs) for part in parts]) for parts in by_setting.values())
+    sections = _told_apart([section(setting, runs, baseline) for setting, runs in settings])
     if baseline is not None and sections and all(one.baseline is None for one in sections):
         played = dict.fromkeys(entry.label for one in sections for entry in one.entries)
         raise InputError(f"--baseline {baseline!r}: not among what was played; these are: {', '.join(played)}")
@@ -207,7 +181,6 @@ def load(folders: Sequence[Path], baseline: str | None = None) -> Material:
 
 
 def _told_apart(sections: Sequence[Section]) -> tuple[Section, ...]:
-    """Sections of the same words with their `place`: the folders tell them apart."""
     words = [repr(one.setting.words()) for one in sections]
     names = _short_names([folder for one in sections for folder in one.folders])
     found = []
@@ -225,13 +198,9 @@ def section(setting: Setting, parts: Sequence[tuple[Path, Sequence[Run]]], basel
     """
     by_word: dict[str, list[tuple[Path, dict[int, Run]]]] = {}
     for folder, runs in parts:
-        for run in runs:
-            places = by_word.setdefault(run.policy, [])
-            if not places or places[-1][0] != folder:
-                places.append((folder, {}))
-            places[-1][1][run.seed] = run
-    entries = [entry for word, places in by_word.items() for entry in _entries(word, places)]
-    entries = [entry for entry in entries if entry.runs]
+        for word, mine in grouped(runs).items():
+            by_word.setdefault(word, []).append((folder, {run.seed: run for run in mine}))
+    entries = [entry for word, places in by_word.items() for entry in _entries(word, places) if entry.runs]
     entries.sort(key=lambda entry: (_or_last(entry.estimate("jct_mean").mean), entry.label))
     return Section(setting, tuple(entries), _baseline(entries, baseline), tuple(folder for folder, _ in parts))
 
@@ -243,10 +212,8 @@ def _entries(word: str, places: Sequence[tuple[Path, dict[int, Run]]]) -> list[E
             other = merged.setdefault(seed, run)
             if not is_same(other, run):
                 names = _short_names([folder for folder, _ in places])
-                return [
-                    Entry(f"{word} ({name})", word, _ascending(runs))
-                    for name, (_, runs) in zip(names, places, strict=True)
-                ]
+                named = zip(names, places, strict=True)
+                return [Entry(f"{word} ({name})", word, _ascending(runs)) for name, (_, runs) in named]
             if other.timeline is None:
                 merged[seed] = run
     return [Entry(word, word, _ascending(merged))]
@@ -272,7 +239,6 @@ def _or_last(value: float) -> float:
 
 
 def _baseline(entries: Sequence[Entry], wanted: str | None) -> str | None:
-    """The label to compare to: the wanted word or label, or else greedy, or else the best that was not trained."""
     words = [wanted] if wanted is not None else [PREFERRED_BASELINE]
     for entry in entries:
         if entry.label in words or entry.policy in words:

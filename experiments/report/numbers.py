@@ -1,4 +1,4 @@
-"""Numbers as the page and the terminal write them, and the rows of the table of a section."""
+"""Numbers in the page and the terminal, and the rows of the table of a section."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .load import Entry, Section
 
 @dataclass(frozen=True)
 class Cell:
-    """One number of the table: its text, its interval (empty if there is none), and whether it is the column's best."""
+    """A number of the table; no interval: ""."""
 
     text: str
     interval: str
@@ -32,7 +32,7 @@ class Row:
 
 
 def headers(section: Section) -> list[tuple[str, str]]:
-    """(header, unit) of the columns of numbers: metrics that the runs have, and what shows how far they compare."""
+    """(header, unit) of the columns: metrics of the runs, then the share of finished jobs and the number of seeds."""
     found = [(metric.header, metric.shown_unit) for metric in _metrics(section)]
     found += [("finished", "% of jobs")] if section.is_unfinished else []
     return found + ([] if section.one_set_of_seeds else [("seeds", "")])
@@ -80,21 +80,19 @@ def _rounded(value: float, size: float) -> str:
 
 
 def warnings(section: Section) -> list[str]:
-    """What a reader of the table must know before comparing, a sentence each."""
+    """Warnings about the comparison, a sentence each."""
     found = []
     if section.place:
         found.append("Another setting has the same words, but they name another content there.")
     if section.is_unfinished:
-        found.append(
-            "Jobs that had not finished are in no JCT: compare policies that finished different jobs with care."
-        )
+        found += ["Jobs that had not finished are in no JCT: compare policies that finished different jobs with care."]
     if not section.one_set_of_seeds:
         found.append("Policies were played on different seeds: compare their ratios, which are over common seeds.")
     return found + [f"{line}." for line in section.same_runs]
 
 
 def verdict(section: Section) -> str:
-    """What the numbers say about the best policy, in one sentence."""
+    """The result of the best policy, in one sentence."""
     if not section.entries:
         return "Nothing was played."
     first = section.entries[0]
@@ -118,7 +116,7 @@ def verdict(section: Section) -> str:
 
 
 def _how_sure(ratio: Estimate | None) -> str:
-    """The interval of a paired ratio, and what it does not show."""
+    """The interval of a paired ratio, and a doubt."""
     if ratio is None or ratio.is_sure:
         return ""
     doubt = ""
@@ -136,19 +134,13 @@ def as_json(section: Section) -> dict[str, Any]:
         "setting": section.setting.words(),
         "folders": [str(folder) for folder in section.folders],
         "baseline": section.baseline,
-        "policies": [
-            {
-                "label": entry.label,
-                "policy": entry.policy,
-                "agent": entry.is_agent,
-                "knows_run_times": entry.knows_run_times,
-                "same_as": twin.get(entry.label),
-                "seeds": entry.seeds,
-                "metrics": {
-                    name: vars(entry.estimate(name)) for name in dict.fromkeys(k for r in entry.runs for k in r.metrics)
-                },
-                "ratio": None if (ratio := section.ratio(entry)) is None else vars(ratio),
-            }
-            for entry in section.entries
-        ],
+        "policies": [_entry_as_json(section, entry, twin.get(entry.label)) for entry in section.entries],
     }
+
+
+def _entry_as_json(section: Section, entry: Entry, twin: str | None) -> dict[str, Any]:
+    names, ratio = dict.fromkeys(name for run in entry.runs for name in run.metrics), section.ratio(entry)
+    row: dict[str, Any] = {"label": entry.label, "policy": entry.policy, "agent": entry.is_agent}
+    row |= {"knows_run_times": entry.knows_run_times, "same_as": twin, "seeds": entry.seeds}
+    row["metrics"] = {name: vars(entry.estimate(name)) for name in names}
+    return row | {"ratio": None if ratio is None else vars(ratio)}

@@ -28,14 +28,7 @@ def render(
     title: str = "Scheduling policies compared",
     pairs: Mapping[int, Episodes | None] | None = None,
 ) -> str:
-    """The page as HTML.
-
-    Args:
-        material: what to show.
-        about: what made the page, name -> value.
-        title: of the page.
-        pairs: by number of the section, two episodes to lay side by side; left out, `episodes.chosen` takes two.
-    """
+    """The page as HTML; `about`: its origin; `pairs`: two episodes by number of the section (None: chosen here)."""
     pairs = {n: chosen(one) for n, one in enumerate(material.sections)} if pairs is None else pairs
     of_label, of_training, of_folder_name = page_styles(material)
     return _template().render(
@@ -47,12 +40,9 @@ def render(
         about=about,
         styles=[*of_label.values(), *of_training.values(), *of_folder_name.values()],
         style_of=of_label,
-        width=WIDTH,
-        height=HEIGHT,
-        job_hues=JOB_COLOURS,
-        marks_css=marks.css,
-        theme_css=marks.theme_css,
         told=episode_words,
+        **{"width": WIDTH, "height": HEIGHT, "job_hues": JOB_COLOURS},
+        **{"marks_css": marks.css, "theme_css": marks.theme_css},
     )
 
 
@@ -69,11 +59,10 @@ def page_styles(material: Material) -> tuple[dict[str, Style], dict[Training, St
     entries = {entry.label: entry for section in material.sections for entry in section.entries}
     agents = [label for label, entry in entries.items() if entry.is_agent]
     heuristics = sorted(label for label, entry in entries.items() if not entry.is_agent)
+    parts = {label: Path(entries[label].policy.partition(":")[2]).parts for label in agents}
     trained: dict[Training, str] = {}
     for training in material.trainings:
-        mine = [
-            label for label in agents if training.folder.name in Path(entries[label].policy.partition(":")[2]).parts
-        ]
+        mine = [label for label in agents if training.folder.name in parts[label]]
         trained[training] = mine[0] if len(mine) == 1 and mine[0] not in trained.values() else f"{training.folder}/"
     named = {folder_name(label): label for label in heuristics}
     for training in material.trainings:
@@ -88,16 +77,12 @@ def page_styles(material: Material) -> tuple[dict[str, Style], dict[Training, St
 
 
 def _view(section: Section, of_label: Mapping[str, Style], pair: Episodes | None) -> dict[str, Any]:
-    """What the template shows of one setting."""
     seed, timelines = figures.one_seed(section)
     labels, charts = list(timelines), gantts(seed, timelines)
     return {
         "title": section.setting.environment.rpartition("/")[2] + (f", {section.place}" if section.place else ""),
         "facts": facts(section),
-        "verdict": numbers.verdict(section),
-        "headers": numbers.headers(section),
-        "rows": numbers.rows(section),
-        "warnings": numbers.warnings(section),
+        **{name: getattr(numbers, name)(section) for name in ("verdict", "headers", "rows", "warnings")},
         "section": section,
         "ratios": figures.ratios(section, of_label),
         "boxes": figures.box_over_seeds(section, of_label),
@@ -114,7 +99,7 @@ def _view(section: Section, of_label: Mapping[str, Style], pair: Episodes | None
 
 
 def facts(section: Section) -> dict[str, str]:
-    """What was played, in words; what has its default value is left out."""
+    """The setting in words, without default values."""
     setting, folders = section.setting, {"folder": section.place} if section.place else {}
     places = {"topology": setting.topology, "workload": setting.workload, "network": setting.network}
     own = {"format": setting.format, "oversize": setting.oversize, "window": setting.window}
@@ -126,7 +111,7 @@ def facts(section: Section) -> dict[str, str]:
 
 
 def made_by(command: str) -> dict[str, str]:
-    """What makes a page now: the command, the time and the versions."""
+    """The origin of a page: the command, the time and the versions."""
     import shlex
     import sys
     from datetime import UTC, datetime

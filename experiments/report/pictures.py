@@ -12,9 +12,10 @@ from ..charts import marks
 from ..charts.chart import Chart
 from ..charts.chart_files import is_ours, png, save
 from ..charts.drawing import Drawing, laid_out, stacked
-from ..charts.marks import Style, variables_of
+from ..charts.marks import variables_of
+from ..charts.plots import Styles
 from ..playing.recording import Timeline
-from ..playing.runs import Run
+from ..playing.runs import Run, grouped
 from ..settings.evaluation_setting import Setting
 from ..storing.run_files import StoredRunWarning
 from ..storing.store import Evaluation
@@ -24,34 +25,20 @@ from .gantt import gantts
 from .load import Entry, Material, Section, section
 from .page import by_yardstick, page_styles
 
+Pairs = Mapping[int, Episodes | None]
 CARD_PX = 460.0  # the width of pictures on TensorBoard's cards, so that words are legible there
 
 
-def of_section(section: Section, styles: Mapping[str, Style]) -> list[Chart]:
+def of_section(section: Section, styles: Styles) -> list[Chart]:
     """All charts of a setting."""
-    over_seeds = (
-        figures.ratios(section, styles),
-        figures.box_over_seeds(section, styles),
-        figures.jct_cdf(section.entries, styles),
-    )
+    means = (figures.ratios(section, styles), figures.box_over_seeds(section, styles))
+    over_seeds = (*means, figures.jct_cdf(section.entries, styles))
     shown = [chart for chart in over_seeds if chart is not None]
     return [*shown, *figures.over_time(section, styles), *_gantts(*figures.one_seed(section))]
 
 
-def of_material(
-    material: Material, folder: Path, kinds: Sequence[str], pairs: Mapping[int, Episodes | None]
-) -> list[Path]:
-    """Write the charts of a page into `folder`, which is made; of several settings, each has a folder in it.
-
-    Args:
-        material: of the page.
-        folder: where to.
-        kinds: of files.
-        pairs: by number of the section, two episodes that are laid side by side.
-
-    Raises:
-        InputError: the folder cannot be made.
-    """
+def of_material(material: Material, folder: Path, kinds: Sequence[str], pairs: Pairs) -> list[Path]:
+    """Write the charts of a page into `folder`, which is made; each of several settings has a folder in it."""
     of_label, of_training, of_name = page_styles(material)
     paths = []
     for number, one in enumerate(material.sections):
@@ -77,10 +64,7 @@ def _made(folder: Path) -> Path:
 
 
 def of_evaluation(found: Evaluation) -> list[Path]:
-    """Write the charts of an evaluation into its folder, as SVG; returns their paths.
-
-    A file of somebody else that has the name of one is left as it is, with a warning.
-    """
+    """Write the charts of an evaluation into its folder, as SVG; files of other origin stay, with a warning."""
     one = section(found.setting, [(found.folder, found.runs)], None)
     styles = page_styles(Material((one,), (), ()))[0]
     return write(of_section(one, styles), styles, found.folder, keep_others=True)
@@ -89,35 +73,17 @@ def of_evaluation(found: Evaluation) -> list[Path]:
 def of_sweep(
     name: str, settings: Mapping[str, Setting], runs: Mapping[str, Sequence[Run]], baseline: str | None, folder: Path
 ) -> list[Path]:
-    """Write the charts of a sweep into `folder`, which is there, as SVG; returns their paths.
-
-    Args:
-        name: of the parameter.
-        settings: value -> what was played on.
-        runs: value -> what was played there.
-        baseline: the policy that ratios are to; None: no ratios.
-        folder: where to.
-    """
-    sections = {
-        value: replace(section(settings[value], [(folder, mine)], baseline), baseline=baseline)
-        for value, mine in runs.items()
-    }
+    """Write the charts of a sweep over `name` into `folder`, as SVG; ratios are to `baseline`, if any."""
+    played = {value: section(settings[value], [(folder, mine)], baseline) for value, mine in runs.items()}
+    sections = {value: replace(one, baseline=baseline) for value, one in played.items()}
     found = sweeps.swept(name, sections)
     styles = page_styles(Material(found.sections, (), ()))[0]
     return write(sweeps.charts(found, styles), styles, folder)
 
 
 def of_runs(runs: Sequence[Run], beside: Sequence[Run] = ()) -> dict[str, bytes]:
-    """Two pictures as PNG: `jct-cdf` of all runs, and `gantt` of the first of `runs` that was recorded.
-
-    Args:
-        runs: of one policy.
-        beside: of others, on the same workloads.
-    """
-    by_policy: dict[str, list[Run]] = {}
-    for run in (*runs, *beside):
-        by_policy.setdefault(run.policy, []).append(run)
-    entries = [Entry(policy, policy, tuple(mine)) for policy, mine in by_policy.items()]
+    """PNG pictures: `jct-cdf` of `runs` of one policy and those `beside`, `gantt` of its first recorded run."""
+    entries = [Entry(policy, policy, tuple(mine)) for policy, mine in grouped((*runs, *beside)).items()]
     found = marks.styles([entries[0].label], [entry.label for entry in entries[1:]])
     seen = next((run for run in runs if run.timeline is not None), None)
     drawn = {"jct-cdf": figures.jct_cdf(entries, found)}
@@ -129,7 +95,7 @@ def of_runs(runs: Sequence[Run], beside: Sequence[Run] = ()) -> dict[str, bytes]
 
 
 def of_run(run: Run) -> Drawing:
-    """One recorded run: who held what when, how much was in use, and the queue, one under the other."""
+    """One recorded run: Gantt chart, use, and queue, one under the other."""
     if run.timeline is None:
         raise ValueError("the run was not recorded")
     found = marks.styles([], [run.policy])
@@ -138,21 +104,20 @@ def of_run(run: Run) -> Drawing:
     return _under_each_other([replace(chart, legend=()) for chart in charts], found, charts[0].title)
 
 
-def of_episodes(pair: Episodes, styles: Mapping[str, Style]) -> Drawing:
+def of_episodes(pair: Episodes, styles: Styles) -> Drawing:
     """Two episodes on one time axis."""
     title = f"{pair.labels[0]} and {pair.labels[1]}, seed {pair.seed}"
     return _under_each_other(figures.of_episodes(pair, styles), styles, title)
 
 
-def _under_each_other(charts: Sequence[Chart], styles: Mapping[str, Style], title: str) -> Drawing:
-    """Charts whose time axes are the same, exactly one under the other."""
+def _under_each_other(charts: Sequence[Chart], styles: Styles, title: str) -> Drawing:
+    """Charts whose time axes are the same, aligned one under the other."""
     variables = variables_of(styles)
     left = max(laid_out(chart, variables).plots[0][0] for chart in charts)
     return stacked([laid_out(chart, variables, least_left=left) for chart in charts], title)
 
 
 def _gantts(seed: int, timelines: Mapping[str, Timeline]) -> list[Chart]:
-    """Charts that say by themselves what they show."""
     return [
         replace(chart, title=f"{chart.title}: who held which {line.unit} when, seed {seed}")
         for chart, line in zip(gantts(seed, timelines), timelines.values(), strict=True)
@@ -160,19 +125,9 @@ def _gantts(seed: int, timelines: Mapping[str, Timeline]) -> list[Chart]:
 
 
 def write(
-    charts: Sequence[Chart],
-    styles: Mapping[str, Style],
-    folder: Path,
-    kinds: Sequence[str] = ("svg",),
-    keep_others: bool = False,
+    charts: Sequence[Chart], styles: Styles, folder: Path, kinds: Sequence[str] = ("svg",), keep_others: bool = False
 ) -> list[Path]:
-    """Write each chart into `folder`, which is there; returns the paths, all different.
-
-    Args:
-        charts, styles, folder: what is drawn, how, and where to.
-        kinds: of files.
-        keep_others: write no SVG file in the place of one that was not drawn here; a warning says so.
-    """
+    """Write each chart into `folder`; returns the paths. `keep_others`: SVG files of other origin stay (a warning)."""
     variables = variables_of(styles)
     paths: list[Path] = []
     for chart in charts:

@@ -24,17 +24,11 @@ WIDEST = 2.0  # of few seeds an interval reaches at most so many times beyond wh
 
 @dataclass(frozen=True)
 class Swept:
-    """Settings that differ in one parameter.
+    """Settings that differ in one parameter."""
 
-    Attributes:
-        name: of the parameter: `workload.load`, `mtbf_s`.
-        values: of each setting, as text, in the order of the chart.
-        sections: what was played at each.
-    """
-
-    name: str
-    values: tuple[str, ...]
-    sections: tuple[Section, ...]
+    name: str  # of the parameter: `workload.load`, `mtbf_s`
+    values: tuple[str, ...]  # of each setting, as text, in the order of the chart
+    sections: tuple[Section, ...]  # one a value
 
     @property
     def labels(self) -> list[str]:
@@ -47,13 +41,13 @@ class Swept:
 
     @property
     def baseline(self) -> str | None:
-        """That of all sections, if it is one."""
+        """The baseline of all sections, if it is one."""
         baselines = {section.baseline for section in self.sections}
         return next(iter(baselines)) if len(baselines) == 1 else None
 
 
 def swept(name: str, sections: Mapping[str, Section]) -> Swept:
-    """A sweep from what was played at each value: ascending where the values are numbers, else as they come."""
+    """A sweep from the section of each value: ascending where the values are numbers, else in their order."""
     numbers = [axes.number_of(value) for value in sections]
     known = [number for number in numbers if number is not None]
     order = list(sections)
@@ -63,7 +57,7 @@ def swept(name: str, sections: Mapping[str, Section]) -> Swept:
 
 
 def found(sections: Sequence[Section]) -> Swept | None:
-    """The sweep that some settings are; None where they differ in more than one parameter, or there are not two."""
+    """The sweep of some settings; None where they differ in more than one parameter, or there are not two."""
     if len(sections) < 2:
         return None
     parameters = [_parameters(section.setting.words()) for section in sections]
@@ -78,7 +72,6 @@ def found(sections: Sequence[Section]) -> Swept | None:
 
 
 def _parameters(words: Mapping[str, Any]) -> dict[str, str]:
-    """A setting by its parameters, those of its words one by one."""
     told: dict[str, str] = {}
     for key, value in words.items():
         try:
@@ -114,17 +107,11 @@ def _chart(sweep: Swept, styles: Mapping[str, Style], is_ratio: bool) -> Chart |
     low = max(min(value.low for value in every), low / WIDEST)
     high = min(max(value.high for value in every), high * WIDEST)
     y = axes.log_ratios(0.98 * low, 1.02 * high) if is_ratio else axes.between(low, high)
-    chart = means(
-        sweep.values,
-        lines,
-        styles,
-        y,
-        "{:.3f}".format if is_ratio else duration,
-        title=f"Mean JCT{f' as a ratio to {sweep.baseline},' * is_ratio} over {sweep.name}",
-        x_label=sweep.name,
-        y_label="below 1 is better (log scale)" if is_ratio else f"mean JCT{' (log scale)' if y.log else ''}",
-        note=f"Dots: means over seeds. Bands: {'paired ' * is_ratio}95 % intervals.",
-        name=f"sweep-{folder_name(sweep.name)}-{'jct-ratio' if is_ratio else 'jct'}",
-    )
+    title = f"Mean JCT{f' as a ratio to {sweep.baseline},' * is_ratio} over {sweep.name}"
+    y_label = "below 1 is better (log scale)" if is_ratio else f"mean JCT{' (log scale)' if y.log else ''}"
+    note = f"Dots: means over seeds. Bands: {'paired ' * is_ratio}95 % intervals."
+    name = f"sweep-{folder_name(sweep.name)}-{'jct-ratio' if is_ratio else 'jct'}"
+    about = {"title": title, "x_label": sweep.name, "y_label": y_label, "note": note, "name": name}
+    chart = means(sweep.values, lines, styles, y, "{:.3f}".format if is_ratio else duration, **about)
     one = Shape("one", [segment(0.0, 1.0, float(y.at(1.0)))])
     return chart.with_shapes(one, first=True) if is_ratio else chart

@@ -1,1 +1,1 @@
-"""What policies are played on: the words of a command line as one setting."""
+"""The settings on which policies are played: the words of a command line as one setting."""

@@ -1,4 +1,4 @@
-"""What was played, in words: the head of every table."""
+"""A setting in words: the head of every table."""
 
 from __future__ import annotations
 
@@ -18,10 +18,7 @@ LOADS, MOST_JOBS = 10, 100_000  # workloads whose load is told, and jobs that ar
 
 
 def semantics_of(policy: Policy, setting: Setting) -> dict[str, Any]:
-    """Every parameter of a policy, as its results must be read: those of its rule, or what holds while it plays.
-
-    None if it decides in Python and says nothing.
-    """
+    """Every parameter of a policy's rule; of one that decides in Python, its clock's, or none."""
     semantics = setting.config.semantics
     rule = policy.rule_under(semantics)
     if rule is None:
@@ -52,17 +49,14 @@ def describe_workload(setting: Setting, seed: int) -> str:
 
 
 def describe_network(setting: Setting) -> str:
-    """The network with every parameter, and what the numbers that the user wrote about the topology change."""
+    """The network with every parameter, and the effect of the topology's own link numbers."""
     network = on_topology(network_of(setting), Topology.load(setting.topology))
     notes = "; ".join(getattr(network, "notes", ()))
     return f"{network.describe()} ({notes})" if notes else network.describe()
 
 
 def describe_load(setting: Setting, seeds: Sequence[int]) -> str:
-    """What the workloads offer to the cluster on the network of the setting: the mean over the first few seeds.
-
-    Of jobs that accept several types of GPUs on the fastest, and where that makes a difference on the slowest too.
-    """
+    """The load of the workloads in a setting, mean over the first few seeds; on the fastest and slowest GPU types."""
     topology, network = Topology.load(setting.topology), network_of(setting)
     speeds = None if speeds_of(setting) is None else setting.config.unit_speeds(topology)  # type: ignore[attr-defined]
     loads: list[float] = []
@@ -90,10 +84,7 @@ def _mean(loads: Sequence[float]) -> str:
 
 
 def describe_topology(word: Any, unit: str = "GPUs") -> str:
-    """The topology's word, its size, and what was assumed; `unit`: what jobs run on.
-
-    Machines without GPUs are told apart.
-    """
+    """The topology's word, its size, and its assumptions; `unit`: of what jobs run on. CPU machines stand apart."""
     topology = Topology.load(word)
     cpus = topology.num_cpu_machines
     counts = {unit: topology.num_gpus - cpus, "machines": topology.num_machines, "racks": topology.num_racks}

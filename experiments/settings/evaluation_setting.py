@@ -1,4 +1,4 @@
-"""What policies are compared on, as words, and what these open: the workload of a seed, the network, a user's files."""
+"""The setting of a comparison, as words, and what they open: workload, network, a user's files."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ GROUPS = ("level", "tenant", "region", "copy")  # over regions, of which there a
 
 @dataclass(frozen=True)
 class Setting:
-    """What policies are compared on: all but the policy and the seed.
+    """The setting of a comparison: all but the policy and the seed.
 
     Attributes:
         environment: the id whose policies these are.
         workload: a word or the path of a file, or a user's own object, as `open_workload` takes it.
         config: the cluster, its topology and network words, paths or a user's own objects.
         format: of a trace; None recognises it.
-        oversize: what to do with jobs larger than the cluster (`error`, `drop`, `cap`).
+        oversize: treatment of jobs larger than the cluster (`error`, `drop`, `cap`).
         window: "START/END", seconds since the first arrival: metrics are of that time and the jobs that arrive in it
             (simulator/engine/time_window.py); None: of the whole run.
         by: metrics are also of each `level`, `tenant` or `region` of jobs, or of each kind of `copy` of a table
@@ -66,7 +66,7 @@ class Setting:
         by: str | None = None,
         **options: Any,
     ) -> Setting:
-        """The setting of an environment, by id or short name; what is None or not given is as there.
+        """The setting of an environment, by id or short name; None stands for its default.
 
         Args:
             environment, topology, workload, network, format, oversize, window, by: see the class.
@@ -84,7 +84,7 @@ class Setting:
 
     @classmethod
     def from_words(cls, words: Mapping[str, Any]) -> Setting:
-        """The setting that `words` gave; None stands for what is as usual."""
+        """The setting of `words`; None stands for a default."""
         given = {key: value for key, value in words.items() if value is not None}
         own = {one.name: given.pop(one.name) for one in fields(cls) if one.name in given}
         if isinstance(older := own.pop("config", ""), str):
@@ -110,7 +110,7 @@ class Setting:
 
     @property
     def is_drawn(self) -> bool:
-        """Whether the workload is drawn anew for each seed: a generator that was not given its own, or a user's."""
+        """Whether the workload is drawn anew for each seed: a generator without a seed of its own, or a user's."""
         if is_own(self.workload) or not isinstance(self.workload, str | Path):
             return not isinstance(self.workload, Workload)
         if self.format is not None or is_trace(str(self.workload)):
@@ -118,7 +118,7 @@ class Setting:
         return "seed" not in parse_name(str(self.workload), "workload")[1]
 
     def words(self) -> dict[str, Any]:
-        """All that it is, as one can write it down: of an object what to call it."""
+        """All that it is, in writing; an object by its name."""
         own = {"environment": self.environment, "workload": shown_word(self.workload)}
         more = {"format": self.format, "oversize": self.oversize, "window": self.window}
         more |= {} if self.by is None else {"by": self.by}
@@ -126,7 +126,7 @@ class Setting:
 
 
 def network_of(setting: Setting) -> Network:
-    """The network of a setting; what `duration_s` means is as its semantics have it, unless its words say so."""
+    """The network of a setting; the semantics say what `duration_s` means, unless the network's words do."""
     return load_network(setting.network, setting.config.semantics.duration)
 
 
@@ -139,7 +139,7 @@ def workload_of(setting: Setting, seed: int) -> Workload:
 
 
 def named(setting: Setting) -> Iterator[tuple[str, MayBeFile, Any]]:
-    """What a setting has of what may be a file, or a user's own: name, mark, value."""
+    """Values of a setting that may be a file, or a user's own: name, mark, value."""
     for name, mark, value in marked(setting):
         is_trace = name == "workload" and setting.format is not None and isinstance(value, str)
         yield name, mark, Path(value) if is_trace else value  # whose name may be a generator's too
@@ -161,7 +161,7 @@ def own_files(value: Any) -> tuple[Path, ...]:
 
 
 def words_without_files(setting: Setting) -> dict[str, Any]:
-    """`Setting.words` with the same in place of every path, and of a user's own."""
+    """`Setting.words` with one placeholder for every path and user's object."""
     told = {name: without_files(str(shown_word(value)), mark) for name, mark, value in named(setting)}
     return setting.words() | told
 
@@ -174,11 +174,7 @@ def speeds_of(setting: Setting) -> str | None:
 
 @functools.lru_cache(maxsize=2)
 def _workload(
-    told: tuple[str, Any, str | None, Any],
-    cluster: Any,
-    semantics: Semantics,
-    seed: int,
-    _stamps: tuple[Any, ...],
+    told: tuple[str, Any, str | None, Any], cluster: Any, semantics: Semantics, seed: int, _stamps: tuple[Any, ...]
 ) -> Workload:
     environment, word, format, oversize = told
     room = gang_room(environment, cluster)
@@ -188,11 +184,7 @@ def _workload(
 
 
 def may_draw(setting: Setting, player: Any) -> bool:
-    """Whether seeds can differ that no record of a run tells apart: a drawn workload, or parts of a user's own.
-
-    Args:
-        player: a policy's word, or an object that decides, which may be anybody's.
-    """
+    """Whether seeds can differ unseen by a run's record: a drawn workload, or parts of a user's own."""
     if setting.is_drawn or not isinstance(player, str):
         return True
     theirs = {PREFIX.removesuffix(":"), *installed(OURS)}
@@ -202,7 +194,6 @@ def may_draw(setting: Setting, player: Any) -> bool:
 
 
 def _is_foreign(value: Any) -> bool:
-    """Whether a value is a function, or of a class, that is not of this package."""
     if isinstance(value, str | Path | Mapping):
         return False
     place = value if hasattr(value, "__qualname__") else type(value)

@@ -1,8 +1,7 @@
-"""Jobs of which only arrival, GPUs and duration are known: what a command assumes for them, and says that it does.
+"""Assumptions for jobs of which only arrival, GPUs and duration are known; a command prints them.
 
-Where GPUs or links are shared, what a job does to others follows from its model. Of a trace without models nothing is
-known of that, so what the environment would ask its network and its tables for is set to a word that needs no model,
-unless the user has chosen one.
+Where GPUs or links are shared, a job's effect on others follows from its model. For a trace without models, network and
+tables are set to words that need no model, unless the user has chosen one.
 """
 
 from __future__ import annotations
@@ -28,11 +27,7 @@ MEANS = {
 
 
 def is_plain(setting: Setting) -> bool:
-    """Whether a user's trace or generator says of no job which model it trains, and of none its batch.
-
-    Raises:
-        InputError: a trace that cannot be used.
-    """
+    """Whether a user's trace or generator gives no job a model or a batch."""
     word = setting.workload
     if setting.environment not in ASSUMED or not (setting.format or is_own(word) or is_path(str(word))):
         return False
@@ -41,15 +36,7 @@ def is_plain(setting: Setting) -> bool:
 
 
 def assumed(setting: Setting, given: Mapping[str, Any]) -> Setting:
-    """The setting with what is assumed for such jobs, after one warning; as it is for others.
-
-    Args:
-        setting: with the environment's own defaults.
-        given: by field, what the user has chosen: that stays.
-
-    Raises:
-        InputError: a trace that cannot be used.
-    """
+    """The setting with the assumptions for such jobs, after one warning; what is `given` by field stays."""
     if not is_plain(setting):
         return setting
     changed = {key: value for key, value in ASSUMED[setting.environment].items() if key not in given}

@@ -1,4 +1,4 @@
-"""One parameter of a setting over several values: `KEY=a..b:n`, and the words of a command with each of them."""
+"""One parameter of a setting over several values, `KEY=a..b:n`, and the words of a command with each of them."""
 
 from __future__ import annotations
 
@@ -19,21 +19,15 @@ RANGE_OF_ANOTHER_KIND = re.compile(r"[\d.]+(\.\.|[-:,])[\d.]")  # 0.5-1.2, 0.5:1
 
 @dataclass(frozen=True)
 class Sweep:
-    """A parameter and its values, as text.
+    """A parameter and its values, as text."""
 
-    Attributes:
-        place: whose parameter it is: of the word of `workload`, `topology` or `network`; "": a key of `--set`.
-        key: its name.
-        values: one after the other.
-    """
-
-    place: str
+    place: str  # of whose word it is a parameter: `workload`, `topology` or `network`; "": a key of `--set`
     key: str
     values: tuple[str, ...]
 
     @property
     def name(self) -> str:
-        """What it is called in tables and folders."""
+        """Its name in tables and folders."""
         return f"{self.place}.{self.key}" if self.place else self.key
 
 
@@ -43,11 +37,11 @@ def load(text: str, words: Mapping[str, str], keys: Sequence[str]) -> Sweep:
     Args:
         text: `load=0.5..1.2:8`, `machines=2/4/8`. `workload.KEY`, `topology.KEY` and `network.KEY` say whose parameter
             it is; without, it is the one that stands in one of these words, or else a key of `--set`.
-        words: place -> word, as they are without the sweep.
+        words: place -> word, without the sweep.
         keys: of `--set`.
 
     Raises:
-        InputError: it cannot be read, or nothing has such a parameter, or several have.
+        InputError: it cannot be read, or no word or several have such a parameter.
     """
     name, equals, span = text.partition("=")
     if not equals or not name.strip():

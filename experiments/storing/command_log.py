@@ -1,7 +1,7 @@
-"""Which commands filled a folder: `command.json`, a list with one entry a command, oldest first.
+"""The commands that filled a folder: `command.json`, a list with one entry a command, oldest first.
 
-Columns of an entry: `command` (one line, as it would be typed), `date` (start, ISO 8601, UTC), `wall_s` (seconds it
-took; null if it did not end well, or runs still), `processes`, `versions` (name -> version).
+Keys of an entry: `command` (one line, as typed), `date` (start, ISO 8601, UTC), `wall_s` (seconds; null if it did not
+end well, or runs still), `processes`, `versions` (name -> version).
 """
 
 from __future__ import annotations
@@ -29,13 +29,9 @@ KEYS = {"command", "date", "wall_s", "processes", "versions"}
 @contextmanager
 def recorded(folder: Path, processes: int = 1) -> Iterator[None]:
     """Add the running command to the log of `folder`; its seconds follow when the block ends well."""
-    entry = {
-        "command": typed.get() or shlex.join(sys.argv),
-        "date": datetime.now(UTC).isoformat(timespec="milliseconds"),
-        "wall_s": None,
-        "processes": processes,
-        "versions": versions(*LIBRARIES, "gymnasium", *LEARNING_LIBRARIES),
-    }
+    command, date = typed.get() or shlex.join(sys.argv), datetime.now(UTC).isoformat(timespec="milliseconds")
+    entry: dict[str, Any] = {"command": command, "date": date, "wall_s": None, "processes": processes}
+    entry["versions"] = versions(*LIBRARIES, "gymnasium", *LEARNING_LIBRARIES)
     began_s = time.monotonic()
     read(folder)  # to say it where it cannot be
     _add(folder, entry)
@@ -45,7 +41,7 @@ def recorded(folder: Path, processes: int = 1) -> Iterator[None]:
 
 
 def read(folder: Path) -> list[dict[str, Any]]:
-    """The entries of a folder's log; none, with a warning, if it cannot be read: it is damaged or not one."""
+    """The entries of a folder's log; none, with a warning, if it is damaged or no log."""
     entries = _read(folder)
     if entries is None:
         what = "it is no log of commands, or damaged; it is left as it is, and no command is noted in it"
@@ -54,7 +50,7 @@ def read(folder: Path) -> list[dict[str, Any]]:
 
 
 def _read(folder: Path) -> list[dict[str, Any]] | None:
-    """The entries; none where there is no log yet; None where something else stands in its place."""
+    """The entries, [] where there is no log yet; None where another file stands in its place."""
     path = folder / NAME
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))
@@ -66,7 +62,6 @@ def _read(folder: Path) -> list[dict[str, Any]] | None:
 
 
 def _is_entry(entry: Any) -> bool:
-    """Whether it has all that is shown of an entry, each of its kind."""
     if not (isinstance(entry, dict) and entry.keys() >= KEYS and isinstance(entry["versions"], dict)):
         return False
     texts = (entry["command"], entry["date"], *entry["versions"], *entry["versions"].values())
@@ -79,7 +74,7 @@ def _is_entry(entry: Any) -> bool:
 
 
 def _add(folder: Path, entry: dict[str, Any], instead_of: dict[str, Any] | None = None) -> None:
-    """Write the log with one more entry, or with one changed; what is no log stays as it is."""
+    """Write the log with one more entry, or with one changed; a file that is no log stays."""
     entries = _read(folder)
     if entries is None:
         return

@@ -1,10 +1,10 @@
-"""What a folder of an evaluation is about: `evaluation.json`, and whether what it says still holds.
+"""The head of an evaluation's folder: `evaluation.json`, and whether it still holds.
 
-Its fields: `schema`; `setting` (the fields of `Setting`; no horizon is null); `content` (hashes of the files and of
-the user's own that its words name, by option); `sources` (hash of those that numbers depend on); `versions`; and
-`policies`: word -> identity of its runs, a hash of all the others and of the word; of a trained agent, of its files and
-of what plays it as well. The last is `sha256`, of the others. Schema 1 had none, nor a checksum in the files of runs;
-the content of schema 2 was of topology, workload and network as they were opened, words included.
+Its fields: `schema`; `setting` (the fields of `Setting`; no horizon is null); `content` (hashes of the files and of the
+user's own that its words name, by option); `sources` (hash of those that numbers depend on); `versions`; `policies`:
+word -> identity of its runs, a hash of all the others and of the word (of a trained agent also of its files and of the
+code that plays it); and `sha256`, of the others. Schema 1 had no checksums; the content of schema 2 was of topology,
+workload and network as they were opened, words included.
 """
 
 from __future__ import annotations
@@ -34,13 +34,8 @@ CHECKSUM = "sha256"
 
 def common(setting: Setting) -> dict[str, Any]:
     """All fields but `policies`, as they are now."""
-    return {
-        "schema": SCHEMA,
-        "setting": _words(setting),
-        "content": identity.content(setting),
-        "sources": identity.sources(*identity.PLAYING),
-        "versions": identity.versions(*LIBRARIES),
-    }
+    found = {"schema": SCHEMA, "setting": _words(setting), "content": identity.content(setting)}
+    return found | {"sources": identity.sources(*identity.PLAYING), "versions": identity.versions(*LIBRARIES)}
 
 
 def _words(setting: Setting) -> dict[str, Any]:
@@ -48,7 +43,7 @@ def _words(setting: Setting) -> dict[str, Any]:
 
 
 def declare(folder: Path, now: Mapping[str, Any], identities: Mapping[str, str]) -> None:
-    """Write `evaluation.json`: the policies of before stay if everything else is as it was."""
+    """Write `evaluation.json`; earlier policies stay if everything else is unchanged."""
     before = read(folder)
     kept = before["policies"] if before is not None and all(before[key] == value for key, value in now.items()) else {}
     document = {**now, "policies": {**kept, **identities}}
@@ -59,7 +54,7 @@ def declare(folder: Path, now: Mapping[str, Any], identities: Mapping[str, str])
 
 
 def read(folder: Path) -> dict[str, Any] | None:
-    """What `evaluation.json` says; None if there is none, or, with a warning, if it cannot be read."""
+    """The content of `evaluation.json`; None if there is none, or, with a warning, if it cannot be read."""
     path = folder / NAME
     expect_plain_file(path)
     try:
@@ -89,7 +84,7 @@ def _checksum(document: Mapping[str, Any]) -> str:
 
 
 def is_blank(path: Path) -> bool:
-    """Whether there is no file, or one in which nothing stands."""
+    """Whether there is no file, or an empty one."""
     try:
         return not path.read_bytes().strip()
     except FileNotFoundError:
@@ -102,9 +97,9 @@ def setting_of(about: Mapping[str, Any]) -> Setting:
 
 
 def played_on(about: Mapping[str, Any]) -> Hashable:
-    """What a folder was played on, by content: equal for folders whose runs can be compared, whatever files are called.
+    """The setting of a folder by content: equal for folders whose runs can be compared, whatever the names of files.
 
-    Where a folder of an older version does not say what a word named, the word itself counts.
+    Where a folder of an older version has no hash of a word's content, the word itself counts.
     """
     setting = setting_of(about)
     words, told, content = setting.words(), words_without_files(setting), about["content"]
@@ -125,7 +120,7 @@ def expect_same_setting(folder: Path, about: Mapping[str, Any], setting: Setting
 
 
 def changes(before: Mapping[str, Any], now: Mapping[str, Any], identities: Mapping[str, str]) -> Iterator[str]:
-    """What has changed since the folder was last written, in words; nothing if its runs can be used."""
+    """Changes since the folder was last written, in words; none if its runs can be used."""
     if before["schema"] == WITHOUT_CHECKSUMS:
         yield "an older clustergym wrote it, without checksums"
     if before["sources"] != now["sources"]:

@@ -1,7 +1,7 @@
-"""One TensorBoard event file a run, written record by record: what was written is on disk, whenever one is killed.
+"""One TensorBoard event file a run, written record by record: after a kill all earlier records are on disk.
 
-TensorBoard's default data server ignores the purge mark of a restarted run (`SessionLog.START`) and shows what lies
-beyond it. So a log that is opened again at a step is copied up to that step, and the copy takes the old one's place.
+TensorBoard's default data server ignores the purge mark of a restarted run (`SessionLog.START`) and shows later
+records. So a log that is opened again at a step is copied up to that step, and the copy replaces it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SCALARS, _IMAGES = "scalars", "images"
 
 
 def expect_installed() -> None:
-    """Raise MissingExtra, naming the command that helps, where TensorBoard is not installed."""
+    """Raise MissingExtra without TensorBoard."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # where TensorFlow is installed, it has much to say
     try:
         import tensorboard  # noqa: F401
@@ -59,19 +59,17 @@ def files(folder: Path, ending: str = "") -> list[Path]:
 
 
 def events(path: Path) -> Iterator[Event]:
-    """Every whole event of a file; what a kill cut off at its end is left out."""
+    """Every whole event of a file; a record that a kill cut off at its end is left out."""
     from tensorboard.backend.event_processing.event_file_loader import LegacyEventFileLoader
 
     yield from LegacyEventFileLoader(str(path)).Load()
 
 
 class EventFile:
-    """The event file of one TensorBoard run.
+    """The event file of one TensorBoard run; `folder` is made if it is not there.
 
-    Args:
-        folder: of the run; made if it is not there.
-        until: keep the events of the files that are there up to this step, that included; None: none of them.
-        ending: of the file's name. Only files with it are continued or replaced.
+    Events of earlier files up to step `until`, inclusive, are kept; None: none. Only files with `ending` are continued
+    or replaced.
     """
 
     def __init__(self, folder: Path, until: int | None = None, ending: str = "") -> None:
@@ -107,7 +105,7 @@ class EventFile:
         self.last_step = max(self.last_step, step)
 
     def close(self) -> None:
-        """Nothing is written after this."""
+        """Close the file."""
         self._file.close()
 
 
@@ -132,7 +130,5 @@ def scalars_of(folder: Path) -> Mapping[str, list[tuple[int, float]]]:
     logging.getLogger("tensorboard").setLevel(logging.ERROR)
     accumulator = EventAccumulator(str(folder), size_guidance={_SCALARS: 0, _IMAGES: 1})
     accumulator.Reload()
-    return {
-        tag: sorted({event.step: float(event.value) for event in accumulator.Scalars(tag)}.items())
-        for tag in accumulator.Tags()[_SCALARS]
-    }
+    curves = {tag: accumulator.Scalars(tag) for tag in accumulator.Tags()[_SCALARS]}
+    return {tag: sorted({one.step: float(one.value) for one in curve}.items()) for tag, curve in curves.items()}

@@ -1,4 +1,4 @@
-"""What a run's numbers depend on, as hashes: sources, versions of libraries, and what the words of a setting name."""
+"""Hashes of all that a run's numbers depend on: sources, versions of libraries, and the content that settings name."""
 
 from __future__ import annotations
 
@@ -51,13 +51,10 @@ def expect_sources(known: str, *places: str, what: str) -> None:
 
 
 def content(setting: Setting) -> dict[str, str]:
-    """Hashes of what a setting reads, by the name of the option: of files, whatever their paths, and of a user's own.
+    """Hashes of the content that a setting reads, by option: of files, whatever their paths, and of a user's own.
 
-    What its words say by themselves is not among them. Of a user's own code it is what it gives as well, for it may
-    read more than the files of which its word speaks.
-
-    Raises:
-        InputError: a file or an object that cannot be used, or an object that cannot be told from others.
+    The words themselves do not count. Of a user's own code its result counts too, for it may read other files.
+    InputError for a file or an object that cannot be used, or an object that cannot be told from others.
     """
     found = {}
     for name, mark, value in named(setting):
@@ -73,13 +70,9 @@ def content(setting: Setting) -> dict[str, str]:
 
 
 def _opened(setting: Setting, name: str, value: Any) -> Any:
-    """What stands for a user's own."""
-    opens = {
-        "topology": lambda: Topology.load(value),
-        "workload": lambda: workload_of(setting, 0),
-        "network": lambda: network_of(setting),
-    }
-    return opens[name]() if name in opens else value
+    if name == "topology":
+        return Topology.load(value)
+    return workload_of(setting, 0) if name == "workload" else network_of(setting) if name == "network" else value
 
 
 def _told_apart(name: str, value: Any) -> str:
@@ -91,27 +84,19 @@ def _told_apart(name: str, value: Any) -> str:
 
 @functools.lru_cache(maxsize=4)
 def content_once(setting: Setting, _stamps: tuple[Any, ...]) -> Mapping[str, str]:
-    """The same, worked out once as long as the `stamps` of its files stay as they are."""
+    """`content`, computed once as long as the `stamps` of its files stay the same."""
     return content(setting)
 
 
 def of_policy(policy: Policy) -> str:
-    """Hash of the files of a trained agent or of a user's policy, and of what plays it; "" for our own policies.
-
-    Raises:
-        InputError: one of the files cannot be read.
-    """
+    """Hash of the files of a trained agent or of a user's policy, and of what plays it; "" for our own policies."""
     if not policy.files:
         return ""
     return short_hash(*_held(policy.files), sources(*LOOKING), repr(versions(*LEARNING_LIBRARIES)))
 
 
 def of_object(player: str | Handed) -> str:
-    """Hash of what a policy that was handed over as an object holds; "" for one that a word names.
-
-    Raises:
-        InputError: it holds what cannot be told apart.
-    """
+    """Hash of a policy that was handed over as an object; "" for one that a word names."""
     if isinstance(player, str):
         return ""
     try:
@@ -135,10 +120,8 @@ def _held(files: Sequence[Path]) -> Iterator[bytes]:
 def fingerprint(value: Any) -> str:
     """Hash of a value by content: dataclasses field by field, arrays, mappings, sequences, numbers and text.
 
-    Of another object, what it would be copied from; of a class its name, of a function its code and what it encloses.
-
-    Raises:
-        TypeError: it cannot be copied.
+    Of another object its copy's parts count (TypeError without), of a class its name, of a function its code and
+    values.
     """
     digest = hashlib.sha256()
     _feed(digest, value)
@@ -146,7 +129,7 @@ def fingerprint(value: Any) -> str:
 
 
 def _feed(digest: Any, value: Any, around: tuple[int, ...] = ()) -> None:
-    """`around`: the objects that it is in, the outermost first: one may hold itself."""
+    """`around`: the objects that hold the value, the outermost first: one may hold itself."""
     if is_dataclass(value) and not isinstance(value, type):
         value = {"": type(value).__name__} | dict(_fields_of(value))
     if isinstance(value, np.ndarray) and value.dtype != object:
@@ -170,7 +153,6 @@ def _feed(digest: Any, value: Any, around: tuple[int, ...] = ()) -> None:
 
 
 def _fields_of(value: Any) -> Iterator[tuple[str, Any]]:
-    """The fields of a dataclass, of one that may be a file what stands there."""
     kind: Any = type(value)
     marks = marks_of(kind)
     for one in fields(value):
@@ -180,11 +162,11 @@ def _fields_of(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _parts_of(value: Any) -> Any:
-    """Simpler values that stand for an object."""
     if isinstance(value, set | frozenset):
         return sorted(map(fingerprint, value))
     if isinstance(value, FunctionType):
-        return _name_of(value), value.__code__, value.__defaults__, value.__kwdefaults__, _enclosed(value)
+        enclosed = [cell.cell_contents for cell in value.__closure__ or () if cell != CellType()]  # those that are set
+        return _name_of(value), value.__code__, value.__defaults__, value.__kwdefaults__, enclosed
     if isinstance(value, ModuleType):
         return value.__name__
     if isinstance(value, CodeType):
@@ -200,11 +182,6 @@ def _parts_of(value: Any) -> Any:
         return parts
     made, arguments, state, items, pairs = (*parts, *[None] * 3)[:5]
     return made, arguments, state, None if items is None else list(items), None if pairs is None else list(pairs)
-
-
-def _enclosed(function: FunctionType) -> list[Any]:
-    """The values that a function encloses, as far as they are there yet."""
-    return [cell.cell_contents for cell in function.__closure__ or () if cell != CellType()]
 
 
 def _name_of(value: Any) -> str:

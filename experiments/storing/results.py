@@ -1,13 +1,13 @@
 """Results on disk: one row a run as parquet, every decision as csv. A file appears whole or not at all.
 
-The parquet file says in its metadata who wrote it (`is_ours`), so that no table of somebody else is replaced.
+The metadata of the parquet file marks it as ours (`is_ours`), so that no other table is replaced.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -28,16 +28,18 @@ def write_decisions(runs: Sequence[Run], path: Path) -> None:
     shifts = DECISION_COLUMNS.index("shift_s")
     has_shifts = any(row[shifts - 2] for run in runs for row in run.decisions)
     kept = [place for place in range(len(DECISION_COLUMNS)) if has_shifts or place != shifts]
-    with written_whole(path) as draft, open(draft, "w", encoding="utf-8", newline="") as file:
-        rows = ((run.policy, run.seed, *row) for run in runs for row in run.decisions)
-        write_csv(file, [DECISION_COLUMNS[place] for place in kept], ([row[place] for place in kept] for row in rows))
+    rows = ((run.policy, run.seed, *row) for run in runs for row in run.decisions)
+    _write(path, [DECISION_COLUMNS[place] for place in kept], ([row[place] for place in kept] for row in rows))
 
 
 def write_jobs(runs: Sequence[Run], setting: Setting, path: Path) -> None:
-    """Write when which job held how many GPUs of which type in which region: a row for each stretch and type."""
-    rows = (row for run in runs for row in _stretches(run, setting))
+    """Write the jobs on GPUs over time, by type and region: a row for each stretch and type."""
+    _write(path, JOB_COLUMNS, (row for run in runs for row in _stretches(run, setting)))
+
+
+def _write(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     with written_whole(path) as draft, open(draft, "w", encoding="utf-8", newline="") as file:
-        write_csv(file, JOB_COLUMNS, rows)
+        write_csv(file, columns, rows)
 
 
 def _stretches(run: Run, setting: Setting) -> Iterator[tuple[Any, ...]]:
@@ -51,20 +53,17 @@ def _stretches(run: Run, setting: Setting) -> Iterator[tuple[Any, ...]]:
     for job, start_s, end_s, gpus in bounds:
         if start_s == end_s:  # it was stopped at once, and never ran
             continue
-        clusters = topology.gpu_cluster[list(gpus)]
-        held = Counter(
-            (topology.region_names[topology.cluster_region[cluster]], topology.cluster_gpu_type[cluster])
-            for cluster in clusters.tolist()
-        )
+        clusters = topology.gpu_cluster[list(gpus)].tolist()
+        regions = (topology.region_names[topology.cluster_region[cluster]] for cluster in clusters)
+        held = Counter(zip(regions, (topology.cluster_gpu_type[cluster] for cluster in clusters), strict=True))
         for (region, kind), count in held.items():
             yield run.policy, run.seed, names[job], region, kind, count, repr(start_s), repr(end_s)
 
 
 def write_copies(runs: Sequence[Run], path: Path) -> None:
-    """Write where every byte of every table lay, and what went from region to region: a row for each copy."""
+    """Write the bytes of every table in every region, and over links: a row for each copy."""
     rows = ((run.policy, run.seed, *row) for run in runs for row in run.copies)
-    with written_whole(path) as draft, open(draft, "w", encoding="utf-8", newline="") as file:
-        write_csv(file, ("policy", "seed", *COPY_COLUMNS), rows)
+    _write(path, ("policy", "seed", *COPY_COLUMNS), rows)
 
 
 def write_parquet(runs: Sequence[Run], setting: Setting, path: Path) -> None:
@@ -92,7 +91,7 @@ def _is_text(kind: Any) -> bool:
 
 
 def is_torn(path: Path) -> bool:
-    """Whether a file is what a full disk or a lost machine leaves of a table: nothing, zeros, parquet without end."""
+    """Whether a full disk or a lost machine left this of a table: nothing, zeros, parquet without end."""
     import pyarrow.parquet as pq
 
     data = path.read_bytes()
@@ -106,12 +105,7 @@ def is_torn(path: Path) -> bool:
 
 
 def is_ours(path: Path, older: bool = False) -> bool:
-    """Whether a file is a table that `write_parquet` wrote, as far as its footer can be read.
-
-    Args:
-        path: of the file.
-        older: or that an older version wrote, which did not say so, but had the first two columns.
-    """
+    """Whether `write_parquet` wrote a table; `older`: or an older version, which left no mark."""
     import pyarrow.parquet as pq
 
     try:

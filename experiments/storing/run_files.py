@@ -1,11 +1,11 @@
-"""Finished runs as files: each appears whole or not at all, and says what was played, which is compared on reading.
+"""Finished runs as files: each appears whole or not at all, with its identity, which is compared on reading.
 
-So whoever plays many runs can be killed at any moment and goes on where it stopped, and no result is taken for that of
-another configuration. Evaluations (`store.py`) and reproductions (`reproduce/sweep.py`) both keep their runs so.
+So a killed command goes on where it stopped, and no result is taken for that of another configuration. Evaluations
+(`store.py`) and reproductions (`reproduce/sweep.py`) use them.
 
-A file is one parquet row: `identity` (text: all that the numbers depend on), then what the run gave: numbers, words,
-lists of numbers or words, and mappings from words to numbers (map columns: a tenth of a millisecond each column).
-It is sealed (simulator/files/sealed_parquet.py): whatever bit of it is wrong, no run can be read from it.
+A file is one parquet row: `identity` (text: all that the numbers depend on), then the results: numbers, words, lists of
+numbers or words, and mappings from words to numbers (map columns: a tenth of a millisecond each column). It is sealed
+(simulator/files/sealed_parquet.py): with any wrong bit no run can be read from it.
 """
 
 from __future__ import annotations
@@ -42,15 +42,13 @@ def short_hash(*parts: str | bytes) -> str:
 
 
 def save(path: Path, identity: str, row: Mapping[str, Any]) -> None:
-    """Write one run; whatever was there is replaced in one step."""
+    """Write one run; an earlier file is replaced in one step."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     numbers = pa.map_(pa.string(), pa.float64())
-    columns = {
-        name: pa.array([list(value.items())], numbers) if isinstance(value, Mapping) else [value]
-        for name, value in row.items()
-    }
+    maps = {name: pa.array([list(value.items())], numbers) for name, value in row.items() if isinstance(value, Mapping)}
+    columns = {name: maps.get(name, [value]) for name, value in row.items()}
     table, buffer = pa.table({IDENTITY: [identity], **columns}), pa.BufferOutputStream()
     pq.write_table(table, buffer, compression="zstd", write_statistics=False, use_dictionary=False)
     with written_whole(path) as draft:
@@ -60,13 +58,8 @@ def save(path: Path, identity: str, row: Mapping[str, Any]) -> None:
 def load(path: Path, without: tuple[str, ...] = (), seals: bool = True) -> dict[str, Any] | None:
     """The row of one run, `identity` included; lists of numbers as numpy arrays, of words as lists, maps as dicts.
 
-    Args:
-        path: of the file.
-        without: beginnings of the names of columns to leave out.
-        seals: False reads files without a seal too, which older versions wrote; a seal that is there must be right.
-
-    Returns:
-        None if there is no such file, or, with a warning, if it cannot be read.
+    Columns whose names begin with `without` are left out. `seals` False reads files without a seal too, which older
+    versions wrote; an existing seal must be right. None: there is no such file, or, with a warning, it cannot be read.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -1,4 +1,4 @@
-"""Evaluations on disk: every finished run at once, so that a killed one goes on; `read` gives all of it back.
+"""Evaluations on disk: every run is written when it ends, so that a killed command goes on; `read` returns all.
 
 A folder holds the runs of one setting, from any number of commands: policies and seeds add up.
 
@@ -7,18 +7,15 @@ A folder holds the runs of one setting, from any number of commands: policies an
     DIR/results.parquet   all runs as one table for other programs: written at the end and every minute or so
     DIR/command.json      the commands that made it (see `command_log.py`)
 
-Columns of a run: `identity` (hash of all that its numbers depend on), `policy`, `seed`, `jobs` (how many there were),
-`metrics` (map of name, as in `simulator/engine/metrics.py`, to float64), `jct_s` (list of float64, of the finished
-jobs, in order of arrival), `knows_run_times` (`yes`, `no`, `estimates`), `is_drawn` (whether it depends on its seed).
-Of recorded runs also `timeline_*`, the fields of `recording.Timeline` (`timeline_gpus` lists the GPUs of all stretches
-on end, `timeline_gpu_count` says how many each has), and `decision_*`, lists of words, the last ones of
-`runs.DECISION_COLUMNS`. Recorded are, by default, the runs of the first seed of a command.
+Columns of a run: `identity` (hash of all that its numbers depend on), then `policy`, `seed`, `jobs`, `metrics` (map),
+`jct_s` (in order of arrival), `knows_run_times` and `is_drawn` as in `Run`. Recorded runs (by default those of the
+first seed of a command) also have `timeline_*`, the fields of `recording.Timeline` (`timeline_gpus` lists the GPUs of
+all stretches, `timeline_gpu_count` the number of each), and `decision_*`, the last ones of `runs.DECISION_COLUMNS`.
 
-What is never mixed: a setting of other words is refused. A file that the setting names (simulator/files/file_marks.py)
-with another content, other sources or versions, an agent or a user's policy whose files have changed: the run is
-another, and is played anew in its place; the files of the old ones leave, and what shows them (the table, charts, event
-files, pages) with them; of what is in the folder, `read` gives only runs that belong together. It imports nothing that
-a word in there names.
+Runs are never mixed: a setting of other words is refused. Where a file that the setting names
+(simulator/files/file_marks.py), the sources or versions, or the files of an agent or a user's policy have changed, a
+run is played anew in the place of the old one; old files leave, and the table, charts, event files and pages with them.
+Of the folder `read` returns only runs that belong together. It imports nothing that a word in there names.
 """
 
 from __future__ import annotations
@@ -62,17 +59,16 @@ SHARE_FOR_TABLES = 0.05  # of the time may go into tables of what is there so fa
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a folder holds.
+    """The content of a folder.
 
     Attributes:
-        folder: where it was read from.
-        setting: what all runs were played on.
-        played_on: the same by content; equal where the runs of two folders can be compared.
-        runs: policies in the order in which they were evaluated first, then ascending seeds. A run has its metrics
-            and `jct_s`; `timeline` and `decisions` where they were recorded (else None and empty).
+        folder: it was read from.
+        setting: of all runs.
+        played_on: the setting by content; equal where the runs of two folders can be compared.
+        runs: policies in the order in which they were evaluated first, then ascending seeds. A run has its metrics and
+            `jct_s`; `timeline` and `decisions` where they were recorded (else None and empty).
         versions: name -> version, of clustergym, python and the libraries that numbers depend on.
-        commands: one dict a command, oldest first: `command` (one line as typed), `date` (ISO, UTC), `wall_s` (None:
-            it did not end), `processes`, `versions`.
+        commands: one dict a command, oldest first; see `command_log.py`.
     """
 
     folder: Path
@@ -92,17 +88,9 @@ class Evaluation:
         """All seeds, ascending; a policy need not have been played on all of them."""
         return sorted({run.seed for run in self.runs})
 
-    def timeline_runs(self) -> dict[str, Run]:
-        """Policy -> its first run that has a timeline."""
-        found: dict[str, Run] = {}
-        for run in self.runs:
-            if run.timeline is not None:
-                found.setdefault(run.policy, run)
-        return found
-
 
 def read(folder: Path, timelines: bool = True) -> Evaluation:
-    """What was evaluated into `folder`, also while that goes on or after it was killed.
+    """The evaluation in `folder`, also while it goes on or after it was killed.
 
     Args:
         folder: DIR of `evaluate --logdir DIR`.
@@ -146,7 +134,7 @@ def _read_run(path: Path, without: tuple[str, ...], seals: bool, identities: Map
 
 
 def file_name(policy: str, seed: int) -> str:
-    """What the file of a run is called."""
+    """The name of a run's file."""
     return f"{short_hash(policy, str(seed))}.parquet"
 
 
@@ -156,21 +144,13 @@ def _say_misplaced(path: Path) -> None:
 
 @dataclass(frozen=True)
 class Store:
-    """The folder of an evaluation that goes on. Processes may share it: it is a folder's name and some hashes.
+    """The folder of an evaluation that goes on. Processes may share it: it is a folder's name and some hashes."""
 
-    Attributes:
-        folder: DIR.
-        identities: policy -> hash of all that its runs depend on.
-        setting: hashes of what the setting names; see `identity.content`.
-        files: policy -> hash of its files if it is a trained agent or a user's own, else "".
-        sources: hash of the sources that play.
-    """
-
-    folder: Path
-    identities: Mapping[str, str]
-    setting: Mapping[str, str]
-    files: Mapping[str, str]
-    sources: str
+    folder: Path  # DIR
+    identities: Mapping[str, str]  # policy -> hash of all that its runs depend on
+    setting: Mapping[str, str]  # hashes of what the setting names; see `identity.content`
+    files: Mapping[str, str]  # policy -> hash of its files if it is a trained agent or a user's own, else ""
+    sources: str  # hash of the sources that play
 
     def find(self, policy: str, seed: int, recorded: bool = False) -> Run | None:
         """The stored run, with its timeline and decisions if `recorded`; None if there is none of that kind."""
@@ -189,10 +169,7 @@ class Store:
         save(self._path(run.policy, run.seed), self.identities[run.policy], _row_of(run))
 
     def expect_unchanged(self, setting: Setting, player: str | Handed) -> None:
-        """Raise InputError if sources, files of the setting or the policy have changed since the store was opened.
-
-        To be asked in the process that has played, after it has and before the run is kept.
-        """
+        """Raise InputError if sources, files or the policy have changed; to be called after a play, in its process."""
         identity.expect_sources(self.sources, *identity.PLAYING, what=str(self.folder))
         now = identity.content_once(setting, stamps(setting))
         changed = [name for name, digest in self.setting.items() if now.get(name) != digest]
@@ -210,17 +187,15 @@ def open_store(folder: Path, setting: Setting, policies: Sequence[Any], fresh: b
 
     Args:
         folder: DIR.
-        setting: what will be played on.
-        policies: those that will play, as `evaluate` takes them.
+        setting, policies: to play, as `evaluate` takes them.
         fresh: forget the runs that the folder holds.
 
     Returns:
-        What `evaluate` takes as `store`: runs that it has are not played again.
+        The `store` of `evaluate`: runs that it has are not played again.
 
     Raises:
-        BadArgument: the folder holds an evaluation of another setting, or a file of somebody else that would be
-            replaced.
-        InputError: one of a newer version.
+        BadArgument, InputError: the folder holds an evaluation of another setting or of a newer version, or a file of
+            other origin that would be replaced.
         OSError: the folder cannot be written.
     """
     _expect_ours(folder)
@@ -240,12 +215,8 @@ def open_store(folder: Path, setting: Setting, policies: Sequence[Any], fresh: b
     identities = {word: short_hash(told, word, own[word] + held[word]) for word in players}
     changes = list(evaluation_file.changes(before, common, identities)) if before is not None else []
     for change in changes:
-        warnings.warn(
-            f"{folder}: {change}; earlier results are not used and leave tables and pictures; "
-            "a folder of its own keeps them",
-            StoredRunWarning,
-            stacklevel=2,
-        )
+        gone = "earlier results are not used and leave tables and pictures; a folder of its own keeps them"
+        warnings.warn(f"{folder}: {change}; {gone}", StoredRunWarning, stacklevel=2)
     remove_orphans(folder / RUNS)
     evaluation_file.declare(folder, common, identities)
     if changes:
@@ -255,7 +226,6 @@ def open_store(folder: Path, setting: Setting, policies: Sequence[Any], fresh: b
 
 
 def _expect_ours(folder: Path) -> None:
-    """Raise BadArgument if a file of somebody else lies where the evaluation's would be written."""
     path, table = folder / SUMMARY, folder / TABLE
     about = evaluation_file.read(folder)
     runs = (folder / RUNS).glob("*.parquet")
@@ -265,7 +235,7 @@ def _expect_ours(folder: Path) -> None:
 
 
 def _expect_our_table(path: Path, older: bool = False) -> None:
-    """Raise BadArgument for another table; what is left of one is made anew where runs are that make it."""
+    """Raise BadArgument for another table; a torn one is made anew from its runs."""
     if not path.exists() or results.is_ours(path, older):
         return
     if not (path.is_file() and results.is_torn(path) and _has_whole_runs(path.parent)):
@@ -287,11 +257,7 @@ def _refuse(path: Path) -> NoReturn:
 
 
 def write_table(store: Store) -> None:
-    """Write `results.parquet` from all runs that the folder holds.
-
-    Raises:
-        BadArgument: there is a file of somebody else.
-    """
+    """Write `results.parquet` from all runs of the folder; BadArgument if a file of other origin is there."""
     found = read(store.folder, timelines=False)
     _expect_our_table(store.folder / TABLE)
     if found.runs:
@@ -314,7 +280,6 @@ def tables_now_and_then(store: Store) -> Callable[[], None]:
 
 
 def _forget(folder: Path) -> None:
-    """Delete what `Store` has written and what shows it, nothing else that a folder of that name may hold."""
     for path in (folder / RUNS).glob("*.parquet"):
         if RUN_NAME.fullmatch(path.name):
             path.unlink(missing_ok=True)
@@ -334,7 +299,7 @@ def _forget_left(folder: Path) -> None:
 
 
 def _forget_shown(folder: Path) -> None:
-    """Delete what shows runs of the folder: the table, charts, event files and pages that are ours."""
+    """Delete our own files that show runs of the folder: table, charts, event files and pages."""
     shown = [path for place in folder.iterdir() if place.is_dir() for path in files(place, HEURISTIC)]
     pages = (path for path in folder.glob("*.html") if path.is_file() and GENERATOR in path.read_bytes()[:PAGE_HEAD])
     charts = (path for path in folder.glob("*.svg") if path.is_file() and is_ours(path))
@@ -346,15 +311,8 @@ def _forget_shown(folder: Path) -> None:
 
 
 def _row_of(run: Run) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "policy": run.policy,
-        "seed": run.seed,
-        "jobs": run.jobs,
-        "metrics": run.metrics,
-        "jct_s": run.jct_s,
-        "knows_run_times": run.knows_run_times,
-        "is_drawn": run.is_drawn,
-    }
+    names = ("policy", "seed", "jobs", "metrics", "jct_s", "knows_run_times", "is_drawn")
+    row: dict[str, Any] = {name: getattr(run, name) for name in names}
     if run.timeline is not None:
         line = run.timeline
         row |= {f"timeline_{name}": getattr(line, name) for name in TIMELINE}

@@ -1,1 +1,1 @@
-"""Searching for good parameters, of policies and of training: what `clustergym tune` does."""
+"""`clustergym tune`: the search for good parameters of policies and of training."""

@@ -1,4 +1,4 @@
-"""What a search found: DIR/trials.csv after every trial; at last the best one beside the defaults, on unseen seeds."""
+"""The result of a search: DIR/trials.csv after every trial, and the best one beside the defaults, on unseen seeds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...simulator.base.names import short_name
 from ...simulator.files.csv_cells import write_csv
 from ..comparing.intervals import FEWEST_TO_TELL, Comparison
 from ..comparing.table import ranges
-from ..console.terminal import out, plain_table, print_lines, written_whole
+from ..console.terminal import out, plain_table, print_lines, styled, written_whole
 from .subjects import BEST, PER_SEED, TRIALS, VALUES, TrainingParameters, direction_of
 from .trial_search import FATE, PLAYED, REFUSED, SECONDS, STOPPED, WHY, Search
 
@@ -34,16 +34,10 @@ Judged = Mapping[str, Comparison]  # by scenario, of the best with the defaults;
 def row_of(trial: FrozenTrial, search: Search) -> dict[str, Any]:
     """A trial as one row of the table; parameters of the defaults, and those that were not asked, are None."""
     told = trial.user_attrs
-    return {
-        "trial": trial.number,
-        "state": told[FATE],
-        "value": None if told[FATE] == REFUSED else trial.value,
-        "seeds": len(told.get(PER_SEED, ())),
-        "seconds": told[SECONDS],
-        "word": search.subject.word(trial),
-        "why": told[WHY],
-        **{one.key: told[VALUES].get(one.key) for one in search.space},
-    }
+    value, seeds = None if told[FATE] == REFUSED else trial.value, len(told.get(PER_SEED, ()))
+    row = {"trial": trial.number, "state": told[FATE], "value": value, "seeds": seeds, "seconds": told[SECONDS]}
+    row |= {"word": search.subject.word(trial), "why": told[WHY]}
+    return row | {one.key: told[VALUES].get(one.key) for one in search.space}
 
 
 def write_trials(search: Search, folder: Path) -> None:
@@ -56,8 +50,8 @@ def write_trials(search: Search, folder: Path) -> None:
 def importance(search: Search) -> dict[str, float]:
     """How much each parameter matters, shares of 1, the largest first (PED-ANOVA); empty where it cannot be told.
 
-    Trials that were stopped early count with what they had reached: without them a choice that is always worse would
-    seem to be none.
+    Trials that were stopped early count with their last value: without them a choice that is always worse would be
+    missing.
     """
     from optuna import create_study, importance
     from optuna.trial import create_trial
@@ -73,7 +67,7 @@ def importance(search: Search) -> dict[str, float]:
 
 
 def verdict(judged: Judged, metric: str) -> str:
-    """What the intervals say of the best: `better`, `worse`, `as good` (none can be told), `one run`, or `mixed`."""
+    """The intervals' verdict on the best: `better`, `worse`, `as good` (none can be told), `one run`, or `mixed`."""
     found = set()
     for one in judged.values():
         is_above = one.ratio.runs >= FEWEST_TO_TELL and not one.ratio.is_sure and one.ratio.low > 1.0
@@ -86,29 +80,20 @@ def verdict(judged: Judged, metric: str) -> str:
 def document(search: Search, judged: Judged, seeds: Sequence[int]) -> dict[str, Any]:
     """All of it as JSON."""
     best = search.ranked[0]
+    word, scenarios = search.subject.word(best), [{"name": name, **asdict(one)} for name, one in judged.items()]
     said = verdict(judged, search.subject.metric) if judged else "the defaults are the best"
     return {
         "about": {key: value for key, value in search.subject.about().items() if key not in ("sources", "content")},
         "space": [one.said for one in search.space],
         "trials": [row_of(trial, search) for trial in search.ended],
-        "best": {
-            "trial": best.number,
-            "value": best.value,
-            "parameters": best.user_attrs[VALUES],
-            "policy": search.subject.word(best),
-        },
+        "best": {"trial": best.number, "value": best.value, "parameters": best.user_attrs[VALUES], "policy": word},
         "importance": importance(search),
-        "judged": {
-            "seeds": list(seeds),
-            "metric": search.subject.metric,
-            "verdict": said,
-            "scenarios": [{"name": name, **asdict(one)} for name, one in judged.items()],
-        },
+        "judged": {"seeds": list(seeds), "metric": search.subject.metric, "verdict": said, "scenarios": scenarios},
     }
 
 
 def print_all(search: Search, judged: Judged, seeds: Sequence[int], typed: str) -> None:
-    """Print it, the words to copy last; `typed`: ENV and the options that say what is played on."""
+    """Print it, the words to copy last; `typed`: ENV and the options of the setting."""
     about, metric = search.subject.about(), search.subject.metric
     fates = [trial.user_attrs[FATE] for trial in search.ended]
     said = {PLAYED: "played", STOPPED: "stopped early", REFUSED: "refused"}
@@ -133,8 +118,6 @@ def print_all(search: Search, judged: Judged, seeds: Sequence[int], typed: str) 
 
 
 def _print_trials(search: Search) -> None:
-    from rich.text import Text
-
     table = plain_table(padding=(0, 1, 0, 0))
     table.add_column("trial", justify="right", no_wrap=True)
     training = isinstance(search.subject, TrainingParameters)
@@ -143,14 +126,13 @@ def _print_trials(search: Search) -> None:
     ranked = search.ranked
     for trial in ranked[:BEST_SHOWN] + [one for one in ranked[BEST_SHOWN:] if one.number == 0]:
         values = " ".join(f"{key}={value}" for key, value in trial.user_attrs[VALUES].items())
-        table.add_row(str(trial.number), f"{trial.value:.4f}", Text(values or "the defaults"))
+        table.add_row(str(trial.number), f"{trial.value:.4f}", styled(values or "the defaults"))
     out().print(table)
     if isinstance(search.subject, TrainingParameters):
         print_lines(f"score: mean JCT on the validation workloads / {search.subject.config.reference}'s")
 
 
 def _to_copy(search: Search, seeds: str, typed: str) -> list[str]:
-    """What is kept, and words to copy."""
     subject, best = search.subject, search.ranked[0]
     kept = [] if search.folder is None else [f"trials       {search.folder / TABLE}"]
     if best.number == 0:

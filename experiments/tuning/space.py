@@ -35,19 +35,12 @@ SHIPPED = Path(__file__).with_name("spaces")
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter that is chosen.
-
-    Attributes:
-        key: its name.
-        distribution: optuna's: of numbers, both ends possible, or of words.
-        when: the words that others, above it, must have for it to be asked at all.
-        said: as the file says it.
-    """
+    """One parameter that is chosen."""
 
     key: str
-    distribution: Any
-    when: Mapping[str, tuple[str, ...]]
-    said: str
+    distribution: Any  # optuna's: of numbers, both ends possible, or of words
+    when: Mapping[str, tuple[str, ...]]  # the words that others, above it, must have for it to be asked
+    said: str  # as in the file
 
     def applies(self, values: Mapping[str, str]) -> bool:
         """Whether it is asked where others have these values."""
@@ -71,11 +64,7 @@ class Parameter:
 
 
 def read_space(word: str) -> tuple[dict[str, Any], str]:
-    """What the space `word` says, unchecked, and what to call it: a file, or a shipped space by its name.
-
-    Raises:
-        InputError: there is none, it cannot be read, or it says nothing.
-    """
+    """The content of the space `word`, a file or a shipped name, unchecked, and its name in messages."""
     path = Path(word)
     if not path.suffix and not path.exists():
         path = shipped()[choose(word, shipped(), "space")]
@@ -92,11 +81,7 @@ def shipped() -> dict[str, Path]:
 
 
 def parse(said: Mapping[str, Any], source: str, subject: Subject) -> tuple[Parameter, ...]:
-    """The parameters that a space (`read_space`, without `optuna`) leaves to choose; their ends have been tried.
-
-    Raises:
-        InputError: naming the parameter, the value and what was expected; `source` is what to call the space.
-    """
+    """The parameters that a space (`read_space`, without `optuna`) leaves to choose; their ends have been tried."""
     found: list[Parameter] = []
     for key, value in said.items():
         above = {*(one.key for one in found), *subject.fixed}
@@ -156,7 +141,7 @@ def _parameter(key: str, value: Any, what: str, read: Reader, above: set[str]) -
 
 
 def _kinds(read: Reader) -> set[type]:
-    """Which numbers a parameter takes: int for whole ones, float for others, none for words."""
+    """The numbers that a parameter takes: int for whole ones, float for others, none for words."""
     found: set[type] = set()
     for text in ("1", "0.5"):
         with suppress(InputError):
@@ -174,6 +159,6 @@ def _words(said: Any, what: str) -> tuple[str, ...]:
 
 
 def _told(said: Any) -> str:
-    """What a file says, without brackets."""
+    """The file's text of a parameter, without brackets."""
     pairs = [f"{key} {_told(value)}" for key, value in said.items()] if isinstance(said, dict) else said
     return said if isinstance(said, str) else ", ".join(pairs)

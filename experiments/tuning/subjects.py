@@ -1,11 +1,11 @@
-"""What can be tuned: the parameters of a policy, or the configuration of a training.
+"""The subjects of tuning: the parameters of a policy, or the configuration of a training.
 
 Every trial of a policy plays the same seeds and is compared with the defaults seed by seed. It is stopped where it is
-clearly worse than the best one so far: optuna's WilcoxonPruner looks after every `FEW` seeds.
+clearly worse than the best so far: optuna's WilcoxonPruner looks after every `FEW` seeds.
 
 Every trial of a training is a training of its own in DIR/trials/0007, as `clustergym train --logdir` would make it, and
 goes on from its checkpoint. It is stopped where its best agent so far is worse than the median of the others at the
-same of the periodic evaluations: optuna's MedianPruner.
+same evaluation: optuna's MedianPruner.
 """
 
 from __future__ import annotations
@@ -58,24 +58,15 @@ def direction_of(metric: str) -> Literal["minimize", "maximize"]:
 
 @dataclass(frozen=True)
 class PolicyParameters:
-    """Parameters of a policy in a setting.
-
-    Attributes:
-        setting: what is played on.
-        policy: the word of the policy, with the parameters that are not to be chosen.
-        seeds: what a trial is played on.
-        metric: by its name in `simulator/engine/metrics.py`.
-        prunes: whether trials may be stopped early.
-        processes, executor: how many play the seeds of a trial; or who, in place of processes of this machine.
-    """
+    """Parameters of a policy in a setting."""
 
     setting: Setting
-    policy: str
-    seeds: tuple[int, ...]
+    policy: str  # its word, with the parameters that are not to be chosen
+    seeds: tuple[int, ...]  # of every trial
     metric: str = "jct_mean"
-    prunes: bool = True
-    processes: int = 1
-    executor: Executor | None = None
+    prunes: bool = True  # whether trials may be stopped early
+    processes: int = 1  # of this machine, for the seeds of a trial
+    executor: Executor | None = None  # in place of these processes
     pruner: ClassVar = {"name": "WilcoxonPruner", "p_threshold": 0.05, "n_startup_steps": FEW}
 
     def about(self) -> dict[str, Any]:
@@ -96,7 +87,7 @@ class PolicyParameters:
         return maker_of(self.policy)[1]
 
     def reader_of(self, key: str) -> Reader:
-        """What reads the text of a parameter, by its annotation; InputError if there is no such parameter."""
+        """The reader of a parameter's text, by its annotation; InputError if there is no such parameter."""
         factory = maker_of(self.policy)[0]
         named = parameters_of(factory)
         choose(key, named, f"parameter of policy {self.policy}:")
@@ -107,19 +98,17 @@ class PolicyParameters:
         self._made(spelt(self.policy, values)).rule_under(self.setting.config.semantics)
 
     def word(self, trial: optuna.Trial | FrozenTrial) -> str:
-        """That of the policy with the values of a trial."""
+        """The word of the policy with the values of a trial."""
         return spelt(self.policy, trial.user_attrs[VALUES])
 
     def settings(self) -> dict[str, Setting]:
-        """What the best is judged on."""
+        """The settings that the best is judged on."""
         return {"": self.setting}
 
     def play(self, trial: optuna.Trial, progress: Callable[[float], None]) -> float:
-        """The seeds, a few at a time; the ratio of the metric to that of the defaults.
+        """Play the seeds, a few at a time; returns the ratio of the metric to that of the defaults.
 
-        Raises:
-            TrialPruned: it is clearly worse than the best so far.
-            InputError: it cannot be compared with the defaults; why.
+        TrialPruned: it is clearly worse than the best so far. InputError: it cannot be compared with the defaults.
         """
         import optuna
 
@@ -137,7 +126,6 @@ class PolicyParameters:
         return value
 
     def _value(self, trial: optuna.Trial, runs: Sequence[Run]) -> float:
-        """Keep what runs have come to; the ratio to the defaults on the same seeds."""
         found, jobs = [self._metric(run) for run in runs], [run.metrics["jobs_finished"] for run in runs]
         trial.set_user_attr(PER_SEED, found)
         trial.set_user_attr(JOBS, jobs)
@@ -178,17 +166,11 @@ def _paired(found: Sequence[float], others: Sequence[float]) -> tuple[Sequence[f
 
 @dataclass(frozen=True)
 class TrainingParameters:
-    """Values of a training's configuration.
+    """Values of a training's configuration."""
 
-    Attributes:
-        values: the configuration, checked, but for what is chosen.
-        folder: DIR.
-        prunes: whether trials may be stopped early.
-    """
-
-    values: Mapping[str, Any]
-    folder: Path
-    prunes: bool = True
+    values: Mapping[str, Any]  # the configuration, checked, but for the chosen values
+    folder: Path  # DIR
+    prunes: bool = True  # whether trials may be stopped early
     metric: ClassVar[str] = "jct_mean"
     fixed: ClassVar[Mapping[str, str]] = {}
     pruner: ClassVar = {"name": "MedianPruner", "n_startup_trials": 4, "n_warmup_steps": 1, "n_min_trials": 3}
@@ -209,7 +191,7 @@ class TrainingParameters:
         }
 
     def reader_of(self, key: str) -> Reader:
-        """What reads the text of a key of the configuration; InputError if there is no such key."""
+        """The reader of the text of a configuration's key; InputError if there is no such key."""
         head, _, rest = key.partition(".")
         choose(head, [name for name in Config.model_fields if name not in YARDSTICKS], "key of the configuration:")
         if head in PARTS and not rest:
@@ -226,19 +208,19 @@ class TrainingParameters:
         return make_config(changed, "configuration")
 
     def check(self, values: Mapping[str, str]) -> None:
-        """Build one environment and look at every key, as a training does before it begins."""
+        """Build one environment and check every key, as a training does before it begins."""
         expect_fitting(self.config_of(values))
 
     def folder_of(self, number: int) -> Path:
-        """Where a trial is."""
+        """The folder of a trial."""
         return self.folder / TRIALS / f"{number:04d}"
 
     def word(self, trial: optuna.Trial | FrozenTrial) -> str:
-        """That of the best agent of a trial."""
+        """The word of the best agent of a trial."""
         return f"{self.config.algo}:{self.folder_of(trial.number) / 'best'}"
 
     def settings(self) -> dict[str, Setting]:
-        """What agents are judged on: the scenarios of the validation, by name."""
+        """The settings that agents are judged on: the scenarios of the validation, by name."""
         return {scenario.name: setting_of(self.config, scenario) for scenario in self.config.validation}
 
     def write_best(self, values: Mapping[str, str]) -> None:
@@ -248,11 +230,7 @@ class TrainingParameters:
             draft.write_text(yaml.safe_dump(found, sort_keys=False), encoding="utf-8")
 
     def play(self, trial: optuna.Trial, progress: Callable[[float], None]) -> float:
-        """One training, from its checkpoint if it was killed; the score of its best agent.
-
-        Raises:
-            TrialPruned: half of the others were better at the same evaluation.
-        """
+        """One training, from its checkpoint if it was killed; the score of its best agent. TrialPruned: see `_Log`."""
         from ...agents.training.trainer import Training
 
         config, folder = self.config_of(trial.user_attrs[VALUES]), self.folder_of(trial.number)
@@ -271,12 +249,11 @@ Subject = PolicyParameters | TrainingParameters
 
 
 class _Log(TrainingLog):
-    """What a training writes, and how it stands beside the other trials."""
+    """The listener of a trial's training, which compares it with the other trials."""
 
     trial: optuna.Trial
 
     def evaluated(self, evaluated: Evaluated, agent: Path) -> None:
-        """Curves and pictures; then see whether to go on; TrialPruned: half of the others were better."""
         import optuna
 
         super().evaluated(evaluated, agent)

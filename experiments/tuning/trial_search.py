@@ -1,8 +1,8 @@
-"""The search: an optuna study in DIR/study.db (sqlite, which a kill leaves whole), or in memory without a folder.
+"""The search: an optuna study in DIR/study.db (sqlite, which survives kills), or in memory without a folder.
 
-A trial is written at once with all its values, before it is played; one that was killed goes on under its number. Its
-sampler is seeded by --seed and this number, so a search that was killed and goes on tries the very same values as one
-that was not. Sampler and pruner are optuna's, by name and options, which a space may give under `optuna`.
+A trial is written with all its values before it is played; a killed one goes on under its number. Its sampler is seeded
+by --seed and this number, so a search that was killed tries the very same values as one that was not. Sampler and
+pruner are optuna's, by name and options, which a space may give under `optuna`.
 """
 
 from __future__ import annotations
@@ -54,17 +54,10 @@ def expect_installed() -> None:
 
 @dataclass
 class Search:
-    """A search that is begun, or goes on.
+    """A search that is begun, or goes on: of a subject over a space, in `folder` (None keeps nothing).
 
-    Args:
-        subject, space: what is tuned, and what may be chosen.
-        folder: DIR, which is there; None keeps nothing.
-        seed: of the sampler.
-        at_once: trials at the same time.
-        library: `sampler` and `pruner` of optuna, each a name and its options, in place of those that come.
-
-    Raises:
-        InputError: no such sampler or pruner, or a folder that holds no trials.
+    `seed` is of the sampler; `at_once` trials run at the same time. `library`: `sampler` and `pruner` of optuna, each a
+    name and its options, in place of the defaults. InputError for unknown ones, or a folder that holds no trials.
     """
 
     subject: Subject
@@ -89,7 +82,6 @@ class Search:
             self.study = self._study(0, study_name=NAME, storage=self.storage, pruner=_made("pruner", pruner))
 
     def _study(self, number: int, **more: Any) -> optuna.Study:
-        """A study whose sampler is that of a trial."""
         import optuna
 
         said = self.library.get("sampler", {**SAMPLER, "constant_liar": self.at_once > 1})
@@ -98,12 +90,7 @@ class Search:
         return optuna.create_study(sampler=sampler, direction=direction, load_if_exists=True, **more)
 
     def begin(self) -> None:
-        """Say what the trials are of, or see that it is what stands there.
-
-        Raises:
-            BadArgument: the folder's trials are of something else.
-            InputError: it cannot be written.
-        """
+        """Write the search's description; BadArgument if the folder's trials are of another search."""
         about = {**self.subject.about(), "space": [one.said for one in self.space], "seed": self.seed}
         about = json.loads(json.dumps(about | {"optuna": self.library}))
         with _storing(self.folder):
@@ -128,16 +115,11 @@ class Search:
         return sorted(whole, key=lambda trial: sign * float(trial.value or 0.0))
 
     def missing(self, trials: int) -> list[int]:
-        """Of the first so many trials, those that are still to be played, or to be played on."""
+        """The first so many trials that are still to be played, or to be played on."""
         return sorted(set(range(trials)) - {trial.number for trial in self.ended})
 
     def run(self, numbers: Sequence[int], progress: Callable[[float], None]) -> Iterator[FrozenTrial]:
-        """The trials of these numbers as they end; the defaults before all others.
-
-        Args:
-            numbers: of `missing`.
-            progress: told how many are done, fractions included, where one is played at a time.
-        """
+        """The trials of these numbers (of `missing`) as they end; the defaults before all others."""
         first = [number for number in numbers if number == 0 or self.at_once == 1]
         for done, number in enumerate(first):
             self.choose(number)
@@ -168,11 +150,7 @@ class Search:
         return True
 
     def play(self, number: int, progress: Callable[[float], None] = lambda share: None) -> FrozenTrial:
-        """Play a trial whose values are chosen, and keep what comes of it; `progress` is told its share that is done.
-
-        Raises:
-            InputError: the defaults are refused, or it cannot be kept, as on a full disk.
-        """
+        """Play a trial whose values are chosen, and keep the result; InputError if the defaults are refused."""
         import optuna
         from optuna.trial import TrialState
 
@@ -194,7 +172,6 @@ class Search:
 
 
 def _in_process(item: tuple[tuple[Any, ...], int]) -> FrozenTrial:
-    """One trial in a process of its own, on the trials in a folder as they stand."""
     how, number = item
     return Search(*how).play(number)
 
@@ -223,11 +200,7 @@ def _made(what: str, said: Mapping[str, Any]) -> Any:
 
 @contextmanager
 def _storing(folder: Path | None, *more: type[Exception]) -> Iterator[None]:
-    """What the database cannot take or does not hold is told in one sentence; what it has taken stays.
-
-    Raises:
-        InputError: a full disk, one that fails, or a file that is no database of trials.
-    """
+    """Errors of the database become an InputError: a full disk, one that fails, or a file that is no database."""
     from optuna.exceptions import StorageInternalError
     from sqlalchemy.exc import SQLAlchemyError
 
@@ -243,11 +216,7 @@ def _storing(folder: Path | None, *more: type[Exception]) -> Iterator[None]:
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """No other command tunes in `folder` meanwhile.
-
-    Raises:
-        BadArgument: one does.
-    """
+    """No other command tunes in `folder` meanwhile; BadArgument if one does."""
     with open(folder / LOCK, "w") as lock:
         try:
             if fcntl is not None:

