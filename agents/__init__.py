@@ -1,7 +1,4 @@
-"""Learning agents: training, saving and playing them, and the environments for stable-baselines3.
-
-A module is imported at its first use: torch and stable-baselines3 are heavy.
-"""
+"""Learning agents: training, saving and playing them. Modules are imported at first use: torch and SB3 are heavy."""
 
 from __future__ import annotations
 

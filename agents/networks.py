@@ -36,10 +36,7 @@ CONSTANT, IGNORED = 1e-6, 1e9  # and a constant one, such as slack without deadl
 
 
 class Standard(nn.Module):
-    """Features shifted and scaled to mean 0 and spread 1, as found in a sample; the identity before that.
-
-    With `squash` far values count by their logarithm: run times have long tails, on which linear layers fail.
-    """
+    """Features scaled to mean 0 and spread 1 of a sample; `squash`: far ones (long run times) by their logarithm."""
 
     mean: Tensor
     spread: Tensor
@@ -152,10 +149,7 @@ class CandidateNetwork(nn.Module):
         self.register_buffer("row_of", torch.tensor(row_of), persistent=False)
 
     def forward(self, observation: Tensor, legal: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Logits of candidates (n, C) and of the other parts (n, P in all), and values (n,).
-
-        `observation`: float32 (n, size); `legal`: bool (n, C); only legal candidates are scored.
-        """
+        """Logits of legal candidates (n, C) and of other parts (n, P in all), values (n,); from float32 (n, size)."""
         cluster, tables, taken = self._split(observation)
         rows, looked = self._look(cluster, tables, torch.cat(taken, 1))
         context = functional.relu(self.context(looked))

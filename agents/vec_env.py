@@ -154,10 +154,7 @@ class ClusterVecEnv(VecEnv):
         return {**told, "TimeLimit.truncated": False, **counts_of(row.tolist())}
 
     def play(self, rows: np.ndarray, actions: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray]:
-        """Play `actions` (k, ...) in some rows, int64 (k,); an ended row stays as it is until `reset`.
-
-        Returns observations, rewards (k,) float32, ends (k,) bool, and elapsed seconds (k,).
-        """
+        """Play `actions` (k, ...) in rows, int64 (k,): observations, rewards, ends, seconds; ended rows stay."""
         batch = self.batch
         every = self.envs[0].form.said(np.zeros_like(batch.rows.actions))
         every[rows] = np.asarray(actions).reshape(len(rows), *every.shape[1:])

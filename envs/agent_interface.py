@@ -1,4 +1,4 @@
-"""What an agent sees and may do in any simulator."""
+"""The observation and the actions of an agent, in any simulator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Many environments over one array of records: each row is an ordinary environment, and one kernel call steps all.
-
-A single environment (`ClusterEnv`) keeps its state in `Rows` too, so both run the same code.
-"""
+"""Many environments over one array of records: each row is an ordinary environment, and one kernel call steps all."""
 
 from __future__ import annotations
 
@@ -290,10 +287,7 @@ class Batch:
             self._begun = all(simulator.has_run for simulator in self.stepper.simulators)
 
     def step(self, actions: Any, chosen: np.ndarray | None = None) -> bool:
-        """Play `actions`, of the action space, in the chosen rows or in all; True if an episode has ended.
-
-        `metrics` then has those of the ended rows. ResetNeeded if a row has no run yet.
-        """
+        """Play `actions` in the chosen rows or all; True if an episode has ended, with `metrics` of these rows."""
         self.expect_begun(chosen)
         self.envs[0].form.read_all(actions, self.rows.actions)
         if chosen is None:

@@ -1,4 +1,4 @@
-"""What every environment with a window of jobs shares: Gymnasium's methods around a kernel that plays one step.
+"""The base of environments with a window of jobs: Gymnasium's methods around a kernel that plays one step.
 
 A subclass gives its candidates (an `AgentInterface`, a step kernel) and its simulator.
 """

@@ -38,7 +38,7 @@ WRITERS: tuple[Callable[..., None], ...] = tuple(
 
 
 class Shape(Protocol):
-    """What an `AgentInterface` shows: the features of each table, by name and in order, and the sizes of the parts."""
+    """The features of each table, by name and in order, and the sizes of the parts, as of an `AgentInterface`."""
 
     sizes: dict[str, int]
     parts: tuple[int, ...]

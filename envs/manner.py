@@ -16,7 +16,7 @@ NAMESPACE = "clustergym/"
 
 @dataclass(frozen=True)
 class Manner:
-    """How an environment is played; `ClusterEnv` says what each of them means."""
+    """Arguments of an environment that do not concern its window or cluster; see `ClusterEnv`."""
 
     max_decisions: float | None = None
     observation: str = "dict"

@@ -68,7 +68,7 @@ class Tables:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Tables:
-        """What `to_json` gave."""
+        """Tables from the data of `to_json`."""
         tables = tuple(Table(**table) for table in data["tables"])
         parts = tuple(Part(**part) for part in data["parts"])
         return cls(**{**data, "tables": tables, "parts": parts, "hold_column": data["hold_column"]})

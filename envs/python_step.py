@@ -1,7 +1,4 @@
-"""Environments that make decisions in Python; clock and reward are kernels as elsewhere.
-
-A `PythonStepInterface` says what there is to decide, and what an action does.
-"""
+"""Environments that make decisions in Python, by a `PythonStepInterface`; clock and reward are kernels as elsewhere."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from .autoreset import autoreset_mode
 
 @dataclass(frozen=True)
 class Entry:
-    """What lists and the command line know of an environment. Classes are `module:name`, loaded when needed."""
+    """Data of an environment for lists and the command line. Classes are `module:name`, loaded when needed."""
 
     summary: str
     paper: str

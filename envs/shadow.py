@@ -20,10 +20,7 @@ class LeftBehind:
 
 
 class ShadowSimulator:
-    """A second simulator that takes over the present of another one.
-
-    It is always the same object, and counts runs as the other does, so a policy can keep its knowledge of a run.
-    """
+    """A second simulator that takes over the present of another and counts runs alike, as policies expect."""
 
     def __init__(self) -> None:
         self._copy: Simulator | None = None

@@ -1,7 +1,4 @@
-"""Agents in the .zip files of stable-baselines3. They hold pickles: opening one can run any code.
-
-The algorithm is recognised from the file's names, before any pickle is opened.
-"""
+"""Agents in the .zip files of stable-baselines3. They hold pickles: opening one can run any code."""
 
 from __future__ import annotations
 

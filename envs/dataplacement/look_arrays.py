@@ -1,7 +1,4 @@
-"""A review of the tables as arrays for kernels: readers, effects of decisions, legal decisions.
-
-T tables, R regions, J jobs. The arrays that no decision changes are laid at the beginning of the review.
-"""
+"""A review of T tables in R regions, with J jobs, as arrays for kernels: readers, effects of decisions, legal ones."""
 
 from __future__ import annotations
 

@@ -165,10 +165,7 @@ class DelayInterface(AgentInterface):
         return np.array([candidate, bucket, tier], np.int64)
 
     def decisions(self, action: Any) -> list[Decision]:
-        """The decisions of `action` (candidate, delay bucket, tier of the hold) in the window as last filled.
-
-        Advance for candidate 0 and illegal ones; a delay or tier out of range becomes the nearest.
-        """
+        """The decisions of `action` (candidate, delay bucket, hold tier); numbers out of range become the nearest."""
         simulator, window = self.simulator, self.window
         candidate, delay, tier = (int(part) for part in action)
         s = simulator.state

@@ -1,1 +1,1 @@
-"""Geo-v0: in which region and cluster a workload runs, and whom it displaces (paper mast, the fast path)."""
+"""Geo-v0: the region and cluster of each workload, and the workloads that it displaces (paper mast, the fast path)."""

@@ -105,10 +105,7 @@ class GeoEnv(PythonStepEnv):
         self.interface.share(self._features, self._mask)
 
     def play(self) -> bool:
-        """Play the action in the row, and run to the next decision; True if the row needs a look.
-
-        A kernel does so, except for the actions of a policy, which are played in Python.
-        """
+        """Play the action in the row, in a kernel unless it is a policy's; True if the row needs a look."""
         look = self.interface
         if look.expert is not None:
             if self._is_expert_played:

@@ -263,10 +263,7 @@ def score_in(s, r, job, cluster):
 
 @kernel
 def find_plan(s, r, job, cluster, way):
-    """Modify the plan in place, and the regions as if it were carried out; False: there is none, nothing has changed.
-
-    A plan in place of others is wanted only where none works without. `undo` takes it back.
-    """
+    """Modify the plan in place, and the regions as if carried out, until `undo`; False: there is none."""
     begin_plan(r)
     preempts = way == IN_PLACE_OF_OTHERS
     if not place_in(r, job, r.kind, s.part_units, s.cluster_region[cluster], cluster, preempts, s.now_s):

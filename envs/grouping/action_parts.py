@@ -1,4 +1,4 @@
-"""How an action is carried out, and the numbers that its second and third part stand for."""
+"""Execution of an action, and the numbers of its second and third part."""
 
 from ...simulator.compiler.jit import entry, kernel
 from ...simulator.groups.group_codes import CLIMBS, NONE

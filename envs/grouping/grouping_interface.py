@@ -125,10 +125,7 @@ class GroupingInterface(AgentInterface):
         return np.array([candidate, machines, spill], np.int64)
 
     def decisions(self, action: Any) -> list[Decision]:
-        """The decisions of `action` (candidate, machines, spill) in the window as last filled, in order.
-
-        Advance for candidate 0 and illegal ones; numbers that do not apply become the nearest that do.
-        """
+        """The decisions of `action` (candidate, machines, spill), in order; numbers out of range become the nearest."""
         s, w = self.simulator.state, self.window
         candidate, machines, spill = (int(part) for part in action)
         if not 0 < candidate < w.candidates or not w.legal[candidate]:

@@ -1,1 +1,1 @@
-"""Sharing-v0: whose GPUs a waiting job shares (paper sjf-bsbf)."""
+"""Sharing-v0: GPUs that a waiting job shares with others (paper sjf-bsbf)."""

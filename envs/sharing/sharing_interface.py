@@ -89,10 +89,7 @@ class SharingInterface(AgentInterface):
         return np.array([candidate, exponent], np.int64)
 
     def decision(self, action: Any) -> Decision:
-        """The decision of `action` (candidate, sub-batch exponent) in the window as last filled.
-
-        Advance for candidate 0 and illegal ones; an exponent out of range becomes the nearest.
-        """
+        """The decision of `action` (candidate, sub-batch exponent); an exponent out of range becomes the nearest."""
         simulator, window = self.simulator, self.window
         candidate, exponent = int(action[0]), int(action[1])
         s = simulator.state

@@ -175,10 +175,7 @@ def _is_on_network(s: np.void, job: int) -> bool:
 
 
 def turned_now(simulator: Simulator, component: Component) -> np.ndarray:
-    """The present angles of the jobs of a component, int64 (n,).
-
-    By a job's shift, if it has one in this period; else by the begin of its present iteration, or as if it began now.
-    """
+    """The angles of a component's jobs, int64 (n,): by shifts in this period, else by begins of iterations."""
     s, wheel = simulator.plain.record, component.circle
     angles = []
     for position, job in enumerate(component.jobs):

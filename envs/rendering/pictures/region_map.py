@@ -1,7 +1,4 @@
-"""Regions as pixels: a map of demand over supply with the tables on their way, and past use.
-
-Regions stand around the edge, clockwise from the top left, so that flows cross only the middle.
-"""
+"""Regions around the edge, as pixels: a map of demand over supply with the tables on their way, and past use."""
 
 from __future__ import annotations
 

@@ -42,10 +42,7 @@ class Boxes:
 def draw_tables(
     simulator: Simulator, size: tuple[int, int], seen: Seen | None = None, offered: int | None = None
 ) -> np.ndarray:
-    """The places of tables of a simulator with regions, uint8 (height, width, 3); arguments as of `picture.draw_rgb`.
-
-    `offered`: the table to be decided about, if any.
-    """
+    """Places of tables, uint8 (height, width, 3); `offered`: the one to be decided; else as `picture.draw_rgb`."""
     scene = read_tables(simulator)
     pen = Pen.page(size)
     boxes = Boxes(size, pen.unit)
