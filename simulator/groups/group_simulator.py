@@ -93,9 +93,9 @@ class GroupSimulator(BaseSimulator):
                 "with the columns comp_machine_s, comm_s, input_gb, model_gb and epoch_iterations"
             )
         machines = self.topology.num_machines
-        self.workload = workload.oversize(machines)
+        self._take(workload)
         self.runs += 1
-        self.meter.clear()
+        self._forget()
         capacity = GroupCapacity.fitting(len(workload), machines)
         self._make_room(capacity)
         self.plain.clear()
@@ -114,6 +114,12 @@ class GroupSimulator(BaseSimulator):
                 group_calls.lay_failures(self.records, 0)
                 if begin:
                     self._stop(group_calls.advance(self.records, 0))
+
+    def _take(self, workload: Workload) -> None:
+        self.workload = workload.oversize(self.topology.num_machines)
+
+    def _forget(self) -> None:
+        self.meter.clear()
 
     def aside(self) -> tuple[Any, ...]:
         """See `BaseSimulator`."""

@@ -126,7 +126,7 @@ BAD: list[tuple[tuple[str, ...], int, str]] = [
     (("reproduce", "dally-peer", "--orders", "many"), 2, "many"),
     (("reproduce", "dally-peer", "--generated", "--traces", "."), 2, "--traces"),
     (("reproduce", "dally-peer", "--traces", "missing-folder"), 2, "missing-folder"),
-    (("bench", "daly"), 2, "did you mean 'dally'|clone"),
+    (("bench", "engin"), 2, "did you mean 'engine'|clone"),
     # regions and tables
     ((*GEO, "--topology", "mast:seed=-1"), 2, "seed = -1: expected a whole number of at least 0"),
     ((*GEO, "--topology", "mast:regins=3"), 2, "did you mean 'regions'"),
