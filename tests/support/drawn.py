@@ -1,4 +1,4 @@
-"""On how many examples a claim is tried: a fifth where every change is tested, all with `make test-slow`."""
+"""On how many examples a claim is tried: a sixth where every change is tested, all with `make test-slow`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import os
 from hypothesis import settings
 
 WHOLE = os.environ.get("CLUSTERGYM_EXAMPLES") == "all"
-SHARE, LEAST = 5, 10
+SHARE, LEAST = 6, 10
 
 
 def some(examples: int, least: int = LEAST) -> int:
-    """So many examples or their fifth, but at least ten, or as many as told."""
+    """So many examples or their sixth, but at least ten, or as many as told."""
     return examples if WHOLE else min(examples, max(least, examples // SHARE))
 
 
