@@ -354,7 +354,9 @@ class Table:
         kept = kept if order is None else order[np.isin(order, kept)]
         arrival_s, gpus, duration_s = np.asarray(arrival_s, np.float64)[kept], gpus[kept], duration_s[kept]
         if from_start:
-            arrival_s = arrival_s - arrival_s.min()
+            first_s = arrival_s.min()
+            arrival_s = arrival_s - first_s
+            optional = {**optional, **{key: optional[key] - first_s for key in ("start_s",) if key in optional}}
         if asked_gpus is not None and self.left_out is not None:
             self.left_out.tell_shares(asked_gpus[kept], gpus, duration_s)
         rest = {key: _pick(values, kept) for key, values in optional.items() if values is not None}

@@ -34,11 +34,12 @@ if TYPE_CHECKING:
 REQUIRED = ("job_id", "arrival_s", "gpus", "duration_s")
 OPTIONAL = (
     *("iterations", "iteration_s", "model", "batch_size", "user", "tenant"),
-    *("priority", "deadline_s", "estimate_s"),
+    *("priority", "deadline_s", "estimate_s", "level", "gpu_type", "start_s", "hosts"),
 )
 COLUMNS = REQUIRED + OPTIONAL
-TEXT = ("job_id", "model", "user", "tenant")
-WHOLE = ("gpus", "batch_size", "priority")
+TEXT = ("job_id", "model", "user", "tenant", "gpu_type", "hosts")
+WHOLE = ("gpus", "batch_size", "priority", "level")
+OF_LOGS = ("level", "gpu_type", "start_s", "hosts")  # what few sources have: a file holds them where any is known
 
 AGREEMENT = 1e-6  # relative, between iteration_s x iterations and duration_s
 LARGEST_GANG = 10**9
@@ -73,6 +74,10 @@ class Workload:
         priority: int64, 0 default, larger is more important.
         deadline_s: float64 > 0, absolute seconds on the arrival clock, inf = none.
         estimate_s: float64 > 0, its user's estimate of `duration_s` (simulator/jobs/estimates.py), inf = unknown.
+        level: int64 >= 0, how important: 0, the default, is the most; of a workload over regions that of its demands.
+        gpu_type: str objects, the types of GPU that a job accepts, `|` between them; "" any. Over regions: `geo`.
+        start_s: float64 seconds on the arrival clock, when the job started according to the log; inf unknown.
+        hosts: str objects, the machines that it ran on according to the log, spaces between them; "" unknown.
         geo: demands of regions: parts of several unit types, tables, levels; `gpus` is then all units; or None.
         ps: demands as parameter-server jobs: COMP, COMM, bytes, epochs; `gpus` are then machines; or None.
         iterations_known: the source gives the iterations of every job; else an iteration of some is but a second.
@@ -96,12 +101,18 @@ class Workload:
     priority: np.ndarray
     deadline_s: np.ndarray
     estimate_s: np.ndarray
+    level: np.ndarray
+    gpu_type: np.ndarray
+    start_s: np.ndarray
+    hosts: np.ndarray
     geo: Demands | None = None
     ps: PsJobs | None = None
     iterations_known: bool = True
     window_s: float | None = None
 
     def __post_init__(self) -> None:
+        if self.geo is not None:
+            object.__setattr__(self, "level", np.array(self.geo.level, np.int64))
         for column in COLUMNS:
             getattr(self, column).setflags(write=False)
         if self.geo is not None and not np.array_equal(self.geo.units, self.gpus):
@@ -328,6 +339,10 @@ def _defaults(n: int) -> dict[str, np.ndarray]:
         "priority": zeros,
         "deadline_s": np.full(n, np.inf),
         "estimate_s": np.full(n, np.inf),
+        "level": zeros,
+        "gpu_type": blank,
+        "start_s": np.full(n, np.inf),
+        "hosts": blank,
     }
     for column in columns.values():
         column.setflags(write=False)
@@ -412,6 +427,8 @@ RANGES: dict[str, tuple[float, bool, float, str]] = {
     "batch_size": (0, False, 2**62, "a whole number >= 0"),
     "deadline_s": (0, True, np.inf, "a time in seconds above 0"),
     "estimate_s": (0, True, np.inf, "a time in seconds above 0"),
+    "level": (0, False, 2**31, "a whole number >= 0"),
+    "start_s": (0, False, np.inf, "a time in seconds >= 0"),
 }
 
 
@@ -429,6 +446,10 @@ def bad_values(columns: Mapping[str, np.ndarray]) -> Iterator[tuple[str, np.ndar
         bad = columns["deadline_s"] < columns["arrival_s"]
         if bad.any():
             yield "deadline_s", bad, "a time at or after the job's arrival, as deadlines are absolute"
+    if "start_s" in columns and "arrival_s" in columns:
+        bad = columns["start_s"] < columns["arrival_s"]
+        if bad.any():
+            yield "start_s", bad, "a time at or after the job's arrival"
 
 
 def text_array(values: Any) -> np.ndarray:
@@ -465,6 +486,10 @@ def _saved_columns(workload: Workload) -> dict[str, Any]:
     columns = {name: getattr(workload, name) for name in COLUMNS if name != "iteration_s" or not derived}
     if np.isinf(workload.estimate_s).all():
         del columns["estimate_s"]
+    unknown = _defaults(len(workload))
+    for name in OF_LOGS:
+        if np.array_equal(columns[name], unknown[name]):
+            del columns[name]
     if not workload.iterations_known:
         assumed = workload.iterations == workload.duration_s
         columns["iterations"] = np.where(assumed, np.nan, workload.iterations)
@@ -481,7 +506,7 @@ def _write_csv(workload: Workload, path: Path) -> None:
     saved = _saved_columns(workload).items()
     columns = {name: values.tolist() if isinstance(values, np.ndarray) else values for name, values in saved}
     # an empty cell reads better than inf or nan
-    for name in columns.keys() & {"deadline_s", "iterations", "estimate_s"}:
+    for name in columns.keys() & {"deadline_s", "iterations", "estimate_s", "start_s"}:
         columns[name] = [value if math.isfinite(value) else "" for value in columns[name]]
     with open(path, "w", encoding="utf-8", newline="") as file:
         write_csv(file, list(columns), zip(*columns.values(), strict=True))

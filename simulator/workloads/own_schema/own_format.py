@@ -16,7 +16,7 @@ from ...jobs import ps_jobs, region_columns
 from ...jobs.left_out import tell_unread
 from ...jobs.trace_columns import A_TRACE, Table, read_csv
 from ...jobs.trace_head import Head
-from ...jobs.workload import COLUMNS, LARGEST_GANG, PARQUET_NAME_KEY, Workload, clip
+from ...jobs.workload import COLUMNS, LARGEST_GANG, PARQUET_NAME_KEY, TEXT, Workload, clip
 from .ps_reading import has_ps, read_ps
 from .region_reading import read_demands
 
@@ -36,6 +36,8 @@ NUMBERS: Mapping[str, Mapping[str, Any]] = {
     "priority": {"low": -(2**63), "high": 2**63, "whole": True, "default": 0, "blank": 0},
     "deadline_s": {**_POSITIVE, **_MAY_BE_NEVER},
     "estimate_s": {**_POSITIVE, **_MAY_BE_NEVER},
+    "level": {"low": 0, "high": 2**31, "whole": True, "default": 0, "blank": 0},
+    "start_s": {"low": 0, **_MAY_BE_NEVER},
 }
 PARQUET_SUMMARY = "our own schema, as parquet"
 
@@ -91,7 +93,7 @@ def _plain(column: Any) -> Any:
 
 
 def _workload(table: Table, name: str) -> Workload:
-    known = (*COLUMNS, *(region_columns.COLUMNS if "parts" in table else ()), *ps_jobs.COLUMNS)
+    known = dict.fromkeys((*COLUMNS, *(region_columns.COLUMNS if "parts" in table else ()), *ps_jobs.COLUMNS))
     tell_unread(table.path, table.header, known)
     ps = read_ps(table) if has_ps(table) else None
     numbers = table.numbers(NUMBERS)
@@ -100,8 +102,8 @@ def _workload(table: Table, name: str) -> Workload:
     )
     spent_s = duration_s / np.where(np.isnan(iterations), duration_s, iterations)
     rest: dict[str, Any] = {"iteration_s": np.where(np.isnan(iteration_s), spent_s, iteration_s)}
-    rest |= {name: numbers[name] for name in ("batch_size", "priority", "deadline_s", "estimate_s")}
-    rest |= {name: table.text(name, "") for name in ("model", "user", "tenant")}
+    rest |= {name: numbers[name] for name in ("batch_size", "priority", "deadline_s", "estimate_s", "level", "start_s")}
+    rest |= {name: table.text(name, "") for name in TEXT[1:]}
     read = table.workload("job_id", arrival_s, numbers["gpus"], duration_s, iterations=iterations, **rest)
     order = np.argsort(arrival_s, kind="stable")
     geo = read_demands(table, table.path).take(order) if "parts" in table else None
