@@ -1,6 +1,6 @@
 """Left out parts of a file: rows, each for one reason, the first given, and columns that are not read.
 
-An odd row has a cell that is not what its column holds, or is no row. A log has some such rows (a line that was cut, a
+A bad row has a cell that is not what its column holds, or is no row. A log has some such rows (a line that was cut, a
 clock that went back), so they are left out and the first is told; many of them mean another kind of file.
 """
 
@@ -15,8 +15,8 @@ import numpy as np
 from ..base.errors import InputError
 from .workload import WorkloadWarning, clip
 
-Odd = Literal["drop", "error"]  # what readers do with odd rows: leave them out, or refuse the first
-MOST_ODD, MOST_ODD_SHARE = 10, 0.01  # odd rows that a file may have, whichever is more
+BadRows = Literal["drop", "error"]  # what readers do with bad rows: leave them out, or refuse the first
+MOST_BAD, MOST_BAD_SHARE = 10, 0.01  # bad rows that a file may have, whichever is more
 
 
 class LeftOut:
@@ -24,19 +24,19 @@ class LeftOut:
 
     Args:
         rows: how many the table has that was read from it.
-        odd: whether odd rows are left out, or the first is refused.
-        lost: odd rows of the file outside the table: their lines, and what is odd there.
+        bad_rows: whether bad rows are left out, or the first is refused.
+        lost: bad rows of the file outside the table: their lines, and what is bad there.
 
     Attributes:
         gone: bool (rows,), those that are left out.
     """
 
-    def __init__(self, path: str, rows: int, odd: Odd, lost: Sequence[tuple[int, str]] = ()) -> None:
+    def __init__(self, path: str, rows: int, bad_rows: BadRows, lost: Sequence[tuple[int, str]] = ()) -> None:
         self.path = path
         self.gone = np.zeros(rows, bool)
-        self._refuses = odd == "error"
+        self._refuses = bad_rows == "error"
         self._reasons: dict[str, int] = {}
-        self._odd = self._lost = len(lost)
+        self._bad = self._lost = len(lost)
         self._first = (lost[0][0], f"line {lost[0][0]}: {lost[0][1]}") if lost else None
 
     def drop(self, rows: np.ndarray, why: str) -> None:
@@ -46,35 +46,35 @@ class LeftOut:
             self._reasons[why] = self._reasons.get(why, 0) + int(new.sum())
         self.gone |= rows
 
-    def odd(self, rows: np.ndarray, place: int, said: str) -> None:
-        """Leave out rows, given by index, not yet left out; the first is at `place` and `said` tells what is odd."""
+    def mark_bad(self, rows: np.ndarray, place: int, said: str) -> None:
+        """Leave out rows, given by index, not yet left out; the first is at `place` and `said` tells what is bad."""
         self.gone[rows] = True
-        self._odd += len(rows)
+        self._bad += len(rows)
         if self._first is None or place < self._first[0]:
             self._first = place, said
 
     def of_groups(self, group: np.ndarray, groups: int) -> LeftOut:
-        """The same of groups of rows, int (rows,): a group goes with any of its rows, all of which are odd."""
+        """The same of groups of rows, int (rows,): a group goes with any of its rows, all of which are bad."""
         found = LeftOut(self.path, groups, "error" if self._refuses else "drop")
         found.gone[group[self.gone]] = True
         found._lost, found._first = self._lost, self._first
-        found._odd = self._lost + int(found.gone.sum())
+        found._bad = self._lost + int(found.gone.sum())
         return found
 
     def tell(self) -> np.ndarray:
-        """The indices of the rows that stay; warns of others; InputError: none stays, too many or refused odd ones."""
+        """The indices of the rows that stay; warns of others; InputError: none stays, too many or refused bad ones."""
         total, first = len(self.gone) + self._lost, self._first[1] if self._first else ""
-        most = max(MOST_ODD, int(MOST_ODD_SHARE * total))
+        most = max(MOST_BAD, int(MOST_BAD_SHARE * total))
         kept = np.flatnonzero(~self.gone)
-        if self._odd and self._refuses:
+        if self._bad and self._refuses:
             raise InputError(f"{self.path}, {first}")
         reasons = [f"{count:,} {why}" for why, count in self._reasons.items()]
-        reasons += [f"{self._odd:,} odd, the first at {first}"] if self._odd else []
+        reasons += [f"{self._bad:,} bad, the first at {first}"] if self._bad else []
         if not len(kept):
             raise InputError(f"{self.path}: all {total:,} jobs are dropped: {', '.join(reasons)}")
-        if self._odd > most:
+        if self._bad > most:
             raise InputError(
-                f"{self.path}: {self._odd:,} of {total:,} rows are odd, the first at {first}; such a file may have "
+                f"{self.path}: {self._bad:,} of {total:,} rows are bad, the first at {first}; such a file may have "
                 f"{most:,}"
             )
         if len(kept) < total:

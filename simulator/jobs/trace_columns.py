@@ -21,7 +21,7 @@ import numpy as np
 from ..base.errors import InputError
 from ..files.csv_cells import unguarded
 from ..files.regular_files import read_text
-from .left_out import LeftOut, Odd, tell_unread
+from .left_out import BadRows, LeftOut, tell_unread
 from .workload import LONGEST_S, RANGES, Workload, WorkloadWarning, bad_texts, bad_values, clip, first_duplicate
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{1,6})?")
@@ -38,7 +38,7 @@ def read_csv(
     header: Sequence[str] | None = None,
     keep: Collection[str] | None = None,
     harmless: Collection[str] = (),
-    odd: Odd | None = None,
+    bad_rows: BadRows | None = None,
     most: int | None = None,
     may_be_empty: bool = False,
     is_guarded: bool = False,
@@ -50,7 +50,7 @@ def read_csv(
         header: the column names of a file without a header line.
         keep: the columns that are read, if there; a warning names others; default all.
         harmless: columns that are not read, without a warning.
-        odd: rows that do not fit are left out as odd, or the first is refused when all are known; None: at once.
+        bad_rows: rows that do not fit are left out as bad, or the first is refused when all are known; None: at once.
         most: the largest number of rows; None: any.
         may_be_empty: whether a header without rows will do.
         is_guarded: take off the apostrophes that guard text from spreadsheets (csv_cells.py).
@@ -67,7 +67,7 @@ def read_csv(
     reader = csv.reader(_lines(path, stream, skipped), strict=True, skipinitialspace=True, delimiter=mark)
     lines: list[int] = []
     rows: list[tuple[str, ...]] = []
-    lost: list[tuple[int, str]] | None = None if odd is None else []
+    lost: list[tuple[int, str]] | None = None if bad_rows is None else []
     try:
         names = list(header) if header is not None else [name.strip() for name in next(reader, [])]
         _check_header(path, skipped + 1, names)
@@ -86,7 +86,7 @@ def read_csv(
         tell_unread(str(path), names, keep, harmless)
     cells = map(list, zip(*rows, strict=True)) if rows else ([] for _ in chosen)
     columns = dict(zip((names[i] for i in chosen), cells, strict=True))
-    left_out = None if lost is None or odd is None else LeftOut(str(path), len(rows), odd, lost)
+    left_out = None if lost is None or bad_rows is None else LeftOut(str(path), len(rows), bad_rows, lost)
     return Table(str(path), columns, np.asarray(lines, np.int64), "line", tuple(names), left_out=left_out)
 
 
@@ -202,7 +202,7 @@ class Table:
         name = self.shown.get(column, column)
         return f"{self.unit} {self.places[row]}, {noun} {name!r}: {shown}; expected {expected}"
 
-    def odd(self, rows: np.ndarray, column: str, expected: str, values: Any = None) -> None:
+    def mark_bad(self, rows: np.ndarray, column: str, expected: str, values: Any = None) -> None:
         """Leave out the rows of a mask, whose cells of `column`, or `values`, do not fit; or raise a BadCell."""
         found = np.flatnonzero(rows if self.left_out is None else rows & ~self.left_out.gone)
         if not len(found):
@@ -211,7 +211,7 @@ class Table:
         value = None if values is None else values[first]
         if self.left_out is None:
             raise self.error(first, column, expected, value)
-        self.left_out.odd(found, int(self.places[first]), self._said(first, column, expected, value))
+        self.left_out.mark_bad(found, int(self.places[first]), self._said(first, column, expected, value))
 
     def drop(self, rows: np.ndarray, why: str) -> None:
         """Leave out the rows of a mask for a reason that is none of a mistake, "without a GPU"."""
@@ -251,7 +251,7 @@ class Table:
         values = self.column(name)
         words = [str(value) for value in values] if isinstance(values, np.ndarray) else values
         if len(bad := bad_texts(words)):
-            self.odd(_mask(bad, len(words)), name, "plain text on one line")
+            self.mark_bad(_mask(bad, len(words)), name, "plain text on one line")
             words = [*words]
             for row in bad.tolist():
                 words[row] = ""
@@ -287,13 +287,13 @@ class Table:
         array = _fast_numbers(values, whole)
         if array is None:
             wrong = np.array([_fast_numbers([str(value)], whole) is None for value in values])
-            self.odd(wrong, name, expected)
+            self.mark_bad(wrong, name, expected)
             values = [str(int(fits)) if is_wrong else str(value) for is_wrong, value in zip(wrong, values, strict=True)]
             array = _fast_numbers(values, whole)
             assert array is not None
         bad = ~((array > low if above else array >= low) & (array <= high)) & ~empty
         if bad.any():
-            self.odd(bad, name, expected)
+            self.mark_bad(bad, name, expected)
             array[bad] = fits
         if blank is not None and empty.any():
             array[empty] = blank
@@ -314,7 +314,7 @@ class Table:
             return dates_to_s(values, blanks)
         except ValueError:
             wrong = np.array([not _is_date(value, blanks) for value in values])
-            self.odd(wrong, name, "a date YYYY-MM-DD HH:MM:SS")
+            self.mark_bad(wrong, name, "a date YYYY-MM-DD HH:MM:SS")
             return dates_to_s(["" if is_wrong else value for is_wrong, value in zip(wrong, values, strict=True)], True)
 
     def workload(
@@ -341,7 +341,7 @@ class Table:
             optional: optional columns of the schema, full length.
 
         Raises:
-            InputError: no row is left, too many are odd, or one is where none may be.
+            InputError: no row is left, too many are bad, or one is where none may be.
         """
         ids = self.text(job_id) if isinstance(job_id, str) else job_id
         if isinstance(job_id, str):
@@ -349,7 +349,7 @@ class Table:
         columns = {"gpus": gpus, "duration_s": duration_s, **optional}
         columns |= {} if from_start else {"arrival_s": arrival_s}
         for name, bad, expected in bad_values({key: values for key, values in columns.items() if key in RANGES}):
-            self.odd(bad, name, expected, columns[name])
+            self.mark_bad(bad, name, expected, columns[name])
         kept = np.arange(len(self)) if self.left_out is None else self.left_out.tell()
         kept = kept if order is None else order[np.isin(order, kept)]
         arrival_s, gpus, duration_s = np.asarray(arrival_s, np.float64)[kept], gpus[kept], duration_s[kept]
@@ -373,12 +373,12 @@ class Table:
 
     def _check_ids(self, column: str, ids: Sequence[str]) -> None:
         there = np.ones(len(ids), bool) if self.left_out is None else ~self.left_out.gone
-        self.odd(np.array([not one for one in ids], bool) & there, column, "a job id")
+        self.mark_bad(np.array([not one for one in ids], bool) & there, column, "a job id")
         first: dict[str, int] = {}
         again = [row for row in np.flatnonzero(there).tolist() if ids[row] and first.setdefault(ids[row], row) != row]
         if again:
             place = self.places[first[ids[again[0]]]]
-            self.odd(_mask(again, len(ids)), column, f"an id of its own ({self.unit} {place} has it too)")
+            self.mark_bad(_mask(again, len(ids)), column, f"an id of its own ({self.unit} {place} has it too)")
 
 
 def _mask(rows: Any, length: int) -> np.ndarray:

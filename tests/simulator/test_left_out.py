@@ -1,4 +1,4 @@
-"""What readers leave out of a log: rows by true reasons, odd rows, columns; and what they must not make of a job."""
+"""What readers leave out of a log: rows by true reasons, bad rows, columns; and what they must not make of a job."""
 
 from __future__ import annotations
 
@@ -177,14 +177,14 @@ def test_each_dropped_row_has_one_true_reason(tmp_path):
     ids=["simple", "philly", "tiresias", "helios"],
 )  # fmt: skip
 def test_reasons_are_counted_one_by_one(tmp_path, header, rows):
-    """Two rows ask no GPU, one of them runs no time either: that has one reason; one has no time alone; one is odd."""
+    """Two rows ask no GPU, one of them runs no time either: that has one reason; one has no time alone; one is bad."""
     workload, said = read(tmp_path / "w.csv", header + "\n".join(rows))
     assert len(workload) == 1
-    first = "1 odd, the first at line 5, column"
+    first = "1 bad, the first at line 5, column"
     assert said[0].startswith(f"dropped 4 of 5 jobs: 2 without a GPU, 1 without a run time, {first}")
 
 
-# ---- odd rows
+# ---- bad rows
 
 LONG = [f"j{number},{number},1,5" for number in range(1000)]
 ODD = {
@@ -203,26 +203,26 @@ def test_an_odd_row_is_left_out_and_told_or_refused(tmp_path, row, named):
     path = tmp_path / "w.csv"
     workload, (said,) = read(path, SIMPLE + "\n".join(rows))
     assert workload.job_id.tolist() == [f"j{number}" for number in range(1000)]
-    assert said.startswith("dropped 1 of 1,001 jobs: 1 odd, the first at line 9")
+    assert said.startswith("dropped 1 of 1,001 jobs: 1 bad, the first at line 9")
     with pytest.raises(InputError, match=rf"^{path}, line 9.*{named}") as refused:
-        open_workload(path, format="simple:odd=error")
+        open_workload(path, format="simple:bad_rows=error")
     assert str(refused.value).removeprefix(f"{path}, ") in said
 
 
 def test_odd_rows_are_at_most_ten_or_one_in_a_hundred(tmp_path):
     """10 of 30 are left out; 11 are too many, of 1,099 rows too; of 1,100 they are one in a hundred."""
-    for good, odd, reads in ((20, 10, True), (20, 11, False), (1088, 11, False), (1089, 11, True)):
-        rows = [f"j{number},{number},1,5" for number in range(good)] + ["x,0,many,5"] * odd
+    for good, bad, reads in ((20, 10, True), (20, 11, False), (1088, 11, False), (1089, 11, True)):
+        rows = [f"j{number},{number},1,5" for number in range(good)] + ["x,0,many,5"] * bad
         path = tmp_path / "w.csv"
         if reads:
             assert len(read(path, SIMPLE + "\n".join(rows))[0]) == good
             continue
-        with pytest.raises(InputError, match=rf"{odd} of {good + odd:,} rows are odd, the first at line {good + 2}, "):
+        with pytest.raises(InputError, match=rf"{bad} of {good + bad:,} rows are bad, the first at line {good + 2}, "):
             read(path, SIMPLE + "\n".join(rows))
 
 
 def test_where_all_rows_are_odd_the_first_is_told(tmp_path):
-    with pytest.raises(InputError, match=r"all 2 jobs are dropped: 2 odd, the first at line 2, column 'duration': 'x'"):
+    with pytest.raises(InputError, match=r"all 2 jobs are dropped: 2 bad, the first at line 2, column 'duration': 'x'"):
         read(tmp_path / "w.csv", SIMPLE + "a,0,1,x\nb,0,1,y\n")
 
 
@@ -231,15 +231,15 @@ def test_odd_jobs_of_json_and_lines_of_a_trace_without_header_are_left_out(tmp_p
     log = [philly_job("a", ("00:00:00", "00:01:00", 1)), philly_job("b") | {"attempts": 7}]
     workload, said = read(tmp_path / "log.json", json.dumps(log))
     assert jobs(workload) == [("a", 1, 60.0)]
-    assert said == ["dropped 1 of 2 jobs: 1 odd, the first at job 2, attempts: 7; expected a list"]
+    assert said == ["dropped 1 of 2 jobs: 1 bad, the first at job 2, attempts: 7; expected a list"]
     lines = ["A3C\tpython\t-n\t1\t100\t0\t1", "GPT\tpython\t-n\t1\t100\t0\t1", "A3C\tpyth"]
     workload, said = read(tmp_path / "w.trace", "\n".join(lines))
     assert len(workload) == 1
-    assert "dropped 2 of 3 jobs: 2 odd, the first at line 2, column 'job_type': 'GPT'" in said[0]
+    assert "dropped 2 of 3 jobs: 2 bad, the first at line 2, column 'job_type': 'GPT'" in said[0]
     tasks = TASKS.replace("A,", "").replace("B,", "x,")
     workload, said = read(tmp_path / "pai_task_table.csv", tasks)
     assert jobs(workload) == [("b", 1, 60.0)]
-    assert "dropped 1 of 2 jobs: 1 odd, the first at line 2, column 'start_time': 'x'" in said[-1]
+    assert "dropped 1 of 2 jobs: 1 bad, the first at line 2, column 'start_time': 'x'" in said[-1]
 
 
 def test_our_own_schema_refuses_what_does_not_fit(tmp_path):
@@ -286,7 +286,7 @@ def test_columns_that_are_not_read_are_told_of_outages_speeds_and_prices(tmp_pat
 
 
 def test_the_deadline_of_elasticflow_is_read(tmp_path):
-    """`ddl` is on the clock of submit_time; who takes best effort has none; a deadline before the arrival is odd."""
+    """`ddl` is on the clock of submit_time; who takes best effort has none; a deadline before the arrival is bad."""
     text = ELASTIC.replace("duration\n", "duration,best_effort\n")
     text += "0,3715485,2011,cifar10,3719996,4096,1,5644,0\n1,3717550,1548,ncf,3717583,32768,8,66,1\n"
     text += "2,3721209,14577,yolov3,3721208,64,1,33276,0\n"
@@ -294,7 +294,7 @@ def test_the_deadline_of_elasticflow_is_read(tmp_path):
     assert workload.deadline_s.tolist() == [3719996.0, np.inf]
     assert (workload.iterations.tolist(), workload.batch_size.tolist()) == ([2011.0, 1548.0], [4096, 32768])
     assert workload.duration_s.tolist() == [5644.0, 66.0] and workload.arrival_s[0] == 3715485.0
-    assert said[0].startswith("dropped 1 of 3 jobs: 1 odd, the first at line 4, column 'deadline_s': 3721208.0")
+    assert said[0].startswith("dropped 1 of 3 jobs: 1 bad, the first at line 4, column 'deadline_s': 3721208.0")
 
 
 def test_a_deadline_before_the_arrival_is_refused(tmp_path):

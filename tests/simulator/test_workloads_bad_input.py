@@ -193,12 +193,12 @@ def test_bad_file_is_one_sentence(name, tmp_path):
 
 
 def refusing(path: Path) -> str | None:
-    """The format of a file of others with the option that refuses odd rows; None of any other file."""
+    """The format of a file of others with the option that refuses bad rows; None of any other file."""
     try:
         name = recognise(path)
     except InputError:
         return None
-    return None if name in ("csv", "parquet") else f"{name}:odd=error"
+    return None if name in ("csv", "parquet") else f"{name}:bad_rows=error"
 
 
 def test_there_are_enough_of_them():
@@ -222,7 +222,7 @@ def test_missing_directory_unreadable(tmp_path):
     ("word", "said"),
     [
         ("artist", "did you mean 'artist-sim'"),
-        ("artist-sim:scal=gang", "did you mean 'scale'. known: scale, caps, odd$"),
+        ("artist-sim:scal=gang", "did you mean 'scale'. known: scale, caps, bad_rows$"),
         ("artist-sim:scale=gang8", "unknown value of"),
         ("artist-sim:caps=maybe", "known: batch, off, on$"),
         ("artist-sim:path=x", "unknown parameter 'path'"),
@@ -240,7 +240,7 @@ def test_bad_format_words(word, said):
 @pytest.mark.parametrize(
     ("file", "format", "reads"),
     [
-        ("synthetic_philly_cluster_job_log.json", "philly:odd=error", "philly-json"),
+        ("synthetic_philly_cluster_job_log.json", "philly:bad_rows=error", "philly-json"),
         ("synthetic_philly_cluster_job_log.json", "csv", "philly-json"),
         ("synthetic_simple.csv", "philly-json", "simple"),
         ("synthetic_simple.csv", "parquet", "simple"),
@@ -466,10 +466,10 @@ def test_decisions_are_escaped(tmp_path):
     assert (tmp_path / "d.csv").read_text().splitlines()[1] == "fifo,0,0.0,'=cmd|'x',start,0 1,"
 
 
-@pytest.mark.parametrize("odd", ["a\u202eb", "a\u2066b", "a\u009bb", "a\u2028b"])
-def test_names_that_turn_a_terminal_are_refused(tmp_path, odd):
+@pytest.mark.parametrize("bad", ["a\u202eb", "a\u2066b", "a\u009bb", "a\u2028b"])
+def test_names_that_turn_a_terminal_are_refused(tmp_path, bad):
     path = tmp_path / "w.csv"
-    path.write_text(f"{OWN}\na,0,1,5\n{odd},0,1,5\n")
+    path.write_text(f"{OWN}\na,0,1,5\n{bad},0,1,5\n")
     expect_one_sentence(path, "line 3, column 'job_id': .*; expected plain text on one line")
 
 

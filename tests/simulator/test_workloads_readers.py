@@ -366,7 +366,7 @@ def test_take_keeps_the_order_of_arrival():
 def test_the_list_names_every_generator_and_format():
     rows = {row["name"]: row for row in list_workloads()}
     assert {row["kind"] for row in rows.values()} == {"generator", "format"}
-    assert rows["artist-sim"]["parameters"] == "scale=none, caps=off, odd=drop"
+    assert rows["artist-sim"]["parameters"] == "scale=none, caps=off, bad_rows=drop"
     assert all(row["summary"] for row in rows.values())
 
 

@@ -24,7 +24,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ...base.errors import InputError
-from ...jobs.left_out import LeftOut, Odd, tell_unread
+from ...jobs.left_out import BadRows, LeftOut, tell_unread
 from ...jobs.trace_columns import Table, cell, read_csv, read_json_list
 from ...jobs.trace_head import Head, read_head
 from ...jobs.workload import AGREEMENT, LARGEST_GANG, Workload, WorkloadWarning
@@ -71,7 +71,7 @@ def read(
     *,
     scale: Literal["none", "gang"] = "none",
     caps: Literal["off", "on", "batch"] = "off",
-    odd: Odd = "drop",
+    bad_rows: BadRows = "drop",
 ) -> Workload:
     """Read an ArtISt-sim job file, json or converted csv.
 
@@ -80,9 +80,9 @@ def read(
         caps: `on` cuts the two overflowing jobs, `batch` where all arrive at one time; iterations and duration shrink.
     """
     if read_head(path).is_json:
-        table = _json_table(path, odd)
+        table = _json_table(path, bad_rows)
     else:
-        table = read_csv(path, keep=tuple(_FIELDS.values()), harmless=_HARMLESS, odd=odd)
+        table = read_csv(path, keep=tuple(_FIELDS.values()), harmless=_HARMLESS, bad_rows=bad_rows)
     gpus = table.number("gpus", low=1, high=LARGEST_GANG, whole=True)
     duration_s = table.number("duration_s", low=0, above=True)
     iterations = table.number("total_iterations", low=0, above=True)
@@ -114,18 +114,18 @@ def read(
     return table.workload("job_id", arrival_s, gpus, duration_s, **rest)
 
 
-def _json_table(path: str | Path, odd: Odd) -> Table:
+def _json_table(path: str | Path, bad_rows: BadRows) -> Table:
     jobs = read_json_list(path)
     columns: dict[str, list[str] | np.ndarray] = {}
     for field, column in _FIELDS.items():
         lacking = [i for i, job in enumerate(jobs) if field not in job]
         if not lacking:
             columns[column] = [cell(job[field]) for job in jobs]
-        elif len(lacking) < len(jobs):  # a job that must have one is odd without
+        elif len(lacking) < len(jobs):  # a job that must have one is bad without
             columns[column] = [cell(job.get(field)) for job in jobs]
         elif field not in _OPTIONAL:
             raise InputError(f"{path}, job {lacking[0] + 1}: field {field!r} is missing; expected it in every job")
     shown = {column: field for field, column in _FIELDS.items()}
     tell_unread(str(path), (name for job in jobs for name in job), tuple(_FIELDS), _HARMLESS)
-    left_out = LeftOut(str(path), len(jobs), odd)
+    left_out = LeftOut(str(path), len(jobs), bad_rows)
     return Table(str(path), columns, np.arange(1, len(jobs) + 1), "job", shown=shown, left_out=left_out)

@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 
 from ...base.errors import InputError
-from ...jobs.left_out import Odd
+from ...jobs.left_out import BadRows
 from ...jobs.trace_columns import Table, read_csv
 from ...jobs.trace_head import Head
 from ...jobs.workload import LARGEST_GANG, Workload
@@ -42,12 +42,12 @@ def recognises(head: Head) -> bool:
 
 
 def read(
-    path: str | Path, *, slot_s: float = 60.0, deadline: Literal["first", "last"] = "first", odd: Odd = "drop"
+    path: str | Path, *, slot_s: float = 60.0, deadline: Literal["first", "last"] = "first", bad_rows: BadRows = "drop"
 ) -> Workload:
     """Read a Chronus csv without jobs of no GPUs or time; `slot_s`: seconds of a slot; `deadline`: of several."""
     if not 0 < slot_s <= 1e6:
         raise InputError(f"format chronus: slot_s={slot_s:g}; expected seconds above 0, up to 1e6")
-    table = read_csv(path, keep=_READ, harmless=_HARMLESS, odd=odd)
+    table = read_csv(path, keep=_READ, harmless=_HARMLESS, bad_rows=bad_rows)
     gpus = table.number("num_gpu", low=0, high=LARGEST_GANG, whole=True)
     duration_s = table.number("duration", low=0, high=1e9) * slot_s
     arrival_s = table.number("submit_time", low=0, high=1e9) * slot_s
@@ -67,7 +67,9 @@ def _relative_deadline(table: Table, which: str, best_effort: np.ndarray) -> np.
         return np.full(len(table), np.inf)
     texts = table.text("expect_time_list")
     values = np.array([_slots(text, which) for text in texts])
-    table.odd(np.isnan(values) & ~best_effort, "expect_time_list", "deadlines in slots above 0, as 202 or 202-252-292")
+    table.mark_bad(
+        np.isnan(values) & ~best_effort, "expect_time_list", "deadlines in slots above 0, as 202 or 202-252-292"
+    )
     return np.where(np.isnan(values), np.inf, values)
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from ...base.errors import InputError
 from ...base.names import choose
 from ...files.regular_files import read_text
-from ...jobs.left_out import LeftOut, Odd
+from ...jobs.left_out import BadRows, LeftOut
 from ...jobs.trace_columns import A_TRACE, Table
 from ...jobs.trace_head import Head
 from ...jobs.workload import LARGEST_GANG, Workload
@@ -74,11 +74,13 @@ def recognises(head: Head) -> bool:
     return not head.is_json and first.count("\t") + 1 in _LAYOUTS
 
 
-def read(path: str | Path, *, steps_per_s: float = 0.0, without: tuple[str, ...] = (), odd: Odd = "drop") -> Workload:
+def read(
+    path: str | Path, *, steps_per_s: float = 0.0, without: tuple[str, ...] = (), bad_rows: BadRows = "drop"
+) -> Workload:
     """Read a Gavel trace at `steps_per_s` (0: the V100 table), `without` jobs of these models."""
     if not 0 <= steps_per_s <= 1e9:
         raise InputError(f"format gavel: steps_per_s={steps_per_s:g}; expected a number from 0 to 1e9")
-    table = _table(path, odd)
+    table = _table(path, bad_rows)
     _expect_in_place(table)
     gpus = table.number("gpus", low=1, high=LARGEST_GANG, whole=True)
     steps = table.number("total_steps", low=0, above=True)
@@ -88,7 +90,7 @@ def read(path: str | Path, *, steps_per_s: float = 0.0, without: tuple[str, ...]
     batches = [0 if kind is None else int(kind[2] or 0) for kind in kinds]
     rates = np.array([steps_per_s or v100_steps_per_s(*job) for job in zip(models, batches, gpus, strict=True)])
     expected = "a job type of Gavel such as 'ResNet-18 (batch size 64)', or the option steps_per_s=RATE"
-    table.odd(rates == 0, "job_type", expected)
+    table.mark_bad(rates == 0, "job_type", expected)
     slo = table.number("slo", low=-1e9, default=-1)
     duration_s = steps / np.where(rates > 0, rates, 1.0)
     for model in without:
@@ -104,7 +106,7 @@ def read(path: str | Path, *, steps_per_s: float = 0.0, without: tuple[str, ...]
 
 def _expect_in_place(table: Table) -> None:
     wrong = np.array([not word.strip().startswith("-") for word in table.text("num_steps_arg")])
-    table.odd(wrong, "num_steps_arg", "an option of the command such as -n: a column seems to be missing")
+    table.mark_bad(wrong, "num_steps_arg", "an option of the command such as -n: a column seems to be missing")
     table.number("needs_data_dir", low=0, high=1, whole=True)
 
 
@@ -130,7 +132,7 @@ def v100_steps_per_s(model: str, batch: int, gpus: int) -> float:
     return measured[base] * gpus / base
 
 
-def _table(path: str | Path, odd: Odd) -> Table:
+def _table(path: str | Path, bad_rows: BadRows) -> Table:
     rows, lines, lost, columns = [], [], [], None
     for number, line in enumerate(re.split(r"\r\n|\n|\r", read_text(path, A_TRACE)), start=1):
         if not line.strip():
@@ -148,5 +150,5 @@ def _table(path: str | Path, odd: Odd) -> Table:
     if columns is None:
         raise InputError(f"{path}: no rows; expected at least one job")
     kept = {name: [row[i] for row in rows] for i, name in enumerate(columns) if name != "command"}
-    left_out = LeftOut(str(path), len(rows), odd, lost)
+    left_out = LeftOut(str(path), len(rows), bad_rows, lost)
     return Table(str(path), kept, np.asarray(lines), "line", columns, left_out=left_out)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...jobs.left_out import Odd
+from ...jobs.left_out import BadRows
 from ...jobs.trace_columns import read_csv
 from ...jobs.trace_head import Head
 from ...jobs.workload import LARGEST_GANG, LONGEST_S, Workload
@@ -33,9 +33,9 @@ def recognises(head: Head) -> bool:
     return head.has("gpu_num") or head.has("num_chips")
 
 
-def read(path: str | Path, *, odd: Odd = "drop") -> Workload:
+def read(path: str | Path, *, bad_rows: BadRows = "drop") -> Workload:
     """Read a Helios log; CPU jobs and jobs without run time are dropped."""
-    table = read_csv(path, keep=_READ, harmless=_HARMLESS, odd=odd)
+    table = read_csv(path, keep=_READ, harmless=_HARMLESS, bad_rows=bad_rows)
     slice_ = "num_chips" in table
     gpus = table.number("num_chips" if slice_ else "gpu_num", low=0, high=LARGEST_GANG, whole=True)
     duration_s = table.number("duration_s" if slice_ else "duration", low=0)

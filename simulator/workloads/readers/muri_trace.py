@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...jobs.left_out import Odd
+from ...jobs.left_out import BadRows
 from ...jobs.trace_columns import read_csv
 from ...jobs.trace_head import Head
 from ...jobs.workload import LARGEST_GANG, LONGEST_S, Workload
@@ -32,9 +32,9 @@ def recognises(head: Head) -> bool:
     return head.has("num_gpu", "iteration_time") or head.has("num_gpu", "resource_time_0")
 
 
-def read(path: str | Path, *, odd: Odd = "drop") -> Workload:
+def read(path: str | Path, *, bad_rows: BadRows = "drop") -> Workload:
     """Read a Muri csv; jobs without GPUs or run time are dropped."""
-    table = read_csv(path, keep=_READ, harmless=_HARMLESS, odd=odd)
+    table = read_csv(path, keep=_READ, harmless=_HARMLESS, bad_rows=bad_rows)
     gpus = table.number("num_gpu", low=0, high=LARGEST_GANG, whole=True)
     duration_s = table.number("duration", low=0, high=LONGEST_S) / _MS
     table.drop(gpus == 0, "without a GPU")

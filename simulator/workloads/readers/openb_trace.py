@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...jobs.left_out import Odd, whole_gpus
+from ...jobs.left_out import BadRows, whole_gpus
 from ...jobs.trace_columns import read_csv
 from ...jobs.trace_head import Head
 from ...jobs.workload import LARGEST_GANG, Workload
@@ -33,9 +33,9 @@ def recognises(head: Head) -> bool:
     return head.has("gpu_milli") or head.has("num_gpu", "creation_time")
 
 
-def read(path: str | Path, *, odd: Odd = "drop") -> Workload:
+def read(path: str | Path, *, bad_rows: BadRows = "drop") -> Workload:
     """Read an openb pod list; pods that are no GPU job are dropped."""
-    table = read_csv(path, keep=_READ, harmless=_HARMLESS, odd=odd)
+    table = read_csv(path, keep=_READ, harmless=_HARMLESS, bad_rows=bad_rows)
     milli = table.number("gpu_milli", low=0, high=1000, default=1000, blank=1000)
     asked = table.number("num_gpu", low=0, high=LARGEST_GANG, whole=True) * milli / 1000.0
     start_s, end_s = (table.number(name, low=0, blank=np.nan) for name in ("scheduled_time", "deletion_time"))

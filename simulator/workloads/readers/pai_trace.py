@@ -21,7 +21,7 @@ import numpy as np
 
 from ...base.errors import InputError
 from ...base.names import numbered
-from ...jobs.left_out import Odd, whole_gpus
+from ...jobs.left_out import BadRows, whole_gpus
 from ...jobs.trace_columns import Table, read_csv
 from ...jobs.trace_head import Head, read_head
 from ...jobs.workload import LARGEST_GANG, Workload
@@ -57,13 +57,15 @@ def _headerless(columns: tuple[str, ...]) -> bool:
     return len(columns) == len(TASK_COLUMNS) and columns[3] in _STATUSES
 
 
-def read(path: str | Path, *, odd: Odd = "drop") -> Workload:
+def read(path: str | Path, *, bad_rows: BadRows = "drop") -> Workload:
     """Read a PAI trace in either form; what is no GPU job is dropped."""
     columns = read_head(path).columns
     if _headerless(columns) or "plan_gpu" in columns or ("job_name" in columns and "job_id" not in columns):
         header = TASK_COLUMNS if _headerless(columns) else None
-        return _from_tasks(read_csv(path, header=header, keep=_TASK_READ, harmless=_HARMLESS, odd=odd), odd)
-    return _from_jobs(read_csv(path, keep=_READ, harmless=_HARMLESS, odd=odd))
+        return _from_tasks(
+            read_csv(path, header=header, keep=_TASK_READ, harmless=_HARMLESS, bad_rows=bad_rows), bad_rows
+        )
+    return _from_jobs(read_csv(path, keep=_READ, harmless=_HARMLESS, bad_rows=bad_rows))
 
 
 def _from_jobs(table: Table) -> Workload:
@@ -78,7 +80,7 @@ def _from_jobs(table: Table) -> Workload:
     return table.workload("job_id", arrival_s, whole_gpus(asked), duration_s, asked_gpus=shares, user=user)
 
 
-def _from_tasks(table: Table, odd: Odd) -> Workload:
+def _from_tasks(table: Table, bad_rows: BadRows) -> Workload:
     percent = table.number("plan_gpu", low=0, high=1e9, blank=0)
     asked = percent / 100.0 * table.number("inst_num", low=0, high=_MOST_INSTANCES, whole=True, blank=0)
     start_s, end_s = (table.number(name, low=0, blank=np.nan) for name in ("start_time", "end_time"))
@@ -88,7 +90,7 @@ def _from_tasks(table: Table, odd: Odd) -> Workload:
     assert table.left_out is not None
     left_out = table.left_out.of_groups(job, len(names))
     jobs = Table(table.path, {"job_name": names}, table.places[first_row], table.unit, left_out=left_out)
-    users, submitted_s = _job_table(Path(table.path).with_name("pai_job_table.csv"), names, odd)
+    users, submitted_s = _job_table(Path(table.path).with_name("pai_job_table.csv"), names, bad_rows)
     on_gpu = np.flatnonzero(asked > 0)
     job, start_s, end_s = job[on_gpu], start_s[on_gpu], end_s[on_gpu]
     asked = np.bincount(job, weights=asked[on_gpu], minlength=len(names))
@@ -115,12 +117,12 @@ def _spans(job: np.ndarray, start_s: np.ndarray, end_s: np.ndarray, jobs: int) -
     return tuple(found)
 
 
-def _job_table(path: Path, names: list[str], odd: Odd) -> tuple[list[str], np.ndarray]:
+def _job_table(path: Path, names: list[str], bad_rows: BadRows) -> tuple[list[str], np.ndarray]:
     """(user, submission in seconds or nan) of each job, from the job table at `path` if it is there."""
     if not path.is_file():
         return [""] * len(names), np.full(len(names), np.nan)
     header = None if read_head(path).has("job_name") else JOB_COLUMNS
-    table = read_csv(path, header=header, keep=_JOB_READ, harmless=_HARMLESS, odd=odd)
+    table = read_csv(path, header=header, keep=_JOB_READ, harmless=_HARMLESS, bad_rows=bad_rows)
     submitted_s = table.number("start_time", low=0, blank=np.nan)
     ids, users = table.text("job_name"), table.text("user", "")
     assert table.left_out is not None

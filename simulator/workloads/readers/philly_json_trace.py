@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...base.errors import InputError
-from ...jobs.left_out import LeftOut, Odd, tell_unread
+from ...jobs.left_out import BadRows, LeftOut, tell_unread
 from ...jobs.trace_columns import Table, cell, dates_to_s, read_json_list
 from ...jobs.trace_head import Head
 from ...jobs.workload import LONGEST_S, Workload, clip
@@ -31,12 +31,12 @@ def recognises(head: Head) -> bool:
     return head.is_json and ('"attempts"' in head.text or '"submitted_time"' in head.text)
 
 
-def read(path: str | Path, *, odd: Odd = "drop") -> Workload:
+def read(path: str | Path, *, bad_rows: BadRows = "drop") -> Workload:
     """Read cluster_job_log; jobs that never ran on a GPU, or whose run time is not known, are dropped."""
     jobs = read_json_list(path)
     fields = ("jobid", "submitted_time", "user", "vc")
     columns: dict[str, list[str] | np.ndarray] = {field: [cell(job.get(field)) for job in jobs] for field in fields}
-    left_out = LeftOut(str(path), len(jobs), odd)
+    left_out = LeftOut(str(path), len(jobs), bad_rows)
     tell_unread(str(path), (name for job in jobs for name in job), (*fields, "attempts"), _HARMLESS)
     table = Table(str(path), columns, np.arange(1, len(jobs) + 1), "job", left_out=left_out)
     ran = [_Run() for _ in jobs]
@@ -44,7 +44,7 @@ def read(path: str | Path, *, odd: Odd = "drop") -> Workload:
         try:
             ran[row] = _run(job)
         except InputError as error:
-            left_out.odd(np.array([row]), row + 1, f"job {row + 1}, {error}")
+            left_out.mark_bad(np.array([row]), row + 1, f"job {row + 1}, {error}")
     gpus, run_s = np.array([one.gpus for one in ran], np.int64), np.array([one.run_s for one in ran])
     table.drop((gpus == 0) | np.array([not one.ran for one in ran]), "that never ran on a GPU")
     table.drop(np.isnan(run_s), "with an attempt that has no end, or no start")

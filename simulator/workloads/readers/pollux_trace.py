@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from ...base.errors import InputError
-from ...jobs.left_out import Odd
+from ...jobs.left_out import BadRows
 from ...jobs.trace_columns import Table, read_csv
 from ...jobs.trace_head import Head
 from ...jobs.workload import LARGEST_GANG, Workload
@@ -34,7 +34,9 @@ def recognises(head: Head) -> bool:
     return head.has("application") or head.has("num_replicas", "batch_size")
 
 
-def read(path: str | Path, *, duration_s: float = 0.0, gpus_per_machine: int = 4, odd: Odd = "drop") -> Workload:
+def read(
+    path: str | Path, *, duration_s: float = 0.0, gpus_per_machine: int = 4, bad_rows: BadRows = "drop"
+) -> Workload:
     """Read a Pollux workload.
 
     `duration_s`: one run time for all, seconds; 0 derives it per job. `gpus_per_machine`: >= 1 GPUs without a network.
@@ -44,7 +46,7 @@ def read(path: str | Path, *, duration_s: float = 0.0, gpus_per_machine: int = 4
             f"format pollux: duration_s={duration_s:g}, gpus_per_machine={gpus_per_machine}; "
             "expected seconds >= 0 and at least 1 GPU"
         )
-    table = read_csv(path, keep=_READ, odd=odd)
+    table = read_csv(path, keep=_READ, bad_rows=bad_rows)
     gpus = table.number("num_replicas", low=1, high=LARGEST_GANG, whole=True)
     batch = table.number("batch_size", low=1, high=1e9, whole=True, default=1 if duration_s else None)
     if duration_s:
@@ -66,5 +68,5 @@ def _derive(table: Table, gpus: np.ndarray, batch: np.ndarray, gpus_per_machine:
             continue
         steps[row] = profile.efficiency.steps_of(int(batch[row]))
         seconds[row] = steps[row] * profile.step_s("t4", int(gpus[row]), int(batch[row]), gpus_per_machine)
-    table.odd(unknown, "application", f"one of {', '.join(profiles.names)}, or the option duration_s=SECONDS")
+    table.mark_bad(unknown, "application", f"one of {', '.join(profiles.names)}, or the option duration_s=SECONDS")
     return steps, seconds

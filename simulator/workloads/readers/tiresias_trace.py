@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...jobs.left_out import Odd
+from ...jobs.left_out import BadRows
 from ...jobs.trace_columns import read_csv
 from ...jobs.trace_head import Head
 from ...jobs.workload import LARGEST_GANG, Workload
@@ -36,9 +36,9 @@ def recognises(head: Head) -> bool:
     return head.has("num_gpu", "model_name") or head.has("num_gpu", "interval") or head.has("num_gpu", "ddl")
 
 
-def read(path: str | Path, *, odd: Odd = "drop") -> Workload:
+def read(path: str | Path, *, bad_rows: BadRows = "drop") -> Workload:
     """Read a Tiresias or ElasticFlow csv; jobs without GPUs or run time are dropped."""
-    table = read_csv(path, keep=_READ, harmless=_HARMLESS, odd=odd)
+    table = read_csv(path, keep=_READ, harmless=_HARMLESS, bad_rows=bad_rows)
     gpus = table.number("num_gpu", low=0, high=LARGEST_GANG, whole=True)
     duration_s = table.number("duration", low=0)
     table.drop(gpus == 0, "without a GPU")
