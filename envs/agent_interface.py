@@ -103,9 +103,9 @@ class AgentInterface:
     def _keep(self, windows: np.ndarray) -> None:
         self.windows = windows.view(np.recarray)
         self.window = self.windows[0]
-        plain = self.windows.view(np.ndarray).view(type(self).dtype())
-        self.plain: np.void = plain[0]  # the same, by item: fast
-        self.data: np.ndarray = plain.view(np.uint8)  # and its bytes
+        raw = self.windows.view(np.ndarray).view(type(self).dtype())
+        self.raw: np.void = raw[0]  # the same, by item: fast
+        self.data: np.ndarray = raw.view(np.uint8)  # and its bytes
 
     def move_to(self, windows: np.ndarray) -> None:
         """Move the window into another array of length 1."""
@@ -115,8 +115,8 @@ class AgentInterface:
     def lay(self, simulator: Simulator) -> None:
         """Show a run, whatever its state; its window gets the order of this interface."""
         self.simulator = simulator
-        lay_window_order(simulator.plain.record, self.ordered(simulator))
-        w = self.plain
+        lay_window_order(simulator.raw.record, self.ordered(simulator))
+        w = self.raw
         w["placer"], w["focus"], w["code"] = PLACERS[self.placer], -1, DECIDE
         w["n_kinds"] = 0
         if self.order == "classes":
@@ -131,7 +131,7 @@ class AgentInterface:
             return _first_numbers(len(workload))
         if self.order == "smallest":
             return np.argsort(workload.gpus, kind="stable")
-        s = simulator.plain.record
+        s = simulator.raw.record
         jobs = np.arange(len(workload))
         if self.order == "classes":  # by arrival, where nothing is known of run times
             length = jobs if simulator.estimates.hides else known_whole_s(s, jobs)
@@ -145,7 +145,7 @@ class AgentInterface:
         """Continue on this run with a window whose bytes were just replaced."""
         self.simulator = simulator
 
-    def dictate(self, decision: Decision | None) -> None:
+    def force_decision(self, decision: Decision | None) -> None:
         """Modify the window: candidates stand for what a policy that is no rule decides; None: no more."""
 
     @staticmethod
@@ -192,9 +192,9 @@ class AgentInterface:
 
     def is_plain(self, action: np.ndarray) -> bool:
         """Whether the candidate of an action, int64 (parts,), suffices: the other parts act as 0."""
-        plain = np.zeros_like(action)
-        plain[0] = action[0]
-        return np.array_equal(action, plain) or self.decisions(action) == self.decisions(plain)
+        raw = np.zeros_like(action)
+        raw[0] = action[0]
+        return np.array_equal(action, raw) or self.decisions(action) == self.decisions(raw)
 
     def decision(self, action: Any) -> Decision:
         """The decision that an action stands for now; `Advance` for 0 or an illegal one."""

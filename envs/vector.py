@@ -13,8 +13,8 @@ from gymnasium.vector.utils import batch_space
 from ..simulator.base.errors import InputError
 from . import autoreset
 from .batch import Batch
-from .moment import Moment
 from .outcome import COUNTS, ELAPSED_S, IS_ADJUSTED, IS_FORCED, IS_INVALID, REWARD, USED_GPUS, WAITING_JOBS
+from .saved_state import SavedState
 
 OF_BATCH = ("envs",)  # attributes that copies take from their batch
 FLAGS = {"invalid_action": IS_INVALID, "forced_action": IS_FORCED, "adjusted_action": IS_ADJUSTED}
@@ -93,11 +93,11 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
                 self._add_info(infos, self.envs[i].begun(), i)
         return self._observed(), infos
 
-    def snapshot(self) -> list[Moment]:
+    def snapshot(self) -> list[SavedState]:
         """The present of every row, for `restore`; of one: `envs[i].snapshot()`."""
         return self.batch.snapshot()
 
-    def restore(self, moments: Sequence[Moment | None]) -> None:
+    def restore(self, moments: Sequence[SavedState | None]) -> None:
         """Continue at snapshots, one a row, of environments with the same arguments; None: it stays."""
         self.batch.restore(moments)
         self._ended = self.batch.terminated | self.batch.truncated

@@ -237,7 +237,7 @@ def make_for(source: Any, env_id: str | None) -> Policy:
 def able(env_id: str, estimates: str = "exact", plain: bool = False) -> builtins.list[str]:
     """Policies of `list(env_id)`, without slow ones, that can play with limited knowledge.
 
-    `estimates`: of run times; without any, policies that need them are left out. `plain`: models are unknown and jobs
+    `estimates`: of run times; without any, policies that need them are left out. `raw`: models are unknown and jobs
     not elastic: policies of elastic jobs are left out.
     """
     known = Estimates.load(estimates)

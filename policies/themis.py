@@ -42,7 +42,7 @@ from .equivalent_placements import TRIES, equivalent_placements, locality, place
 from .gang_links import uses
 from .joined_parameters import takes
 from .planning import PlacementPolicy, rng_of
-from .reasons.mid_instant import Moment
+from .reasons.mid_instant import MidInstant
 
 Workers = Literal["elastic", "fixed"]
 Equal = Literal["fairness", "locality"]
@@ -127,7 +127,7 @@ class Themis(PlacementPolicy):
         if isinstance(decision, Resize):
             asked = view.asked_gpus(decision.job)
             return f"its fair number of workers is {len(decision.gpus)} now, where it asks {asked}; {rho}"
-        return f"won at the auction by {rho}; {Moment(view).place(decision.gpus)}"
+        return f"won at the auction by {rho}; {MidInstant(view).place(decision.gpus)}"
 
     def _winners(self, view: ClusterView, bidders: list[int], gpus: int) -> list[int]:
         """Bidders that get their gangs, in order. Paper: themis, auction, as in paper cassini, Sec. 4.2."""

@@ -116,8 +116,8 @@ class DataPlacementInterface(PythonStepInterface):
 
     def _review(self) -> PlacementReview:
         s = self.simulator
-        day = PlacementReview(s, self.quota, self.first_cost, int(self.plain["running_slots"]))
-        s.plain.call(lay_still, day.look, day.known, day.placement.ledger)
+        day = PlacementReview(s, self.quota, self.first_cost, int(self.raw["running_slots"]))
+        s.raw.call(lay_still, day.look, day.known, day.placement.ledger)
         return day
 
     def _show(self) -> None:
@@ -125,7 +125,7 @@ class DataPlacementInterface(PythonStepInterface):
             self._cost = self.day.placement.cost
             if self.day.offered < 0:
                 self.day = None
-        self.plain["can_act"] = self.day is not None
+        self.raw["can_act"] = self.day is not None
 
     @property
     def can_act(self) -> bool:
@@ -205,7 +205,7 @@ class DataPlacementInterface(PythonStepInterface):
 
     def write(self, features: np.ndarray, mask: np.ndarray) -> None:
         """Write features, float32 (F,), and the mask, int8 (M,), as last looked at."""
-        day, call = self.day, self.simulator.plain.call
+        day, call = self.day, self.simulator.raw.call
         if day is None:
             call(observe_nothing, self.windows, features, mask)
             return
@@ -220,14 +220,14 @@ class DataPlacementInterface(PythonStepInterface):
         """The stage in the present instant, as JSON data."""
         return {"day": None if self.day is None else self.day.state_dict()}
 
-    def aside(self) -> dict[str, Any]:
-        """The stage in the present instant, for `take_aside`."""
-        return {**super().aside(), "day": self.day and self.day.copy()}
+    def python_state(self) -> dict[str, Any]:
+        """The stage in the present instant, for `take_python_state`."""
+        return {**super().python_state(), "day": self.day and self.day.copy()}
 
-    def take_aside(self, aside: Mapping[str, Any]) -> None:
-        """Continue at the stage that `aside` returned, in a run whose record was just replaced."""
-        super().take_aside(aside)
-        day = self.day = aside["day"] and aside["day"].copy()
+    def take_python_state(self, python_state: Mapping[str, Any]) -> None:
+        """Continue at the stage that `python_state` returned, in a run whose record was just replaced."""
+        super().take_python_state(python_state)
+        day = self.day = python_state["day"] and python_state["day"].copy()
         if day is not None:
             day.simulator = self.simulator
 

@@ -69,7 +69,7 @@ class DataPlacementEnv(PythonStepEnv):
         level_weights: tuple[float, ...] | None = None,
         **given: Any,
     ) -> None:
-        config, manner = self.configured(topology, network, given)
+        config, common_options = self.configured(topology, network, given)
         interface = DataPlacementInterface(
             scheduler=scheduler,
             region_slots=region_slots,
@@ -78,8 +78,8 @@ class DataPlacementEnv(PythonStepEnv):
             running_slots=running_slots,
             horizon_s=config.horizon_s,
         )
-        weigh(interface.window, config.tariff, manner.reward, cost_weight, carbon_weight, level_weights)
-        super().__init__(config.build(interface.clock), interface, workload, manner)
+        weigh(interface.window, config.tariff, common_options.reward, cost_weight, carbon_weight, level_weights)
+        super().__init__(config.build(interface.clock), interface, workload, common_options)
 
     def play(self) -> bool:
         """Play the action in the row, and run to the next decision; True if the row needs a look."""

@@ -90,13 +90,13 @@ class PlacementReview:
         """The decision of a candidate from the third on."""
         region, kind = divmod(candidate - FIRST_REGION, len(KINDS))
         if KINDS[kind] is Replicate:
-            wanted = int(self.simulator.plain.record["table_wanted"][self.offered])
+            wanted = int(self.simulator.raw.record["table_wanted"][self.offered])
             return Replicate(self.offered, region, whole=bool(wanted >> region & 1))
         return KINDS[kind](self.offered, region)
 
     def legal(self) -> np.ndarray:
         """Legal decisions about the offered table, bool (regions, kinds)."""
-        self.simulator.plain.call(kernels.lay_legal, self.look, self.offered, self.spent_bytes)
+        self.simulator.raw.call(kernels.lay_legal, self.look, self.offered, self.spent_bytes)
         found: np.ndarray = self.look.legal
         return found
 
@@ -106,7 +106,7 @@ class PlacementReview:
         if not (0 <= table < len(self.copies) and 0 <= region < len(self.look.legal)):
             return False
         terms = table, region, kind, int(is_whole(decision)), self.spent_bytes
-        return bool(self.simulator.plain.call(kernels.allows, self.look, *terms))
+        return bool(self.simulator.raw.call(kernels.allows, self.look, *terms))
 
     def offer(self, table: int) -> None:
         """Turn to a table out of turn."""
@@ -136,7 +136,7 @@ class PlacementReview:
         """Update homes and places after the last noted decision."""
         if self._chosen >= 0:
             arrays = self.look, self.known, self.waiting, self.placement.ledger
-            self.simulator.plain.call(kernels.follow_decision, *arrays, self._chosen)
+            self.simulator.raw.call(kernels.follow_decision, *arrays, self._chosen)
             self._chosen, self.is_weighed = -1, False
 
     def copy(self) -> PlacementReview:

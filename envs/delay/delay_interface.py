@@ -94,7 +94,7 @@ class DelayInterface(AgentInterface):
     def lay(self, simulator: Simulator) -> None:
         """Show a run, whatever its state; its window gets the order of this interface."""
         super().lay(simulator)
-        w, jobs = self.plain, len(simulator.workload)
+        w, jobs = self.raw, len(simulator.workload)
         undictate(w)
         w["known_job"] = w["written_job"] = w["written_runner"] = NO_JOB
         w["ran"][: max(self._laid, jobs), 0] = NO_JOB  # no more than are in use: each is a line of the cache
@@ -107,10 +107,10 @@ class DelayInterface(AgentInterface):
 
     def dictate(self, decision: Decision | None) -> None:
         """Modify the window: a start's or move's candidate stands for a policy's GPUs; InvalidDecision: illegal."""
-        undictate(self.plain)
+        undictate(self.raw)
         if isinstance(decision, Start | Migrate):
             check_gang(self.simulator, decision)
-            dictate(self.plain, decision.job, kind_of(self.simulator, decision), decision.gpus)
+            dictate(self.raw, decision.job, kind_of(self.simulator, decision), decision.gpus)
 
     @staticmethod
     def terms(env_kwargs: Mapping[str, Any]) -> Rule:

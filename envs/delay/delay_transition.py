@@ -21,7 +21,7 @@ from .observation import forget, observe, write_mask
 @entry
 def step_rows(states, windows, references, chosen, actions, outcomes, features, masks):
     """Modify the chosen rows: play one action (candidate, delay bucket, tier of the hold) in each; see `Stepper`."""
-    odd = 0
+    n_stopped = 0
     rows = chosen.size
     for i in range(rows):
         if i + 2 < rows:
@@ -37,8 +37,8 @@ def step_rows(states, windows, references, chosen, actions, outcomes, features, 
         if w.code != ASK:
             observe(s, w, features[row], masks[row])
             write_mask(w, masks[row])
-        odd += outcomes[row, TERMINATED] > 0.0 or outcomes[row, TRUNCATED] > 0.0 or w.code != DECIDE
-    return odd
+        n_stopped += outcomes[row, TERMINATED] > 0.0 or outcomes[row, TRUNCATED] > 0.0 or w.code != DECIDE
+    return n_stopped
 
 
 @kernel

@@ -95,7 +95,7 @@ class GeoInterface(PythonStepInterface):
         self._is_asked = False
 
     def _say(self, is_first: bool, is_through: bool) -> None:
-        self.plain["is_first"], self.plain["is_through"] = is_first, is_through
+        self.raw["is_first"], self.raw["is_through"] = is_first, is_through
 
     def lay(self, simulator: Simulator) -> None:
         """Show a run, whatever its state; its window gets the order of this interface."""
@@ -136,22 +136,22 @@ class GeoInterface(PythonStepInterface):
 
     def finish(self) -> None:
         """Show an episode that has ended, with nothing to decide."""
-        self.plain["is_through"], self.turns, self._rest = 1, [], []
+        self.raw["is_through"], self.turns, self._rest = 1, [], []
         self._look()
 
     @property
     def can_act(self) -> bool:
         """False where the environment passes over the present as it was last looked at."""
-        w = self.plain
+        w = self.raw
         if w["is_through"]:
             return False
-        waits = not w["skip_idle"] and self.simulator.plain.record["waiting"] > 0
+        waits = not w["skip_idle"] and self.simulator.raw.record["waiting"] > 0
         acts = w["can_act"] and (self.expert is None or self.is_lesson)
         return bool(w["is_first"] or self.turns or waits or acts)
 
     def _look(self) -> None:
         """Look; turn the window to the expert's next decision only if no candidate stands for it."""
-        w = self.plain
+        w = self.raw
         w["focus"], w["guided_job"], w["guided_cluster"] = NO_JOB, NO_JOB, NO_CLUSTER
         self._show()
         self._let_expert_hold()
@@ -189,7 +189,7 @@ class GeoInterface(PythonStepInterface):
         view = self.simulator.view
         if self.slow_half is not None and view.tables_due:
             yield from self.simulator.asked(self.slow_half)
-        if self.plain["homeless"]:
+        if self.raw["homeless"]:
             yield from on_demand(view)
 
     def choice(self, candidate: int) -> tuple[int, int, int] | None:
@@ -206,7 +206,7 @@ class GeoInterface(PythonStepInterface):
 
     def take(self, candidate: int, second: int) -> ActionOutcome:
         """Play a legal candidate; its decisions are to be carried out before the next `refresh`."""
-        self.plain["is_first"] = 0
+        self.raw["is_first"] = 0
         choice = self.choice(candidate)
         if self.expert is not None and choice is not None and candidate == self._next_brought() and not self.turns:
             brought = self._decided(*choice)
@@ -215,7 +215,7 @@ class GeoInterface(PythonStepInterface):
         if self.expert is None or choice != (self.turns[0].choice if self.turns else None):
             self.part_with_guest()
         if choice is None:
-            self.plain["is_through"] = 1
+            self.raw["is_through"] = 1
             return ActionOutcome(())
         if self.expert is not None:
             return ActionOutcome(self.turns.pop(0).decisions)
@@ -229,7 +229,7 @@ class GeoInterface(PythonStepInterface):
         records, regions = self.simulator.records, self.regions
         leavers = self._call(plan_now, records, 0, regions, job, cluster, way)
         assert leavers >= 0
-        units = int(self.simulator.plain.record["gpus"][job])
+        units = int(self.simulator.raw.record["gpus"][job])
         leaving = regions.leaving[:leavers].tolist()
         return [*(Preempt(other) for other in leaving), Start(job, regions.taken[:units].tolist())]
 
@@ -288,9 +288,9 @@ class GeoInterface(PythonStepInterface):
         """Nothing: the window has the stage."""
         return {}
 
-    def take_aside(self, aside: Mapping[str, Any]) -> None:
-        """Continue at the stage that `aside` returned, in a run whose record was just replaced."""
-        super().take_aside(aside)
+    def take_python_state(self, python_state: Mapping[str, Any]) -> None:
+        """Continue at the stage that `python_state` returned, in a run whose record was just replaced."""
+        super().take_python_state(python_state)
         if self._laid_for is not self.simulator.workload:
             self._lay_arrays()
         self._look()

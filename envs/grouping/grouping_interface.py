@@ -80,7 +80,7 @@ class GroupingInterface(AgentInterface):
     def lay(self, simulator: Any) -> None:
         """Show a run, whatever its state; its window gets the order of this interface."""
         super().lay(simulator)
-        self.plain["focus_group"] = -1
+        self.raw["focus_group"] = -1
 
     def dictate(self, decision: Decision | None) -> None:
         """Modify the window: show the group of a policy's next decision first."""
@@ -89,7 +89,7 @@ class GroupingInterface(AgentInterface):
             group = decision.group
         elif isinstance(decision, SetSpill):
             group = int(self.simulator.state.goal[decision.job])
-        self.plain["focus_group"] = group
+        self.raw["focus_group"] = group
 
     def action(self, decision: Decision) -> np.ndarray:
         """The action (candidate, machines, spill), int64 (3,), that plays `decision` in the present window.

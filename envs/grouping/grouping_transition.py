@@ -13,7 +13,7 @@ from .observation import observe, write_mask
 @entry
 def step_rows(states, windows, references, chosen, actions, outcomes, features, masks):
     """Modify the chosen rows: play one action (candidate, machines, spill) in each; see `Stepper`."""
-    odd = 0
+    n_stopped = 0
     for i in range(chosen.size):
         row = chosen[i]
         s = states[row]
@@ -21,8 +21,8 @@ def step_rows(states, windows, references, chosen, actions, outcomes, features, 
         _step(s, w, references[row], actions[row], outcomes[row])
         observe(s, w, features[row])
         write_mask(w, masks[row])
-        odd += outcomes[row, TERMINATED] > 0.0 or outcomes[row, TRUNCATED] > 0.0 or w.code != DECIDE
-    return odd
+        n_stopped += outcomes[row, TERMINATED] > 0.0 or outcomes[row, TRUNCATED] > 0.0 or w.code != DECIDE
+    return n_stopped
 
 
 @kernel

@@ -77,7 +77,7 @@ class SharingEnv(ClusterEnv):
         skip_idle: bool = True,
         **given: Any,
     ) -> None:
-        config, manner = self.configured(topology, network, given)
+        config, common_options = self.configured(topology, network, given)
         interface = SharingInterface(
             slots=slots,
             running_slots=running_slots,
@@ -93,7 +93,7 @@ class SharingEnv(ClusterEnv):
         rule = Rule("fifo", placer=placer, preemption_cost=preemption_cost, round=round)  # type: ignore[arg-type]
         simulator = config.copy_with(pace=_pace_of(elastic, config.gpu_type)).build(rule)
         simulator.list_partners()
-        super().__init__(simulator, interface, workload, manner)
+        super().__init__(simulator, interface, workload, common_options)
 
 
 def _pace_of(elastic: bool | Pace, gpu: str) -> Pace | None:

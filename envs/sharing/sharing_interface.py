@@ -50,16 +50,16 @@ class SharingInterface(AgentInterface):
         """Show a run, whatever its state; its window gets the order of this interface."""
         simulator.list_partners()
         super().lay(simulator)
-        undictate(self.plain)
+        undictate(self.raw)
 
     def dictate(self, decision: Decision | None) -> None:
         """Modify the window: "free" or "resize" stands for the GPUs of a policy; InvalidDecision: illegal ones."""
-        undictate(self.plain)
+        undictate(self.raw)
         if isinstance(decision, Start):
             check_gang(self.simulator, decision)
-            dictate(self.plain, decision.job, FREE_KIND, decision.gpus)
+            dictate(self.raw, decision.job, FREE_KIND, decision.gpus)
         elif isinstance(decision, Resize):
-            dictate(self.plain, decision.job, RESIZE_KIND, decision.gpus)
+            dictate(self.raw, decision.job, RESIZE_KIND, decision.gpus)
 
     def action(self, decision: Decision) -> np.ndarray:
         """The action (candidate, sub-batch exponent), int64 (2,), that plays `decision` in the present window.

@@ -19,7 +19,7 @@ from .sharing_window import PREEMPT_KIND, may_act, refresh, starts_of
 @entry
 def step_rows(states, windows, references, chosen, actions, outcomes, features, masks):
     """Modify the chosen rows: play one action (candidate, sub-batch exponent) in each; see `Stepper`."""
-    odd = 0
+    n_stopped = 0
     for i in range(chosen.size):
         row = chosen[i]
         s = states[row]
@@ -28,8 +28,8 @@ def step_rows(states, windows, references, chosen, actions, outcomes, features, 
         if w.code != ASK:
             observe(s, w, features[row])
             write_mask(w, masks[row])
-        odd += outcomes[row, TERMINATED] > 0.0 or outcomes[row, TRUNCATED] > 0.0 or w.code != DECIDE
-    return odd
+        n_stopped += outcomes[row, TERMINATED] > 0.0 or outcomes[row, TRUNCATED] > 0.0 or w.code != DECIDE
+    return n_stopped
 
 
 @kernel

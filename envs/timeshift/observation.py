@@ -85,7 +85,7 @@ FIRST_OFFER, FIRST_TURN = len(ACTIONS), len(ACTIONS) + len(OFFER)
 def observe(look: PythonStepInterface, instant: Instant, features: np.ndarray) -> None:
     """Write all features, float32: cluster, queue, running, rotations and candidates."""
     features[:] = 0.0
-    s, w = look.simulator.plain.record, look.plain
+    s, w = look.simulator.raw.record, look.raw
     parts = {key: features[place] for key, place in look.places.items()}
     asked = _observe_queue(s, w, parts["queue"].reshape(-1, len(QUEUE)))
     running = parts["running"].reshape(-1, len(RUNNING))
@@ -116,7 +116,7 @@ def num_links(simulator: Simulator) -> int:
 
 def _observe_links(simulator: Simulator, instant: Instant, jobs: list[int], rows: np.ndarray) -> None:
     meetings, links = instant.present.meetings, simulator.topology.links
-    s = simulator.plain.record
+    s = simulator.raw.record
     excess = excess_now(simulator, meetings)
     for row, job in zip(rows, jobs, strict=False):
         place = meetings.places.get(job)
@@ -150,7 +150,7 @@ def excess_now(simulator: Simulator, meetings: SharedLinks) -> dict[int, float]:
 
 
 def _observe_offers(look: PythonStepInterface, instant: Instant, rows: np.ndarray) -> None:
-    s = look.simulator.plain.record
+    s = look.simulator.raw.record
     gpus, waiting, links = int(s["n_gpus"]), int(s["waiting"]), num_links(look.simulator)
     legal = look.legal()
     for candidate, offer in enumerate([instant.present, *instant.offers]):
@@ -164,7 +164,7 @@ def _observe_offers(look: PythonStepInterface, instant: Instant, rows: np.ndarra
 
 def _observe_turns(look: PythonStepInterface, instant: Instant, rotations: np.ndarray, rows: np.ndarray) -> None:
     job = instant.turning[0]
-    s = look.simulator.plain.record
+    s = look.simulator.raw.record
     told = np.zeros(len(TURNS), np.float32)
     component = instant.present.meetings.component_of.get(job)
     if component is not None:

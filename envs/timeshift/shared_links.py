@@ -176,7 +176,7 @@ def _is_on_network(s: np.void, job: int) -> bool:
 
 def turned_now(simulator: Simulator, component: Component) -> np.ndarray:
     """The angles of a component's jobs, int64 (n,): by shifts in this period, else by begins of iterations."""
-    s, wheel = simulator.plain.record, component.circle
+    s, wheel = simulator.raw.record, component.circle
     angles = []
     for position, job in enumerate(component.jobs):
         begins_s = float(s["round_began_s"][job]) if _is_on_network(s, job) else float(s["now_s"])

@@ -118,7 +118,7 @@ class TimeShiftInterface(PythonStepInterface):
         self._show()
 
     def _show(self) -> None:
-        w = self.plain
+        w = self.raw
         w["focus"] = self.at.turning[0] if self.at.turning else NO_JOB
         self._goes_on = bool(show(self.simulator.records, self.windows, 0))
         w["can_act"] = self.at.stage != THROUGH
@@ -148,7 +148,7 @@ class TimeShiftInterface(PythonStepInterface):
             after = gangs_after(gangs, decisions)
             self.at.offers.append(Offer(decisions, after, self._meetings(after)))
         self.at.stage, self.at.turning, self.at.turned = PLACING, [], 0
-        if skips and self.plain["skip_idle"] and not self.at.offers:
+        if skips and self.raw["skip_idle"] and not self.at.offers:
             self._begin_shifting()
 
     def _begin_shifting(self) -> None:
@@ -170,7 +170,7 @@ class TimeShiftInterface(PythonStepInterface):
 
     def has_shift(self, job: int) -> bool:
         """Whether a running job has a time-shift."""
-        return shift_now(self.simulator.plain.record, job) is not None
+        return shift_now(self.simulator.raw.record, job) is not None
 
     def leaving(self) -> Iterable[Decision]:
         """CASSINI's shifts of all jobs as they are placed now, with `shifts="cassini"`."""
@@ -296,14 +296,14 @@ class TimeShiftInterface(PythonStepInterface):
         mask[self.candidates :] = self.at.stage == SHIFTING
         mask[self.candidates] = 1
 
-    def aside(self) -> dict[str, Any]:
-        """The stage in the present instant, for `take_aside`."""
-        return {**super().aside(), "at": self.at.copy()}
+    def python_state(self) -> dict[str, Any]:
+        """The stage in the present instant, for `take_python_state`."""
+        return {**super().python_state(), "at": self.at.copy()}
 
-    def take_aside(self, aside: Mapping[str, Any]) -> None:
-        """Continue at the stage that `aside` returned, in a run whose record was just replaced."""
-        super().take_aside(aside)
-        self.at = aside["at"].copy()
+    def take_python_state(self, python_state: Mapping[str, Any]) -> None:
+        """Continue at the stage that `python_state` returned, in a run whose record was just replaced."""
+        super().take_python_state(python_state)
+        self.at = python_state["at"].copy()
 
     def state_dict(self) -> dict[str, Any]:
         """The stage in the present instant, as JSON data."""

@@ -232,7 +232,7 @@ def chosen_policies(
     """The words of policies in `values`, each of which may hold several; all that play in the environment if none.
 
     "All" leaves out those that may take minutes an episode (`best-rotations`, `lookahead`), those that need run times
-    where nothing is known of them, and those of elastic jobs where nothing is known of models (`plain`).
+    where nothing is known of them, and those of elastic jobs where nothing is known of models (`raw`).
 
     Raises:
         BadArgument: an unknown policy or parameter, a policy that does not play there or that the semantics exclude, a

@@ -19,7 +19,7 @@ from ...simulator.network import collectives
 from ...simulator.network.allreduce import AllReduce
 from ...simulator.network.collectives import collective_ns, finish_ns, fraction_of, is_alone, issue, measure_gang, serve
 from ...simulator.network.tiers_and_layers import KINDS, ModelLayers
-from ...simulator.record.plain import Plain
+from ...simulator.record.raw import RawRecord
 from ...simulator.record.state import LAYERS, Capacity, empty_state
 from ..charts import axes
 from ..charts.chart import Chart, Label, Shape, box, upright
@@ -90,7 +90,7 @@ def shape_of(network: AllReduce, topology: Topology, gpus: Sequence[int]) -> Uni
         raise InputError(f"GPU {twice} is given twice")
     capacity = Capacity.fitting(1, topology.num_gpus, layered=True)
     records = empty_state(capacity)
-    lay_cluster(Plain(records, capacity), cluster_of(topology))
+    lay_cluster(RawRecord(records, capacity), cluster_of(topology))
     s = records[0]
     s["gang_size"] = len(gpus)
     s["gang"][: len(gpus)] = gpus

@@ -41,7 +41,7 @@ def by_group(simulator: Any, by: str, counted: np.ndarray) -> dict[str, float]:
     geo = simulator.workload.geo
     if geo is None:
         raise InputError(f"by = {by}: the jobs of workload {simulator.workload.name!r} have no levels or regions")
-    s = simulator.plain.record
+    s = simulator.raw.record
     if by == "copy":
         return _of_copies(s)
     codes, names = {
@@ -52,7 +52,7 @@ def by_group(simulator: Any, by: str, counted: np.ndarray) -> dict[str, float]:
     arrived = np.arange(len(geo)) < int(s["next_arrival"])
     found: dict[str, float] = {}
     for code in sorted(set(codes[counted & arrived].tolist()) - {NOWHERE}):
-        those = totals(simulator.plain, counted & arrived & (codes == code))
+        those = totals(simulator.raw, counted & arrived & (codes == code))
         found |= {name_of(metric, by, names[code]): those[metric] for metric in OF_JOBS}
     return found
 

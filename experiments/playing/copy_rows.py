@@ -38,7 +38,7 @@ class CopyRows:
         self._rows: list[_Copy] = []
         self._coming: dict[tuple[int, int], _Copy] = {}
         self._there: dict[tuple[int, int], list[_Copy]] = {}
-        s, start_s = simulator.plain.record, float(simulator.plain.record["start_s"])
+        s, start_s = simulator.raw.record, float(simulator.raw.record["start_s"])
         s["copy_log_on"] = 1
         for table in range(int(s["n_tables"])):
             for region in simulator.view.copies(table):
@@ -52,7 +52,7 @@ class CopyRows:
 
     def take(self) -> None:
         """Move the entries of the log to the rows; to be called at every instant."""
-        s = self._simulator.plain.record
+        s = self._simulator.raw.record
         count = int(s["copy_log_count"])
         if count == 0:
             return

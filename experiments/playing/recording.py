@@ -279,7 +279,7 @@ class Asking:
 
     def _may_decide(self) -> bool:
         """Whether the compiled rule may find something to decide; it saves copies, which are slow."""
-        s, rule = self._simulator.plain.record, self._simulator.rule
+        s, rule = self._simulator.raw.record, self._simulator.rule
         if rule.migrates or rule.restore:
             return True
         if s["waiting"] == 0:

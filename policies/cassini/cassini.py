@@ -40,7 +40,7 @@ from ...simulator.profiles.phases import Phases
 from ...simulator.rules.rule import Rule
 from ..gang_links import alone, network_of
 from ..planning import PlacementPolicy
-from ..reasons.mid_instant import Moment
+from ..reasons.mid_instant import MidInstant
 from .compatibility import (
     EXACT_JOBS,
     Job,
@@ -342,7 +342,7 @@ class Cassini(PlacementPolicy):
         mates = sorted(there - {shift.job})
         if not mates:
             return "meets nobody on its links any more"
-        where = f"shares {'a link' if len(links) == 1 else f'{len(links)} links'} with {Moment(view).names(mates)}"
+        where = f"shares {'a link' if len(links) == 1 else f'{len(links)} links'} with {MidInstant(view).names(mates)}"
         if shift.seconds is None:
             return f"{where}: a shift costs more than it saves"
         return f"{where}: compatibility {min(self._found.scores[link] for link in links):.3g} with the shifts"

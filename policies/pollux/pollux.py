@@ -28,7 +28,7 @@ from ...simulator.elastic.elastic import MOST_GPUS, TrainingPace
 from ...simulator.engine.plans import Plan, decisions_of, plan_now
 from ...simulator.engine.view import ClusterView
 from ..planning import RoundPolicy, is_round
-from ..reasons.mid_instant import Moment
+from ..reasons.mid_instant import MidInstant
 from .pollux_fixed_size import allocations, present, stops_and_starts, take
 from .pollux_search import Problem, Search
 
@@ -114,7 +114,7 @@ class Pollux(RoundPolicy):
         """The job's GPUs in the best allocation."""
         if isinstance(decision, Start | Migrate):
             gpus = f"{len(decision.gpus)} GPUs" if len(decision.gpus) > 1 else "1 GPU"
-            return f"best mean speed-up found in this round: {gpus} on {Moment(view).place(decision.gpus)}"
+            return f"best mean speed-up found in this round: {gpus} on {MidInstant(view).place(decision.gpus)}"
         return "best mean speed-up found in this round: other GPUs or none" if isinstance(decision, Preempt) else ""
 
     def _problem(self, view: ClusterView, jobs: np.ndarray, held: np.ndarray) -> Problem:

@@ -52,7 +52,7 @@ def check_gang(simulator: Simulated, decision: Start | Migrate | Resize) -> tupl
         _expect_open(simulator, what, gpus)
     may_keep = not (s.auctions and own and s.started_s[job] < s.now_s)
     units = np.array(gpus)
-    if simulator.capacity.regions == 0 or not simulator.plain.call(takes_units, job, units):
+    if simulator.capacity.regions == 0 or not simulator.raw.call(takes_units, job, units):
         for gpu in gpus:
             _check_gpu(simulator, what, gpu, gpu in own and may_keep)
         if simulator.capacity.regions > 0:

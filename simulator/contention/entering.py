@@ -26,7 +26,7 @@ OFFSETS = 1 << 25  # stream of random numbers; flows/iterations.py has the one b
 
 def lay_network(simulator: Simulated) -> None:
     """Write the links and options of network contention into the record of a simulator whose jobs are laid."""
-    network, s, links = simulator.network, simulator.plain.record, simulator.topology.links
+    network, s, links = simulator.network, simulator.raw.record, simulator.topology.links
     assert isinstance(network, LinkNetwork)
     assert links is not None
     network_calls.clear_links(simulator.records, 0, links.num_links, int(s["n_jobs"]))

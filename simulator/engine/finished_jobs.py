@@ -11,7 +11,7 @@ from ..compiler.jit import entry, kernel
 from ..lifecycle.lifecycle import isolated_s
 from ..numerics.rounding import SAME_INSTANT
 from ..record.feature_groups import has_berths
-from ..record.plain import Plain
+from ..record.raw import RawRecord
 
 JCT, QUEUED, COMM, SLOWDOWN, FAIRNESS = range(5)  # rows of `FinishedJobs.times`
 TIMES = 5
@@ -31,10 +31,10 @@ class FinishedJobs:
         late, due: how many were late for their deadline by now, finished or not; of how many with a deadline.
     """
 
-    def __init__(self, plain: Plain, among: np.ndarray | None = None) -> None:
-        times, told = np.empty((TIMES, int(plain.record["n_jobs"]))), np.empty(TOLD)
+    def __init__(self, raw: RawRecord, among: np.ndarray | None = None) -> None:
+        times, told = np.empty((TIMES, int(raw.record["n_jobs"]))), np.empty(TOLD)
         chosen = EVERY if among is None else np.ascontiguousarray(among, np.bool_)
-        self.count = int(plain.call(lay_times, chosen, times, told))
+        self.count = int(raw.call(lay_times, chosen, times, told))
         self.times = times[:, : self.count]
         self.last_finish_s, left, self.late, self.due = told.tolist()
         self.are_all = left == 0.0

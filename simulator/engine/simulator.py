@@ -41,7 +41,7 @@ from ..jobs.workload import Workload
 from ..lifecycle import job_calls
 from ..network.simulated import Pace
 from ..profiles.skew import jobs_taken_for_skewed
-from ..record.plain import Plain
+from ..record.raw import RawRecord
 from ..record.state import Capacity
 from ..regions.initialise_regions import lay_regions, lay_speeds
 from ..rules.rule import SKEW_PLACERS, Rule
@@ -73,7 +73,7 @@ class Simulator(BaseSimulator):
     Attributes:
         config: what is simulated, its topology and network opened.
         topology: the part on which the jobs of the present workload can run; before the first, all of it.
-        records, state, plain: array of one record, that record, and its fast access (state.py). Do not write to it.
+        records, state, raw: array of one record, that record, and its fast access (state.py). Do not write to it.
         view: the read-only `ClusterView` of the present.
         room: None, or what is asked before each reset to `move_to` records of at least a capacity (batches).
         done: every job is finished.
@@ -105,15 +105,15 @@ class Simulator(BaseSimulator):
         self._lists_partners = False
         self._cluster: Cluster | None = None
         self._terms: tuple[Rule, Capacity, np.ndarray] | None = None  # the head of a record to lay jobs into
-        self._copy: Plain | None = None
+        self._copy: RawRecord | None = None
         self._plan: list[Decision] = []
         self._handed_out: Decision | None = None
         self._asked = NEVER
 
     config: ClusterConfig
-    PLAIN = Plain
+    PLAIN = RawRecord
     _copy_record = staticmethod(copy_state)
-    plain: Plain
+    raw: RawRecord
 
     @cached_property
     def berths(self) -> int:
@@ -153,10 +153,10 @@ class Simulator(BaseSimulator):
         if self.outages is not None:
             capacity = capacity.with_outages(self.outages.size(self.topology, capacity.regions > 0))
         self._make_room(capacity)
-        self.plain.clear(len(workload), self.topology.num_gpus)
-        s = self.plain.record
+        self.raw.clear(len(workload), self.topology.num_gpus)
+        s = self.raw.record
         self._lay_terms()
-        lay_jobs(self.plain, workload, self.topology, self.network)
+        lay_jobs(self.raw, workload, self.topology, self.network)
         s["seed"] = seed
         if self._speeds is not None and workload.geo is not None:
             lay_speeds(s, workload.geo, *self._speeds.rows(workload))
@@ -174,7 +174,7 @@ class Simulator(BaseSimulator):
         if self.outages is not None:
             self.outages.lay(s, self.topology, capacity.regions > 0)
         if self.config.failures is not None:
-            self.plain.call(clock_calls.lay_failures)
+            self.raw.call(clock_calls.lay_failures)
         if begin:
             with about(f"the simulator for up to {capacity.words}"):
                 self._go(rule_loop().advance)
@@ -191,7 +191,7 @@ class Simulator(BaseSimulator):
         """Write what is the same in every run into a cleared record; its numbers are kept, since they are many."""
         if self._cluster is None:
             self._cluster = cluster_of(self.topology)
-        s = self.plain.record
+        s = self.raw.record
         if self._terms is None or self._terms[0] is not self.rule or self._terms[1] != self.capacity:
             lay_sizes(s, self._cluster)
             lay_event_ids(s)
@@ -199,13 +199,13 @@ class Simulator(BaseSimulator):
             lay_terms(s, self.rule, self.semantics)
             if self.config.failures is not None:
                 self.config.failures.lay(s)
-            self._terms = self.rule, self.capacity, self.plain.head.copy()
+            self._terms = self.rule, self.capacity, self.raw.head.copy()
         else:
-            self.plain.head[:] = self._terms[2]
+            self.raw.head[:] = self._terms[2]
         lay_apart(s, self)
         if self.semantics.chunk > 0.0:
             s["chunk"] = self.semantics.chunk_on(self.workload)
-        lay_machines(self.plain, self._cluster)
+        lay_machines(self.raw, self._cluster)
 
     def _lay_sharing(self, s: np.void) -> None:
         lay_sharing(self.records, s, self.workload, self.network, self.sharing)
@@ -221,14 +221,14 @@ class Simulator(BaseSimulator):
         super().move_to(records, capacity, keep)
         self._copy = None
 
-    def aside(self) -> tuple[Any, ...]:
+    def python_state(self) -> tuple[Any, ...]:
         """See `BaseSimulator`."""
-        return *super().aside(), tuple(self._plan), self._handed_out, self._asked
+        return *super().python_state(), tuple(self._plan), self._handed_out, self._asked
 
-    def take_aside(self, aside: tuple[Any, ...]) -> None:
+    def take_python_state(self, python_state: tuple[Any, ...]) -> None:
         """See `BaseSimulator`."""
-        super().take_aside(aside)
-        plan, self._handed_out, self._asked = aside[3:]
+        super().take_python_state(python_state)
+        plan, self._handed_out, self._asked = python_state[3:]
         self._plan = list(plan)
 
     def restore(self, snapshot: np.recarray) -> None:
@@ -246,7 +246,7 @@ class Simulator(BaseSimulator):
         self.rule = rule
         self._asked = NEVER
         if self.capacity.jobs > 0:
-            hand_over(self.records, self.plain.record, rule, self._skewed(), self.semantics)
+            hand_over(self.records, self.raw.record, rule, self._skewed(), self.semantics)
 
     def list_partners(self) -> None:
         """From now on, list the running jobs that could have partners (exclusive_gpus.py), whatever the rule."""
@@ -254,8 +254,8 @@ class Simulator(BaseSimulator):
             return
         self._lists_partners = True
         if self.capacity.jobs > 0 and self.view.jobs_per_gpu > 1:
-            self.plain.record["lists_always"] = 1
-            hand_over(self.records, self.plain.record, self.rule, self._skewed(), self.semantics)
+            self.raw.record["lists_always"] = 1
+            hand_over(self.records, self.raw.record, self.rule, self._skewed(), self.semantics)
             self._asked = NEVER
 
     def _skewed(self) -> np.ndarray | None:
@@ -345,9 +345,9 @@ class Simulator(BaseSimulator):
 
     def rehearse(self, kernel: Callable[..., Any], *arguments: int) -> list[Decision]:
         """The decisions that `kernel(records, row, *arguments)` would carry out now; nothing is carried out."""
-        present = self.plain
+        present = self.raw
         if self._copy is None:
-            self._copy = Plain(self.capacity.empty(), self.capacity)
+            self._copy = RawRecord(self.capacity.empty(), self.capacity)
         self._copy.become(present)
         records = self._copy.records
         s = records[0]
@@ -477,12 +477,12 @@ class Simulator(BaseSimulator):
 
     def metrics(self, among: np.ndarray | None = None) -> dict[str, float]:
         """Totals of the run so far, by the names of `metrics.py`; of jobs those of `among`, bool (jobs,), or of all."""
-        found = totals(self.plain, among)
+        found = totals(self.raw, among)
         return found | table_metrics(self.view) if self.capacity.regions > 0 else found
 
     def jobs(self) -> dict[str, np.ndarray]:
         """One row a job: arrival, first start, finish, JCT, queueing delay and so on; see `metrics.job_table`."""
-        return job_table(self.plain, self.workload)
+        return job_table(self.raw, self.workload)
 
 
 HOLD_TIERS = (MACHINE, RACK, NETWORK)

@@ -102,7 +102,7 @@ class ClusterView(RegionView):
         """
         copy = self._simulator.twin() if into is None else into
         copy.mirror(self._simulator)
-        draw_seed(self._simulator.plain.record)
+        draw_seed(self._simulator.raw.record)
         return copy
 
     def pass_ahead(self) -> list[Decision]:
@@ -200,15 +200,15 @@ class ClusterView(RegionView):
 
     def arrived_s(self, job: int) -> float:
         """When a job arrived, seconds."""
-        return float(self._simulator.plain.record["arrival_s"][job])
+        return float(self._simulator.raw.record["arrival_s"][job])
 
     def lease_end_s(self, job: int) -> float:
         """When the lease of a running job ends, seconds; its rule has leases then."""
-        return float(self._simulator.plain.record["lease_end_s"][job])
+        return float(self._simulator.raw.record["lease_end_s"][job])
 
     def active_mean(self, job: int) -> float:
         """How many jobs have been there on average since a job arrived, itself among them; at first how many are."""
-        s = self._simulator.plain.record
+        s = self._simulator.raw.record
         age_s = s["now_s"] - s["arrival_s"][job]
         if age_s > 0.0:
             return float((s["active_integral"] - s["active_at_arrival"][job]) / age_s)

@@ -25,7 +25,7 @@ from ..network.isolated import gang_factors, iteration_times_s
 from ..network.network_model import Network
 from ..numerics.bitset import words
 from ..numerics.rounding import EQUAL
-from ..record.plain import Plain
+from ..record.raw import RawRecord
 from ..record.region_fields import MOST_PARTS
 from ..record.state import CLASSES, CLUSTER_ARRAYS, PER_BERTH, PROFILES, outage_events
 from ..rules.rule import COST_SPLIT_GPUS, ORDERS, PLACERS, SHARINGS, Rule
@@ -179,10 +179,10 @@ def _cluster_values(topology: Topology) -> dict[str, Any]:
     }
 
 
-def lay_cluster(plain: Plain, cluster: Cluster) -> None:
+def lay_cluster(raw: RawRecord, cluster: Cluster) -> None:
     """Write a cluster into a cleared record."""
-    lay_sizes(plain.record, cluster)
-    lay_machines(plain, cluster)
+    lay_sizes(raw.record, cluster)
+    lay_machines(raw, cluster)
 
 
 def lay_sizes(s: np.void, cluster: Cluster) -> None:
@@ -191,10 +191,10 @@ def lay_sizes(s: np.void, cluster: Cluster) -> None:
         s[name] = value
 
 
-def lay_machines(plain: Plain, cluster: Cluster) -> None:
+def lay_machines(raw: RawRecord, cluster: Cluster) -> None:
     """Write the arrays of a cluster."""
-    s = plain.record
-    lay_gpus(plain.cluster, cluster.arrays, plain.berths, cluster.berths)
+    s = raw.record
+    lay_gpus(raw.cluster, cluster.arrays, raw.berths, cluster.berths)
     for name, level in cluster.sets.items():
         s[name][: len(level)] = level
 
@@ -287,9 +287,9 @@ def _expect_factors(network: Network, jobs: int, profile: np.ndarray, factors: n
         raise InputError(f"{said} profiles from {np.min(profile)} to {np.max(profile)}; there are {len(factors)}")
 
 
-def lay_jobs(plain: Plain, workload: Workload, topology: Topology, network: Network) -> None:
+def lay_jobs(raw: RawRecord, workload: Workload, topology: Topology, network: Network) -> None:
     """Write the jobs and the slowdowns of their profiles; nobody has arrived."""
-    s, n = plain.record, len(workload)
+    s, n = raw.record, len(workload)
     if n == 0:
         raise InputError(f"workload {workload.name!r} has no jobs")
     gangs = workload.gangs
@@ -312,7 +312,7 @@ def lay_jobs(plain: Plain, workload: Workload, topology: Topology, network: Netw
     first = profile
     if isinstance(gangs, PartGangs):
         s["part_profile"][:n], first = gangs.by_part(profile, MOST_PARTS), profile[gangs.first]
-    if plain.call(lay_columns, arrival_s, deadline_s, gpus, iterations, first, compute_s, base_s):
+    if raw.call(lay_columns, arrival_s, deadline_s, gpus, iterations, first, compute_s, base_s):
         lay_due(s, deadline_s)
     if hasattr(network, "lay"):  # a ShapedNetwork; asking so by isinstance takes longer than all the rest
         network.lay(s, gangs, profile)

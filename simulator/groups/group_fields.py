@@ -309,8 +309,8 @@ def _blocks(capacity: GroupCapacity) -> list[Block]:
     return blocks_of(group_fields(capacity), group_dtype(capacity), GroupExtent(0, 0, 0, 0).used, (RUN,))
 
 
-class GroupPlain:
-    """The only record of an array, by item and by byte, as `Plain` of simulator/record/plain.py."""
+class RawGroupRecord:
+    """The only record of an array, by item and by byte, as `RawRecord` of simulator/record/raw_record.py."""
 
     def __init__(self, records: np.recarray, capacity: GroupCapacity) -> None:
         array = records.view(np.ndarray)
@@ -328,7 +328,7 @@ class GroupPlain:
         for part in self.running_parts(self.extent):
             part.fill(0)
 
-    def take_over(self, other: GroupPlain) -> None:
+    def take_over(self, other: RawGroupRecord) -> None:
         """Become as `other`, a record of the same capacity."""
         extent = GroupExtent(*map(max, self.extent, other.extent))
         for part, their in zip(self.running_parts(extent), other.running_parts(extent), strict=True):

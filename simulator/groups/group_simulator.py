@@ -20,7 +20,7 @@ from ..network.simulated import Pace
 from . import group_calls
 from .group_codes import CLIMBS, KINDS
 from .group_config import GroupClusterConfig, GroupConfig, GroupTerms
-from .group_fields import GroupCapacity, GroupPlain
+from .group_fields import GroupCapacity, RawGroupRecord
 from .group_metrics import group_job_table, group_totals
 from .group_view import GroupView
 from .initialise_groups import copy_record, lay_group_jobs, lay_machines
@@ -44,7 +44,7 @@ class GroupSimulator(BaseSimulator):
     Attributes:
         config: what is simulated, its topology opened.
         rule: the `GroupTerms` that hold; `use` replaces them.
-        records, state, plain: the record (group_fields.py). Do not write to it.
+        records, state, raw: the record (group_fields.py). Do not write to it.
         view: the read-only `GroupView` of the present.
         meter: how busy CPU and network were since `reset`, as far as `advance` played.
         room: None, or what is asked before each reset to `move_to` records of at least a capacity (batches).
@@ -52,9 +52,9 @@ class GroupSimulator(BaseSimulator):
         runs: how often `reset` or `restore` has replaced the state.
     """
 
-    PLAIN = GroupPlain
+    PLAIN = RawGroupRecord
     _copy_record = staticmethod(copy_record)
-    plain: GroupPlain
+    raw: RawGroupRecord
     pace: Pace | None = None
     sharing = None
 
@@ -98,8 +98,8 @@ class GroupSimulator(BaseSimulator):
         self._forget()
         capacity = GroupCapacity.fitting(len(workload), machines)
         self._make_room(capacity)
-        self.plain.clear()
-        s = self.plain.record
+        self.raw.clear()
+        s = self.raw.record
         lay_machines(s, machines)
         self.config.groups.lay(s)
         self.rule.lay(s)
@@ -121,14 +121,14 @@ class GroupSimulator(BaseSimulator):
     def _forget(self) -> None:
         self.meter.clear()
 
-    def aside(self) -> tuple[Any, ...]:
+    def python_state(self) -> tuple[Any, ...]:
         """See `BaseSimulator`."""
-        return *super().aside(), self.meter.seen()
+        return *super().python_state(), self.meter.seen()
 
-    def take_aside(self, aside: tuple[Any, ...]) -> None:
+    def take_python_state(self, python_state: tuple[Any, ...]) -> None:
         """See `BaseSimulator`."""
-        super().take_aside(aside)
-        self.meter.take_over(*aside[3])
+        super().take_python_state(python_state)
+        self.meter.take_over(*python_state[3])
 
     def use(self, rule: GroupTerms) -> None:
         """Let other terms hold, now and after resets; InputError: no terms, or another execution while groups run."""
@@ -139,7 +139,7 @@ class GroupSimulator(BaseSimulator):
                 "a rule for jobs on GPUs cannot play job groups; expected GroupTerms, or a policy that says them"
             )
         if self.capacity.jobs > 0:
-            s = self.plain.record
+            s = self.raw.record
             if s["n_executed"] > 0 and rule.execution != self.rule.execution:
                 raise InputError(
                     f"jobs are executed as {self.rule.execution} already; a policy that plays as {rule.execution} must "
@@ -247,7 +247,7 @@ class GroupSimulator(BaseSimulator):
 
     def metrics(self, among: np.ndarray | None = None) -> dict[str, float]:
         """Totals of the run so far, by the names of `metrics.py`; of the jobs in `among`, bool (jobs,), or of all."""
-        return group_totals(self.plain.record, among)
+        return group_totals(self.raw.record, among)
 
     def jobs(self) -> dict[str, np.ndarray]:
         """One row a job; see `metrics.group_job_table`."""

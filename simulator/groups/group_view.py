@@ -155,5 +155,5 @@ class GroupView(RunView):
 
     @property
     def _s(self) -> np.void:
-        found: np.void = self._simulator.plain.record
+        found: np.void = self._simulator.raw.record
         return found

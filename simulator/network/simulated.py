@@ -8,7 +8,7 @@ import numpy as np
 
 from ..cluster.topology import Topology
 from ..jobs.workload import Workload
-from ..record.plain import Plain
+from ..record.raw import RawRecord
 from ..record.state import Capacity
 from .network_model import Network
 
@@ -58,7 +58,7 @@ class Simulated(Protocol):
     capacity: Capacity
     records: np.recarray
     state: Any
-    plain: Plain
+    raw: RawRecord
 
     @property
     def view(self) -> JobsInView:

@@ -212,7 +212,7 @@ def test_lessons_are_given_wherever_an_agent_is_asked_and_say_what_is_brought():
         action, features, known = env.demonstration(policy)
         choice = env.interface.choice(int(action))
         kinds.add(None if choice is None else int(choice[2]))
-        idle += choice is None and bool(env.interface.plain["can_act"])
+        idle += choice is None and bool(env.interface.raw["can_act"])
         assert env.action_masks()[action] and (not known or np.array_equal(features, seen))
         seen, _, ended, _, info = env.step(action)
         assert not info["invalid_action"]

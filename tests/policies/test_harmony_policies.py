@@ -387,7 +387,7 @@ def test_asking_twice_gives_the_same_decision_and_changes_nothing(word):
     simulator = small_case(8, 5, seed=4)
     policy = make_for(word, GROUPING)
     simulator.use(policy.clock)
-    draw_seed(simulator.plain.record)  # `random` marks that it draws; no other byte may change
+    draw_seed(simulator.raw.record)  # `random` marks that it draws; no other byte may change
     for _ in range(6):
         before = simulator.snapshot().tobytes()
         first = simulator.ask(policy)

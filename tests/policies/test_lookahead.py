@@ -67,11 +67,11 @@ def test_the_run_is_as_before_once_it_has_looked_ahead(crowd):
     """Every byte of the record, whenever it is asked; that it draws is marked before."""
     simulator = Simulator("cassini-testbed", "contention")
     simulator.reset(crowd, 0)
-    draw_seed(simulator.plain.record)
+    draw_seed(simulator.raw.record)
     policy = make(f"lookahead:candidates=3,{WHOLE}")
     for _ in range(12):
         simulator.install(policy)
-        before = simulator.plain.data.copy()
+        before = simulator.raw.data.copy()
         decision = policy.decide(simulator.view)
-        assert (simulator.plain.data == before).all()
+        assert (simulator.raw.data == before).all()
         simulator.apply(decision)

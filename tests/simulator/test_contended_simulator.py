@@ -374,7 +374,7 @@ def test_the_bits_are_those_of_interpreted_and_of_checked_code(flags):
 
 def check_conserved(simulator: Simulator) -> None:
     """GPU-seconds add up, and without failures so do work and bytes."""
-    s = simulator.plain.record
+    s = simulator.raw.record
     parts = gpu_seconds(s)
     held = sum(parts[name] for name in ("compute", "comm", "interference", "restore", "lost"))
     assert parts["held"] == pytest.approx(held, rel=1e-9, abs=1e-6)
@@ -425,7 +425,7 @@ def test_a_horizon_stops_the_clock_in_the_middle():
     assert simulator.view.remaining_s(0) == pytest.approx((100 - 10 / 0.26) * 0.18, rel=0.01)
     assert metrics["iteration_time_mean"] == pytest.approx(0.26)
     assert metrics["congestion_bytes"] == pytest.approx(10 / 0.26 * 0.16 * 50e9 / 8, rel=0.02)
-    parts = gpu_seconds(simulator.plain.record)
+    parts = gpu_seconds(simulator.raw.record)
     assert parts["held"] == pytest.approx(40.0) == pytest.approx(parts["compute"] + parts["comm"])
 
 

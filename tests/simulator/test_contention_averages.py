@@ -80,7 +80,7 @@ def test_gpu_seconds_and_work_are_conserved(seed):
     failures = Failures(mtbf_s=60.0, mttr_s=5.0, checkpoint_s=2.0) if seed % 3 == 0 else None
     simulator = random_run(seed, words=["mode=averaged"], failures=failures)
     simulator.run((random_contended.Careful if simulator.rule.lease else random_contended.Random)(seed))
-    s = simulator.plain.record
+    s = simulator.raw.record
     parts = gpu_seconds(s)
     held = sum(parts[name] for name in ("compute", "comm", "interference", "restore", "lost"))
     assert parts["held"] == pytest.approx(held, rel=1e-9, abs=1e-6)

@@ -177,7 +177,7 @@ def test_gpus_and_work_are_conserved(seed, mode):
         gangs = [gpu for job in view.running.tolist() for gpu in view.gpus_of(job)]
         assert len(gangs) == len(set(gangs)) == 24 - len(view.free_gpus)
         simulator.advance()
-    s = simulator.plain.record
+    s = simulator.raw.record
     parts, jobs = gpu_seconds(s), len(workload)
     spent = sum(parts[name] for name in ("compute", "comm", "interference", "restore", "lost"))
     assert spent == pytest.approx(parts["held"]) and parts["all"] == pytest.approx(parts["busy"] + parts["free"])

@@ -88,7 +88,7 @@ def test_times_are_those_of_finished_jobs(horizon_s):
     for among in (None, np.arange(n) % 3 == 0):
         asked = np.ones(n, bool) if among is None else among
         done = asked & (s.finish_s[:n] >= 0.0)
-        jobs = FinishedJobs(simulator.plain, among)
+        jobs = FinishedJobs(simulator.raw, among)
         jct_s = (s.finish_s - s.arrival_s)[:n][done]
         alone_s = (s.iterations * s.base_iteration_s)[:n][done]
         share = s.n_gpus / np.maximum(1.0, s.mean_active[:n][done])
@@ -104,6 +104,6 @@ def test_times_are_those_of_finished_jobs(horizon_s):
 
 def test_means_of_nobody_are_nan():
     simulator = simulated()
-    jobs = FinishedJobs(simulator.plain)
+    jobs = FinishedJobs(simulator.raw)
     assert (jobs.count, jobs.are_all) == (0, False) and np.isnan(jobs.means()).all()
     assert np.isnan(simulator.metrics()["jct_mean"])

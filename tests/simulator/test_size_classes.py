@@ -19,7 +19,7 @@ from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.groups.group_fields import GroupCapacity
 from clustergym.simulator.record.extents import Block, blocks_of, used_parts
 from clustergym.simulator.record.field_axes import CALL, RUN, Axis, Field, dtype_of
-from clustergym.simulator.record.plain import Plain
+from clustergym.simulator.record.raw import RawRecord
 from clustergym.simulator.record.state import Capacity, state_dtype
 from clustergym.simulator.record.zeroed import SPARSE_BYTES, zeroed
 from clustergym.simulator.workloads import open_workload
@@ -104,11 +104,11 @@ def test_what_a_longer_run_has_left_does_not_matter():
     for jobs, seed in ((300, 1), (140, 2), (300, 3)):
         new = Simulator("dally:racks=2", "none")
         assert str(delay_run(used, jobs, seed)) == str(delay_run(new, jobs, seed))
-        extent = new.plain.extent
-        theirs = (part.tobytes() for part in new.plain._parts_of(extent, is_running=False))
+        extent = new.raw.extent
+        theirs = (part.tobytes() for part in new.raw._parts_of(extent, is_running=False))
         assert all(
             part.tobytes() == their
-            for part, their in zip(used.plain._parts_of(extent, is_running=False), theirs, strict=True)
+            for part, their in zip(used.raw._parts_of(extent, is_running=False), theirs, strict=True)
         )
 
 
@@ -205,5 +205,5 @@ def test_an_environment_goes_on_in_the_large_class():
             if ended:
                 break
         returns.append(rewards)
-        assert isinstance(env.simulator.plain, Plain) and (env.simulator.capacity.jobs > 136) == large
+        assert isinstance(env.simulator.raw, RawRecord) and (env.simulator.capacity.jobs > 136) == large
     assert returns[0] == returns[1]

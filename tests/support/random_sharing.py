@@ -66,7 +66,7 @@ def random_workload(rng: np.random.Generator, total: int, most: int = 25) -> Wor
 
 
 def random_simulator(seed: int, plain: bool = False, most: int = 25, **options: Any) -> Simulator:
-    """At its first decision, 2 to `most` jobs. `plain`: neither network, failures nor a pace.
+    """At its first decision, 2 to `most` jobs. `raw`: neither network, failures nor a pace.
 
     `options` are arguments that are not drawn.
     """

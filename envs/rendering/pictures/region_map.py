@@ -199,8 +199,8 @@ def _draw_flow(pen: Pen, places: list[Box], flow: Flow, world: RegionScene) -> t
     boxes = [places[region] for region in (flow.source, flow.target)]
     source, target = (((box[0] + box[2]) / 2, (box[1] + box[3]) / 2) for box in boxes)
     angle = math.atan2(target[1] - source[1], target[0] - source[0])
-    aside = 5 * pen.scale
-    shift = -math.sin(angle) * aside, math.cos(angle) * aside
+    sideways = 5 * pen.scale
+    shift = -math.sin(angle) * sideways, math.cos(angle) * sideways
     start = _on_edge(places[flow.source], source, angle, shift)
     end = _on_edge(places[flow.target], target, angle + math.pi, shift)
     largest = max(other.left_bytes for other in world.flows)

@@ -110,7 +110,7 @@ def _use(
     turned: tuple[np.ndarray, tuple[float, ...]] | None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Use of a link by the jobs at `on` in the long run: all begin at once, or `turned` by (seconds, periods)."""
-    links, s = simulator.topology.links, simulator.plain.record
+    links, s = simulator.topology.links, simulator.raw.record
     assert links is not None
     contenders = []
     for position, job in enumerate(component.jobs):

@@ -78,7 +78,7 @@ def has_regions(simulator: Simulator) -> bool:
 
 def read_regions(simulator: Simulator) -> RegionScene:
     """The regions of a simulator now."""
-    s, view = simulator.plain.record, simulator.view
+    s, view = simulator.raw.record, simulator.view
     demands, cpu = view.demands, int(s["cpu_type"])
     asked, homeless = _asked(simulator)
     flows, stuck = _flows(simulator)
@@ -105,7 +105,7 @@ def read_regions(simulator: Simulator) -> RegionScene:
 
 def _asked(simulator: Simulator) -> tuple[np.ndarray, int]:
     """Units that waiting workloads ask, float64 (regions, types); number of workloads that no region can run."""
-    s, view = simulator.plain.record, simulator.view
+    s, view = simulator.raw.record, simulator.view
     asked = np.zeros((int(s["n_regions"]), int(s["n_types"])))
     homeless = 0
     for job in [*view.queue.tolist(), *view.held.tolist()]:
@@ -118,7 +118,7 @@ def _asked(simulator: Simulator) -> tuple[np.ndarray, int]:
 
 
 def _region(simulator: Simulator, region: int, asked: np.ndarray) -> Region:
-    s, view = simulator.plain.record, simulator.view
+    s, view = simulator.raw.record, simulator.view
     clusters = np.flatnonzero(s["cluster_region"][: int(s["n_clusters"])] == region)
     kinds, names = s["cluster_type"][clusters], simulator.topology.cluster_gpu_type
     first, machines = int(s["region_first_machine"][region]), int(s["region_machines"][region])

@@ -62,7 +62,7 @@ class TableScene:
 
 def read_tables(simulator: Simulator) -> TableScene:
     """The tables of a simulator now."""
-    view, s = simulator.view, simulator.plain.record
+    view, s = simulator.view, simulator.raw.record
     warehouse = view.projected_warehouse()
     placement, standing = Placement(warehouse, Objective()), standing_of(warehouse)
     n, regions = int(s["n_tables"]), int(s["n_regions"])

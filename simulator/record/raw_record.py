@@ -55,7 +55,7 @@ def _names(capacity: Capacity, *holds: str) -> list[str]:
     return holding(state_fields(capacity), *holds)
 
 
-class Plain:
+class RawRecord:
     """The only record of an array by item, `record["gpus"]`: np.record looks every field up in Python.
 
     Attributes:
@@ -112,7 +112,7 @@ class Plain:
         for part in self._parts_of(_both(self.extent, Extent(jobs, gpus)), is_running=False):
             part.fill(0)
 
-    def take_over(self, other: Plain) -> None:
+    def take_over(self, other: RawRecord) -> None:
         """Become as `other`, a record of the same capacity that has been laid and has not run yet."""
         own, laid = self.record, other.record
         holds = (LAID, MEMO) if own["shapes"] > 0 or laid["shapes"] > 0 else (LAID,)
@@ -120,14 +120,14 @@ class Plain:
             own[name] = laid[name]
         self._become(other, is_running=False)
 
-    def become(self, other: Plain) -> None:
+    def become(self, other: RawRecord) -> None:
         """Become as `other`, a record of the same capacity."""
         if self.data.nbytes < SPARSE_BYTES:
             self.data[:] = other.data
         else:
             self._become(other, is_running=True)
 
-    def _become(self, other: Plain, is_running: bool) -> None:
+    def _become(self, other: RawRecord, is_running: bool) -> None:
         extent = _both(self.extent, other.extent)
         for part, their in zip(self._parts_of(extent, is_running), other._parts_of(extent, is_running), strict=True):
             part[...] = their
