@@ -26,7 +26,7 @@ from torch.nn import functional
 from ..envs.observation_layout import Tables
 from ..simulator.base.errors import InputError
 from ..simulator.base.names import arguments_of, choose
-from ..simulator.files.own_code import is_own, own
+from ..simulator.files.user_code import is_user_code, own
 
 LOWEST = -1e9  # logit of what is not legal: its probability is exactly 0 in float32
 LEGAL = 0  # column of the candidates' features, in every environment
@@ -321,7 +321,7 @@ NETWORKS: dict[str, Any] = {"candidates": CandidateNetwork, "mlp": DenseNetwork}
 
 def network_class(name: str) -> tuple[Any, dict[str, str]]:
     """The class of a network, by name or a user's word, and the word's options as text; InputError: no such class."""
-    if not is_own(name):
+    if not is_user_code(name):
         return NETWORKS[choose(name, NETWORKS, "network")], {}
     found = own(name, "network")
     if not (isinstance(found.factory, type) and issubclass(found.factory, nn.Module)):

@@ -17,7 +17,7 @@ from ..simulator.base.errors import InputError, InvalidDecision
 from ..simulator.base.names import choose
 from ..simulator.engine.base_simulator import Decider
 from ..simulator.engine.simulator import Simulator
-from ..simulator.events.initialise import lay_window_order
+from ..simulator.events.initialise import write_window_order
 from ..simulator.jobs.estimates import known_whole_s
 from ..simulator.rules.rule import PLACERS, Rule
 from .observation_layout import HOLD, Part, Table, Tables, places_of
@@ -43,7 +43,7 @@ class AgentInterface:
         sizes: number of features of each part of the observation, in order; places: where each is.
         tables: layout of the flat observation.
         candidates: length of the first part of the action space; `parts`: of all parts.
-        simulator: the run that it shows, after `lay`.
+        simulator: the run that it shows, after `attach`.
 
     Raises:
         InputError: a value that does not fit, in one sentence.
@@ -112,12 +112,12 @@ class AgentInterface:
         windows[:] = self.windows
         self._keep(windows)
 
-    def lay(self, simulator: Simulator) -> None:
+    def attach(self, simulator: Simulator) -> None:
         """Show a run, whatever its state; its window gets the order of this interface."""
         self.simulator = simulator
-        lay_window_order(simulator.raw.record, self.ordered(simulator))
+        write_window_order(simulator.raw.record, self.ordered(simulator))
         w = self.raw
-        w["placer"], w["focus"], w["code"] = PLACERS[self.placer], -1, DECIDE
+        w["placer"], w["pinned_job"], w["code"] = PLACERS[self.placer], -1, DECIDE
         w["n_kinds"] = 0
         if self.order == "classes":
             count = np.bincount(_kinds(simulator.workload.gpus), minlength=1)

@@ -86,7 +86,7 @@ class Stepper:
         """Give the next row to a simulator, which then asks for room before each reset."""
         simulator.room = partial(self._make_room, len(self.simulators))
         self.simulators.append(simulator)
-        self.asks |= simulator.pace is not None
+        self.asks |= simulator.rate_provider is not None
 
     def _make_room(self, row: int, capacity: Any) -> None:
         """Give `row`, which is about to be reset, records of at least `capacity`; the others continue."""
@@ -220,9 +220,10 @@ class Batch:
         return [env.snapshot() for env in self.envs]
 
     def restore(self, saved_states: Sequence[SavedState | None]) -> None:
-        """Continue at moments, one for each row; None: it stays. InputError: of another kind, or too many or few."""
-        if len(moments) != self.num_envs:
-            raise InputError(f"restore: {len(moments)} snapshots given; expected one for each of {self.num_envs} rows")
+        """Continue at saved states, one for each row; None: it stays. InputError: of another kind or number."""
+        if len(saved_states) != self.num_envs:
+            given = f"{len(saved_states)} snapshots given"
+            raise InputError(f"restore: {given}; expected one for each of {self.num_envs} rows")
         for env, saved in zip(self.envs, saved_states, strict=True):
             if saved is not None:
                 env.restore(saved)
@@ -302,7 +303,7 @@ class Batch:
             ended = outcomes[:, TERMINATED] + outcomes[:, TRUNCATED] > 0.0
             stopped = ended | (self._codes != codes.DECIDE)
             for i in chosen[stopped[chosen]].tolist():
-                metrics = self.envs[i].settle()
+                metrics = self.envs[i].end_of_step()
                 if metrics is not None:
                     self.metrics[i] = metrics
         return bool(self.metrics)

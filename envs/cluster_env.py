@@ -45,7 +45,7 @@ NEVER = 2**62  # as a limit of decisions
 SETTINGS = ("max_decisions", "observation_space", "action_space")  # of a made environment; spaces draw numbers
 CALLED = ("sources", "_own_reward")  # callables that copies share
 
-# Fields of the window that `_lay` writes.
+# Fields of the window that `_begin_run` writes.
 OF_REFERENCE = ("ref_on", "ref_jobs", "ref_end_s", "ref_arrived", "ref_arrived_s", "ref_done", "ref_done_s")
 OF_EPISODE = ("begins", "decisions", "max_decisions", "reward_scale", *OF_REFERENCE)
 
@@ -164,7 +164,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         self._set_reward(common.reward, common.reference, common.max_decisions)
         self._screen: Any = None
         self._seen: tuple[int, Seen] | None = None  # of which run
-        self._lay_spaces()
+        self._set_spaces()
         self._own = frozenset(vars(self)).difference(SETTINGS) | {"_own"}
 
     @property
@@ -173,7 +173,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         config: SimulatedCluster = self.simulator.config
         return config
 
-    def _lay_spaces(self) -> None:
+    def _set_spaces(self) -> None:
         form = self.form
         self.observation_space, self.action_space = form.spaces()
         rows = Rows.empty(1, type(self.interface).dtype(), len(form.parts), form.features, mask=sum(form.parts))
@@ -254,7 +254,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         """
         self.draw(seed, options)
         self.stepper.step(self._chosen)
-        self.settle()
+        self.end_of_step()
         if self.render_mode == "human":
             self.render()
         return self.observe(), self.begun()
@@ -274,7 +274,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         sources = self._sources_of(options["workload"]) if options and "workload" in options else self.sources
         which = int(self.np_random.integers(len(sources))) if len(sources) > 1 else 0
         self._drawn = {"seed": drawn, "workload": which, "given": sources is not self.sources}
-        self._lay(sources[which](drawn), drawn)
+        self._begin_run(sources[which](drawn), drawn)
 
     def draw_as(self, other: ClusterEnv, seed: int | None) -> None:
         """As `draw`, with the result of `other`, an environment of the same kind that has just drawn."""
@@ -283,16 +283,16 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         self._drawn = dict(other._drawn)
         self.simulator.use(self.rule)
         self.simulator.reset_as(other.simulator)
-        self.interface.lay(self.simulator)
+        self.interface.attach(self.simulator)
         for name in OF_EPISODE:
             self.interface.raw[name] = other.interface.raw[name]
         if self._reference is not None:
             self.stepper.rows.references[self.row] = self.stepper.rows.references[other.row]
 
-    def _lay(self, workload: Workload, seed: int) -> None:
+    def _begin_run(self, workload: Workload, seed: int) -> None:
         self.simulator.use(self.rule)
         self.simulator.reset(workload, seed=seed, begin=False)
-        self.interface.lay(self.simulator)
+        self.interface.attach(self.simulator)
         w = self.interface.raw
         w["begins"], w["decisions"] = BEGINS, 0
         w["max_decisions"] = min(NEVER, self.max_decisions or DECISIONS_A_JOB * len(workload))
@@ -383,7 +383,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
             asked.recall(self.simulator, memory)
 
     def _asked(self) -> list[Remembers]:
-        found = (self.simulator.pace, *self.interface.asked)
+        found = (self.simulator.rate_provider, *self.interface.asked)
         return [asked for asked in found if hasattr(asked, "memory") and hasattr(asked, "recall")]
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -407,14 +407,14 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
             "finished_jobs": int(finished),
             "used_gpus": int(used),
         }
-        metrics = self.settle() if n_stopped else None
+        metrics = self.end_of_step() if n_stopped else None
         if metrics is not None:
             info["max_decisions"], info["metrics"] = self.decisions_at_most, metrics
         if self.render_mode == "human":
             self.render()
         return self.form.copied(self._features, self._mask), reward, terminated > 0.0, truncated > 0.0, info
 
-    def settle(self) -> dict[str, float] | None:
+    def end_of_step(self) -> dict[str, float] | None:
         """After a step: the metrics if the episode has ended, else None; Stalled or Endless: no job can progress."""
         code = int(self.interface.raw["code"])
         self.simulator.note(code)
@@ -458,7 +458,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         is_rule = getattr(policy, "rule", None) is not None and isinstance(self.simulator.rule, Rule)
         w = self._window
         w.placer = PLACERS[self.simulator.rule.placer if is_rule else self.placer]
-        w.focus = getattr(decision, "job", -1)
+        w.pinned_job = getattr(decision, "job", -1)
         self.interface.force_decision(None if is_rule else decided)
         rows = self.stepper.rows
         self.stepper.call(self.interface.turn, rows.records, rows.windows, self.row, self._features, self._mask)

@@ -38,8 +38,8 @@ def window_dtype() -> np.dtype:
     return np.dtype(common_fields(), align=True)
 
 
-def crowd(count: Any) -> Any:
-    """Numbers of jobs as features; in kernels `window.crowd`."""
+def scaled_count(count: Any) -> Any:
+    """Numbers of jobs as features; in kernels `window.scaled_count`."""
     return count / (count + CROWD)
 
 

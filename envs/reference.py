@@ -12,11 +12,11 @@ from ..simulator.base.names import called
 from ..simulator.engine.protocols import policy_of
 from ..simulator.engine.rule_loop import parts_of_a_run, rule_loop
 from ..simulator.engine.simulator import Simulator
-from ..simulator.events.initialise import lay_rule
+from ..simulator.events.initialise import write_rule
 from ..simulator.groups.group_simulator import GroupSimulator
 from ..simulator.numerics.random import draw_seed
 from ..simulator.profiles.skew import jobs_taken_for_skewed
-from ..simulator.record.raw import RawRecord
+from ..simulator.record.raw_record import RawRecord
 from ..simulator.rules.rule import SKEW_PLACERS, Rule
 
 
@@ -64,8 +64,8 @@ class Reference:
         Returns finish times of its jobs, seconds, ascending, float64 (jobs,), with those cut off at the horizon as in
         reward.py; the end of its run, seconds; and the sum of its JCTs, job-seconds.
         """
-        # A pace answers in Python, and compiled rules place nothing in regions.
-        if self.rule is None or simulator.pace is not None or simulator.workload.geo is not None:
+        # A rate provider answers in Python, and compiled rules place nothing in regions.
+        if self.rule is None or simulator.rate_provider is not None or simulator.workload.geo is not None:
             s = self._played_by_policy(simulator)
         else:
             s = self._played_by_rule(simulator, self.rule)
@@ -80,7 +80,7 @@ class Reference:
             self._raw = RawRecord(self._copy, simulator.capacity)
         self._raw.become(simulator.raw)
         skewed = jobs_taken_for_skewed(simulator.workload) if rule.placer in SKEW_PLACERS else None
-        lay_rule(self._raw.record, rule, skewed, simulator.semantics)
+        write_rule(self._raw.record, rule, skewed, simulator.semantics)
         for events in parts_of_a_run():
             code = rule_loop().run(self._copy, 0, events)
             if code != codes.DECIDE:

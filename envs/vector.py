@@ -97,9 +97,9 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         """The present of every row, for `restore`; of one: `envs[i].snapshot()`."""
         return self.batch.snapshot()
 
-    def restore(self, moments: Sequence[SavedState | None]) -> None:
+    def restore(self, saved_states: Sequence[SavedState | None]) -> None:
         """Continue at snapshots, one a row, of environments with the same arguments; None: it stays."""
-        self.batch.restore(moments)
+        self.batch.restore(saved_states)
         self._ended = self.batch.terminated | self.batch.truncated
 
     def __getstate__(self) -> dict[str, Any]:

@@ -84,7 +84,7 @@ class Themis(PlacementPolicy):
         self.most = int(terms.most)
 
     def candidates(self, view: ClusterView, n: int) -> list[Plan]:
-        """Up to n placements of this auction. Raises InputError if workers are tuned and the pace is not elastic."""
+        """Up to n placements of this auction. Raises InputError if workers are tuned and jobs are not elastic."""
         if self.tunes_workers:
             return self._exchange(view).plans(view.topology, n, rng_of(view), self.same_span)
         held = {job: tuple(view.gpus_of(job)) for job in view.running.tolist()}
@@ -97,7 +97,7 @@ class Themis(PlacementPolicy):
 
     def _exchange(self, view: ClusterView) -> Exchange:
         """The workers that jobs get now. Paper: themis, auction, as in paper cassini, Sec. 4.2."""
-        if not getattr(view.pace, "elastic", False):
+        if not getattr(view.rate_provider, "elastic", False):
             raise InputError(
                 f"policy {self.name}: jobs have the workers that they ask in this simulator; expected network "
                 "contention:workers=elastic, or the policy with workers=fixed"

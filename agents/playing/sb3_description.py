@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from ...envs.registration import ENVIRONMENTS
 from ...simulator.base.errors import InputError
 from ...simulator.base.names import choose
-from ...simulator.files.own_code import expect_trusted
+from ...simulator.files.user_code import expect_trusted
 from ...simulator.files.yaml_files import validated
 from .sb3_zip import FLAG, VARIABLE
 from .windows import telling_keys
@@ -104,7 +104,7 @@ def _shapes(found: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True)
-class Beside:
+class Sb3Description:
     """The description, and its path."""
 
     path: Path
@@ -114,7 +114,7 @@ class Beside:
     normaliser: Normaliser | None
 
 
-def read_beside(path: Path) -> Beside | None:
+def read_sb3_description(path: Path) -> Sb3Description | None:
     """The description beside the agent in `path`; None if there is none. InputError: invalid or untrusted."""
     file = path.with_suffix(".json")
     if not file.is_file():
@@ -137,7 +137,7 @@ def read_beside(path: Path) -> Beside | None:
         kept = found.normalise.mean, found.normalise.var
         mean, var = ({key: np.array(one) for key, one in values.items()} for values in kept)
         normaliser = Normaliser(mean, var, epsilon=found.normalise.epsilon, clip=found.normalise.clip)
-    return Beside(file, found.environment, found.env_kwargs, found.mode, normaliser)
+    return Sb3Description(file, found.environment, found.env_kwargs, found.mode, normaliser)
 
 
 def read_normaliser(path: Path, allow_pickle: bool) -> Normaliser | None:

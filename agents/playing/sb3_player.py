@@ -16,7 +16,7 @@ from ...simulator.base.errors import InputError
 from ...simulator.base.names import choose, parse_name, short_name
 from ..files.folders import stamp_of
 from .player import MODES, PlayedAgent, drawn_from, one_thread
-from .sb3_beside import Normaliser, read_beside, read_normaliser
+from .sb3_description import Normaliser, read_normaliser, read_sb3_description
 from .sb3_zip import ONE_ANSWER, load_zip
 from .windows import FORM, Window, arguments
 
@@ -123,12 +123,12 @@ def open_zip(
 
     The word's keys are keyword arguments of the environment, `algo`, `mode`, `normalise` (a pickle of `VecNormalize`,
     in the present folder or beside the .zip) and `environment`. They have precedence over the file beside the .zip
-    (`sb3_beside.py`), and the other arguments over both. `allow_pickle`: open files that can run any code. InputError:
-    there is no such file, it may not be opened, or a key is invalid.
+    (`sb3_description.py`), and the other arguments over both. `allow_pickle`: open files that can run any code.
+    InputError: there is no such file, it may not be opened, or a key is invalid.
     """
     kind, _, rest = word.partition(":")
     path, words = parted(rest, word)
-    beside = read_beside(path)
+    beside = read_sb3_description(path)
     own = {key: words.pop(key) for key in OWN_KEYS if key in words}
     if kind != "sb3":
         own["algo"] = kind

@@ -14,7 +14,7 @@ import numpy as np
 from ...envs.registration import ENVIRONMENTS, env_class, resolve
 from ...simulator.base.errors import InputError
 from ...simulator.base.names import choose
-from .sb3_beside import Description, Normaliser, Statistics
+from .sb3_description import Description, Normaliser, Statistics
 from .sb3_player import Sb3Policy
 from .sb3_zip import algorithm_of
 from .windows import telling_keys

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_serial
 from ...envs.registration import ENVIRONMENTS
 from ...simulator.base.errors import InputError
 from ...simulator.base.names import choose, loaded, short_name
-from ...simulator.files.own_code import is_own, shown_word
+from ...simulator.files.user_code import is_user_code, shown_word
 from ...simulator.files.yaml_files import load_mapping
 
 FOLDER = Path(__file__).resolve().parents[1] / "configs"
@@ -100,7 +100,7 @@ class Config(_Checked):
     @field_validator("net")
     @classmethod
     def _is_network(cls, net: str) -> str:
-        return net if is_own(net) else choose(net, NETS, "network")
+        return net if is_user_code(net) else choose(net, NETS, "network")
 
     @field_validator("imitate")
     @classmethod

@@ -21,7 +21,7 @@ BATCH = 1024
 RATE = 1e-3  # at the beginning; it falls linearly to 0
 SCALED = 10_000  # first lessons, by whose spread features are scaled; with all lessons a clone plays worse
 IMPOSSIBLE = 0.5 * LOWEST  # log-probabilities of actions that are never taken are below
-PATIENCE = 5_000  # decisions in a row without a new lesson, after which recording ends
+EVENTS_BETWEEN_CHECKS = 5_000  # decisions in a row without a new lesson, after which recording ends
 FATES = {"lessons": "lessons", "repeated": "like one before"}
 FATES |= {"unsaid": "that an agent cannot see or say", "untaken": "that this agent never takes"}
 
@@ -109,7 +109,7 @@ class _Lessons:
         nothing = env.envs[0].form.said(np.zeros(1 + len(env.envs[0].tables.parts), np.int64))
         last = asked = 0
         seen = env.reset()
-        while len(self.found) < count and asked - last < PATIENCE:
+        while len(self.found) < count and asked - last < EVENTS_BETWEEN_CHECKS:
             told = [self._ask(one, model, count) for one, model in zip(env.envs, models, strict=True)]
             asked += len(told)
             last = asked if any(is_new for _, is_new in told) else last

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...policies.mast.mast import Passes
+from ...policies.mast.mast import WorkloadPassPolicy
 from ...simulator.base.codes import ASK
 from ...simulator.cluster.topology import Topology
 from ...simulator.configuration.network_choice import Network
@@ -91,10 +91,10 @@ class DataPlacementEnv(PythonStepEnv):
 
     def _pass_over(self) -> None:
         scheduler = self.interface.scheduler
-        if not (type(scheduler) is Passes and self._simulates(scheduler)):
+        if not (type(scheduler) is WorkloadPassPolicy and self._simulates(scheduler)):
             super()._pass_over()
 
-    def _simulates(self, scheduler: Passes) -> bool:
+    def _simulates(self, scheduler: WorkloadPassPolicy) -> bool:
         """Whether a kernel has run to the next review; False: MAST has to decide in Python now."""
         view = self.simulator.view
         compiled = scheduler.compiled(view)
@@ -119,8 +119,10 @@ class DataPlacementEnv(PythonStepEnv):
         from ..rendering.drawing.pen import SIZE
         from ..rendering.pictures.table_picture import draw_tables
 
-        day = self.interface.day
-        return draw_tables(self.simulator, SIZE, self.seen(), None if day is None else day.offered)
+        placement_review = self.interface.placement_review
+        return draw_tables(
+            self.simulator, SIZE, self.seen(), None if placement_review is None else placement_review.offered
+        )
 
     def demonstration(self, policy: Decider) -> tuple[Any, np.ndarray, bool]:
         """See `ClusterEnv`: the decision of `policy` about the offered table, even out of its own order."""

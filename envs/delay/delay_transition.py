@@ -48,7 +48,7 @@ def _step(s, w, reference, candidate, delay, tier, outcome):
         w.begins = 0
         w.code = advance(s)
         show(s, w)
-        settle(s, w)
+        pass_idle_instants(s, w)
         end_step(s, w, reference, outcome, used_gpus(s))
         return
     begin_step(s, w, reference)
@@ -60,18 +60,18 @@ def _step(s, w, reference, candidate, delay, tier, outcome):
         show(s, w)
     elif candidate == 0:
         w.decisions += 1
-        w.dictated_job = NO_JOB
+        w.forced_job = NO_JOB
         if next_s(s) < math.inf:
             w.code = advance(s)
             show(s, w)
     else:
         w.decisions += 1
         outcome[IS_ADJUSTED] = _apply(s, w, candidate, delay, tier)
-        w.dictated_job = NO_JOB
+        w.forced_job = NO_JOB
         if w.code == STALLED and next_s(s) < math.inf:
             w.code = DECIDE
         show(s, w)
-    settle(s, w)
+    pass_idle_instants(s, w)
     end_step(s, w, reference, outcome, used_gpus(s))
 
 
@@ -87,7 +87,7 @@ def turn(states, windows, row, features, mask):
 
 
 @kernel
-def settle(s, w):
+def pass_idle_instants(s, w):
     """Modify `s` and window `w`: with `skip_idle`, advance while only advancing or holding is possible."""
     while not is_over(s, w):
         w.code = advance(s)
@@ -98,7 +98,7 @@ def settle(s, w):
 
 @kernel
 def show(s, w):
-    """Modify window `w`: show the present, unless `settle` passes over it."""
+    """Modify window `w`: show the present, unless `pass_idle_instants` passes over it."""
     if w.code == ASK or (w.code == DECIDE and w.skip_idle and not may_act(s, w)):
         w.can_act = 0
     else:

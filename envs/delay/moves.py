@@ -26,13 +26,13 @@ def show_running(s, w):
         fill_running(s, w)
         return
     shown = 0
-    if w.focus >= 0 and s.status[w.focus] == RUNNING and w.running_slots > 0:
-        w.running_job[0] = w.focus
+    if w.pinned_job >= 0 and s.status[w.pinned_job] == RUNNING and w.running_slots > 0:
+        w.running_job[0] = w.pinned_job
         shown = 1
     first = shown
     for i in range(s.running):
         job = s.runner[i]
-        if job == w.focus:
+        if job == w.pinned_job:
             continue
         key = _standing(s, w, job)
         hole = shown

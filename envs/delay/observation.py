@@ -19,8 +19,8 @@ from ...simulator.numerics.fast_log import log_from_one
 from ..window import (
     LOG_WORST,
     NO_JOB,
-    crowd,
     running_candidate,
+    scaled_count,
     scaled_slack,
     scaled_slowdown,
     scaled_time,
@@ -114,7 +114,7 @@ def _size(gpus):
 
 @kernel
 def _jobs(s, count):
-    return crowd(count * UNIT_GPUS / s.n_gpus)
+    return scaled_count(count * UNIT_GPUS / s.n_gpus)
 
 
 @kernel

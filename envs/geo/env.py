@@ -110,7 +110,7 @@ class GeoEnv(PythonStepEnv):
         if look.expert is not None:
             if self._is_expert_played:
                 return super().play()
-            look.part_with_guest()
+            look.drop_expert()
             self.simulator.use(self.rule)
         self._is_expert_played = False
         rows, call = self.stepper.rows, self.stepper.call

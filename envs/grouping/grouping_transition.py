@@ -29,7 +29,7 @@ def step_rows(states, windows, references, chosen, actions, outcomes, features, 
 def _step(s, w, reference, action, outcome):
     """Modify `s`, window `w` and `outcome`: play one action, and run to the next decision."""
     begin_step(s, w, reference)
-    w.focus_group = -1
+    w.pinned_group = -1
     _play(s, w, action, outcome)
     w.begins = 0
     while not is_over(s, w) and w.code != STALLED:

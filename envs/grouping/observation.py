@@ -10,7 +10,7 @@ from ...simulator.compiler.jit import kernel
 from ...simulator.groups.group_codes import LOADING as IS_LOADING
 from ...simulator.groups.group_codes import OUT
 from ...simulator.jobs.remaining_time import isolated_left_s
-from ..window import crowd, ignorance, running_candidate, scaled_slack, scaled_time, waiting_candidate
+from ..window import ignorance, running_candidate, scaled_count, scaled_slack, scaled_time, waiting_candidate
 from .grouping_offers import (
     FEW,
     OFFER,
@@ -156,8 +156,8 @@ def _observe_cluster(s, w, features, wanted):
     features[0] = scaled_time(w, s.now_s - s.start_s)
     features[1] = w.available / s.n_machines
     features[2] = s.down_machines / s.n_machines
-    features[3] = crowd(s.waiting)
-    features[4] = crowd(s.running)
+    features[3] = scaled_count(s.waiting)
+    features[4] = scaled_count(s.running)
     features[6] = s.next_arrival / s.n_jobs
     features[7] = s.done / s.n_jobs
     features[8] = min(1.0, s.n_loading / max(1, s.running))

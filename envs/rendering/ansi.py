@@ -38,8 +38,8 @@ def draw_ansi(simulator: Simulator, width: int = 100) -> str:
     width = max(40, width)
     symbols: Mapping[int, str] = {}
     if has_regions(simulator):
-        world = read_regions(simulator)
-        scene, lines = world.scene, _region_lines(world)
+        region_scene = read_regions(simulator)
+        scene, lines = region_scene.scene, _region_lines(region_scene)
     else:
         scene = read_scene(simulator)
         symbols, lines = _cluster_lines(scene, width)
@@ -194,21 +194,22 @@ def _link_lines(network: NetworkScene) -> list[str]:
     return lines
 
 
-def _region_lines(world: RegionScene) -> list[str]:
+def _region_lines(region_scene: RegionScene) -> list[str]:
     """The regions, a line for each type of units: `#` used, `+` asked by who waits, `x` down, `.` free."""
-    scene = world.scene
+    scene = region_scene.scene
     held = f", {scene.held_jobs} held" if scene.held_jobs else ""
-    data = f", {world.homeless} for data" if world.homeless else ""
+    data = f", {region_scene.n_unplaceable} for data" if region_scene.n_unplaceable else ""
     done = done_words(scene.done, scene.jobs, scene.jct_s)
     jobs = f"jobs {len(scene.running)} running, {scene.waiting} waiting{held}{data}, {done}"
-    use = f"GPUs {world.gpus[0]}/{world.gpus[1]} used | CPU machines {world.cpus[0]}/{world.cpus[1]} used"
-    lines = [f"t = {clock(scene.now_s)} | {use}", f"{jobs}, {world.late} started too late", ""]
-    lines += [line for region in world.regions for line in _of_region(region)]
-    names = [region.name for region in world.regions]
-    for flow in world.flows:
+    gpus, cpus = region_scene.gpus, region_scene.cpus
+    use = f"GPUs {gpus[0]}/{gpus[1]} used | CPU machines {cpus[0]}/{cpus[1]} used"
+    lines = [f"t = {clock(scene.now_s)} | {use}", f"{jobs}, {region_scene.late} started too late", ""]
+    lines += [line for region in region_scene.regions for line in _of_region(region)]
+    names = [region.name for region in region_scene.regions]
+    for flow in region_scene.flows:
         tables = f"{flow.tables} table{'s' * (flow.tables != 1)}"
         lines.append(f"{names[flow.source]} -> {names[flow.target]}  {tables}, {amount(flow.left_bytes)} left")
-    return [*lines, *([f"{world.stuck} copies wait for a source"] if world.stuck else [])]
+    return [*lines, *([f"{region_scene.stuck} copies wait for a source"] if region_scene.stuck else [])]
 
 
 def _of_region(region: Region) -> list[str]:

@@ -57,13 +57,13 @@ def _play(s, w, candidate, exponent, outcome):
         _go(s, w)
     elif candidate == 0:
         w.decisions += 1
-        w.dictated_job = NO_JOB
+        w.forced_job = NO_JOB
         if next_s(s) < math.inf:
             _go(s, w)
     else:
         w.decisions += 1
         outcome[IS_ADJUSTED] = _apply(s, w, candidate, exponent)
-        w.dictated_job = NO_JOB
+        w.forced_job = NO_JOB
         if w.code == STALLED and next_s(s) < math.inf:
             w.code = DECIDE
         _show(s, w)

@@ -100,7 +100,7 @@ class TimeShiftEnv(PythonStepEnv):
         for name, value in getattr(policy, "on_links", {}).items():
             if getattr(self.simulator.network, name, None) != value:
                 raise InputError(f"policy {called(policy)}: expected network='contention:{name}={value}'")
-        if getattr(policy, "tunes_workers", False) and not getattr(self.simulator.pace, "elastic", False):
+        if getattr(policy, "tunes_workers", False) and not getattr(self.simulator.rate_provider, "elastic", False):
             expected = "expected an environment with the default scheduler, or one that tunes workers, such as 'themis'"
             raise InputError(f"policy {called(policy)} tunes the number of workers: {expected}")
         return super().act_of(policy)

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...simulator.engine.simulator import Simulator
 from ...simulator.jobs.estimates import known_left
-from ..python_step import PythonStepInterface, crowd
+from ..python_step import PythonStepInterface, scaled_count
 from ..window import LOG_WORST
 from .shared_links import SharedLinks, shift_now, turned_now
 from .timeshift_offers import OFFER, OFFER_COLUMNS, Instant, describe_offer
@@ -168,12 +168,12 @@ def _observe_turns(look: PythonStepInterface, instant: Instant, rotations: np.nd
     told = np.zeros(len(TURNS), np.float32)
     component = instant.present.meetings.component_of.get(job)
     if component is not None:
-        wheel, position = component.circle, component.jobs.index(job)
+        unified_circle, position = component.circle, component.jobs.index(job)
         turned = turned_now(look.simulator, component)
-        excess = wheel.excess(position, turned)
+        excess = unified_circle.excess(position, turned)
         rotations[:] = np.minimum(1.0, excess)
         on = component.flows[:, position] > 0.0
-        now = float(wheel.links_at(turned)[on].mean())
+        now = float(unified_circle.links_at(turned)[on].mean())
         told[:4] = np.minimum(1.0, [now, excess.min(), excess.mean(), excess.max()])
     told[4] = instant.turned / (instant.turned + len(instant.turning))
     jobs = np.array([job])
@@ -249,9 +249,9 @@ def _observe_cluster(s: np.void, w: np.void, shown: np.ndarray, asked: int) -> N
     shown[0] = float(_time(w, np.array(float(s["now_s"] - s["start_s"]))))
     shown[1] = int(s["free_gpus"]) / gpus
     shown[2] = int(s["down_gpus"]) / gpus
-    shown[3] = crowd(int(s["waiting"]))
-    shown[4] = crowd(int(s["held"]))
-    shown[5] = crowd(int(s["running"]))
+    shown[3] = scaled_count(int(s["waiting"]))
+    shown[4] = scaled_count(int(s["held"]))
+    shown[5] = scaled_count(int(s["running"]))
     shown[6] = int(s["next_arrival"]) / jobs
     shown[7] = int(s["done"]) / jobs
     shown[8] = asked / (asked + gpus)

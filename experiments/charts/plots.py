@@ -101,7 +101,7 @@ def means(values: Sequence[str], lines: Lines, styles: Styles, y: Axis, said: Sa
             shapes += _means(styles[label].classes, [at for at, _ in there], [one for _, one in there], y)
             ends.append(Label(styles[label].classes, 100.0 * float(y.at(there[-1][1].mean)), label))
     keys = [(end.classes, end.text) for end in sorted(ends, key=lambda end: -end.at)]
-    return _chart(x, y, shapes, "; ".join(told), ends=ends, legend=keys, **about).settled()
+    return _chart(x, y, shapes, "; ".join(told), ends=ends, legend=keys, **about).with_labels_apart()
 
 
 def _means(classes: str, places: list[float], values: list[Estimate], y: Axis) -> list[Shape]:

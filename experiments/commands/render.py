@@ -68,7 +68,7 @@ def render(
         open_setting(setting, seed)
         expect_writable(file, "--out")
         _expect_writer(kind)
-        take = _Take(setting, policy, seed)
+        take = _ReplayableRun(setting, policy, seed)
         if kind in CHARTS:
             metrics, told = _write_charts(take, kind, file, quiet)
         elif kind == "png":
@@ -122,7 +122,7 @@ def _expect_writer(kind: str) -> None:
 
 
 @dataclass(frozen=True)
-class _Take:
+class _ReplayableRun:
     """A run that can be played again and again, and is the same each time."""
 
     setting: Setting
@@ -153,7 +153,7 @@ class _Take:
 
 
 @dataclass(frozen=True)
-class _Course:
+class _RunOutline:
     """The decision points of a run, the busiest of them, and its end."""
 
     times_s: list[float]
@@ -162,7 +162,7 @@ class _Course:
     metrics: dict[str, float]
 
 
-def _watch(take: _Take, quiet: bool) -> _Course:
+def _watch(take: _ReplayableRun, quiet: bool) -> _RunOutline:
     times_s: list[float] = []
     busiest, longest = 0, -1
     with progress("playing", 1.0, quiet) as show:
@@ -173,10 +173,10 @@ def _watch(take: _Take, quiet: bool) -> _Course:
                 busiest, longest = number, queue
             if number % POINTS_BETWEEN_REPORTS == 0:
                 show(float(s.done) / float(s.n_jobs))
-        return _Course(times_s, busiest, longest, simulator.metrics())
+        return _RunOutline(times_s, busiest, longest, simulator.metrics())
 
 
-def _write_charts(take: _Take, kind: str, file: Path, quiet: bool) -> tuple[dict[str, float], dict[str, Any]]:
+def _write_charts(take: _ReplayableRun, kind: str, file: Path, quiet: bool) -> tuple[dict[str, float], dict[str, Any]]:
     """The Gantt chart, use and queue, one under the other; returns metrics and the facts to print."""
     from ..charts.chart_files import content_of
     from ..playing.evaluation import play
@@ -189,7 +189,9 @@ def _write_charts(take: _Take, kind: str, file: Path, quiet: bool) -> tuple[dict
     return run.metrics, {"sentence": f"{take.policy}, who held what when, seed {take.seed}", "frames": 1}
 
 
-def _write_moment(take: _Take, course: _Course, at: float | None, size: tuple[int, int], file: Path) -> dict[str, Any]:
+def _write_moment(
+    take: _ReplayableRun, course: _RunOutline, at: float | None, size: tuple[int, int], file: Path
+) -> dict[str, Any]:
     """The picture at a time, or at the longest queue; returns the facts to print."""
     from bisect import bisect_right
 
@@ -211,7 +213,7 @@ def _write_moment(take: _Take, course: _Course, at: float | None, size: tuple[in
 
 
 def _write_film(
-    take: _Take, course: _Course, kind: str, frames: int, fps: float, size: Size, file: Path, quiet: bool
+    take: _ReplayableRun, course: _RunOutline, kind: str, frames: int, fps: float, size: Size, file: Path, quiet: bool
 ) -> dict[str, Any]:
     """Frames evenly among the decision points, the first and the last included; returns the facts to print."""
     from ...envs.rendering import film
@@ -234,7 +236,9 @@ def _write_film(
     return {"sentence": f"{take.policy}, {of}, {count / fps:.1f} s at {fps:g} a second", "frames": count}
 
 
-def _pictures(take: _Take, chosen: list[int], size: Size, show: Callable[[float], None]) -> Iterator[np.ndarray]:
+def _pictures(
+    take: _ReplayableRun, chosen: list[int], size: Size, show: Callable[[float], None]
+) -> Iterator[np.ndarray]:
     from ...envs.registration import drawn_as
     from ...envs.rendering.scenes.seen import Seen
 
@@ -247,7 +251,7 @@ def _pictures(take: _Take, chosen: list[int], size: Size, show: Callable[[float]
             yield draw(simulator, size, seen)
 
 
-def _facts(take: _Take, course: _Course) -> list[tuple[str, str]]:
+def _facts(take: _ReplayableRun, course: _RunOutline) -> list[tuple[str, str]]:
     setting = take.setting
     places = [(name, getattr(setting, name)) for name in ("workload", "topology", "network")]
     words = [("policy", take.policy), *places, ("seed", str(take.seed))]

@@ -268,7 +268,7 @@ class Asking:
             return
         if self._copy is None:
             self._copy = simulator.twin()
-        self._copy.mirror(simulator)
+        self._copy.copy_run(simulator)
         first = int(simulator.state.log_count)
         simulator.schedule()
         if int(simulator.state.log_count) == first:

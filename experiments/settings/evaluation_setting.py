@@ -18,9 +18,9 @@ from ...simulator.configuration.cluster_config import SimulatedCluster
 from ...simulator.configuration.network_choice import Network, load_network
 from ...simulator.engine.time_window import Window
 from ...simulator.files.file_marks import MARK, MayBeFile, marked, read_by, without_files
-from ...simulator.files.own_code import PREFIX, is_own, shown_word
-from ...simulator.files.own_code_files import files_of
 from ...simulator.files.regular_files import stamp_of
+from ...simulator.files.user_code import PREFIX, is_user_code, shown_word
+from ...simulator.files.user_code_files import files_of
 from ...simulator.rules.semantics import Semantics
 from ...simulator.workloads import A_WORKLOAD, Workload, open_workload
 from ...simulator.workloads import is_path as is_trace
@@ -111,7 +111,7 @@ class Setting:
     @property
     def is_drawn(self) -> bool:
         """Whether the workload is drawn anew for each seed: a generator without a seed of its own, or a user's."""
-        if is_own(self.workload) or not isinstance(self.workload, str | Path):
+        if is_user_code(self.workload) or not isinstance(self.workload, str | Path):
             return not isinstance(self.workload, Workload)
         if self.format is not None or is_trace(str(self.workload)):
             return False
@@ -190,7 +190,7 @@ def may_draw(setting: Setting, player: Any) -> bool:
     theirs = {PREFIX.removesuffix(":"), *installed(OURS)}
     if not theirs.isdisjoint(re.split("[:,=+]", player)):
         return True
-    return any(is_own(value) or _is_foreign(value) for _, _, value in named(setting))
+    return any(is_user_code(value) or _is_foreign(value) for _, _, value in named(setting))
 
 
 def _is_foreign(value: Any) -> bool:

@@ -31,7 +31,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ...policies import Handed, make_for, word_of
+from ...policies import PolicyObject, make_for, word_of
 from ...simulator.base.errors import InputError
 from ...simulator.files import sealed_parquet
 from ..charts.chart_files import is_ours
@@ -168,7 +168,7 @@ class Store:
         """Store a run that has just ended."""
         save(self._path(run.policy, run.seed), self.identities[run.policy], _row_of(run))
 
-    def expect_unchanged(self, setting: Setting, player: str | Handed) -> None:
+    def expect_unchanged(self, setting: Setting, player: str | PolicyObject) -> None:
         """Raise InputError if sources, files or the policy have changed; to be called after a play, in its process."""
         identity.expect_sources(self.sources, *identity.PLAYING, what=str(self.folder))
         now = identity.content_once(setting, stamps(setting))

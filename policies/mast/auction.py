@@ -231,7 +231,7 @@ def _weigh(s, g, q, job):
 
 
 @kernel
-def lay_queue(s, r, g, q, count):
+def write_queue(s, r, g, q, count):
     """Modify in place: queue the pending workloads of a ranking `g`, with their regions. Returns those without."""
     lacking = 0
     for at in range(count):
@@ -252,8 +252,8 @@ def lay_queue(s, r, g, q, count):
 
 @entry
 def open_queue(states, row, r, g, q, count):
-    """`lay_queue`, for Python."""
-    return lay_queue(states[row], r, g, q, count)
+    """`write_queue`, for Python."""
+    return write_queue(states[row], r, g, q, count)
 
 
 @entry

@@ -229,7 +229,7 @@ def _fail(r, machine):
 
 
 @kernel
-def lay(s, r, level):
+def write_units(s, r, level):
     """Modify the regions in place: copy the record `s`; `level`, (J,), is the present priority.
 
     Where they FOLLOW the run, only changes are written. For another run, or an earlier moment of this one, the caller
@@ -310,9 +310,9 @@ def value(r, job, importance):
 
 @entry
 def follow(states, row, r, level):
-    """`lay` of any run, for Python."""
+    """`write_units` of any run, for Python."""
     r.count[FOLLOWS] = 0
-    lay(states[row], r, level)
+    write_units(states[row], r, level)
     r.count[FOLLOWS] = 0
 
 

@@ -28,7 +28,7 @@ STATUS_WORDS = {
 GIB = 2.0**30
 
 
-def lay_gang(simulator: Simulated, decision: Start | Migrate | Resize) -> int:
+def write_gang(simulator: Simulated, decision: Start | Migrate | Resize) -> int:
     """Write the GPUs of a legal decision into the record, of a start the batches too; as `check_gang`."""
     s, job, gpus = simulator.state, decision.job, decision.gpus
     batch, sub_batch = check_gang(simulator, decision)
@@ -70,7 +70,7 @@ def check_gang(simulator: Simulated, decision: Start | Migrate | Resize) -> tupl
 
 
 def check_passes(simulator: Simulated, decision: Resize) -> int | None:
-    """The sub-batch that a `Resize` asks; None: elastic jobs. `lay_gang` checks the memory. Raises InvalidDecision."""
+    """The sub-batch that a `Resize` asks; None: elastic jobs. `write_gang` checks memory. Raises InvalidDecision."""
     s, job, asked = simulator.state, decision.job, decision.sub_batch
     what = f"resize job {job} ({simulator.workload.job_id[job]})"
     if s.elastic:

@@ -16,8 +16,8 @@ from ..base.errors import InputError
 from ..base.names import bind, choose, parse_name
 from ..base.tiers import TIER_NAMES
 from ..files.file_marks import path_unless
-from ..files.own_code import is_own, made_of, shown_word
-from .region_network import CPU_TYPE, Lands, check_lands, check_machines
+from ..files.user_code import is_user_code, made_of, shown_word
+from .region_network import CPU_TYPE, RegionNetwork, check_lands, check_machines
 
 if TYPE_CHECKING:
     import networkx
@@ -99,12 +99,12 @@ UNKNOWN_TIERS = tuple(Tier(name) for name in TIER_NAMES)
 
 
 @dataclass(frozen=True)
-class Written:
+class UserNumbers:
     """The user's words about a topology beside its shape, not a preset's; networks use them or tell that they do not.
 
     Attributes:
         tiers: numbers of the tiers; nan where the user wrote none.
-        gpu_type: a given GPU type has no effect; with `Topology.lands`, parts of jobs ask for types.
+        gpu_type: a given GPU type has no effect; with `Topology.region_network`, parts of jobs ask for types.
         capacities: the name under which capacities of links were given, the source of `tiers`; "": none.
     """
 
@@ -113,7 +113,7 @@ class Written:
     capacities: str = ""
 
 
-NOTHING_WRITTEN = Written()
+NO_USER_NUMBERS = UserNumbers()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -160,8 +160,8 @@ class Topology:
     tiers: tuple[Tier, ...] = UNKNOWN_TIERS
     machine_order: str = NATURAL
     links: LinkGraph | None = None
-    lands: Lands | None = None
-    written: Written = NOTHING_WRITTEN
+    region_network: RegionNetwork | None = None
+    written: UserNumbers = NO_USER_NUMBERS
     about: str = ""
 
     @classmethod
@@ -180,8 +180,8 @@ class Topology:
         tiers: Sequence[Tier] = UNKNOWN_TIERS,
         machine_order: str | int = NATURAL,
         links: LinkGraph | None = None,
-        lands: Lands | None = None,
-        written: Written | None = None,
+        region_network: RegionNetwork | None = None,
+        written: UserNumbers | None = None,
     ) -> Topology:
         """Build from how many children each element has, level by level, in natural order; all counts >= 1.
 
@@ -218,12 +218,14 @@ class Topology:
             tiers=tuple(tiers),
             machine_order=checked_order(machine_order, f"topology {name!r}"),
             links=links,
-            lands=lands,
-            written=Written(tuple(tiers), lands is None and any(cluster_gpu_type)) if written is None else written,
+            region_network=region_network,
+            written=UserNumbers(tuple(tiers), region_network is None and any(cluster_gpu_type))
+            if written is None
+            else written,
             about="",
         )
         check_machines(topology)
-        check_lands(topology, lands)
+        check_lands(topology, region_network)
         return topology
 
     @classmethod
@@ -240,7 +242,7 @@ class Topology:
     def load(cls, source: Topology | Mapping[str, Any] | str | os.PathLike[str] | Callable[[], Topology]) -> Topology:
         """A Topology from itself, a preset (`"dally:racks=8"`), a mapping, or a path to a YAML or JSON file.
 
-        Also from a function that returns one, or its word `py:FILE.py:NAME[,key=value...]` (own_code.py). A word whose
+        Also from a function that returns one, or its word `py:FILE.py:NAME[,key=value...]` (user_code.py). A word whose
         part before ":" is a preset's name is that preset; write `./dally` for a file of that name.
 
         Raises:
@@ -250,7 +252,7 @@ class Topology:
             return source
         if isinstance(source, Mapping):
             return cls.from_spec(source)
-        if is_own(source) or callable(source):
+        if is_user_code(source) or callable(source):
             found = made_of(source, "topology")
             if not isinstance(found, Topology):
                 kind = type(found).__name__
@@ -440,7 +442,7 @@ class Topology:
 
     def _plain(self) -> tuple[object, ...]:
         names = (self.name, self.machine_order, self.region_names, self.cluster_names)
-        return (*names, self.cluster_gpu_type, self.tiers, self.lands, self.written)
+        return (*names, self.cluster_gpu_type, self.tiers, self.region_network, self.written)
 
     def __hash__(self) -> int:
         return hash((self._plain(), self.num_gpus, self.num_slots, self.num_machines, self.num_racks))

@@ -25,9 +25,9 @@ from ..costs.tariff import Tariff
 from ..events.initialise import Failures
 from ..events.outage_list import OutageList
 from ..files.file_marks import MARK, path_unless
-from ..files.own_code import shown_word
+from ..files.user_code import shown_word
 from ..jobs.estimates import Estimates
-from ..network.simulated import Pace
+from ..network.simulated import RateProvider
 from ..rules.semantics import Semantics, events, load_semantics
 from ..sharing.sharing_model import Sharing, gpu_type
 from .network_choice import A_NETWORK, Contention, load_network, network_for
@@ -148,12 +148,12 @@ class SimulatedCluster:
 
     def terms(self) -> dict[str, str]:
         """What is simulated, field by field, in words by which a simulation of something else can be told."""
-        return {one.name: _told(getattr(self, one.name)) for one in fields(self) if one.name != "pace"}
+        return {one.name: _told(getattr(self, one.name)) for one in fields(self) if one.name != "rate_provider"}
 
     @staticmethod
     def gang_room(topology: Topology) -> int:
         """The most units that a job may ask there; InputError: neither GPUs nor regions, where jobs may do without."""
-        if topology.lands is None:
+        if topology.region_network is None:
             return gpus_of(topology).num_gpus
         return topology.num_gpus - topology.num_cpu_machines
 
@@ -212,7 +212,7 @@ class ClusterConfig(SimulatedCluster):
     copy_order: Literal["equal", "urgent"] = field(default="equal", metadata={"feature": REGIONS})
     speeds: str = field(default="none", metadata={"feature": REGIONS, MARK: path_unless(("none", "gavel"))})
     replica_lag_s: float = field(default=float("inf"), metadata={"feature": REGIONS})
-    pace: Pace | None = field(default=None, hash=False, metadata=UNSAID)
+    rate_provider: RateProvider | None = field(default=None, hash=False, metadata=UNSAID)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -229,7 +229,7 @@ class ClusterConfig(SimulatedCluster):
 
     @property
     def of_tables(self) -> tuple[float, bool, bool, float]:
-        """For `lay_regions`: seconds between looks, whether copy times are drawn, whether urgent ones go first, lag."""
+        """For `write_regions`: seconds between looks, whether copy times are drawn, urgent ones go first; lag."""
         return self.tables_every_s, self.copy_time == "published", self.copy_order == "urgent", self.replica_lag_s
 
     def check(self) -> None:
@@ -281,11 +281,11 @@ class ClusterConfig(SimulatedCluster):
         return replace(self, network=network_for(policy, network))
 
     def for_policy(self, policy: Any) -> Self:
-        """The cluster while a policy plays: on its network, elastic jobs at its pace; InputError: not its network."""
+        """The cluster while a policy plays: on its network, elastic jobs at its rates; InputError: not its network."""
         there = self.on_network_for(policy)
-        if self.pace is not None or isinstance(there.network, Contention):
+        if self.rate_provider is not None or isinstance(there.network, Contention):
             return there
-        return replace(there, pace=policy.pace(there.gpu_type))
+        return replace(there, rate_provider=policy.rate_provider(there.gpu_type))
 
 
 @cache

@@ -97,7 +97,7 @@ class Tariff:
         """Price and carbon intensity in the regions of a topology, in its order; see `Electricity.load`."""
         return Electricity.load(self.prices, topology.region_names)
 
-    def lay(self, s: np.void, topology: Topology, types: Sequence[str]) -> None:
+    def write_into(self, s: np.void, topology: Topology, types: Sequence[str]) -> None:
         """Write it into a record with laid regions and room for hours; `types`: of units, as the record numbers them.
 
         InputError: a type without a price, or a table that does not fit the regions.

@@ -22,7 +22,7 @@ from ..cluster.topology import Topology
 from ..jobs.estimates import Estimates
 from ..jobs.workload import Workload
 from ..rules.semantics import Semantics
-from ..running.patience import A_JOB, PATIENCE
+from ..running.endless_runs import A_JOB, EVENTS_BETWEEN_CHECKS
 
 MOST_AT_ONCE, AND_A_JOB = 100_000, 20  # decisions at one instant, and so many more for every job of the workload
 OF_A_RUN = frozenset(("workload", "records", "state", "raw"))  # attributes of a simulator since its first `reset`
@@ -116,7 +116,7 @@ class BaseSimulator:
         self._make_room(other.capacity)
         self.raw.take_over(other.raw)
 
-    def mirror(self, other: Self) -> None:
+    def copy_run(self, other: Self) -> None:
         """Take over the present of `other`, which differs in nothing but its run; runs count as there."""
         self._stand_on(other.topology)
         self.workload, self.rule, self.runs, self._code = other.workload, other.rule, other.runs, other._code
@@ -196,7 +196,7 @@ class BaseSimulator:
         self._code = code
 
     def expect_end(self) -> None:
-        """Endless if the run stopped since it has no end (running/patience.py)."""
+        """Endless if the run stopped since it has no end (running/endless_runs.py)."""
         if self._code != codes.ENDLESS:
             return
         s = self.raw.record
@@ -213,7 +213,7 @@ class BaseSimulator:
             why = "; links are down, and no way is left between the machines of a job that runs"
         raise Endless(
             f"the run has no end: {jobs} jobs are there at {s['now_s']:g} s, and in the last "
-            f"{2 * (PATIENCE + A_JOB * jobs):,} events none has finished and next to no work got done{why}"
+            f"{2 * (EVENTS_BETWEEN_CHECKS + A_JOB * jobs):,} events none has finished and next to no work got done{why}"
         )
 
     @staticmethod

@@ -11,11 +11,11 @@ from ..compiler.jit import entry, kernel
 from ..lifecycle.lifecycle import isolated_s
 from ..numerics.rounding import SAME_INSTANT
 from ..record.feature_groups import has_berths
-from ..record.raw import RawRecord
+from ..record.raw_record import RawRecord
 
 JCT, QUEUED, COMM, SLOWDOWN, FAIRNESS = range(5)  # rows of `FinishedJobs.times`
 TIMES = 5
-LAST_FINISH_S, LEFT, LATE, DUE = range(4)  # what `lay_times` tells
+LAST_FINISH_S, LEFT, LATE, DUE = range(4)  # what `write_times` tells
 TOLD = 4
 EVERY = np.zeros(0, np.bool_)
 
@@ -34,7 +34,7 @@ class FinishedJobs:
     def __init__(self, raw: RawRecord, among: np.ndarray | None = None) -> None:
         times, told = np.empty((TIMES, int(raw.record["n_jobs"]))), np.empty(TOLD)
         chosen = EVERY if among is None else np.ascontiguousarray(among, np.bool_)
-        self.count = int(raw.call(lay_times, chosen, times, told))
+        self.count = int(raw.call(write_times, chosen, times, told))
         self.times = times[:, : self.count]
         self.last_finish_s, left, self.late, self.due = told.tolist()
         self.are_all = left == 0.0
@@ -47,7 +47,7 @@ class FinishedJobs:
 
 
 @entry
-def lay_times(states, row, among, times, told):
+def write_times(states, row, among, times, told):
     """Modify `times`, float64 (TIMES, jobs), and `told`; returns how many jobs have finished: columns of `times`.
 
     Args:

@@ -24,7 +24,7 @@ from ..base.codes import DONE, RUNNING
 from ..flows.iterations import PER_FOLD, SHORTEST_S
 from ..flows.sessions import LEAST_S
 from ..jobs.workload import Workload
-from ..record.raw import RawRecord
+from ..record.raw_record import RawRecord
 from ..regions.region_metrics import costs, in_regions, share
 from .finished_jobs import FAIRNESS, JCT, QUEUED, FinishedJobs
 from .metric_registry import NAMES

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ..cluster.routes import LinkUse
     from ..jobs.estimates import Estimates
     from ..network.network_model import Network
-    from ..network.simulated import Pace
+    from ..network.simulated import RateProvider
     from ..profiles.phases import Phases
     from ..rules.rule import Rule
     from ..rules.semantics import Semantics
@@ -53,7 +53,7 @@ class Viewed(Simulated, Protocol):
     def twin(self) -> Any:
         """A simulator on the same terms that has not run yet."""
 
-    def pass_ahead(self) -> list[Decision]:
+    def preview_pass(self) -> list[Decision]:
         """The decisions that its rule would take now; nothing happens."""
 
     def next_decision(self) -> Decision:
@@ -71,9 +71,9 @@ class ClusterView(RegionView):
         return self._simulator.network
 
     @property
-    def pace(self) -> Pace | None:
+    def rate_provider(self) -> RateProvider | None:
         """Who says how fast a job runs on its GPUs, if not the workload and the network."""
-        return self._simulator.pace
+        return self._simulator.rate_provider
 
     @property
     def semantics(self) -> Semantics:
@@ -101,17 +101,17 @@ class ClusterView(RegionView):
         same cluster, to be overwritten; None: a new one.
         """
         copy = self._simulator.twin() if into is None else into
-        copy.mirror(self._simulator)
+        copy.copy_run(self._simulator)
         draw_seed(self._simulator.raw.record)
         return copy
 
-    def pass_ahead(self) -> list[Decision]:
+    def preview_pass(self) -> list[Decision]:
         """All decisions of the pass that it would make now; nothing is carried out."""
-        return self._simulator.pass_ahead()
+        return self._simulator.preview_pass()
 
     def trainee(self, job: int) -> Any:
-        """What the pace has measured of an elastic job so far (simulator/elastic/elastic.py)."""
-        return self.pace.trainee(self._simulator, job)  # type: ignore[union-attr]
+        """What the rate provider has measured of an elastic job so far (simulator/elastic/elastic.py)."""
+        return self.rate_provider.trainee(self._simulator, job)  # type: ignore[union-attr]
 
     def check_table(self, decision: TableDecision) -> None:
         """Nothing, where a decision about a table can be carried out now.

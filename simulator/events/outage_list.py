@@ -65,7 +65,7 @@ class OutageList:
         """Room that a record needs: rows, groups, or machines of all groups, of which it needs most."""
         return max(2, len(self.time_s), len(self.groups), len(_members_of(self, topology, has_regions)[1]))
 
-    def lay(self, s: np.void, topology: Topology, has_regions: bool) -> None:
+    def write_into(self, s: np.void, topology: Topology, has_regions: bool) -> None:
         """Write it into a record with room for it; nothing has come yet."""
         sizes, machines = _members_of(self, topology, has_regions)
         count, rows = len(self.groups), len(self.time_s)
@@ -140,7 +140,11 @@ def _groups(word: str, topology: Topology) -> dict[str, FaultGroup]:
     if word == "racks":
         return {str(rack): FaultGroup(_machines_of(topology, "rack", rack), ()) for rack in range(topology.num_racks)}
     if word == "regions":
-        own = range(topology.num_regions) if topology.lands is None else topology.lands.fault_group.tolist()
+        own = (
+            range(topology.num_regions)
+            if topology.region_network is None
+            else topology.region_network.fault_group.tolist()
+        )
         members: dict[str, list[int]] = {}
         for region, group in enumerate(own):
             members.setdefault(str(group), []).append(region)

@@ -17,7 +17,7 @@ from typing import Any
 
 from ..base.errors import InputError
 from ..base.names import parse_name
-from . import own_code
+from . import user_code
 from .regular_files import Stamp, stamp_of
 
 MARK = "file"  # key of the metadata of a field
@@ -109,10 +109,10 @@ def marked(value: Any) -> Iterator[tuple[str, MayBeFile, Any]]:
 
 def without_files(word: str, mark: MayBeFile) -> str:
     """A word with `HERE` in place of every path; nothing is opened, and the files need not be there."""
-    if own_code.is_own(word):
-        place, name, params = own_code.parsed(word, "word")
+    if user_code.is_user_code(word):
+        place, name, params = user_code.parsed(word, "word")
         there = HERE if place.endswith(".py") else place
-        return f"{own_code.PREFIX}{there}:{name},{params}"
+        return f"{user_code.PREFIX}{there}:{name},{params}"
     return mark.told(word, lambda _path, _beside: HERE)
 
 
@@ -143,14 +143,14 @@ def read_by(word: str | os.PathLike[str], mark: MayBeFile, what: str) -> Read:
         files.extend(_files_of(Path(place), beside))
         return HERE
 
-    if not own_code.is_own(word):
+    if not user_code.is_user_code(word):
         return Read(mark.told(os.fspath(word), see), tuple(files))
     assert isinstance(word, str)
-    found = own_code.own(word, what)
+    found = user_code.own(word, what)
     for file in found.files:
         see(str(file), alone)
     params = {key: see(text, within) if os.path.exists(text) else text for key, text in found.params.items()}
-    return Read(f"{own_code.parsed(word, what)[1]},{params}", tuple(files))
+    return Read(f"{user_code.parsed(word, what)[1]},{params}", tuple(files))
 
 
 def _files_of(place: Path, beside: Beside) -> list[tuple[str, Path]]:

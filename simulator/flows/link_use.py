@@ -33,10 +33,10 @@ def clear_links(s, n_links, n_jobs):
         s.is_slack[link] = 1
         s.link_level[link] = math.inf
         s.link_flows[link] = 0.0
-        s.turn_of[link] = -1
+        s.recheck_position[link] = -1
         s.column_of[link] = -1
     for job in range(n_jobs):
-        s.first_use[job] = s.first_binding[job] = s.phase_of[job] = s.phase[job] = s.seat_of[job] = -1
+        s.first_use[job] = s.first_binding[job] = s.phase_position[job] = s.phase[job] = s.seat_of[job] = -1
         s.held_at[job] = s.stop_link[job] = -1
         s.cut_off[job] = s.is_sending[job] = s.may_join[job] = s.draws[job] = s.job_rounds[job] = s.sieve_mark[job] = 0
         s.job_congestion[job] = s.job_rounds_s[job] = s.job_up_s[job] = s.last_round_s[job] = s.send_rate[job] = 0.0
@@ -147,7 +147,7 @@ def set_capacity(s, link, capacity, carried):
     """Modify `s`: a link's capacity, at most its whole one, and what arrives of it when more is offered than fits."""
     least = min(s.link_capacity[link], capacity)
     s.link_capacity[link] = capacity
-    s.link_carried[link] = carried
+    s.link_overload_capacity[link] = carried
     use = s.link_first[link]
     while use >= 0:
         sieve(s, s.use_job[use])

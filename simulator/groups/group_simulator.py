@@ -16,14 +16,14 @@ from ..compiler.compile_messages import about
 from ..configuration.network_choice import NoNetwork, on_topology
 from ..engine.base_simulator import BaseSimulator
 from ..jobs.workload import Workload
-from ..network.simulated import Pace
+from ..network.simulated import RateProvider
 from . import group_calls
 from .group_codes import CLIMBS, KINDS
 from .group_config import GroupClusterConfig, GroupConfig, GroupTerms
 from .group_fields import GroupCapacity, RawGroupRecord
 from .group_metrics import group_job_table, group_totals
 from .group_view import GroupView
-from .initialise_groups import copy_record, lay_group_jobs, lay_machines
+from .initialise_groups import copy_record, write_group_jobs, write_machines
 from .use import UseMeter
 
 
@@ -55,7 +55,7 @@ class GroupSimulator(BaseSimulator):
     PLAIN = RawGroupRecord
     _copy_record = staticmethod(copy_record)
     raw: RawGroupRecord
-    pace: Pace | None = None
+    rate_provider: RateProvider | None = None
     sharing = None
 
     def __init__(
@@ -100,18 +100,18 @@ class GroupSimulator(BaseSimulator):
         self._make_room(capacity)
         self.raw.clear()
         s = self.raw.record
-        lay_machines(s, machines)
-        self.config.groups.lay(s)
-        self.rule.lay(s)
-        lay_group_jobs(s, self.workload, self.config.groups, seed)
-        self.estimates.lay(s, self.workload)
+        write_machines(s, machines)
+        self.config.groups.write_into(s)
+        self.rule.write_into(s)
+        write_group_jobs(s, self.workload, self.config.groups, seed)
+        self.estimates.write_into(s, self.workload)
         s["horizon_s"] = s["start_s"] + self.config.horizon_s
         self._code = codes.DECIDE
         if self.config.failures is not None:
-            self.config.failures.lay(s)
+            self.config.failures.write_into(s)
         if begin or self.config.failures is not None:
             with about(f"job groups for up to {capacity.words}"):
-                group_calls.lay_failures(self.records, 0)
+                group_calls.draw_failures(self.records, 0)
                 if begin:
                     self._stop(group_calls.advance(self.records, 0))
 
@@ -145,7 +145,7 @@ class GroupSimulator(BaseSimulator):
                     f"jobs are executed as {self.rule.execution} already; a policy that plays as {rule.execution} must "
                     "play from the start"
                 )
-            rule.lay(s)
+            rule.write_into(s)
         self.rule = rule
 
     def _close_instant(self) -> None:

@@ -41,7 +41,7 @@ class Slowdowns(Protocol):
         """(n, n): how many times longer an iteration of models[i] takes beside models[j], >= 1."""
 
 
-def lay_kinds(s: np.void, workload: Workload, models: Sequence[str], slowdowns: Slowdowns) -> None:
+def write_kinds(s: np.void, workload: Workload, models: Sequence[str], slowdowns: Slowdowns) -> None:
     """Write the slowdowns, and each job's, into a record with models; InputError: too many kinds, an unknown model."""
     n = len(workload)
     told = frozenset(getattr(slowdowns, "tells_apart", ()))

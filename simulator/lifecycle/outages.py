@@ -151,7 +151,7 @@ def mend_region(s, region, why):
 
 
 @kernel
-def lay_failures(s):
+def draw_failures(s):
     """Modify `s`: draw the first failure of every machine and region."""
     if s.mtbf_s > 0.0:
         for machine in range(s.n_machines):

@@ -4,14 +4,14 @@ import math
 
 from ..base.codes import ASKED, RATED, RUNNING
 from ..compiler.jit import kernel
-from ..flows.sessions import done_in_stay, plays
+from ..flows.sessions import done_in_session, plays
 from ..running.rates import keep_unsaved
 from ..sharing.berths import ask_rate, slowdown_now
 from .lifecycle import book, plan
 
 
 @kernel
-def settle_rates(s):
+def rate_running_jobs(s):
     """Modify `s`: rate the running jobs whose partners have changed; returns how many are left whose rate is asked."""
     left = 0
     for i in range(s.n_asked):
@@ -54,7 +54,7 @@ def cut(s, job):
     s.since_s[job] = max(s.now_s, s.since_s[job])
     s.booked_s[job] = s.now_s
     if plays(s, job):
-        s.stay_done[job] = done_in_stay(s, job)
+        s.session_done[job] = done_in_session(s, job)
 
 
 @kernel

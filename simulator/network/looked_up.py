@@ -49,7 +49,7 @@ class LookedUp:
         return self.fits.gpu
 
     @property
-    def pace(self) -> LookedUp:
+    def rate_provider(self) -> LookedUp:
         """Who says how fast jobs run."""
         return self
 

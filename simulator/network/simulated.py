@@ -8,7 +8,7 @@ import numpy as np
 
 from ..cluster.topology import Topology
 from ..jobs.workload import Workload
-from ..record.raw import RawRecord
+from ..record.raw_record import RawRecord
 from ..record.state import Capacity
 from .network_model import Network
 
@@ -54,7 +54,7 @@ class Simulated(Protocol):
     topology: Topology
     workload: Workload
     network: Network
-    pace: Pace | None
+    rate_provider: RateProvider | None
     capacity: Capacity
     records: np.recarray
     state: Any
@@ -69,7 +69,7 @@ class Simulated(Protocol):
         """Nothing more can be decided."""
 
 
-class Pace(Protocol):
+class RateProvider(Protocol):
     """How fast jobs run, where no table in the record says it: measured look-ups, elastic jobs, shared links.
 
     An optional `settle(simulator)` is called after `rate`: an iterable of (job, seconds per iteration) of running jobs
@@ -95,7 +95,7 @@ class Pace(Protocol):
 
 def may_resize(simulator: Simulated, job: int) -> bool:
     """Whether a job may run on another number of GPUs than it asks."""
-    pace = simulator.pace
-    if pace is None or not pace.elastic:
+    rate_provider = simulator.rate_provider
+    if rate_provider is None or not rate_provider.elastic:
         return False
-    return bool(pace.may_resize(simulator, job)) if hasattr(pace, "may_resize") else True
+    return bool(rate_provider.may_resize(simulator, job)) if hasattr(rate_provider, "may_resize") else True

@@ -8,7 +8,7 @@ import numpy as np
 
 
 def packed(raw: Any, extent: Any) -> np.ndarray:
-    """The bytes of a record (plain.py) that are in use, uint8 (size,)."""
+    """The bytes of a record (raw_record.py) that are in use, uint8 (size,)."""
     return np.concatenate([part.ravel() for part in raw.running_parts(extent)])
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..compiler.compile_messages import about
 from ..compiler.jit import direct
 from .extents import Block, blocks_of, used_parts
-from .field_axes import COUNTED, GPU, JOB, LAID, LINK, LOGGED, MEMO, READ, RUN, SEAT, USE, head_bytes, holding
+from .field_axes import COUNTED, GPU, JOB, LINK, LOGGED, MEMO, OVERWRITTEN, READ, RUN, SEAT, USE, head_bytes, holding
 from .state import CLUSTER_ARRAYS, JOB_FLOATS, JOB_INTEGERS, PER_BERTH, Capacity, state_dtype, state_fields
 from .zeroed import SPARSE_BYTES
 
@@ -36,7 +36,7 @@ class Extent(NamedTuple):
 
 @cache
 def _blocks(capacity: Capacity, is_running: bool) -> list[Block]:
-    holds = (RUN, LAID, COUNTED, MEMO) if is_running else (RUN,)
+    holds = (RUN, OVERWRITTEN, COUNTED, MEMO) if is_running else (RUN,)
     return blocks_of(state_fields(capacity), state_dtype(capacity), Extent(0, 0).used, holds)
 
 
@@ -115,7 +115,7 @@ class RawRecord:
     def take_over(self, other: RawRecord) -> None:
         """Become as `other`, a record of the same capacity that has been laid and has not run yet."""
         own, laid = self.record, other.record
-        holds = (LAID, MEMO) if own["shapes"] > 0 or laid["shapes"] > 0 else (LAID,)
+        holds = (OVERWRITTEN, MEMO) if own["shapes"] > 0 or laid["shapes"] > 0 else (OVERWRITTEN,)
         for name in _names(self.capacity, *holds):
             own[name] = laid[name]
         self._become(other, is_running=False)

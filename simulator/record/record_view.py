@@ -11,7 +11,7 @@ from ..numerics.random import draw_seed
 
 
 class Fields(Protocol):
-    """A record by field (plain.py)."""
+    """A record by field (raw_record.py)."""
 
     @property
     def record(self) -> np.void:

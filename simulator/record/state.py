@@ -16,7 +16,7 @@ from ..base.errors import InputError
 from ..base.tiers import TIERS
 from ..numerics.bitset import words
 from .contention_fields import cable_events, contention_fields, stay_fields
-from .field_axes import CHANCE, COUNTED, GPU, JOB, LAID, LOGGED, MEMO, SEAT, Axis, Field, dtype_of
+from .field_axes import CHANCE, COUNTED, GPU, JOB, LOGGED, MEMO, OVERWRITTEN, SEAT, Axis, Field, dtype_of
 from .region_fields import MOST_HOURS, MOST_REGIONS, clusters_in, events_in, region_fields
 from .rule_fields import backfill_fields, delay_fields, foresight_fields, room_fields, rule_fields, semantics_fields
 from .sharing_fields import sharing_fields
@@ -178,7 +178,7 @@ def clock_fields() -> list[Field]:
         ("running", "i8"),
         ("done", "i8"),
         ("events", "i8"),
-        ("patience", "i8"),  # how many there may be until progress is checked (patience.py),
+        ("endless_check_at", "i8"),  # how many there may be until progress is checked (endless_runs.py),
         ("best_left_s", "f8"),  # and the work that was left then
         ("instants", "i8"),  # decision points so far
         ("decisions", "i8"),  # starts, stops, moves and holds so far, and the last of them:
@@ -305,7 +305,7 @@ def event_fields(jobs: int, gpus: int, regions: int, links: int, auctions: int, 
     return [
         ("event_key", "f8", (ids,)),
         ("event_item", "i8", (ids,)),
-        ("event_of", "i8", (ids,)),  # place of an id in the heap, -1 = none
+        ("event_position", "i8", (ids,)),  # place of an id in the heap, -1 = none
         ("event_count", "i8"),
         ("first_machine_event", "i8"),
         ("round_event", "i8"),
@@ -390,7 +390,7 @@ def size_fields() -> list[Field]:
 
 def network_fields(profiles: int) -> list[Field]:
     """Slowdown of one iteration by profile and tier."""
-    return [("tier_factor", "f8", (profiles, TIERS), LAID)]
+    return [("tier_factor", "f8", (profiles, TIERS), OVERWRITTEN)]
 
 
 def layer_fields(gpus: Axis, profiles: int, models: int, layers: int, shapes: int) -> list[Field]:
@@ -406,13 +406,13 @@ def layer_fields(gpus: Axis, profiles: int, models: int, layers: int, shapes: in
         ("net_fifo", "i8"),
         ("net_single", "i8"),
         ("net_flattened", "i8"),
-        ("profile_model", "i8", (profiles,), LAID),  # -1: one GPU
+        ("profile_model", "i8", (profiles,), OVERWRITTEN),  # -1: one GPU
         ("model_first", "i8", (models + 1,)),  # first layer of a model
         ("model_compute_ns", "i8", (models,)),
         ("model_end_ns", "i8", (models,)),  # when the backward pass ends, from the start of the forward pass
-        ("layer_bytes", "i8", (layers,), LAID),
-        ("layer_ready_ns", "i8", (layers,), LAID),  # when its gradient is computed
-        ("layer_update_ns", "i8", (layers,), LAID),  # from the end of its all-reduce to its completion
+        ("layer_bytes", "i8", (layers,), OVERWRITTEN),
+        ("layer_ready_ns", "i8", (layers,), OVERWRITTEN),  # when its gradient is computed
+        ("layer_update_ns", "i8", (layers,), OVERWRITTEN),  # from the end of its all-reduce to its completion
         ("layer_order", "i8", (layers,), COUNTED),  # scratch
         ("layer_done_ns", "i8", (layers,), COUNTED),  # scratch
         ("layer_waiting", "i8", (layers,), COUNTED),  # scratch
@@ -454,10 +454,10 @@ def outage_fields(room: int) -> list[Field]:
         ("group_mtbf_s", "f8"),  # 0 = none
         ("group_mttr_s", "f8"),
         *[(name, "i8") for name in scalars],
-        *[(name, "i8", (room,), LAID) for name in arrays],
+        *[(name, "i8", (room,), OVERWRITTEN) for name in arrays],
         ("group_down", "i8", (room,)),  # 1: it has failed at random
         ("group_failures", "i8", (room,)),
-        ("outage_s", "f8", (room,), LAID),  # ascending
+        ("outage_s", "f8", (room,), OVERWRITTEN),  # ascending
     ]
 
 

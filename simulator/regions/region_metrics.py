@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..record.raw import RawRecord
+from ..record.raw_record import RawRecord
 from .copy_times import BINS
 from .spent import SPENT, spend
 

@@ -11,7 +11,7 @@ from ..jobs.run_view import RunView
 from ..network.simulated import Simulated
 from ..record.record_view import sealed
 from .initialise_regions import parts_of
-from .region_calls import candidate_regions, lay_projected, left_bytes, missing_bytes
+from .region_calls import candidate_regions, left_bytes, missing_bytes, write_projected
 
 if TYPE_CHECKING:
     from ..costs.electricity import Electricity
@@ -189,7 +189,7 @@ class RegionView(RunView):
         """Homes, int64 (n,), and places, bool (n, regions), of tables from `first` on after all transfers."""
         s = self._fields
         homes, bits = np.zeros((2, int(s["n_tables"]) - first if count is None else count), np.int64)
-        self._simulator.raw.call(lay_projected, int(first), homes, bits)
+        self._simulator.raw.call(write_projected, int(first), homes, bits)
         return homes, self._sets(bits)
 
     def projected_warehouse(self) -> Warehouse:

@@ -165,7 +165,7 @@ def demoted_key(s, job):
 
 
 @kernel
-def settle_place(s, job):
+def take_last_place(s, job):
     """Modify `s`: a running job takes the last place among the running of its level."""
     s.running_place += 1
     s.run_key[job] = s.level[job] * LEVEL_SPAN + RUNNING_BAND + s.running_place

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..base.codes import LEVELS
 from ..base.errors import InputError
-from ..cluster.region_hardware import World, expect
+from ..cluster.region_hardware import RegionHardware, expect
 from ..cluster.region_network import CPU_TYPE
 from ..cluster.topology import Topology
 from .warehouse import Jobs, Tables, Warehouse
@@ -173,7 +173,7 @@ class Demands:
     def check_fits(self, topology: Topology) -> None:
         """InputError: a topology without storage, of other regions, or without a type that a row asks."""
         what = f"topology {topology.name!r}"
-        if topology.lands is None:
+        if topology.region_network is None:
             raise InputError(f"{what} has no regions with storage, which the workload's tables need; expected mast:...")
         if topology.region_names != self.regions:
             raise InputError(
@@ -238,7 +238,9 @@ class Demands:
             tables = replace(tables, home=home)
         if copies is not None:
             tables = replace(tables, copies=copies, whole=whole)
-        return Warehouse(World.of(topology, self.gpu_types[:-1]), tables, self.known(now_s), self.app_cpu_hours)
+        return Warehouse(
+            RegionHardware.of(topology, self.gpu_types[:-1]), tables, self.known(now_s), self.app_cpu_hours
+        )
 
     def known(self, now_s: float) -> Jobs:
         """Of `history` what the slow path counts on at a time."""

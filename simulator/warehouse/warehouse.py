@@ -13,7 +13,7 @@ import numpy as np
 
 from ..base.codes import HIGH_LEVELS, LEVELS
 from ..base.errors import InputError
-from ..cluster.region_hardware import NO_GPU, World, expect
+from ..cluster.region_hardware import NO_GPU, RegionHardware, expect
 
 NO_APP = -1
 LARGEST_TABLE = 2**60
@@ -165,7 +165,7 @@ class Warehouse:
     Setting: tetris, Sec. 2 and 3.
     """
 
-    world: World
+    world: RegionHardware
     tables: Tables
     jobs: Jobs
     app_cpu_hours: np.ndarray

@@ -21,7 +21,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 import clustergym.agents
 from clustergym import policies
 from clustergym.agents import save_sb3, sb3_vec_env
-from clustergym.agents.playing.sb3_beside import Normaliser
+from clustergym.agents.playing.sb3_description import Normaliser
 from clustergym.agents.playing.sb3_player import Sb3Policy
 from clustergym.agents.playing.sb3_zip import ALGORITHMS, recognised
 from clustergym.experiments import cli

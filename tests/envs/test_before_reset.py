@@ -152,7 +152,7 @@ ASKED_OF_A_SIMULATOR = [
     lambda simulator: simulator.view.queue,
     lambda simulator: simulator.view.now_s,
     lambda simulator: simulator.state,
-    lambda simulator: simulator.twin().mirror(simulator),
+    lambda simulator: simulator.twin().copy_run(simulator),
 ]
 
 

@@ -192,7 +192,7 @@ def test_what_is_kept_between_the_steps_of_an_instant_is_what_a_look_from_scratc
     anew.reset(seed=seed + 1)
     rng, kept, ended = np.random.default_rng(seed), 0, False
     while not ended:
-        now_s, before = env.view.now_s, env.interface.window.starts_stand
+        now_s, before = env.view.now_s, env.interface.window.starts_valid
         seen, _, terminated, truncated, info = env.step(int(rng.choice(np.flatnonzero(info["action_mask"]))))
         anew.restore(env.snapshot())
         assert np.array_equal(anew.observe(), seen) and np.array_equal(anew.action_masks(), info["action_mask"])

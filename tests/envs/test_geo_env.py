@@ -214,7 +214,7 @@ def test_every_start_is_legal_where_rms_has_a_plan_and_only_there():
             way = env.interface.choice(candidate)[2]
             assert (way == 1) == any(isinstance(one, Preempt) for one in decisions)
             copy = Simulator(env.simulator.topology, failures=env.simulator.config.failures)
-            copy.mirror(env.simulator)
+            copy.copy_run(env.simulator)
             for decision in decisions:
                 copy.apply(decision)
             tried += 1
@@ -333,7 +333,7 @@ def test_how_much_was_in_use_when_adds_up():
     while not ended:
         *_, ended, _, info = env.step((int(rng.choice(legal(env))),))
         s = env.simulator.state
-        assert s.course_held_s.sum() == pytest.approx(s.type_held_s.sum())
+        assert s.usage_held_s.sum() == pytest.approx(s.type_held_s.sum())
     world = read_regions(env.simulator)
     seconds = np.minimum(world.bin_s, world.elapsed_s - world.bin_s * np.arange(world.course.shape[1]))
     shares = (world.course * seconds).sum(axis=1) / world.elapsed_s

@@ -8,7 +8,7 @@ import pytest
 from clustergym.policies import environments_of, make, make_for
 from clustergym.policies.base import Policy
 from clustergym.policies.harmony.group_baselines import Isolated, Naive
-from clustergym.policies.harmony.group_policy import Wanted, decision_of, present, steps_to
+from clustergym.policies.harmony.group_policy import GroupPlan, decision_of, present, steps_to
 from clustergym.policies.harmony.harmony import Harmony, difference
 from clustergym.policies.harmony.oracle import Greedy, Oracle
 from clustergym.policies.harmony.problem import machines_for, never_runs
@@ -70,14 +70,14 @@ def grouped(*groups):
 def test_where_nothing_changes_nothing_is_decided():
     simulator = group_simulator(ps_workload(ABC, SOME), 8)
     opened(simulator, [((0, 2), 5), ((1,), 3)])
-    assert carried_out(simulator, [Wanted((1,), 3), Wanted((2, 0), 5)]) == []
+    assert carried_out(simulator, [GroupPlan((1,), 3), GroupPlan((2, 0), 5)]) == []
 
 
 def test_two_jobs_that_change_places_take_two_decisions():
     """{0, 1} and {2, 3} become {0, 3} and {2, 1}; their machines stay."""
     simulator = group_simulator(ps_workload([(8, 1)] * 4, SOME), 8)
     opened(simulator, [((0, 1), 4), ((2, 3), 4)])
-    decisions = carried_out(simulator, [Wanted((0, 3), 4), Wanted((1, 2), 4)])
+    decisions = carried_out(simulator, [GroupPlan((0, 3), 4), GroupPlan((1, 2), 4)])
     assert {(d.job, d.group) for d in decisions} == {(3, 0), (1, 1)}
 
 
@@ -85,20 +85,23 @@ def test_groups_give_machines_back_before_others_take_them():
     """5 and 3 machines become 2 and 6: first 2, then 6."""
     simulator = group_simulator(ps_workload(ABC, SOME), 8)
     opened(simulator, [((0, 2), 5), ((1,), 3)])
-    assert carried_out(simulator, [Wanted((1,), 6), Wanted((0, 2), 2)]) == [SetMachines(0, 2), SetMachines(1, 6)]
+    assert carried_out(simulator, [GroupPlan((1,), 6), GroupPlan((0, 2), 2)]) == [SetMachines(0, 2), SetMachines(1, 6)]
 
 
 def test_a_new_group_opens_on_machines_of_one_that_is_emptied():
     """{0} and {1} have all machines; {0, 1} goes on with the first, and {2} opens on those of the second."""
     simulator = group_simulator(ps_workload(ABC, SOME), 8)
     opened(simulator, [((0,), 4), ((1,), 4)])
-    assert carried_out(simulator, [Wanted((0, 1), 4), Wanted((2,), 4)]) == [AssignGroup(1, 0), AssignGroup(2, None, 4)]
+    assert carried_out(simulator, [GroupPlan((0, 1), 4), GroupPlan((2,), 4)]) == [
+        AssignGroup(1, 0),
+        AssignGroup(2, None, 4),
+    ]
 
 
 def test_who_is_in_no_wanted_group_pauses():
     simulator = group_simulator(ps_workload(ABC, SOME), 8)
     opened(simulator, [((0, 1), 4), ((2,), 4)])
-    assert carried_out(simulator, [Wanted((0,), 8)]) == [Preempt(1), Preempt(2), SetMachines(0, 8)]
+    assert carried_out(simulator, [GroupPlan((0,), 8)]) == [Preempt(1), Preempt(2), SetMachines(0, 8)]
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -117,7 +120,7 @@ def test_any_groups_can_be_turned_into_any_others(seed):
         places = rng.integers(-1, count, jobs)
         places[rng.permutation(jobs)[:count]] = np.arange(count)
         shares = 1 + rng.multinomial(int(rng.integers(0, machines - count + 1)), np.full(count, 1 / count))
-        wanted = [Wanted(tuple(np.flatnonzero(places == g).tolist()), int(shares[g])) for g in range(count)]
+        wanted = [GroupPlan(tuple(np.flatnonzero(places == g).tolist()), int(shares[g])) for g in range(count)]
         decisions = carried_out(simulator, wanted)
         assert groups_of(simulator) == grouped(*((group.members, group.machines) for group in wanted))
         moved = [d.job for d in decisions if not isinstance(d, SetMachines)]

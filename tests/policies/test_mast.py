@@ -10,7 +10,7 @@ import pytest
 from clustergym.policies import make
 from clustergym.policies.mast import Hardware, RegionalScheduler, global_scheduler
 from clustergym.policies.mast.copies_on_demand import _Storage, lacking, on_demand
-from clustergym.policies.mast.global_scheduler import lay_ranking
+from clustergym.policies.mast.global_scheduler import write_ranking
 from clustergym.simulator.base.decisions import Drop, Hold, Move, Preempt, Replicate, Start
 from clustergym.simulator.base.errors import InputError, InvalidDecision
 from clustergym.simulator.engine.simulator import Simulator
@@ -68,7 +68,7 @@ def test_credit_grows_with_the_wait_and_falls_with_what_the_tenant_used():
     simulator.advance()
     while simulator.state.now_s < 1000.0:
         simulator.advance()
-    found = lay_ranking(simulator.view.demands)
+    found = write_ranking(simulator.view.demands)
     assert global_scheduler.scan(simulator.records, 0, found) == 2
     age = 1000.0 / 86_400.0
     assert found.credit[[1, 2]] == pytest.approx([age, age + 1.0], abs=1e-9)
@@ -84,7 +84,7 @@ def test_who_was_preempted_waits_since_then():
     simulator.apply(Preempt(0))
     simulator.apply(Start(1, range(64, 72)))
     simulator.advance()
-    found = lay_ranking(simulator.view.demands, fair_weight=0.0)
+    found = write_ranking(simulator.view.demands, fair_weight=0.0)
     assert simulator.state.now_s == 1000.0 and global_scheduler.scan(simulator.records, 0, found) == 1
     assert found.credit[0] == pytest.approx(600.0 / 86_400.0)
 
@@ -93,7 +93,7 @@ def test_over_quota_is_the_lowest_level_and_quota_goes_by_credit():
     """A quota of 16 GPUs: of three workloads with 8 each the two that came first are within it."""
     rows = [([(A100, 8)], [], 2, 0, 0.0)] * 3
     simulator = started(workload_of(rows, arrival_s=[0.0, 0.0, 0.0], quota=np.array([[16, 0]])))
-    found = lay_ranking(simulator.view.demands)
+    found = write_ranking(simulator.view.demands)
     global_scheduler.scan(simulator.records, 0, found)
     assert found.level.tolist() == [2, 2, 6]
     for job in range(3):  # running, they count in the order in which they started
@@ -107,7 +107,7 @@ def test_gms_is_that_of_the_reference(seed):
     seen = []
 
     def watch(view, policy, decision):
-        found = lay_ranking(view.demands)
+        found = write_ranking(view.demands)
         count = global_scheduler.scan(view._simulator.records, 0, found)
         level, pending, credit = ranking(view)
         assert found.order[:count].tolist() == pending
@@ -126,7 +126,7 @@ def test_a_scan_does_not_look_at_those_that_ended_before_the_window():
     def watch(view, policy, decision):
         s = view._simulator.state
         old = np.flatnonzero((s.ended == 32) & (s.ended_s <= s.now_s - 86_400.0))
-        found = lay_ranking(view.demands)
+        found = write_ranking(view.demands)
         count = global_scheduler.scan(view._simulator.records, 0, found)
         _, pending, credit = ranking(view)
         assert found.order[:count].tolist() == pending
@@ -134,7 +134,7 @@ def test_a_scan_does_not_look_at_those_that_ended_before_the_window():
         if count > 0 and len(old) > 0:
             job, ended_s = 32 * int(old[0]), float(s.finish_s[32 * old[0]])
             s.finish_s[job] = s.now_s  # whoever looks sees it
-            again = lay_ranking(view.demands)
+            again = write_ranking(view.demands)
             global_scheduler.scan(view._simulator.records, 0, again)
             s.finish_s[job] = ended_s
             assert (again.credit == found.credit).all()

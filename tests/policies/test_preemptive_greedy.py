@@ -48,7 +48,7 @@ def at_arrival(topology, running, *waiting, word="greedy:preempt=on", network=SL
 
 def decided(*arguments, **options):
     """The pass at 10 s."""
-    return at_arrival(*arguments, **options).pass_ahead()
+    return at_arrival(*arguments, **options).preview_pass()
 
 
 def plan_of(simulator):
@@ -107,7 +107,7 @@ MIX = [([0], LONG), (range(1, 4), LONG), (range(4, 7), 50.0)]  # the last has to
 def test_some_are_moved_and_some_are_stopped():
     """30 s for the GPU that job 0 holds, (100 + 30) / 3 for each of job 1's. Stops come first."""
     simulator = at_arrival(TWO, MIX, (4, 100), word="greedy:preempt=on,preemption_cost=30")
-    assert simulator.pass_ahead() == [Preempt(1), Migrate(0, (7,)), Start(3, (0, 1, 2, 3))]
+    assert simulator.preview_pass() == [Preempt(1), Migrate(0, (7,)), Start(3, (0, 1, 2, 3))]
     assert loop_calls.find_room(simulator.records, 0, 3)
     assert plan_of(simulator) == ([(0, True), (1, False)], 2 * LONG, 160.0, MACHINE, 0)
 
@@ -115,7 +115,7 @@ def test_some_are_moved_and_some_are_stopped():
 def test_who_is_not_needed_after_all_is_spared():
     """A move of job 0 costs nothing, so it is taken first; with the 3 GPUs of job 1 nobody needs it."""
     simulator = at_arrival(TWO, MIX, (3, 100))
-    assert simulator.pass_ahead() == [Preempt(1), Start(3, (1, 2, 3))]
+    assert simulator.preview_pass() == [Preempt(1), Start(3, (1, 2, 3))]
     assert loop_calls.find_room(simulator.records, 0, 3)
     assert plan_of(simulator) == ([(1, False)], LONG, 100.0, MACHINE, 0)
 
@@ -145,7 +145,7 @@ def test_a_gang_that_no_machine_holds_looks_in_racks():
     """
     running = [([8, 9], LONG), (range(16, 24), LONG), (range(24, 30), LONG)]
     simulator = at_arrival(RACKS, running, (16, 100), word="greedy:preempt=on,margin=0,preemption_cost=10/40")
-    assert simulator.pass_ahead() == [Migrate(0, (30, 31)), Start(3, tuple(range(16)))]
+    assert simulator.preview_pass() == [Migrate(0, (30, 31)), Start(3, tuple(range(16)))]
     assert loop_calls.find_room(simulator.records, 0, 3)
     assert plan_of(simulator) == ([(0, True)], LONG, 10.0, RACK, 0)
 
@@ -159,7 +159,7 @@ def test_a_gang_that_no_rack_holds_looks_in_the_whole_cluster():
     assert decided(RACKS, running, (24, 100)) == []
     running[0] = (range(16), 148.0)
     simulator = at_arrival(RACKS, running, (24, 100))
-    assert simulator.pass_ahead() == [Preempt(0), Start(2, (*range(16), *range(24, 32)))]
+    assert simulator.preview_pass() == [Preempt(0), Start(2, (*range(16), *range(24, 32)))]
     assert loop_calls.find_room(simulator.records, 0, 2)
     assert plan_of(simulator) == ([(0, False)], 148.0, 100.0, NETWORK, 0)
 
@@ -186,11 +186,11 @@ def test_who_is_stopped_stops_nobody_before_the_next_instant():
     simulator.reset(workload)
     simulator.schedule()
     simulator.advance()
-    assert simulator.pass_ahead() == [Preempt(0), Start(2, (0, 1, 2, 3))]
+    assert simulator.preview_pass() == [Preempt(0), Start(2, (0, 1, 2, 3))]
     simulator.schedule()
     simulator.advance()
     assert simulator.view.now_s == 12.0
-    assert simulator.pass_ahead() == [Preempt(1), Start(0, (4, 5, 6, 7))]
+    assert simulator.preview_pass() == [Preempt(1), Start(0, (4, 5, 6, 7))]
 
 
 def test_the_first_in_the_order_of_time_left_times_weight_is_asked_first():
@@ -204,7 +204,7 @@ def test_the_first_in_the_order_of_time_left_times_weight_is_asked_first():
 def test_under_any_rule_one_may_ask_for_room_and_make_it():
     """First come first served, theta and exponent as by default: the mix from above."""
     simulator = at_arrival(TWO, MIX, (4, 100), word=Rule("fifo", placer="tier", preemption_cost=(30.0,)))
-    assert simulator.pass_ahead() == []
+    assert simulator.preview_pass() == []
     assert loop_calls.find_room(simulator.records, 0, 3)
     loop_calls.make_room(simulator.records, 0, 3)
     s = simulator.state
@@ -214,14 +214,14 @@ def test_under_any_rule_one_may_ask_for_room_and_make_it():
 
 def test_finding_room_changes_nothing():
     simulator = at_arrival(TWO, MIX, (4, 100), word="greedy:preempt=on,preemption_cost=30")
-    whole = simulator.pass_ahead()
+    whole = simulator.preview_pass()
     before = json.dumps(
         [simulator.metrics(), simulator.state.machine_free[:2].tolist(), int(simulator.state.decisions)]
     )
     for job in (3, 3):
         assert loop_calls.find_room(simulator.records, 0, job)
     after = json.dumps([simulator.metrics(), simulator.state.machine_free[:2].tolist(), int(simulator.state.decisions)])
-    assert after == before and simulator.pass_ahead() == whole
+    assert after == before and simulator.preview_pass() == whole
 
 
 def test_who_finds_room_needs_nobodys():
@@ -232,7 +232,7 @@ def test_who_finds_room_needs_nobodys():
 @pytest.mark.parametrize("exponent", [0.0, 0.5])
 def test_stopping_nobody_at_an_infinite_theta_leaves_moves(exponent):
     simulator = at_arrival(TWO, MIX, (4, 100), word=f"greedy:preempt=on,theta=inf,exponent={exponent}")
-    assert simulator.pass_ahead() == []
+    assert simulator.preview_pass() == []
     running = [([0], LONG), (range(4, 7), 1000.0)]
     assert len(decided(TWO, running, (4, 10_000), word="greedy:preempt=on,theta=inf")) == 2
 

@@ -107,7 +107,7 @@ def test_what_was_sent_on_one_way_is_sent_on_another(seed, times, pick):
     for until_s in times:
         run.play(until_s)
         job = rng.randrange(len(run.jobs))
-        if run.state.phase_of[job] >= 0 and len(ways[job].links):
+        if run.state.phase_position[job] >= 0 and len(ways[job].links):
             left = run.state.bytes_left[job]
             sent = run.state.send_rate[job] * (run.now_s - run.state.sent_since_s[job])
             count = rng.randrange(len(ways[job].links) + 1)

@@ -52,7 +52,7 @@ class Fractions:
     def __init__(self) -> None:
         network = load_network(NETWORK)
         self.scratch = empty_state(Capacity.fitting(1, 1, layered=True))[0]
-        network.lay_models(self.scratch, [network.layers_of(model) for model in MODELS])
+        network.write_models(self.scratch, [network.layers_of(model) for model in MODELS])
         self.known: dict[tuple, float] = {}
 
     def __call__(self, job: Any, gang: list[tuple[int, ...]]) -> float:

@@ -155,11 +155,11 @@ def test_a_pass_asked_anew_in_the_middle_of_an_instant_goes_on_the_same_way(orde
     for seed in range(40):
         simulator = hard(random_case(seed), order, head, seed)
         while not simulator.ended:
-            plan = simulator.pass_ahead()
+            plan = simulator.preview_pass()
             longest = max(longest, len(plan))
             while plan:
                 simulator.apply(plan.pop(0))
-                assert simulator.pass_ahead() == plan, seed
+                assert simulator.preview_pass() == plan, seed
             simulator.advance()
     assert longest >= 5
 

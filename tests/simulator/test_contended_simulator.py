@@ -483,9 +483,9 @@ def test_what_a_network_needs():
         Simulator("dally:racks=2", "contention")
     with pytest.raises(InputError, match="says itself how fast jobs run"):
         from clustergym.simulator.elastic.applications import fitted_applications
-        from clustergym.simulator.elastic.elastic import TrainingPace
+        from clustergym.simulator.elastic.elastic import TrainingRates
 
-        Simulator("cassini-testbed", "contention", pace=TrainingPace(fitted_applications("t4")))
+        Simulator("cassini-testbed", "contention", rate_provider=TrainingRates(fitted_applications("t4")))
     with pytest.raises(InputError, match="semantics=events"):
         Simulator("cassini-testbed", "contention", semantics="artist-sim")
     for model, batch, said in (("VGG61", 512, "did you mean"), ("VGG16", 0, "has no batch_size")):

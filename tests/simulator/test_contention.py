@@ -17,7 +17,7 @@ import pytest
 from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.cluster.links import GBPS
 from clustergym.simulator.contention import network_calls as rows
-from clustergym.simulator.contention.phase_run import Contender, PhaseRun, lay_phases, steady_state
+from clustergym.simulator.contention.phase_run import Contender, PhaseRun, steady_state, write_phases
 from clustergym.simulator.profiles.phases import Phases, in_order
 from clustergym.tests.support import random_contention
 from clustergym.tests.support.drawn import some
@@ -332,7 +332,7 @@ def test_a_stretch_makes_down_times_longer():
 
 def test_enter_links_says_when_there_is_no_room():
     run = PhaseRun([C], [])
-    lay_phases(run.records, 0, 0, down_up(0.1, 0.1))
+    write_phases(run.records, 0, 0, down_up(0.1, 0.1))
     size = len(run.state.use_after)
     many = np.zeros(size + 1, np.int64)
     assert not rows.enter_links(run.records, 0, 0, many, many + 1)

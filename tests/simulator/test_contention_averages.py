@@ -48,7 +48,7 @@ def test_free_jobs_run_as_phase_by_phase():
 
 def test_steady_states_are_remembered_by_what_jobs_do():
     simulator = make(*[(0.0, 2, "half", 50.0)] * 2, words=",mode=averaged")
-    averages = simulator.network.pace.averages
+    averages = simulator.network.rate_provider.averages
     simulator.run(Script(*STARTS))
     assert averages.played == 1
     # Other jobs, other servers, another order: the same two again.

@@ -210,7 +210,7 @@ def test_a_held_job_can_still_be_started():
     """Held for a machine, job 2 is started on two machines at 10; at 100 nobody is served in its place."""
     simulator = filled((10, 2, 500), (10, 4, 50))
     apply(simulator, Hold(2, LONG, MACHINE), Hold(3, LONG, MACHINE), Start(2, [3, 7]))
-    assert (simulator.state.n_standing, simulator.state.standing[0]) == (1, 3)
+    assert (simulator.state.n_tier_holds, simulator.state.tier_hold_jobs[0]) == (1, 3)
     simulator.run()
     assert simulator.jobs()["first_start_s"].tolist() == [0.0, 0.0, 10.0, 510.0]
 
@@ -225,7 +225,7 @@ def test_a_hold_outlives_a_failure_and_takes_what_comes_back():
     simulator.advance()
     s, view = simulator.state, simulator.view
     assert (s.failures, view.queue.tolist(), view.held.tolist()) == (1, [0], [1])
-    back_s = float(s.event_key[s.event_of[s.first_machine_event]])
+    back_s = float(s.event_key[s.event_position[s.first_machine_event]])
     apply(simulator, Hold(0, LONG))
     simulator.run()
     assert started(simulator, 1)[0] == back_s > view.workload.arrival_s[1]
@@ -554,8 +554,8 @@ def check_holds(simulator, witness):
             has_run = s.stopped_s[job] > s.held_since_s[job]  # on its own GPUs, as if never stopped, until one failed
             assert until_s == math.inf or view.now_s >= until_s or has_run
             del witness.held[job]
-    assert s.n_standing == sum(tier is not None for _, tier, _ in witness.held.values())
-    assert sorted(s.standing[: s.n_standing].tolist()) == np.flatnonzero(s.hold_tier[: s.n_jobs]).tolist()
+    assert s.n_tier_holds == sum(tier is not None for _, tier, _ in witness.held.values())
+    assert sorted(s.tier_hold_jobs[: s.n_tier_holds].tolist()) == np.flatnonzero(s.hold_tier[: s.n_jobs]).tolist()
 
 
 @calm(120)

@@ -546,7 +546,7 @@ def fail_at(simulator, region, time_s):
     """Modify the run: the next failure of a region comes at a time; returns it."""
     s = simulator.state
     item = int(s.first_region_event + region)
-    place = int(s.event_of[item])
+    place = int(s.event_position[item])
     s.event_key[place] = time_s
     while place > 0:  # towards the root of the heap of four children
         parent = (place - 1) // 4
@@ -556,7 +556,7 @@ def fail_at(simulator, region, time_s):
             field[[place, parent]] = field[[parent, place]]
         place = parent
     items = s.event_item[: s.event_count]
-    s.event_of[items] = np.arange(len(items))
+    s.event_position[items] = np.arange(len(items))
     return time_s
 
 

@@ -83,7 +83,7 @@ def test_who_waits_is_served_before_who_runs_grows():
     simulator.advance()
     simulator.advance()
     assert simulator.view.now_s == 100.0
-    assert simulator.pass_ahead() == [Start(2, [0], 8)]
+    assert simulator.preview_pass() == [Start(2, [0], 8)]
 
 
 @pytest.mark.parametrize("word", ["sjf-ffs:restore=on", "sjf-bsbf:restore=on", "sjf-ffs:restore=on,round=90"])
@@ -97,7 +97,7 @@ def test_who_is_alone_on_its_gpus_runs_in_the_largest_passes(word):
     simulator.reset(open_workload("philly-sample:jobs=64,hours=2", seed=3))
     grown = 0
     while not simulator.done:
-        grown += sum(isinstance(decision, Resize) for decision in simulator.pass_ahead())
+        grown += sum(isinstance(decision, Resize) for decision in simulator.preview_pass())
         simulator.schedule()
         view, s = simulator.view, simulator.state
         for job in view.running.tolist():

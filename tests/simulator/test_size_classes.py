@@ -19,7 +19,7 @@ from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.groups.group_fields import GroupCapacity
 from clustergym.simulator.record.extents import Block, blocks_of, used_parts
 from clustergym.simulator.record.field_axes import CALL, RUN, Axis, Field, dtype_of
-from clustergym.simulator.record.raw import RawRecord
+from clustergym.simulator.record.raw_record import RawRecord
 from clustergym.simulator.record.state import Capacity, state_dtype
 from clustergym.simulator.record.zeroed import SPARSE_BYTES, zeroed
 from clustergym.simulator.workloads import open_workload

@@ -12,7 +12,7 @@ import numpy as np
 
 from clustergym import policies
 from clustergym.simulator.elastic.applications import fitted_applications
-from clustergym.simulator.elastic.elastic import TrainingPace
+from clustergym.simulator.elastic.elastic import TrainingRates
 from clustergym.simulator.engine.simulator import Simulator
 from clustergym.tests.support import geo_small
 from clustergym.tests.support.paths import ROOT
@@ -73,9 +73,9 @@ def of_delay(own: Any, policy: Any) -> Any:
 
 
 def of_sharing(own: Any, policy: Any) -> Any:
-    pace = TrainingPace(fitted_applications("2080ti")) if own.pace is not None else None
+    rate_provider = TrainingRates(fitted_applications("2080ti")) if own.rate_provider is not None else None
     rule = policy.rule or policies.make("sjf").rule
-    return own.twin(rule, pace=pace)
+    return own.twin(rule, rate_provider=rate_provider)
 
 
 def of_links(own: Any, policy: Any) -> Any:

@@ -11,17 +11,17 @@ import math
 
 import numpy as np
 
-from clustergym.simulator.cluster.region_hardware import NO_GPU, Clusters, World
+from clustergym.simulator.cluster.region_hardware import NO_GPU, Clusters, RegionHardware
 from clustergym.simulator.table_placement.placement import DAY_S, KIB, Objective, Placement, kib, seconds
 from clustergym.simulator.warehouse.warehouse import NO_APP, Jobs, Tables, Warehouse
 
 
-def random_world(rng: np.random.Generator, regions: int, types: int, table_bytes: float) -> World:
+def random_world(rng: np.random.Generator, regions: int, types: int, table_bytes: float) -> RegionHardware:
     rows = [(region, gpu) for region in range(regions) for gpu in range(types) if rng.random() < 0.7]
     rows += [(region, NO_GPU) for region in range(regions)]
     region, gpu = np.array(rows, np.int64).T
     slack = rng.uniform(0.6, 2.0, regions) * 2.5 * table_bytes / regions
-    return World(
+    return RegionHardware(
         name="random",
         regions=tuple(f"r{i}" for i in range(regions)),
         gpu_types=tuple(f"g{i}" for i in range(types)),

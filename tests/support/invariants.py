@@ -150,7 +150,7 @@ def check_gpu_seconds(simulator: Any) -> None:
     assert near(parts["held"], used, least=1e-9 * whole)
     assert near(parts["all"], parts["busy"] + parts["free"] + parts["down"], least=1e-6)
     least = dict(parts)
-    if simulator.pace is not None:  # its iterations may be faster than the workload's
+    if simulator.rate_provider is not None:  # its iterations may be faster than the workload's
         del least["comm"]
     assert min(least.values()) >= -1e-9 * whole, parts
     assert parts["shared"] <= parts["busy"] + 1e-9 * whole
@@ -198,7 +198,7 @@ def check_links(simulator: Any) -> None:
         assert (carried <= s.link_capacity[:links]).all()
     if s.links_change and not s.links_changed:  # else ways are laid before time passes
         assert not s.link_users[:links][s.link_capacity[:links] == 0.0].any()
-        cut_off = (s.cut_off[: s.n_jobs] > 0) & (s.phase_of[: s.n_jobs] >= 0)
+        cut_off = (s.cut_off[: s.n_jobs] > 0) & (s.phase_position[: s.n_jobs] >= 0)
         assert (s.first_use[: s.n_jobs][cut_off] < 0).all() and not s.send_rate[: s.n_jobs][cut_off].any()
 
 
@@ -220,7 +220,7 @@ def check_end(simulator: Any) -> None:
         n = len(workload)
         work = (s.gpus[:n] * computing_s(simulator)).sum()
         assert near(gpu_seconds(s)["compute"], float(work), 1e-6)
-    elif simulator.pace is None:
+    elif simulator.rate_provider is None:
         alone_s = computing_s(simulator)
         assert near(gpu_seconds(s)["compute"], float((workload.gpus * alone_s).sum()))
         assert (table["jct_s"] >= alone_s * (1 - 1e-9)).all()
@@ -252,7 +252,7 @@ def check_groups(simulator: GroupSimulator) -> None:
     check_machines(s)
     check_members(s)
     check_work(s)
-    if s.n_moved == 0 and s.n_touched == 0:
+    if s.n_moved == 0 and s.n_dirty_groups == 0:
         check_memory(s)
 
 

@@ -1,7 +1,7 @@
 """Random simulators of every kind with every option, and random decisions in them, one at a time.
 
-A `World` is a simulator at a decision point and whoever plays it; `make_world(kind, seed)` makes one, the same for a
-seed everywhere. What must hold is in invariants.py.
+A `World` is a simulator at a decision point and whoever plays it; `make_world(kind, seed)` makes one, the same
+for a seed everywhere. What must hold is in invariants.py.
 """
 
 from __future__ import annotations
@@ -342,7 +342,7 @@ def random_elastic(seed: int, large: bool = False) -> World:
     simulator = Simulator(
         topology,
         "allreduce:calibration=measured,gpu=2080ti",
-        pace=make("pollux").pace("2080ti"),
+        rate_provider=make("pollux").rate_provider("2080ti"),
         failures=Failures(20_000.0, 300.0, 60.0) if rng.random() < 0.3 else None,
         sharing=Sharing(2, "constant:xi=1.5", 11.0) if rng.random() < 0.3 else None,
         estimates=str(rng.choice(["exact", "none"])),

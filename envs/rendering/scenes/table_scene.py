@@ -9,7 +9,7 @@ import numpy as np
 from ....simulator.base.codes import HIGH_LEVELS
 from ....simulator.engine.simulator import Simulator
 from ....simulator.table_placement.placement import Objective, Placement
-from ....simulator.table_placement.placement_metrics import standing_of
+from ....simulator.table_placement.placement_metrics import placement_state_of
 from ..drawing import palette
 from ..drawing.picture_words import cut
 from .seen import mean_jct_s
@@ -64,7 +64,7 @@ def read_tables(simulator: Simulator) -> TableScene:
     """The tables of a simulator now."""
     view, s = simulator.view, simulator.raw.record
     warehouse = view.projected_warehouse()
-    placement, standing = Placement(warehouse, Objective()), standing_of(warehouse)
+    placement, state = Placement(warehouse, Objective()), placement_state_of(warehouse)
     n, regions = int(s["n_tables"]), int(s["n_regions"])
     place = np.arange(regions)[:, None]
     lies = np.where(s["table_copies"][:n] >> place & 1, COPY, NOTHING).astype(np.int8)
@@ -95,8 +95,8 @@ def read_tables(simulator: Simulator) -> TableScene:
         stored=stored,
         cost=placement.cost,
         terms=placement.terms,
-        home=standing.home,
-        collocated=standing.collocated,
+        home=state.home,
+        collocated=state.collocated,
         moving=tuple(
             Moving(tables[table], None if source is None else names[source], names[region], left)
             for table, source, region, left in transfers

@@ -20,7 +20,7 @@ from ....policies.registry import make
 from ....simulator.cluster.routes import sharing
 from ..case import Case, Outcome
 from ..case_runs import Take
-from ..engine import Bound, Play
+from ..engine import Play, RowContext
 from ..rows import Row, bounded, clear_order, printed, ratio
 from ..schema import Line
 
@@ -31,7 +31,7 @@ MATTERS = 0.01  # of a link, by which the rotations of a shift that matters diff
 SHARE = 1 / 3  # of the decisions, that shifts that matter are to be at least
 
 
-class Meetings:
+class LinkSharing:
     """Seconds that jobs share links, counted while a run is played.
 
     Attributes:
@@ -76,12 +76,13 @@ def on_links(case: Case, table: str = "") -> Mapping[str, Any]:
     Returns:
         `slowdown`: each job's mean iteration time, over that alone with as many workers; `congestion_bytes`: its part
         of the congestion; `model`: names, without how they are parallelised; `running_s`, `shared_s`, `crowded_s`,
-        `partner_s`: of `Meetings`. Of shape (pairs,): `pair_first`, `pair_second`, `pair_s`: jobs that are on a crowded
-        link together, and how long. Of a compiled rule, which is not asked, there are no pairs and no seconds. One
+        `partner_s`: of `LinkSharing`. Of shape (pairs,): `pair_first`, `pair_second`, `pair_s`: jobs that are on a
+        crowded link together, and how long. Of a compiled rule, which is not asked, there are no pairs and no seconds.
+        One
         number: `jobs_at_once`, how many hold GPUs on average until the last has finished.
     """
     simulator, policy = case.begun()
-    meetings = Meetings(len(simulator.workload))
+    meetings = LinkSharing(len(simulator.workload))
     decider = policy.decider(simulator)
     if decider is None:
         simulator.run()
@@ -162,7 +163,7 @@ def _bound(play: Play, at: str) -> Any:
     return play.runs.ratio(slowdown, "themis", "ideal", at)
 
 
-def ahead(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+def ahead(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """Who is ahead of whom, judged where there is something to win."""
     room, head = _bound(play, here.at), f"{play.label(here.at)}: slowdown of jobs,"
     said = None if room.mean > ROOM else "nothing to win"
@@ -173,7 +174,7 @@ def ahead(play: Play, line: Line, here: Bound) -> Iterator[Row]:
     list(met_note(play, line, here))
 
 
-def met_note(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+def met_note(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """A note why there is nothing to win; none where there is something."""
     at, room = here.at, _bound(play, here.at)
     if room.mean > ROOM:
@@ -193,7 +194,7 @@ def met_note(play: Play, line: Line, here: Bound) -> Iterator[Row]:
     yield from ()
 
 
-def congestion_of(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+def congestion_of(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """Ratios of congestion: those of published marks, of a model's jobs or of all, and of links counted alone."""
     at = here.at
 
@@ -244,7 +245,7 @@ def steps(outcome: Outcome) -> float:
     return float(outcome["steps"])
 
 
-def decided(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+def decided(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """Which part of the decisions are shifts, and shifts that matter."""
     played = play.runs.of(line.policies[0], "default")
     all_, shifts, matter = ([float(one[name]) for one in played] for name in ("steps", "shifts", "matter"))

@@ -15,7 +15,7 @@ from ....policies.harmony.problem import never_runs
 from ....simulator.groups.group_config import GroupConfig
 from ...comparing.intervals import Estimate, paired_ratio
 from ..case_runs import Runs, Take
-from ..engine import Bound, Play
+from ..engine import Play, RowContext
 from ..rows import Row, order, printed, ratio
 from ..schema import Line
 from .harmony_runs import MACHINES
@@ -63,7 +63,7 @@ def _takes(play: Play) -> dict[str, Take]:
     return {name: play.number(metric, 1.0, 3600.0) for name, metric in TIMES.items()}
 
 
-def naive(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+def naive(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """Figure 10: the average of all cases, the best and the worst."""
     able, unable = parted(play)
     runs = play.sweep(play.name, [(one, at) for at in (LIMITED, FREE) for one in ("isolated", *map(word, able))])
@@ -95,7 +95,7 @@ def _judged(play: Play, papers: Mapping[str, float], runs: Runs, at: str, cases:
         yield printed(f"{words}{name}, the mean of all {len(cases)} cases", every, "x")
 
 
-def breakdown(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+def breakdown(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """Sec. V-C: what subtasks, grouping and reloading add, in shares of the whole benefit over isolated jobs."""
     able, _ = parted(play)
     cases = [case for case in able if case[0] >= LEAST_PARTITIONS]
@@ -123,7 +123,7 @@ def breakdown(play: Play, line: Line, here: Bound) -> Iterator[Row]:
     play.notes.append(f"cases: {', '.join(map(told, cases))}")
 
 
-def losses(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+def losses(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """Isolated over naive co-location by its interference, and which comes nearest to the published ratios."""
     names, errors, takes = [word(case) for case in GRID], {}, _takes(play)
     places = play.group(["interference"])[: 2 if play.options.quick else None]

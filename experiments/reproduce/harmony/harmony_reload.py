@@ -30,7 +30,7 @@ from itertools import combinations
 import numpy as np
 
 from ....simulator.base.errors import InputError
-from ....simulator.groups.group_memory import EXPANSION_BOUNDS, GC_SLOPE, MemoryTerms, Settled, settled
+from ....simulator.groups.group_memory import EXPANSION_BOUNDS, GC_SLOPE, MemoryTerms, Settled, balanced
 from ....simulator.workloads.harmony_jobs import LINK_BYTES_S
 from ....simulator.workloads.trace_statistics import HARMONY_GB
 from ..engine import Play
@@ -51,7 +51,7 @@ FINE = np.linspace(0.0, 1.0, 2_001)
 
 @dataclass(frozen=True)
 class ReloadJobs:
-    """The eight jobs: float64 (8,) each, as in `settled`, and how they are grouped (job indices)."""
+    """The eight jobs: float64 (8,) each, as in `balanced`, and how they are grouped (job indices)."""
 
     comp_machine_s: np.ndarray
     comm_s: np.ndarray
@@ -124,7 +124,7 @@ def _group(jobs: ReloadJobs, members: tuple[int, ...], asked: float, terms: Memo
     here, ratios = list(members), np.full(len(members), asked)
     comp_machine_s, comm_s = jobs.comp_machine_s[here], jobs.comm_s[here]
     raw = jobs.input_bytes[here], jobs.model_bytes[here]
-    return settled(comp_machine_s, comm_s, raw[0], raw[1], MACHINES // 2, ratios, terms)
+    return balanced(comp_machine_s, comm_s, raw[0], raw[1], MACHINES // 2, ratios, terms)
 
 
 def _settled(jobs: ReloadJobs, asked: float, terms: MemoryTerms) -> list[Settled]:
