@@ -62,7 +62,7 @@ def window_dtype() -> np.dtype:
         "n_unplaceable",
     ]
     own += ["is_first", "agent_done"]  # the instant is the first of the episode; the agent has finished it
-    own += ["pending", "lacks", "data_valid"]  # see `look_around`; data_stands: data have not moved since
+    own += ["pending", "lacks", "data_valid"]  # see `look_around`; data_valid: data have not moved since
     own += ["starts_valid"]  # `RUNNERS` of the ranking at the last writing of starts; 0: write them anew
     return np.dtype(
         [

@@ -132,7 +132,7 @@ def room_of(s, w, group):
 @kernel
 def may_move(s, w, job):
     """Whether a job may change its place: it has not at this instant."""
-    return s.is_moved[job] == 0 or job == w.pinned_job
+    return s.is_dirty_job[job] == 0 or job == w.pinned_job
 
 
 @kernel
@@ -216,7 +216,7 @@ def find_partner(s, w, job):
     found, found_s, round_s = NONE, 0.0, 1.0  # the largest sum of iterations alone over the round
     for slot in range(w.waiting_shown):
         other = w.waiting_job[slot]
-        if s.is_moved[other]:
+        if s.is_dirty_job[other]:
             continue
         own_s = other_s = 0.0
         if known and is_measured(s, other):

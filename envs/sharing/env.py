@@ -105,9 +105,7 @@ def _pace_of(elastic: bool | RateProvider, gpu: str) -> RateProvider | None:
 
         return TrainingRates(fitted_applications(gpu))
     if not getattr(elastic, "elastic", False):
-        raise InputError(
-            f"elastic = {called(elastic)}: expected True, False, or a `RateProvider` whose jobs are elastic"
-        )
+        raise InputError(f"elastic = {called(elastic)}: expected True, False, or one of elastic rates")
     return elastic
 
 

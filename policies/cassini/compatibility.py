@@ -66,7 +66,7 @@ def meetings(uses: Mapping[Job, LinkUse], peak: Mapping[Job, float], capacity: n
 
 
 def components(met: Sequence[SharedLinkGroup]) -> list[list[SharedLinkGroup]]:
-    """Meetings that jobs join, in the order of the first of each."""
+    """Groups of shared links that jobs join, in the order of the first of each."""
     found: list[list[SharedLinkGroup]] = []
     left = list(met)
     while left:

@@ -120,7 +120,7 @@ class Pollux(RoundPolicy):
     def _problem(self, view: ClusterView, jobs: np.ndarray, held: np.ndarray) -> Problem:
         if not isinstance(view.rate_provider, TrainingRates) or not view.rate_provider.elastic:
             raise InputError(
-                "policy pollux: jobs must be elastic; give the simulator a TrainingPace that tunes, or play "
+                "policy pollux: jobs must be elastic; give the simulator a TrainingRates that tunes, or play "
                 "pollux:adapt=off, where they have what they ask"
             )
         s = view.record

@@ -1,4 +1,4 @@
-"""Checking the GPUs of a decision before anything happens, and laying them for the kernels."""
+"""Checking the GPUs of a decision before anything happens, and writing them for the kernels."""
 
 from __future__ import annotations
 

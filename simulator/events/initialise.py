@@ -1,4 +1,4 @@
-"""Laying a topology, a workload, a network and a rule into a state record. Plain numpy; the kernels check nothing.
+"""Writing a topology, a workload, a network and a rule into a state record. Plain numpy; the kernels check nothing.
 
 Fields are named by item, `s["gpus"]`: as attributes they cost 1 us each, and environments are reset often.
 """

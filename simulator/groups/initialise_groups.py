@@ -1,4 +1,4 @@
-"""Laying machines and parameter-server jobs into a record. Plain numpy; the kernels check nothing."""
+"""Writing machines and parameter-server jobs into a record. Plain numpy; the kernels check nothing."""
 
 from __future__ import annotations
 

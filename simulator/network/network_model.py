@@ -7,7 +7,8 @@ A job's rate of progress is 1 / (compute_iteration_s x slowdown); `duration` say
 * `allreduce`: it depends on the shape of the placement (GPUs, slots, machines and racks). `tier_factors` gives the best
   placement of each tier; a second method writes tables for the kernels (`ShapedNetwork`).
 * `contention`: it also depends on the jobs that share links, so it changes while a job runs. Its `rate_provider`
-  (simulated.py) writes a job's phases into the record when it gets GPUs. `tier_factors` is the value without any other job.
+  (simulated.py) writes a job's phases into the record when it gets GPUs. `tier_factors` is the value without any
+  other job.
 """
 
 from __future__ import annotations

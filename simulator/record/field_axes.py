@@ -62,7 +62,7 @@ def shape_of(field: Field) -> Shape:
 
 
 def held(field: Field) -> str:
-    """How long it means something: RUN, LAID, COUNTED, MEMO or CALL."""
+    """How long it means something: RUN, OVERWRITTEN, COUNTED, MEMO or CALL."""
     return field[3] if len(field) > 3 else RUN
 
 

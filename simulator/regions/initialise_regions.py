@@ -1,4 +1,4 @@
-"""Laying regions, the demands of a workload and its tables into a record. Plain numpy."""
+"""Writing regions, the demands of a workload and its tables into a record. Plain numpy."""
 
 from __future__ import annotations
 

@@ -118,19 +118,19 @@ DYING = """
 def deaths(tmp_path_factory):
     """A folder of checkpoints that were written over by processes that died, and how each of these ended, by moment."""
     folder = tmp_path_factory.mktemp("deaths")
-    for saved_state in MOMENTS:
-        (folder / str(saved_state)).mkdir()
-        write_checkpoint(folder / str(saved_state) / "c", example(1))
+    for moment in MOMENTS:
+        (folder / str(moment)).mkdir()
+        write_checkpoint(folder / str(moment) / "c", example(1))
     words = [sys.executable, "-P", "-c", textwrap.dedent(DYING), os.fspath(folder), *map(str, MOMENTS)]
     ends = subprocess.run(words, check=True, capture_output=True, text=True).stdout.split()
     return folder, dict(zip(MOMENTS, map(int, ends), strict=True))
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_a_kill_between_any_two_calls_to_the_system_leaves_a_whole_one(deaths, saved_state):
+def test_a_kill_between_any_two_calls_to_the_system_leaves_a_whole_one(deaths, moment):
     """The process dies, without any clean-up, just before its n-th rename or flush; the next write clears up."""
-    folder, status = deaths[0] / str(saved_state), deaths[1][saved_state]
-    assert status in ((9, 0) if saved_state == 8 else (9,))
+    folder, status = deaths[0] / str(moment), deaths[1][moment]
+    assert status in ((9, 0) if moment == 8 else (9,))
     assert read_checkpoint(folder / "c").step in (1, 2)
     write_checkpoint(folder / "c", example(3))
     assert read_checkpoint(folder / "c").step == 3

@@ -11,7 +11,7 @@ import pytest
 
 from clustergym import policies
 from clustergym.envs.dataplacement.observation import CANDIDATES
-from clustergym.policies.mast.mast import Passes
+from clustergym.policies.mast.mast import WorkloadPassPolicy
 from clustergym.simulator.base.decisions import Advance, Drop, Move, Replicate
 from clustergym.simulator.base.errors import InvalidDecision
 from clustergym.simulator.table_placement.placement import Objective, Placement
@@ -63,7 +63,7 @@ def turn_to(env, table):
         env.step((LEAVE,))
 
 
-class InPython(Passes):
+class InPython(WorkloadPassPolicy):
     """The same passes, but no kernel stands for one of another class."""
 
 
@@ -71,7 +71,7 @@ class InPython(Passes):
 def test_passes_in_a_kernel_are_those_in_python(options):
     """Random actions, with outages: every feature, reward and metric is the same, and so is how many were asked."""
     played = []
-    for kind in (Passes, InPython):
+    for kind in (WorkloadPassPolicy, InPython):
         scheduler, rng, seen = kind("mast", **options), np.random.default_rng(7), []
         env = placing(**BRISK, scheduler=scheduler, region_mtbf_s=80_000.0, region_mttr_s=3000.0, observation="flat")
         observation, _ = env.reset(seed=3)

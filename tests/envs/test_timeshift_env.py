@@ -330,14 +330,14 @@ def test_a_wheel_turns_as_the_overlay_of_the_simulator():
     (component,) = SharedLinks(places, capacity).components
     circle = unify([one.iteration_s for one in phases])
     links = [SharedLink((0, 1), (1, 2), 6.25e9), SharedLink((0, 1, 2), (1, 1, 1), 6.25e9)]
-    overlay, wheel = Overlay.of(phases, circle, links, Grid()), UnifiedCircle(component)
+    overlay, unified_circle = Overlay.of(phases, circle, links, Grid()), UnifiedCircle(component)
     for _ in range(20):
         steps = [int(rng.integers(len(shifts))) for shifts in overlay.shifts]
         turned = np.array([shifts[step] for shifts, step in zip(overlay.shifts, steps, strict=True)])
         expected = 1.0 - link_scores(overlay, steps)
-        assert wheel.links_at(turned) == pytest.approx(expected, abs=1e-9)
-        assert wheel.excess(1, turned)[steps[1]] == pytest.approx(expected.mean(), abs=1e-9)
-        assert wheel.excess(2, turned)[steps[2]] == pytest.approx(expected[1], abs=1e-9)
+        assert unified_circle.links_at(turned) == pytest.approx(expected, abs=1e-9)
+        assert unified_circle.excess(1, turned)[steps[1]] == pytest.approx(expected.mean(), abs=1e-9)
+        assert unified_circle.excess(2, turned)[steps[2]] == pytest.approx(expected[1], abs=1e-9)
 
 
 def test_links_with_the_same_jobs_are_one():

@@ -12,7 +12,7 @@ from clustergym.experiments.reproduce.bsbf.bsbf_runs import FIGURE_4A_S, falls, 
 from clustergym.experiments.reproduce.bsbf.bsbf_theory import TIMES, insertion_sums_s
 from clustergym.experiments.reproduce.case import Outcome
 from clustergym.experiments.reproduce.case_runs import Runs
-from clustergym.experiments.reproduce.engine import Bound
+from clustergym.experiments.reproduce.engine import RowContext
 from clustergym.experiments.reproduce.reproductions import paper_of, reproductions
 from clustergym.experiments.reproduce.rows import Options
 from clustergym.policies import make
@@ -257,7 +257,7 @@ def test_where_a_curve_falls_is_noted(options):
     jct = {at: hours.get(play.label(at).split(", ")[0], 1.6) if at.startswith("limited") else 1.0 for at in places}
     play.runs = Runs({("sjf-bsbf", at): [outcome_of(one)] for at, one in jct.items()})
     (line,) = (line for line in play.entry.rows if line.compute == "falls")
-    assert list(falls(play, line.model_copy(update={"policies": ["sjf-bsbf"]}), Bound())) == []
+    assert list(falls(play, line.model_copy(update={"policies": ["sjf-bsbf"]}), RowContext())) == []
     (note,) = play.notes
     assert "sjf-bsbf: from xi 1, 11 GiB to xi 1.1, 11 GiB the average JCT falls by 25.0 %" in note
 
@@ -274,7 +274,7 @@ def cells_met(options: Options) -> tuple[list[int], list[int]]:
         lines = next(line.rows[:2] for line in play.entry.rows if line.rows)
         play.runs = play.sweep("test", [(policy, at) for policy in lines[0].policies])
         for line in lines:
-            (row,) = met(play, line, Bound(at=at))
+            (row,) = met(play, line, RowContext(at=at))
             found[row.quantity.rpartition(" ")[2]].append(int(row.ours))
     return found["15"], found["6"]
 

@@ -189,10 +189,8 @@ def test_who_is_elastic_is_told_apart():
     cases = [
         ("pollux:adapt=off", TrainingRates(fitted_applications("t4")), "this simulator are elastic; expected jobs")
     ]
-    for word, rate_provider, says in (
-        *cases,
-        ("pollux", None, "or play pollux:adapt=off, where they have what they ask"),
-    ):
+    cases.append(("pollux", None, "or play pollux:adapt=off, where they have what they ask"))
+    for word, rates, says in cases:
         simulator = Simulator("flat:machines=1,gpus_per_machine=4", rate_provider=rates)
         simulator.reset(jobs)
         with pytest.raises(InputError, match=says):

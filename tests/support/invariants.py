@@ -252,7 +252,7 @@ def check_groups(simulator: GroupSimulator) -> None:
     check_machines(s)
     check_members(s)
     check_work(s)
-    if s.n_moved == 0 and s.n_dirty_groups == 0:
+    if s.n_dirty_jobs == 0 and s.n_dirty_groups == 0:
         check_memory(s)
 
 
