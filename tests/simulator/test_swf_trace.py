@@ -1,18 +1,25 @@
-"""Standard Workload Format: its fields, header and bad lines, by hand."""
+"""Standard Workload Format: its fields by hand, against accasim's parser, and played against other FIFO and EASY."""
 
 from __future__ import annotations
 
+import csv
 import gzip
+import hashlib
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from clustergym import policies
 from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.workloads import Workload, WorkloadWarning, open_workload, recognise
 from clustergym.simulator.workloads.readers.swf_trace import FIELDS
-from clustergym.tests.support.paths import WORKLOADS
+from clustergym.tests.support import easy_reference, swf_logs
+from clustergym.tests.support.paths import DATA, WORKLOADS
+
+ACCASIM = DATA / "accasim"
 
 
 def job(number: int, submit: float = 0, run: float = 60, allocated: int = 1, **others: object) -> str:
@@ -197,3 +204,130 @@ def test_a_file_without_a_job_or_packed_is_refused_in_a_sentence(tmp_path):
     packed.write_bytes(gzip.compress(job(1).encode()))
     with pytest.raises(InputError, match="a binary file, or text that is not UTF-8"):
         open_workload(packed)
+
+
+# ---- against a plain script and accasim's parser
+
+
+def by_script(text: str) -> list[tuple]:
+    """The jobs of a log by the rules of swf_trace.py, line by line."""
+    jobs = []
+    for line in text.splitlines():
+        if not line.strip() or line.lstrip().startswith(";"):
+            continue
+        number, submit, wait, run, allocated, _, _, requested, asked, _, status, user, group, *_ = map(
+            float, line.split()
+        )
+        processors = allocated if allocated > 0 else requested
+        if status in (2, 3, 4) or submit < 0 or processors <= 0 or run <= 0:
+            continue
+        start = submit + wait if wait >= 0 else float("inf")
+        names = ["" if one < 0 else str(int(one)) for one in (user, group)]
+        estimate = asked if asked > 0 else float("inf")
+        jobs.append((str(int(number)), submit, int(processors), run, start, estimate, *names))
+    return jobs
+
+
+def rows_of(workload: Workload) -> list[tuple]:
+    names = ("job_id", "arrival_s", "gpus", "duration_s", "start_s", "estimate_s", "user", "tenant")
+    return list(zip(*(getattr(workload, name).tolist() for name in names), strict=True))
+
+
+def accasims(seed: int) -> dict[str, list[int]]:
+    lines = gzip.decompress((ACCASIM / "parsed.csv.gz").read_bytes()).decode().splitlines()
+    rows = [line.split(",") for line in lines]
+    return {column: list(map(int, values)) for of, column, *values in rows if int(of) == seed}
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_made_logs_are_read_as_accasim_and_a_plain_script_read_them(tmp_path, seed):
+    """Of 1,000 jobs each, field by field. accasim 1.1.3 (tests/data/accasim/README.md) differs in three ways.
+
+    It prefers requested processors (where both are known it has the allocated ones too); it reads partial executions
+    as jobs; and it keeps jobs without a run time. -1 is known to it as a user, a group, a wait and a requested time.
+    """
+    text = swf_logs.archive_log(seed)
+    workload, said = read(tmp_path, text)
+    assert rows_of(workload) == by_script(text)
+    theirs = accasims(seed)
+    held = [
+        allocated if allocated > 0 else total
+        for allocated, total in zip(theirs["allocated_processors"], theirs["total_processors"], strict=True)
+    ]
+    kept = [
+        row
+        for row, (status, run) in enumerate(zip(theirs["status"], theirs["duration"], strict=True))
+        if status not in (2, 3, 4) and run > 0
+    ]
+    assert 800 < len(kept) < len(held) < 1200 and "partial executions" in said[-1]
+    assert sum(one != other for one, other in zip(held, theirs["total_processors"], strict=True)) > 100
+    for values, column in (
+        (held, workload.gpus),
+        (theirs["job_number"], workload.job_id.astype(int)),
+        (theirs["queued_time"], workload.arrival_s),
+        (theirs["duration"], workload.duration_s),
+        (theirs["wait_time"], _or(workload.start_s - workload.arrival_s)),
+        (theirs["requested_time"], _or(workload.estimate_s)),
+        (theirs["user_id"], _or(np.array([float(one or "inf") for one in workload.user]))),
+        (theirs["group_id"], _or(np.array([float(one or "inf") for one in workload.tenant]))),
+    ):
+        assert [values[row] for row in kept] == column.tolist()
+
+
+def _or(values: np.ndarray) -> np.ndarray:
+    return np.where(np.isinf(values), -1.0, values)
+
+
+# sha256 of what accasim 1.1.3 reads from lublin_256.swf, the numbers of a column between commas
+LUBLIN = {
+    "job_id": "ffc3cbb821dcb3355c794c3dba7248e60a616b08360f8f6d4033d5122fa9f624",
+    "arrival_s": "d009e8273460c9f965c154f44ab36a1e3efef1db7d66160c3cab1ad111a1522e",
+    "duration_s": "521b656c58ad6635f47c9bf4dee872966bc0e3cb9537e0ff201040d80200ac0d",
+    "gpus": "73d20b002d6bbb0e4f34cff5edc608f0c62f109824fd570bc66e425937fd6600",
+}
+
+
+def test_the_lublin_model_is_read_as_accasim_and_a_plain_script_read_it(shared_traces):
+    """10,000 jobs of which all is known that is read but waits, requests, users and groups; nothing is said."""
+    path = shared_traces / "swf" / "lublin_256.swf"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        workload = open_workload(path)
+    assert rows_of(workload) == by_script(path.read_text()) and len(workload) == 10_000
+    for column, digest in LUBLIN.items():
+        numbers = ",".join(str(int(value)) for value in getattr(workload, column).tolist())
+        assert hashlib.sha256(numbers.encode()).hexdigest() == digest, column
+    for column, unknown in (("start_s", np.inf), ("estimate_s", np.inf), ("user", ""), ("tenant", "")):
+        assert (getattr(workload, column) == unknown).all()
+
+
+# ---- played against others' FIFO and EASY
+
+
+def starts(workload: Workload, policy: str, **options: object) -> list[float]:
+    simulator = Simulator("flat:machines=1,gpus_per_machine=256", rule=policies.make(policy).rule, **options)
+    simulator.reset(workload)
+    simulator.run()
+    return simulator.state.first_start_s[: len(workload)].tolist()
+
+
+def test_strict_fifo_starts_jobs_when_accasims_does(tmp_path, run_by_python):
+    """400 jobs of 1 to 128 processors on 256 at a load of .96 (tests/data/accasim/README.md): most of them wait."""
+    workload, _ = read(tmp_path, swf_logs.full_log(1))
+    with open(ACCASIM / "fifo_starts.csv") as file:
+        theirs = {row["job"]: float(row["start_s"]) for row in csv.DictReader(file)}
+    ours = dict(zip(workload.job_id.tolist(), starts(workload, "fifo:head=strict"), strict=True))
+    assert ours == theirs and len(ours) == 400
+    assert sum(ours[name] > arrival for name, arrival in zip(ours, workload.arrival_s, strict=True)) > 300
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+def test_easy_starts_jobs_when_a_classical_easy_does(tmp_path, seed, run_by_python):
+    """400 of 400, with estimates of 1 to 4 times the run time; FIFO starts most of them at another time."""
+    workload, _ = read(tmp_path, swf_logs.full_log(seed))
+    columns = (workload.arrival_s, workload.gpus, workload.duration_s, workload.estimate_s)
+    jobs = list(zip(*(column.tolist() for column in columns), strict=True))
+    easy, fifo = easy_reference.easy(jobs, 256), easy_reference.fifo(jobs, 256)
+    assert starts(workload, "fifo:head=reserve", estimates="user") == easy
+    assert starts(workload, "fifo:head=strict") == fifo
+    assert sum(one != other for one, other in zip(easy, fifo, strict=True)) > 300
