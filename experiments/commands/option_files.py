@@ -1,0 +1,107 @@
+"""`clustergym outages`: files of `--set outages=`, from published ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..console import terminal
+from ..console.terminal import BadArgument, print_json, print_lines, warnings_on_one_line, word_or_file
+from .options import Json, NoSeed, Quiet, Topology, argument, option, whole
+
+
+def _show_help(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+outages = typer.Typer(
+    help="Inspect lists of faults, and convert InfiniteHBD's.", callback=_show_help, invoke_without_command=True
+)
+_SERVERS = "How many servers the list is about, those without a fault included."
+Servers = Annotated[int | None, option("--servers", "N", _SERVERS, whole(1, 10_000_000))]
+To = Annotated[Path, option("--to", "OUT.csv", "The file to write.")]
+
+
+@outages.command()
+def inspect(
+    path: Annotated[Path, argument("FILE", "InfiniteHBD's list (JSON), or a csv of outages.")],
+    servers: Servers = None,
+    json: Json = False,
+    seed: NoSeed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Show how often servers fail, for how long, and how unevenly."""
+    from ...simulator.events.fault_trace import read_faults, summary
+
+    with warnings_on_one_line(quiet):
+        found = summary(read_faults(path), servers)
+        if json:
+            print_json(found)
+        else:
+            print_lines(*_summary_lines(found))
+
+
+def _summary_lines(found: dict[str, Any]) -> list[str]:
+    from ...simulator.base.durations import duration
+
+    servers, none = found["servers"], found["of_no_duration"]
+    hit = f"{found['servers_hit']:,}{'' if servers is None else f' of {servers:,}'} servers"
+    p50, mean, longest = (duration(found[f"repair_{name}_s"]) for name in ("p50", "mean", "longest"))
+    lines = [
+        f"{found['path']}: {found['faults']:,} faults of {hit} in {duration(found['period_s'])}",
+        f"repair: P50 {p50}, mean {mean}, longest {longest}{f'; {none:,} take no time' if none else ''}",
+    ]
+    if servers is None:
+        return [*lines, "shares of the servers and of their time: give --servers N"]
+    return [
+        *lines,
+        f"down: {100 * found['down_share']:.1f} % of the servers' time",
+        f"between faults of a server: {duration(found['between_faults_s'])}",
+        f"the worst tenth of the servers has {100 * found['worst_tenth_share']:.0f} % of the faults",
+    ]
+
+
+@outages.command("convert")
+def convert_outages(
+    path: Annotated[Path, argument("FILE", "InfiniteHBD's list: a JSON list of events, in days.")],
+    to: To,
+    servers: Servers = None,
+    topology: Topology = None,
+    json: Json = False,
+    seed: NoSeed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Rewrite a list of faults for `--set outages=`; servers become machines: by number, else spread evenly."""
+    from ...simulator.cluster.topology import Topology as Cluster
+    from ...simulator.events.fault_trace import as_outages, read_events
+
+    with warnings_on_one_line(quiet):
+        _expect_csv(to)
+        if topology is not None:
+            with word_or_file(topology):
+                machines = Cluster.load(topology).num_machines
+            servers = machines if servers is None else servers
+            if servers > machines:
+                raise BadArgument(f"--servers {servers}: expected at most the {machines:,} machines of {topology}")
+        text = as_outages(read_events(path), servers)
+        rows = text.count("\n") - 1
+        facts = {"path": str(to), "outages": rows, "servers": servers}
+        _write(to, text, facts, [f"{to}: {rows:,} outages; to use it: --set outages={to}"], json)
+
+
+def _expect_csv(to: Path) -> None:
+    if to.suffix.lower() != ".csv":
+        raise BadArgument(f"--to {to}: expected a name that ends in .csv")
+    terminal.expect_writable(to, "--to")
+
+
+def _write(to: Path, text: str, facts: dict[str, Any], said: list[str], json: bool) -> None:
+    with terminal.written_whole(to) as draft:
+        draft.write_text(text, encoding="utf-8")
+    if json:
+        print_json(facts)
+    else:
+        print_lines(*said)
