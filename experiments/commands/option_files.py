@@ -1,7 +1,8 @@
-"""`clustergym outages`: files of `--set outages=`, from published ones."""
+"""`clustergym outages` and `clustergym prices`: files of `--set outages=` and `--set prices=`, from published ones."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,7 +10,7 @@ import typer
 
 from ..console import terminal
 from ..console.terminal import BadArgument, print_json, print_lines, warnings_on_one_line, word_or_file
-from .options import Json, NoSeed, Quiet, Topology, argument, option, whole
+from .options import Json, NoSeed, Quiet, Topology, argument, option, pairs, whole
 
 
 def _show_help(context: typer.Context) -> None:
@@ -20,9 +21,15 @@ def _show_help(context: typer.Context) -> None:
 outages = typer.Typer(
     help="Inspect lists of faults, and convert InfiniteHBD's.", callback=_show_help, invoke_without_command=True
 )
+prices = typer.Typer(
+    help="Convert published prices and carbon intensity of electricity.",
+    callback=_show_help,
+    invoke_without_command=True,
+)
 _SERVERS = "How many servers the list is about, those without a fault included."
 Servers = Annotated[int | None, option("--servers", "N", _SERVERS, whole(1, 10_000_000))]
 To = Annotated[Path, option("--to", "OUT.csv", "The file to write.")]
+Pairs = list[str] | None
 
 
 @outages.command()
@@ -90,6 +97,49 @@ def convert_outages(
         rows = text.count("\n") - 1
         facts = {"path": str(to), "outages": rows, "servers": servers}
         _write(to, text, facts, [f"{to}: {rows:,} outages; to use it: --set outages={to}"], json)
+
+
+@prices.command("convert")
+def convert_prices(
+    files: Annotated[list[str], argument("REGION=FILE...", "Hourly prices of each region of the topology.")],
+    to: To,
+    carbon: Annotated[Pairs, option("--carbon", "REGION=FILE", "Hourly carbon intensity; 0 without it.")] = None,
+    zone: Annotated[Pairs, option("--zone", "REGION=ZONE", "Of times without an offset: Europe/Madrid.")] = None,
+    currency: Annotated[Pairs, option("--currency", "REGION=CODE", "Where the header names none: EUR.")] = None,
+    rate: Annotated[Pairs, option("--rate", "CODE=DOLLARS", "$ for 1 of a currency: EUR=1.08.")] = None,
+    json: Json = False,
+    seed: NoSeed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Rewrite hourly prices, and carbon intensity, of all regions for `--set prices=`, in $ and from one hour on."""
+    from ...simulator.costs import price_files
+
+    with warnings_on_one_line(quiet):
+        _expect_csv(to)
+        rates = {code: _rate(code, text) for code, text in pairs(rate or [], "--rate").items()}
+        text, facts = price_files.convert(
+            pairs(files, "REGION=FILE"),
+            pairs(carbon or [], "--carbon"),
+            pairs(zone or [], "--zone"),
+            pairs(currency or [], "--currency"),
+            rates,
+        )
+        said = [f"{to}: {facts['hours']:,} hours from {facts['first']}; to use it: --set prices={to}"]
+        for one in facts["columns"]:
+            code = one["currency"]
+            unit = "g/kWh" if code is None else f"$/MWh{f' at ${rates[code]:g} for 1 {code}' if code in rates else ''}"
+            said.append(f"{one['region']}: {one['column']!r}, times of {one['zone']}, mean {one['mean']:.4g} {unit}")
+        _write(to, text, {"path": str(to), **facts}, said, json)
+
+
+def _rate(code: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 1e-6 <= value <= 1e6:
+        raise BadArgument(f"--rate {code}={text}: expected $ for 1 {code}, from 0.000001 to 1,000,000")
+    return value
 
 
 def _expect_csv(to: Path) -> None:
