@@ -197,8 +197,13 @@ def _format(workload: str | None, format: str | None, semantics: str) -> str | N
     from ...simulator.base.names import parse_name
     from ...simulator.rules.semantics import load_semantics
     from ...simulator.workloads import is_path, recognise
+    from ...simulator.workloads.log_slices import is_sliced
 
-    if load_semantics(semantics).name != "artist-sim" or workload is None or not (format or is_path(workload)):
+    if load_semantics(semantics).name != "artist-sim" or workload is None:
+        return format
+    if is_sliced(workload) and "format=" not in workload:
+        raise BadArgument("--set semantics=artist-sim: slices name how jobs are read, as format=artist-sim:scale=gang")
+    if not (format or is_path(workload)):
         return format
     with word_or_file(workload):
         name, options = parse_name(format, "format") if format else (recognise(workload), {})

@@ -19,6 +19,7 @@ from ...simulator.jobs.estimates import Estimates
 from ...simulator.profiles.skew import jobs_taken_for_skewed
 from ...simulator.rules.rule import SKEW_PLACERS
 from ...simulator.workloads import Workload
+from ...simulator.workloads.log_slices import is_sliced, slices_of
 from ..settings.evaluation_setting import Setting, may_draw, workload_of
 from .by_group import by_group
 from .copy_rows import CopyRows
@@ -159,9 +160,12 @@ def evaluate(
         Runs in the order of the policies, then of the seeds.
 
     Raises:
-        InputError: no policy, two of one name, or an error of one: at once, or with a store after all other runs.
+        InputError: no policy, two of one name, a seed beyond the slices of a log; or an error of a policy: at once, or
+            with a store after all other runs.
     """
     _expect_some(policies, seeds)
+    if is_sliced(setting.workload) and setting.is_drawn:
+        slices_of(setting.workload)[0].expect_seeds(seeds)
     players = players_of(policies)
     recorded = frozenset(seeds if record == "all" else seeds[:1] if record == "first" else ())
     every = [(player, seed, seed in recorded) for seed in seeds for player in players.values()]
