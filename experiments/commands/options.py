@@ -79,7 +79,10 @@ _ZIP = "Also open agents in .zip files of stable-baselines3. Opening one can run
 _PY = "Also run code that words py:... in the folder of an agent name: only in folders that you trust."
 _SPEEDS = "How fast models are on types of GPUs (model, type, speed), in regions; all alike without it."
 _NETWORK = "Network model with parameters, as penalty:table=...; `networks` lists them."
-_SET = "An option of the simulated cluster, window=START/END, or in regions by=level|tenant|region|copy; "
+_SET = (
+    "An option of the simulated cluster, window=START/END, or by=user|tenant|model|gpus|level|hour, in regions also "
+    "by=region|copy; "
+)
 Ray = Annotated[str | None, option("--ray", "auto|local|HOST:PORT", _RAY)]
 Json = Annotated[bool, option("--json", None, "One JSON document on stdout, nothing else there.")]
 Quiet = Annotated[bool, option("--quiet -q", None, "No progress and no warnings on stderr.")]

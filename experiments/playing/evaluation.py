@@ -21,7 +21,7 @@ from ...simulator.rules.rule import SKEW_PLACERS
 from ...simulator.workloads import Workload
 from ...simulator.workloads.log_slices import is_sliced, slices_of
 from ..settings.evaluation_setting import Setting, may_draw, workload_of
-from .by_group import by_group
+from .by_group import by_group, expect_groups
 from .copy_rows import CopyRows
 from .executors import Executor, elsewhere
 from .group_timeline import group_timeline, group_words
@@ -57,6 +57,8 @@ def play(setting: Setting, player: Any, seed: int, record: bool = False, progres
     given, player = player, as_player(player)
     policy = make_for(player, setting.environment)
     workload = workload_of(setting, seed if setting.is_drawn else 0)
+    if setting.by is not None:
+        expect_groups(setting, setting.by, workload)
     simulator = simulator_of(setting.config, policy)
     simulator.reset(policy.workload_for(workload), seed)
     decider = policy.decider(simulator)
@@ -76,7 +78,7 @@ def play(setting: Setting, player: Any, seed: int, record: bool = False, progres
     counted = Window.load(setting.window).of(simulator.state) if setting.window else np.ones(len(workload), bool)
     metrics = simulator.metrics() if setting.window is None else _of_window(setting, given, workload, seed, simulator)
     if setting.by is not None:
-        metrics |= by_group(simulator, setting.by, counted)
+        metrics |= by_group(simulator, setting, setting.by, counted)
     jct_s = simulator.jobs()["jct_s"][counted]
     knows = run_times_known(policy, simulator.estimates)
     moved = () if copies is None else copies.rows()
