@@ -124,7 +124,7 @@ class NetworkRates:
         """Whether a job may have another number of GPUs than it asks; see `LinkNetwork.may_resize`."""
         return self.network.may_resize(simulator.workload, job)
 
-    def update_progress(self, simulator: Simulated) -> Iterator[tuple[int, float]]:
+    def changed_rates(self, simulator: Simulated) -> Iterator[tuple[int, float]]:
         """The jobs with a new average rate, if rates are averages (simulated.py); lays chosen paths, priorities."""
         s, network = simulator.state, self.network
         s.net_changed = 0

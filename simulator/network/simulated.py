@@ -72,8 +72,8 @@ class Simulated(Protocol):
 class RateProvider(Protocol):
     """How fast jobs run, where no table in the record says it: measured look-ups, elastic jobs, shared links.
 
-    An optional `settle(simulator)` is called after `rate`: an iterable of (job, seconds per iteration) of running jobs
-    with a new rate. An `elastic` one with other jobs too has `may_resize(simulator, job)`.
+    An optional `changed_rates(simulator)` is called after `rate`: an iterable of (job, seconds per iteration) of running
+    jobs with a new rate. An `elastic` one with other jobs too has `may_resize(simulator, job)`.
 
     Attributes:
         elastic: jobs may run on other numbers of GPUs than they ask (`Start` and `Resize`), and a decision is due

@@ -60,7 +60,7 @@ def edited(name: str) -> dict[str, CodeType]:
 @pytest.mark.parametrize(
     ("name", "at_least", "at_most", "rooms"),
     [
-        ("policies.cassini.overlap._lay_amounts", 2, 5, {"policies"}),
+        ("policies.cassini.overlap._write_amounts", 2, 5, {"policies"}),
         ("policies.mast.auction._serve", 3, 20, {"policies", "envs"}),
         ("policies.dally._timer_of", 40, 110, {"policies", "envs"}),  # Delay-v0 shows its timers
         ("envs.delay.observation._observe_cluster", 3, 12, {"envs"}),
