@@ -296,8 +296,8 @@ class Simulator(BaseSimulator):
                 )
             job_calls.set_rate(self.records, 0, job, float(solo_s), float(phase_left))
         s.n_asked = 0
-        if hasattr(rate_provider, "settle"):
-            for job, solo_s in rate_provider.settle(self):
+        if hasattr(rate_provider, "update_progress"):
+            for job, solo_s in rate_provider.update_progress(self):
                 job_calls.change_rate(self.records, 0, job, solo_s)
 
     def _rule_player(self) -> Callable[[], None]:
