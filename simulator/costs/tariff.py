@@ -63,8 +63,8 @@ class Tariff:
     @classmethod
     def of(cls, prices: str | None = None, **given: object) -> Tariff | None:
         """A tariff with these prices; None where there are none."""
-        told = {key: value for key, value in given.items() if value is not None}
-        return None if prices is None or prices in ("", "none") else cls(prices, **told)  # type: ignore[arg-type]
+        options = {key: value for key, value in given.items() if value is not None}
+        return None if prices is None or prices in ("", "none") else cls(prices, **options)  # type: ignore[arg-type]
 
     @cached_property
     def power_w(self) -> dict[str, tuple[float, float]]:

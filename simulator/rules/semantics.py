@@ -104,8 +104,8 @@ class Semantics:
     def describe(self) -> str:
         """Their text: the name, and what is not as usual under it."""
         usual = SEMANTICS[self.name]() if self.name in SEMANTICS else Semantics()
-        told = [f"{one}={getattr(self, one):g}" for one in PARAMETERS if getattr(self, one) != getattr(usual, one)]
-        return self.name + (f":{','.join(told)}" if told else "")
+        unusual = [f"{one}={getattr(self, one):g}" for one in PARAMETERS if getattr(self, one) != getattr(usual, one)]
+        return self.name + (f":{','.join(unusual)}" if unusual else "")
 
 
 def _word(value: Any) -> str:
