@@ -159,8 +159,8 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         self.render_mode, self.reward, self.reference = common.render_mode, common.reward, common.reference
         self.workload = ENVIRONMENTS[f"{NAMESPACE}{self.part}"].defaults["workload"] if workload is None else workload
         self.sources = self._sources_of(self.workload)
-        told = common.reward if isinstance(common.reward, str) else "of your own"
-        self.terms = simulator.config.terms() | {"reward": told}
+        reward_text = common.reward if isinstance(common.reward, str) else "of your own"
+        self.terms = simulator.config.terms() | {"reward": reward_text}
         self._set_reward(common.reward, common.reference, common.max_decisions)
         self._screen: Any = None
         self._seen: tuple[int, Seen] | None = None  # of which run
@@ -365,9 +365,9 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
     def python_state(self) -> dict[str, Any]:
         """The part of the state that the arrays of the row do not hold."""
         random = {"random": self.np_random.bit_generator.state, "random_seed": self._np_random_seed}
-        told = {"before": getattr(self, "_before", None), "whole_actions": self.stepper.whole_actions.get(self.row)}
+        stepping = {"before": getattr(self, "_before", None), "whole_actions": self.stepper.whole_actions.get(self.row)}
         memories = [asked.memory(self.simulator) for asked in self._asked()]
-        return {"drawn": self._drawn, "run": self.simulator.python_state(), **random, **told, "memories": memories}
+        return {"drawn": self._drawn, "run": self.simulator.python_state(), **random, **stepping, "memories": memories}
 
     def take_python_state(self, python_state: Mapping[str, Any]) -> None:
         """Continue in a row whose arrays were just replaced, with what `python_state` returned."""

@@ -64,10 +64,10 @@ def go_back(env: Any, saved: Any) -> None:
     own = (window.shape, rows.features[row].shape, rows.masks[row].shape, type(env.simulator.capacity))
     if own != (saved.window.shape, saved.features.shape, saved.mask.shape, type(saved.capacity)):
         raise InputError("restore: a snapshot of an environment of another kind; expected one that was made alike")
-    for name, told in env.terms.items():
-        if saved.terms[name] != told:
+    for name, value in env.terms.items():
+        if saved.terms[name] != value:
             before = saved.terms[name]
-            given = f"a snapshot of an environment with {name} {before}, this one has {told}"
+            given = f"a snapshot of an environment with {name} {before}, this one has {value}"
             raise InputError(f"restore: {given}; expected one that was made alike")
     _write_record(env, saved)
     window[...] = saved.window
