@@ -196,8 +196,8 @@ class ClusterConfig(SimulatedCluster):
             none: all types are as fast.
         replica_lag_s: in regions, how far replicas are behind their home, seconds > 0: a workload that needs fresh data
             may run beside them so long after it came (regions/region_starts.py); None: at home alone.
-        pace: the source of a job's speed on its GPUs (network/simulated.py); None: the network's, if it has one, else
-            what the workload, the network and the partners give.
+        rate_provider: the source of a job's speed on its GPUs (network/simulated.py); None: the network's, if it has
+            one, else what the workload, the network and the partners give.
 
     Raises:
         InputError: a value that does not fit.

@@ -98,7 +98,7 @@ class Tariff:
         return Electricity.load(self.prices, topology.region_names)
 
     def write_into(self, s: np.void, topology: Topology, types: Sequence[str]) -> None:
-        """Write it into a record with laid regions and room for hours; `types`: of units, as the record numbers them.
+        """Write it into a record with regions and room for hours; `types`: of units, as the record numbers them.
 
         InputError: a type without a price, or a table that does not fit the regions.
         """

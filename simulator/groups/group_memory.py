@@ -1,4 +1,4 @@
-"""Memory of a group by numbers: the constants with their sources, and the state in which a group settles.
+"""Memory of a group by numbers: the constants with their sources, and the state in which a group is balanced.
 
 Sources: P the paper (Lee et al., "Harmony", ICDCS'21, section in brackets), D derived from numbers in it, O ours.
 
@@ -98,7 +98,7 @@ def balanced(
     asked: Sequence[float] | np.ndarray | None = None,
     terms: MemoryTerms | None = None,
 ) -> Settled:
-    """The state in which a group of jobs on `machines` machines settles.
+    """The state in which a group of jobs on `machines` machines is balanced.
 
     Args:
         comp_machine_s, comm_s: of an iteration, (n,), n >= 1: machine-seconds of COMP, seconds of COMM.

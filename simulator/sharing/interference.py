@@ -72,7 +72,7 @@ class Interference:
         self._place = {plain(name): i for i, name in enumerate(found.table.names)}
         self.tells_apart = found.table.tells_apart
         self.slice = found.slice
-        # Environments lay a table at every reset: what knows models only is looked up by their places.
+        # Environments write a table at every reset: what knows models only is looked up by their places.
         models = [] if self.tells_apart else [Load(name) for name in found.table.names]
         self._square = found.table.matrix(models)
 

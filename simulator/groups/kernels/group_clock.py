@@ -45,7 +45,7 @@ def commit(s):
         group = s.dirty_groups[place]
         if s.is_group[group] and s.n_goal[group] == 0:
             dissolve(s, group)
-    while s.n_dirty_jobs > 0 or s.n_dirty_groups > 0:  # to settle one may touch others
+    while s.n_dirty_jobs > 0 or s.n_dirty_groups > 0:  # to update one may touch others
         if s.n_dirty_jobs > 0:
             s.n_dirty_jobs -= 1
             _move(s, s.dirty_jobs[s.n_dirty_jobs])
