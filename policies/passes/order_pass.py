@@ -103,7 +103,7 @@ def commit(s, offered):
 
 @kernel
 def bring_back(s, n_set_aside):
-    """Modify `s`: return the jobs set aside in a pass, in `bid`, to the queue. Returns 0, the number left."""
+    """Modify `s`: return the jobs taken out in a pass, in `bid`, to the queue. Returns 0, the number left."""
     for i in range(n_set_aside):
         enter_queue(s, s.bid[i], s.order_key[s.bid[i]])
     return 0
