@@ -266,7 +266,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         return {"elapsed_s": 0.0, "action_mask": self._told_mask.copy(), "max_decisions": limit, **counts}
 
     def draw(self, seed: int | None, options: dict[str, Any] | None) -> None:
-        """Lay a new episode, which the first step begins, whatever the action; for `reset` and batches."""
+        """Write a new episode, which the first step begins, whatever the action; for `reset` and batches."""
         super().reset(seed=None if seed is None else checked_seed(seed))
         if options and (unknown := set(options) - {"workload"}):
             raise InputError(f"reset options: unknown key {min(unknown)!r}; expected workload")

@@ -56,7 +56,7 @@ def saved_state_of(env: Any) -> SavedState:
 
 
 def go_back(env: Any, saved: Any) -> None:
-    """Modify an environment: continue at a moment of it, or of one with the same arguments; InputError for others."""
+    """Modify an environment: continue at a saved state of one with the same arguments; InputError for others."""
     if not isinstance(saved, SavedState):
         given = type(saved).__name__
         raise InputError(f"restore: {given} given; expected what snapshot() of such an environment gave")
@@ -97,7 +97,7 @@ def _write_record(env: Any, saved: SavedState) -> None:
 
 
 def parts_of(env: Any) -> tuple[dict[str, Any], SavedState | None]:
-    """Attributes and moment that a copy of an environment needs beside the arguments."""
+    """Attributes and saved state that a copy of an environment needs beside the arguments."""
     return env.extras(), saved_state_of(env) if env.simulator.has_run else None
 
 

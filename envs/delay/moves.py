@@ -21,7 +21,7 @@ RUNNING_ORDERS = {"arrival": ARRIVAL, "movable": MOVABLE, "worst": WORST, "prior
 
 @kernel
 def show_running(s, w):
-    """Modify `w`: show running jobs in the order of the environment; the one in focus before all others."""
+    """Modify `w`: show running jobs in the order of the environment; the pinned one before all others."""
     if w.running_order == ARRIVAL or s.running <= w.running_slots:
         fill_running(s, w)
         return
