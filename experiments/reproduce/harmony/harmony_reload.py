@@ -69,7 +69,7 @@ class ReloadTable:
         fixed_s: by alpha, mean over the jobs; inf where a group is out of memory.
         fixed_slowest_s: by alpha, of the slower group.
         dynamic_s, dynamic_slowest_s: the same with climbing.
-        dynamic_alpha: float64 (8,), what the jobs settle on.
+        dynamic_alpha: float64 (8,), where the jobs' climbing ends.
     """
 
     alphas: tuple[float, ...]
@@ -87,7 +87,7 @@ class ReloadTable:
 
     @property
     def alpha_mean_min_max(self) -> tuple[float, float, float]:
-        """Of what the jobs settle on."""
+        """Of where the jobs' climbing ends."""
         return float(self.dynamic_alpha.mean()), float(self.dynamic_alpha.min()), float(self.dynamic_alpha.max())
 
 
