@@ -55,7 +55,7 @@ class RegionUnits(NamedTuple):
     tail: Any  # (4 x J,), its last
     importance: Any  # (J,)
     start_s: Any  # float64 (J,)
-    laid_s: Any  # float64 (J,), when its units were last taken from the record
+    written_s: Any  # float64 (J,), when its units were last taken from the record
     refused: Any  # (R x T + C, 7), negative cache: least units that fail, by group and level, or by cluster and level
 
     kind: Any  # (J + V, 6), `TypeChoices.rows`: types of the parts, by the last choice
@@ -250,7 +250,7 @@ def write_units(s, r, level):
         if r.cluster[PARTS * job] == NONE:
             r.importance[job] = importance
             r.start_s[job] = s.started_s[job]
-            r.laid_s[job] = s.now_s
+            r.written_s[job] = s.now_s
             _hold_as_recorded(s, r, job)
         else:
             value(r, job, importance)
@@ -266,7 +266,7 @@ def _release_changed(s, r):
         base, place = first_unit(r, cluster), 0
         while place < r.running[cluster]:
             job = r.by_size[base + place] // PARTS
-            if s.status[job] == RUNNING and r.start_s[job] == s.started_s[job] and r.laid_s[job] > s.started_s[job]:
+            if s.status[job] == RUNNING and r.start_s[job] == s.started_s[job] and r.written_s[job] > s.started_s[job]:
                 place += 1
             else:
                 release(r, job)

@@ -60,7 +60,7 @@ class MemoryTerms:
 
 
 @dataclass(frozen=True)
-class Settled:
+class BalancedMemory:
     """The memory of a group.
 
     Attributes:
@@ -97,7 +97,7 @@ def balanced(
     machines: int,
     asked: Sequence[float] | np.ndarray | None = None,
     terms: MemoryTerms | None = None,
-) -> Settled:
+) -> BalancedMemory:
     """The state in which a group of jobs on `machines` machines is balanced.
 
     Args:
@@ -127,7 +127,7 @@ def balanced(
     s["group_machines"] = machines
     out_of_memory = find_memory_balance(s, 0)
     gc = float(s["group_gc"][0])
-    return Settled(
+    return BalancedMemory(
         alpha=s["alpha"][:jobs].copy(),
         model_spill=s["model_spill"][:jobs].copy(),
         disk_s=s["disk_s"][:jobs].copy(),

@@ -18,7 +18,7 @@ LOGGED = "logged"  # decision, or GPU of one
 
 # How long what stands in an array means something.
 RUN = ""  # from the time it is written
-OVERWRITTEN = "laid"  # as long: for as many as are written, which overwrites what stands there
+OVERWRITTEN = "overwritten"  # as long: for as many as are written, which overwrites what stands there
 COUNTED = "counted"  # as long: but only as far as a count, a flag or a list says, which is cleared
 MEMO = "memo"  # whatever is written: it needs clearing only if there is something in it
 CALL = "call"  # until the kernel returns

@@ -114,10 +114,10 @@ class RawRecord:
 
     def take_over(self, other: RawRecord) -> None:
         """Become as `other`, a record of the same capacity that has been written and has not run yet."""
-        own, laid = self.record, other.record
-        holds = (OVERWRITTEN, MEMO) if own["shapes"] > 0 or laid["shapes"] > 0 else (OVERWRITTEN,)
+        own, written = self.record, other.record
+        holds = (OVERWRITTEN, MEMO) if own["shapes"] > 0 or written["shapes"] > 0 else (OVERWRITTEN,)
         for name in _names(self.capacity, *holds):
-            own[name] = laid[name]
+            own[name] = written[name]
         self._become(other, is_running=False)
 
     def become(self, other: RawRecord) -> None:
