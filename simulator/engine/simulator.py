@@ -114,7 +114,7 @@ class Simulator(BaseSimulator):
         self.capacity = Capacity(0, 0)
         self._lists_partners = False
         self._cluster: Cluster | None = None
-        self._terms: tuple[Rule, Capacity, np.ndarray] | None = None  # the head of a record to lay jobs into
+        self._terms: tuple[Rule, Capacity, np.ndarray] | None = None  # the head of a record to write jobs into
         self._copy: RawRecord | None = None
         self._plan: list[Decision] = []
         self._handed_out: Decision | None = None
@@ -146,7 +146,7 @@ class Simulator(BaseSimulator):
         return max(2, self.topology.links.num_links)
 
     def reset(self, workload: Workload, seed: int = 0, *, begin: bool = True) -> None:
-        """Lay `workload` and run to the first decision point.
+        """Write `workload` into the record and run to the first decision point.
 
         Args:
             workload: the jobs; none may ask more GPUs than the cluster has.
