@@ -192,7 +192,7 @@ def expect_fitting(config: Config) -> None:
 
     factory = env_class(config.environment)
     if config.imitation_own and factory.demonstration is not ClusterEnv.demonstration:  # there the expert is played
-        followed = f"who is asked in {config.environment} has to be followed"
+        followed = f"in {config.environment} the expert has to be followed"
         raise InputError(f"imitation_own = {config.imitation_own:g}: {followed}; leave it out")
     own = [key for key in signature(factory).parameters if key not in OF_TRAINING]
     for key in config.env:

@@ -24,10 +24,10 @@ from ..window import scaled_slowdown, scaled_time
 
 OFFER = (
     "tier of the gang / 3",
-    "slowdown of the gang with nobody beside it, accumulation included",
+    "slowdown of the gang with no partner, accumulation included",
     "interference that it suffers there",
     "interference that its partners suffer, the most of them",
-    "what the pair gains by running together, of its JCT apart: 0.5 nothing; the partner with the least, who decides",
+    "what the pair gains by running together, of its JCT apart: 0.5 nothing; the partner with the least, which decides",
     "GPUs of the gang that are shared, of all of it",
     "partners p: p / (p + 1)",
     "run time left: there, beside its partners (start), isolated (hold), until its end (running)",
@@ -35,7 +35,7 @@ OFFER = (
     "memory left on its fullest GPU",
     "log2(passes of an iteration) / 16",
     "GPUs that would be free afterwards",
-    "time to its end if it starts now: of the pair with the partner who decides; alone, where there is none",
+    "time to its end if it starts now: with the partner that decides; alone without one",
     "time to that partner's end if it starts now",
     "time to its end if it starts in its whole passes when that partner has ended; alone, where there is none",
     "time to that partner's end if it is left alone",

@@ -34,7 +34,7 @@ def about(what: str) -> Iterator[None]:
 
 @contextmanager
 def told(doing: str = "compiling") -> Iterator[None]:
-    """Somebody waits inside, for code that is compiled: say so if it takes long."""
+    """A process waits inside for code that is compiled: say so if it takes long."""
     what, began, over = f"{doing} {_about.get(_last[0])}", time.monotonic(), threading.Event()
 
     def tick() -> None:
@@ -81,7 +81,7 @@ class Teller:
             self._write(f"clustergym: {what}: {seconds:.0f} s so far\n")
 
     def over(self) -> None:
-        """Nobody waits any more."""
+        """The wait is over."""
         if self._is_shown:
             self._is_shown = False
             self._write("\r\x1b[2K")
@@ -103,7 +103,7 @@ class Shown(Teller):
         self._show(f"{what} (once): {seconds:.0f} s")
 
     def over(self) -> None:
-        """Nobody waits any more."""
+        """The wait is over."""
         self._show(None)
 
 

@@ -14,7 +14,7 @@ class Contention(LinkNetwork):
 
     @cached_property
     def rate_provider(self) -> NetworkRates:
-        """Who says how fast jobs run, and lays them into the record."""
+        """What says how fast jobs run, and lays them into the record."""
         return NetworkRates(self)
 
     def dedicated(self) -> Contention:

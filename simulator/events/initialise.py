@@ -288,7 +288,7 @@ def _expect_factors(network: Network, jobs: int, profile: np.ndarray, factors: n
 
 
 def write_job_columns(raw: RawRecord, workload: Workload, topology: Topology, network: Network) -> None:
-    """Write the jobs and the slowdowns of their profiles; nobody has arrived."""
+    """Write the jobs and the slowdowns of their profiles; no job has arrived."""
     s, n = raw.record, len(workload)
     if n == 0:
         raise InputError(f"workload {workload.name!r} has no jobs")
@@ -319,7 +319,7 @@ def write_job_columns(raw: RawRecord, workload: Workload, topology: Topology, ne
 
 
 def write_due(s: np.void, deadline_s: np.ndarray) -> None:
-    """Write who has a deadline, in their order; of several at one instant first who arrived first."""
+    """Write the jobs with a deadline, in their order; of several at one instant by arrival."""
     (jobs,) = np.isfinite(deadline_s).nonzero()
     s["n_due"], s["due"][: len(jobs)] = len(jobs), jobs[deadline_s[jobs].argsort(kind="stable")]
 

@@ -166,7 +166,7 @@ def _table_fields(tables: int) -> list[Field]:
         "table_whole",  # have all partitions: at home, or at an old home,
         "table_wanted",  # stay if they are no home,
         "table_complete",  # of these keep all partitions,
-        "table_doomed",  # and are deleted when nobody reads them
+        "table_doomed",  # and are deleted when no job reads them
         "table_high",  # 1: a job of high priority that the slow path knows reads it
         "table_reader",  # head of the list of its readers
         "table_transfer",  # head of the list of its copies on the way

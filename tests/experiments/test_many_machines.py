@@ -227,7 +227,7 @@ def _where(number: int) -> tuple[str, int]:
 
 
 @pytest.mark.parametrize(
-    ("address", "said"), [("127.0.0.1:9", "nobody answers there"), ("somewhere", "expected auto, local")]
+    ("address", "said"), [("127.0.0.1:9", "no answer from there"), ("somewhere", "expected auto, local")]
 )
 def test_an_address_without_a_cluster_is_told_at_once(address, said):
     pytest.importorskip("ray.cluster_utils", reason="Ray is not installed (pip install ray)")

@@ -133,7 +133,7 @@ def test_a_scan_does_not_look_at_those_that_ended_before_the_window():
         assert found.credit[pending] == pytest.approx([credit[job] for job in pending], rel=1e-12)
         if count > 0 and len(old) > 0:
             job, ended_s = 32 * int(old[0]), float(s.finish_s[32 * old[0]])
-            s.finish_s[job] = s.now_s  # whoever looks sees it
+            s.finish_s[job] = s.now_s  # readers see it
             again = write_ranking(view.demands)
             global_scheduler.scan(view._simulator.records, 0, again)
             s.finish_s[job] = ended_s
@@ -154,7 +154,7 @@ def test_what_a_region_can_hold_starts_in_it_whatever_the_order_of_its_parts(wor
 
 
 def test_who_lacks_data_is_bound_when_it_is_there():
-    """The first holds the east's first cluster for 10 s; the data of the second arrives after 50: nobody is there."""
+    """The first holds the east's first cluster for 10 s; the data of the second arrives after 50: no job is there."""
     rows = [([(A100, 8)], [0], 3, 0, 0.0), ([(A100, 8)], [0, 2], 3, 0, 0.0)]
     log, _ = play(f"{CELLS[1]},slow=none", workload_of(rows, duration_s=[10.0, 10.0]))
     cluster = geo_small.small_topology().gpu_cluster
@@ -215,7 +215,7 @@ def test_who_is_asked_first_in_the_middle_decides_as_who_was_there_all_the_time(
 
 @pytest.mark.parametrize("seed", range(10))
 def test_quota_order_is_never_broken(seed):
-    """Who is preempted has a lower priority than who starts for it; who starts comes in GMS's order."""
+    """A preempted workload has a lower priority than the one that starts for it; starts come in GMS's order."""
     state = {"passes": 0, "level": {}, "order": [], "leavers": [], "before": None}
     preempted = []
 
@@ -418,7 +418,7 @@ def test_homes_go_where_homes_are_to_lie_together():
 
 
 def test_a_replica_that_a_workload_waits_beside_stays_where_homes_are_to_lie_together():
-    """Job 1 waits for V100 beside `videos` in the west: `logs`, which nobody reads, move instead."""
+    """Job 1 waits for V100 beside `videos` in the west: `logs`, which no job reads, move instead."""
     rows = [FRESH_WEST, ([(V100, 8)], [4], 3, 0, 0.0)]
     tables, fresh = with_videos_in_the_west(), np.array([True, False])
     assert on_demand(started(workload_of(rows, fresh=fresh, tables=tables)).view) == [Move(3, 0)]
@@ -451,7 +451,7 @@ def test_a_home_stays_that_a_workload_has_just_been_promised():
     "word", ["mast", "federated", "federated:bind=any", "global", "greedy", "random-start", "bring"]
 )
 def test_workloads_with_fresh_data_all_find_a_home(word):
-    """No replica ever ages, so whoever needs fresh data runs where the homes of its tables come together."""
+    """No replica ever ages, so a workload that needs fresh data runs where the homes of its tables come together."""
     for seed in range(14, 18):
         workload = geo_small.choosing_workload(seed)
         fresh = replace(workload.geo, fresh=workload.geo.level < 4)
@@ -486,7 +486,7 @@ def test_a_copy_goes_where_fewest_bytes_are_missing_and_among_equals_to_the_leas
     tables = Tables.at(np.array([100, 200, 50, 400, 100]) * 10**9, geo_small.HOME, 3)
     rows = [([(A100, 8)], [0], 3, 0, 0.0), ([(A100, 8)], [0, 4], 3, 0, 0.0)]
     simulator = started(workload_of(rows, tables=tables))
-    assert on_demand(simulator.view) == [Replicate(4, 0)]  # nobody holds anything yet
+    assert on_demand(simulator.view) == [Replicate(4, 0)]  # none holds anything yet
     units = [int(unit) for unit in np.flatnonzero(simulator.topology.gpu_cluster == 0)[:8]]
     simulator.apply(Start(0, units))
     assert on_demand(simulator.view) == [Replicate(0, 2)]
@@ -557,7 +557,7 @@ def test_who_starts_reads_nothing_for_which_room_was_made_at_the_same_instant(wo
         ("mast:demand=day", "demand"),
         ("scope:queue=cluster,allocation=cluster,demand=now", "demand"),
         ("federated:demand=dya", "did you mean 'day'"),
-        ("mast:bind=any", "bind = any: expected none, as a global queue binds nobody early"),
+        ("mast:bind=any", "bind = any: expected none, as a global queue binds no workload early"),
         ("federated:bind=all", "unknown bind of policy federated"),
         ("mast:scan_s=-1", "scan_s = -1"),
         ("mast:window_s=0", "window_s"),
