@@ -1,4 +1,4 @@
-"""Deadlines: when a job is late, what reward `slo` charges, what slack reads, who is first under `edf`."""
+"""Deadlines: when a job is late, what reward `slo` charges, what slack reads, which job is first under `edf`."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ def test_slack_by_hand():
     ],
 )
 def test_slack_follows_the_jobs_in_every_environment(name, queue, running):
-    """Random actions: of who is shown, deadline - now - isolated run time left, from the record."""
+    """Random actions: of the jobs shown, deadline - now - isolated run time left, from the record."""
     env = gymnasium.make(f"clustergym/{name}-v0", **SMALL[name]).unwrapped
     observation, _ = env.reset(seed=2)
     rng, seen = np.random.default_rng(1), 0

@@ -36,7 +36,7 @@ def placing(**options):
 
 
 def test_the_words_name_the_policy_and_the_mean_jct_so_far():
-    """Two hours are 2.0 h; nobody has finished: nan."""
+    """Two hours are 2.0 h; no job has finished: nan."""
     assert run_words(7200.0, Seen("greedy")) == "policy greedy · mean JCT so far 2.0 h"
     assert run_words(7200.0, None) == "mean JCT so far 2.0 h"
     assert run_words(math.nan, Seen("fifo:head=skip")) == "policy fifo:head=skip · no job finished yet"

@@ -92,7 +92,7 @@ def test_others_leave_only_for_a_higher_priority():
 
 
 def test_anybody_leaves_where_that_is_allowed_those_with_most_left_first():
-    """South is full of two of the highest priority; the lowest stops the longer one, and nobody who just began."""
+    """South is full of two of the highest priority; the lowest stops the longer one, and none that just began."""
     rows = [([(A100, 8)], [4], 0, 0, 0.0), ([(A100, 8)], [4], 0, 0, 0.0), ([(A100, 8)], [4], 6, 1, 0.0)]
     lengths = [6000.0, 3000.0, 300.0]
     env = by_hand(rows, arrival_s=[0.0, 0.0, 60.0], run_s=lengths, preempts="any")
@@ -115,7 +115,7 @@ def test_anybody_leaves_where_that_is_allowed_those_with_most_left_first():
 
 
 def test_beyond_the_quota_priority_does_not_count():
-    """Tenant 0 may have 32 GPUs: with 32 in use, another 16 of it displace nobody, whatever their level."""
+    """Tenant 0 may have 32 GPUs: with 32 in use, another 16 of it displace no workload, whatever their level."""
     rows = [([(A100, 32)], [0], 3, 0, 0.0), ([(A100, 16)], [4], 6, 1, 0.0), ([(A100, 16)], [4], 0, 0, 0.0)]
     env = by_hand(rows, run_s=[6000.0, 6000.0, 600.0], skip_idle=False)
     env.step(act(env, 0, EAST_A))

@@ -1,4 +1,4 @@
-"""Where chance is: whoever draws for a run says so there, and evaluations play every seed of a run that is drawn.
+"""Where chance is: code that draws for a run says so there, and evaluations play every seed of a run that is drawn.
 
 CASES has one command for every place in the sources that takes a run's seed, so a new place needs a new one.
 """

@@ -541,7 +541,7 @@ def test_runs_without_a_checksum_are_played_anew(tmp_path, played):
     assert len(played) == 2
 
 
-# ---- what is somebody else's
+# ---- what is another's
 
 
 @pytest.mark.parametrize("name", [store.TABLE, store.SUMMARY])

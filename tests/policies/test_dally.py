@@ -216,7 +216,7 @@ def nw_sens(simulator, job):
 def test_nw_sens_by_hand():
     """4 machines of 2 in 2 racks, slowdown 4 across racks. Job 0 (2 GPUs, 100 s) runs 40 s across racks: 10 s of work.
 
-    Nw_sens = 0.1 / 0.4. Then 30 s on one machine: 0.4 / 0.7 = 0.571429 in millionths. Who never ran has 0.
+    Nw_sens = 0.1 / 0.4. Then 30 s on one machine: 0.4 / 0.7 = 0.571429 in millionths. A job that never ran has 0.
     """
     topology = Topology.from_counts("four", slot_gpus=[2] * 4, machine_slots=[1] * 4, rack_machines=[2, 2])
     simulator = Simulator(topology, SLOWER, rule=policies.make("dally:lease=0").rule)
@@ -327,7 +327,7 @@ def test_who_is_back_on_its_gpus_does_not_bid_again_at_the_same_instant():
 def test_a_job_on_two_machines_bids_anew_when_its_lease_ends_and_somebody_waits():
     """2 machines of 4, slowdown 2 across them, 5 s to restore, leases of 100 s: jobs of 3 and 3, at 2 one of 2 on both.
 
-    At 150 the first ends; nobody waits, so nobody moves. At 350 a job of 4 for 10 s takes the machine whose GPUs are
+    At 150 the first ends; none waits, so none moves. At 350 a job of 4 for 10 s takes the machine whose GPUs are
     free or over. The job of 2, most slowed down (0.5), comes next, with 174 s done: it takes GPUs of the other machine,
     and ends at 355 + 826. The job of 3 waits until 360.
     """
@@ -367,7 +367,7 @@ def test_the_wait_for_a_machine_begins_anew_when_a_lease_ends():
 
 
 def test_without_leases_a_job_on_two_machines_moves_to_one_as_soon_as_it_has_room():
-    """The same cluster and jobs, nobody comes: the job of 2 moves at 150, with 74 s done, and ends at 155 + 926."""
+    """The same cluster and jobs, none arrives: the job of 2 moves at 150, with 74 s done, and ends at 155 + 926."""
     rows = [(0, 3, 150), (0, 3, LONG), (2, 2, 1000)]
     policy = "dally-nowait:lease=0,preemption_cost=5"
     simulator = played(policy, "flat:machines=2,gpus_per_machine=4", *rows, network=SLOWER)

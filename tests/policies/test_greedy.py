@@ -66,7 +66,7 @@ def test_without_a_margin_that_binds_nobody_waits():
 
 
 def test_an_infinite_margin_is_shortest_first_at_the_best_tier():
-    """On the default setting of Delay-v0, with nobody stopped: the same run, to the last bit."""
+    """On the default setting of Delay-v0, with no job stopped: the same run, to the last bit."""
     runs = []
     for word in ("greedy:margin=inf", "sjf:placer=tier"):
         simulator = Simulator("dally:racks=2,machines=4", "penalty:table=chronus", rule=policies.make(word).rule)

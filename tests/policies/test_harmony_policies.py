@@ -106,7 +106,7 @@ def test_who_is_in_no_wanted_group_pauses():
 
 @pytest.mark.parametrize("seed", range(40))
 def test_any_groups_can_be_turned_into_any_others(seed):
-    """From random groups to random ones, whatever is on its way then: every decision is legal, and nobody moves twice.
+    """From random groups to random ones, whatever is on its way then: every decision is legal, and no job moves twice.
 
     Three more jobs arrive and wait, so that there are four instants.
     """
@@ -129,7 +129,7 @@ def test_any_groups_can_be_turned_into_any_others(seed):
 
 
 def test_a_policy_plans_anew_on_what_others_have_decided():
-    """Somebody else opens a group for job 0 with 2 of 8 machines: the rest of the plan is made for what is left."""
+    """Another player opens a group for job 0 with 2 of 8 machines: the rest of the plan is made for what is left."""
     simulator = group_simulator(ps_workload([(8, 1)] * 2, SOME), 8)
     policy = Isolated(dop=4)
     assert simulator.ask(policy) == AssignGroup(0, None, 4)
@@ -262,7 +262,7 @@ def test_harmony_without_disks_names_a_job_that_can_never_run():
 
 
 def test_a_similar_job_takes_the_place_of_one_that_ends():
-    """Two groups of 4, as cases 3 and 5 have them; job 0 ends and job 3, 2 % longer, comes in; nobody else moves."""
+    """Two groups of 4, as cases 3 and 5 have them; job 0 ends and job 3, 2 % longer, comes in; no other moves."""
     jobs = [(12, 2), (8, 3), (12, 2), (12.3, 2.03), (8, 3)]
     simulator = group_simulator(ps_workload(jobs, [20, 500, 500, 500, 500]), 4)
     policy = Harmony()
@@ -274,7 +274,7 @@ def test_a_similar_job_takes_the_place_of_one_that_ends():
 
 
 def test_two_jobs_that_are_similar_together_take_the_place_of_one():
-    """The ended job has T_itr 5 and ratio 1.5 on 4 machines; nobody who waits is like it, (4, .8) and (8, 1.2) are."""
+    """The ended job has T_itr 5 and ratio 1.5 on 4 machines; no waiting job is like it, (4, .8) and (8, 1.2) are."""
     simulator = group_simulator(ps_workload([(12, 2), (8, 3), (4, 0.8), (8, 1.2)], SOME), 4)
     assert Harmony()._similar(simulator.view, 0, 4, [2, 3]) == (2, 3)
     assert Harmony()._similar(simulator.view, 0, 4, [3]) == ()
@@ -453,7 +453,7 @@ def test_wrong_parameters_get_one_sentence(word, told):
 
 
 def test_profiling_without_spilling_keeps_to_the_memory():
-    """Where nothing is spilled, new jobs are sent only to groups that hold them: nobody runs out of memory for ever."""
+    """Where nothing is spilled, new jobs are sent only to groups that hold them: none runs out of memory for ever."""
     sim = GroupSimulator("harmony:machines=48", "profile_iterations=3")
     sim.reset(open_workload("harmony-like:jobs=24", seed=3), 3)
     metrics = sim.run(make("harmony:spills=false"))

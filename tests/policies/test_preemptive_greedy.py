@@ -1,4 +1,4 @@
-"""Greedy with `preempt=on`: whom a waiting job stops and moves, by hand; and what holds for every run."""
+"""Greedy with `preempt=on`: which jobs a waiting job stops and moves, by hand; and what holds for every run."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_some_are_moved_and_some_are_stopped():
 
 
 def test_who_is_not_needed_after_all_is_spared():
-    """A move of job 0 costs nothing, so it is taken first; with the 3 GPUs of job 1 nobody needs it."""
+    """A move of job 0 costs nothing, so it is taken first; with the 3 GPUs of job 1 it is not needed."""
     simulator = at_arrival(TWO, MIX, (3, 100))
     assert simulator.preview_pass() == [Preempt(1), Start(3, (1, 2, 3))]
     assert loop_calls.find_room(simulator.records, 0, 3)
@@ -139,7 +139,7 @@ def test_the_cheaper_area_wins_and_of_equal_ones_the_first():
 
 
 def test_a_gang_that_no_machine_holds_looks_in_racks():
-    """14 GPUs of rack 0 are free; who has the others fits into rack 1. In rack 1 two would have to go.
+    """14 GPUs of rack 0 are free; the job on the others fits into rack 1. In rack 1 two would have to go.
 
     With margin 0 the gang would rather wait than take GPUs of both racks.
     """
@@ -174,13 +174,13 @@ def test_gpus_freed_outside_the_area_count_for_nobody():
 
 
 def test_at_one_instant_nobody_who_started_is_stopped():
-    """Job 2 is shorter, and stops job 0. Job 1 would stop nobody else."""
+    """Job 2 is shorter, and stops job 0. Job 1 would stop no other."""
     found = decided(ONE, [(range(4), LONG)], (4, 1000.0), (4, 10.0))
     assert found == [Preempt(0), Start(2, (0, 1, 2, 3))]
 
 
 def test_who_is_stopped_stops_nobody_before_the_next_instant():
-    """Job 0 makes way; job 1 has far more left than it. At 12 another arrives, which nobody would stop others for."""
+    """Job 0 makes way; job 1 has far more left than it. At 12 another arrives, which is worth no stop."""
     workload = Workload.from_arrays("by hand", [0, 0, 10, 12], [4, 4, 4, 1], [1000, LONG, 100, LONG])
     simulator = Simulator(TWO, SLOWER, rule=policies.make("greedy:preempt=on").rule)
     simulator.reset(workload)
@@ -276,7 +276,7 @@ def test_one_decision_at_a_time_is_the_compiled_run_and_so_is_a_pass_planned_ane
 @calm(60)
 @given(st.integers(0, 100_000))
 def test_at_every_instant_gpus_are_conserved_and_nobody_is_stopped_or_started_twice(seed):
-    """And every job ends; one that was stopped may start at the same instant, but for nobody are others stopped."""
+    """And every job ends; one that was stopped may start at the same instant, but no job is stopped for another."""
     simulator = random_room.simulator_for(seed)
     total, policy = simulator.topology.num_gpus, policies.RulePolicy("any", simulator.rule)
     started, left, now_s = set(), set(), simulator.view.now_s

@@ -137,7 +137,7 @@ def test_a_mover_without_room_left_is_stopped_if_it_may_be():
 
 
 def test_a_mover_without_room_left_stays_if_it_may_not_be_stopped():
-    """As above, but nobody is worth a stop: then the area does not serve."""
+    """As above, but no job is worth a stop: then the area does not serve."""
     rows = [(0, 3, 60), (0, 3, 60), (0, 2, 60), (1, 5, 40), (20, 8, 50)]
     decisions, _ = played(EIGHT, rows)
     assert verbs(decisions, 20.0) == []
@@ -245,7 +245,7 @@ def test_the_random_cases_ask_for_everything():
 
 
 def test_who_stops_and_moves_nobody_is_plain_greedy():
-    """Whom it asks, what it takes and where it waits: decision by decision, with an exponent of 0."""
+    """Which jobs it asks, what it takes and where it waits: decision by decision, with an exponent of 0."""
     for seed in range(0, CASES, 3):
         case = random_case(seed)
         parameters = {name: case.parameters[name] for name in case.parameters.keys() & {"margin", "placer"}}

@@ -1,4 +1,4 @@
-"""Who decides reads the view and changes nothing: neither the simulator behind it nor what its arrays hold."""
+"""A policy reads the view and changes nothing: neither the simulator behind it nor what its arrays hold."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Slow:
 
 @pytest.mark.parametrize("wrapped", [False, True])
 def test_whoever_runs_a_policy_installs_its_clock(wrapped):
-    """All but the first instant, to which the simulator ran before it knew who decides, are whole minutes."""
+    """All but the first instant, to which the simulator ran before it knew its policy, are whole minutes."""
     simulator, policy = Simulator("flat:machines=4"), Slow()
     simulator.reset(open_workload("poisson:jobs=20,load=2"), 0)
     simulator.run(UserPolicy(policy) if wrapped else policy)

@@ -102,7 +102,7 @@ def test_a_gang_that_finds_no_place_is_passed_over():
 
 
 def round_robin(gpus, slice_s, arrival_s, duration_s):
-    """Ends of jobs of one GPU: a queue, slices that end together, who ran longest first makes way."""
+    """Ends of jobs of one GPU: a queue, slices that end together, the one that ran longest first makes way."""
     n, now, turn = len(arrival_s), 0.0, math.inf
     left, since, finish = list(duration_s), {}, [math.inf] * n
     queue, came = [], 0

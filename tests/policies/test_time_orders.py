@@ -44,7 +44,7 @@ def play(word, workload, seed=0):
 
 
 def told(word, rows, arrival_s=None, duration_s=None):
-    """Who starts and who is stopped, in order: ("start", job, seconds)."""
+    """Starts and stops, in order: ("start", job, seconds)."""
     workload = workload_of(rows, arrival_s, duration_s)
     log, _ = play(f"{word}{',' if ':' in word else ':'}scan_s=0,slow=none", workload)
     return [(type(one).__name__.lower(), one.job, time_s) for time_s, one in log if isinstance(one, Start | Preempt)]

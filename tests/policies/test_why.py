@@ -42,7 +42,7 @@ def why(policy, topology, job, *rows, decision="start", **others):
     )
 
 
-# Orders and who is passed over.
+# Orders and jobs that are passed over.
 
 
 def test_fifo_tells_the_arrival_and_who_does_not_fit():
@@ -237,7 +237,7 @@ def test_every_decision_of_a_built_in_policy_has_words(environment, word):
 
 
 def test_a_rule_that_is_asked_decision_by_decision_says_the_same():
-    """As in an environment, where nobody makes the pass at once."""
+    """As in an environment, where the pass is not made at once."""
     made = policies.make("srtf")
     simulator = Simulator("flat:machines=1", rule=made.rule)
     simulator.reset(Workload.from_arrays("by hand", [0.0, 100.0], [8, 8], [1000.0, 300.0]))
@@ -301,7 +301,7 @@ def test_a_why_that_fails_is_told_like_a_decide_that_fails(tmp_path):
     word = f"py:{tmp_path}/mine.py:Broken"
     with pytest.raises(InputError, match=r"seed 0: IndexError: .* \(.*mine.py, line 13\)"):
         evaluate(SETTING, [word], [0], record="first")
-    assert evaluate(SETTING, [word], [0])[0].jobs == 30  # nobody asks
+    assert evaluate(SETTING, [word], [0])[0].jobs == 30  # nothing asks
     assert not evaluate(SETTING, [Silent()], [0], record="first")[0].decisions[0][-1]
     with pytest.raises(InputError, match="why gave 7; expected text"):
         evaluate(SETTING, [Number()], [0], record="first")

@@ -1,4 +1,4 @@
-"""The rules of the house: who imports whom, how long things may be, what an import costs and what ships."""
+"""The rules of the house: what imports what, how long things may be, what an import costs and what ships."""
 
 from __future__ import annotations
 

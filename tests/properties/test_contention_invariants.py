@@ -27,7 +27,7 @@ def flows_of(run):
 
 
 def check_rates(run):
-    """Nobody can get more but from somebody who has no more, to a byte per second; offered sums are exact."""
+    """No job can get more but from one that has no more, to a byte per second; offered sums are exact."""
     state, jobs = run.state, len(run.jobs)
     flows, sending = flows_of(run), state.is_sending[:jobs] == 1
     rate = np.where(sending, state.send_rate[:jobs], 0.0)

@@ -186,13 +186,13 @@ def crowds(draw):
 
 
 def holds(simulator, jobs):
-    """Who runs until when: (start, planned end, GPUs)."""
+    """Runs until when: (start, planned end, GPUs)."""
     s = simulator.state
     return [(s.started_s[j], s.planned_finish_s[j], jobs[j][1]) for j in simulator.view.running.tolist()]
 
 
 def first_promises(simulator, jobs, rule, promised):
-    """Play; `promised(simulator)` says after each pass who is promised which time; the first of each job."""
+    """Play; `promised(simulator)` says after each pass which job is promised which time; the first of each job."""
     simulator.use(rule)
     found: dict[int, float] = {}
     while not simulator.ended:
@@ -266,7 +266,7 @@ def test_a_slow_gang_counts_for_as_long_as_it_is_held():
 def test_promises_count_gpus_where_the_placer_wants_whole_machines():
     """Two machines of 4, consolidated. A and B (3 GPUs each, until 10 and 12) take one each; C asks 2 GPUs: 2 are free,
     but on two machines. It is promised 10, when A ends; D (1 GPU, 8 s) is gone by 10 and starts at 2, E (1 GPU, 20 s)
-    waits although a GPU would be to spare at 10, for nobody knows which: it starts with C."""
+    waits although a GPU would be to spare at 10, as which is unknown: it starts with C."""
     jobs = [(0, 3, 10), (0, 3, 12), (1, 2, 5), (2, 1, 8), (3, 1, 20)]
     assert starts(jobs, TWO_MACHINES, Rule("fifo", "reserve", "consolidated")) == [0, 0, 10, 2, 10]
     assert starts(jobs, TWO_MACHINES, Rule("fifo", "conservative", "consolidated")) == [0, 0, 10, 2, 10]

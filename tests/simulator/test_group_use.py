@@ -128,7 +128,7 @@ def test_a_comm_is_on_the_machines_that_its_group_has_at_the_time(terms):
     ],
 )
 def test_the_areas_are_the_metrics(terms, config, failures):
-    """Over the makespan; between two decision points nobody is busier than all the time."""
+    """Over the makespan; between two decision points no machine is busier than all the time."""
     rng = np.random.default_rng(3)
     jobs = list(zip(rng.uniform(8, 80, 6), rng.uniform(1, 9, 6), strict=True))
     workload = ps_workload(jobs, rng.integers(3, 40, 6), gpus=8, arrivals=np.sort(rng.uniform(0, 300, 6)), epochs=2)

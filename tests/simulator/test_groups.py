@@ -136,7 +136,7 @@ def test_naive_jobs_lose_where_they_meet():
 
 
 def test_a_naive_group_goes_on_while_others_come():
-    """Who arrives elsewhere does not change it: 20 jobs at 1, 2, 3 ... s on other machines."""
+    """Arrivals elsewhere do not change it: 20 jobs at 1, 2, 3 ... s on other machines."""
     alone = group_simulator(ps_workload(SECONDARY, 10, gpus=8), 8, terms=NAIVE, loss=0.2)
     play_one_group(alone, 8)
     workload = ps_workload([*SECONDARY, *[(1, 1)] * 20], 10, gpus=8, arrivals=[0, 0, *range(1, 21)])
@@ -287,7 +287,7 @@ def test_a_group_that_nobody_is_to_be_in_goes_at_once():
 
 
 def test_a_job_on_its_way_gets_there_although_its_group_goes():
-    """A is to go from A and C's group to D's at 4.5, C at 4.75: nobody is left, so both go then, to load until 7.75."""
+    """A is to go from A and C's group to D's at 4.5, C at 4.75: none is left, so both go then, to load until 7.75."""
     workload = ps_workload([*TWO, (8, 1), (8, 1), (8, 1)], 4, gpus=8, arrivals=[0, 0, 0, 4.5, 4.75])
     simulator = group_simulator(workload, 24, move_s=3.0)
     for decision in (AssignGroup(0, None, 8), AssignGroup(1, 0), AssignGroup(2, None, 8)):
@@ -371,7 +371,7 @@ def test_twin_groups_end_together():
 
 
 def test_what_is_left_is_of_now_at_every_decision_point():
-    """A(8, 4) alone ends an iteration every 5 s, whether its group is steady or not, whoever looks or does not."""
+    """A(8, 4) alone ends an iteration every 5 s, whether its group is steady or not, whether it is read or not."""
     arrivals = [0.0, *(7.0 + 13.0 * np.arange(12))]
     simulator = by_machines(ps_workload([(8, 4), *[(1, 1)] * 12], MANY, gpus=8, arrivals=arrivals), 20)
     for time_s in arrivals[1:]:

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.usefixtures("run_by_python")
 EAST, WEST, SOUTH = range(3)
 CLICKS = 0
 ONE = [([(A100, 8)], [0], 6, 0, 10.0)]
-LATER = [*ONE, ([(CPU, 1)], [], 6, 0, 0.0)]  # with somebody who waits, every event is a decision point
+LATER = [*ONE, ([(CPU, 1)], [], 6, 0, 0.0)]  # with a job that waits, every event is a decision point
 
 
 def alone(tmp_path, *rows, checkpoint_s=150.0, topology="flat:machines=1,gpus_per_machine=4", **groups):

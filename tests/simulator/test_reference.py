@@ -58,7 +58,7 @@ def test_srtf_with_consolidation_and_restore_cost_runs_for_orientation(trace, th
     )
     ours = f"{result['jct_mean']:.3f} / {result['makespan']:.0f} / {result['preemptions']}"
     print(f"{trace}: theirs {theirs}, ours {ours}")
-    # Whatever the rules, nobody ends before it could have, and who is stopped pays.
+    # Whatever the rules, no job ends before it could have, and a stopped one pays.
     assert all(end >= job[0] + job[2] for end, job in zip(result["finish_s"], oracle_jobs(trace), strict=True))
     assert result["preemptions"] > 0
 
@@ -155,7 +155,7 @@ def test_rounds_start_jobs_at_their_multiples_only():
     [("fifo", "strict"), ("sjf", "strict"), *[(order, "skip") for order in ("fifo", "sjf", "srtf", "srsf", "las")]],
 )
 def test_on_a_single_machine_consolidated_equals_count(order, head):
-    """Who can be placed by releasing jobs after it is who fits greedily. Whole seconds, so no rounding."""
+    """The jobs that fit after releasing later ones are those that fit greedily. Whole seconds, so no rounding."""
     for seed in range(30):
         rng = random.Random(seed)
         arrivals = sorted(rng.randrange(60) for _ in range(25))

@@ -93,7 +93,7 @@ def said(simulator, decision):
 
 ONE = [([(A100, 8)], [CLICKS], 6, 0, 10.0)]
 PAIR = [([(A100, 16), (CPU, 4)], [CLICKS], 6, 0, 10.0)]
-LATER = [*ONE, ([(CPU, 1)], [], 6, 0, 0.0)]  # with somebody who waits, every event is a decision point
+LATER = [*ONE, ([(CPU, 1)], [], 6, 0, 0.0)]  # with a job that waits, every event is a decision point
 
 
 def test_a_job_of_several_parts_holds_their_units_in_one_region():
@@ -171,7 +171,7 @@ def test_every_start_takes_its_containers_and_the_checkpoint_of_whom_it_takes_un
     simulator.advance()
     assert simulator.view.now_s == 1150.0  # its 1,000 s
     started(simulator, 0, EAST)
-    assert simulator.state.since_s[0] == 1150.0 + 10.0  # nobody was stopped for it
+    assert simulator.state.since_s[0] == 1150.0 + 10.0  # no job was stopped for it
     simulator.advance()
     assert simulator.jobs()["finish_s"].tolist() == [1160.0 + 1000.0 - 90.0, 1150.0]
     assert simulator.jobs()["restore_s"].tolist() == [20.0, 50.0]
@@ -197,7 +197,7 @@ def test_a_job_that_starts_and_moves_at_one_instant_pays_for_its_last_place():
     simulator.apply(Start(1, first[:16]))
     assert simulator.state.since_s[1] == 150.0
     simulator.apply(Migrate(1, units_of(simulator.view, "east", "A100", 16, 1)))
-    assert simulator.state.since_s[1] == 120.0  # there was nobody
+    assert simulator.state.since_s[1] == 120.0  # there was none
 
 
 def test_a_copy_takes_its_bytes_over_the_rate_of_the_link():
@@ -257,7 +257,7 @@ def test_a_copy_that_is_to_be_deleted_has_no_new_readers():
     assert view.regions_of(1) == [WEST]
     units = units_of(view, "east", "A100", 16)[8:]
     assert "table clicks in region east is about to be deleted" in said(simulator, Start(1, units))
-    # who has it may be stopped and go on at the same instant
+    # a job that has it may be stopped and go on at the same instant
     held = view.gpus_of(0)
     simulator.apply(Preempt(0))
     simulator.apply(Start(0, held))
@@ -359,7 +359,7 @@ def test_a_move_takes_over_a_copy_on_its_way_and_may_be_given_up():
 
 @pytest.mark.parametrize("last", [Drop(CLICKS, WEST), Replicate(CLICKS, SOUTH)])
 def test_a_move_that_is_given_up_leaves_no_copy_that_nobody_wants(last):
-    """A quarter of the table lies in the west when its home no longer moves there: whoever wanted that wants it not."""
+    """A quarter of the table lies in the west when its home no longer moves there: that wish is gone."""
     tables = replace(geo_small.small_tables(), read_share=np.array([0.25, 1, 1, 1, 1]))
     simulator = laid(LATER, arrival_s=[0, 0], tables=tables)
     view = simulator.view
@@ -509,7 +509,7 @@ def test_tables_are_due_every_so_often_whether_anybody_waits_or_not():
         assert not simulator.view.tables_due or simulator.view.now_s > 10.0
     assert seen == [10.0, 110.0, 210.0]
     simulator = laid(ONE, every_s=100.0)
-    with pytest.raises(Stalled):  # nobody decides anything: it would go on for ever
+    with pytest.raises(Stalled):  # nothing is decided: it would go on for ever
         simulator.advance()
     simulator.apply(Replicate(CLICKS, WEST))
     simulator.advance()
@@ -628,7 +628,7 @@ def test_who_waits_for_another_to_be_saved_waits_for_its_start():
     simulator.apply(Start(1, taken[:16]))
     assert simulator.state.late_starts == 1 and simulator.metrics()["slo_violation_rate"] == 1.0
     assert simulator.jobs()["first_start_s"][1] == 390.0
-    simulator.apply(Migrate(1, units_of(simulator.view, "east", "A100", 16, 1)))  # nobody was stopped for it there
+    simulator.apply(Migrate(1, units_of(simulator.view, "east", "A100", 16, 1)))  # no job was stopped for it there
     assert simulator.state.late_starts == 0 and simulator.metrics()["slo_violation_rate"] == 0.0
     simulator.apply(Migrate(1, taken[:16]))
     simulator.apply(Preempt(1))

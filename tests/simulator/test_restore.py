@@ -59,7 +59,7 @@ def test_a_job_grows_into_the_memory_that_its_partner_leaves(restore, left_s):
 
 
 def test_the_rule_hands_out_the_resize_as_a_decision():
-    """Nobody waits at 100 s: the decision point is there for the job that can grow. Then there is none."""
+    """No job waits at 100 s: the decision point is there for the job that can grow. Then there is none."""
     simulator = simulator_of("sjf-ffs:restore=on", TWO_JOBS)
     policy = policies.make("sjf-ffs:restore=on")
     for expected in (Start(0, [0], 8), Start(1, [0], 128), Advance(), Resize(1, [0], sub_batch=512), Advance()):
@@ -264,7 +264,7 @@ def test_where_run_times_are_not_known_the_ends_are_not_either():
 
 @pytest.mark.parametrize(("exponent", "played"), [(0, 8), (1, 4), (2, 2), (9, 2)])
 def test_an_agent_gives_a_job_larger_passes_when_its_partner_has_left(exponent, played):
-    """Nobody waits at 60 s. The second has done 60 / 4.482 = 13.4 s; whole, the rest takes 986.6 s, and 7.76 GiB."""
+    """No job waits at 60 s. The second has done 60 / 4.482 = 13.4 s; whole, the rest takes 986.6 s, and 7.76 GiB."""
     env, _ = two_berts()
     observation, *_ = env.step((FIRST, 0))
     assert env.view.now_s == 60.0 and env.view.sub_batch(1) == 1
@@ -293,7 +293,7 @@ def test_one_exponent_gives_the_largest_passes_that_fit():
 
 
 def test_a_job_that_could_grow_is_offered_once():
-    """Who advances has decided: without another event the episode goes on to its end."""
+    """Advancing is a decision: without another event the episode goes on to its end."""
     env, _ = two_berts()
     env.step((FIRST, 0))
     *_, ended, _, info = env.step((0, 0))

@@ -223,7 +223,7 @@ def test_stopped_and_started_on_the_same_gpus_at_one_instant_was_not_preempted(a
 def test_what_counts_is_where_a_job_is_when_the_instant_is_over(meanwhile):
     """As above, but 0 starts on [2, 3] at 3; or at 8, when 1 has ended: 7 s to restore and 7 s left, so 17 and 22.
 
-    Or it is back at 3, after 1 had, and gave back, its GPUs: when the instant is over, nobody was stopped.
+    Or it is back at 3, after 1 had, and gave back, its GPUs: when the instant is over, no job was stopped.
     """
     simulator = laid(
         FOUR, [(0, 2, 10), (3, 4 if meanwhile == "another instant" else 2, 5)], Rule("fifo", preemption_cost=(7.0,))
@@ -314,7 +314,7 @@ def test_nothing_can_be_decided_after_the_end(decision):
 
 
 def test_waiting_for_nothing_is_stalled_and_starting_goes_on_from_there():
-    """1 job, nobody starts it, nothing is to come: Stalled, and the state is as before."""
+    """1 job, not started, nothing to come: Stalled, and the state is as before."""
     simulator = laid(ONE, [(0, 1, 5)])
     before = simulator.snapshot().tobytes()
     for _ in range(2):

@@ -74,7 +74,7 @@ def test_iterations_of_two_jobs_by_weight_and_priority():
     run = PhaseRun([C], [first, second], log=True)
     run.play(40.0)
     assert run.durations[0] == pytest.approx(2.0)
-    assert run.durations[1][:3] == pytest.approx([3.0, 2.0, 2.0], abs=1e-6)  # it has waited once, and meets nobody more
+    assert run.durations[1][:3] == pytest.approx([3.0, 2.0, 2.0], abs=1e-6)  # it has waited once, and meets none
     # Weights 3 and 1: at 1 s rates of 3/4 and 1/4; the first is done at 1 + 4/3, the second has 2/3 of its bytes left.
     run = PhaseRun([C], [dataclasses.replace(each, weight=3.0), each], log=True)
     run.play(2.0 + 2.0)

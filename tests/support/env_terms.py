@@ -37,7 +37,7 @@ class Terms:
         alone: (simulator of the environment, policy) -> one like it that this policy may play.
         left_out: whether a policy cannot play in a setting.
         columns: of the jobs, that have to be equal; None: all.
-        baseline: whom rewards are compared with, and who plays; None: a test of its own does that.
+        baseline: the policy that plays, and whose rewards count; None: a test of its own does that.
         terminates: every episode of the variants ends by itself.
         played: options under `settings`; None: `small`.
         is_ruled: `alone` has the compiled rule of a policy that has one.
