@@ -24,7 +24,7 @@ USAGE_BIN_S = 60.0  # at first; they become twice as wide whenever time has gone
 
 
 def clusters_in(regions: int) -> int:
-    """Room for clusters beside so many regions; never as many as jobs or GPUs (see `raw.py`)."""
+    """Room for clusters beside so many regions; never as many as jobs or GPUs (see `raw_record.py`)."""
     return CLUSTERS_PER_REGION * regions - 8
 
 
