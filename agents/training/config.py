@@ -104,7 +104,7 @@ class Config(_Checked):
 
     @field_validator("imitate")
     @classmethod
-    def _is_somebody(cls, imitate: str | None) -> str | None:
+    def _is_policy(cls, imitate: str | None) -> str | None:
         return None if imitate == "none" else imitate
 
     @field_serializer("env")

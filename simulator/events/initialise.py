@@ -394,7 +394,7 @@ def write_classes(s: np.void, rule: Rule, skewed: np.ndarray | None) -> None:
         kinds, kind = _write_shares(s, rule, n)
     elif len(s["stored_bytes"]) > 1:  # compiled rules, which ask by demand, place nothing in regions
         gpus = np.zeros(n, np.int64)
-    asked, table = NOBODY if skewed is None else skewed, (s["class_gpus"], s["class_skewed"], s["class_base"])
+    asked, table = NO_FLAGS if skewed is None else skewed, (s["class_gpus"], s["class_skewed"], s["class_base"])
     classes = write_demands(gpus, asked, kind, kinds, s["demand"][:n], *table)
     if classes < 0:
         columns = [column for column in (gpus, asked, kind) if len(column)]
@@ -404,7 +404,7 @@ def write_classes(s: np.void, rule: Rule, skewed: np.ndarray | None) -> None:
     s["n_classes"] = classes
 
 
-NOBODY, NOTHING = np.zeros(0, np.bool_), np.zeros(0, np.int64)
+NO_FLAGS, NOTHING = np.zeros(0, np.bool_), np.zeros(0, np.int64)
 
 
 def _may_share(s: np.void) -> bool:

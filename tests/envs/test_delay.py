@@ -235,7 +235,7 @@ def test_a_job_that_was_just_started_or_stopped_cannot_be_stopped():
     assert env.view.running.tolist() == [0] and preempt(0)[0] not in candidates(env)
 
 
-def test_without_preemption_nobody_can_be_stopped_or_moved():
+def test_without_preemption_no_job_can_be_stopped_or_moved():
     env = by_hand([(0, 1, 10), (4, 2, 5), (6, 1, 1)], preemption=False)
     env.step(start(0))
     assert env.view.now_s == 6.0

@@ -101,7 +101,7 @@ def test_a_return_is_what_the_jobs_say(env_id, seed):
     assert late == pytest.approx(np.dot(each, counts) / sum(counts), rel=1e-9)
 
 
-def test_an_episode_that_is_cut_off_is_charged_for_those_who_wait():
+def test_an_episode_that_is_cut_off_is_charged_for_waiting_jobs():
     """At 700 s one has ended, the second runs, and the third, which waits since 120 s, would start at once."""
     found, _ = total(GEO, in_line(), reward="queueing", horizon_s=700.0)
     assert found == pytest.approx(-(540 + 580) / 1200)

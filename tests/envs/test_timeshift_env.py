@@ -115,7 +115,7 @@ def test_in_lockstep_both_jobs_send_at_the_same_time():
     assert info["metrics"]["congestion_bytes"] > 0.0
 
 
-def test_half_a_turn_apart_nobody_waits():
+def test_half_a_turn_apart_no_job_waits():
     env = by_hand([(0, 100), (0, 100)])
     place_apart(env)
     assert env.interface.at.turning == [0, 1]
@@ -243,7 +243,7 @@ def test_a_bucket_out_of_range_becomes_the_nearest():
 
 
 @pytest.mark.parametrize("name", [name for name in policies.list("TimeShift") if name.endswith("+cassini")])
-def test_who_shifts_does_so_in_turns_of_the_environment(name):
+def test_shifting_policies_do_so_in_turns_of_the_environment(name):
     seen = differences(TIMESHIFT, partial(policies.make, name), lambda env, action: (stage(env), int(action[0])))[1]
     assert (SHIFTING, SHIFT) in seen
 

@@ -95,7 +95,7 @@ def name_of(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
-def test_nobody_takes_the_seed_of_a_run_but_by_saying_so():
+def test_no_code_takes_the_seed_of_a_run_but_by_saying_so():
     """`s.seed` and `record["seed"]` are read in numerics/random.py alone; `view.seed` says so too."""
     found = []
     for place, tree in trees():

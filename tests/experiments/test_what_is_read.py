@@ -233,7 +233,7 @@ def asked(monkeypatch) -> list[str]:
 
 
 def is_opened(asked: list[str], path: str, use) -> bool:
-    Path(path).write_text("nothing that anybody reads\n")
+    Path(path).write_text("no report\n")
     asked.clear()
     with suppress(InputError):
         use()

@@ -201,7 +201,7 @@ def test_the_first_candidate_of_a_rule_is_what_it_does(word, seed):
     assert runs[0][1] == pytest.approx(runs[1][1], rel=1e-9, nan_ok=True)
 
 
-def test_candidates_of_a_rule_move_nobody_who_goes_on():
+def test_candidates_of_a_rule_move_no_job_that_goes_on():
     simulator, source = simulator_on(5), RuleSource(dally().rule)
     simulator.use(source.rule)
     policy, several = AsPlanned(source.rule), 0

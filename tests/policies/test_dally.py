@@ -247,13 +247,13 @@ def test_a_job_is_stopped_for_one_that_never_ran_once_its_lease_has_ended(arriva
     assert table["preemptions"].tolist() == [1, 0]
 
 
-def test_without_leases_nobody_is_stopped():
+def test_without_leases_no_job_is_stopped():
     table = played("dally:lease=0", ONE_MACHINE, (0, 4, 1000), (10, 4, 50)).jobs()
     assert table["first_start_s"].tolist() == [0.0, 1000.0]
 
 
 @pytest.mark.parametrize(("network", "start_s"), [(SLOWER, 300.0), ("none", 200.0)])
-def test_who_was_slowed_down_more_is_not_stopped(network, start_s):
+def test_a_job_slowed_down_more_is_not_stopped(network, start_s):
     """2 machines of 2. Job 0 ran at full speed until it was stopped at 100, for job 1, on both machines, 200 s alone.
 
     Slowed down by 2, job 1 has Nw_sens 0.5 when its lease ends at 200, so runs to 300. Else both have 1, and job 0
@@ -286,7 +286,7 @@ def test_two_jobs_on_one_machine_take_turns_however_their_work_is_cut(unit):
     assert table["preemptions"].tolist() == [2, 2]
 
 
-def test_a_lease_that_ended_while_nobody_waited_makes_way_at_once():
+def test_a_lease_that_ended_while_none_waited_makes_way_at_once():
     """2 machines of 4, leases of 100 s, 5 s to restore: a job of 4, and at 150 one of 8 for 60 s, which never ran.
 
     It takes both machines at once; the first goes on at 210 after 5 s, with 850 s left.
@@ -297,7 +297,7 @@ def test_a_lease_that_ended_while_nobody_waited_makes_way_at_once():
     assert simulator.metrics()["preemptions"] == 1
 
 
-def test_who_gets_its_gpus_back_has_not_stopped_and_begins_a_new_lease():
+def test_a_job_that_gets_its_gpus_back_has_not_stopped_and_begins_a_new_lease():
     """2 machines of 4, leases of 100 s: jobs of 4 from 0 and from 50 on; at 60 one of 8, for which never both are over.
 
     The first has leases to 100, 200, 300, and ends at 330; the other to 150, 250, 350. So the job of 8 runs from 350 on
@@ -309,7 +309,7 @@ def test_who_gets_its_gpus_back_has_not_stopped_and_begins_a_new_lease():
     assert simulator.jobs()["preemptions"].tolist() == [0, 1, 0]
 
 
-def test_who_is_back_on_its_gpus_does_not_bid_again_at_the_same_instant():
+def test_a_job_back_on_its_gpus_does_not_bid_again_at_the_same_instant():
     """The same jobs: at 100 the first is back; a second look at that instant, as after others decided, is idle."""
     rule = policies.make("dally-nowait:lease=100").rule
     simulator = Simulator("flat:machines=2,gpus_per_machine=4", rule=rule)
@@ -324,7 +324,7 @@ def test_who_is_back_on_its_gpus_does_not_bid_again_at_the_same_instant():
     assert int(simulator.state.decisions) == decided
 
 
-def test_a_job_on_two_machines_bids_anew_when_its_lease_ends_and_somebody_waits():
+def test_a_job_on_two_machines_bids_anew_when_its_lease_ends_and_another_waits():
     """2 machines of 4, slowdown 2 across them, 5 s to restore, leases of 100 s: jobs of 3 and 3, at 2 one of 2 on both.
 
     At 150 the first ends; none waits, so none moves. At 350 a job of 4 for 10 s takes the machine whose GPUs are
@@ -416,7 +416,7 @@ def test_a_hold_until_the_present_timer(policy, until_s):
 
 
 @pytest.mark.parametrize("migration", [True, False])
-def test_with_migration_a_freed_machine_is_a_decision_point_though_nobody_waits(migration):
+def test_with_migration_a_freed_machine_is_a_decision_point_though_none_waits(migration):
     """2 machines of 4: the job on both can move at 150, when one is freed; the other two end at 150 and 400."""
     rows = [(0, 3, 150), (0, 3, 400), (0, 2, 1000)]
     env = env_of(rows, topology="flat:machines=2,gpus_per_machine=4", migration=migration).unwrapped

@@ -98,7 +98,7 @@ def test_a_new_group_opens_on_machines_of_one_that_is_emptied():
     ]
 
 
-def test_who_is_in_no_wanted_group_pauses():
+def test_a_job_in_no_planned_group_pauses():
     simulator = group_simulator(ps_workload(ABC, SOME), 8)
     opened(simulator, [((0, 1), 4), ((2,), 4)])
     assert carried_out(simulator, [GroupPlan((0,), 8)]) == [Preempt(1), Preempt(2), SetMachines(0, 8)]
@@ -241,7 +241,7 @@ def test_harmony_adds_a_job_only_where_the_cluster_is_used_better_and_none_waits
     assert seen == [grouped(((0,), 8)), *[grouped(((0, 1), 8))] * 3]
 
 
-def test_nobody_joins_a_group_whose_memory_does_not_suffice():
+def test_no_job_joins_a_group_whose_memory_does_not_suffice():
     """Job 0's model is 408 GB in memory, of 256: it runs alone, on all machines, its model partly on disk. Job 1 could
     only share them, so it waits."""
     workload = ps_workload([(24, 4), (8, 30)], 1000, arrivals=[0, 20], models=[300 * GB, 0])
@@ -350,7 +350,7 @@ def test_every_policy_plays_to_the_end(word, case):
 
 @pytest.mark.parametrize("word", [word for word in WORDS if make_for(word, GROUPING).clock.spills])
 def test_policies_that_spill_run_what_no_memory_holds(word):
-    """60 GB of input and 30 of a model on 3 machines of 8 GB: no grouping is legal, and everybody still ends."""
+    """60 GB of input and 30 of a model on 3 machines of 8 GB: no grouping is legal, and every job still ends."""
     workload = ps_workload([(20, 4)] * 3, 5, inputs=60 * GB, models=30 * GB)
     simulator = group_simulator(workload, 3, ram_gb=8.0)
     assert simulator.run(make(word))["jobs_finished"] == 3

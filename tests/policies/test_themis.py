@@ -171,7 +171,7 @@ def test_an_arrival_takes_one_worker_from_each_of_two_incumbents():
     assert decided(simulator, policy) == [Resize(0, range(11)), Resize(1, range(12, 23)), Start(2, (11, 23))]
 
 
-def test_who_leaves_is_shared_out_by_those_who_stay():
+def test_workers_that_leave_are_shared_out_by_those_that_stay():
     """Three jobs of 4 on 24 GPUs have 8 each, two racks; when the third ends two have 12: 8 and a rack more."""
     simulator, policy = vggs(4, 4, 4, iterations=[1000.0, 1000.0, 10.0]), Themis()
     decided(simulator, policy)

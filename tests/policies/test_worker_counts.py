@@ -40,7 +40,7 @@ def test_models_that_are_split_have_all_or_nothing():
     assert fair_counts([*bids(6, 6), whole], 5) == [3, 2, 0]
 
 
-def test_who_holds_a_worker_under_a_lease_keeps_it_at_a_tie():
+def test_a_job_that_holds_a_worker_under_a_lease_keeps_it_at_a_tie():
     """5 GPUs for two equal jobs: the third goes to the job that has it, not to the one farther from fair."""
     assert fair_counts(bids(4, 4), 5) == [3, 2]
     assert fair_counts(bids(4, 4, leased=[2, 3]), 5) == [2, 3]
@@ -91,7 +91,7 @@ def test_no_way_to_share_the_gpus_is_fairer(jobs, gpus, most):
 
 
 @given(jobs=SHARES, gpus=st.integers(1, 12))
-def test_more_gpus_are_worse_for_nobody_who_is_there(jobs, gpus):
+def test_more_gpus_are_worse_for_no_job_that_is_there(jobs, gpus):
     some = [Bid(asked, 1, 12) for asked, _ in jobs]
     fewer, more = fair_counts(some, gpus), fair_counts(some, gpus + 1)
     assert all(a <= b for a, b in zip(fewer, more, strict=True))

@@ -66,7 +66,7 @@ class Region:
             yield here[(rack >= names[low]) & (rack <= names[high])].sum(), high - low + 1
 
     def packs(self, parts, importance, first=None):
-        """Whether all parts have room at once, part 0 in cluster `first`, if everybody less important leaves."""
+        """Whether all parts have room at once, part 0 in cluster `first`, if all that are less important leave."""
         held = [units for units, other, _ in self.held.values() if other >= importance]
         clusters = range(len(self.types))
         room = [self.machines[at].sum() - sum(len(self.inside(at, units)) for units in held) for at in clusters]
@@ -169,7 +169,7 @@ def test_the_papers_example_preempts_exactly_job_3():
     assert region.running == [1, 2, 4] and region.free.sum() == 2
 
 
-def test_a_free_cluster_is_taken_before_anybody_has_to_leave():
+def test_a_free_cluster_is_taken_before_any_workload_has_to_leave():
     region = one_cluster(8, clusters=2)
     region.start(0, 6, [(0, 8)], 0.0)
     plan = region.start(1, 0, [(0, 8)], 1.0)

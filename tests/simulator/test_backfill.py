@@ -282,7 +282,7 @@ def test_a_job_whose_gpus_are_never_on_one_machine_does_not_starve(head):
 
 
 @pytest.mark.parametrize("head", ["reserve", "conservative"])
-def test_a_job_that_asks_more_than_is_up_blocks_nobody(head):
+def test_a_job_that_asks_more_than_is_up_blocks_no_other(head):
     """Of two machines of 2 GPUs, the second is down from 6.0 to 29.4 s (seed 813). A runs on the first until 20. B (4
     GPUs) at 10 asks more than is up and is promised none: C (30 s) starts at 11, D when A ends, E when D does. At 29.4
     B is promised 41, when C ends. F (1 GPU) at 30 would run until 42, and waits."""

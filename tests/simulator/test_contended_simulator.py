@@ -187,7 +187,7 @@ def test_back_at_the_same_instant_is_never_gone():
         assert {name: stayed[name] for name in never} == never
 
 
-def test_who_moves_goes_on_where_it_was():
+def test_a_moved_job_goes_on_where_it_was():
     """Moved in the middle of an iteration, at no cost, a job alone loses nothing: not while computing nor sending."""
     for when in (3.33, 3.29, 3.4):
         rows = [(0.0, 2, "half", 60.0), (when, 1, "quiet", 10.0)]
@@ -304,7 +304,7 @@ def test_a_snapshot_goes_on_the_same():
             again.restore(kept)
 
 
-def test_dedicated_is_exact_where_nobody_shares():
+def test_dedicated_is_exact_where_no_job_shares():
     for words in ("", ",offsets=random,jitter=0.1"):
         both = []
         for mode in ("exact", "dedicated"):

@@ -93,7 +93,7 @@ def test_one_of_two_jobs_runs_as_if_alone(mode):
     assert slowdown["fair"][0] > 1.01 and slowdown["crux"][1] > 1.01
 
 
-def test_who_is_left_is_nobody_behind():
+def test_the_last_job_is_behind_none():
     """Equal jobs: the first goes first, and takes 1.8 s; the other waits once for .08 s, and then meets none."""
     simulator = contended((0.0, 2, "half", 10.0), (0.0, 2, "half", 30.0), words=",rates=crux")
     simulator.run(Script(*STARTS))
@@ -137,7 +137,7 @@ def test_any_scheduler_has_them():
         ("dally+mltcp:slope=steep", "slope"),
     ],
 )
-def test_words_that_name_nobody(word, said):
+def test_words_that_name_no_scheduler(word, said):
     with pytest.raises(InputError, match=said):
         policies.make(word)
 

@@ -119,7 +119,7 @@ def test_a_lease_is_for_a_place():
     assert simulator.view.gpus_of(0) == [0, 3] and simulator.view.lease_end_s(0) == 600.0
 
 
-def test_who_has_what_he_asks_runs_as_without():
+def test_a_job_that_has_what_it_asks_runs_as_without():
     """Jobs that are not resized: bit for bit the same on both networks."""
     runs = []
     for network in ("contention", ELASTIC):

@@ -138,7 +138,7 @@ def test_estimates_without_error_change_nothing_but_rounding():
 
 
 @pytest.mark.parametrize("environment", ["Delay", "Sharing"])
-def test_who_does_not_know_run_times_plays_the_same_where_nothing_is_known(environment):
+def test_a_policy_without_run_times_plays_the_same_where_nothing_is_known(environment):
     """And one that needs them refuses: so every policy says truly which it is."""
     workload = open_workload("philly-sample:jobs=24,hours=1", seed=1)
     for name in policies.list(environment):
@@ -316,7 +316,7 @@ def test_texts_of_estimates_are_what_they_are_made_of():
         assert Estimates.load(text).describe() == text and Estimates.load(Estimates.load(text)) == Estimates.load(text)
 
 
-def test_evaluate_says_who_knows_run_times():
+def test_evaluate_says_which_policies_know_run_times():
     def run(*words):
         command = ["evaluate", "Delay", "--workload", "poisson:jobs=6", "--seeds", "0", *words]
         return CliRunner().invoke(app, command)

@@ -77,7 +77,7 @@ def test_an_edit_of_a_kernel_compiles_those_that_it_is_part_of(name, at_least, a
 
 
 @compiled
-def test_who_is_compiled_anew_is_who_reaches_the_edit(monkeypatch):
+def test_what_reaches_the_edit_is_compiled_anew(monkeypatch):
     """By the names in the code, asked of Python by itself."""
     functions = kernels()
 

@@ -55,7 +55,7 @@ def finish_times(simulator):
 
 
 def by_machines(workload, machines, **words):
-    """One that is reset, and everybody in group 0 on 8 machines of as many as there are."""
+    """One that is reset, and every job in group 0 on 8 machines of as many as there are."""
     simulator = group_simulator(workload, machines, **words)
     join_one_group(simulator, 8)
     return simulator
@@ -265,7 +265,7 @@ def test_what_is_undone_at_the_same_instant_has_not_happened():
     assert found[0] == found[1]
 
 
-def test_a_group_that_nobody_is_to_be_in_goes_at_once():
+def test_a_group_that_no_job_is_to_be_in_goes_at_once():
     """A's iterations end at 8, 13, 18. Paused at 15.5, it loses what it has begun: COMP 13-14, 8 machine-seconds.
 
     B on all 16 machines: 15.5 + 3 + 1 + 1 = 20.5. A again on 16: 23.5, two more of 4.5 s: 32.5.
@@ -334,7 +334,7 @@ def test_fewer_machines_in_the_middle_of_a_comp():
     assert finish_times(simulator) == [29.0, 8.0]
 
 
-def test_machines_of_a_group_without_jobs_are_free_though_nobody_is_there_to_decide():
+def test_machines_of_a_group_without_jobs_are_free_though_nothing_decides():
     """A runs until 5; B arrives at 105. Of 110 s the 8 machines are in groups for 5 + 5."""
     workload = ps_workload([(8, 4), (8, 4)], 1, gpus=8, arrivals=[0, 105])
     simulator = group_simulator(workload, 8)
@@ -462,7 +462,7 @@ def test_the_last_jobs_that_ran_out_of_memory_together_are_remembered():
     assert simulator.state.out_of_memory == 80
 
 
-def test_who_spills_does_not_run_out_of_memory():
+def test_a_job_that_spills_does_not_run_out_of_memory():
     workload = ps_workload([(4, 1)] * 3, 10, inputs=15 * GB)
     simulator = group_simulator(workload, 1, expansion=1.0)
     play_one_group(simulator, 1)

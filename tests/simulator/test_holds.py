@@ -155,7 +155,7 @@ def test_of_two_holds_of_one_machine_the_first_in_the_order_is_served(order, fir
     assert start_s[5 - first] == simulator.jobs()["finish_s"][first]
 
 
-def test_whoever_finds_none_does_not_stop_those_behind_it():
+def test_a_job_that_finds_none_does_not_stop_those_behind_it():
     """Job 2 wants 8 GPUs of one rack, job 3 wants 3: at 100 machine 0 is free, which is enough for 3 only."""
     simulator = filled((10, 8, 50), (10, 3, 40))
     apply(simulator, Hold(2, LONG, RACK), Hold(3, LONG, MACHINE))
@@ -181,7 +181,7 @@ def test_room_that_a_preemption_of_the_same_instant_makes_is_taken():
     assert (simulator.view.now_s, simulator.view.queue.tolist()) == (15.0, [0])
 
 
-def test_who_is_stopped_and_held_and_gets_its_own_gpus_back_has_not_stopped():
+def test_a_job_stopped_and_held_that_gets_its_own_gpus_back_has_not_stopped():
     """7 s to restore. At 10 job 0 is stopped and held for a machine: it gets the same GPUs, and ends at 100."""
     simulator = filled((10, 4, 50), rule=replace(TIERED, preemption_cost=(7.0,)))
     apply(simulator, Preempt(0), Hold(0, LONG, MACHINE), Hold(2, LONG, MACHINE))
@@ -197,7 +197,7 @@ def test_until_gpus_are_freed_its_tier_is_tried_first_and_else_it_is_back_in_the
     assert (simulator.view.now_s, simulator.view.queue.tolist(), started(simulator, 2)[0]) == (100.0, [3], 100.0)
 
 
-def test_until_gpus_are_freed_whoever_frees_some_decides_about_it():
+def test_until_gpus_are_freed_the_one_that_frees_some_decides_about_it():
     """Job 2 is held without a time for a machine at 10. At 20 job 0 is stopped: job 2 is in the queue at once."""
     simulator = filled((10, 2, 500), (20, 1, 5))
     apply(simulator, Hold(2, None, MACHINE))
@@ -305,7 +305,7 @@ def test_a_tier_that_is_none_is_refused_in_a_sentence(tier):
     assert simulator.snapshot().tobytes() == before
 
 
-def test_nobody_to_come_and_no_room_is_a_stall():
+def test_no_job_to_come_and_no_room_is_a_stall():
     """5 GPUs never fit a machine of 4. Held for one without a time the job never comes back, and nothing runs."""
     simulator = laid(TWO_MACHINES, (0, 5, 50))
     apply(simulator, Hold(0, None, MACHINE))
@@ -399,7 +399,7 @@ def test_timers_to_look_at_change_nothing(order, placer):
         assert (simulator.state.next_wait > 0) == ("tuner" in timers)
 
 
-def test_timers_to_look_at_follow_what_is_accepted_by_whoever_decides():
+def test_timers_to_look_at_follow_what_is_accepted_by_any_player():
     """Initial timers of an hour. Job 2 takes a machine after 90 s, so a gang of 2 that comes at 110 has until 200.
 
     One of 4, of which none was seen, has an hour for each. At 150 job 3 takes a rack after 40 s, before its timer of

@@ -102,7 +102,7 @@ def test_times_are_those_of_finished_jobs(horizon_s):
     assert tuple(simulator.metrics()) == NAMES
 
 
-def test_means_of_nobody_are_nan():
+def test_means_of_no_job_are_nan():
     simulator = simulated()
     jobs = FinishedJobs(simulator.raw)
     assert (jobs.count, jobs.are_all) == (0, False) and np.isnan(jobs.means()).all()

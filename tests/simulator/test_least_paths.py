@@ -95,7 +95,7 @@ class Watched(Random):
         return super().decide(view)
 
 
-def test_who_sends_nothing_is_in_nobodys_way():
+def test_a_job_that_sends_nothing_slows_none():
     """A job that only computes has no bytes, and so no intensity to be ordered by; the two others take a spine each."""
     simulator, script = spines((0.0, 2, "quiet", 20.0), (0.0, 2, "half", 10.0), (0.0, 2, "half", 10.0))
     simulator.run(script)
@@ -187,7 +187,7 @@ def test_two_jobs_never_meet_and_three_do(mode, rates):
         assert jct_s[0] == pytest.approx(3.6, rel=1e-3) and jct_s[2] < 3.8  # one goes first
 
 
-def test_who_runs_moves_in_the_middle_of_a_phase():
+def test_a_running_job_moves_in_the_middle_of_a_phase():
     """From .14 s to 2.14 s spine 0 is for "light", and "half" is on the other; no job loses any time.
 
     Intensities are 2 x .1 / .08 = 2.5 of "half" and 2 x .16 / (.04 x 20 / 50) = 20 of "light". At .14 s half of the
@@ -230,7 +230,7 @@ def test_never_worse_than_a_hash_where_paths_collide():
 
 @calm(40)
 @given(st.integers(0, 10_000), st.randoms(use_true_random=False))
-def test_paths_follow_from_who_runs_and_from_nothing_else(seed, random):
+def test_paths_follow_from_the_running_jobs_and_from_nothing_else(seed, random):
     """In whatever order jobs are named, and whatever the network was asked before."""
     rng = np.random.default_rng(seed)
     topology = Topology.load(list(FABRICS.values())[seed % 3])
@@ -304,7 +304,7 @@ def test_a_job_is_on_the_links_that_the_network_has_for_it(words):
     assert seen > 10
 
 
-def test_a_placement_is_seen_beside_who_runs():
+def test_a_placement_is_seen_beside_running_jobs():
     """A job that would start on the second pair is seen on the other spine."""
     simulator, _ = spines(*[(0.0, 2, "half", 10.0)] * 2)
     links = simulator.topology.links

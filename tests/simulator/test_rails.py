@@ -35,7 +35,7 @@ TOGETHER = "leaf-spine:leaves=2,spines=1,machines=2,gpus_per_machine=2,nics=2"  
 
 @pytest.mark.parametrize("word", RAILS)
 def test_wiring_of_rails(word):
-    """NIC k of a machine is at leaf k of its group, or all at one; everybody reaches everybody by a shortest way."""
+    """NIC k of a machine is at leaf k of its group, or all at one; each reaches each by a shortest way."""
     topology = Topology.load(word)
     links, nics = topology.links, int(word.partition("nics=")[2][0])
     graph = links.graph()

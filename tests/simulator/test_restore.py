@@ -76,7 +76,7 @@ def test_without_restore_there_is_no_decision_point_for_it():
     assert simulator.done
 
 
-def test_who_waits_is_served_before_who_runs_grows():
+def test_a_waiting_job_is_served_before_a_running_one_grows():
     """A third job waits when bert ends: it shares first (cifar10 in passes of 128 leaves 8 GiB), and takes the room."""
     simulator = simulator_of("sjf-ffs:restore=on", [*TWO_JOBS, (50, 5000, "bert", 8)])
     simulator.schedule()
@@ -87,7 +87,7 @@ def test_who_waits_is_served_before_who_runs_grows():
 
 
 @pytest.mark.parametrize("word", ["sjf-ffs:restore=on", "sjf-bsbf:restore=on", "sjf-ffs:restore=on,round=90"])
-def test_who_is_alone_on_its_gpus_runs_in_the_largest_passes(word):
+def test_a_job_alone_on_its_gpus_runs_in_the_largest_passes(word):
     simulator = Simulator(
         "bsbf-physical",
         "allreduce:calibration=measured,gpu=2080ti",
@@ -126,7 +126,7 @@ def test_a_resize_changes_the_passes_and_costs_nothing():
     assert simulator.view.free_memory[0] == pytest.approx(11.0 * 2**30)
 
 
-def test_smaller_passes_make_room_for_those_who_were_refused():
+def test_smaller_passes_make_room_for_refused_jobs():
     """Beside bert in passes of 8 another does not fit even with 1 sample (4.02 of 3.24 GiB), in passes of 4 it does."""
     simulator = simulator_of("sjf-ffs", [(0, 1000, "bert", 8), (0, 2000, "bert", 8)])
     assert simulator.schedule() == 1 and simulator.next_decision() == Advance()

@@ -405,7 +405,7 @@ def test_an_environment_under_auctions_refuses_such_a_policy():
         policies.make("dally:lease=0").act(env)
 
 
-def test_who_moves_does_not_end_for_a_rounding_error():
+def test_a_moved_job_does_not_end_for_a_rounding_error():
     """Without chunks a grant ends when its job moves. 8.8 + (59.6 - 8.8) is less than 59.6 in floating point."""
     before_s, at_s = 8.8, 59.6
     assert before_s + (at_s - before_s) < at_s

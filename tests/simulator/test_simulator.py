@@ -94,7 +94,7 @@ def test_a_fifo_job_can_be_stopped_when_its_lease_ends(lease_s, finish_s, stops)
     assert (done, metrics["preemptions"]) == (finish_s, stops)
 
 
-def test_a_lease_that_ends_while_nobody_waits_is_renewed():
+def test_a_lease_that_ends_while_no_job_waits_is_renewed():
     """4 GPUs, sjf, leases of 30 s. 0's first lease ends at 30 in peace; 1 comes at 40 and gets its GPUs at 60.
 
     1 runs 60-65; 0 has 40 s left: 105.
@@ -503,7 +503,7 @@ def test_a_job_that_starts_and_stops_at_one_instant_has_not_run():
     assert (metrics["preemptions"], finishes(simulator)) == (0, [15, 5])
 
 
-def test_a_lease_holds_whoever_decides_and_an_undone_stop_does_not_renew_it():
+def test_a_lease_holds_for_every_player_and_an_undone_stop_does_not_renew_it():
     """Lease 100 s from 0: no stop at 60, but at 100; back on its GPUs at once, the job has a new lease, until 200."""
     simulator = laid(FOUR, [(0, 2, 500), (60, 2, 300), (70, 4, 1)], Rule("fifo", lease=100.0))
     simulator.apply(Start(0, [0, 1]))

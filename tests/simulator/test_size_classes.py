@@ -170,7 +170,7 @@ def resident_bytes() -> int:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="it asks Linux")
-def test_room_that_nobody_uses_takes_no_memory():
+def test_unused_room_takes_no_memory():
     """Of 1 GB one byte in every 16 MB is written: 64 pages."""
     before = resident_bytes()
     dtype = np.dtype([("all", "u1", (1 << 24,))])

@@ -53,7 +53,7 @@ def test_three_jobs_on_two_links_by_weights():
     assert rates([48, 40], [sender([0, 1]), sender([0], 3), sender([1])]) == pytest.approx([12, 36, 28])
 
 
-def test_who_has_priority_has_all_it_wants():
+def test_a_job_with_priority_has_all_it_wants():
     assert rates([48], [sender([0], 1, 0), sender([0], 1, 1, gbps=30)]) == pytest.approx([18, 30])
     assert rates([48], [sender([0], 1, -1), sender([0], 1, 5), sender([0], 1, 0)])[1] == 48
     three = [sender([0], 1, 2, gbps=30), sender([0], 2, 1), sender([0], 1, 1)]
@@ -206,7 +206,7 @@ def test_flows_of_one_size_keep_the_ratio_of_their_weights():
     assert first_end_s((1.0, 1.0), 0.3, Growth(0.25, 1.75, 256)) == pytest.approx(exact, rel=1e-3)
 
 
-def test_who_begins_together_stays_together_and_others_part():
+def test_jobs_that_begin_together_stay_together_and_others_part():
     """MLTCP's point: with weights that grow two equal jobs end up in turns; with fixed ones they meet for ever."""
     phases = in_order([(1.0, 0.0), (1.0, C)])
     jobs = [Contender(phases, use({0: 1}), begin_s=start) for start in (0.0, 0.1)]

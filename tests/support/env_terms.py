@@ -223,7 +223,7 @@ TERMS: dict[str, Terms] = {
             "small window": {"slots": 1, "running_slots": 0, "clusters": 1, "brings": 0, "region_slots": 3},
             "failing": {"mtbf_s": 20_000.0, "region_mtbf_s": 5_000.0, "region_mttr_s": 600.0, "checkpoint_s": 300.0},
             "every instant": {"skip_idle": False, "reward": "slowdown", "order": "shortest", "round": 34.0},
-            "anybody leaves": {"preempts": "any", "order": "shortest", "brings": 3, "reward": "queueing"},
+            "any workload leaves": {"preempts": "any", "order": "shortest", "brings": 3, "reward": "queueing"},
             "tables move": {"tables": "tetris-v2", "tables_every_s": 600.0, "reward": "makespan"},
             "drawn copies": {
                 "topology": geo_small.small_topology(egress_bytes_per_s=np.full(3, 1e7)),

@@ -283,7 +283,7 @@ def areas(view: ClusterView, need: int) -> list[Area]:
 
 
 def has_room(view: ClusterView, area: Area, need: int) -> bool:
-    """Whether an area has room without anybody making way."""
+    """Whether an area has room without a job making way."""
     free = view.free_by_machine.tolist()
     return sum(free[machine] for machine in area.machines) >= need
 
