@@ -129,7 +129,7 @@ FEW = 4.0
 
 @entry
 def look(states, windows, row, r, g, features, mask):
-    """Modify the window in `row`, features and mask: show the present, with regions `r` and ranking `g` laid anew."""
+    """Modify the window in `row`, features and mask: show the present, with regions `r`, ranking `g` written anew."""
     s, w = states[row], windows[row]
     begin_run(w, r, g)
     look_around(s, w, r, g)

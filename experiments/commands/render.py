@@ -70,18 +70,18 @@ def render(
         _expect_writer(kind)
         take = _ReplayableRun(setting, policy, seed)
         if kind in CHARTS:
-            metrics, told = _write_charts(take, kind, file, quiet)
+            metrics, facts = _write_charts(take, kind, file, quiet)
         elif kind == "png":
             course = _watch(take, quiet)
-            metrics, told = course.metrics, _write_moment(take, course, at, pixels, file)
+            metrics, facts = course.metrics, _write_moment(take, course, at, pixels, file)
         else:
             course = _watch(take, quiet)
-            metrics, told = course.metrics, _write_film(take, course, kind, frames, fps, pixels, file, quiet)
+            metrics, facts = course.metrics, _write_film(take, course, kind, frames, fps, pixels, file, quiet)
     if json:
         names = {"policy": policy, "seed": seed, "environment": setting.environment, "out": str(file), "kind": kind}
-        print_json({**names, **told, "metrics": metrics})
+        print_json({**names, **facts, "metrics": metrics})
     elif not quiet:
-        print_lines(f"{file}: {told['sentence']}")
+        print_lines(f"{file}: {facts['sentence']}")
 
 
 def _described(env: str, words: tuple[str | None, ...], assignments: tuple[str, ...], **how: Any) -> Setting:
@@ -208,8 +208,8 @@ def _write_moment(
     why = "the longest queue of the run" if at is None else f"the decision point at or before {at:.15g} s"
     if at is not None and at < course.times_s[0]:
         why = f"the first decision point, after {at:.15g} s"
-    told = f"{take.policy} at {s.now_s:,.1f} s, {why}: {queue:,} waiting, {int(s.running):,} running"
-    return {"sentence": told, "time_s": float(s.now_s), "waiting": queue, "running": int(s.running), "frames": 1}
+    sentence = f"{take.policy} at {s.now_s:,.1f} s, {why}: {queue:,} waiting, {int(s.running):,} running"
+    return {"sentence": sentence, "time_s": float(s.now_s), "waiting": queue, "running": int(s.running), "frames": 1}
 
 
 def _write_film(

@@ -61,6 +61,6 @@ def _of_copies(s: np.void) -> dict[str, float]:
     found: dict[str, float] = {}
     for kind in np.flatnonzero(s["copy_times"].sum(axis=1)).tolist():
         times = zip(SHARES, copy_seconds(s, kind, list(SHARES.values())), strict=True)
-        told = {"copies": float(s["copy_times"][kind].sum()), **dict(times)}
-        found |= {name_of(metric, "copy", KINDS[kind]): value for metric, value in told.items()}
+        values = {"copies": float(s["copy_times"][kind].sum()), **dict(times)}
+        found |= {name_of(metric, "copy", KINDS[kind]): value for metric, value in values.items()}
     return found

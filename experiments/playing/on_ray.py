@@ -186,8 +186,8 @@ def _laid_out(sent: list[Sent]) -> Path:
     import ray
 
     root = _home() / "work"
-    told = "\n".join(f"{place}\0{digest}" for place, digest, _ in sent)
-    folder = root / hashlib.sha256(told.encode()).hexdigest()[:20]
+    listing = "\n".join(f"{place}\0{digest}" for place, digest, _ in sent)
+    folder = root / hashlib.sha256(listing.encode()).hexdigest()[:20]
     if folder.is_dir():
         return folder
     root.mkdir(exist_ok=True)

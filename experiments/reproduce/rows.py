@@ -49,8 +49,8 @@ class Row:
         """Whether it is reproduced; None where nothing was claimed."""
         if self.within is None:
             return None
-        told = [self.ours] if not self.clear or self.low is None or self.high is None else [self.low, self.high]
-        return all(self.within[0] <= number <= self.within[1] for number in told)
+        bounds = [self.ours] if not self.clear or self.low is None or self.high is None else [self.low, self.high]
+        return all(self.within[0] <= number <= self.within[1] for number in bounds)
 
     @property
     def difference(self) -> float | None:

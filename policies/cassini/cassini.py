@@ -327,13 +327,13 @@ class Cassini(PlacementPolicy):
         """The scheduler's reason, and the candidate; of a shift the jobs that share links."""
         if isinstance(decision, Shift):
             return self._why_shift(view, decision)
-        told = [self.source.why(view, decision)] if hasattr(self.source, "why") else []
+        reasons = [self.source.why(view, decision)] if hasattr(self.source, "why") else []
         if self._chosen is not None:
             value, all_values = self._chosen.values[self._chosen.index], self._chosen.values
             kept = sum(one is not None for one in all_values)
             worth = "" if value is None else f", worth {value:.3g}, the most of {kept}"
-            told.append(f"candidate {self._chosen.index + 1} of {len(all_values)}{worth}")
-        return "; ".join(text for text in told if text)
+            reasons.append(f"candidate {self._chosen.index + 1} of {len(all_values)}{worth}")
+        return "; ".join(text for text in reasons if text)
 
     def _why_shift(self, view: ClusterView, shift: Shift) -> str:
         assert self._found is not None, "shifts follow from what was found"

@@ -27,7 +27,7 @@ NO_BACKFILL, RESERVE, CONSERVATIVE = 0, 1, 2
 # Entries of the decision log.
 START, PREEMPT, MIGRATE, HOLD, RESIZE, SHIFT, REPLICATE, MOVE, DROP = 1, 2, 3, 4, 5, 6, 7, 8, 9
 
-# What is to be settled about the rate of a running job: only that it is slower, by what is known already; how its
+# What is due about the rate of a running job: only that it is slower, by what is known already; how its
 # partners slow it down; or all of it, by asking.
 SLOWED, RATED, ASKED = 1, 2, 3
 

@@ -100,7 +100,7 @@ UNKNOWN_TIERS = tuple(Tier(name) for name in TIER_NAMES)
 
 @dataclass(frozen=True)
 class UserNumbers:
-    """The user's words about a topology beside its shape, not a preset's; networks use them or tell that they do not.
+    """The user's words about a topology beside its shape, not a preset's; networks use them or say that they do not.
 
     Attributes:
         tiers: numbers of the tiers; nan where the user wrote none.

@@ -53,15 +53,15 @@ class Store:
 
     Args:
         folder: says where it is.
-        tell: called with one sentence where something in the folder is not as it should be, once for each kind.
+        warn: called with one sentence where something in the folder is not as it should be, once for each kind.
         is_ours: what is damaged is removed.
     """
 
     def __init__(
-        self, folder: Callable[[], Path], tell: Callable[[str], None] = lambda sentence: None, is_ours: bool = True
+        self, folder: Callable[[], Path], warn: Callable[[str], None] = lambda sentence: None, is_ours: bool = True
     ) -> None:
-        self.folder, self._tell, self._is_ours = folder, tell, is_ours
-        self._told: set[str] = set()
+        self.folder, self._warn, self._is_ours = folder, warn, is_ours
+        self._reported: set[str] = set()
 
     def read(self, key: str) -> bytes | None:
         """What was written as `key`."""
@@ -133,9 +133,9 @@ class Store:
             os.close(lock)
 
     def _say(self, kind: str, sentence: str) -> None:
-        if kind not in self._told:
-            self._told.add(kind)
-            self._tell(sentence)
+        if kind not in self._reported:
+            self._reported.add(kind)
+            self._warn(sentence)
 
     def _path(self, key: str) -> Path:
         return self.folder() / key[:2] / f"{key}.code"

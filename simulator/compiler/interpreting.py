@@ -107,7 +107,7 @@ def _in_one_go() -> Iterator[None]:
         yield
         return
     heard: list[Any] = []
-    before = signal.signal(signal.SIGINT, lambda *told: heard.append(told))
+    before = signal.signal(signal.SIGINT, lambda *arguments: heard.append(arguments))
     try:
         yield
     finally:

@@ -41,7 +41,7 @@ def fitting(host: tuple[str, str, str]) -> list[tuple[str, str, str]]:
     """As numba names them, the portable processors whose code runs on this one, best first.
 
     Args:
-        host: triple, name and features ("+avx,-avx2") of this processor, or what numba was told to take it for.
+        host: triple, name and features ("+avx,-avx2") of this processor, or what numba was set to take it for.
     """
     triple, _, features = host
     has = {name[1:] for name in features.split(",") if name.startswith("+")}

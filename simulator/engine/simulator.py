@@ -114,7 +114,7 @@ class Simulator(BaseSimulator):
         self.capacity = Capacity(0, 0)
         self._lists_partners = False
         self._cluster: Cluster | None = None
-        self._terms: tuple[Rule, Capacity, np.ndarray] | None = None  # the head of a record to lay jobs into
+        self._terms: tuple[Rule, Capacity, np.ndarray] | None = None  # the head of a record to write jobs into
         self._copy: RawRecord | None = None
         self._plan: list[Decision] = []
         self._handed_out: Decision | None = None
@@ -146,7 +146,7 @@ class Simulator(BaseSimulator):
         return max(2, self.topology.links.num_links)
 
     def reset(self, workload: Workload, seed: int = 0, *, begin: bool = True) -> None:
-        """Lay `workload` and run to the first decision point.
+        """Write `workload` into the record and run to the first decision point.
 
         Args:
             workload: the jobs; none may ask more GPUs than the cluster has.
@@ -296,8 +296,8 @@ class Simulator(BaseSimulator):
                 )
             job_calls.set_rate(self.records, 0, job, float(solo_s), float(phase_left))
         s.n_asked = 0
-        if hasattr(rate_provider, "settle"):
-            for job, solo_s in rate_provider.settle(self):
+        if hasattr(rate_provider, "update_progress"):
+            for job, solo_s in rate_provider.update_progress(self):
                 job_calls.change_rate(self.records, 0, job, solo_s)
 
     def _rule_player(self) -> Callable[[], None]:

@@ -15,7 +15,7 @@ from .bottlenecks import sieve
 
 @kernel
 def clear_links(s, n_links, n_jobs):
-    """Modify `s`: a network of so many links at time 0, no job in it; capacities and options are laid by the caller."""
+    """Modify `s`: a network of so many links at time 0, without jobs; the caller writes capacities and options."""
     s.n_links = n_links
     s.phase_now_s = 0.0
     s.adjustments = s.phase_events = s.iteration_count = s.phase_count = s.n_dirty = s.trace_count = 0
@@ -83,7 +83,7 @@ def drop_uses(s, job):
 
 @kernel
 def enter_links(s, job):
-    """Modify `s`: a job whose phases and uses are laid is on its links from now on; it has no shift."""
+    """Modify `s`: a job whose phases and uses are written is on its links from now on; it has no shift."""
     join_links(s, job)
     s.flow_weight[job] = 1.0
     s.flow_priority[job] = 0
@@ -93,7 +93,7 @@ def enter_links(s, job):
 
 @kernel
 def join_links(s, job):
-    """Modify `s`: a job whose phases and uses are laid is on these links; what it takes alone is on whole ones."""
+    """Modify `s`: a job whose phases and uses are written is on these links; what it takes alone is on whole ones."""
     use = s.first_use[job]
     own = math.inf
     while use >= 0:

@@ -1,7 +1,7 @@
 """Left out parts of a file: rows, each for one reason, the first given, and columns that are not read.
 
 A bad row has a cell that is not what its column holds, or is no row. A log has some such rows (a line that was cut, a
-clock that went back), so they are left out and the first is told; many of them mean another kind of file.
+clock that went back), so they are left out and a warning shows the first; many of them mean another kind of file.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class LeftOut:
         found._bad = self._lost + int(found.gone.sum())
         return found
 
-    def tell(self) -> np.ndarray:
+    def kept_rows(self) -> np.ndarray:
         """The indices of the rows that stay; warns of others; InputError: none stays, too many or refused bad ones."""
         total, first = len(self.gone) + self._lost, self._first[1] if self._first else ""
         most = max(MOST_BAD, int(MOST_BAD_SHARE * total))
@@ -81,7 +81,7 @@ class LeftOut:
             self._warn(f"dropped {total - len(kept):,} of {total:,} jobs: {', '.join(reasons)}")
         return kept
 
-    def tell_shares(self, asked: np.ndarray, whole: np.ndarray, duration_s: np.ndarray) -> None:
+    def warn_of_shares(self, asked: np.ndarray, whole: np.ndarray, duration_s: np.ndarray) -> None:
         """Say how many GPU-hours the jobs that stay ask and get; of GPUs asked and got, (jobs,)."""
         hours = [float((gpus * duration_s).sum() / 3600.0) for gpus in (asked, whole)]
         self._warn(
@@ -98,7 +98,7 @@ def whole_gpus(shares: np.ndarray) -> np.ndarray:
     return np.ceil(np.round(shares, 6)).astype(np.int64)
 
 
-def tell_unread(path: str, columns: Iterable[str], known: Collection[str], harmless: Collection[str] = ()) -> None:
+def warn_of_unread(path: str, columns: Iterable[str], known: Collection[str], harmless: Collection[str] = ()) -> None:
     """Say in one warning which columns of a file are not read, because they are not known, but for harmless ones."""
     unread = [name for name in dict.fromkeys(columns) if name not in known and name not in harmless]
     if unread:

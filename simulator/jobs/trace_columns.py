@@ -21,7 +21,7 @@ import numpy as np
 from ..base.errors import InputError
 from ..files.csv_cells import unguarded
 from ..files.regular_files import read_text
-from .left_out import BadRows, LeftOut, tell_unread
+from .left_out import BadRows, LeftOut, warn_of_unread
 from .workload import LONGEST_S, RANGES, Workload, WorkloadWarning, bad_texts, bad_values, clip, first_duplicate
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{1,6})?")
@@ -83,7 +83,7 @@ def read_csv(
     if not (rows or lost or may_be_empty):
         raise InputError(f"{path}: a header but no rows; expected at least one job")
     if keep is not None:
-        tell_unread(str(path), names, keep, harmless)
+        warn_of_unread(str(path), names, keep, harmless)
     cells = map(list, zip(*rows, strict=True)) if rows else ([] for _ in chosen)
     columns = dict(zip((names[i] for i in chosen), cells, strict=True))
     left_out = None if lost is None or bad_rows is None else LeftOut(str(path), len(rows), bad_rows, lost)
@@ -350,7 +350,7 @@ class Table:
         columns |= {} if from_start else {"arrival_s": arrival_s}
         for name, bad, expected in bad_values({key: values for key, values in columns.items() if key in RANGES}):
             self.mark_bad(bad, name, expected, columns[name])
-        kept = np.arange(len(self)) if self.left_out is None else self.left_out.tell()
+        kept = np.arange(len(self)) if self.left_out is None else self.left_out.kept_rows()
         kept = kept if order is None else order[np.isin(order, kept)]
         arrival_s, gpus, duration_s = np.asarray(arrival_s, np.float64)[kept], gpus[kept], duration_s[kept]
         if from_start:
@@ -358,7 +358,7 @@ class Table:
             arrival_s = arrival_s - first_s
             optional = {**optional, **{key: optional[key] - first_s for key in ("start_s",) if key in optional}}
         if asked_gpus is not None and self.left_out is not None:
-            self.left_out.tell_shares(asked_gpus[kept], gpus, duration_s)
+            self.left_out.warn_of_shares(asked_gpus[kept], gpus, duration_s)
         rest = {key: _pick(values, kept) for key, values in optional.items() if values is not None}
         unknown = np.isnan(iterations[kept]) if iterations is not None else np.ones(len(kept), bool)
         if not unknown.all():

@@ -1,4 +1,4 @@
-"""Settling the rates of running jobs when an instant is over: what their partners cost them, and what is asked for."""
+"""Rates of running jobs when an instant is over: what their partners cost them, and what is asked for."""
 
 import math
 

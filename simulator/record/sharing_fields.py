@@ -79,7 +79,7 @@ def _model_fields(models: int) -> list[Field]:
 def _job_fields(jobs: Axis, steps: int) -> list[Field]:
     floats = (
         "solo_s",  # seconds per iteration on its GPUs with no job beside it
-        "slowdown",  # times that an iteration takes longer beside its partners, as last settled
+        "slowdown",  # times that an iteration takes longer beside its partners, as last rated
         "booked_s",  # until when its present stretch is in the totals
         "best_step_s",  # time of a step of its whole batch, placed best, by `fit`
         "interference_s",
@@ -105,7 +105,7 @@ def _job_fields(jobs: Axis, steps: int) -> list[Field]:
         "stop_batch",
         "stop_sub_batch",
         "stop_gpus",
-        "asked",  # jobs whose rate is to be settled before time passes
+        "asked",  # jobs whose rate is due before time passes
         "is_asked",  # how: codes.SLOWED, RATED, ASKED; 0 = not
         "eased",  # running jobs in small passes that a partner has left since the last decision point was over
         "is_eased",  # 1: it is among them

@@ -177,7 +177,7 @@ def slowed(s, more):
 
 @kernel
 def ask_rate(s, job, how):
-    """Modify `s`: the rate of a running job is to be settled before time passes: codes.SLOWED, RATED or ASKED."""
+    """Modify `s`: the rate of a running job is due before time passes: codes.SLOWED, RATED or ASKED."""
     if s.is_asked[job] == 0:
         s.asked[s.n_asked] = job
         s.n_asked += 1

@@ -51,7 +51,7 @@ def test_the_name_of_a_file_is_not_obeyed(capsys, tmp_path):
 def test_quiet_says_nothing_of_compiling(capsys, monkeypatch):
     monkeypatch.setattr(compile_messages, "PATIENCE_S", 0.0)
     for quiet, says in ((True, False), (False, True)):
-        with progress("playing", 1.0, quiet), compile_messages.told("compiling"):
+        with progress("playing", 1.0, quiet), compile_messages.waiting_message("compiling"):
             time.sleep(0.1)
             said, until_s = capsys.readouterr().err, time.monotonic() + 30.0
             while says and "compiling" not in said and time.monotonic() < until_s:  # a busy machine takes its time
@@ -64,5 +64,5 @@ def test_quiet_says_nothing_of_compiling_before_anything_is_played(capsys):
     """As where a setting is opened, or an agent is loaded; without `quiet` it is said."""
     for quiet in (True, False):
         with warnings_on_one_line(quiet):
-            compile_messages._tellers[-1].say(f"compiling while quiet is {quiet}", 1.0)
+            compile_messages._messages[-1].say(f"compiling while quiet is {quiet}", 1.0)
     assert capsys.readouterr().err == "clustergym: compiling while quiet is False (once) ...\n"

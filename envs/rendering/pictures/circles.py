@@ -25,8 +25,8 @@ MANNERS = ("all begin at once", "as they are turned")
 def draw_circles(pen: Pen, box: Box, crossing: Crossing | None, labels: Mapping[int, str], when: str = "") -> None:
     """Two circles side by side: a ring a job, coloured where it uses the link; the score in the middle."""
     u = pen.unit
-    told = "" if crossing is None else f"{crossing.link}, {1000 * crossing.perimeter_s:,.0f} ms around"
-    pen.title(box, f"Circles{when}", told)
+    subtitle = "" if crossing is None else f"{crossing.link}, {1000 * crossing.perimeter_s:,.0f} ms around"
+    pen.title(box, f"Circles{when}", subtitle)
     if crossing is None:
         pen.text((box[0] + u(12), box[1] + u(30)), "no jobs meet on a link", 10, palette.FAINT)
         return

@@ -15,7 +15,7 @@ from ...base.errors import InputError
 from ...base.names import choose
 from ...cluster.region_hardware import NO_GPU
 from ...cluster.region_network import CPU_TYPE, MOST_REGIONS
-from ...jobs.left_out import tell_unread
+from ...jobs.left_out import warn_of_unread
 from ...jobs.region_columns import ANY, TERABYTE, siblings
 from ...jobs.trace_columns import Table, read_csv
 from ...jobs.workload import LARGEST_GANG, LONGEST_S, clip, first_duplicate
@@ -129,7 +129,7 @@ def _sibling(path: Path, columns: Mapping[str, bool], what: str | None) -> Table
     for name, is_needed in columns.items():
         if is_needed:
             table.column(name)
-    tell_unread(table.path, table.header, columns)
+    warn_of_unread(table.path, table.header, columns)
     return table
 
 

@@ -126,7 +126,7 @@ def _job_table(path: Path, names: list[str], bad_rows: BadRows) -> tuple[list[st
     submitted_s = table.number("start_time", low=0, blank=np.nan)
     ids, users = table.text("job_name"), table.text("user", "")
     assert table.left_out is not None
-    row = {ids[i]: i for i in table.left_out.tell().tolist()}
+    row = {ids[i]: i for i in table.left_out.kept_rows().tolist()}
     found = [row.get(name) for name in names]
     if all(i is None for i in found):
         raise InputError(f"{path}: names no job of the task table beside it; expected the job table of the same trace")
