@@ -341,12 +341,12 @@ def _observe_starts(s, w, r, g, offered, slot, job):
     count = list_clusters(s, w, r, job, slot, bits)
     for choice in range(count):
         cluster = w.offered[slot, choice]
-        guided = w.expert_way if job == w.expert_job and cluster == w.expert_cluster else -1
+        expert = w.expert_way if job == w.expert_job and cluster == w.expert_cluster else -1
         for way in range(2):
             here = start_kind(choice, way)
             free = s.cluster_free[cluster]
             found = find_plan(s, r, job, cluster, way)
-            if found or way == guided:
+            if found or way == expert:
                 w.legal[first + here] = 1
                 w.can_act = 1
                 at = here * CANDIDATE_COLUMNS

@@ -353,7 +353,7 @@ def test_links_with_the_same_jobs_are_one():
 
 def test_pictures_show_links_and_circles():
     pytest.importorskip("PIL")
-    from clustergym.envs.rendering.pictures.circles import MANNERS
+    from clustergym.envs.rendering.pictures.circles import VARIANTS
     from clustergym.envs.rendering.pictures.network_picture import load_colour
     from clustergym.envs.rendering.scenes.link_scene import read_network
 
@@ -370,7 +370,7 @@ def test_pictures_show_links_and_circles():
         "leaf1->spine0",
         "spine0->leaf0",
     }
-    assert crossing.scores[0] < crossing.scores[1] == 1.0 and len(MANNERS) == len(crossing.use)
+    assert crossing.scores[0] < crossing.scores[1] == 1.0 and len(VARIANTS) == len(crossing.use)
     at_once, turned = (sent.sum(axis=1).max() for _, sent in crossing.use)
     assert at_once == pytest.approx(50e9 / 8, rel=1e-6) and turned == pytest.approx(45e9 / 8, rel=1e-6)
     picture = env.render()
