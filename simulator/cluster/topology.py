@@ -191,10 +191,10 @@ class Topology:
             name, cluster_gpu_type, cluster_names (one each per cluster), region_names: "" and numbered by default.
             tiers: exactly slot, machine, rack and network.
             machine_order: natural, or the seed of a random order, a whole number of at most 18 digits.
-            links, lands, written: see the attributes; `written` defaults to the tiers and GPU types given here.
+            links, region_network, written: see the attributes; the last defaults to the tiers and GPU types given here.
 
         Raises:
-            InputError: counts that do not add up, too many GPUs, or names, an order, links or lands that do not fit.
+            InputError: counts that do not add up, too many GPUs, or names, an order or networks that do not fit.
         """
         racks, clusters = len(rack_machines), len(cluster_racks) or 1
         levels = {
@@ -219,9 +219,7 @@ class Topology:
             machine_order=checked_order(machine_order, f"topology {name!r}"),
             links=links,
             region_network=region_network,
-            written=UserNumbers(tuple(tiers), region_network is None and any(cluster_gpu_type))
-            if written is None
-            else written,
+            written=written or UserNumbers(tuple(tiers), region_network is None and any(cluster_gpu_type)),
             about="",
         )
         check_machines(topology)
