@@ -33,7 +33,7 @@ def write_regions(
     """Write the regions and the jobs' demands into a record with room, after the cluster and the jobs.
 
     Args:
-        topology: with lands. workload: with demands that fit.
+        topology: with a region network. workload: with demands that fit.
         every_s: seconds from one look of the slow path to the next, the first at the first arrival; inf: none.
         published: copies take drawn times. urgent: those on demand and for high priority go first.
         lag_s: after so many seconds replicas have what a workload with fresh data needs; inf: never.
