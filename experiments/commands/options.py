@@ -274,15 +274,15 @@ def _split(value: str) -> list[str]:
         raise BadArgument(f"--policies {value!r}: a quotation mark is not closed") from None
 
 
-def pairs(assignments: Sequence[str]) -> dict[str, str]:
-    """Keys and values of `key=value` words of `--set`; a space that no `key=` follows is part of a value."""
+def pairs(assignments: Sequence[str], option: str = "--set") -> dict[str, str]:
+    """Keys and values of `key=value` words of an option; a space that no `key=` follows is part of a value."""
     pairs: dict[str, str] = {}
     for value in (one for text in assignments for one in re.split(BETWEEN, text.strip())):
         key, equals, text = value.partition("=")
         if not equals or not key.strip():
-            raise BadArgument(f"--set {value!r}: expected key=value")
+            raise BadArgument(f"{option} {value!r}: expected key=value")
         if key.strip() in pairs:
-            raise BadArgument(f"--set: {key.strip()!r} is given twice")
+            raise BadArgument(f"{option}: {key.strip()!r} is given twice")
         pairs[key.strip()] = text.strip()
     return pairs
 

@@ -134,25 +134,28 @@ def _check_header(path: str | Path, line: int, names: list[str]) -> None:
         raise InputError(f"{path}, line {line}: column {clip(names[twice[1]])} is given twice in the header")
 
 
-def read_json_list(path: str | Path) -> list[dict[str, Any]]:
-    """A JSON file that is a list of objects; InputError: not JSON (with line and column), or something else."""
+def read_json_list(path: str | Path, of: str = "job") -> list[dict[str, Any]]:
+    """A JSON file that is a list of objects; InputError: not JSON (with line and column), or something else.
+
+    `of`: what an object is, in errors, which name it by its number from 1.
+    """
     text = read_text(path, A_TRACE)
     try:
         items = json.loads(text)
     except json.JSONDecodeError as error:
         raise InputError(f"{path}, line {error.lineno}, column {error.colno}: not valid JSON ({error.msg})") from None
     except RecursionError:
-        raise InputError(f"{path}: JSON nested too deeply; expected a list of jobs") from None
+        raise InputError(f"{path}: JSON nested too deeply; expected a list of {of}s") from None
     except ValueError as error:
         raise InputError(f"{path}: not valid JSON ({clip(str(error))})") from None
     if not isinstance(items, list):
         kind = _JSON_KINDS.get(type(items), "null")
-        raise InputError(f"{path}: a JSON {kind} at the top; expected a list of jobs")
+        raise InputError(f"{path}: a JSON {kind} at the top; expected a list of {of}s")
     if not items:
-        raise InputError(f"{path}: an empty list; expected at least one job")
+        raise InputError(f"{path}: an empty list; expected at least one {of}")
     for i, item in enumerate(items):
         if not isinstance(item, dict):
-            raise InputError(f"{path}, job {i + 1}: {clip(item)} is not an object; expected a job with named fields")
+            raise InputError(f"{path}, {of} {i + 1}: {clip(item)} is not an object; expected named fields")
     return items
 
 
@@ -180,7 +183,7 @@ class Table:
     path: str  # the file, as the user named it
     columns: Mapping[str, list[str] | np.ndarray]  # by name
     places: np.ndarray  # (n,) 1-based numbers of the rows in the file
-    unit: str  # what `places` counts: "line", "row" or "job"
+    unit: str  # what `places` counts: "line", "row", "job" or "event"
     header: tuple[str, ...] = ()  # every column name of the file, also those not kept
     shown: Mapping[str, str] = field(default_factory=dict)  # the file's names of columns, where they differ
     left_out: LeftOut | None = None  # rows that are left out; None: bad rows are refused
@@ -198,7 +201,7 @@ class Table:
     def _said(self, row: int, column: str, expected: str, value: object = None) -> str:
         held = self.columns[column][row] if value is None else value
         shown = clip(held if isinstance(held, str) else held.item() if isinstance(held, np.generic) else held)
-        noun = "field" if self.unit == "job" else "column"
+        noun = "field" if self.unit in ("job", "event") else "column"
         name = self.shown.get(column, column)
         return f"{self.unit} {self.places[row]}, {noun} {name!r}: {shown}; expected {expected}"
 

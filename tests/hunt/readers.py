@@ -72,7 +72,7 @@ def _workloads(folder: Path) -> Iterator[tuple[str, list[Path], Reader]]:
             pair = [folder / path.name / name for name in ("pai_task_table.csv", "pai_job_table.csv")]
             shutil.copytree(path, folder / path.name)
             yield f"trace {path.name}", pair, read_trace
-        elif path.suffix in (".csv", ".json", ".trace"):
+        elif path.suffix in (".csv", ".json", ".swf", ".trace"):
             place = Path(shutil.copy(path, folder))
             yield f"trace {path.name}", [place], read_trace
             name = recognise(place)

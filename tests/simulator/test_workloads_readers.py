@@ -53,6 +53,7 @@ FILES = {
     "synthetic_muri.csv": "muri",
     "synthetic_chronus.csv": "chronus",
     "synthetic_simple.csv": "simple",
+    "synthetic_log.swf": "swf",
 }
 
 
@@ -377,6 +378,7 @@ REAL = {
     "adaptdl/simulator/traces/philly.csv": ("philly", 82247, 107235, 1080390950.0),
     "helios_venus_slice/helios_venus_2vc_sept.csv": ("helios", 1867, 87757, 10549988.0),
     "dally/batch_500.csv": ("artist-sim", 500, 2544, 46993968.0),
+    "swf/lublin_256.swf": ("swf", 10000, 221010, 48627667.0),
     "oracle/common_160.csv": ("simple", 160, 504, 420205.0),
     "oracle/common_480.csv": ("simple", 480, 1446, 1571948.0),
     "tiresias/simulator/60_job.csv": ("tiresias", 60, 170, 10705.0),

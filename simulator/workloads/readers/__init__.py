@@ -31,6 +31,7 @@ from . import (
     philly_trace,
     pollux_trace,
     simple_trace,
+    swf_trace,
     tiresias_trace,
 )
 
@@ -61,6 +62,7 @@ def _formats() -> Iterator[Format]:
         muri_trace,
         tiresias_trace,
         simple_trace,
+        swf_trace,
         gavel_trace,
     ):
         yield Format(module.NAME, module.SUMMARY, module.recognises, module.read)
