@@ -147,7 +147,7 @@ def read_normaliser(path: Path, allow_pickle: bool) -> Normaliser | None:
     if not allow_pickle:
         allow = f"allow it with {FLAG} (or {VARIABLE}=1, or allow_pickle=True)"
         raise InputError(
-            f"{path}: this is a pickle, which can run any code when opened; if you trust who wrote it, {allow}"
+            f"{path}: this is a pickle, which can run any code when opened; if you trust its author, {allow}"
         )
     try:
         with path.open("rb") as file:

@@ -160,7 +160,7 @@ def _queue_lines(scene: Scene) -> list[str]:
     jobs: list[WaitingJob] = [*scene.queue[:SHOWN_QUEUE]]
     jobs += scene.held[: SHOWN_QUEUE - len(jobs)]
     if not jobs:
-        return ["nobody waits"]
+        return ["no job waits"]
     rows = [("queue", "model", "GPUs", "waited", "")]
     for job in jobs:
         held = "held" if job.is_held else ""
@@ -195,7 +195,7 @@ def _link_lines(network: NetworkScene) -> list[str]:
 
 
 def _region_lines(region_scene: RegionScene) -> list[str]:
-    """The regions, a line for each type of units: `#` used, `+` asked by who waits, `x` down, `.` free."""
+    """The regions, a line for each type of units: `#` used, `+` asked by waiting jobs, `x` down, `.` free."""
     scene = region_scene.scene
     held = f", {scene.held_jobs} held" if scene.held_jobs else ""
     data = f", {region_scene.n_unplaceable} for data" if region_scene.n_unplaceable else ""

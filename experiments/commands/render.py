@@ -24,7 +24,7 @@ DEFAULT_SIZE = "960x640"
 POINTS_BETWEEN_REPORTS = 256
 CHARTS = ("svg", "pdf")
 Size = tuple[int, int]  # width and height, pixels
-_OUT = "Ends in .png (one moment), .gif, .mp4, .html, or .svg, .pdf (who held what when, as charts)."
+_OUT = "Ends in .png (one moment), .gif, .mp4, .html, or .svg, .pdf (which job held what when, as charts)."
 To = Annotated[Path, option("--out", "FILE", _OUT)]
 Options = Annotated[
     list[str] | None, option("--set", "KEY=VALUE...", "An option of the simulated cluster; several, or repeated.")
@@ -186,7 +186,7 @@ def _write_charts(take: _ReplayableRun, kind: str, file: Path, quiet: bool) -> t
         run = play(take.setting, take.policy, take.seed, record=True, progress=show)
     with written_whole(file) as draft:
         draft.write_bytes(content_of(of_run(run), kind))
-    return run.metrics, {"sentence": f"{take.policy}, who held what when, seed {take.seed}", "frames": 1}
+    return run.metrics, {"sentence": f"{take.policy}, which job held what when, seed {take.seed}", "frames": 1}
 
 
 def _write_moment(

@@ -252,7 +252,7 @@ def _expect_reachable(address: str) -> None:
         socket.create_connection((found["host"], int(found["port"])), timeout=REACH_S).close()
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise InputError(f"--ray {address}: nobody answers there ({reason}); expected a cluster that runs") from None
+        raise InputError(f"--ray {address}: no answer from there ({reason}); expected a cluster that runs") from None
 
 
 def _short(error: object) -> str:

@@ -341,7 +341,7 @@ class Cassini(PlacementPolicy):
         there = {job for link in links for job in self._found.jobs_on[link] if isinstance(job, int)}
         mates = sorted(there - {shift.job})
         if not mates:
-            return "meets nobody on its links any more"
+            return "meets no job on its links any more"
         where = f"shares {'a link' if len(links) == 1 else f'{len(links)} links'} with {MidInstant(view).names(mates)}"
         if shift.seconds is None:
             return f"{where}: a shift costs more than it saves"

@@ -220,7 +220,6 @@ class Topology:
             links=links,
             region_network=region_network,
             written=usual if written is None else written,
-            about="",
         )
         check_machines(topology)
         check_region_network(topology, region_network)

@@ -95,7 +95,7 @@ class Store:
             self._say("damaged", f"a file of compiled kernels in {self.folder()} is damaged ({error.strerror})")
 
     def write(self, key: str, data: bytes) -> None:
-        """Keep it, unless the folder cannot be written; whoever reads it meanwhile finds all or nothing."""
+        """Keep it, unless the folder cannot be written; a reader meanwhile finds all or nothing."""
         path = self._path(key)
         unfinished = path.with_suffix(f".{uuid.uuid4().hex[:12]}")
         try:
@@ -120,7 +120,7 @@ class Store:
         path = self._path(key).with_suffix(".lock")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            # Whatever lies there, this does not wait for somebody else to open it too.
+            # Whatever is there, this does not wait for another process to open it too.
             lock = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NONBLOCK", 0), 0o666)
         except OSError:
             yield
@@ -142,7 +142,7 @@ class Store:
 
 
 def _hold(lock: int, waiting: AbstractContextManager[None]) -> None:
-    """Wait until no other process has the lock; file systems without locks let everybody in."""
+    """Wait until no other process has the lock; file systems without locks let all in."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -169,7 +169,7 @@ def _content_of(path: Path) -> bytes:
 def sweep_daily(home: Path, most_bytes: int) -> None:
     """Once a day, remove the files in the folders of code in `home` that were used longest ago, down to `most_bytes`.
 
-    Who still uses one loses nothing but time: its code is in memory, and what is missing is made anew.
+    A process that still uses one loses only time: its code is in memory, and what is missing is made anew.
     """
     stamp = home / "swept"
     with suppress(OSError):

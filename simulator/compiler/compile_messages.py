@@ -81,7 +81,7 @@ class Messages:
             self._write(f"clustergym: {what}: {seconds:.0f} s so far\n")
 
     def over(self) -> None:
-        """Nobody waits any more."""
+        """The wait is over."""
         if self._is_shown:
             self._is_shown = False
             self._write("\r\x1b[2K")
@@ -103,7 +103,7 @@ class MessagesTo(Messages):
         self._show(f"{what} (once): {seconds:.0f} s")
 
     def over(self) -> None:
-        """Nobody waits any more."""
+        """The wait is over."""
         self._show(None)
 
 

@@ -36,7 +36,7 @@ from .unit_speeds import UnitSpeeds, no_types
 RUN_TIMES, LEASES, SHARING, REGIONS, OUTAGES = "run times", "leases", "sharing", "regions", "outages"
 EXACT, EVENTS = Estimates(), events()
 WITHOUT = {  # what the error says where a cluster lacks the feature that an option is about
-    RUN_TIMES: "nobody asks for run times in {}",
+    RUN_TIMES: "run times are not used in {}",
     LEASES: "{} has no leases",
     SHARING: "jobs of {} do not share GPUs",
     REGIONS: "{} has no regions",

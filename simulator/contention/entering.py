@@ -66,7 +66,7 @@ def relink(simulator: Simulated) -> None:
 
 
 def take_ways(simulator: Simulated) -> None:
-    """Put all who run on the links that they have now."""
+    """Put all running jobs on the links that they have now."""
     network = simulator.network
     assert isinstance(network, LinkNetwork)
     for job, (phases, use) in network.running(simulator).items():

@@ -233,7 +233,7 @@ class BaseSimulator:
             self.use(clock)
 
     def ask(self, decider: Any) -> Decision:
-        """What `decider` decides next at this instant, under what he declares."""
+        """What `decider` decides next at this instant, under what it declares."""
         self.install(decider)
         found: Decision = decider.decide(self.view)
         if not isinstance(found, Decision):

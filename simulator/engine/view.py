@@ -72,7 +72,7 @@ class ClusterView(RegionView):
 
     @property
     def rate_provider(self) -> RateProvider | None:
-        """Who says how fast a job runs on its GPUs, if not the workload and the network."""
+        """What says how fast a job runs on its GPUs, if not the workload and the network."""
         return self._simulator.rate_provider
 
     @property
@@ -82,7 +82,7 @@ class ClusterView(RegionView):
 
     @property
     def rule(self) -> Rule:
-        """The compiled rule that is installed, or the clock of whoever decides in Python."""
+        """The compiled rule that is installed, or the clock of a policy in Python."""
         return self._simulator.rule
 
     def next_decision(self) -> Decision:
@@ -328,7 +328,7 @@ class ClusterView(RegionView):
 
     @property
     def outage(self) -> Outage | None:
-        """Which links are down now, for who asks the network for ways (`alone`); None: none, or none can be."""
+        """Which links are down now, for requests of ways to the network (`alone`); None: none, or none can be."""
         return self._contention.outage(self._simulator)
 
     @property

@@ -2,7 +2,7 @@
 
 FILE is relative to the present folder, or absolute; it may hold ":" and ",". NAME depends on the place: a policy, a
 generator of workloads, a reward, a topology, a network. A user who writes such a word runs its code; a word from a
-folder, perhaps of somebody else, is refused unless that is allowed.
+folder, perhaps another user's, is refused unless that is allowed.
 """
 
 from __future__ import annotations

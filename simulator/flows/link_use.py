@@ -119,7 +119,7 @@ def join_links(s, job):
 
 @kernel
 def alone_up_s(s, job, phase):
-    """Seconds of an Up phase if nobody else sends."""
+    """Seconds of an Up phase if no other job sends."""
     return s.phase_bytes[job, phase] / min(s.phase_rate[job, phase], s.own_rate[job])
 
 
@@ -177,7 +177,7 @@ def offer(s, link, change):
 
 @kernel
 def mark_full(s, job):
-    """Modify `s`: new rates are due for all who share a link with a job to which more is offered than fits."""
+    """Modify `s`: new rates are due for all that share a link with a job to which more is offered than fits."""
     use = s.first_binding[job]
     while use >= 0:
         link = s.use_link[use]

@@ -27,7 +27,7 @@ def has_table(s):
 
 @kernel
 def _fill_table(s):
-    """Modify `s`: the table; 0 and nobody has a seat if it is too small, or jobs are on few links: lists are faster."""
+    """Modify `s`: the table; 0 and no job has a seat if it is too small, or jobs are on few links: lists are faster."""
     _clear(s)
     if s.n_binding > s.column_link.size:
         return 0

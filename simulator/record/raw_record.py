@@ -84,7 +84,7 @@ class RawRecord:
         return self.data[first : first + 8 * len(names) * length].view(kind).reshape(-1, length)
 
     def call(self, kernel: Callable[..., Any], *arguments: Any) -> Any:
-        """`kernel(records, 0, *arguments)`, an entry that is given arguments of the same types by everybody."""
+        """`kernel(records, 0, *arguments)`, an entry that is always given arguments of the same types."""
         code = self._codes.get(kernel)
         if code is None:
             with about(f"the simulator for up to {self.capacity.words}"):

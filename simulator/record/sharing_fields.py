@@ -78,7 +78,7 @@ def _model_fields(models: int) -> list[Field]:
 
 def _job_fields(jobs: Axis, steps: int) -> list[Field]:
     floats = (
-        "solo_s",  # seconds per iteration on its GPUs with nobody beside it
+        "solo_s",  # seconds per iteration on its GPUs with no job beside it
         "slowdown",  # times that an iteration takes longer beside its partners, as last rated
         "booked_s",  # until when its present stretch is in the totals
         "best_step_s",  # time of a step of its whole batch, placed best, by `fit`
@@ -132,7 +132,7 @@ def _alone_fields(jobs: Axis, gpus: Axis, gains: int) -> list[Field]:
         ("alone_speed", "f8", (gpus,)),  # and how many of them it does in a second
         ("alone_memory", "f8", (gpus,)),  # bytes that it uses on each of its GPUs
         ("gains", "i8"),  # entries so far, of which the ring has the last ones,
-        ("gains_read", "i8"),  # how many of them anybody knows of,
+        ("gains_read", "i8"),  # how many of them are known,
         ("gained_gpus", "i8"),  # and the GPUs of all of them
         ("gain_job", "i8", (gains,)),
         ("gain_gpus", "i8", (gains,)),

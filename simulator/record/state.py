@@ -24,7 +24,7 @@ from .zeroed import zeroed
 
 # No powers of two: at the same place of arrays that lie a multiple of 4 KB apart, one would drive the other out of the
 # processor's cache.
-# Few, so that most of what anybody simulates needs one class beside that of the small ones; room that is not used is
+# Few, so that most of what users simulate needs one class beside that of the small ones; room that is not used is
 # never touched, and takes no memory.
 SMALL = (136, 72, 104)  # jobs, GPUs, links: what agents train on by default, without layers of models and auctions
 JOB_SIZES = (16_392, 131_072, 1_048_576, 8_388_608)
@@ -357,7 +357,7 @@ CLUSTER_ARRAYS = PER_GPU + PER_SLOT + PER_MACHINE + PER_RACK
 
 
 def cluster_fields(gpus: Axis, berths: int) -> list[Field]:
-    """GPUs, slots, machines and racks, and who holds what.
+    """GPUs, slots, machines and racks, and what each job holds.
 
     The jobs on a GPU lie in berths: layer x (capacity for GPUs) + GPU, so that the first of a GPU has its number. The
     berths of a gang are a linked list through `gpu_next`, from `first_gpu` on.

@@ -107,7 +107,7 @@ class Sharing:
 
     @classmethod
     def of(cls, jobs_per_gpu: int | None = None, **given: Any) -> Sharing | None:
-        """Sharing by so many jobs; None where nobody says how many."""
+        """Sharing by so many jobs; None where the number is not given."""
         return None if jobs_per_gpu is None else cls(jobs_per_gpu, **given)
 
     @classmethod

@@ -1,6 +1,6 @@
 """Doing nothing never pays, and every episode ends: players without a thought, in every environment.
 
-Whoever never starts anything, or does so at random without a look at the mask, must fall behind one who plays legal
+A player that starts nothing, or acts at random without a look at the mask, must fall behind one that plays legal
 actions at random, and behind every policy; and learners' own evaluation callbacks must come back.
 """
 

@@ -28,7 +28,7 @@ def test_cells_of_tables_are_shown_so_too(capsys):
 
 
 def test_texts_are_shown_so_in_cells_and_lines_of_their_own(capsys):
-    """What a table calls policies is text of its own; a folder of somebody else may say how they are called."""
+    """What a table calls policies is text of its own; another user's folder may say how they are called."""
     table = plain_table()
     table.add_column(Text("na\x1b[1mme"))
     table.add_row(Text("ro\x1b]0;title\x07w\u202e"))

@@ -64,7 +64,7 @@ def philly_job(name: str, *attempts: tuple[str | None, str | None, int]) -> dict
 
 
 def test_an_attempt_without_an_end_is_no_short_job(tmp_path):
-    """j2 ran 60 s and then until nobody knows when; j3 30 min on GPUs that are not listed and 30 min; j4 never."""
+    """j2 ran 60 s and then until an unknown end; j3 30 min on GPUs that are not listed and 30 min; j4 never."""
     log = [
         philly_job("j1", ("00:00:00", "02:00:00", 2)),
         philly_job("j2", ("00:10:00", "00:11:00", 4), ("00:12:00", None, 4)),
@@ -286,7 +286,7 @@ def test_columns_that_are_not_read_are_told_of_outages_speeds_and_prices(tmp_pat
 
 
 def test_the_deadline_of_elasticflow_is_read(tmp_path):
-    """`ddl` is on the clock of submit_time; who takes best effort has none; a deadline before the arrival is bad."""
+    """`ddl` is on the clock of submit_time; best-effort jobs have none; a deadline before the arrival is bad."""
     text = ELASTIC.replace("duration\n", "duration,best_effort\n")
     text += "0,3715485,2011,cifar10,3719996,4096,1,5644,0\n1,3717550,1548,ncf,3717583,32768,8,66,1\n"
     text += "2,3721209,14577,yolov3,3721208,64,1,33276,0\n"

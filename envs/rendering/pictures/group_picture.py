@@ -164,7 +164,7 @@ def _draw_axis(pen: Pen, scene: GroupScene, box: Box) -> None:
 def _draw_foot(pen: Pen, scene: GroupScene, box: Box) -> None:
     u, middle = pen.unit, (box[1] + box[3]) // 2
     if not scene.waiting:
-        pen.text((box[0], middle), "nobody waits", 10, palette.FAINT, anchor="lm")
+        pen.text((box[0], middle), "no job waits", 10, palette.FAINT, anchor="lm")
         return
     x = pen.text((box[0], middle), "waiting", 10, palette.FAINT, anchor="lm") + u(8)
     for job in scene.waiting:

@@ -32,7 +32,7 @@ def draw_queue(pen: Pen, box: Box, scene: Scene) -> None:
     if more:
         pen.text((box[0] + u(12), top + len(shown) * u(ROW)), f"and {more:,} more", 10, palette.FAINT)
     elif not shown:
-        pen.text((box[0] + u(12), top), "nobody waits", 10, palette.FAINT)
+        pen.text((box[0] + u(12), top), "no job waits", 10, palette.FAINT)
 
 
 def _draw_waiting(pen: Pen, box: Box, y: int, job: WaitingJob, widest: float) -> None:

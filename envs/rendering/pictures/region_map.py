@@ -265,7 +265,7 @@ def _draw_line(pen: Pen, plot: Box, region_scene: RegionScene, shares: np.ndarra
 def _draw_legend(pen: Pen, boxes: Boxes) -> None:
     u = pen.unit
     x, y, side = boxes.map[0], boxes.foot + u(7), u(12)
-    entries = [("GPUs used", GPUS), ("CPU machines used", CPUS), ("asked by who waits", ASKED)]
+    entries = [("GPUs used", GPUS), ("CPU machines used", CPUS), ("asked by waiting jobs", ASKED)]
     entries += [("down", palette.GPU_DOWN), ("tables on the way", FLOW)]
     x = pen.swatches(x, y, side, entries)
     pen.box((x, y + u(2), x + u(30), y + side - u(2)), ASKED)

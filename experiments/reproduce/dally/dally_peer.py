@@ -47,7 +47,7 @@ UNCUT_S = {"399455": 70_708.0, "399469": 322_464.0}
 
 @dataclass(frozen=True)
 class Grant:
-    """One gang that was granted: when, to whom, which GPUs (`rack.machine.gpu`, in ascending order)."""
+    """One grant to a gang: the instant, the job, the GPUs (`rack.machine.gpu`, in ascending order)."""
 
     time_s: float
     job_id: str

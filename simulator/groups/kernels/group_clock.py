@@ -86,7 +86,7 @@ def _has_begun_nothing(s, job):
 
 @kernel
 def _apply_decided(s, group):
-    """Modify `s`: at the end of an instant: a group that nobody is to be in goes, others take over what was decided."""
+    """Modify `s`: at the end of an instant: a group that no job is to be in goes, others take over what was decided."""
     if s.n_goal[group] == 0:
         dissolve(s, group)
         return
@@ -170,7 +170,7 @@ def _reach_horizon(s):
 
 @kernel
 def bring_all(s):
-    """Modify `s`: execute all groups until now: whoever looks sees what is left of each job."""
+    """Modify `s`: execute all groups until now: readers see what is left of each job."""
     left = s.n_groups
     group = 0
     while left > 0:

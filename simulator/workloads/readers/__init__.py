@@ -1,6 +1,6 @@
 """One module per trace format, and how a file's format is recognised from its first bytes.
 
-A format is a module with `NAME`, `SUMMARY`, `recognises(head)` and `read(path, **options)`, and a line in `_MODULES`.
+A format is a module with `NAME`, `SUMMARY`, `recognises(head)` and `read(path, **options)`, and a line in `_formats`.
 The annotated keyword parameters of `read` are the options of the word: `artist-sim:scale=gang,caps=batch`. `bad_rows`
 says whether bad rows are left out, or the first is refused. InputErrors name file, line (or job), column and value.
 """
