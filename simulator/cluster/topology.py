@@ -520,7 +520,7 @@ def _firsts(counts: np.ndarray) -> np.ndarray:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts[:-1])])
 
 
-def _index_arrays(levels: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def _index_arrays(levels: Mapping[str, np.ndarray]) -> dict[str, Any]:
     slot_machine = _parents(levels["machine_slots"])
     gpu_slot = _parents(levels["slot_gpus"])
     machine_gpus = np.add.reduceat(levels["slot_gpus"], _firsts(levels["machine_slots"]))
