@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any
 from ...base.errors import InputError
 from ...base.names import arguments_of, choose, parse_name
 from ...jobs.trace_head import Head, read_head
-from ...jobs.workload import Workload, clip
+from ...jobs.workload import Workload, WorkloadWarning, clip
 from ..own_schema import own_format
 from . import (
     artist_sim_trace,
@@ -92,11 +93,27 @@ def read_trace(path: str | Path, format: str | None = None) -> Workload:
     reader = _with_options_only(FORMATS[name].read, path)
     arguments = arguments_of(reader, options, f"format {name}")
     try:
-        return reader(**arguments)
+        read = reader(**arguments)
     except InputError as error:
         if format is None or (other := _likely(path)) in ("", name):
             raise
         raise InputError(f"{error}; the file looks as --format {other} reads it") from None
+    _tell_unheeded(path, read)
+    return read
+
+
+def _tell_unheeded(path: str | Path, read: Workload) -> None:
+    """Say in one warning which columns were read that only regions heed: types of GPU or levels, tenants with them."""
+    if read.geo is not None or not (any(read.gpu_type) or read.level.any()):
+        return
+    given = [name for name in ("gpu_type", "level", "tenant") if any(getattr(read, name))]
+    which = f"{given[0]} is" if len(given) == 1 else f"{', '.join(given)} are"
+    warnings.warn(
+        f"{path}: {which} read, but nothing outside regions heeds them yet: there the column parts gives types, as "
+        "A100:16 (docs/concepts/workloads.md)",
+        WorkloadWarning,
+        stacklevel=4,
+    )
 
 
 def _likely(path: str | Path) -> str:
