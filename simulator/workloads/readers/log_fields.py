@@ -1,0 +1,209 @@
+"""Cells of schedulers' logs: durations, times and their zones, job states, GPUs among resources, lists of hosts.
+
+Sources: the manual pages sacct(1), gres(5) and hostlist of scontrol(1) of Slurm; RFC 3339 for times. Each function of a
+Table reads a column: every distinct text once, a text that is not understood makes its row a bad one. Functions that
+end in `_of` read texts without a table: what they do not understand is missing from what they return, or None.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import zoneinfo
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+
+from ...base.errors import InputError
+from ...jobs.trace_columns import Table
+
+MOST_HOSTS = 2**16  # of one job
+
+_UNKNOWN = dict.fromkeys(("", "UNKNOWN", "NONE", "N/A", "INVALID", "NOT_SET", "PARTITION_LIMIT", "NULL", "NAN"), np.nan)
+_WORDS = _UNKNOWN | {"UNLIMITED": np.inf, "INFINITE": np.inf}
+_DURATION = re.compile(r"(?:([0-9]{1,7})-)?([0-9]{1,11}(?::[0-5]?[0-9]){0,2}(?:\.[0-9]{1,9})?)")
+_TIME = re.compile(  # the hour, minutes, seconds, and their decimals with an offset
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}):([0-5][0-9]):([0-5][0-9])"
+    r"((?:\.[0-9]{1,6})?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)?)"
+)
+_SINCE_1970 = re.compile(r"[0-9]{1,10}(?:\.[0-9]{1,9})?")  # seconds, to the year 2286: milliseconds are none
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SECOND = timedelta(seconds=1)
+_ENDED = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "REQUEUED"} | {
+    *("BOOT_FAIL", "DEADLINE", "REVOKED", "LAUNCH_FAILED", "RECONFIG_FAIL"),
+}
+_GOING_ON = {"PENDING", "RUNNING", "SUSPENDED", "CONFIGURING", "COMPLETING", "RESIZING", "STOPPED", "SIGNALING"} | {
+    *("STAGE_OUT", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD", "UNKNOWN"),
+}
+_GPU = re.compile(r"(?:gres[/:])?gpu(?::([^:=,]*[^:=,0-9][^:=,]*))?(?:[:=]([0-9]{1,9}))?")
+_IS_GPU = re.compile(r"(?:gres[/:])?gpu(?:[:=]|$)")
+_HOSTS = re.compile(r"(?:[^,\[\]]|\[[^\[\]]*\])+")
+
+
+def durations_s(table: Table, name: str) -> np.ndarray:
+    """A column of durations as float64 seconds (n,): nan where unknown, inf where there is no limit.
+
+    All of Slurm's forms: `D-HH[:MM[:SS]]`, `HH:MM:SS`, `MM:SS`, `SS`, each with decimals of the last part.
+    """
+    texts = table.text(name)
+    known = {text: _duration_s(text.strip()) for text in set(texts)}
+    return _looked_up(table, name, texts, known, "a duration such as 1-02:03:04, 02:03:04 or 03:04")
+
+
+def _duration_s(text: str) -> float | None:
+    if (found := _DURATION.fullmatch(text)) is None:
+        return _WORDS.get(text.upper())
+    days, parts = found[1], found[2].split(":")
+    scales = (3600, 60, 1)[: len(parts)] if days else (3600, 60, 1)[-len(parts) :]
+    clock_s = sum(float(part) * scale for part, scale in zip(parts, scales, strict=True))
+    return 86400 * int(days or 0) + clock_s
+
+
+def times_s(table: Table, name: str, zone: str = "UTC", after_s: np.ndarray | None = None) -> np.ndarray:
+    """A column of times as float64 seconds since 1970 (n,): nan where unknown.
+
+    `YYYY-MM-DD HH:MM:SS[.ffffff]`, or with T between, in the `zone` unless an offset or Z follows; or seconds since
+    1970. An hour that clocks repeat or leave out is read as if they were not changed yet, but where it would lie before
+    `after_s`, as changed; a sentence says how many such times there are. InputError: an unknown zone.
+    """
+    texts = table.text(name)
+    known, changed = times_of(texts, zone)
+    read_s = _looked_up(table, name, texts, known, "a time YYYY-MM-DD HH:MM:SS")
+    if changed:
+        again_s = np.array([changed.get(text, np.nan) for text in texts])
+        table.warn(
+            f"column {name!r}: {int((~np.isnan(again_s)).sum()):,} times lie in an hour that the clocks of {zone} "
+            "repeat or leave out; they are read as before the change"
+            + (" where that fits" if after_s is not None else "")
+        )
+        if after_s is not None:
+            read_s = np.where((read_s < after_s) & (again_s >= after_s), again_s, read_s)
+    return read_s
+
+
+def times_of(texts: Iterable[str], zone: str) -> tuple[dict[str, float], dict[str, float]]:
+    """Seconds since 1970 by text, nan: unknown; and once more as after the change those in an hour of a change."""
+    clock = _Clock(zone)
+    known: dict[str, float] = {}
+    changed: dict[str, float] = {}
+    for text in set(texts):
+        word = text.strip()
+        if (found := _TIME.fullmatch(word)) is None:
+            if _SINCE_1970.fullmatch(word):
+                known[text] = float(word)
+            elif word.upper() in _UNKNOWN:
+                known[text] = np.nan
+            continue
+        hour, minute, second, rest = found.groups()
+        try:
+            if not rest and (hour_s := clock.hour_s(hour)) is not None:
+                known[text] = hour_s + 60 * int(minute) + int(second)
+                continue
+            known[text], again_s = clock.both_s(datetime.fromisoformat(word))
+        except (ValueError, OverflowError):
+            continue
+        if again_s != known[text]:
+            changed[text] = again_s
+    return known, changed
+
+
+class _Clock:
+    """The clocks of a zone. InputError: an unknown one."""
+
+    def __init__(self, zone: str) -> None:
+        try:
+            self._zone = zoneinfo.ZoneInfo(zone)
+        except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+            raise InputError(f"zone {zone!r} is not known; expected one such as America/Los_Angeles or UTC") from None
+        self._hours: dict[str, float | None] = {}
+
+    def hour_s(self, text: str) -> float | None:
+        """When an hour `2024-03-01T10` begins, seconds since 1970; None: clocks are changed on that day."""
+        if text not in self._hours:
+            at = datetime.fromisoformat(text)
+            day = datetime(at.year, at.month, at.day, tzinfo=self._zone)
+            same = day.utcoffset() == (day + timedelta(days=1)).utcoffset()
+            self._hours[text] = self.both_s(at)[0] if same else None
+        return self._hours[text]
+
+    def both_s(self, at: datetime) -> tuple[float, float]:
+        """A time as before and as after a change of clocks, seconds since 1970; the same where there is none."""
+        both = [at if at.tzinfo is not None else at.replace(tzinfo=self._zone, fold=fold) for fold in (0, 1)]
+        first_s, second_s = ((one - _EPOCH) / _SECOND for one in both)
+        return first_s, second_s
+
+
+def have_ended(table: Table, name: str) -> np.ndarray:
+    """Whether jobs in the states of a column have ended, bool (n,); those that failed or were stopped held GPUs too."""
+    texts = table.text(name)
+    known: dict[str, float | None] = {}
+    for text in set(texts):
+        word = (text.upper().split() or ["UNKNOWN"])[0].rstrip("+")  # CANCELLED by 1000
+        known[text] = 1.0 if word in _ENDED else 0.0 if word in _GOING_ON else None
+    return _looked_up(table, name, texts, known, "a state of Slurm such as COMPLETED") == 1.0
+
+
+def gpus_of(text: str) -> tuple[int, str] | None:
+    """GPUs of a list of resources and their types, `|` between: `gres/gpu=8,gres/gpu:a100=8` or `gpu:a100:4(IDX:0-3)`.
+
+    A list may count them once without a type and once with: the larger sum counts. None: a number is not understood.
+    """
+    count, typed = 0, 0
+    types: list[str] = []
+    text = re.sub(r"\([^()]*\)", "", text) if "(" in text else text
+    for entry in text.lower().split(",") if "gpu" in text.lower() else ():
+        if (found := _GPU.fullmatch(entry := entry.strip())) is None:
+            if _IS_GPU.match(entry):
+                return None
+        elif found[1]:
+            typed, types = typed + int(found[2] or 1), [*types, found[1]]
+        else:
+            count += int(found[2] or 1)
+    return max(count, typed), "|".join(dict.fromkeys(types))
+
+
+def gpus(table: Table, name: str) -> tuple[np.ndarray, list[str]]:
+    """GPUs int64 (n,) and their types in a column of resources (`gpus_of`)."""
+    texts = table.text(name)
+    found = {text: gpus_of(text) for text in set(texts)}
+    known = {text: None if one is None else float(one[0]) for text, one in found.items()}
+    count = _looked_up(table, name, texts, known, "resources such as cpu=8,gres/gpu=4 or gpu:a100:4")
+    return np.nan_to_num(count).astype(np.int64), [(found[text] or (0, ""))[1] for text in texts]
+
+
+def hosts_of(text: str) -> str | None:
+    """A list of hosts, `gn[01-03,07],login`, as their names with spaces between; "": none; None: not understood."""
+    if text.strip().upper() in _UNKNOWN | {"NONE ASSIGNED": np.nan, "(NULL)": np.nan}:
+        return ""
+    names: list[str] = []
+    for one in _HOSTS.findall(text):
+        choices = []
+        for position, part in enumerate(re.split(r"\[([^\[\]]*)\]", one.strip())):
+            within = _numbers_of(part) if position % 2 else [part]
+            if not within:
+                return None
+            choices.append(within)
+        if np.prod([float(len(within)) for within in choices]) + len(names) > MOST_HOSTS:
+            return None
+        names += map("".join, itertools.product(*choices))
+    return " ".join(names)
+
+
+def _numbers_of(text: str) -> list[str]:
+    """The numbers of `01-03,07`; none: not understood."""
+    found: list[str] = []
+    for part in text.split(","):
+        ends = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", part.strip())
+        if ends is None or not 0 <= (last := int(ends[2] or ends[1])) - int(ends[1]) < MOST_HOSTS:
+            return []
+        found += [f"{number:0{len(ends[1])}d}" for number in range(int(ends[1]), last + 1)]
+    return found
+
+
+def _looked_up(
+    table: Table, name: str, texts: Sequence[str], known: Mapping[str, float | None], expected: str
+) -> np.ndarray:
+    found = [known.get(text) for text in texts]
+    table.mark_bad(np.array([one is None for one in found]), name, expected)
+    return np.array([np.nan if one is None else one for one in found], np.float64)
