@@ -16,6 +16,8 @@ from ..base.errors import InputError
 from .workload import WorkloadWarning, clip
 
 BadRows = Literal["drop", "error"]  # what readers do with bad rows: leave them out, or refuse the first
+Share = Literal["whole", "round"]  # what readers make of a job that asks shares of a GPU: up, or to the nearest
+_SHARES = {"whole": "up to whole ones", "round": "to the nearest whole one"}
 MOST_BAD, MOST_BAD_SHARE = 10, 0.01  # bad rows that a file may have, whichever is more
 
 
@@ -81,21 +83,24 @@ class LeftOut:
             self._warn(f"dropped {total - len(kept):,} of {total:,} jobs: {', '.join(reasons)}")
         return kept
 
-    def tell_shares(self, asked: np.ndarray, whole: np.ndarray, duration_s: np.ndarray) -> None:
-        """Say how many GPU-hours the jobs that stay ask and get; of GPUs asked and got, (jobs,)."""
-        hours = [float((gpus * duration_s).sum() / 3600.0) for gpus in (asked, whole)]
+    def tell_shares(self, share: Share, asked_h: float, read_h: float) -> None:
+        """Say how many GPU-hours are asked, and how many are read of the jobs that stay."""
         self._warn(
-            "shares of a GPU are summed over a job and rounded up to whole ones: "
-            f"{hours[0]:,.6g} GPU-hours are asked, {hours[1]:,.6g} are read"
+            f"shares of a GPU are summed over a job and rounded {_SHARES[share]}: {asked_h:,.6g} GPU-hours are asked, "
+            f"{read_h:,.6g} are read"
         )
 
     def _warn(self, what: str) -> None:
         warnings.warn(f"{self.path}: {what}", WorkloadWarning, stacklevel=4)
 
 
-def whole_gpus(shares: np.ndarray) -> np.ndarray:
-    """GPUs of jobs that ask so many GPUs, shares included, int64; what binary sums add (.1 + .2) is no GPU more."""
-    return np.ceil(np.round(shares, 6)).astype(np.int64)
+def whole_gpus(asked: np.ndarray, share: Share) -> np.ndarray:
+    """GPUs of jobs that ask so many, shares included, int64: rounded up, or to the nearest, halves up.
+
+    What binary sums add (.1 + .2) is no GPU more.
+    """
+    exact = np.round(asked, 6)
+    return np.asarray(np.ceil(exact) if share == "whole" else np.floor(exact + 0.5)).astype(np.int64)
 
 
 def tell_unread(path: str, columns: Iterable[str], known: Collection[str], harmless: Collection[str] = ()) -> None:

@@ -22,7 +22,7 @@ import numpy as np
 from ..base.errors import InputError
 from ..files.csv_cells import unguarded
 from ..files.regular_files import read_text
-from .left_out import BadRows, LeftOut, tell_unread
+from .left_out import BadRows, LeftOut, Share, tell_unread, whole_gpus
 from .workload import LONGEST_S, RANGES, Workload, WorkloadWarning, bad_texts, bad_values, clip, first_duplicate
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{1,6})?")
@@ -327,7 +327,7 @@ class Table:
         duration_s: np.ndarray,
         *,
         from_start: bool = False,
-        asked_gpus: np.ndarray | None = None,
+        share: Share | None = None,
         order: np.ndarray | None = None,
         iterations: np.ndarray | None = None,
         **optional: Any,
@@ -337,7 +337,7 @@ class Table:
         Args:
             job_id: a column name (ids are then checked and located), or the ids.
             from_start: subtract the earliest arrival (for dates and absolute clocks).
-            asked_gpus: the GPUs that jobs ask, float64, where some ask shares of one; `gpus` are whole ones.
+            share: how `gpus`, float64 of which some are shares, become whole; rows without a GPU are dropped by then.
             order: of the rows, indices; default as they are.
             iterations: nan where they are not known.
             optional: optional columns of the schema, full length.
@@ -348,19 +348,25 @@ class Table:
         ids = self.text(job_id) if isinstance(job_id, str) else job_id
         if isinstance(job_id, str):
             self._check_ids(job_id, ids)
+        asked, small = gpus, np.zeros(len(self), bool)
+        if share is not None:
+            gpus = whole_gpus(asked, share)
+            small = self._drop_small(gpus, asked * duration_s / 3600.0)
         columns = {"gpus": gpus, "duration_s": duration_s, **optional}
         columns |= {} if from_start else {"arrival_s": arrival_s}
         for name, bad, expected in bad_values({key: values for key, values in columns.items() if key in RANGES}):
             self.mark_bad(bad, name, expected, columns[name])
         kept = np.arange(len(self)) if self.left_out is None else self.left_out.tell()
         kept = kept if order is None else order[np.isin(order, kept)]
+        if share is not None and self.left_out is not None:
+            asked_h = asked * duration_s / 3600.0
+            read_h = (gpus * duration_s)[kept].sum() / 3600.0
+            self.left_out.tell_shares(share, float(asked_h[kept].sum() + asked_h[small].sum()), float(read_h))
         arrival_s, gpus, duration_s = np.asarray(arrival_s, np.float64)[kept], gpus[kept], duration_s[kept]
         if from_start:
             first_s = arrival_s.min()
             arrival_s = arrival_s - first_s
             optional = {**optional, **{key: optional[key] - first_s for key in ("start_s",) if key in optional}}
-        if asked_gpus is not None and self.left_out is not None:
-            self.left_out.tell_shares(asked_gpus[kept], gpus, duration_s)
         rest = {key: _pick(values, kept) for key, values in optional.items() if values is not None}
         unknown = np.isnan(iterations[kept]) if iterations is not None else np.ones(len(kept), bool)
         if not unknown.all():
@@ -372,6 +378,13 @@ class Table:
         except InputError as error:
             raise InputError(f"{self.path}: {error}") from None
         return replace(read, iterations_known=not unknown.any())
+
+    def _drop_small(self, gpus: np.ndarray, asked_h: np.ndarray) -> np.ndarray:
+        """Leave out the rows that are rounded to no GPU, and say how many GPU-hours they ask; which, bool (rows,)."""
+        small = (gpus == 0) if self.left_out is None else (gpus == 0) & ~self.left_out.gone
+        if small.any():
+            self.drop(small, f"below half a GPU ({float(asked_h[small].sum()):,.6g} GPU-hours)")
+        return small
 
     def _check_ids(self, column: str, ids: Sequence[str]) -> None:
         there = np.ones(len(ids), bool) if self.left_out is None else ~self.left_out.gone
