@@ -24,9 +24,11 @@ from ...jobs.trace_head import Head, read_head
 from ...jobs.workload import REQUIRED, Workload, WorkloadWarning, clip
 from ..own_schema import own_format
 from . import (
+    acme_trace,
     artist_sim_trace,
     chronus_trace,
     gavel_trace,
+    gpu_v2026_trace,
     helios_trace,
     muri_trace,
     openb_trace,
@@ -35,6 +37,8 @@ from . import (
     philly_trace,
     pollux_trace,
     simple_trace,
+    spot_gpu_trace,
+    supercloud_trace,
     tiresias_trace,
 )
 
@@ -66,6 +70,10 @@ def _formats() -> Iterator[Format]:
         tiresias_trace,
         simple_trace,
         gavel_trace,
+        acme_trace,
+        spot_gpu_trace,
+        gpu_v2026_trace,
+        supercloud_trace,
     ):
         known = getattr(module, "KNOWN", ())
         yield Format(module.NAME, module.SUMMARY, module.recognises, module.read, known)
@@ -123,9 +131,9 @@ def _tell_unheeded(path: str | Path, read: Workload) -> None:
     if read.geo is not None or not (any(read.gpu_type) or read.level.any()):
         return
     given = [name for name in ("gpu_type", "level", "tenant") if any(getattr(read, name))]
-    which = f"{given[0]} is" if len(given) == 1 else f"{', '.join(given)} are"
+    which, them = (f"{given[0]} is", "it") if len(given) == 1 else (f"{', '.join(given)} are", "them")
     warnings.warn(
-        f"{path}: {which} read, but nothing outside regions heeds them yet: there the column parts gives types, as "
+        f"{path}: {which} read, but nothing outside regions heeds {them} yet: there the column parts gives types, as "
         "A100:16 (docs/concepts/workloads.md)",
         WorkloadWarning,
         stacklevel=4,
