@@ -63,8 +63,12 @@ class LeftOut:
         found._bad = self._lost + int(found.gone.sum())
         return found
 
-    def tell(self) -> np.ndarray:
-        """The indices of the rows that stay; warns of others; InputError: none stays, too many or refused bad ones."""
+    def tell(self, gpus: np.ndarray | None = None, duration_s: np.ndarray | None = None) -> np.ndarray:
+        """The indices of the rows that stay; warns of others; InputError: none stays, too many or refused bad ones.
+
+        With GPUs and run times of all rows, (rows,), it says how many GPU-hours are read and dropped, where both are
+        known: a row without a run time or GPUs has none.
+        """
         total, first = len(self.gone) + self._lost, self._first[1] if self._first else ""
         most = max(MOST_BAD, int(MOST_BAD_SHARE * total))
         kept = np.flatnonzero(~self.gone)
@@ -80,8 +84,14 @@ class LeftOut:
                 f"{most:,}"
             )
         if len(kept) < total:
-            self._warn(f"dropped {total - len(kept):,} of {total:,} jobs: {', '.join(reasons)}")
+            hours = "" if gpus is None or duration_s is None else self._hours(gpus * duration_s / 3600.0)
+            self._warn(f"dropped {total - len(kept):,} of {total:,} jobs: {', '.join(reasons)}{hours}")
         return kept
+
+    def _hours(self, held: np.ndarray) -> str:
+        known = np.where(np.isfinite(held), held, 0.0).clip(min=0.0)
+        read, dropped = float(known[~self.gone].sum()), float(known[self.gone].sum())
+        return f"; {read:,.6g} GPU-hours are read, {dropped:,.6g} dropped"
 
     def tell_shares(self, share: Share, asked_h: float, read_h: float) -> None:
         """Say how many GPU-hours are asked, and how many are read of the jobs that stay."""

@@ -1,8 +1,7 @@
 """Cells of schedulers' logs: durations, times and their zones, job states, GPUs among resources, lists of hosts.
 
 Sources: the manual pages sacct(1), gres(5) and hostlist of scontrol(1) of Slurm; RFC 3339 for times. Each function of a
-Table reads a column: every distinct text once, a text that is not understood makes its row a bad one. Functions that
-end in `_of` read texts without a table: what they do not understand is missing from what they return, or None.
+Table reads a column: every distinct text once, a text that is not understood makes its row a bad one.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 import zoneinfo
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -27,7 +26,7 @@ _TIME = re.compile(  # the hour, minutes, seconds, and their decimals with an of
     r"([0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}):([0-5][0-9]):([0-5][0-9])"
     r"((?:\.[0-9]{1,6})?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)?)"
 )
-_SINCE_1970 = re.compile(r"[0-9]{1,10}(?:\.[0-9]{1,9})?")  # seconds, to the year 2286: milliseconds are none
+_SINCE_1970 = re.compile(r"[0-9]{1,10}(?:\.[0-9]{1,9})?")  # milliseconds have more digits
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND = timedelta(seconds=1)
 _ENDED = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "REQUEUED"} | {
@@ -61,20 +60,20 @@ def _duration_s(text: str) -> float | None:
 
 
 def times_s(table: Table, name: str, zone: str = "UTC", after_s: np.ndarray | None = None) -> np.ndarray:
-    """A column of times as float64 seconds since 1970 (n,): nan where unknown.
+    """A column of times as float64 seconds since 1970 (n,): nan where unknown; `Clock` says in which forms.
 
-    `YYYY-MM-DD HH:MM:SS[.ffffff]`, or with T between, in the `zone` unless an offset or Z follows; or seconds since
-    1970. An hour that clocks repeat or leave out is read as if they were not changed yet, but where it would lie before
+    An hour that clocks repeat or leave out is read as if they were not changed yet, but where it would lie before
     `after_s`, as changed; a sentence says how many such times there are. InputError: an unknown zone.
     """
-    texts = table.text(name)
-    known, changed = times_of(texts, zone)
-    read_s = _looked_up(table, name, texts, known, "a time YYYY-MM-DD HH:MM:SS")
-    if changed:
-        again_s = np.array([changed.get(text, np.nan) for text in texts])
+    clock, texts = Clock(zone), table.text(name)
+    both = {text: clock.read(text) for text in set(texts)}
+    known = {text: None if one is None else one[0] for text, one in both.items()}
+    read_s = _looked_up(table, name, texts, known, "a date YYYY-MM-DD HH:MM:SS")
+    if any(one is not None and abs(one[0] - one[1]) > 0 for one in both.values()):
+        again_s = np.array([(both[text] or (np.nan, np.nan))[1] for text in texts])
         table.warn(
-            f"column {name!r}: {int((~np.isnan(again_s)).sum()):,} times lie in an hour that the clocks of {zone} "
-            "repeat or leave out; they are read as before the change"
+            f"column {name!r}: {int((np.abs(again_s - read_s) > 0).sum()):,} times lie in an hour that the clocks of "
+            f"{zone} repeat or leave out; they are read as before the change"
             + (" where that fits" if after_s is not None else "")
         )
         if after_s is not None:
@@ -82,34 +81,12 @@ def times_s(table: Table, name: str, zone: str = "UTC", after_s: np.ndarray | No
     return read_s
 
 
-def times_of(texts: Iterable[str], zone: str) -> tuple[dict[str, float], dict[str, float]]:
-    """Seconds since 1970 by text, nan: unknown; and once more as after the change those in an hour of a change."""
-    clock = _Clock(zone)
-    known: dict[str, float] = {}
-    changed: dict[str, float] = {}
-    for text in set(texts):
-        word = text.strip()
-        if (found := _TIME.fullmatch(word)) is None:
-            if _SINCE_1970.fullmatch(word):
-                known[text] = float(word)
-            elif word.upper() in _UNKNOWN:
-                known[text] = np.nan
-            continue
-        hour, minute, second, rest = found.groups()
-        try:
-            if not rest and (hour_s := clock.hour_s(hour)) is not None:
-                known[text] = hour_s + 60 * int(minute) + int(second)
-                continue
-            known[text], again_s = clock.both_s(datetime.fromisoformat(word))
-        except (ValueError, OverflowError):
-            continue
-        if again_s != known[text]:
-            changed[text] = again_s
-    return known, changed
+class Clock:
+    """Reads times `YYYY-MM-DD HH:MM:SS[.ffffff]`, or with T between, and seconds since 1970, up to the year 2286.
 
-
-class _Clock:
-    """The clocks of a zone. InputError: an unknown one."""
+    Args:
+        zone: where times without an offset or Z behind them were written. InputError: an unknown one.
+    """
 
     def __init__(self, zone: str) -> None:
         try:
@@ -118,17 +95,35 @@ class _Clock:
             raise InputError(f"zone {zone!r} is not known; expected one such as America/Los_Angeles or UTC") from None
         self._hours: dict[str, float | None] = {}
 
-    def hour_s(self, text: str) -> float | None:
+    def read(self, text: str) -> tuple[float, float] | None:
+        """Seconds since 1970 as before and as after a change of clocks, the same but in its hour; nan: unknown.
+
+        None: no time.
+        """
+        text = text.strip()
+        if (found := _TIME.fullmatch(text)) is not None:
+            hour, minute, second, rest = found.groups()
+            try:
+                if not rest and (hour_s := self._hour_s(hour)) is not None:
+                    at_s = hour_s + 60 * int(minute) + int(second)
+                    return at_s, at_s
+                return self._both_s(datetime.fromisoformat(text))
+            except (ValueError, OverflowError):
+                return None
+        if _SINCE_1970.fullmatch(text):
+            return float(text), float(text)
+        return (np.nan, np.nan) if text.upper() in _UNKNOWN else None
+
+    def _hour_s(self, text: str) -> float | None:
         """When an hour `2024-03-01T10` begins, seconds since 1970; None: clocks are changed on that day."""
         if text not in self._hours:
             at = datetime.fromisoformat(text)
             day = datetime(at.year, at.month, at.day, tzinfo=self._zone)
             same = day.utcoffset() == (day + timedelta(days=1)).utcoffset()
-            self._hours[text] = self.both_s(at)[0] if same else None
+            self._hours[text] = self._both_s(at)[0] if same else None
         return self._hours[text]
 
-    def both_s(self, at: datetime) -> tuple[float, float]:
-        """A time as before and as after a change of clocks, seconds since 1970; the same where there is none."""
+    def _both_s(self, at: datetime) -> tuple[float, float]:
         both = [at if at.tzinfo is not None else at.replace(tzinfo=self._zone, fold=fold) for fold in (0, 1)]
         first_s, second_s = ((one - _EPOCH) / _SECOND for one in both)
         return first_s, second_s
