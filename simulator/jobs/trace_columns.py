@@ -205,6 +205,7 @@ class Table:
 
     def mark_bad(self, rows: np.ndarray, column: str, expected: str, values: Any = None) -> None:
         """Leave out the rows of a mask, whose cells of `column`, or `values`, do not fit; or raise a BadCell."""
+        rows = np.asarray(rows, bool)  # also of no rows, which numpy takes for float64
         found = np.flatnonzero(rows if self.left_out is None else rows & ~self.left_out.gone)
         if not len(found):
             return
@@ -352,6 +353,7 @@ class Table:
         if share is not None:
             gpus = whole_gpus(asked, share)
             small = self._drop_small(gpus, asked * duration_s / 3600.0)
+        optional = {key: values for key, values in optional.items() if values is not None}
         columns = {"gpus": gpus, "duration_s": duration_s, **optional}
         columns |= {} if from_start else {"arrival_s": arrival_s}
         for name, bad, expected in bad_values({key: values for key, values in columns.items() if key in RANGES}):
@@ -371,7 +373,7 @@ class Table:
             first_s = arrival_s.min()
             arrival_s = arrival_s - first_s
             optional = {**optional, **{key: optional[key] - first_s for key in ("start_s",) if key in optional}}
-        rest = {key: _pick(values, kept) for key, values in optional.items() if values is not None}
+        rest = {key: _pick(values, kept) for key, values in optional.items()}
         unknown = np.isnan(iterations[kept]) if iterations is not None else np.ones(len(kept), bool)
         if not unknown.all():
             assert iterations is not None
