@@ -1,10 +1,10 @@
-"""Acme (Shanghai AI Lab, NSDI'24): trace_seren.csv and trace_kalos.csv, jobs of LLM development.
+"""Acme (Shanghai AI Lab): trace_seren.csv and trace_kalos.csv, jobs of LLM development.
 
 Read by its documentation, not tried on the real tables: github InternLM/AcmeTrace, README (CC-BY-4.0). Both have
 job_id, user, node_num, gpu_num (0: a CPU job), cpu_num, type (of work on LLMs), state, submit_time, start_time,
 end_time (`2023-03-01 00:18:22+08:00`), duration, queue, gpu_time; Kalos also mem_per_pod_GB, shared_mem_per_pod,
-fail_time, stop_time. Documented is duration = end - start, but in the rows shown of Kalos it holds the queue too, so the run time
-is end - start here. `type` is not read: a workload has no column for it.
+fail_time, stop_time. Documented is duration = end - start, but in the rows shown of Kalos it holds the queue too, so
+the run time is end - start here. `type` is not read: a workload has no column for it.
 """
 
 from __future__ import annotations

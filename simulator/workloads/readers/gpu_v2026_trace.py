@@ -1,4 +1,4 @@
-"""Alibaba gpu-v2026 (ASI, OSDI'26): jobs rebuilt from asi_opensource_pod_hourly, which has a row a pod and hour.
+"""Alibaba gpu-v2026 (ASI): jobs rebuilt from asi_opensource_pod_hourly, which has a row a pod and hour.
 
 Read by its documentation, not tried on the real table: github alibaba/clusterdata, cluster-trace-gpu-v2026/docs. It is
 parquet in folders day=D/hour=HH; their parent is read, or one file with columns day and hour: pod_id, workload_id,
@@ -86,7 +86,8 @@ def read(
     rest: dict[str, Any] = {"level": level, "gpu_type": table.text("gpu_spec_public"), "from_start": True}
     rest |= {"start_s": np.where(np.isnan(delay_s), np.inf, start_s)}
     rest |= {"share": share if (asked % 1 > 0).any() else None}
-    return table.workload("pod_id", start_s - np.nan_to_num(delay_s), asked, run_s, **rest)
+    arrival_s = start_s - np.nan_to_num(delay_s)
+    return table.workload("pod_id", arrival_s, asked, run_s, order=np.argsort(arrival_s, kind="stable"), **rest)
 
 
 def _jobs(rows: dict[str, Any]) -> dict[str, Any]:

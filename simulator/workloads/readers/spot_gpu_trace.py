@@ -1,4 +1,4 @@
-"""Alibaba spot-gpu (cluster-trace-v2026-spot-gpu, ASPLOS'26): job_info_df.csv, jobs of high priority and spot jobs.
+"""Alibaba spot-gpu (cluster-trace-v2026-spot-gpu): job_info_df.csv, jobs of high priority and spot jobs.
 
 Read by its documentation, not tried on the real table: github alibaba/clusterdata, README there: job_name, organization
 (a department), gpu_model, cpu_request, gpu_request, worker_num (instances), submit_time (s since the first job),

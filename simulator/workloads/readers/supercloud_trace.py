@@ -1,4 +1,4 @@
-"""MIT SuperCloud (HPEC'21): slurm-log.csv, the job table of Slurm's accounting database.
+"""MIT SuperCloud: slurm-log.csv, the job table of Slurm's accounting database.
 
 Read by its documentation, not tried on the real table: github MIT-AI-Accelerator/MIT-Supercloud-Dataset, README, and
 Slurm's own job table: id_job, id_user (hashed), state (a number: 0 pending, 1 running, 2 suspended, from 3 on ended),
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ...jobs.left_out import BadRows
-from ...jobs.trace_columns import read_csv
+from ...jobs.trace_columns import Table, read_csv
 from ...jobs.trace_head import Head
 from ...jobs.workload import Workload
 from .log_fields import gpus
@@ -58,13 +58,14 @@ def recognises(head: Head) -> bool:
 def read(path: str | Path, *, bad_rows: BadRows = "drop") -> Workload:
     """Read slurm-log.csv; jobs on CPUs, and those that never ran or had not ended, are dropped."""
     table = read_csv(path, keep=_READ, harmless=_HARMLESS, bad_rows=bad_rows)
-    submit_s, start_s, end_s = (table.number(f"time_{name}", low=0, blank=0) for name in ("submit", "start", "end"))
+    submit_s, start_s, end_s = (_time_s(table, f"time_{name}") for name in ("submit", "start", "end"))
     limit_min = table.number("timelimit", low=0, high=2**32, default=0, blank=0)
     named = [re.sub(r"\b100[12](?==)", lambda at: GPU_RESOURCES[at[0]], text) for text in table.text("tres_alloc")]
     count, types = gpus(replace(table, columns={**table.columns, "tres_alloc": named}), "tres_alloc")
     table.drop(count == 0, "without a GPU")
     table.drop(table.number("state", low=0, high=2**32, whole=True) % 256 < _FIRST_ENDED, "that had not ended")
-    table.drop((start_s == 0) | (start_s == end_s), "that never ran")
+    table.drop(np.isnan(end_s - start_s) | (start_s == end_s), "that never ran")
+    table.mark_bad(np.isnan(submit_s), "time_submit", "the time of its submission")
     table.mark_bad(start_s < submit_s, "time_start", "a time not before time_submit")
     table.mark_bad(end_s < start_s, "time_end", "a time not before time_start")
     estimate_s = np.where((limit_min == 0) | (limit_min >= _NO_LIMIT), np.inf, limit_min * 60.0)
@@ -76,3 +77,8 @@ def read(path: str | Path, *, bad_rows: BadRows = "drop") -> Workload:
         "hosts": hosts,
     }
     return table.workload("id_job", submit_s, count, end_s - start_s, from_start=True, start_s=start_s, **rest)
+
+
+def _time_s(table: Table, name: str) -> np.ndarray:
+    found = table.number(name, low=0, blank=0)
+    return np.where(found > 0, found, np.nan)
