@@ -76,9 +76,9 @@ def _from_jobs(table: Table, share: Share) -> Workload:
     duration_s = table.number("duration", low=0, blank=0)
     table.drop(asked == 0, "without a GPU")
     table.drop(duration_s == 0, "without a run time")
+    arrival_s, user, types = table.number("submit_time", low=0), table.text("user", ""), table.text("gpu_type", "")
     how = share if (each % 1 > 0).any() else None
-    more = {"user": table.text("user", ""), "gpu_type": table.text("gpu_type", "")}
-    return table.workload("job_id", table.number("submit_time", low=0), asked, duration_s, share=how, **more)
+    return table.workload("job_id", arrival_s, asked, duration_s, share=how, user=user, gpu_type=types)
 
 
 def _from_tasks(table: Table, share: Share, bad_rows: BadRows) -> Workload:
