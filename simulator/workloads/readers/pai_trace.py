@@ -85,9 +85,10 @@ def _from_tasks(table: Table, share: Share, bad_rows: BadRows) -> Workload:
     percent = table.number("plan_gpu", low=0, high=1e9, blank=0)
     asked = percent / 100.0 * table.number("inst_num", low=0, high=_MOST_INSTANCES, whole=True, blank=0)
     start_s, end_s = (table.number(name, low=0, blank=np.nan) for name in ("start_time", "end_time"))
-    job = numbered(table.text("job_name"))  # in the order of the file
+    ids, given = table.text("job_name"), table.text("gpu_type", "")
+    job = numbered(ids)  # in the order of the file
     _, first_row = np.unique(job, return_index=True)
-    names = [table.text("job_name")[row] for row in first_row.tolist()]
+    names = [ids[row] for row in first_row.tolist()]
     assert table.left_out is not None
     left_out = table.left_out.of_groups(job, len(names))
     jobs = Table(table.path, {"job_name": names}, table.places[first_row], table.unit, left_out=left_out)
@@ -103,7 +104,6 @@ def _from_tasks(table: Table, share: Share, bad_rows: BadRows) -> Workload:
     jobs.drop(finish_s <= begin_s, "that end when they start, or before")
     jobs.drop(first_end_s <= last_begin_s, "whose GPU tasks never ran together")
     arrival_s = np.where(np.isnan(submitted_s), begin_s, submitted_s)
-    given = table.text("gpu_type", "")
     return jobs.workload(
         "job_name",
         arrival_s,
