@@ -104,6 +104,8 @@ def _specifications(folder: Path) -> Iterator[tuple[str, list[Path], Reader]]:
         yield f"topology {name}", [_written(folder, name, text)], read
     table = _written(folder, "hosts.csv", (DATA / "hosts.csv").read_text())
     yield "hosts", [table], lambda path: Topology.load(f"hosts:nics=2,oversubscription=2,uplinks=3,file={path}")
+    table = _written(folder, "nodes.csv", (DATA / "nodes.csv").read_text())
+    yield "nodes", [table], lambda path: Topology.load(f"nodes:file={path}")
     for name, path in shipped().items():
         place = _written(folder, f"space-{name}.yaml", path.read_text())
         yield f"space {name}", [place], lambda path: read_space(str(path))

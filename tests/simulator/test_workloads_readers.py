@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 
 import numpy as np
@@ -292,6 +293,15 @@ def test_pai_types_are_those_of_gpu_tasks_and_a_start_is_known_with_the_job_tabl
     assert quiet(WORKLOADS / "synthetic_pai_jobs.csv").gpu_type.tolist() == ["V100", "P100", "T4"]
 
 
+def test_many_pai_tasks_are_read_in_time_in_proportion(tmp_path):
+    """20,000 jobs of two tasks take about .3 CPU s; a pass over all names for each job took a hundred times that."""
+    rows = [f"j{i // 2},t{i % 2},1.0,Terminated,{i // 2}.0,{i // 2 + 60}.0,1,1,50.0,T4\n" for i in range(40_000)]
+    (tmp_path / "pai_task_table.csv").write_text("".join(rows))
+    begin_s = time.process_time()
+    assert len(quiet(tmp_path / "pai_task_table.csv")) == 20_000
+    assert time.process_time() - begin_s < 5.0
+
+
 def test_openb_counts_from_scheduling_to_deletion():
     workload = quiet(WORKLOADS / "synthetic_openb_pods.csv")
     assert columns(workload, "job_id", "gpus", "duration_s") == [["pod-0", "pod-1"], [1, 8], [990.0, 290.0]]
@@ -313,6 +323,8 @@ def test_openb_keeps_starts_types_and_classes_as_levels(tmp_path):
     said = " ".join(str(one.message) for one in caught)
     assert "1 bad, the first at line 4, column 'qos': 'LSR'; expected one of Guaranteed, LS" in said
     assert "gpu_type, level are read, but nothing outside regions heeds them yet" in said
+    path.write_text("\n".join([head.replace("qos", "class"), *rows]))
+    assert quiet(path).level.tolist() == [0, 0, 0]
 
 
 @needs_traces

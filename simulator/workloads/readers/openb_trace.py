@@ -60,10 +60,9 @@ def read(path: str | Path, *, share: Share = "whole", bad_rows: BadRows = "drop"
     )
 
 
-def _levels(table: Table) -> np.ndarray | None:
-    if "qos" not in table:
-        return None
+def _levels(table: Table) -> np.ndarray:
+    """The place of each pod's class among `_CLASSES`, int64 (rows,); 0 where the file has no classes."""
     code = {name: level for level, name in enumerate(_CLASSES)}
-    words = table.text("qos")
-    table.mark_bad(np.array([word not in code for word in words]), "qos", f"one of {', '.join(_CLASSES)}")
-    return np.array([code.get(word, 0) for word in words], np.int64)
+    found = np.array([code.get(word, -1) for word in table.text("qos", _CLASSES[0])], np.int64)
+    table.mark_bad(found < 0, "qos", f"one of {', '.join(_CLASSES)}")
+    return np.maximum(found, 0)

@@ -76,18 +76,19 @@ def _from_jobs(table: Table, share: Share) -> Workload:
     duration_s = table.number("duration", low=0, blank=0)
     table.drop(asked == 0, "without a GPU")
     table.drop(duration_s == 0, "without a run time")
+    arrival_s, user, types = table.number("submit_time", low=0), table.text("user", ""), table.text("gpu_type", "")
     how = share if (each % 1 > 0).any() else None
-    more = {"user": table.text("user", ""), "gpu_type": table.text("gpu_type", "")}
-    return table.workload("job_id", table.number("submit_time", low=0), asked, duration_s, share=how, **more)
+    return table.workload("job_id", arrival_s, asked, duration_s, share=how, user=user, gpu_type=types)
 
 
 def _from_tasks(table: Table, share: Share, bad_rows: BadRows) -> Workload:
     percent = table.number("plan_gpu", low=0, high=1e9, blank=0)
     asked = percent / 100.0 * table.number("inst_num", low=0, high=_MOST_INSTANCES, whole=True, blank=0)
     start_s, end_s = (table.number(name, low=0, blank=np.nan) for name in ("start_time", "end_time"))
-    job = numbered(table.text("job_name"))  # in the order of the file
+    ids, given = table.text("job_name"), table.text("gpu_type", "")
+    job = numbered(ids)  # in the order of the file
     _, first_row = np.unique(job, return_index=True)
-    names = [table.text("job_name")[row] for row in first_row.tolist()]
+    names = [ids[row] for row in first_row.tolist()]
     assert table.left_out is not None
     left_out = table.left_out.of_groups(job, len(names))
     jobs = Table(table.path, {"job_name": names}, table.places[first_row], table.unit, left_out=left_out)
@@ -103,7 +104,6 @@ def _from_tasks(table: Table, share: Share, bad_rows: BadRows) -> Workload:
     jobs.drop(finish_s <= begin_s, "that end when they start, or before")
     jobs.drop(first_end_s <= last_begin_s, "whose GPU tasks never ran together")
     arrival_s = np.where(np.isnan(submitted_s), begin_s, submitted_s)
-    given = table.text("gpu_type", "")
     return jobs.workload(
         "job_name",
         arrival_s,
