@@ -53,6 +53,8 @@ FILES = {
     "synthetic_muri.csv": "muri",
     "synthetic_chronus.csv": "chronus",
     "synthetic_simple.csv": "simple",
+    "synthetic_sacct.csv": "sacct",
+    "synthetic_sacct.json": "sacct",
 }
 
 

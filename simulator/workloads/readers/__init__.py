@@ -30,6 +30,7 @@ from . import (
     philly_json_trace,
     philly_trace,
     pollux_trace,
+    sacct_trace,
     simple_trace,
     tiresias_trace,
 )
@@ -49,6 +50,7 @@ def _formats() -> Iterator[Format]:
     # the order matters where one format's columns include another's: the more specific first
     yield Format("parquet", own_format.PARQUET_SUMMARY, own_format.recognises_parquet, own_format.read_parquet)
     for module in (
+        sacct_trace,
         artist_sim_trace,
         philly_json_trace,
         helios_trace,
