@@ -71,8 +71,8 @@ def read(path: str | Path, *, zone: str = "UTC", bad_rows: BadRows = "drop") -> 
     run_s = _run_s(table, start_s, end_s)
     held, types = _gpus(table)
     ids = table.text("JobID")
-    table.mark_bad(np.array([not one for one in ids]), "JobID", "a job id")
-    table.drop(np.array(["[" in one for one in ids]), "ranges of an array of which nothing started")
+    table.mark_bad(np.array([not one for one in ids], bool), "JobID", "a job id")
+    table.drop(np.array(["[" in one for one in ids], bool), "ranges of an array of which nothing started")
     table.drop(~_ended(table, end_s), "without an end")
     table.drop(held == 0, "without a GPU")
     table.drop(np.isnan(submit_s), "without a time of submission")
@@ -160,7 +160,7 @@ def _observed_s(table: Table, start_s: np.ndarray, submit_s: np.ndarray) -> np.n
 def _hosts(table: Table) -> list[str]:
     texts = table.text("NodeList", "")
     found = {text: hosts_of(text) for text in set(texts)}
-    bad = np.array([found[text] is None for text in texts])
+    bad = np.array([found[text] is None for text in texts], bool)
     table.mark_bad(bad, "NodeList", f"hosts such as gn[01-03,07], at most {MOST_HOSTS:,}", texts)
     return [found[text] or "" for text in texts]
 
@@ -168,7 +168,7 @@ def _hosts(table: Table) -> list[str]:
 def _of_text(path: str | Path, bad_rows: BadRows) -> Table:
     table = read_csv(path, keep=_READ, harmless=_HARMLESS, bad_rows=bad_rows)
     steps = np.array(["." in one for one in table.text("JobID")], bool)
-    if steps.all():
+    if len(steps) and steps.all():
         raise InputError(f"{path}: {len(table):,} steps of jobs and no job; leave out --steps of sacct")
     if steps.any():
         table.warn(f"steps of jobs, which are not read: {int(steps.sum()):,}")
