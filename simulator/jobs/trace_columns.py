@@ -7,6 +7,7 @@ bad rows looked for. A bad row is an InputError with file, place, column and val
 from __future__ import annotations
 
 import csv
+import difflib
 import io
 import json
 import re
@@ -262,8 +263,9 @@ class Table:
     def column(self, name: str) -> list[str] | np.ndarray:
         """A column as it is; InputError if the file has none of that name."""
         if name not in self.columns:
-            there = ", ".join((self.header or tuple(self.columns))[:20])
-            raise InputError(f"{self.path}: column {name!r} is missing; it has: {clip(there, 200)}")
+            there = (self.header or tuple(self.columns))[:20]
+            close = "".join(f"did you mean {clip(one)}? " for one in difflib.get_close_matches(name, there, 1))
+            raise InputError(f"{self.path}: column {name!r} is missing; {close}it has: {clip(', '.join(there), 200)}")
         return self.columns[name]
 
     def text(self, name: str, default: str | None = None) -> list[str]:

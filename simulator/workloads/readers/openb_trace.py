@@ -26,6 +26,7 @@ _HARMLESS = {
     **dict.fromkeys(("cpu_milli", "memory_mib"), "no part of a workload"),
     "pod_phase": "a pod that failed held its GPUs as well",
 }
+KNOWN = (*_READ, *_HARMLESS)
 
 
 def recognises(head: Head) -> bool:

@@ -41,6 +41,7 @@ _HARMLESS = {
     "status": "a task that failed held its GPUs as well",
     "wait_time": "what became of it there",
 }
+KNOWN = (*_READ, *_HARMLESS)
 _STATUSES = {"Terminated", "Failed", "Running", "Waiting"}
 _MOST_INSTANCES = 10**6
 

@@ -21,6 +21,7 @@ SUMMARY = "Philly, 5-column csv (timestamp, duration, num_gpus, gpu_time, cluste
 
 _READ = ("timestamp", "duration", "num_gpus", "cluster")
 _HARMLESS = {"gpu_time": "num_gpus x duration"}
+KNOWN = (*_READ, *_HARMLESS)
 
 
 def recognises(head: Head) -> bool:
