@@ -6,6 +6,7 @@ clock that went back), so they are left out and the first is told; many of them 
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Collection, Iterable, Sequence
 from typing import Literal
@@ -61,6 +62,12 @@ class LeftOut:
         found.gone[group[self.gone]] = True
         found._lost, found._first = self._lost, self._first
         found._bad = self._lost + int(found.gone.sum())
+        return found
+
+    def only(self, rows: np.ndarray) -> LeftOut:
+        """The same of the rows of a mask alone."""
+        found = copy.copy(self)
+        found.gone = self.gone[rows]
         return found
 
     def tell(self, gpus: np.ndarray | None = None, duration_s: np.ndarray | None = None) -> np.ndarray:

@@ -13,6 +13,7 @@ import json
 import re
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{1,6})?")
 _JSON_KINDS = {dict: "object", str: "string", int: "number", float: "number", bool: "boolean"}
 A_TRACE = "a trace file"
 LONGEST_LINE = 2**22  # characters: a line of commas alone is a list of as many cells, which fill the memory
-SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _BLANKS = frozenset({"", "nan", "NaN", "None", "null", "NA", "N/A"})
 
 
@@ -45,7 +46,9 @@ def read_csv(
     is_guarded: bool = False,
     expected: str = A_TRACE,
 ) -> Table:
-    """A file of columns between commas, semicolons or tabs as a Table of text, without leading "#" and empty lines.
+    """A file of columns between `SEPARATORS` as a Table of text, without leading "#" and empty lines.
+
+    Between bars, as Slurm writes them, a quote is a character as any other.
 
     Args:
         header: the column names of a file without a header line.
@@ -65,7 +68,13 @@ def read_csv(
     begin = stream.tell()
     mark = separator_of(stream.readline())
     stream.seek(begin)
-    reader = csv.reader(_lines(path, stream, skipped), strict=True, skipinitialspace=True, delimiter=mark)
+    reader = csv.reader(
+        _lines(path, stream, skipped),
+        strict=True,
+        skipinitialspace=True,
+        delimiter=mark,
+        quoting=csv.QUOTE_NONE if mark == "|" else csv.QUOTE_MINIMAL,
+    )
     lines: list[int] = []
     rows: list[tuple[str, ...]] = []
     lost: list[tuple[int, str]] | None = None if bad_rows is None else []
@@ -138,14 +147,8 @@ def _check_header(path: str | Path, line: int, names: list[str]) -> None:
 def read_json_list(path: str | Path) -> list[dict[str, Any]]:
     """A JSON file that is a list of objects; InputError: not JSON (with line and column), or something else."""
     text = read_text(path, A_TRACE)
-    try:
+    with json_errors(path):
         items = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path}, line {error.lineno}, column {error.colno}: not valid JSON ({error.msg})") from None
-    except RecursionError:
-        raise InputError(f"{path}: JSON nested too deeply; expected a list of jobs") from None
-    except ValueError as error:
-        raise InputError(f"{path}: not valid JSON ({clip(str(error))})") from None
     if not isinstance(items, list):
         kind = _JSON_KINDS.get(type(items), "null")
         raise InputError(f"{path}: a JSON {kind} at the top; expected a list of jobs")
@@ -155,6 +158,19 @@ def read_json_list(path: str | Path) -> list[dict[str, Any]]:
         if not isinstance(item, dict):
             raise InputError(f"{path}, job {i + 1}: {clip(item)} is not an object; expected a job with named fields")
     return items
+
+
+@contextmanager
+def json_errors(path: str | Path) -> Iterator[None]:
+    """Errors of JSON as InputErrors that name the file, and line and column where they are known."""
+    try:
+        yield
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}, line {error.lineno}, column {error.colno}: not valid JSON ({error.msg})") from None
+    except RecursionError:
+        raise InputError(f"{path}: JSON nested too deeply; expected a list of jobs") from None
+    except ValueError as error:
+        raise InputError(f"{path}: not valid JSON ({clip(str(error))})") from None
 
 
 def cell(value: Any) -> str:
@@ -219,6 +235,12 @@ class Table:
         """Leave out the rows of a mask for a reason that is none of a mistake, "without a GPU"."""
         assert self.left_out is not None
         self.left_out.drop(rows, why)
+
+    def only(self, rows: np.ndarray) -> Table:
+        """A table of the rows of a mask; others were no jobs and do not count as left out."""
+        columns = {name: _pick(values, np.flatnonzero(rows)) for name, values in self.columns.items()}
+        left_out = None if self.left_out is None else self.left_out.only(rows)
+        return replace(self, columns=columns, places=self.places[rows], left_out=left_out)
 
     def numbers(self, wanted: Mapping[str, Mapping[str, Any]]) -> dict[str, np.ndarray]:
         """Columns by name, each with the arguments of `number`; BadCell names the first mistake of each bad column."""

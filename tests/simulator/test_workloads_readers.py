@@ -58,6 +58,8 @@ FILES = {
     "synthetic_acme_kalos.csv": "acme",
     "synthetic_spot_gpu.csv": "spot-gpu",
     "synthetic_supercloud.csv": "supercloud",
+    "synthetic_sacct.csv": "sacct",
+    "synthetic_sacct.json": "sacct",
 }
 
 

@@ -22,10 +22,10 @@ MOST_HOSTS = 2**16  # of one job
 _UNKNOWN = dict.fromkeys(("", "UNKNOWN", "NONE", "N/A", "INVALID", "NOT_SET", "PARTITION_LIMIT", "NULL", "NAN"), np.nan)
 _WORDS = _UNKNOWN | {"UNLIMITED": np.inf, "INFINITE": np.inf}
 _DURATION = re.compile(r"(?:([0-9]{1,7})-)?([0-9]{1,11}(?::[0-5]?[0-9]){0,2}(?:\.[0-9]{1,9})?)")
-_TIME = re.compile(  # the hour, minutes, seconds, and their decimals with an offset
-    r"([0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}):([0-5][0-9]):([0-5][0-9])"
-    r"((?:\.[0-9]{1,6})?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)?)"
+_TIME = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)?"
 )
+_IN_HOUR = {f":{second // 60:02d}:{second % 60:02d}": second for second in range(3600)}
 _SINCE_1970 = re.compile(r"[0-9]{1,10}(?:\.[0-9]{1,9})?")  # milliseconds have more digits
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND = timedelta(seconds=1)
@@ -93,20 +93,20 @@ class Clock:
             self._zone = zoneinfo.ZoneInfo(zone)
         except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
             raise InputError(f"zone {zone!r} is not known; expected one such as America/Los_Angeles or UTC") from None
-        self._hours: dict[str, float | None] = {}
+        self._hours: dict[str, float] = {}  # times in them are read without asking the zone
 
     def read(self, text: str) -> tuple[float, float] | None:
         """Seconds since 1970 as before and as after a change of clocks, the same but in its hour; nan: unknown.
 
         None: no time.
         """
+        hour_s, rest_s = self._hours.get(text[:13]), _IN_HOUR.get(text[13:])
+        if hour_s is not None and rest_s is not None:
+            return hour_s + rest_s, hour_s + rest_s
         text = text.strip()
-        if (found := _TIME.fullmatch(text)) is not None:
-            hour, minute, second, rest = found.groups()
+        if _TIME.fullmatch(text):
             try:
-                if not rest and (hour_s := self._hour_s(hour)) is not None:
-                    at_s = hour_s + 60 * int(minute) + int(second)
-                    return at_s, at_s
+                self._keep_hour(text[:13])
                 return self._both_s(datetime.fromisoformat(text))
             except (ValueError, OverflowError):
                 return None
@@ -114,14 +114,12 @@ class Clock:
             return float(text), float(text)
         return (np.nan, np.nan) if text.upper() in _UNKNOWN else None
 
-    def _hour_s(self, text: str) -> float | None:
-        """When an hour `2024-03-01T10` begins, seconds since 1970; None: clocks are changed on that day."""
-        if text not in self._hours:
-            at = datetime.fromisoformat(text)
-            day = datetime(at.year, at.month, at.day, tzinfo=self._zone)
-            same = day.utcoffset() == (day + timedelta(days=1)).utcoffset()
-            self._hours[text] = self._both_s(at)[0] if same else None
-        return self._hours[text]
+    def _keep_hour(self, text: str) -> None:
+        """Keep when an hour `2024-03-01T10` begins, seconds since 1970, of a day without a change of clocks."""
+        at = datetime.fromisoformat(text)
+        day = datetime(at.year, at.month, at.day, tzinfo=self._zone)
+        if day.utcoffset() == (day + timedelta(days=1)).utcoffset():
+            self._hours[text] = self._both_s(at)[0]
 
     def _both_s(self, at: datetime) -> tuple[float, float]:
         both = [at if at.tzinfo is not None else at.replace(tzinfo=self._zone, fold=fold) for fold in (0, 1)]
@@ -147,7 +145,7 @@ def gpus_of(text: str) -> tuple[int, str] | None:
     count, typed = 0, 0
     types: list[str] = []
     text = re.sub(r"\([^()]*\)", "", text) if "(" in text else text
-    for entry in text.lower().split(",") if "gpu" in text.lower() else ():
+    for entry in text.split(",") if "gpu" in text else ():
         if (found := _GPU.fullmatch(entry := entry.strip())) is None:
             if _IS_GPU.match(entry):
                 return None
@@ -158,9 +156,11 @@ def gpus_of(text: str) -> tuple[int, str] | None:
     return max(count, typed), "|".join(dict.fromkeys(types))
 
 
-def gpus(table: Table, name: str) -> tuple[np.ndarray, list[str]]:
-    """GPUs int64 (n,) and their types in a column of resources (`gpus_of`)."""
+def gpus(table: Table, name: str, rows: np.ndarray | None = None) -> tuple[np.ndarray, list[str]]:
+    """GPUs int64 (n,) and their types in a column of resources (`gpus_of`), none but in the `rows` of a mask."""
     texts = table.text(name)
+    if rows is not None:
+        texts = [text if is_asked else "" for text, is_asked in zip(texts, rows.tolist(), strict=True)]
     found = {text: gpus_of(text) for text in set(texts)}
     known = {text: None if one is None else float(one[0]) for text, one in found.items()}
     count = _looked_up(table, name, texts, known, "resources such as cpu=8,gres/gpu=4 or gpu:a100:4")
@@ -199,6 +199,6 @@ def _numbers_of(text: str) -> list[str]:
 def _looked_up(
     table: Table, name: str, texts: Sequence[str], known: Mapping[str, float | None], expected: str
 ) -> np.ndarray:
-    found = [known.get(text) for text in texts]
-    table.mark_bad(np.array([one is None for one in found]), name, expected)
-    return np.array([np.nan if one is None else one for one in found], np.float64)
+    if None in known.values():
+        table.mark_bad(np.array([known[text] is None for text in texts]), name, expected)
+    return np.array([known[text] for text in texts], np.float64)  # None becomes nan
