@@ -380,7 +380,8 @@ class Table:
         columns |= {} if from_start else {"arrival_s": arrival_s}
         for name, bad, expected in bad_values({key: values for key, values in columns.items() if key in RANGES}):
             self.mark_bad(bad, name, expected, columns[name])
-        kept = np.arange(len(self)) if self.left_out is None else self.left_out.tell(gpus, duration_s)
+        held = np.where(small, asked, gpus)
+        kept = np.arange(len(self)) if self.left_out is None else self.left_out.tell(held, duration_s)
         kept = kept if order is None else order[np.isin(order, kept)]
         if share is not None and self.left_out is not None:
             asked_h = asked * duration_s / 3600.0

@@ -344,7 +344,7 @@ def test_openb_prints_gpu_hours_by_share_and_counts_apart_what_was_never_schedul
         said = " ".join(str(one.message) for one in caught)
         assert len(workload) == jobs and "1,088 without a GPU, 861 never scheduled" in said and told in said
         assert workload.work_s().sum() / 3600 == pytest.approx(59612.2 if share == "whole" else 45620.9, abs=0.05)
-    assert "1,205 below half a GPU (6,118.2 GPU-hours)" in said
+    assert "1,205 below half a GPU (6,118.2 GPU-hours); 45,620.9 GPU-hours are read, 6,118.2 dropped" in said
 
 
 def test_pollux_durations_come_from_the_profiles():
