@@ -155,6 +155,7 @@ class Simulator(BaseSimulator):
         """
         self._expect_both(workload, seed)
         self._take(workload)
+        workload = self.workload
         if not begin:
             expect_no_spans(self)
         self.runs += 1
@@ -191,6 +192,8 @@ class Simulator(BaseSimulator):
 
     def _take(self, workload: Workload) -> None:
         self._stand_on(ground_of(Topology.load(self.config.topology), workload))
+        if workload.geo is not None and not workload.geo.regions:
+            workload = workload.with_geo(workload.geo.over(self.topology.region_names))
         self.workload = workload.oversize(self.config.gang_room(self.topology))
 
     def _stand_on(self, topology: Topology) -> None:

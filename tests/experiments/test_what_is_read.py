@@ -110,6 +110,7 @@ def test_what_may_be_a_file_is_found():
     """What there was when this was written, at least."""
     found = {(option, word.partition("=")[0]) for _, option, word in CASES}
     assert {("workload", "{}"), ("topology", "{}"), ("topology", "hosts:file"), ("network", "penalty:table")} <= found
+    assert ("topology", "nodes:file") in found
     assert {("network", f"contention:{name}") for name in ("models", "degraded")} <= found
     names = ("calibration", "tiers", "layers", "profiles", "tables")
     assert {("network", f"allreduce:{name}") for name in names} <= found

@@ -112,7 +112,7 @@ def test_fits_of_a_cluster_with_unstated_links_do_not_use_bandwidths(said):
 @pytest.mark.parametrize(
     "network", ["none", "penalty", "allreduce", "allreduce:calibration=artist", "allreduce:gpu=t4"]
 )
-@pytest.mark.parametrize("preset", sorted({*PRESETS, f"hosts:file={DATA / 'hosts.csv'}"} - {"hosts"}))
+@pytest.mark.parametrize("preset", sorted({*PRESETS, f"hosts:file={DATA / 'hosts.csv'}"} - {"hosts", "nodes"}))
 def test_presets_change_nothing_and_are_silent(preset, network, said):
     plain = load_network(network)
     assert on_topology(plain, Topology.load(preset)) is plain

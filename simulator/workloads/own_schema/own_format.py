@@ -49,7 +49,7 @@ def recognises(head: Head) -> bool:
 
 def recognises_parquet(head: Head) -> bool:
     """Whether it is a parquet file."""
-    return head.data.startswith(b"PAR1")
+    return head.is_parquet
 
 
 def read(path: str | Path) -> Workload:

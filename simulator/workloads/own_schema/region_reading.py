@@ -44,10 +44,10 @@ def read_demands(table: Table, path: str | Path) -> Demands:
     """The rows' demands of regions, in order; InputError names file, place, value and what was expected."""
     beside = siblings(path)
     whole = _whole(beside["regions.json"])
-    stored = _sibling(beside["tables.csv"], TABLE_COLUMNS, f"the tables that the jobs of {path} read")
-    assert stored is not None
+    needed = f"the tables that the jobs of {path} read" if any(map(str.split, table.text("tables", ""))) else None
+    stored = _sibling(beside["tables.csv"], TABLE_COLUMNS, needed)
     parts = [_parts(table, row, word) for row, word in enumerate(table.text("parts"))]
-    regions = _in_order(whole["regions"], _mentioned(stored), stored.path)
+    regions = _in_order(whole["regions"], [] if stored is None else _mentioned(stored), str(beside["tables.csv"]))
     mentioned = [kind for row in parts for kinds, _ in row for kind in kinds if kind != CPU_TYPE]
     types = _in_order(whole["gpu_types"], mentioned, table.path)
     names, tables = _tables(stored, regions)
@@ -189,7 +189,9 @@ def _check_units(table: Table, units: np.ndarray) -> None:
         raise table.error(row, "gpus", f"{units[row]}, the units of its parts")
 
 
-def _tables(stored: Table, regions: tuple[str, ...]) -> tuple[tuple[str, ...], Tables]:
+def _tables(stored: Table | None, regions: tuple[str, ...]) -> tuple[tuple[str, ...], Tables]:
+    if stored is None:
+        return (), Tables.none(len(regions))
     names = stored.text("table")
     for row, name in enumerate(names):
         if name.split() != [name]:

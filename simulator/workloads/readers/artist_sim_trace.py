@@ -57,6 +57,7 @@ _HARMLESS = {
     **dict.fromkeys(("node_num", "nodelist", "state", "start_time", "end_time", "queue"), "what became of it there"),
     **dict.fromkeys(_DATE, "submit_time once more"),
 }
+KNOWN = (*_FIELDS.values(), *_HARMLESS)
 
 
 def recognises(head: Head) -> bool:

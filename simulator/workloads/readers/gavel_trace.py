@@ -71,7 +71,7 @@ _JOB_TYPE = re.compile(r"(.+?)(?: \(batch size (\d{1,9})\))?")
 def recognises(head: Head) -> bool:
     """Whether a file that begins like this is in the format."""
     first = next((line for line in head.text.splitlines() if line.strip()), "")
-    return not head.is_json and first.count("\t") + 1 in _LAYOUTS
+    return not head.is_json and first.count("\t") + 1 in _LAYOUTS and first.rstrip()[-1:].isdigit()
 
 
 def read(
