@@ -54,7 +54,6 @@ class Format:
 def _formats() -> Iterator[Format]:
     yield Format("parquet", own_format.PARQUET_SUMMARY, own_format.recognises_parquet, own_format.read_parquet)
     for module in (
-        sacct_trace,
         artist_sim_trace,
         philly_json_trace,
         helios_trace,
@@ -68,6 +67,7 @@ def _formats() -> Iterator[Format]:
         tiresias_trace,
         simple_trace,
         gavel_trace,
+        sacct_trace,
     ):
         known = getattr(module, "KNOWN", ())
         yield Format(module.NAME, module.SUMMARY, module.recognises, module.read, known)
@@ -99,8 +99,8 @@ def _unrecognised(path: str | Path, head: Head) -> InputError:
     hint = f"did you mean {', '.join(meant)}? " if meant and len(near) - len(meant) < 2 else ""
     return InputError(
         f"{path}: the format is not recognised ({seen}); {hint}one of your own begins with the line "
-        f"{','.join(REQUIRED)}; commas, semicolons or tabs separate columns; that of others is said with --format, one "
-        f"of: {', '.join(FORMATS)}"
+        f"{','.join(REQUIRED)}; commas, semicolons, tabs or bars separate columns; that of others is said with "
+        f"--format, one of: {', '.join(FORMATS)}"
     )
 
 
