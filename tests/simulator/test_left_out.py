@@ -374,8 +374,8 @@ def test_no_iterations_are_not_known_ones(tmp_path, text):
     assert not workload.iterations_known
 
 
-@pytest.mark.parametrize("mark", ["\t", ";"])
-def test_columns_may_stand_between_tabs_or_semicolons(tmp_path, mark):
+@pytest.mark.parametrize("mark", ["\t", ";", "|"])
+def test_columns_may_stand_between_tabs_semicolons_or_bars(tmp_path, mark):
     """Ours, with seven columns as a Gavel trace has and with five; and those of others."""
     seven = f"{OWN},model,user,tenant\nj1,0,8,3600,BERT,u,t\nj2,60,4,600,BERT,u,t\n"
     for name, text in {"own7.tsv": seven, "own.csv": f"{OWN},note\nj1,0,8,3600,x\nj2,60,4,600,y\n"}.items():

@@ -20,7 +20,6 @@ from typing import Any
 
 from ...base.errors import InputError
 from ...base.names import arguments_of, choose, parse_name
-from ...jobs.trace_columns import SEPARATORS
 from ...jobs.trace_head import Head, read_head
 from ...jobs.workload import REQUIRED, Workload, WorkloadWarning, clip
 from ..own_schema import own_format
@@ -60,7 +59,6 @@ class Format:
 def _formats() -> Iterator[Format]:
     yield Format("parquet", own_format.PARQUET_SUMMARY, own_format.recognises_parquet, own_format.read_parquet)
     for module in (
-        sacct_trace,
         artist_sim_trace,
         philly_json_trace,
         helios_trace,
@@ -79,6 +77,7 @@ def _formats() -> Iterator[Format]:
         spot_gpu_trace,
         gpu_v2026_trace,
         supercloud_trace,
+        sacct_trace,
     ):
         known = getattr(module, "KNOWN", ())
         yield Format(module.NAME, module.SUMMARY, module.recognises, module.read, known)
@@ -110,7 +109,7 @@ def _unrecognised(path: str | Path, head: Head) -> InputError:
     hint = f"did you mean {', '.join(meant)}? " if meant and len(near) - len(meant) < 2 else ""
     return InputError(
         f"{path}: the format is not recognised ({seen}); {hint}one of your own begins with the line "
-        f"{','.join(REQUIRED)}; columns lie between {', '.join(SEPARATORS.values())}; that of others is said with "
+        f"{','.join(REQUIRED)}; commas, semicolons, tabs or bars separate columns; that of others is said with "
         f"--format, one of: {', '.join(FORMATS)}"
     )
 

@@ -104,14 +104,14 @@ class Clock:
         if hour_s is not None and rest_s is not None:
             return hour_s + rest_s, hour_s + rest_s
         text = text.strip()
+        if _SINCE_1970.fullmatch(text):
+            return float(text), float(text)
         if _TIME.fullmatch(text):
             try:
                 self._keep_hour(text[:13])
                 return self._both_s(datetime.fromisoformat(text))
             except (ValueError, OverflowError):
                 return None
-        if _SINCE_1970.fullmatch(text):
-            return float(text), float(text)
         return (np.nan, np.nan) if text.upper() in _UNKNOWN else None
 
     def _keep_hour(self, text: str) -> None:

@@ -6,12 +6,12 @@ Source: the manual page sacct(1); what JSON holds, by the schema slurmdb of Slur
   suspended; End - Start where Elapsed is not given. User is the user, Account the tenant, Timelimit the estimate.
 * Its GPUs are those of AllocTRES, else of ReqTRES: totals of a job, in which `gres/gpu` and `gres/gpu:a100` count the
   same GPUs; else of AllocGRES or ReqGRES of old versions, GPUs of one machine, times NNodes. The type is that of GPUs
-  allocated, as the run time belongs to it.
+  allocated, as the run time belongs to it. Shards and MPS (`gres/shard=2`) are no GPUs.
 * Steps (`123.batch`, `123.0`) are no jobs. Dropped are jobs without a GPU, without an end (pending, running) or a run
   time, and what nothing started of: ranges of an array (`123_[1-4%2]`). A job that failed, was cancelled or preempted
   held its GPUs as well.
 * With --duplicates a requeued job has a row for each stretch, with a Submit of its own ("if a job is requeued, the
-  submit time is reset"): each is a job, the later ones named `123#2`. A row with the same JobID and Submit as another
+  submit time is reset"): each is a job, the later ones named `123#2`. A row with the JobID, Submit and Start of another
   below, as where exports overlap, is dropped. Each part `123+0` of a heterogeneous job is a job.
 * Times are local to a `zone` where sacct does not write an offset. Its JSON has seconds since 1970.
 """
@@ -22,6 +22,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,14 +42,16 @@ _READ = (
     *("JobID", "User", "Account", "Submit", "Start", "End", "Elapsed", "ElapsedRaw", "Timelimit", "TimelimitRaw"),
     *("State", "AllocTRES", "ReqTRES", "AllocGRES", "ReqGRES", "NNodes", "NodeList"),
 )
+_RAW_ID = "JobIDRaw"  # in place of JobID: tasks of arrays have numbers of their own
 _HARMLESS = {
     "": "behind the last bar of sacct -p",
-    **dict.fromkeys(("JobName", "JobIDRaw", "Cluster", "UID", "GID", "Group", "WorkDir", "AssocID"), "names"),
+    **dict.fromkeys(("JobName", "Cluster", "UID", "GID", "Group", "WorkDir", "AssocID"), "names"),
     **dict.fromkeys(("ExitCode", "DerivedExitCode", "Reason"), "a job that failed held its GPUs as well"),
     **dict.fromkeys(("AllocCPUS", "NCPUS", "ReqCPUS", "ReqMem", "NTasks", "AllocNodes"), "no part of a workload"),
     **dict.fromkeys(("Suspended", "Eligible", "Planned", "Reserved"), "what became of it there"),
     **dict.fromkeys(("CPUTime", "CPUTimeRAW", "TotalCPU", "UserCPU", "SystemCPU", "MaxRSS"), "what it used"),
 }
+KNOWN = (*_READ, _RAW_ID, *_HARMLESS)
 _OF_JSON = ("job_id", "array", "het", "user", "account", "association", "time", "state", "tres", "nodes")
 _POLICY_OF_JSON = ("partition", "qos", "reservation", "priority", "constraints")  # which this reader does not read
 _JOBS = re.compile(r'"jobs"\s{0,9}:\s{0,9}\[')
@@ -60,7 +63,9 @@ def recognises(head: Head) -> bool:
     """Whether a file that begins like this is in the format."""
     if head.is_json:
         return bool(_JOBS.search(head.text)) and '"submission"' in head.text
-    return head.has("JobID") and bool({"Submit", "State", "Elapsed", "AllocTRES"} & set(head.columns))
+    return (head.has("JobID") or head.has(_RAW_ID)) and bool(
+        {"Submit", "State", "Elapsed", "AllocTRES"} & set(head.columns)
+    )
 
 
 def read(path: str | Path, *, zone: str = "UTC", bad_rows: BadRows = "drop") -> Workload:
@@ -78,7 +83,7 @@ def read(path: str | Path, *, zone: str = "UTC", bad_rows: BadRows = "drop") -> 
     table.drop(np.isnan(submit_s), "without a time of submission")
     table.drop(~(run_s > 0), "without a run time")
     return table.workload(
-        _ids_of_stretches(table, ids, submit_s),
+        _ids_of_stretches(table, ids, submit_s, start_s),
         submit_s,
         held,
         run_s,
@@ -116,18 +121,19 @@ def _gpus(table: Table) -> tuple[np.ndarray, list[str]]:
     there = [name for name in ("AllocTRES", "ReqTRES", "AllocGRES", "ReqGRES") if name in table]
     for name in there or ["AllocTRES"]:
         count, kinds = gpus(table, name, held == 0)
-        if name.endswith("GRES"):
-            count = count * table.number("NNodes", low=0, high=MOST_HOSTS, whole=True, default=1, blank=1)
+        if name.endswith("GRES") and count.any():
+            count = count * table.number("NNodes", low=0, high=MOST_HOSTS, whole=True, blank=0)
         held += count
         types = [one or other for one, other in zip(types, kinds, strict=True)]
     return held, types
 
 
-def _ids_of_stretches(table: Table, ids: list[str], submit_s: np.ndarray) -> list[str]:
-    """Ids that differ: the second stretch of job 12 is `12#2`; rows that come again below are dropped."""
+def _ids_of_stretches(table: Table, ids: list[str], *times_s: np.ndarray) -> list[str]:
+    """Ids that differ: the second stretch of job 12 is `12#2`; rows of the same id and times as others are dropped."""
     assert table.left_out is not None
     ids, stretch, there = [*ids], Counter[str](), ~table.left_out.gone
-    last = {key: row for row, key in enumerate(zip(ids, submit_s.tolist(), strict=True)) if there[row]}
+    keys = zip(ids, *(np.nan_to_num(one_s).tolist() for one_s in times_s), strict=True)
+    last = {key: row for row, key in enumerate(keys) if there[row]}
     rows = sorted(last.values())
     there[rows] = False
     table.drop(there, "given again below")
@@ -166,10 +172,12 @@ def _hosts(table: Table) -> list[str]:
 
 
 def _of_text(path: str | Path, bad_rows: BadRows) -> Table:
-    table = read_csv(path, keep=_READ, harmless=_HARMLESS, bad_rows=bad_rows)
+    table = read_csv(path, keep=(*_READ, _RAW_ID), harmless=_HARMLESS, bad_rows=bad_rows)
+    if "JobID" not in table and _RAW_ID in table:
+        table = replace(table, columns={**table.columns, "JobID": table.column(_RAW_ID)}, shown={"JobID": _RAW_ID})
     steps = np.array(["." in one for one in table.text("JobID")], bool)
     if len(steps) and steps.all():
-        raise InputError(f"{path}: {len(table):,} steps of jobs and no job; leave out --steps of sacct")
+        raise InputError(f"{path}: {len(table):,} steps and no job; expected jobs, as sacct -X prints them")
     if steps.any():
         table.warn(f"steps of jobs, which are not read: {int(steps.sum()):,}")
     return table.only(~steps) if steps.any() else table
