@@ -68,13 +68,7 @@ def read_csv(
     begin = stream.tell()
     mark = separator_of(stream.readline())
     stream.seek(begin)
-    reader = csv.reader(
-        _lines(path, stream, skipped),
-        strict=True,
-        skipinitialspace=True,
-        delimiter=mark,
-        quoting=csv.QUOTE_NONE if mark == "|" else csv.QUOTE_MINIMAL,
-    )
+    reader = _reader(_lines(path, stream, skipped), mark)
     lines: list[int] = []
     rows: list[tuple[str, ...]] = []
     lost: list[tuple[int, str]] | None = None if bad_rows is None else []
@@ -108,6 +102,11 @@ def _opened(text: str, has_header: bool) -> tuple[io.StringIO, int]:
         skipped += 1
     stream.seek(begin)
     return stream, skipped
+
+
+def _reader(lines: Iterator[str], mark: str) -> Any:
+    quoting: Any = csv.QUOTE_NONE if mark == "|" else csv.QUOTE_MINIMAL
+    return csv.reader(lines, strict=True, skipinitialspace=True, delimiter=mark, quoting=quoting)
 
 
 def _rows(

@@ -65,20 +65,18 @@ def times_s(table: Table, name: str, zone: str = "UTC", after_s: np.ndarray | No
     An hour that clocks repeat or leave out is read as if they were not changed yet, but where it would lie before
     `after_s`, as changed; a sentence says how many such times there are. InputError: an unknown zone.
     """
-    clock, texts = Clock(zone), table.text(name)
-    both = {text: clock.read(text) for text in set(texts)}
-    known = {text: None if one is None else one[0] for text, one in both.items()}
-    read_s = _looked_up(table, name, texts, known, "a date YYYY-MM-DD HH:MM:SS")
-    if any(one is not None and abs(one[0] - one[1]) > 0 for one in both.values()):
-        again_s = np.array([(both[text] or (np.nan, np.nan))[1] for text in texts])
+    clock, bad = Clock(zone), (np.inf, np.inf)
+    read_s, again_s = np.array([clock.read(text) or bad for text in table.text(name)]).reshape(-1, 2).T
+    table.mark_bad(np.isinf(read_s), name, "a date YYYY-MM-DD HH:MM:SS")
+    read_s = np.where(np.isinf(read_s), np.nan, read_s)
+    if changed := int((np.abs(again_s - read_s) > 0).sum()):
         table.warn(
-            f"column {name!r}: {int((np.abs(again_s - read_s) > 0).sum()):,} times lie in an hour that the clocks of "
-            f"{zone} repeat or leave out; they are read as before the change"
-            + (" where that fits" if after_s is not None else "")
+            f"column {name!r}: {changed:,} times lie in an hour that the clocks of {zone} repeat or leave out; they "
+            f"are read as before the change{'' if after_s is None else ' where that fits'}"
         )
-        if after_s is not None:
-            read_s = np.where((read_s < after_s) & (again_s >= after_s), again_s, read_s)
-    return read_s
+    if after_s is None:
+        return read_s
+    return np.where((read_s < after_s) & (again_s >= after_s), again_s, read_s)
 
 
 class Clock:

@@ -53,7 +53,7 @@ _HARMLESS = {
 }
 KNOWN = (*_READ, _RAW_ID, *_HARMLESS)
 _OF_JSON = ("job_id", "array", "het", "user", "account", "association", "time", "state", "tres", "nodes")
-_POLICY_OF_JSON = ("partition", "qos", "reservation", "priority", "constraints")  # which this reader does not read
+_POLICY_OF_JSON = {"partition", "qos", "reservation", "priority", "constraints"}  # which this reader does not read
 _JOBS = re.compile(r'"jobs"\s{0,9}:\s{0,9}\[')
 _GAP = re.compile(r"[\s,]*")
 _CHUNK, _LONGEST = 2**22, 32  # characters that are read at once, and of a match of _JOBS
@@ -193,13 +193,13 @@ def _of_json(path: str | Path, bad_rows: BadRows) -> Table:
     for number, job in enumerate(_jobs(path), start=1):
         try:
             rows.append(_cells(_of_kind(job, dict, "the job")))
-            names.update(job)
+            names |= _POLICY_OF_JSON & job.keys()
         except InputError as error:
             rows.append(("",) * len(_CELLS))
             mistakes.append((number, str(error)))
     if not rows:
         raise InputError(f'{path}: no job in a list "jobs"; expected at least one')
-    warn_of_unread(str(path), [name for name in _POLICY_OF_JSON if name in names], _OF_JSON)
+    warn_of_unread(str(path), sorted(names), _OF_JSON)
     left_out = LeftOut(str(path), len(rows), bad_rows)
     for number, said in mistakes:
         left_out.mark_bad(np.array([number - 1]), number, f"job {number}, {said}")
@@ -233,15 +233,14 @@ def _jobs(path: str | Path) -> Iterator[Any]:
 
 def _cells(job: Any) -> tuple[str, ...]:
     """What `_CELLS` names of a job; InputError: a field of another kind."""
-    time, state, tres, owner = (
-        _of_kind(job.get(name), dict, name) for name in ("time", "state", "tres", "association")
-    )
+    time, state = _of_kind(job.get("time"), dict, "time"), _of_kind(job.get("state"), dict, "state")
+    tres, owner = _of_kind(job.get("tres"), dict, "tres"), _of_kind(job.get("association"), dict, "association")
     current = state.get("current")
     return (
         _job_id(job),
         cell(job.get("user") or owner.get("user")),
         cell(job.get("account") or owner.get("account")),
-        *(text if (text := _number(time.get(name))) != "0" else "" for name in ("submission", "start", "end")),
+        *["" if (text := _number(time.get(name))) == "0" else text for name in ("submission", "start", "end")],
         _number(time.get("elapsed")),
         _number(time.get("limit")),
         cell(current[0] if isinstance(current, list) and current else current),
@@ -257,7 +256,7 @@ _CELLS = (
 
 
 def _job_id(job: dict[str, Any]) -> str:
-    array, het = (_of_kind(job.get(name), dict, name) for name in ("array", "het"))
+    array, het = _of_kind(job.get("array"), dict, "array"), _of_kind(job.get("het"), dict, "het")
     if (task := _number(array.get("task_id"))) and array.get("job_id"):
         return f"{cell(array['job_id'])}_{task}"
     if (tasks := array.get("task")) and array.get("job_id"):
@@ -269,7 +268,7 @@ def _job_id(job: dict[str, Any]) -> str:
 def _number(value: Any) -> str:
     """A number, or Slurm's {set, infinite, number} since 23.02, as text; "": not set."""
     if not isinstance(value, dict):
-        return cell(value)
+        return str(value) if type(value) is int else cell(value)
     return "UNLIMITED" if value.get("infinite") else cell(value.get("number")) if value.get("set", True) else ""
 
 
@@ -283,6 +282,8 @@ def _resources(value: Any, name: str) -> str:
 
 
 def _of_kind(value: Any, kind: type, name: str) -> Any:
-    if value is None or isinstance(value, kind):
-        return kind() if value is None else value
+    if isinstance(value, kind):
+        return value
+    if value is None:
+        return kind()
     raise InputError(f"{name}: {clip(value)}; expected {'a list' if kind is list else 'an object'}")
