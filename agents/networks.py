@@ -203,8 +203,8 @@ class CandidateNetwork(nn.Module):
         self.standard_candidate.calibrate(rows[rows[:, LEGAL] > 0.0])
         for part, seen, scorer in zip(self.tables.parts, self._values_of_parts(observation), self.valued, strict=True):
             if part.features:
-                told = seen[(seen > 0.0).flatten(1).any(1)]
-                scorer.standard.calibrate(scorer.compared(told).flatten(0, 1) if len(told) else told.flatten(0, 1))
+                used = seen[(seen > 0.0).flatten(1).any(1)]
+                scorer.standard.calibrate(scorer.compared(used).flatten(0, 1) if len(used) else used.flatten(0, 1))
 
     def soften(self, factor: float) -> None:
         """Divide the logits by `factor`."""
@@ -332,6 +332,6 @@ def network_class(name: str) -> tuple[Any, dict[str, str]]:
 def make_network(name: str, tables: Tables, options: Mapping[str, Any], critic: bool) -> Any:
     """A network by name; see `network_class`."""
     kind, given = network_class(name)
-    told = {"critic": critic} if "critic" in signature(kind).parameters else {}
-    values = arguments_of(partial(kind, tables), {**given, **options, **told}, f"network {name}")
+    critic_option = {"critic": critic} if "critic" in signature(kind).parameters else {}
+    values = arguments_of(partial(kind, tables), {**given, **options, **critic_option}, f"network {name}")
     return kind(tables, **{**values, **options})  # options from a file are typed already

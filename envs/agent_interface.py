@@ -81,8 +81,8 @@ class AgentInterface:
         w = self.window
         w.slots, w.running_slots, w.preemption, w.skip_idle = slots, running_slots, preemption, skip_idle
         w.level_weight[:] = 1.0
-        told_s = seconds("horizon_s", horizon_s)
-        w.log_horizon = math.log1p(TIME_SCALE_S if told_s == math.inf else told_s)
+        given_s = seconds("horizon_s", horizon_s)
+        w.log_horizon = math.log1p(TIME_SCALE_S if given_s == math.inf else given_s)
         cluster, queue, running, candidates = (len(names) for names in self.columns)
         waiting_table, running_table = Table(slots, queue, kinds[0]), Table(running_slots, running, kinds[1])
         names = self.columns[-1]
@@ -93,9 +93,9 @@ class AgentInterface:
         self.parts = (self.candidates, *(part.size for part in others))
         self.sizes = {"cluster": cluster, "queue": slots * queue, "running": running_slots * running}
         self.sizes |= {name: table.rows * table.columns for name, table in more.items()}
-        told = sum(part.size * part.features for part in others)
-        if told:
-            self.sizes[self.values] = told
+        value_columns = sum(part.size * part.features for part in others)
+        if value_columns:
+            self.sizes[self.values] = value_columns
         self.sizes["candidates"] = self.candidates * candidates
         self.places = places_of(self.sizes)
         self.simulator: Simulator

@@ -159,8 +159,8 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         self.render_mode, self.reward, self.reference = common.render_mode, common.reward, common.reference
         self.workload = ENVIRONMENTS[f"{NAMESPACE}{self.part}"].defaults["workload"] if workload is None else workload
         self.sources = self._sources_of(self.workload)
-        told = common.reward if isinstance(common.reward, str) else "of your own"
-        self.terms = simulator.config.terms() | {"reward": told}
+        reward_text = common.reward if isinstance(common.reward, str) else "of your own"
+        self.terms = simulator.config.terms() | {"reward": reward_text}
         self._set_reward(common.reward, common.reference, common.max_decisions)
         self._screen: Any = None
         self._seen: tuple[int, Seen] | None = None  # of which run
@@ -266,7 +266,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         return {"elapsed_s": 0.0, "action_mask": self._told_mask.copy(), "max_decisions": limit, **counts}
 
     def draw(self, seed: int | None, options: dict[str, Any] | None) -> None:
-        """Lay a new episode, which the first step begins, whatever the action; for `reset` and batches."""
+        """Write a new episode, which the first step begins, whatever the action; for `reset` and batches."""
         super().reset(seed=None if seed is None else checked_seed(seed))
         if options and (unknown := set(options) - {"workload"}):
             raise InputError(f"reset options: unknown key {min(unknown)!r}; expected workload")
@@ -365,9 +365,9 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
     def python_state(self) -> dict[str, Any]:
         """The part of the state that the arrays of the row do not hold."""
         random = {"random": self.np_random.bit_generator.state, "random_seed": self._np_random_seed}
-        told = {"before": getattr(self, "_before", None), "whole_actions": self.stepper.whole_actions.get(self.row)}
+        stepping = {"before": getattr(self, "_before", None), "whole_actions": self.stepper.whole_actions.get(self.row)}
         memories = [asked.memory(self.simulator) for asked in self._asked()]
-        return {"drawn": self._drawn, "run": self.simulator.python_state(), **random, **told, "memories": memories}
+        return {"drawn": self._drawn, "run": self.simulator.python_state(), **random, **stepping, "memories": memories}
 
     def take_python_state(self, python_state: Mapping[str, Any]) -> None:
         """Continue in a row whose arrays were just replaced, with what `python_state` returned."""

@@ -34,8 +34,8 @@ def arguments(part: str, named: Mapping[str, Any]) -> Iterator[inspect.Parameter
     """The keyword arguments of an environment beside its own, `named`."""
     env_id = f"{NAMESPACE}{part}"
     usual, kinds = ENVIRONMENTS[env_id].options, get_type_hints(CommonOptions)
-    told = [(one.name, one.default, kinds[one.name]) for one in fields(CommonOptions)]
-    told += [(key, usual.get(key, one.default), one.kind) for key, one in options_of(env_id).items()]
-    for name, default, kind in told:
+    options = [(one.name, one.default, kinds[one.name]) for one in fields(CommonOptions)]
+    options += [(key, usual.get(key, one.default), one.kind) for key, one in options_of(env_id).items()]
+    for name, default, kind in options:
         if name not in named:
             yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)

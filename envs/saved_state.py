@@ -56,7 +56,7 @@ def saved_state_of(env: Any) -> SavedState:
 
 
 def go_back(env: Any, saved: Any) -> None:
-    """Modify an environment: continue at a moment of it, or of one with the same arguments; InputError for others."""
+    """Modify an environment: continue at a saved state of one with the same arguments; InputError for others."""
     if not isinstance(saved, SavedState):
         given = type(saved).__name__
         raise InputError(f"restore: {given} given; expected what snapshot() of such an environment gave")
@@ -64,10 +64,10 @@ def go_back(env: Any, saved: Any) -> None:
     own = (window.shape, rows.features[row].shape, rows.masks[row].shape, type(env.simulator.capacity))
     if own != (saved.window.shape, saved.features.shape, saved.mask.shape, type(saved.capacity)):
         raise InputError("restore: a snapshot of an environment of another kind; expected one that was made alike")
-    for name, told in env.terms.items():
-        if saved.terms[name] != told:
+    for name, value in env.terms.items():
+        if saved.terms[name] != value:
             before = saved.terms[name]
-            given = f"a snapshot of an environment with {name} {before}, this one has {told}"
+            given = f"a snapshot of an environment with {name} {before}, this one has {value}"
             raise InputError(f"restore: {given}; expected one that was made alike")
     _write_record(env, saved)
     window[...] = saved.window
@@ -97,7 +97,7 @@ def _write_record(env: Any, saved: SavedState) -> None:
 
 
 def parts_of(env: Any) -> tuple[dict[str, Any], SavedState | None]:
-    """Attributes and moment that a copy of an environment needs beside the arguments."""
+    """Attributes and saved state that a copy of an environment needs beside the arguments."""
     return env.extras(), saved_state_of(env) if env.simulator.has_run else None
 
 

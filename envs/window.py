@@ -74,21 +74,21 @@ def choice_of(w, candidate):
 
 @kernel
 def fill_slots(s, w):
-    """Modify window `w`: show the jobs of the present; the job in focus before all others."""
+    """Modify window `w`: show the jobs of the present; the pinned job before all others."""
     fill_waiting(s, w)
     fill_running(s, w)
 
 
 @kernel
 def fill_running(s, w):
-    """Modify window `w`: the running jobs, the one in focus first."""
+    """Modify window `w`: the running jobs, the pinned one first."""
     low, mid, top = s.running_low, s.running_mid, s.running_top
     w.running_shown = _fill(s, w.pinned_job, RUNNING, w.running_slots, low, mid, top, w.running_job)
 
 
 @kernel
 def fill_waiting(s, w):
-    """Modify window `w`: the waiting jobs, the one in focus first."""
+    """Modify window `w`: the waiting jobs, the pinned one first."""
     low, mid, top = s.window_low, s.window_mid, s.window_top
     if w.n_kinds > 0 and s.waiting > w.slots:
         w.waiting_shown = _deal(s, w)
@@ -129,7 +129,7 @@ def _deal(s, w):
 
 @kernel
 def _fill(s, pinned_job, status, slots, low, mid, top, shown):
-    """Modify `shown`: the first jobs of a set, the job in focus first if it is a member. Returns their number."""
+    """Modify `shown`: the first jobs of a set, the pinned job first if it is a member. Returns their number."""
     slot = 0
     if pinned_job >= 0 and s.status[pinned_job] == status and slots > 0:
         shown[0] = pinned_job

@@ -150,7 +150,7 @@ class RulePolicy(Policy):
         self._under: tuple[Semantics, Rule] | None = None  # the last answer of `rule_under`
 
     def rule_under(self, semantics: Semantics) -> Rule:
-        """The rule under these semantics. Raises InputError if they set a given parameter aside."""
+        """The rule under these semantics. Raises InputError if they override a given parameter."""
         if not semantics.auctions:
             return self.rule
         self.at_auctions.expect_alone(f"with auctions; leave semantics={semantics.name} out")

@@ -165,8 +165,8 @@ def policy_from(user_object: Any, said: str, files: Sequence[Path], name: str) -
 
 
 def _files_named_by(user_object: Any) -> tuple[Path, ...]:
-    told = getattr(user_object, "files", ())
-    return tuple(Path(file).resolve() for file in ((told,) if isinstance(told, str | Path) else told))
+    given = getattr(user_object, "files", ())
+    return tuple(Path(file).resolve() for file in ((given,) if isinstance(given, str | Path) else given))
 
 
 def _give(policy: Policy, attribute: str, value: Any, said: str) -> None:
@@ -180,10 +180,10 @@ def _give(policy: Policy, attribute: str, value: Any, said: str) -> None:
 
 def environments_in(user_object: Any, said: str) -> tuple[str, ...]:
     """Ids of the environments that something names; none: all. Raises InputError if it does not name environments."""
-    told = getattr(user_object, "environments", ())
-    names = (told,) if isinstance(told, str) else told
+    given = getattr(user_object, "environments", ())
+    names = (given,) if isinstance(given, str) else given
     if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
-        raise InputError(f"{said}: environments = {told!r}: expected names of environments, such as ('Delay',)")
+        raise InputError(f"{said}: environments = {given!r}: expected names of environments, such as ('Delay',)")
     return tuple(f"clustergym/{name.removeprefix('clustergym/').removesuffix('-v0')}-v0" for name in names)
 
 
@@ -202,10 +202,10 @@ def playing(policy: Policy, seed: int) -> Iterator[None]:
         if not files:
             raise
         place = line_in(error, files)
-        told = str(error).removeprefix(f"policy {policy.name!r}: ")
-        if not told.startswith(said):
-            told = f"{said}: {told}" + (f" ({place})" if place else "")
-        raise PolicyFailed(told) from (error.__cause__ or error)
+        message = str(error).removeprefix(f"policy {policy.name!r}: ")
+        if not message.startswith(said):
+            message = f"{said}: {message}" + (f" ({place})" if place else "")
+        raise PolicyFailed(message) from (error.__cause__ or error)
 
 
 def _code_files(user_object: Any) -> tuple[str, ...]:

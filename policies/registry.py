@@ -77,7 +77,7 @@ SUMMARIES = {
     "pollux+cassini": "CASSINI on Pollux, jobs of the size that they ask",
     "dally+cassini": "CASSINI on Dally",
     "sjf-bsbf+cassini": "CASSINI on SJF-BSBF",
-    "least-shared": "Themis; of its placements the one with the fewest shared links, nobody shifted",
+    "least-shared": "Themis; of its placements the one with the fewest shared links, no job shifted",
     "ideal": "Themis where every job has all links to itself: the bound for the others",
     "best-rotations": "of Themis' placements and all rotations those that are best when they are played: a nearer "
     "bound, and slow",

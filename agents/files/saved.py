@@ -229,8 +229,8 @@ def _expect_playing(policy: BasePolicy, folder: Path) -> None:
         with torch.inference_mode():
             policy.get_distribution(torch.zeros((1, *size)))  # type: ignore[operator]
     except Exception as error:
-        told = f"policy_kwargs: the policy cannot be played ({_one_line(error)})"
-        raise InputError(f"{folder / DESCRIPTION}: {told}") from None
+        message = f"policy_kwargs: the policy cannot be played ({_one_line(error)})"
+        raise InputError(f"{folder / DESCRIPTION}: {message}") from None
 
 
 def _versions() -> dict[str, str]:

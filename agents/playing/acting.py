@@ -35,9 +35,9 @@ class ActingPolicy(PlayedAgent):
     """An object with `act(observation, mask)` as a policy.
 
     Args:
-        thing: the object. It may also have: `env_kwargs`, keyword arguments of its training environment; `environment`
-            or `environments`, where it plays (ids or short names); `begin(seed)`, called when a run begins; `files`,
-            paths that it reads, so that stored results notice edits.
+        user_object: the object. It may also have: `env_kwargs`, keyword arguments of its training environment;
+            `environment` or `environments`, where it plays (ids or short names); `begin(seed)`, called when a run
+            begins; `files`, paths that it reads, so that stored results notice edits.
         said: its name in errors.
         files: its source files.
 

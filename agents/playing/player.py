@@ -110,9 +110,7 @@ class PlayedAgent(Policy):
         if window is None:
             short = INTERFACES and short_name(next(iter(INTERFACES)))
             word = f"policies.make({self.name!r}, environment={short!r})"
-            raise InputError(
-                f"policy {self.name}: nobody has said in which environment it plays; expected one, as {word}"
-            )
+            raise InputError(f"policy {self.name}: no environment is given for it to play in; expected one, as {word}")
         simulator, interface = simulator_behind(view), window.interface
         if self._run != (simulator, simulator.runs):
             self._look_at(simulator)

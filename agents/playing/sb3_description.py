@@ -23,7 +23,7 @@ from ...simulator.base.names import choose
 from ...simulator.files.user_code import expect_trusted
 from ...simulator.files.yaml_files import validated
 from .sb3_zip import FLAG, VARIABLE
-from .windows import telling_keys
+from .windows import play_keys
 
 SCHEMA_VERSION = 1
 MOST_BYTES = 2**24
@@ -131,7 +131,7 @@ def read_sb3_description(path: Path) -> Sb3Description | None:
     expect_trusted(found.env_kwargs, f"{file}: env_kwargs")
     choose(found.environment, ENVIRONMENTS, f"environment in {file}:")
     for key in found.env_kwargs:
-        choose(key, telling_keys(found.environment), f"key of env_kwargs in {file}:")
+        choose(key, play_keys(found.environment), f"key of env_kwargs in {file}:")
     normaliser = None
     if found.normalise is not None:
         kept = found.normalise.mean, found.normalise.var
@@ -147,7 +147,7 @@ def read_normaliser(path: Path, allow_pickle: bool) -> Normaliser | None:
     if not allow_pickle:
         allow = f"allow it with {FLAG} (or {VARIABLE}=1, or allow_pickle=True)"
         raise InputError(
-            f"{path}: this is a pickle, which can run any code when opened; if you trust who wrote it, {allow}"
+            f"{path}: this is a pickle, which can run any code when opened; if you trust its author, {allow}"
         )
     try:
         with path.open("rb") as file:

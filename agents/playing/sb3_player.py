@@ -79,7 +79,7 @@ class Sb3Policy(PlayedAgent):
             short = short_name(window.environment)
             raise InputError(
                 f"{self._source}: it was trained on observations {found[0]} and actions {found[1]}; {short} with "
-                f"{_told(self.env_kwargs)} has {expected[0]} and {expected[1]}: say the keyword arguments of its "
+                f"{_text_of(self.env_kwargs)} has {expected[0]} and {expected[1]}: say the keyword arguments of its "
                 f"environment, as {self.name.partition(',')[0]},slots=8, or save it with clustergym.agents.save_sb3"
             )
         if self.normaliser is not None:
@@ -187,5 +187,5 @@ def _shape(space: spaces.Space[Any]) -> Any:
     return int(space.n) if isinstance(space, spaces.Discrete) else space.shape
 
 
-def _told(env_kwargs: Mapping[str, Any]) -> str:
+def _text_of(env_kwargs: Mapping[str, Any]) -> str:
     return ", ".join(f"{key}={value!r}" for key, value in env_kwargs.items()) or "its defaults"

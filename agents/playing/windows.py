@@ -100,7 +100,7 @@ def window_keys(environment: str) -> set[str]:
     return own - {"window", "kinds", "others", "plans", "more"}
 
 
-def telling_keys(environment: str) -> set[str]:
+def play_keys(environment: str) -> set[str]:
     """The keyword arguments of an environment that an agent's play depends on."""
     known = inspect.signature(env_class(environment)).parameters
     return {*window_keys(environment), *FORM, *OF_TERMS, *KNOWN} & {*known}

@@ -104,7 +104,7 @@ class Config(_Checked):
 
     @field_validator("imitate")
     @classmethod
-    def _is_somebody(cls, imitate: str | None) -> str | None:
+    def _is_policy(cls, imitate: str | None) -> str | None:
         return None if imitate == "none" else imitate
 
     @field_serializer("env")
@@ -192,7 +192,7 @@ def expect_fitting(config: Config) -> None:
 
     factory = env_class(config.environment)
     if config.imitation_own and factory.demonstration is not ClusterEnv.demonstration:  # there the expert is played
-        followed = f"who is asked in {config.environment} has to be followed"
+        followed = f"in {config.environment} the expert has to be followed"
         raise InputError(f"imitation_own = {config.imitation_own:g}: {followed}; leave it out")
     own = [key for key in signature(factory).parameters if key not in OF_TRAINING]
     for key in config.env:

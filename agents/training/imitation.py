@@ -35,7 +35,7 @@ class Imitated:
     decisions: dict[str, dict[str, int]]  # of the model, by fate (`FATES`) and kind of candidate or decision
 
     def __str__(self) -> str:
-        return f"{_told(self.model, self.decisions)}; the clone decides {self.agreement:.1%} of the lessons alike"
+        return f"{_counts(self.model, self.decisions)}; the clone decides {self.agreement:.1%} of the lessons alike"
 
 
 def clone(policy: Any, config: Config) -> Imitated:
@@ -110,10 +110,10 @@ class _Lessons:
         last = asked = 0
         seen = env.reset()
         while len(self.found) < count and asked - last < EVENTS_BETWEEN_CHECKS:
-            told = [self._ask(one, model, count) for one, model in zip(env.envs, models, strict=True)]
-            asked += len(told)
-            last = asked if any(is_new for _, is_new in told) else last
-            played = np.stack([nothing if action is None else action for action, _ in told])
+            answers = [self._ask(one, model, count) for one, model in zip(env.envs, models, strict=True)]
+            asked += len(answers)
+            last = asked if any(is_new for _, is_new in answers) else last
+            played = np.stack([nothing if action is None else action for action, _ in answers])
             if player is not None:
                 with torch.no_grad():
                     played = player._predict(torch.as_tensor(seen)).numpy()
@@ -163,13 +163,13 @@ def _kinds(env: ClusterVecEnv, observations: np.ndarray, actions: np.ndarray) ->
 
 def _expect_some(config: Config, decisions: Mapping[str, Counter[str]]) -> None:
     if not decisions["lessons"]:
-        told = _told(str(config.imitate), decisions)
-        raise InputError(f"imitate: no lesson for an agent (none: begin from nothing); {told}")
+        counts = _counts(str(config.imitate), decisions)
+        raise InputError(f"imitate: no lesson for an agent (none: begin from nothing); {counts}")
 
 
-def _told(model: str, decisions: Mapping[str, Mapping[str, int]]) -> str:
-    told = []
+def _counts(model: str, decisions: Mapping[str, Mapping[str, int]]) -> str:
+    parts = []
     for fate, kinds in decisions.items():
         counts = ", ".join(f"{kind} {count:,}" for kind, count in kinds.items())
-        told += [f"{sum(kinds.values()):,} {FATES[fate]} ({counts})"] if kinds else []
-    return f"decisions of {model}: {', '.join(told)}"
+        parts += [f"{sum(kinds.values()):,} {FATES[fate]} ({counts})"] if kinds else []
+    return f"decisions of {model}: {', '.join(parts)}"

@@ -74,7 +74,7 @@ class DataPlacementInterface(PythonStepInterface):
     def attach(self, simulator: Simulator) -> None:
         """Show a run, whatever its state."""
         geo = simulator.workload.geo
-        if geo is None:
+        if geo is None or not len(geo.tables):
             name = simulator.workload.name
             raise InputError(f"workload {name!r} reads no tables: DataPlacement-v0 needs one as mast-like")
         if len(geo.regions) > self.region_slots:

@@ -107,7 +107,7 @@ CANDIDATES = (
 )
 LEGAL, IS_DONE, IS_HOME, IS_DROP, IS_LEAVE, IS_REPLICA = range(6)
 COLUMN_OF_KIND = (IS_HOME, IS_REPLICA, IS_DROP)  # in the order of KIND_CODES
-CHANGE = 6  # the first column that tells what a candidate comes to
+CHANGE = 6  # the first column of what a candidate comes to
 QUEUE_COLUMNS, RUNNING_COLUMNS, REGION_COLUMNS = len(QUEUE), len(RUNNING), len(REGIONS)
 CANDIDATE_COLUMNS, KINDS = len(CANDIDATES), len(KIND_CODES)
 MEGABYTE, LOG_MOST = 1e6, 32.0

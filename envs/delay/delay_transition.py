@@ -77,7 +77,7 @@ def _step(s, w, reference, candidate, delay, tier, outcome):
 
 @entry
 def turn(states, windows, row, features, mask):
-    """Modify the window in `row`: show the present anew, after its focus or placer has changed."""
+    """Modify the window in `row`: show the present anew, after its pinned job or placer has changed."""
     w = windows[row]
     refresh(states[row], w)
     forget(w)  # these may be other arrays than those of the last step, and those of the next one

@@ -21,7 +21,7 @@ RUNNING_ORDERS = {"arrival": ARRIVAL, "movable": MOVABLE, "worst": WORST, "prior
 
 @kernel
 def show_running(s, w):
-    """Modify `w`: show running jobs in the order of the environment; the one in focus before all others."""
+    """Modify `w`: show running jobs in the order of the environment; the pinned one before all others."""
     if w.running_order == ARRIVAL or s.running <= w.running_slots:
         fill_running(s, w)
         return
@@ -34,7 +34,7 @@ def show_running(s, w):
         job = s.runner[i]
         if job == w.pinned_job:
             continue
-        key = _standing(s, w, job)
+        key = _sort_key(s, w, job)
         hole = shown
         while hole > first and _stands_before(s, key, job, w.running_key[hole - 1], w.running_job[hole - 1]):
             if hole < w.running_slots:
@@ -56,7 +56,7 @@ def _stands_before(s, key, job, other_key, other):
 
 
 @kernel
-def _standing(s, w, job):
+def _sort_key(s, w, job):
     """Sort key of a running job in the window, largest first.
 
     MOVABLE: jobs that could move to a better tier now, then those that can be stopped. WORST: the slowdown now.

@@ -57,7 +57,7 @@ QUEUE = (
     "slack: deadline - now - isolated run time left; 1/2 is none, 1: no deadline",
     "time until a machine has room, if running jobs end as expected; 1: never",
     "time until a rack has room",
-    "delay timer of its size for a machine (0: nobody tunes it)",
+    "delay timer of its size for a machine (0: it is not tuned)",
     "delay timer of its size for a rack",
 )
 RUNNING = (

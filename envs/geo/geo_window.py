@@ -337,7 +337,7 @@ def is_startable(s, r, g):
 
 @kernel
 def _show_startable(s, w, r, g):
-    """Modify `w` in place: waiting workloads that could start now come before the others, the one in focus first."""
+    """Modify `w` in place: waiting workloads that could start now come before the others, the pinned one first."""
     shown, pinned_job = 0, NO_JOB
     if w.pinned_job != NO_JOB and w.waiting_shown > 0 and w.waiting_job[0] == w.pinned_job:
         shown, pinned_job = 1, w.pinned_job

@@ -108,13 +108,13 @@ OFFER = (
     "units of the cluster that would be free, of its own",
     "racks n that it would lie on: n / (n + 4)",
     "workloads n that leave: n / (n + 4)",
-    "units of those who leave, of all",
+    "units of jobs that leave, of all",
     "importance of the most important that leaves",
     "time that the youngest that leaves has run",
-    "unit-seconds that those who leave have left",
+    "unit-seconds that jobs that leave have left",
     "tables that have their home in the region, of those that it reads; 1 where it reads none",
     "regions that could run it, of all",
-    "its weight x beside the least y of those who leave: x / (x + y)",
+    "its weight x beside the least y of jobs that leave: x / (x + y)",
     "units of these types that are free in the region, of those there",
     "bytes to copy, of the room in the region",
     "time to copy them, one table after the other over idle links",
@@ -129,7 +129,7 @@ FEW = 4.0
 
 @entry
 def look(states, windows, row, r, g, features, mask):
-    """Modify the window in `row`, features and mask: show the present, with regions `r` and ranking `g` laid anew."""
+    """Modify the window in `row`, features and mask: show the present, with regions `r`, ranking `g` written anew."""
     s, w = states[row], windows[row]
     begin_run(w, r, g)
     look_around(s, w, r, g)
@@ -341,12 +341,12 @@ def _observe_starts(s, w, r, g, offered, slot, job):
     count = list_clusters(s, w, r, job, slot, bits)
     for choice in range(count):
         cluster = w.offered[slot, choice]
-        guided = w.expert_way if job == w.expert_job and cluster == w.expert_cluster else -1
+        expert = w.expert_way if job == w.expert_job and cluster == w.expert_cluster else -1
         for way in range(2):
             here = start_kind(choice, way)
             free = s.cluster_free[cluster]
             found = find_plan(s, r, job, cluster, way)
-            if found or way == guided:
+            if found or way == expert:
                 w.legal[first + here] = 1
                 w.can_act = 1
                 at = here * CANDIDATE_COLUMNS

@@ -62,7 +62,7 @@ def _go(s, w):
 
 @entry
 def turn(states, windows, row, features, mask):
-    """Modify the window in `row`: show the present anew, after its focus has changed."""
+    """Modify the window in `row`: show the present anew, after its pinned job has changed."""
     refresh(states[row], windows[row])
     observe(states[row], windows[row], features)
     write_mask(windows[row], mask)

@@ -106,7 +106,7 @@ def refresh(s, w):
 
 @kernel
 def fill_groups(s, w):
-    """Modify `w`: show the groups that have jobs; the one in focus before all others, even without jobs."""
+    """Modify `w`: show the groups that have jobs; the pinned one before all others, even without jobs."""
     slot = 0
     pinned_job = w.pinned_group
     if 0 <= pinned_job < s.is_group.size and s.is_group[pinned_job]:

@@ -85,7 +85,7 @@ def _show(s, w):
 
 @entry
 def turn(states, windows, row, features, mask):
-    """Modify the window in `row`: show the present anew, after its focus or placer has changed."""
+    """Modify the window in `row`: show the present anew, after its pinned job or placer has changed."""
     refresh(states[row], windows[row])
     observe(states[row], windows[row], features)
     write_mask(windows[row], mask)

@@ -165,7 +165,7 @@ def _observe_offers(look: PythonStepInterface, instant: Instant, rows: np.ndarra
 def _observe_turns(look: PythonStepInterface, instant: Instant, rotations: np.ndarray, rows: np.ndarray) -> None:
     job = instant.turning[0]
     s = look.simulator.raw.record
-    told = np.zeros(len(TURNS), np.float32)
+    values = np.zeros(len(TURNS), np.float32)
     component = instant.present.meetings.component_of.get(job)
     if component is not None:
         unified_circle, position = component.circle, component.jobs.index(job)
@@ -174,16 +174,16 @@ def _observe_turns(look: PythonStepInterface, instant: Instant, rotations: np.nd
         rotations[:] = np.minimum(1.0, excess)
         on = component.flows[:, position] > 0.0
         now = float(unified_circle.links_at(turned)[on].mean())
-        told[:4] = np.minimum(1.0, [now, excess.min(), excess.mean(), excess.max()])
-    told[4] = instant.turned / (instant.turned + len(instant.turning))
+        values[:4] = np.minimum(1.0, [now, excess.min(), excess.mean(), excess.max()])
+    values[4] = instant.turned / (instant.turned + len(instant.turning))
     jobs = np.array([job])
     left = float(known_left(s, jobs, np.maximum(0.0, s["iterations_left"][jobs]))[0])
-    told[5] = min(1.0, math.log2(1.0 + left) / MOST_LOG_LEFT)
+    values[5] = min(1.0, math.log2(1.0 + left) / MOST_LOG_LEFT)
     legal = look.legal()
     for candidate, column in enumerate((NO_MORE_COLUMN, SHIFT_COLUMN, LEAVE_COLUMN, FREE_COLUMN)):
         if legal[candidate]:
             rows[candidate, LEGAL_COLUMN] = rows[candidate, column] = 1.0
-            rows[candidate, FIRST_TURN:] = told
+            rows[candidate, FIRST_TURN:] = values
 
 
 def _observe_queue(s: np.void, w: np.void, shown: np.ndarray) -> int:

@@ -51,7 +51,7 @@ class TimeShiftInterface(PythonStepInterface):
         at: the stage in the present instant.
         clock: the rule that holds for every policy.
         expert: the policy that is played, if one is.
-        guided: the placements that it decides on at this instant.
+        expert_placements: the placements that it decides on at this instant.
         is_expert_only: whether they are candidates only on its account.
     """
 

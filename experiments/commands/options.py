@@ -150,9 +150,9 @@ def described_setting(
             raise BadArgument(ELASTIC)
         options = _options(env_id, {key: value for key, value in words.items() if key not in OF_METRICS})
         choose(oversize, ("error", "drop", "cap"), "value of --oversize")
-        told: Any = {"format": _format(workload, format, options.get("semantics", "events")), "oversize": oversize}
-        told |= {"window": words.get("window"), "by": words.get("by")}
-        setting = Setting.of(env_id, topology, workload, network, **told, **options)
+        rest: Any = {"format": _format(workload, format, options.get("semantics", "events")), "oversize": oversize}
+        rest |= {"window": words.get("window"), "by": words.get("by")}
+        setting = Setting.of(env_id, topology, workload, network, **rest, **options)
     if not assume or workload is None:
         return setting
     from ..settings.plain_traces import assumed
@@ -171,20 +171,20 @@ def keys_of(env_id: str) -> list[str]:
     return [*options_of(env_id), *OF_METRICS]
 
 
-def told_options() -> str:
+def options_text() -> str:
     """The options of `--set`, a paragraph each: name, environments that have it if not all, and summary."""
     from ...envs.configured import options_of
     from ...envs.registration import ENVIRONMENTS
 
     places: dict[str, list[str]] = {}
-    told: dict[str, str] = {}
+    summary: dict[str, str] = {}
     for env_id in ENVIRONMENTS:
         for key, option in options_of(env_id).items():
             places.setdefault(key, []).append(short_name(env_id))
-            told[key] = option.summary
+            summary[key] = option.summary
     everywhere = len(ENVIRONMENTS)
     where = {key: "" if len(found) == everywhere else f" ({', '.join(found)})" for key, found in places.items()}
-    return "Options of --set:\n\n" + "\n\n".join(f"{key}{where[key]}: {told[key]}" for key in told)
+    return "Options of --set:\n\n" + "\n\n".join(f"{key}{where[key]}: {summary[key]}" for key in summary)
 
 
 def _options(env_id: str, words: Mapping[str, str]) -> dict[str, Any]:

@@ -24,7 +24,7 @@ DEFAULT_SIZE = "960x640"
 POINTS_BETWEEN_REPORTS = 256
 CHARTS = ("svg", "pdf")
 Size = tuple[int, int]  # width and height, pixels
-_OUT = "Ends in .png (one moment), .gif, .mp4, .html, or .svg, .pdf (who held what when, as charts)."
+_OUT = "Ends in .png (one moment), .gif, .mp4, .html, or .svg, .pdf (which job held what when, as charts)."
 To = Annotated[Path, option("--out", "FILE", _OUT)]
 Options = Annotated[
     list[str] | None, option("--set", "KEY=VALUE...", "An option of the simulated cluster; several, or repeated.")
@@ -70,18 +70,18 @@ def render(
         _expect_writer(kind)
         take = _ReplayableRun(setting, policy, seed)
         if kind in CHARTS:
-            metrics, told = _write_charts(take, kind, file, quiet)
+            metrics, facts = _write_charts(take, kind, file, quiet)
         elif kind == "png":
             course = _watch(take, quiet)
-            metrics, told = course.metrics, _write_moment(take, course, at, pixels, file)
+            metrics, facts = course.metrics, _write_moment(take, course, at, pixels, file)
         else:
             course = _watch(take, quiet)
-            metrics, told = course.metrics, _write_film(take, course, kind, frames, fps, pixels, file, quiet)
+            metrics, facts = course.metrics, _write_film(take, course, kind, frames, fps, pixels, file, quiet)
     if json:
         names = {"policy": policy, "seed": seed, "environment": setting.environment, "out": str(file), "kind": kind}
-        print_json({**names, **told, "metrics": metrics})
+        print_json({**names, **facts, "metrics": metrics})
     elif not quiet:
-        print_lines(f"{file}: {told['sentence']}")
+        print_lines(f"{file}: {facts['sentence']}")
 
 
 def _described(env: str, words: tuple[str | None, ...], assignments: tuple[str, ...], **how: Any) -> Setting:
@@ -186,7 +186,7 @@ def _write_charts(take: _ReplayableRun, kind: str, file: Path, quiet: bool) -> t
         run = play(take.setting, take.policy, take.seed, record=True, progress=show)
     with written_whole(file) as draft:
         draft.write_bytes(content_of(of_run(run), kind))
-    return run.metrics, {"sentence": f"{take.policy}, who held what when, seed {take.seed}", "frames": 1}
+    return run.metrics, {"sentence": f"{take.policy}, which job held what when, seed {take.seed}", "frames": 1}
 
 
 def _write_moment(
@@ -208,8 +208,8 @@ def _write_moment(
     why = "the longest queue of the run" if at is None else f"the decision point at or before {at:.15g} s"
     if at is not None and at < course.times_s[0]:
         why = f"the first decision point, after {at:.15g} s"
-    told = f"{take.policy} at {s.now_s:,.1f} s, {why}: {queue:,} waiting, {int(s.running):,} running"
-    return {"sentence": told, "time_s": float(s.now_s), "waiting": queue, "running": int(s.running), "frames": 1}
+    sentence = f"{take.policy} at {s.now_s:,.1f} s, {why}: {queue:,} waiting, {int(s.running):,} running"
+    return {"sentence": sentence, "time_s": float(s.now_s), "waiting": queue, "running": int(s.running), "frames": 1}
 
 
 def _write_film(

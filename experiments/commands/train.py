@@ -147,7 +147,7 @@ def configured(env: str, file: Path | None, given: Values, words: Values, assign
         config = make_config(values, "configuration")
         idle = [key for key in OF_CLONES if key in changes]
         if idle and config.imitate is None:
-            raise BadArgument(f"--set {idle[0]}={changes[idle[0]]}: nobody is imitated (--imitate none); leave it out")
+            raise BadArgument(f"--set {idle[0]}={changes[idle[0]]}: nothing is imitated (--imitate none); leave it out")
         return config
 
 

@@ -118,8 +118,8 @@ def _of_copies(s: np.void) -> dict[str, float]:
     found: dict[str, float] = {}
     for kind in np.flatnonzero(s["copy_times"].sum(axis=1)).tolist():
         times = zip(SHARES, copy_seconds(s, kind, list(SHARES.values())), strict=True)
-        told = {"copies": float(s["copy_times"][kind].sum()), **dict(times)}
-        found |= {_name_of(metric, "copy", KINDS[kind]): value for metric, value in told.items()}
+        values = {"copies": float(s["copy_times"][kind].sum()), **dict(times)}
+        found |= {_name_of(metric, "copy", KINDS[kind]): value for metric, value in values.items()}
     return found
 
 
@@ -130,8 +130,8 @@ def table_of(runs: Sequence[Run], by: str) -> tuple[list[str], list[list[str]], 
     rows = []
     for policy, mine in grouped(runs).items():
         for group in _names(mine, next(iter(metrics), ""), by):
-            told = [(_mean(mine, _name_of(name, by, group)), factor) for name, (_, factor) in metrics.items()]
-            rows.append([policy, group, *("-" if math.isnan(one) else f"{factor * one:,.1f}" for one, factor in told)])
+            means = [factor * _mean(mine, _name_of(name, by, group)) for name, (_, factor) in metrics.items()]
+            rows.append([policy, group, *("-" if math.isnan(mean) else f"{mean:,.1f}" for mean in means)])
     notes = ["means over the seeds that have some in the group"]
     notes += [f"{OTHERS}: all but the {MOST} groups with most jobs"] * any(row[1] == OTHERS for row in rows)
     notes += ["hours of arrival, of days that begin at time 0 of the arrival clock"] * (by == "hour")

@@ -46,8 +46,8 @@ class CopyRows:
                 size = float(s["table_size" if is_whole else "replica_size"][table])
                 self._there[table, region] = [self._new(table, None, region, size, start_s, end_s=start_s)]
 
-    def _new(self, *told: Any, **more: Any) -> _Copy:
-        self._rows.append(_Copy(*told, **more))
+    def _new(self, *values: Any, **more: Any) -> _Copy:
+        self._rows.append(_Copy(*values, **more))
         return self._rows[-1]
 
     def take(self) -> None:

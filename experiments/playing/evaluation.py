@@ -70,8 +70,8 @@ def play(setting: Setting, player: Any, seed: int, record: bool = False, progres
         if record:
             follow = timeline if workload.ps is None else group_timeline
             asked = policy if len(workload) <= MOST_ASKED else None
-            tell = share if copies is None else _telling(copies, share)
-            seen = follow(simulator, _kept(decisions(simulator, decider, tell, asked), kept))
+            report = share if copies is None else _taking_copies(copies, share)
+            seen = follow(simulator, _kept(decisions(simulator, decider, report, asked), kept))
         else:
             simulator.run(decider, share)
     rows = tuple(_decision_rows(simulator, kept))
@@ -87,13 +87,13 @@ def play(setting: Setting, player: Any, seed: int, record: bool = False, progres
     return Run(*about, rows, seen, knows, moved, drawn)
 
 
-def _telling(copies: CopyRows, share: Callable[[int], None] | None) -> Callable[[int], None]:
-    def tell(done: int) -> None:
+def _taking_copies(copies: CopyRows, share: Callable[[int], None] | None) -> Callable[[int], None]:
+    def report(done: int) -> None:
         copies.take()
         if share is not None:
             share(done)
 
-    return tell
+    return report
 
 
 def _of_window(setting: Setting, player: Any, workload: Workload, seed: int, ended: Any) -> dict[str, float]:
@@ -166,7 +166,7 @@ def evaluate(
             with a store after all other runs.
     """
     _expect_some(policies, seeds)
-    if is_sliced(setting.workload) and setting.is_drawn:
+    if is_sliced(setting.workload) and setting.is_drawn and any(seeds):  # slice 0 is always there
         slices_of(setting.workload)[0].expect_seeds(seeds)
     players = players_of(policies)
     recorded = frozenset(seeds if record == "all" else seeds[:1] if record == "first" else ())
@@ -243,10 +243,10 @@ def _played(
     executor = elsewhere(*asked, len(tasks))
     outcomes: Iterator[Run | PolicyFailed]
     if executor is None or not tasks:
-        told = [functools.partial(_report, progress, number) for number in range(len(tasks))]
-        outcomes = (_play(setting, *task, store, show) for task, show in zip(tasks, told, strict=True))
+        shows = [functools.partial(_report, progress, number) for number in range(len(tasks))]
+        outcomes = (_play(setting, *task, store, show) for task, show in zip(tasks, shows, strict=True))
     else:
-        _tell(setting, tasks)
+        _warn_once_here(setting, tasks)
         _expect_portable(setting, [player for player, _, _ in tasks])
         outcomes = executor.each(_play_there, [(setting, *task, store) for task in tasks])
     for outcome in outcomes:
@@ -271,7 +271,7 @@ def _expect_portable(setting: Setting, players: Sequence[str | PolicyObject]) ->
             raise InputError(f"{what}: other processes cannot be given it ({reason}); play with processes=1") from error
 
 
-def _tell(setting: Setting, tasks: Sequence[Task]) -> None:
+def _warn_once_here(setting: Setting, tasks: Sequence[Task]) -> None:
     """Warn of the first workload here, once: processes that play do not."""
     workload = workload_of(setting, tasks[0][1] if setting.is_drawn else 0)
     semantics = setting.config.semantics

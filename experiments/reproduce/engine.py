@@ -73,8 +73,8 @@ def word_of(word: str | Mapping[str, Value] | None, more: Mapping[str, Value]) -
     if word is None:
         return None
     name, own = (word, {}) if isinstance(word, str) else (str(word["name"]), word)
-    told = {key: value for key, value in {**own, **more}.items() if key != "name" and value is not None}
-    joined = ",".join(f"{key}={value}" for key, value in told.items())
+    parameters = {key: value for key, value in {**own, **more}.items() if key != "name" and value is not None}
+    joined = ",".join(f"{key}={value}" for key, value in parameters.items())
     return name + ("," if ":" in name else ":") * bool(joined) + joined
 
 
@@ -248,8 +248,8 @@ class Play:
             if at and policy in self._settings[at].get("without", ()):
                 continue
             if policy is None or policy != over or line.over_at:
-                told = paper[0] if paper else line.paper
-                yield RowContext(policy, over, column, value, at, line.over_at or at, told)
+                published = paper[0] if paper else line.paper
+                yield RowContext(policy, over, column, value, at, line.over_at or at, published)
 
     def take(self, line: Line, column: str | None = None, value: Value = None) -> Take:
         """The number of a line, for a column of it or for what a column takes."""
@@ -374,10 +374,10 @@ def findings_of(paper: Paper, name: str, options: Options) -> Findings:
     play = Play(paper, name, entry, options)
     if entry.compute is not None:
         rows: list[Row] = list(play.find(entry.compute)(play))
-        told = []
+        facts = []
     else:
         rows = play.rows()
-        told = [play.said(), *play.offered()]
+        facts = [play.said(), *play.offered()]
     notes = [paper.notes.get(note, note) for note in entry.notes]
     pictures = [*play.written, *(drawn(play) if options.out is not None else [])]
-    return Findings(rows, [*told, *play.notes, *notes], pictures)
+    return Findings(rows, [*facts, *play.notes, *notes], pictures)

@@ -15,7 +15,7 @@ from ...simulator.rules.rule import Rule
 from ...simulator.workloads.log_slices import is_sliced, slices_of
 from .evaluation_setting import Setting, network_of, speeds_of, workload_of
 
-LOADS, MOST_JOBS = 10, 100_000  # workloads whose load is told, and jobs that are drawn for it before it is enough
+LOADS, MOST_JOBS = 10, 100_000  # workloads whose load is shown, and jobs that are drawn for it before it is enough
 
 
 def semantics_of(policy: Policy, setting: Setting) -> dict[str, Any]:

@@ -77,10 +77,10 @@ class Setting:
         """
         env_id = resolve(environment)
         workload = ENVIRONMENTS[env_id].defaults["workload"] if workload is None else workload
-        told = Window.load(window).describe() if window else None
+        window_text = Window.load(window).describe() if window else None
         if by is not None:
             choose(by, GROUPS, "by")
-        return cls(env_id, workload, config_of(env_id, topology, network, **options), format, oversize, told, by)
+        return cls(env_id, workload, config_of(env_id, topology, network, **options), format, oversize, window_text, by)
 
     @classmethod
     def from_words(cls, words: Mapping[str, Any]) -> Setting:
@@ -133,9 +133,9 @@ def network_of(setting: Setting) -> Network:
 def workload_of(setting: Setting, seed: int) -> Workload:
     """The workload of one seed, checked against the cluster; the last two are kept while their files stay the same."""
     config = setting.config
-    told = (setting.environment, setting.workload, setting.format, setting.oversize)
+    source = (setting.environment, setting.workload, setting.format, setting.oversize)
     cluster: Any = config.topology  # not a dict
-    return _workload(told, cluster, config.semantics, seed, stamps(setting))
+    return _workload(source, cluster, config.semantics, seed, stamps(setting))
 
 
 def named(setting: Setting) -> Iterator[tuple[str, MayBeFile, Any]]:
@@ -162,8 +162,8 @@ def own_files(value: Any) -> tuple[Path, ...]:
 
 def words_without_files(setting: Setting) -> dict[str, Any]:
     """`Setting.words` with one placeholder for every path and user's object."""
-    told = {name: without_files(str(shown_word(value)), mark) for name, mark, value in named(setting)}
-    return setting.words() | told
+    replaced = {name: without_files(str(shown_word(value)), mark) for name, mark, value in named(setting)}
+    return setting.words() | replaced
 
 
 def speeds_of(setting: Setting) -> str | None:
@@ -174,12 +174,12 @@ def speeds_of(setting: Setting) -> str | None:
 
 @functools.lru_cache(maxsize=2)
 def _workload(
-    told: tuple[str, Any, str | None, Any], cluster: Any, semantics: Semantics, seed: int, _stamps: tuple[Any, ...]
+    source: tuple[str, Any, str | None, Any], cluster: Any, semantics: Semantics, seed: int, _stamps: tuple[Any, ...]
 ) -> Workload:
-    environment, word, format, oversize = told
+    environment, word, format, oversize = source
     room = gang_room(environment, cluster)
     workload = open_workload(word, format=format, seed=seed, oversize=oversize, cluster_gpus=room)
-    semantics.chunk_on(workload)  # its warning is told here, by the first process
+    semantics.chunk_on(workload)  # its warning appears here, in the first process
     return workload
 
 

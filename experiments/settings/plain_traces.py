@@ -44,9 +44,9 @@ def assumed(setting: Setting, given: Mapping[str, Any]) -> Setting:
     changed = {key: value for key, value in ASSUMED[setting.environment].items() if key not in given}
     if not changed:
         return setting
-    told = ", ".join(f"{MEANS[key]} ({key}={'inf' if value is None else value})" for key, value in changed.items())
+    defaults = ", ".join(f"{MEANS[key]} ({key}={'inf' if value is None else value})" for key, value in changed.items())
     say_once(
-        f"{shown_word(setting.workload)} names no models, so this is assumed: {told}; say otherwise with columns model "
-        "and batch_size, or with --network and --set"
+        f"{shown_word(setting.workload)} names no models, so this is assumed: {defaults}; say otherwise with columns "
+        "model and batch_size, or with --network and --set"
     )
     return setting.copy_with(**changed)

@@ -64,7 +64,7 @@ def content(setting: Setting) -> dict[str, str]:
             continue
         parts: list[str | bytes] = list(_held(own_files(value))) if read is None else [read.content]
         if not is_word or is_user_code(value):
-            parts.append(_told_apart(name, _opened(setting, name, value)))
+            parts.append(_fingerprint_of(name, _opened(setting, name, value)))
         found[name] = short_hash(*parts)
     return found
 
@@ -75,7 +75,7 @@ def _opened(setting: Setting, name: str, value: Any) -> Any:
     return workload_of(setting, 0) if name == "workload" else network_of(setting) if name == "network" else value
 
 
-def _told_apart(name: str, value: Any) -> str:
+def _fingerprint_of(name: str, value: Any) -> str:
     try:
         return fingerprint(value)
     except Exception as error:  # any error of a user's network

@@ -211,8 +211,8 @@ def open_store(folder: Path, setting: Setting, policies: Sequence[Any], fresh: b
     players = players_of(policies)
     own = {word: identity.of_policy(make_for(player, setting.environment)) for word, player in players.items()}
     held = {word: identity.of_object(player) for word, player in players.items()}
-    told = json.dumps(common, sort_keys=True)
-    identities = {word: short_hash(told, word, own[word] + held[word]) for word in players}
+    common_text = json.dumps(common, sort_keys=True)
+    identities = {word: short_hash(common_text, word, own[word] + held[word]) for word in players}
     changes = list(evaluation_file.changes(before, common, identities)) if before is not None else []
     for change in changes:
         gone = "earlier results are not used and leave tables and pictures; a folder of its own keeps them"

@@ -79,7 +79,7 @@ def write_ranking(
         average=np.zeros((tenants, KINDS)),
         whole=np.zeros(KINDS),
         place=np.zeros(LEVELS + 1, np.int64),
-        stands=np.zeros(2, np.int64),
+        valid=np.zeros(2, np.int64),
     )
 
 
@@ -114,7 +114,7 @@ class Ranking(NamedTuple):
     average: Any  # float64 (N, 2), over the window
     whole: Any  # float64 (2,), of all tenants
     place: Any  # (8,), scratch: places by level
-    stands: Any  # (2,), AVERAGES and RUNNERS: 0: to be computed at this instant; see `set_levels`
+    valid: Any  # (2,), AVERAGES and RUNNERS: 0: to be computed at this instant; see `set_levels`
 
 
 @kernel

@@ -357,7 +357,7 @@ class WorkloadPassPolicy(PlanningPolicy):
         waiting = set(view.queue.tolist()) - coming
         passed = sum(job in waiting for job in order[: order.index(decision.job)])
         place = f"; number {order.index(decision.job) + 1} of {len(order)}"
-        return f"{words}{place}" + (f", of whom {passed} before it fit nowhere" if passed else "")
+        return f"{words}{place}" + (f", of which {passed} before it fit nowhere" if passed else "")
 
     def memory(self, simulator: Any) -> Any:
         """The bindings of the present run, for `recall`; None: there are none."""
@@ -506,7 +506,7 @@ def scoped_scheduler(
     if demand is not None and queue != "region":
         raise InputError(f"policy {name}: demand = {demand}: expected none, as the queue is not a region's")
     if bind is not None and queue == "global":
-        raise InputError(f"policy {name}: bind = {bind}: expected none, as a global queue binds nobody early")
+        raise InputError(f"policy {name}: bind = {bind}: expected none, as a global queue binds no workload early")
     daily = choose(demand or "now", DEMANDS, f"demand of policy {name}") == "day"
     blind = choose(bind or "data", BOUND_BY, f"bind of policy {name}") == "any"
     fast = WorkloadPassPolicy(

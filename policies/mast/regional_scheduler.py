@@ -89,7 +89,7 @@ def write_regions(hardware: Hardware, workloads: int, choices: TypeChoices | Non
         machine_rack=np.array(hardware.machine_rack, np.int64),
         unit_machine=np.repeat(np.arange(machines), hardware.machine_units).astype(np.int64),
         start_s=np.zeros(workloads),
-        laid_s=np.zeros(workloads),
+        written_s=np.zeros(workloads),
         score=np.zeros(3),
         kind=TypeChoices.none(workloads) if choices is None else choices.rows(),
         **arrays,

@@ -102,9 +102,9 @@ def commit(s, offered):
 
 
 @kernel
-def bring_back(s, n_set_aside):
-    """Modify `s`: return the jobs set aside in a pass, in `bid`, to the queue. Returns 0, the number left."""
-    for i in range(n_set_aside):
+def bring_back(s, n_taken_out):
+    """Modify `s`: return the jobs taken out in a pass, in `bid`, to the queue. Returns 0, the number left."""
+    for i in range(n_taken_out):
         enter_queue(s, s.bid[i], s.order_key[s.bid[i]])
     return 0
 

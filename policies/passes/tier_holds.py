@@ -35,8 +35,8 @@ def serve_holds(s):
     if s.auctions == 0 and next_round_s(s) > s.now_s:
         schedule_event(s, s.round_event, next_round_s(s))
         return
-    if _anybody_finds(s):  # else the order does not matter
-        _sort_standing(s)
+    if _any_job_finds(s):  # else the order does not matter
+        _sort_tier_holds(s)
         while _serve_in_order(s) > 0:  # earlier starts may change where a gang lies: see placer `count`
             pass
     if s.holds_over:
@@ -47,7 +47,7 @@ def serve_holds(s):
 
 
 @kernel
-def _anybody_finds(s):
+def _any_job_finds(s):
     """Modify `s.gang`: True if a held job finds its tier, or a better one."""
     for i in range(s.n_tier_holds):
         if _finds_tier(s, s.tier_hold_jobs[i]):
@@ -85,7 +85,7 @@ def _finds_tier(s, job):
 
 
 @kernel
-def _sort_standing(s):
+def _sort_tier_holds(s):
     """Modify `s.tier_hold_jobs`: insertion sort into the order of the rule, which it nearly has."""
     for i in range(1, s.n_tier_holds):
         job = s.tier_hold_jobs[i]

@@ -43,9 +43,9 @@ def _start(instant: MidInstant, rule: Rule, start: Start) -> str:
     passed = ahead_of(instant, rule, start.job)
     if passed:
         how = "no later for it" if rule.backfills else "before it"
-        told = ", ".join(f"{instant.name(job)} {refusal(instant, rule, job)}" for job in passed[:FEW])
+        refusals = ", ".join(f"{instant.name(job)} {refusal(instant, rule, job)}" for job in passed[:FEW])
         more = len(passed) - FEW
-        parts.append(f"{how}: {told}" + (f", and {more} more wait{'s' * (more == 1)}" if more > 0 else ""))
+        parts.append(f"{how}: {refusals}" + (f", and {more} more wait{'s' * (more == 1)}" if more > 0 else ""))
     return "; ".join(part for part in parts if part)
 
 
@@ -171,9 +171,9 @@ def refusal(instant: MidInstant, rule: Rule, job: int) -> str:
     if rule.margin is not None and not instant.has_room(job, best):
         tier = RACK if instant.has_room(job, RACK) else RACK + 1
         now_s, waits = _weighed(instant, job, best, tier)
-        told = [f"{seconds(then_s)} after {seconds(wait_s)} for one {name}" for name, wait_s, then_s in waits]
+        ends = [f"{seconds(then_s)} after {seconds(wait_s)} for one {name}" for name, wait_s, then_s in waits]
         return (
-            f"would rather wait: done in {' or '.join(told)}, now in {seconds(now_s)}" if told else "would rather wait"
+            f"would rather wait: done in {' or '.join(ends)}, now in {seconds(now_s)}" if ends else "would rather wait"
         )
     return f"finds no place of its kind (placer {rule.placer}), {_free(free)}"
 

@@ -50,8 +50,8 @@ def check_table(simulator: Simulated, decision: TableDecision) -> tuple[int, int
         assert geo is not None
         what = f"{VERBS[type(decision)]} table {geo.table_names[table]}, region {topology.region_names[region]}"
         room = int(s["storage_bytes"][region] - s["stored_bytes"][region])
-        told = {"room": room, "size": copied_bytes(simulator, decision), "copies": int(s["n_transfers"])}
-        raise InvalidDecision(f"{what}: {WORDS[refused].format(**told)}")
+        numbers = {"room": room, "size": copied_bytes(simulator, decision), "copies": int(s["n_transfers"])}
+        raise InvalidDecision(f"{what}: {WORDS[refused].format(**numbers)}")
     return table, region
 
 

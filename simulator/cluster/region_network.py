@@ -83,8 +83,8 @@ def check_machines(topology: Any) -> None:
         )
 
 
-def check_lands(topology: Any, region_network: RegionNetwork | None) -> None:
-    """Check that `region_network`, unless None, fit the topology.
+def check_region_network(topology: Any, region_network: RegionNetwork | None) -> None:
+    """Check that `region_network`, unless None, fits the topology.
 
     InputError: another number of regions or more than 64, or a cluster without a type or of unequal machines.
     """
@@ -94,7 +94,7 @@ def check_lands(topology: Any, region_network: RegionNetwork | None) -> None:
     shapes = region_network.storage_bytes.shape, region_network.wan_bytes_per_s.shape, region_network.fault_group.shape
     if shapes != ((regions,), (regions, regions), (regions,)) or regions > MOST_REGIONS:
         raise InputError(
-            f"{what}: lands of shapes {', '.join(map(str, shapes))} for {regions} regions; expected ({regions},), "
+            f"{what}: regions of shapes {', '.join(map(str, shapes))} for {regions} regions; expected ({regions},), "
             f"({regions}, {regions}) and ({regions},), at most {MOST_REGIONS} regions"
         )
     region_network.check_caps(what)

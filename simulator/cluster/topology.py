@@ -17,7 +17,7 @@ from ..base.names import bind, choose, parse_name
 from ..base.tiers import TIER_NAMES
 from ..files.file_marks import path_unless
 from ..files.user_code import is_user_code, made_of, shown_word
-from .region_network import CPU_TYPE, RegionNetwork, check_lands, check_machines
+from .region_network import CPU_TYPE, RegionNetwork, check_machines, check_region_network
 
 if TYPE_CHECKING:
     import networkx
@@ -100,7 +100,7 @@ UNKNOWN_TIERS = tuple(Tier(name) for name in TIER_NAMES)
 
 @dataclass(frozen=True)
 class UserNumbers:
-    """The user's words about a topology beside its shape, not a preset's; networks use them or tell that they do not.
+    """The user's words about a topology beside its shape, not a preset's; networks use them or say that they do not.
 
     Attributes:
         tiers: numbers of the tiers; nan where the user wrote none.
@@ -135,8 +135,8 @@ class Topology:
         machine_order: the order in which first-fit placers scan machines: "natural" is ascending, a whole number is the
             seed of a random order of all machines; see `machine_scan`.
         links: the links between the machines; None: it has tiers only.
-        lands: storage of the regions and the links between them; None: regions are only names. With them a cluster has
-            machines of one type and size. A unit of a cluster of type "CPU" is always a machine without GPUs.
+        region_network: storage of the regions and links between them; None: regions are only names. With it a cluster
+            has machines of one type and size. A unit of a cluster of type "CPU" is always a machine without GPUs.
         written: the part of all this that the user wrote; the rest is a preset's.
         about: what was read from a file and what was assumed, in words; "": nothing.
     """
@@ -191,24 +191,24 @@ class Topology:
             name, cluster_gpu_type, cluster_names (one each per cluster), region_names: "" and numbered by default.
             tiers: exactly slot, machine, rack and network.
             machine_order: natural, or the seed of a random order, a whole number of at most 18 digits.
-            links, lands, written: see the attributes; `written` defaults to the tiers and GPU types given here.
+            links, region_network, written: see the attributes; `written`: None: the tiers and GPU types given here.
 
         Raises:
-            InputError: counts that do not add up, too many GPUs, or names, an order, links or lands that do not fit.
+            InputError: counts that do not add up, too many GPUs, or names, an order, links or regions that do not fit.
         """
         racks, clusters = len(rack_machines), len(cluster_racks) or 1
+        by_region = region_clusters if len(region_clusters) else [clusters]
         levels = {
             "slot_gpus": _counts("slot_gpus", slot_gpus, None),
             "machine_slots": _counts("machine_slots", machine_slots, len(slot_gpus)),
             "rack_machines": _counts("rack_machines", rack_machines, len(machine_slots)),
             "cluster_racks": _counts("cluster_racks", cluster_racks if len(cluster_racks) else [racks], racks),
-            "region_clusters": _counts(
-                "region_clusters", region_clusters if len(region_clusters) else [clusters], clusters
-            ),
+            "region_clusters": _counts("region_clusters", by_region, clusters),
         }
         check_gpu_count(int(levels["slot_gpus"].sum()), f"topology {name!r}")
         regions = len(levels["region_clusters"])
         _check_network(name, tiers, links, len(machine_slots))
+        usual = UserNumbers(tuple(tiers), region_network is None and any(cluster_gpu_type))
         topology = cls(
             name=name,
             **_index_arrays(levels),
@@ -219,13 +219,10 @@ class Topology:
             machine_order=checked_order(machine_order, f"topology {name!r}"),
             links=links,
             region_network=region_network,
-            written=UserNumbers(tuple(tiers), region_network is None and any(cluster_gpu_type))
-            if written is None
-            else written,
-            about="",
+            written=usual if written is None else written,
         )
         check_machines(topology)
-        check_lands(topology, region_network)
+        check_region_network(topology, region_network)
         return topology
 
     @classmethod
@@ -523,7 +520,7 @@ def _firsts(counts: np.ndarray) -> np.ndarray:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts[:-1])])
 
 
-def _index_arrays(levels: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def _index_arrays(levels: Mapping[str, np.ndarray]) -> dict[str, Any]:
     slot_machine = _parents(levels["machine_slots"])
     gpu_slot = _parents(levels["slot_gpus"])
     machine_gpus = np.add.reduceat(levels["slot_gpus"], _firsts(levels["machine_slots"]))

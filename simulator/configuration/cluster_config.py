@@ -35,14 +35,14 @@ from .unit_speeds import UnitSpeeds, no_types
 
 RUN_TIMES, LEASES, SHARING, REGIONS, OUTAGES = "run times", "leases", "sharing", "regions", "outages"
 EXACT, EVENTS = Estimates(), events()
-WITHOUT = {  # what a user is told where a cluster lacks the feature that an option is about
-    RUN_TIMES: "nobody asks for run times in {}",
+WITHOUT = {  # what the error says where a cluster lacks the feature that an option is about
+    RUN_TIMES: "run times are not used in {}",
     LEASES: "{} has no leases",
     SHARING: "jobs of {} do not share GPUs",
     REGIONS: "{} has no regions",
     OUTAGES: "machines of {} fail each by itself",
 }
-UNSAID: dict[str, Any] = {"said": False}  # of a field that is no option: it is told otherwise, or not in words
+UNSAID: dict[str, Any] = {"said": False}  # of a field that is no option: it is given otherwise, or not in words
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Option:
 
 @dataclass(frozen=True)
 class SimulatedCluster:
-    """What every simulator is told of its cluster.
+    """What every simulator knows of its cluster.
 
     Args:
         topology: a `Topology`, a preset (`"dally:racks=2"`), a specification or its path.
@@ -147,8 +147,8 @@ class SimulatedCluster:
         return {key: word for key, word in self.words().items() if word not in (None, usual.get(key, word))}
 
     def terms(self) -> dict[str, str]:
-        """What is simulated, field by field, in words by which a simulation of something else can be told."""
-        return {one.name: _told(getattr(self, one.name)) for one in fields(self) if one.name != "rate_provider"}
+        """What is simulated, field by field, in words that differ for a simulation of something else."""
+        return {one.name: _text_of(getattr(self, one.name)) for one in fields(self) if one.name != "rate_provider"}
 
     @staticmethod
     def gang_room(topology: Topology) -> int:
@@ -196,8 +196,8 @@ class ClusterConfig(SimulatedCluster):
             none: all types are as fast.
         replica_lag_s: in regions, how far replicas are behind their home, seconds > 0: a workload that needs fresh data
             may run beside them so long after it came (regions/region_starts.py); None: at home alone.
-        pace: the source of a job's speed on its GPUs (network/simulated.py); None: the network's, if it has one, else
-            what the workload, the network and the partners give.
+        rate_provider: the source of a job's speed on its GPUs (network/simulated.py); None: the network's, if it has
+            one, else what the workload, the network and the partners give.
 
     Raises:
         InputError: a value that does not fit.
@@ -293,11 +293,11 @@ def _options(kind: Any, group: str = "", feature: str = "") -> dict[str, Option]
     kinds, about = typing.get_type_hints(kind), summaries(kind)
     found: dict[str, Option] = {}
     for one in fields(kind):
-        told = one.metadata
-        if "group" in told:
-            found |= _options(told["group"], one.name, told.get("feature", ""))
-        elif told.get("said", one.name != "topology"):
-            own = (told.get("feature", feature), tuple(told.get("needs", ())), about.get(one.name, ""))
+        metadata = one.metadata
+        if "group" in metadata:
+            found |= _options(metadata["group"], one.name, metadata.get("feature", ""))
+        elif metadata.get("said", one.name != "topology"):
+            own = (metadata.get("feature", feature), tuple(metadata.get("needs", ())), about.get(one.name, ""))
             default = None if one.default is MISSING else _word(one.default)
             found[one.name] = Option(one.name, group, kinds[one.name], default, *own)
     return found
@@ -307,8 +307,8 @@ def summaries(kind: type) -> dict[str, str]:
     """What the `Args` of a class, and of those that it is made from, say of each field."""
     found: dict[str, str] = {}
     for one in reversed(kind.__mro__):
-        _, _, told = (inspect.cleandoc(one.__doc__ or "")).partition("Args:\n")
-        for block in re.split(r"\n(?=    \w)", re.split(r"\n(?=\S)", told)[0]):
+        _, _, arguments = (inspect.cleandoc(one.__doc__ or "")).partition("Args:\n")
+        for block in re.split(r"\n(?=    \w)", re.split(r"\n(?=\S)", arguments)[0]):
             names, _, text = block.strip().partition(":")
             found |= dict.fromkeys(re.split(r",\s*", names), " ".join(text.split()))
     return found
@@ -339,7 +339,7 @@ def _word(value: Any) -> Any:
     return value.describe() if hasattr(value, "describe") else shown_word(value)
 
 
-def _told(value: Any) -> str:
+def _text_of(value: Any) -> str:
     if hasattr(value, "machine_rack"):
         return f"{value.name} ({value.num_gpus} GPUs, {value.num_machines} machines, {value.num_racks} racks)"
     found = value.describe() if hasattr(value, "describe") else repr(value)

@@ -14,7 +14,7 @@ class Contention(LinkNetwork):
 
     @cached_property
     def rate_provider(self) -> NetworkRates:
-        """Who says how fast jobs run, and lays them into the record."""
+        """The source of the rates of jobs, which it writes into the record."""
         return NetworkRates(self)
 
     def dedicated(self) -> Contention:

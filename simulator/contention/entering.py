@@ -1,4 +1,4 @@
-"""Jobs enter the network of a simulator: their phases and links are laid when their rate is asked (codes.ASK)."""
+"""Jobs enter the network of a simulator: their phases and links are written when their rate is asked (codes.ASK)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OFFSETS = 1 << 25  # stream of random numbers; flows/iterations.py has the one b
 
 
 def write_network(simulator: Simulated) -> None:
-    """Write the links and options of network contention into the record of a simulator whose jobs are laid."""
+    """Write the links and options of network contention into the record of a simulator whose jobs are written."""
     network, s, links = simulator.network, simulator.raw.record, simulator.topology.links
     assert isinstance(network, LinkNetwork)
     assert links is not None
@@ -50,7 +50,7 @@ def write_network(simulator: Simulated) -> None:
 
 
 def relink(simulator: Simulated) -> None:
-    """Lay capacities, ways and the next change; a job with a changed way keeps the bytes that it has sent."""
+    """Write capacities, ways and the next change; a job with a changed way keeps the bytes that it has sent."""
     network, s, records = simulator.network, simulator.state, simulator.records
     assert isinstance(network, LinkNetwork)
     s.links_changed = 0
@@ -66,7 +66,7 @@ def relink(simulator: Simulated) -> None:
 
 
 def take_ways(simulator: Simulated) -> None:
-    """Put all who run on the links that they have now."""
+    """Put all running jobs on the links that they have now."""
     network = simulator.network
     assert isinstance(network, LinkNetwork)
     for job, (phases, use) in network.running(simulator).items():
@@ -124,8 +124,8 @@ class NetworkRates:
         """Whether a job may have another number of GPUs than it asks; see `LinkNetwork.may_resize`."""
         return self.network.may_resize(simulator.workload, job)
 
-    def update_progress(self, simulator: Simulated) -> Iterator[tuple[int, float]]:
-        """The jobs with a new average rate, if rates are averages (simulated.py); lays chosen paths, priorities."""
+    def changed_rates(self, simulator: Simulated) -> Iterator[tuple[int, float]]:
+        """The jobs with a new average rate, if rates are averages (simulated.py); writes chosen paths, priorities."""
         s, network = simulator.state, self.network
         s.net_changed = 0
         if s.links_changed:

@@ -185,7 +185,7 @@ class PhaseRun:
 
     @property
     def alone_s(self) -> np.ndarray:
-        """Seconds of an iteration of each job with nobody else on its links, float64 (n,)."""
+        """Seconds of an iteration of each job with no other job on its links, float64 (n,)."""
         return self._mine("alone_s")
 
     @property

@@ -74,7 +74,7 @@ class BaseSimulator:
 
     @property
     def has_run(self) -> bool:
-        """Whether there is a run: a workload has been laid, or a run's record taken over."""
+        """Whether there is a run: a workload has been written, or a run's record taken over."""
         return "raw" in vars(self) and bool(self.raw.record["n_jobs"] > 0)
 
     @property
@@ -233,7 +233,7 @@ class BaseSimulator:
             self.use(clock)
 
     def ask(self, decider: Any) -> Decision:
-        """What `decider` decides next at this instant, under what he declares."""
+        """What `decider` decides next at this instant, under what it declares."""
         self.install(decider)
         found: Decision = decider.decide(self.view)
         if not isinstance(found, Decision):

@@ -15,8 +15,8 @@ from ..record.raw_record import RawRecord
 
 JCT, QUEUED, COMM, SLOWDOWN, FAIRNESS = range(5)  # rows of `FinishedJobs.times`
 TIMES = 5
-LAST_FINISH_S, LEFT, LATE, DUE = range(4)  # what `write_times` tells
-TOLD = 4
+LAST_FINISH_S, LEFT, LATE, DUE = range(4)  # places in `totals` of `write_times`
+TOTALS = 4
 EVERY = np.zeros(0, np.bool_)
 
 
@@ -32,11 +32,11 @@ class FinishedJobs:
     """
 
     def __init__(self, raw: RawRecord, among: np.ndarray | None = None) -> None:
-        times, told = np.empty((TIMES, int(raw.record["n_jobs"]))), np.empty(TOLD)
+        times, totals = np.empty((TIMES, int(raw.record["n_jobs"]))), np.empty(TOTALS)
         chosen = EVERY if among is None else np.ascontiguousarray(among, np.bool_)
-        self.count = int(raw.call(write_times, chosen, times, told))
+        self.count = int(raw.call(write_times, chosen, times, totals))
         self.times = times[:, : self.count]
-        self.last_finish_s, left, self.late, self.due = told.tolist()
+        self.last_finish_s, left, self.late, self.due = totals.tolist()
         self.are_all = left == 0.0
 
     def means(self) -> list[float]:
@@ -47,12 +47,12 @@ class FinishedJobs:
 
 
 @entry
-def write_times(states, row, among, times, told):
-    """Modify `times`, float64 (TIMES, jobs), and `told`; returns how many jobs have finished: columns of `times`.
+def write_times(states, row, among, times, totals):
+    """Modify `times`, float64 (TIMES, jobs), and `totals`; returns how many jobs have finished: columns of `times`.
 
     Args:
         among: bool (jobs,), the jobs of the run that count; (0,): all.
-        told: float64 (TOLD,): when the last one finished, how many have not, how many were late, how many are due.
+        totals: float64 (TOTALS,): when the last one finished, how many have not, how many were late, how many are due.
     """
     s = states[row]
     count, left, late, due = 0, 0, 0, 0
@@ -76,7 +76,7 @@ def write_times(states, row, among, times, told):
         times[SLOWDOWN, count] = jct_s / isolated_s(s, job)
         times[FAIRNESS, count] = jct_s / _alone_s(s, job)
         count += 1
-    told[LAST_FINISH_S], told[LEFT], told[LATE], told[DUE] = last_s, left, late, due
+    totals[LAST_FINISH_S], totals[LEFT], totals[LATE], totals[DUE] = last_s, left, late, due
     return count
 
 

@@ -114,7 +114,7 @@ class Simulator(BaseSimulator):
         self.capacity = Capacity(0, 0)
         self._lists_partners = False
         self._cluster: Cluster | None = None
-        self._terms: tuple[Rule, Capacity, np.ndarray] | None = None  # the head of a record to lay jobs into
+        self._terms: tuple[Rule, Capacity, np.ndarray] | None = None  # the head of a record to write jobs into
         self._copy: RawRecord | None = None
         self._plan: list[Decision] = []
         self._handed_out: Decision | None = None
@@ -146,7 +146,7 @@ class Simulator(BaseSimulator):
         return max(2, self.topology.links.num_links)
 
     def reset(self, workload: Workload, seed: int = 0, *, begin: bool = True) -> None:
-        """Lay `workload` and run to the first decision point.
+        """Write `workload` into the record and run to the first decision point.
 
         Args:
             workload: the jobs; none may ask more GPUs than the cluster has.
@@ -155,6 +155,7 @@ class Simulator(BaseSimulator):
         """
         self._expect_both(workload, seed)
         self._take(workload)
+        workload = self.workload
         if not begin:
             expect_no_spans(self)
         self.runs += 1
@@ -191,6 +192,8 @@ class Simulator(BaseSimulator):
 
     def _take(self, workload: Workload) -> None:
         self._stand_on(ground_of(Topology.load(self.config.topology), workload))
+        if workload.geo is not None and not workload.geo.regions:
+            workload = workload.with_geo(workload.geo.over(self.topology.region_names))
         self.workload = workload.oversize(self.config.gang_room(self.topology))
 
     def _stand_on(self, topology: Topology) -> None:
@@ -296,8 +299,8 @@ class Simulator(BaseSimulator):
                 )
             job_calls.set_rate(self.records, 0, job, float(solo_s), float(phase_left))
         s.n_asked = 0
-        if hasattr(rate_provider, "settle"):
-            for job, solo_s in rate_provider.settle(self):
+        if hasattr(rate_provider, "changed_rates"):
+            for job, solo_s in rate_provider.changed_rates(self):
                 job_calls.change_rate(self.records, 0, job, solo_s)
 
     def _rule_player(self) -> Callable[[], None]:

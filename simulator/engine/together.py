@@ -97,7 +97,7 @@ def write_apart(s: np.void, simulator: Simulator) -> None:
 
 
 def expect_no_spans(simulator: Simulator) -> None:
-    """InputError where a gang could come to span regions: for who plays in kernels, which cannot refuse it then."""
+    """InputError where a gang could come to span regions: for players in kernels, which cannot refuse it then."""
     if _is_apart(simulator) and simulator.workload.largest_gang > 1:
         raise _spans(simulator, "gangs of several GPUs could span them")
 

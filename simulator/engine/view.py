@@ -20,6 +20,7 @@ from ..network.simulated import Simulated, may_resize
 from ..numerics.bitset import members
 from ..numerics.random import draw_seed
 from ..record.record_view import sealed
+from ..regions.part_places import choose_units, find_parts
 from ..regions.region_view import RegionView
 from ..rules.rule import PLACERS
 from ..rules.rule_calls import find_gang, find_within, solo_gang_s
@@ -72,7 +73,7 @@ class ClusterView(RegionView):
 
     @property
     def rate_provider(self) -> RateProvider | None:
-        """Who says how fast a job runs on its GPUs, if not the workload and the network."""
+        """What says how fast a job runs on its GPUs, if not the workload and the network."""
         return self._simulator.rate_provider
 
     @property
@@ -82,7 +83,7 @@ class ClusterView(RegionView):
 
     @property
     def rule(self) -> Rule:
-        """The compiled rule that is installed, or the clock of whoever decides in Python."""
+        """The compiled rule that is installed, or the clock of a policy in Python."""
         return self._simulator.rule
 
     def next_decision(self) -> Decision:
@@ -328,7 +329,7 @@ class ClusterView(RegionView):
 
     @property
     def outage(self) -> Outage | None:
-        """Which links are down now, for who asks the network for ways (`alone`); None: none, or none can be."""
+        """Which links are down now, for requests of ways to the network (`alone`); None: none, or none can be."""
         return self._contention.outage(self._simulator)
 
     @property
@@ -372,20 +373,40 @@ class ClusterView(RegionView):
         return network
 
     def find_gpus(self, job: int, placer: str = "tier") -> list[int] | None:
-        """Free GPUs for the job by a placer's rule (running/placers.py), or None if it finds none."""
+        """Free GPUs for the job by a placer's rule (running/placers.py), or None if it finds none.
+
+        Over regions: units part after part, as `Start` takes them (regions/part_places.py); the placer is `tier`.
+        """
         code = PLACERS[choose(placer, PLACERS, "placer")]
-        return self._gang() if find_gang(self._simulator.records, 0, job, code) else None
+        if self._simulator.capacity.regions == 0:
+            return self._gang() if find_gang(self._simulator.records, 0, job, code) else None
+        if placer != "tier":
+            raise InputError(f"placer {placer!r}: it knows no parts of jobs; over regions expected tier")
+        found = (self.find_gpus_within(job, tier) for tier in (MACHINE, RACK, NETWORK))
+        return next(filter(None, found), None)
 
     def find_gpus_within(self, job: int, tier: int) -> list[int] | None:
-        """Free GPUs for the job inside one machine, inside one rack, or anywhere (tier MACHINE, RACK, NETWORK)."""
+        """Free GPUs for the job inside one machine, inside one rack, or anywhere (tier MACHINE, RACK, NETWORK).
+
+        Over regions each part of the job lies so, inside one cluster.
+        """
         if tier not in (MACHINE, RACK, NETWORK):
             raise InputError(f"tier {tier!r}: expected {MACHINE} (machine), {RACK} (rack) or {NETWORK} (network)")
+        if self._simulator.capacity.regions > 0:
+            return find_parts(self, self.free_gpus, job, tier)
         need = int(self._simulator.state.gpus[job])
         return self._gang() if find_within(self._simulator.records, 0, need, tier) else None
 
-    def _gang(self) -> list[int]:
-        s = self._simulator.state
-        return s.gang[: s.gang_size].tolist()
+    def _gang(self) -> list[int] | None:
+        """What a placer has found; where that lies in several regions and may not, GPUs of one region, or None."""
+        s, topology = self._simulator.state, self.topology
+        found = s.gang[: s.gang_size].astype(np.int64)
+        if s.n_apart < 2 or len(np.unique(topology.cluster_region[topology.gpu_cluster[found]])) == 1:
+            return found.tolist()
+        free = self.free_gpus
+        region = topology.cluster_region[topology.gpu_cluster[free]]
+        tried = (choose_units(topology, free[region == one], len(found), NETWORK) for one in np.unique(region))
+        return next((units.tolist() for units in tried if units is not None), None)
 
 
 def simulator_behind(view: Any) -> Any:

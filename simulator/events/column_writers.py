@@ -1,4 +1,4 @@
-"""Laying GPUs and jobs into a cleared record in kernels: environments are reset often."""
+"""Writing GPUs and jobs into a cleared record in kernels: environments are reset often."""
 
 from __future__ import annotations
 

@@ -288,7 +288,7 @@ def _expect_factors(network: Network, jobs: int, profile: np.ndarray, factors: n
 
 
 def write_job_columns(raw: RawRecord, workload: Workload, topology: Topology, network: Network) -> None:
-    """Write the jobs and the slowdowns of their profiles; nobody has arrived."""
+    """Write the jobs and the slowdowns of their profiles; no job has arrived."""
     s, n = raw.record, len(workload)
     if n == 0:
         raise InputError(f"workload {workload.name!r} has no jobs")
@@ -319,7 +319,7 @@ def write_job_columns(raw: RawRecord, workload: Workload, topology: Topology, ne
 
 
 def write_due(s: np.void, deadline_s: np.ndarray) -> None:
-    """Write who has a deadline, in their order; of several at one instant first who arrived first."""
+    """Write the jobs with a deadline, in their order; of several at one instant by arrival."""
     (jobs,) = np.isfinite(deadline_s).nonzero()
     s["n_due"], s["due"][: len(jobs)] = len(jobs), jobs[deadline_s[jobs].argsort(kind="stable")]
 
@@ -394,7 +394,7 @@ def write_classes(s: np.void, rule: Rule, skewed: np.ndarray | None) -> None:
         kinds, kind = _write_shares(s, rule, n)
     elif len(s["stored_bytes"]) > 1:  # compiled rules, which ask by demand, place nothing in regions
         gpus = np.zeros(n, np.int64)
-    asked, table = NOBODY if skewed is None else skewed, (s["class_gpus"], s["class_skewed"], s["class_base"])
+    asked, table = NO_FLAGS if skewed is None else skewed, (s["class_gpus"], s["class_skewed"], s["class_base"])
     classes = write_demands(gpus, asked, kind, kinds, s["demand"][:n], *table)
     if classes < 0:
         columns = [column for column in (gpus, asked, kind) if len(column)]
@@ -404,7 +404,7 @@ def write_classes(s: np.void, rule: Rule, skewed: np.ndarray | None) -> None:
     s["n_classes"] = classes
 
 
-NOBODY, NOTHING = np.zeros(0, np.bool_), np.zeros(0, np.int64)
+NO_FLAGS, NOTHING = np.zeros(0, np.bool_), np.zeros(0, np.int64)
 
 
 def _may_share(s: np.void) -> bool:

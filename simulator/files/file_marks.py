@@ -43,11 +43,11 @@ class MayBeFile:
     """The mark.
 
     Attributes:
-        told: of a word and a replacement for each path in it: the word with that.
+        replaced: of a word and a replacement for each path in it: the word with that.
         known: the names that are no paths; of a mapping, name -> the function that takes the parameters of the word.
     """
 
-    told: Callable[[str, See], str]
+    replaced: Callable[[str, See], str]
     known: Collection[str] = ()
 
 
@@ -64,7 +64,7 @@ def path_unless(known: Collection[str], beside: Beside = alone, last: str = "") 
         beside: which files are read with one. last: see `parse_name`.
     """
 
-    def told(word: str, see: See) -> str:
+    def replaced(word: str, see: See) -> str:
         name = word.strip().partition(":")[0]
         if name not in known:
             return see(word, beside) if word else word
@@ -72,10 +72,10 @@ def path_unless(known: Collection[str], beside: Beside = alone, last: str = "") 
         if not marks:
             return word
         params = parse_name(word, last=last)[1]
-        parts = (f"{key}={marks[key].told(text, see) if key in marks else text}" for key, text in params.items())
+        parts = (f"{key}={marks[key].replaced(text, see) if key in marks else text}" for key, text in params.items())
         return f"{name}:{','.join(parts)}"
 
-    return MayBeFile(told, known)
+    return MayBeFile(replaced, known)
 
 
 A_FILE = path_mark()
@@ -113,7 +113,7 @@ def without_files(word: str, mark: MayBeFile) -> str:
         place, name, params = user_code.parsed(word, "word")
         there = HERE if place.endswith(".py") else place
         return f"{user_code.PREFIX}{there}:{name},{params}"
-    return mark.told(word, lambda _path, _beside: HERE)
+    return mark.replaced(word, lambda _path, _beside: HERE)
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def read_by(word: str | os.PathLike[str], mark: MayBeFile, what: str) -> Read:
         return HERE
 
     if not user_code.is_user_code(word):
-        return Read(mark.told(os.fspath(word), see), tuple(files))
+        return Read(mark.replaced(os.fspath(word), see), tuple(files))
     assert isinstance(word, str)
     found = user_code.own(word, what)
     for file in found.files:

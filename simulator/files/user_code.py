@@ -2,7 +2,7 @@
 
 FILE is relative to the present folder, or absolute; it may hold ":" and ",". NAME depends on the place: a policy, a
 generator of workloads, a reward, a topology, a network. A user who writes such a word runs its code; a word from a
-folder, perhaps of somebody else, is refused unless that is allowed.
+folder, perhaps another user's, is refused unless that is allowed.
 """
 
 from __future__ import annotations
@@ -211,7 +211,7 @@ def blamed(what: str, files: Iterable[Path | str]) -> Iterator[None]:
         place = line_in(error, files)
         if place is None:
             raise
-        raise InputError(f"{what}: {_told(error)} ({place})") from error
+        raise InputError(f"{what}: {_message_of(error)} ({place})") from error
 
 
 def line_in(error: BaseException, files: Iterable[Path | str]) -> str | None:
@@ -237,7 +237,7 @@ def shown(path: Path) -> str:
         return str(path)
 
 
-def _told(error: BaseException) -> str:
+def _message_of(error: BaseException) -> str:
     text = " ".join(str(error.msg if isinstance(error, SyntaxError) else error).split())
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
@@ -259,9 +259,9 @@ def _imported(place: str, said: str) -> tuple[ModuleType, Path | None]:
     except ModuleNotFoundError as error:
         if error.name is not None and (place == error.name or place.startswith(f"{error.name}.")):
             raise InputError(f"{said}: there is no module {place!r}; {EXPECTED}") from None
-        raise InputError(f"{said}: {_told(error)}") from error
+        raise InputError(f"{said}: {_message_of(error)}") from error
     except (Exception, SystemExit) as error:
-        raise InputError(f"{said}: importing {place}: {_told(error)}{_last_line(error)}") from error
+        raise InputError(f"{said}: importing {place}: {_message_of(error)}{_last_line(error)}") from error
     file = getattr(module, "__file__", None)
     return module, None if file is None else Path(file).resolve()
 
@@ -294,7 +294,7 @@ def _from_file(path: Path, said: str) -> ModuleType:
         else:
             sys.modules[name] = before
         if isinstance(error, Exception | SystemExit) and not isinstance(error, ClustergymError):
-            raise InputError(f"{said}: {_told(error)}{_last_line(error, path)}") from error
+            raise InputError(f"{said}: {_message_of(error)}{_last_line(error, path)}") from error
         raise
     finally:
         _loading.discard(path)

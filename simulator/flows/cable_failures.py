@@ -1,7 +1,7 @@
 """Cables of a network that fail and come back at random times, as machines do (lifecycle/outages.py).
 
-A cable is a link and the one back beside it, if any, named by its first link. Python lays the links' new jobs and
-capacities before time passes (contention/link_states.py).
+A cable is a link and the one back beside it, if any, named by its first link. Python writes the links' new jobs
+and capacities before time passes (contention/link_states.py).
 """
 
 import math

@@ -1,7 +1,7 @@
 """Max-min filling of a small network by a table of flows: a row, or seat, a job, and a column a link.
 
 The rates are those of max_min_sparse.py, with whole rows in place of lists; sets of jobs are the bits of a number. The
-table has only links that can bind, and their jobs. It is laid when rates are due after a job has come or gone.
+table has only links that can bind, and their jobs. It is made when rates are due after a job has come or gone.
 """
 
 import math
@@ -17,7 +17,7 @@ PADDED = 16  # columns are worked on so many at once
 
 @kernel
 def has_table(s):
-    """Modify `s`: True if the table has all jobs and binding links; False if one came or went since, and it is laid."""
+    """Modify `s`: True if the table has all jobs and binding links; False if one came or went since, and it is made."""
     if s.is_laid:
         return s.fits_table
     s.is_laid = 1
@@ -27,7 +27,7 @@ def has_table(s):
 
 @kernel
 def _fill_table(s):
-    """Modify `s`: the table; 0 and nobody has a seat if it is too small, or jobs are on few links: lists are faster."""
+    """Modify `s`: the table; 0 and no job has a seat if it is too small, or jobs are on few links: lists are faster."""
     _clear(s)
     if s.n_binding > s.column_link.size:
         return 0

@@ -1,7 +1,7 @@
 """Jobs on a network, phase by phase: each iteration is Down and Up in turn, and Up phases share links.
 
 The network has its own clock, `phase_now_s`, which only `play` moves. Events of one instant go in the order of the
-jobs, then rates are computed. Nothing is settled between calls, so the cuts between calls do not change a bit.
+jobs, then rates are computed. Nothing is updated between calls, so the cuts between calls do not change a bit.
 """
 
 import math
@@ -237,7 +237,7 @@ def reroute(s, job, used, flows):
 
 @kernel
 def is_on(s, job, used, flows):
-    """True if a job is on these links with these flows, as they were laid; on none: if it is cut off."""
+    """True if a job is on these links with these flows, as they were written; on none: if it is cut off."""
     use = s.first_use[job]
     for i in range(used.size - 1, -1, -1):
         if use < 0 or s.use_link[use] != used[i] or s.use_flows[use] != flows[i]:

@@ -32,7 +32,7 @@ def stays(s, job):
 
 @kernel
 def plays(s, job):
-    """True if a job iterates on the network now: nobody knows when it will end."""
+    """True if a job iterates on the network now: when it will end is unknown."""
     return stays(s, job) and s.phase_position[job] >= 0
 
 
@@ -86,7 +86,7 @@ def come_back(s, job):
 
 @kernel
 def let_go(s):
-    """Modify `s`: the instant is over: who has gone is on no link any more."""
+    """Modify `s`: the instant is over: jobs that left are on no link any more."""
     for i in range(s.n_leavers):
         job = s.leaver[i]
         if s.is_leaver[job] == GONE:

@@ -1,4 +1,4 @@
-"""Memory of a group by numbers: the constants with their sources, and the state in which a group settles.
+"""Memory of a group by numbers: the constants with their sources, and the state in which a group is balanced.
 
 Sources: P the paper (Lee et al., "Harmony", ICDCS'21, section in brackets), D derived from numbers in it, O ours.
 
@@ -60,7 +60,7 @@ class MemoryTerms:
 
 
 @dataclass(frozen=True)
-class Settled:
+class BalancedMemory:
     """The memory of a group.
 
     Attributes:
@@ -97,8 +97,8 @@ def balanced(
     machines: int,
     asked: Sequence[float] | np.ndarray | None = None,
     terms: MemoryTerms | None = None,
-) -> Settled:
-    """The state in which a group of jobs on `machines` machines settles.
+) -> BalancedMemory:
+    """The state in which a group of jobs on `machines` machines is balanced.
 
     Args:
         comp_machine_s, comm_s: of an iteration, (n,), n >= 1: machine-seconds of COMP, seconds of COMM.
@@ -127,7 +127,7 @@ def balanced(
     s["group_machines"] = machines
     out_of_memory = find_memory_balance(s, 0)
     gc = float(s["group_gc"][0])
-    return Settled(
+    return BalancedMemory(
         alpha=s["alpha"][:jobs].copy(),
         model_spill=s["model_spill"][:jobs].copy(),
         disk_s=s["disk_s"][:jobs].copy(),

@@ -79,7 +79,7 @@ class GroupSimulator(BaseSimulator):
         self.capacity = GroupCapacity(0, 0)
 
     def reset(self, workload: Workload, seed: int = 0, *, begin: bool = True) -> None:
-        """Lay `workload` and run to the first decision point.
+        """Write `workload` into the record and run to the first decision point.
 
         Args:
             workload: jobs on parameter servers (`workload.ps`), each alone on no more machines than there are.

@@ -25,7 +25,7 @@ def write_machines(s: np.void, machines: int) -> None:
 
 
 def write_group_jobs(s: np.void, workload: Workload, config: GroupConfig, seed: int) -> None:
-    """Modify a record whose machines are laid: all jobs are still to come."""
+    """Modify a record whose machines are written: all jobs are still to come."""
     n, ps = len(workload), workload.ps
     assert ps is not None
     s["n_jobs"], s["seed"] = n, seed

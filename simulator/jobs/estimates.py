@@ -89,7 +89,7 @@ class Estimates:
             )
 
     def write_into(self, s: np.void, workload: Workload) -> None:
-        """Write them into a record with laid jobs; InputError: `user`, and a job without an estimate."""
+        """Write them into a record that has its jobs; InputError: `user`, and a job without an estimate."""
         n = len(workload)
         s["known_times"] = self.code
         if self.code != TIMES_GUESSED:

@@ -7,11 +7,13 @@ bad rows looked for. A bad row is an InputError with file, place, column and val
 from __future__ import annotations
 
 import csv
+import difflib
 import io
 import json
 import re
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,14 +23,14 @@ import numpy as np
 from ..base.errors import InputError
 from ..files.csv_cells import unguarded
 from ..files.regular_files import read_text
-from .left_out import BadRows, LeftOut, tell_unread
+from .left_out import BadRows, LeftOut, Share, warn_of_unread, whole_gpus
 from .workload import LONGEST_S, RANGES, Workload, WorkloadWarning, bad_texts, bad_values, clip, first_duplicate
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{1,6})?")
 _JSON_KINDS = {dict: "object", str: "string", int: "number", float: "number", bool: "boolean"}
 A_TRACE = "a trace file"
 LONGEST_LINE = 2**22  # characters: a line of commas alone is a list of as many cells, which fill the memory
-SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _BLANKS = frozenset({"", "nan", "NaN", "None", "null", "NA", "N/A"})
 
 
@@ -44,7 +46,9 @@ def read_csv(
     is_guarded: bool = False,
     expected: str = A_TRACE,
 ) -> Table:
-    """A file of columns between commas, semicolons or tabs as a Table of text, without leading "#" and empty lines.
+    """A file of columns between `SEPARATORS` as a Table of text, without leading "#" and empty lines.
+
+    Between bars, as Slurm writes them, a quote is a character as any other.
 
     Args:
         header: the column names of a file without a header line.
@@ -64,7 +68,7 @@ def read_csv(
     begin = stream.tell()
     mark = separator_of(stream.readline())
     stream.seek(begin)
-    reader = csv.reader(_lines(path, stream, skipped), strict=True, skipinitialspace=True, delimiter=mark)
+    reader = _reader(_lines(path, stream, skipped), mark)
     lines: list[int] = []
     rows: list[tuple[str, ...]] = []
     lost: list[tuple[int, str]] | None = None if bad_rows is None else []
@@ -83,7 +87,7 @@ def read_csv(
     if not (rows or lost or may_be_empty):
         raise InputError(f"{path}: a header but no rows; expected at least one job")
     if keep is not None:
-        tell_unread(str(path), names, keep, harmless)
+        warn_of_unread(str(path), names, keep, harmless)
     cells = map(list, zip(*rows, strict=True)) if rows else ([] for _ in chosen)
     columns = dict(zip((names[i] for i in chosen), cells, strict=True))
     left_out = None if lost is None or bad_rows is None else LeftOut(str(path), len(rows), bad_rows, lost)
@@ -98,6 +102,11 @@ def _opened(text: str, has_header: bool) -> tuple[io.StringIO, int]:
         skipped += 1
     stream.seek(begin)
     return stream, skipped
+
+
+def _reader(lines: Iterator[str], mark: str) -> Any:
+    quoting: Any = csv.QUOTE_NONE if mark == "|" else csv.QUOTE_MINIMAL
+    return csv.reader(lines, strict=True, skipinitialspace=True, delimiter=mark, quoting=quoting)
 
 
 def _rows(
@@ -140,14 +149,8 @@ def read_json_list(path: str | Path, of: str = "job") -> list[dict[str, Any]]:
     `of`: what an object is, in errors, which name it by its number from 1.
     """
     text = read_text(path, A_TRACE)
-    try:
+    with json_errors(path):
         items = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path}, line {error.lineno}, column {error.colno}: not valid JSON ({error.msg})") from None
-    except RecursionError:
-        raise InputError(f"{path}: JSON nested too deeply; expected a list of {of}s") from None
-    except ValueError as error:
-        raise InputError(f"{path}: not valid JSON ({clip(str(error))})") from None
     if not isinstance(items, list):
         kind = _JSON_KINDS.get(type(items), "null")
         raise InputError(f"{path}: a JSON {kind} at the top; expected a list of {of}s")
@@ -157,6 +160,19 @@ def read_json_list(path: str | Path, of: str = "job") -> list[dict[str, Any]]:
         if not isinstance(item, dict):
             raise InputError(f"{path}, {of} {i + 1}: {clip(item)} is not an object; expected named fields")
     return items
+
+
+@contextmanager
+def json_errors(path: str | Path) -> Iterator[None]:
+    """Errors of JSON as InputErrors that name the file, and line and column where they are known."""
+    try:
+        yield
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}, line {error.lineno}, column {error.colno}: not valid JSON ({error.msg})") from None
+    except RecursionError:
+        raise InputError(f"{path}: JSON nested too deeply; expected a list of jobs") from None
+    except ValueError as error:
+        raise InputError(f"{path}: not valid JSON ({clip(str(error))})") from None
 
 
 def cell(value: Any) -> str:
@@ -207,6 +223,7 @@ class Table:
 
     def mark_bad(self, rows: np.ndarray, column: str, expected: str, values: Any = None) -> None:
         """Leave out the rows of a mask, whose cells of `column`, or `values`, do not fit; or raise a BadCell."""
+        rows = np.asarray(rows, bool)  # also of no rows, which numpy takes for float64
         found = np.flatnonzero(rows if self.left_out is None else rows & ~self.left_out.gone)
         if not len(found):
             return
@@ -220,6 +237,12 @@ class Table:
         """Leave out the rows of a mask for a reason that is none of a mistake, "without a GPU"."""
         assert self.left_out is not None
         self.left_out.drop(rows, why)
+
+    def only(self, rows: np.ndarray) -> Table:
+        """A table of the rows of a mask; others were no jobs and do not count as left out."""
+        columns = {name: _pick(values, np.flatnonzero(rows)) for name, values in self.columns.items()}
+        left_out = None if self.left_out is None else self.left_out.only(rows)
+        return replace(self, columns=columns, places=self.places[rows], left_out=left_out)
 
     def numbers(self, wanted: Mapping[str, Mapping[str, Any]]) -> dict[str, np.ndarray]:
         """Columns by name, each with the arguments of `number`; BadCell names the first mistake of each bad column."""
@@ -243,8 +266,9 @@ class Table:
     def column(self, name: str) -> list[str] | np.ndarray:
         """A column as it is; InputError if the file has none of that name."""
         if name not in self.columns:
-            there = ", ".join((self.header or tuple(self.columns))[:20])
-            raise InputError(f"{self.path}: column {name!r} is missing; it has: {clip(there, 200)}")
+            there = (self.header or tuple(self.columns))[:20]
+            close = "".join(f"did you mean {clip(one)}? " for one in difflib.get_close_matches(name, there, 1))
+            raise InputError(f"{self.path}: column {name!r} is missing; {close}it has: {clip(', '.join(there), 200)}")
         return self.columns[name]
 
     def text(self, name: str, default: str | None = None) -> list[str]:
@@ -328,7 +352,7 @@ class Table:
         duration_s: np.ndarray,
         *,
         from_start: bool = False,
-        asked_gpus: np.ndarray | None = None,
+        share: Share | None = None,
         order: np.ndarray | None = None,
         iterations: np.ndarray | None = None,
         **optional: Any,
@@ -338,7 +362,7 @@ class Table:
         Args:
             job_id: a column name (ids are then checked and located), or the ids.
             from_start: subtract the earliest arrival (for dates and absolute clocks).
-            asked_gpus: the GPUs that jobs ask, float64, where some ask shares of one; `gpus` are whole ones.
+            share: how `gpus`, float64 of which some are shares, become whole; rows without a GPU are dropped by then.
             order: of the rows, indices; default as they are.
             iterations: nan where they are not known.
             optional: optional columns of the schema, full length.
@@ -349,20 +373,27 @@ class Table:
         ids = self.text(job_id) if isinstance(job_id, str) else job_id
         if isinstance(job_id, str):
             self._check_ids(job_id, ids)
+        asked, small = gpus, np.zeros(len(self), bool)
+        if share is not None:
+            gpus = whole_gpus(asked, share)
+            small = self._drop_small(gpus, asked * duration_s / 3600.0)
+        optional = {key: values for key, values in optional.items() if values is not None}
         columns = {"gpus": gpus, "duration_s": duration_s, **optional}
         columns |= {} if from_start else {"arrival_s": arrival_s}
         for name, bad, expected in bad_values({key: values for key, values in columns.items() if key in RANGES}):
             self.mark_bad(bad, name, expected, columns[name])
-        kept = np.arange(len(self)) if self.left_out is None else self.left_out.tell()
+        held = np.where(small, asked, gpus)
+        kept = np.arange(len(self)) if self.left_out is None else self.left_out.kept_rows(held, duration_s)
         kept = kept if order is None else order[np.isin(order, kept)]
+        if share is not None and self.left_out is not None:
+            asked_h, read_h = (one * duration_s / 3600.0 for one in (asked, gpus))
+            self.left_out.warn_of_shares(share, float(asked_h[kept].sum() + asked_h[small].sum()), read_h[kept].sum())
         arrival_s, gpus, duration_s = np.asarray(arrival_s, np.float64)[kept], gpus[kept], duration_s[kept]
         if from_start:
             first_s = arrival_s.min()
             arrival_s = arrival_s - first_s
             optional = {**optional, **{key: optional[key] - first_s for key in ("start_s",) if key in optional}}
-        if asked_gpus is not None and self.left_out is not None:
-            self.left_out.tell_shares(asked_gpus[kept], gpus, duration_s)
-        rest = {key: _pick(values, kept) for key, values in optional.items() if values is not None}
+        rest = {key: _pick(values, kept) for key, values in optional.items()}
         unknown = np.isnan(iterations[kept]) if iterations is not None else np.ones(len(kept), bool)
         if not unknown.all():
             assert iterations is not None
@@ -373,6 +404,13 @@ class Table:
         except InputError as error:
             raise InputError(f"{self.path}: {error}") from None
         return replace(read, iterations_known=not unknown.any())
+
+    def _drop_small(self, gpus: np.ndarray, asked_h: np.ndarray) -> np.ndarray:
+        """Leave out the rows that are rounded to no GPU, and say how many GPU-hours they ask; which, bool (rows,)."""
+        small = (gpus == 0) if self.left_out is None else (gpus == 0) & ~self.left_out.gone
+        if small.any():
+            self.drop(small, f"below half a GPU ({float(asked_h[small].sum()):,.6g} GPU-hours)")
+        return small
 
     def _check_ids(self, column: str, ids: Sequence[str]) -> None:
         there = np.ones(len(ids), bool) if self.left_out is None else ~self.left_out.gone

@@ -154,7 +154,7 @@ def offer(s):
 
 @kernel
 def join(s, job):
-    """Modify `s`: remember the job until the instant ends, when the order is settled (see `order_pass.commit`)."""
+    """Modify `s`: keep the job until the instant ends; it then takes its place in the order (`order_pass.commit`)."""
     if s.is_joined[job] == 0:
         s.is_joined[job] = 1
         s.joined[s.n_joined] = job

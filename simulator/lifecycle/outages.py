@@ -50,7 +50,7 @@ def take_down(s, machine, why, is_saved):
 
 @kernel
 def give_notice(s, machine):
-    """Modify `s`: a machine is to go down: nobody starts there any more, who runs goes on."""
+    """Modify `s`: a machine is to go down: no job starts there any more, running jobs go on."""
     s.closing_machines += 1
     _close(s, machine)
     s.machine_down[machine] += NOTICE

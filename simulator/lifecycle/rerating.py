@@ -1,4 +1,4 @@
-"""Settling the rates of running jobs when an instant is over: what their partners cost them, and what is asked for."""
+"""Rates of running jobs when an instant is over: what their partners cost them, and what is asked for."""
 
 import math
 
@@ -59,7 +59,7 @@ def cut(s, job):
 
 @kernel
 def bring_to_date(s):
-    """Modify `s`: book the jobs whose rates are asked until now, before anybody looks at their progress."""
+    """Modify `s`: book the jobs whose rates are asked until now, before their progress is read."""
     for i in range(s.n_asked):
         cut(s, s.asked[i])
 

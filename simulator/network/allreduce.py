@@ -96,7 +96,7 @@ class AllReduce:
         factors = np.ones((len(pairs), TIERS))
         used = {i: self._layers_of_job(workload, int(job)) for i, job in enumerate(first_job) if gpus[job] > 1}
         _check_room({layers.model: layers for layers in used.values()})
-        self._tell_extrapolated(used.values())
+        self._warn_of_extrapolated(used.values())
         for profile, layers in used.items():
             factors[profile] = self._best(layers, int(gpus[first_job[profile]]), sizes)
         return profile_of_job.astype(np.int64, copy=False), factors
@@ -154,7 +154,7 @@ class AllReduce:
             s["layer_update_ns"][first:end] = layers.update_ns
             first = end
 
-    def _tell_extrapolated(self, used: Iterable[ModelLayers]) -> None:
+    def _warn_of_extrapolated(self, used: Iterable[ModelLayers]) -> None:
         found = {layers.model: layers.measured_on for layers in used if self.calibration.is_extrapolated(layers)}
         if found:
             shown = ", ".join(f"{model} ({gpu})" for model, gpu in sorted(found.items()))

@@ -50,7 +50,7 @@ class LookedUp:
 
     @property
     def rate_provider(self) -> LookedUp:
-        """Who says how fast jobs run."""
+        """What says how fast jobs run."""
         return self
 
     def describe(self) -> str:

@@ -1,4 +1,4 @@
-"""A simulator as its own parts see it, so that they can be written below it; and the source of the jobs' pace."""
+"""A simulator as its own parts see it, so that they can be written below it; and the source of the jobs' rates."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ class Simulated(Protocol):
 class RateProvider(Protocol):
     """How fast jobs run, where no table in the record says it: measured look-ups, elastic jobs, shared links.
 
-    An optional `settle(simulator)` is called after `rate`: an iterable of (job, seconds per iteration) of running jobs
-    with a new rate. An `elastic` one with other jobs too has `may_resize(simulator, job)`.
+    An optional `changed_rates(simulator)` is called after `rate`: an iterable of (job, seconds per iteration) of
+    running jobs with a new rate. An `elastic` one with other jobs too has `may_resize(simulator, job)`.
 
     Attributes:
         elastic: jobs may run on other numbers of GPUs than they ask (`Start` and `Resize`), and a decision is due
@@ -85,7 +85,7 @@ class RateProvider(Protocol):
     restores_first: bool
 
     def rate(self, simulator: Simulated, job: int) -> tuple[float, float]:
-        """The pace of a running job that has just got its present GPUs, or reached the end of a phase.
+        """The rate of a running job that has just got its present GPUs, or reached the end of a phase.
 
         Called before time passes, once per such job, in their order; iterations left are up to date. Returns seconds
         per iteration alone on its GPUs, > 0; and how many iterations are left at the next call, fewer than now; 0: not

@@ -32,7 +32,7 @@ class TieredNetwork(Network, Protocol):
 
 
 def on_topology(network: Network, topology: Topology) -> Network:
-    """The network with the user's topology numbers; unused ones are told once a process; InputError: a bad number."""
+    """The network with the user's topology numbers; warns once of unused ones; InputError: a bad number."""
     written = topology.written
     if written == NO_USER_NUMBERS:
         return network

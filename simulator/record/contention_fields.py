@@ -94,8 +94,8 @@ def _use_fields(uses: Axis) -> list[Field]:
 def _job_fields(jobs: Axis, phases: int) -> list[Field]:
     floats = (
         "tail_s",  # Down time after the last Up phase
-        "alone_s",  # seconds of an iteration with nobody else on its links, without stretch and jitter
-        "own_rate",  # bytes per second that its links leave to a flow if nobody else sends
+        "alone_s",  # seconds of an iteration with no other job on its links, without stretch and jitter
+        "own_rate",  # bytes per second that its links leave to a flow if no other job sends
         "rounds_done",  # whole iterations since `begin`
         "rounds_left",  # iterations at `begin` until it ends; inf = for ever
         "first_round",  # the part of the first iteration that was done before
@@ -119,7 +119,7 @@ def _job_fields(jobs: Axis, phases: int) -> list[Field]:
         "job_congestion",  # its part of the congestion of its links, bytes, until its rate last changed
         "held_flows",  # how many it has across `held_at`
         "job_rounds_s",  # durations of its whole iterations,
-        "job_alone_s",  # what they had taken with nobody else on the links,
+        "job_alone_s",  # what they had taken with no other job on the links,
         "job_up_s",  # and seconds in their Up phases, together
         "round_up_s",  # seconds in Up phases of the present iteration that are over
     )

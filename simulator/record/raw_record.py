@@ -1,4 +1,4 @@
-"""A state record that is laid often: cleared and copied only as far as it is in use."""
+"""A state record that is written often: cleared and copied only as far as it is in use."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class RawRecord:
         return self.data[first : first + 8 * len(names) * length].view(kind).reshape(-1, length)
 
     def call(self, kernel: Callable[..., Any], *arguments: Any) -> Any:
-        """`kernel(records, 0, *arguments)`, an entry that is given arguments of the same types by everybody."""
+        """`kernel(records, 0, *arguments)`, an entry that is always given arguments of the same types."""
         code = self._codes.get(kernel)
         if code is None:
             with about(f"the simulator for up to {self.capacity.words}"):
@@ -113,11 +113,11 @@ class RawRecord:
             part.fill(0)
 
     def take_over(self, other: RawRecord) -> None:
-        """Become as `other`, a record of the same capacity that has been laid and has not run yet."""
-        own, laid = self.record, other.record
-        holds = (OVERWRITTEN, MEMO) if own["shapes"] > 0 or laid["shapes"] > 0 else (OVERWRITTEN,)
+        """Become as `other`, a record of the same capacity that has been written and has not run yet."""
+        own, written = self.record, other.record
+        holds = (OVERWRITTEN, MEMO) if own["shapes"] > 0 or written["shapes"] > 0 else (OVERWRITTEN,)
         for name in _names(self.capacity, *holds):
-            own[name] = laid[name]
+            own[name] = written[name]
         self._become(other, is_running=False)
 
     def become(self, other: RawRecord) -> None:

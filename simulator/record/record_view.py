@@ -29,7 +29,7 @@ class Recorded(Protocol):
 
     @property
     def raw(self) -> Fields:
-        """The same record for those who read many fields."""
+        """The same record for readers of many fields."""
 
 
 class RecordView:
@@ -53,12 +53,12 @@ class RecordView:
 
     @property
     def decisions(self) -> int:
-        """Decisions that were carried out in this run so far, whoever made them."""
+        """Decisions that were carried out in this run so far, whatever made them."""
         return int(self._simulator.raw.record["decisions"])
 
     @property
     def seed(self) -> int:
-        """The seed of the run, for who draws from it: from now on the run is one that depends on it."""
+        """The seed of the run, for what draws from it: from now on the run is one that depends on it."""
         return draw_seed(self._simulator.raw.record)
 
     @property

@@ -24,7 +24,7 @@ USAGE_BIN_S = 60.0  # at first; they become twice as wide whenever time has gone
 
 
 def clusters_in(regions: int) -> int:
-    """Room for clusters beside so many regions; never as many as jobs or GPUs (see `raw.py`)."""
+    """Room for clusters beside so many regions; never as many as jobs or GPUs (see `raw_record.py`)."""
     return CLUSTERS_PER_REGION * regions - 8
 
 
@@ -166,7 +166,7 @@ def _table_fields(tables: int) -> list[Field]:
         "table_whole",  # have all partitions: at home, or at an old home,
         "table_wanted",  # stay if they are no home,
         "table_complete",  # of these keep all partitions,
-        "table_doomed",  # and are deleted when nobody reads them
+        "table_doomed",  # and are deleted when no job reads them
         "table_high",  # 1: a job of high priority that the slow path knows reads it
         "table_reader",  # head of the list of its readers
         "table_transfer",  # head of the list of its copies on the way

@@ -31,7 +31,7 @@ def rule_fields(jobs: Axis, seats: Axis) -> list[Field]:
         ("running_place", "i8"),  # and among the running
         ("pass_number", "i8"),
         ("runner", "i8", (seats,)),  # running jobs, in no order
-        ("joined", "i8", (jobs,)),  # jobs to be settled in the order when the instant ends
+        ("joined", "i8", (jobs,)),  # jobs that take their places in the order when the instant ends
         ("n_joined", "i8"),
         ("untimed", "i8", (jobs,)),  # waiting jobs of which the rule has still to say when it wakes them
         ("n_untimed", "i8"),

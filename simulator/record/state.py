@@ -24,7 +24,7 @@ from .zeroed import zeroed
 
 # No powers of two: at the same place of arrays that lie a multiple of 4 KB apart, one would drive the other out of the
 # processor's cache.
-# Few, so that most of what anybody simulates needs one class beside that of the small ones; room that is not used is
+# Few, so that most of what users simulate needs one class beside that of the small ones; room that is not used is
 # never touched, and takes no memory.
 SMALL = (136, 72, 104)  # jobs, GPUs, links: what agents train on by default, without layers of models and auctions
 JOB_SIZES = (16_392, 131_072, 1_048_576, 8_388_608)
@@ -209,7 +209,7 @@ JOB_FLOATS = (
     "iterations",
     "base_iteration_s",  # isolated: seconds per iteration on the best placement of the empty cluster;
     "compute_iteration_s",  # of these what the network does not add: `tier_factor` is relative to it
-    "iterations_left",  # when last settled
+    "iterations_left",  # when progress was last updated
     "iteration_s",  # seconds per iteration at the present placement
     "started_s",  # present stretch on GPUs: when it began,
     "since_s",  # and when its progress began (after the restore)
@@ -227,7 +227,7 @@ JOB_FLOATS = (
     "first_start_s",
     "finish_s",
     "queued_s",  # total time without GPUs since arrival
-    "attained_s",  # total time on GPUs, settled at the last stop
+    "attained_s",  # total time on GPUs, until the last stop
     "begun_s",  # last time that it got GPUs, or a lease of those that it has; -1 = never
     "comm_s",
     "restore_s",
@@ -327,7 +327,7 @@ def queue_fields(jobs: Axis, classes: int) -> list[Field]:
         ("class_base", "i8", (classes,)),
         ("class_count", "i8", (classes,)),
         ("class_blocked", "i8", (classes,)),  # number of the pass in which no placement was found
-        ("class_refused", "i8", (classes,)),  # 4 x number of the pass + patience of the job that refused; offer_pass.py
+        ("class_refused", "i8", (classes,)),  # 4 x number of the pass + tiers that the job took; offer_pass.py
         ("window_low", "i8", (low,)),
         ("window_mid", "i8", (mid,)),
         ("window_top", "i8", (top,)),
@@ -357,7 +357,7 @@ CLUSTER_ARRAYS = PER_GPU + PER_SLOT + PER_MACHINE + PER_RACK
 
 
 def cluster_fields(gpus: Axis, berths: int) -> list[Field]:
-    """GPUs, slots, machines and racks, and who holds what.
+    """GPUs, slots, machines and racks, and what each job holds.
 
     The jobs on a GPU lie in berths: layer x (capacity for GPUs) + GPU, so that the first of a GPU has its number. The
     berths of a gang are a linked list through `gpu_next`, from `first_gpu` on.

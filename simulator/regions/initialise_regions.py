@@ -33,8 +33,9 @@ def write_regions(
     """Write the regions and the jobs' demands into a record with room, after the cluster and the jobs.
 
     Args:
-        topology: with lands. workload: with demands that fit.
-        every_s: seconds from one look of the slow path to the next, the first at the first arrival; inf: none.
+        topology: with a region network. workload: with demands that fit.
+        every_s: seconds from one look of the slow path to the next, the first at the first arrival; inf, or where
+            there are no tables: none.
         published: copies take drawn times. urgent: those on demand and for high priority go first.
         lag_s: after so many seconds replicas have what a workload with fresh data needs; inf: never.
         tariff: None: no costs.
@@ -51,6 +52,7 @@ def write_regions(
     s["copy_published"], s["copy_urgent"] = published, urgent
     if tariff is not None:
         tariff.write_into(s, topology, demands.gpu_types)
+    every_s = every_s if len(demands.tables) else math.inf
     s["tables_every_s"], s["tables_seen"] = every_s, -1
     s["usage_bin_s"] = USAGE_BIN_S
     if every_s < math.inf:

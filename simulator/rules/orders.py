@@ -94,7 +94,7 @@ def has_levels(s):
 
 @kernel
 def has_places(s):
-    """True where the order packs the place among those who entered the queue into the keys of waiting jobs."""
+    """True where the order packs the place among those that entered the queue into the keys of waiting jobs."""
     return s.order == NW_SENS and s.auctions == 0
 
 

@@ -107,7 +107,7 @@ class Sharing:
 
     @classmethod
     def of(cls, jobs_per_gpu: int | None = None, **given: Any) -> Sharing | None:
-        """Sharing by so many jobs; None where nobody says how many."""
+        """Sharing by so many jobs; None where the number is not given."""
         return None if jobs_per_gpu is None else cls(jobs_per_gpu, **given)
 
     @classmethod
@@ -147,7 +147,7 @@ def _tells_slowdowns(given: object) -> bool:
 def write_sharing(
     records: np.recarray, s: np.void, workload: Workload, network: Network, sharing: Sharing | None
 ) -> None:
-    """Write sharing, its slowdowns and memory, into a record with berths and laid jobs; `s`: of `records`.
+    """Write sharing, its slowdowns and memory, into a record with berths and jobs; `s`: of `records`.
 
     `network`: a measured one has a GPU type. `sharing`: None: one job a GPU. InputError: too many models, an unknown
     one, or a job that fits no GPU with one sample a pass.

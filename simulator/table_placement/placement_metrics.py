@@ -88,17 +88,18 @@ def _percent(those: np.ndarray, weight: np.ndarray | None = None) -> float:
     return 100.0 * float(weights[those].sum()) / whole if whole > 0.0 else 0.0
 
 
+TABLE_METRICS = ("placement_cost", "worst_region_load", "home_rate", "collocated_rate", "home_start_rate")
+
+
 def table_metrics(view: RegionView) -> dict[str, float]:
-    """How the tables stand once everything that is on the way has arrived, by name; see metrics.py."""
+    """How the tables stand once everything that is on the way has arrived, by name; see metrics.py. None: all 0."""
+    if not len(view.demands.tables):
+        return dict.fromkeys(TABLE_METRICS, 0.0)
     warehouse = view.projected_warehouse()
     state = placement_state_of(warehouse)
-    return {
-        "placement_cost": Placement(warehouse, Objective()).cost,
-        "worst_region_load": state.worst,
-        "home_rate": state.home / 100.0,
-        "collocated_rate": state.collocated / 100.0,
-        "home_start_rate": _home_starts(view.record),
-    }
+    cost = Placement(warehouse, Objective()).cost
+    shares = state.home / 100.0, state.collocated / 100.0, _home_starts(view.record)
+    return dict(zip(TABLE_METRICS, (cost, state.worst, *shares), strict=True))
 
 
 def _home_starts(s: np.void) -> float:

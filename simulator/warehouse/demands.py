@@ -32,7 +32,7 @@ class Demands:
     """The rows of a Workload in the same order; everything else is of the whole. Arrays are read-only.
 
     Attributes:
-        regions: names of the regions, as the tables number them.
+        regions: names of the regions, as the tables number them; without tables perhaps none: those of any topology.
         gpu_types: names of the unit types, the last is "CPU": units that are machines without GPUs.
         level: int64 (jobs,), priority, 0 (highest) to 6.
         tenant: int64 (jobs,), a row of `quota`.
@@ -156,6 +156,12 @@ class Demands:
         within = np.arange(first[-1]) - np.repeat(first[:-1], reads)
         picked = {name: getattr(self, name)[rows] for name in _ROWS}
         return replace(self, **picked, first=first, table=self.table[starts + within])
+
+    def over(self, regions: tuple[str, ...]) -> Demands:
+        """The same rows, which name no regions and read no tables, over these regions."""
+        return replace(
+            self, regions=regions, tables=Tables.none(len(regions)), app_cpu_hours=np.zeros((0, len(regions)))
+        )
 
     def everywhere(self) -> Demands:
         """The same rows with all tables in all regions from time 0, fresh, one byte a copy; homes stay."""

@@ -48,6 +48,11 @@ class Tables:
         copies[np.flatnonzero(inside), home[inside]] = True
         return cls(size_bytes, home, copies, np.ones(rows, np.int64), np.full(rows, read_share))
 
+    @classmethod
+    def none(cls, regions: int) -> Tables:
+        """No tables in so many regions."""
+        return cls.at(np.zeros(0, np.int64), np.zeros(0, np.int64), regions)
+
     def __len__(self) -> int:
         return len(self.size_bytes)
 

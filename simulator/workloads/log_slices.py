@@ -88,7 +88,7 @@ class Slices:
             )
 
 
-def slices(file: Annotated[str, LOG], hours: float, format: str = "", seed: int = 0) -> Workload:
+def slices(file: Annotated[str, LOG], hours: float = 24.0, format: str = "", seed: int = 0) -> Workload:
     """Slices of a log in time: seed k is the k-th stretch of so many hours, on an empty cluster.
 
     Args:
@@ -112,7 +112,7 @@ def slices_of(word: str) -> tuple[Slices, int | None]:
     return _slices(**given), seed
 
 
-def _slices(file: str, hours: float, format: str = "") -> Slices:
+def _slices(file: str, hours: float = 24.0, format: str = "") -> Slices:
     check_parameters(NAME, hours=hours)
     return _cut(file, hours, format, read_by(file, LOG, "file").stamps)
 

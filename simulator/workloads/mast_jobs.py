@@ -220,8 +220,8 @@ def _workload(rng: np.random.Generator, world: RegionHardware, families: Familie
     before = draw.before
     if before is not None:
         before = _capped(world, before, place[before.family], kind[before.family])
-    told, known = _told(capped, before)
-    history, apps, of_history = _history(rng, world, families, first, table, home, told, kind)
+    observed, known = _observed(capped, before)
+    history, apps, of_history = _history(rng, world, families, first, table, home, observed, kind)
     if len(known):
         known = np.concatenate([known, np.tile(ALWAYS, (len(history) - len(known), 1))])
     uses, used = uses_of(first, table, capped.family)
@@ -373,14 +373,14 @@ def _tenant_quotas(world: RegionHardware, rows: Rows, tenant: np.ndarray, tenant
     return quota
 
 
-def _told(rows: Rows, before: Rows | None) -> tuple[Rows, np.ndarray]:
+def _observed(rows: Rows, before: Rows | None) -> tuple[Rows, np.ndarray]:
     """Runs from which the slow path knows what recurs, and from when until when; without a row: always."""
-    told = rows.only(np.flatnonzero(rows.recurring))
+    observed = rows.only(np.flatnonzero(rows.recurring))
     if before is None:
-        return told, np.zeros((0, 2))
-    told = Rows.joined([before, told])
-    which, known = known_s(told.name, told.arrival_s)
-    return told.only(which), known
+        return observed, np.zeros((0, 2))
+    observed = Rows.joined([before, observed])
+    which, known = known_s(observed.name, observed.arrival_s)
+    return observed.only(which), known
 
 
 def _history(

@@ -96,7 +96,7 @@ def test_what_is_on_the_way_and_what_is_missing_are_seen():
     assert rows[:, BRING_COLUMN].sum() == 1.0
 
 
-def test_the_demand_of_a_region_counts_who_waits_for_tables_on_the_way_there():
+def test_the_demand_of_a_region_counts_jobs_that_wait_for_tables_on_the_way_there():
     """16 units asked, in the east alone; once `clicks` are on the way half of them in the west, which has 48 GPUs."""
     env = waits_for_the_east()
     column = REGIONS.index("demand for its GPUs over them x: x / (1 + x)")

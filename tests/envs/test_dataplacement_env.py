@@ -13,7 +13,7 @@ from clustergym import policies
 from clustergym.envs.dataplacement.observation import CANDIDATES
 from clustergym.policies.mast.mast import WorkloadPassPolicy
 from clustergym.simulator.base.decisions import Advance, Drop, Move, Replicate
-from clustergym.simulator.base.errors import InvalidDecision
+from clustergym.simulator.base.errors import InputError, InvalidDecision
 from clustergym.simulator.table_placement.placement import Objective, Placement
 from clustergym.simulator.table_placement.placement_metrics import table_metrics
 from clustergym.tests.support import geo_small
@@ -40,6 +40,13 @@ def begun(**options):
     env = placing(**options)
     env.reset(seed=0)
     return env
+
+
+def test_a_workload_that_reads_no_tables_is_refused(tmp_path):
+    path = tmp_path / "lab.csv"
+    path.write_text("job_id,arrival_s,gpus,duration_s,parts\na,0,8,9,A100:8\n")
+    with pytest.raises(InputError, match="workload 'lab' reads no tables: DataPlacement-v0 needs one as mast-like"):
+        begun(workload=str(path))
 
 
 def home_to(region):

@@ -36,7 +36,7 @@ class ShortestWithin(Policy):
 
 
 class Highest(Policy):
-    """Whoever fits takes the highest free GPUs, wherever they lie."""
+    """A job that fits takes the highest free GPUs, wherever they lie."""
 
     name = "highest"
 

@@ -42,7 +42,7 @@ def setting(workload: object, by: str, **options) -> Setting:
     return Setting.of("Delay", "flat:machines=1", str(workload), "none", by=by, **options)
 
 
-def told(metrics: dict[str, float], by: str) -> dict[str, tuple[float, float, float]]:
+def groups(metrics: dict[str, float], by: str) -> dict[str, tuple[float, float, float]]:
     names = [name.partition("=")[2][:-1] for name in metrics if name.startswith(f"jct_mean[{by}=")]
     shown = ("jobs_finished", "jct_mean", "queueing_delay_mean")
     return {name: tuple(metrics[f"{metric}[{by}={name}]"] for metric in shown) for name in names}
@@ -51,7 +51,7 @@ def told(metrics: dict[str, float], by: str) -> dict[str, tuple[float, float, fl
 @pytest.mark.parametrize("by", EXPECTED)
 def test_groups_by_hand(log, by):
     """a 100 s; b 110 s, of which 50 without GPUs; c 30 s, at 90,000 s = 25 h."""
-    assert told(play(setting(log, by), "fifo:head=strict", 0).metrics, by) == EXPECTED[by]
+    assert groups(play(setting(log, by), "fifo:head=strict", 0).metrics, by) == EXPECTED[by]
 
 
 def test_every_group_of_cluster_jobs_is_tried_by_hand():
@@ -87,7 +87,7 @@ def test_slices_have_the_groups_of_their_log(tmp_path, capsys, monkeypatch):
     path.write_text("job_id,arrival_s,gpus,duration_s,user\n" + "\n".join(rows) + "\n")
     word = f"slices:file={path},hours=1"
     metrics = play(setting(word, "user"), "fifo", 1).metrics
-    assert told(metrics, "user") == {"u0": (1, 10.0, 0.0), "others": (1, 10.0, 0.0)}
+    assert groups(metrics, "user") == {"u0": (1, 10.0, 0.0), "others": (1, 10.0, 0.0)}
     assert run(["evaluate", "Delay", "--workload", word, *WORDS, "--set", "by=user", "--seeds", "1"]) == 0
     said = capsys.readouterr().out
     assert f"others: all but the {MOST} groups with most jobs" in said
@@ -97,7 +97,7 @@ def test_hours_of_slices_are_those_of_the_log_if_slices_are_days(log):
     """Slices begin at midnight of the arrival clock, so c is of hour 1 in slice 1 too; hours of 6 h would be mixed."""
     log.write_text(LOG + "d,170000,1,1,ann,,,0,\n")
     found = play(setting(f"slices:file={log},hours=24", "hour"), "fifo", 1).metrics
-    assert told(found, "hour") == {"1": (1, 30.0, 0.0), "23": (1, 1.0, 0.0)}
+    assert groups(found, "hour") == {"1": (1, 30.0, 0.0), "23": (1, 1.0, 0.0)}
     with pytest.raises(InputError, match="slices of 6 h begin at any hour of a day; expected 24 h, or days"):
         play(setting(f"slices:file={log},hours=6", "hour"), "fifo", 0)
 
@@ -105,7 +105,7 @@ def test_hours_of_slices_are_those_of_the_log_if_slices_are_days(log):
 def test_groups_of_a_window_are_of_the_jobs_in_it(log):
     """From 10 s on b and c arrive."""
     metrics = play(setting(log, "user", window="10/inf"), "fifo:head=strict", 0).metrics
-    assert told(metrics, "user") == {"ann": (1, 30.0, 0.0), "bob": (1, 110.0, 50.0)}
+    assert groups(metrics, "user") == {"ann": (1, 30.0, 0.0), "bob": (1, 110.0, 50.0)}
 
 
 def test_capped_jobs_are_of_the_gang_that_they_get(log):
@@ -113,13 +113,13 @@ def test_capped_jobs_are_of_the_gang_that_they_get(log):
     log.write_text(LOG.replace("a,0,8", "a,0,16"))
     with pytest.warns(UserWarning, match="capped 1 of 3 jobs"):
         metrics = play(setting(log, "gpus", oversize="cap"), "fifo:head=strict", 0).metrics
-    assert told(metrics, "gpus") == EXPECTED["gpus"]
+    assert groups(metrics, "gpus") == EXPECTED["gpus"]
 
 
 def test_jobs_that_have_not_arrived_are_in_no_group(log):
     """At 120 s a has finished and b runs; c is not there yet."""
     metrics = play(setting(log, "user", horizon_s=120.0), "fifo:head=strict", 0).metrics
-    assert told(metrics, "user")["ann"] == (1, 100.0, 0.0) and metrics["jobs_finished[user=bob]"] == 0.0
+    assert groups(metrics, "user")["ann"] == (1, 100.0, 0.0) and metrics["jobs_finished[user=bob]"] == 0.0
 
 
 @pytest.mark.parametrize("by", ["user", "tenant", "model", "level", "region", "copy"])

@@ -106,7 +106,7 @@ def test_all_policies_play_the_same_jobs(options):
 
 
 @pytest.mark.parametrize("policy", ["fifo", "tiresias", "sjf:head=skip"])
-def test_who_does_not_share_is_touched_by_no_memory_limit(policy, options):
+def test_a_policy_that_does_not_share_is_touched_by_no_memory_limit(policy, options):
     """Every batch fits an empty GPU; so a run of theirs is played once for all assumptions."""
     case = play_of("bsbf-table2", options).cases(policy, "testbed")[1]
     runs = [one.outcome() for one in (case, case.on(case.policy, case.seed, memory_gb=None, interference="measured"))]
@@ -154,7 +154,7 @@ def test_a_run_is_kept_with_its_jobs_and_read_again(options):
     assert one.metrics["jct_mean"] == pytest.approx(one["jct_s"].mean())
 
 
-def test_who_does_not_share_never_has_two_jobs_on_a_gpu(options):
+def test_a_policy_that_does_not_share_never_has_two_jobs_on_a_gpu(options):
     case = play_of("bsbf-table2", options).cases("sjf", "testbed")[1]
     assert case.outcome().metrics["shared_rate"] == 0.0
 

@@ -50,7 +50,7 @@ def crowd():
     return open_workload("cassini-poisson:jobs=8,load=1.2,workers=4/8,iteration_s=0.8", seed=3)
 
 
-def test_it_does_not_know_who_will_come(crowd):
+def test_it_does_not_know_which_jobs_will_come(crowd):
     """Two workloads that differ in their last three jobs: the same decisions until the first of them arrives."""
     few = 5
     logs = []

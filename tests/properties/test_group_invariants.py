@@ -231,7 +231,7 @@ def test_a_run_that_begins_later_is_as_long(seed):
 
 @calm(40)
 @given(SEEDS)
-def test_who_runs_elsewhere_changes_nothing(seed):
+def test_jobs_elsewhere_change_nothing(seed):
     """A group beside up to 80 jobs that come, each on a machine of its own: another 80 decision points.
 
     Naive groups to the bit, for their errors would grow.

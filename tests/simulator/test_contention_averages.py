@@ -16,7 +16,7 @@ from clustergym.tests.support.scripted_contention import contended as make
 STARTS = (0.0, Start(0, ACROSS)), (0.0, Start(1, ALSO))
 
 
-def test_rates_change_when_somebody_leaves():
+def test_rates_change_when_a_job_leaves():
     """0.26 s an iteration together, 0.18 s alone, as phase by phase."""
     simulator = make((0.0, 2, "half", 10.0), (0.0, 2, "half", 30.0), words=",mode=averaged")
     metrics = simulator.run(Script(*STARTS))

@@ -1,4 +1,4 @@
-"""Copies of tables: who goes first, caps of regions, and times that are drawn (regions/wan_flow.py, copy_times.py)."""
+"""Copies of tables: which goes first, caps of regions, and drawn times (regions/wan_flow.py, copy_times.py)."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ def test_without_adapting_a_thousand_iterations_take_a_hundred_times_ten(seed):
     assert took_s[1000.0] == pytest.approx(100.0 * took_s[10.0], rel=1e-14)
 
 
-def test_without_adapting_nobody_moves_for_nothing():
+def test_without_adapting_no_job_moves_for_nothing():
     """Two of four machines of one GPU are held for an hour; a job of 3 GPUs waits for them, and starts at the round."""
     jobs = Workload.from_arrays("wait", [0.0, 0.0, 60.0], [1, 1, 3], [3590.0, 3590.0, 7200.0])
     simulator = played(OFF, jobs, "flat:machines=4,gpus_per_machine=1", "none")
@@ -181,7 +181,7 @@ def test_without_adapting_a_large_job_makes_way_for_several_small_ones():
     assert simulator.state.finish_s[:4].tolist() == pytest.approx([6600.0, 660.0, 660.0, 660.0])
 
 
-def test_who_is_elastic_is_told_apart():
+def test_elastic_jobs_are_distinguished():
     """adapt=off needs jobs that have what they ask, adapt=on jobs that do not."""
     jobs = Workload.from_arrays("bert", [0.0], [4], [60.0], model=["bert"], batch_size=[48])
     assert make("pollux").elastic and not make("pollux:adapt=off").elastic

@@ -202,7 +202,7 @@ def test_members_of_a_family_read_the_same_tables_and_one_recurs(generated):
 
 
 def test_gpu_hours_go_with_the_number_of_tables_as_asked():
-    """The correlation changes who asks how much; what is asked stays the same, pair by pair."""
+    """The correlation changes which job asks how much; what is asked stays the same, pair by pair."""
     found, pairs = [], []
     for size_reads in (0.0, 0.5, 1.0):
         families = draw_families(np.random.default_rng(3), 500, 5, 2.0, size_reads)

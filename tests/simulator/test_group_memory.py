@@ -123,7 +123,7 @@ def test_asked_ratios_are_kept_and_can_be_too_low():
         assert (balanced(*group).alpha[asked >= 0] == asked[asked >= 0]).all()
 
 
-def test_who_asks_is_helped_by_who_climbs():
+def test_a_job_that_asks_is_helped_by_one_that_climbs():
     """80 GB asked to stay and 80 that climb, of 100: the second one keeps at most 20."""
     found = balanced([1, 1], [1, 1], [80 * GB, 80 * GB], [0, 0], 1, [0.0, -1.0], ROUND_NUMBERS)
     assert found.alpha[0] == 0.0 and found.alpha[1] >= 0.75 and not found.out_of_memory

@@ -81,7 +81,7 @@ def test_pairs_are_numbered_by_model_and_gang_size(pairs, room):
 
 @pytest.mark.parametrize("horizon_s", [np.inf, 9_000.0])
 def test_times_are_those_of_finished_jobs(horizon_s):
-    """Sums as numpy has them, bit for bit, of all jobs and of some; who is late need not have finished."""
+    """Sums as numpy has them, bit for bit, of all jobs and of some; a late job need not have finished."""
     simulator = simulated("poisson:jobs=60,deadlines=1/3", horizon_s=horizon_s)
     simulator.run()
     s, n = simulator.state, 60
@@ -102,7 +102,7 @@ def test_times_are_those_of_finished_jobs(horizon_s):
     assert tuple(simulator.metrics()) == NAMES
 
 
-def test_means_of_nobody_are_nan():
+def test_means_of_no_job_are_nan():
     simulator = simulated()
     jobs = FinishedJobs(simulator.raw)
     assert (jobs.count, jobs.are_all) == (0, False) and np.isnan(jobs.means()).all()

@@ -13,7 +13,7 @@ from clustergym.simulator.sharing.sharing_model import Sharing
 from clustergym.simulator.workloads import Workload
 
 
-def test_nobody_is_hindered_who_never_shares_a_gpu():
+def test_no_job_is_hindered_that_never_shares_a_gpu():
     """A job alone in small passes gets large ones, and its machine fails before the next checkpoint.
 
     What it had done in small passes took longer than it would now; the difference is no interference, which stays 0.

@@ -1,4 +1,4 @@
-"""Size classes: few, the same results in all of them, and room that nobody uses costs nothing."""
+"""Size classes: few, the same results in all of them, and unused room costs nothing."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_a_snapshot_of_a_large_record_goes_on_the_same():
 def test_blocks_are_all_bytes_once():
     """By hand: first what is short and of no axis, n (8 bytes) and odd (5 x 8); a, b, skip (3 x 8), grid (2 x 3 x 8).
 
-    Of `odd`, which has as many entries as `others`, nobody has counted how many are in use; `others` has two more.
+    Of `odd`, which has as many entries as `others`, the number in use is not counted; `others` has two more.
     """
     jobs, others = Axis("job", 3), Axis("other", 3).and_more(2)
     fields: list[Field] = [("a", "f8", (jobs,)), ("b", "f8", (jobs,)), ("skip", "i8", (jobs,), CALL), ("n", "i8")]
@@ -170,7 +170,7 @@ def resident_bytes() -> int:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="it asks Linux")
-def test_room_that_nobody_uses_takes_no_memory():
+def test_unused_room_takes_no_memory():
     """Of 1 GB one byte in every 16 MB is written: 64 pages."""
     before = resident_bytes()
     dtype = np.dtype([("all", "u1", (1 << 24,))])

@@ -167,7 +167,7 @@ BAD: dict[str, tuple[str | bytes, str]] = {
         read_data("synthetic_simple.csv").replace("35", "nan"),
         "column 'submit_time': 'nan'",
     ),
-    "simple-column.csv": ("job_id,submit_time,duration\n1,2,3\n", "column 'num_gpu' is missing"),
+    "simple-column.csv": ("job_id,submit_time,duration\n1,2,3\n", "not recognised"),
     # parquet
     "not.parquet": (b"PAR1 and nothing else", "not a readable parquet file"),
     "text.parquet": ("hello", "not recognised"),

@@ -181,7 +181,7 @@ def excess(warehouse: Warehouse, objective: Objective, home: np.ndarray) -> tupl
 def two_days() -> list[object]:
     """Costs, moves and copies of two days, exactly."""
     from clustergym.policies.tetris import VERSIONS, Tetris
-    from clustergym.policies.tetris.table_search import settle, wander
+    from clustergym.policies.tetris.table_search import converged_moves, wander
     from clustergym.simulator.warehouse.mast_data import mast_like
 
     warehouse = mast_like(300, 8, seed=5)
@@ -191,7 +191,7 @@ def two_days() -> list[object]:
         said += [plan.cost[0].hex(), plan.cost[1].hex(), len(plan.moves), plan.home.tolist(), int(plan.copies.sum())]
         warehouse = plan.applied(warehouse)
     small = Placement(random_warehouse(1, tables=8, jobs=9), Objective())
-    settle(small, pairs=True)
+    converged_moves(small, pairs=True)
     wander(small, 1e12, 20, np.random.default_rng(0))
     return [*said, small.cost.hex(), small.home.tolist()]
 

@@ -16,7 +16,7 @@ from clustergym.simulator.groups.group_codes import LOADING, NAIVE, OUT
 from clustergym.simulator.groups.group_simulator import GroupSimulator
 from clustergym.tests.support.geo_player import check_regions
 
-# nan also where jobs have finished: while no iteration has, and in groups, where nobody has GPUs
+# nan also where jobs have finished: while no iteration has, and in groups, where no job has GPUs
 UNKNOWN = ("iteration_time_mean", "iteration_time_p99", "finish_time_fairness_mean", "finish_time_fairness_max")
 
 
@@ -158,7 +158,7 @@ def check_gpu_seconds(simulator: Any) -> None:
 
 
 def check_left(simulator: Any) -> None:
-    """No job has more work left than it has, or less than none; who has finished has none."""
+    """No job has more work left than it has, or less than none; a finished job has none."""
     s, n = simulator.state, int(simulator.state.n_jobs)
     left, whole = s.iterations_left[:n], s.iterations[:n]
     assert (left >= 0.0).all() and (left <= whole * (1 + 1e-9)).all()
@@ -166,7 +166,7 @@ def check_left(simulator: Any) -> None:
 
 
 def check_links(simulator: Any) -> None:
-    """Who is on the network runs or has just lost its GPUs; both lists of its uses agree; no link carries too much."""
+    """A job on the network runs or has just lost its GPUs; both lists of its uses agree; no link carries too much."""
     s, links = simulator.state, int(simulator.state.n_links)
     if s.averages:
         return

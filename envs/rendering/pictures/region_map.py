@@ -152,8 +152,8 @@ def _draw_region(pen: Pen, place: Box, region: Region) -> None:
     rows = len(region.supplies) + 1
     line = min(u(18), (bottom - top - u(22)) // max(1, rows))
     if right - left < u(84) or line < u(9):
-        told = pen.text((right - u(5), (top + bottom) // 2), f"{region.load:.2f}x", 9, edge, bold=True, anchor="rm")
-        room = right - pad - (told - right) - u(12)
+        load_end = pen.text((right - u(5), (top + bottom) // 2), f"{region.load:.2f}x", 9, edge, bold=True, anchor="rm")
+        room = right - pad - (load_end - right) - u(12)
         pen.text((pad, (top + bottom) // 2), region.name, 9, palette.INK, anchor="lm", within=room)
         return
     state = "down" if not region.is_up else ""
@@ -265,14 +265,14 @@ def _draw_line(pen: Pen, plot: Box, region_scene: RegionScene, shares: np.ndarra
 def _draw_legend(pen: Pen, boxes: Boxes) -> None:
     u = pen.unit
     x, y, side = boxes.map[0], boxes.foot + u(7), u(12)
-    entries = [("GPUs used", GPUS), ("CPU machines used", CPUS), ("asked by who waits", ASKED)]
+    entries = [("GPUs used", GPUS), ("CPU machines used", CPUS), ("asked by waiting jobs", ASKED)]
     entries += [("down", palette.GPU_DOWN), ("tables on the way", FLOW)]
     x = pen.swatches(x, y, side, entries)
     pen.box((x, y + u(2), x + u(30), y + side - u(2)), ASKED)
     pen.box((x, y + u(2), x + u(18), y + side - u(2)), GPUS)
     pen.box((x + u(18) - 1, y, x + u(18) + 1, y + side), palette.INK)
-    told = "black tick: all there is, where more is asked"
-    pen.text((x + u(35), y + side // 2), told, 10, palette.FAINT, anchor="lm")
+    label = "black tick: all there is, where more is asked"
+    pen.text((x + u(35), y + side // 2), label, 10, palette.FAINT, anchor="lm")
     x, y = boxes.map[0], boxes.foot + u(32)
     words = "1.00x: held and asked over what there is; a region's frame has the colour of its scarcest units"
     x = pen.text((x, y), words, 10, palette.FAINT, anchor="lm") + u(12)

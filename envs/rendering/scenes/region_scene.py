@@ -89,7 +89,7 @@ def read_regions(simulator: Simulator) -> RegionScene:
     lasted_s = np.minimum(float(s["usage_bin_s"]), elapsed_s - np.arange(bins) * float(s["usage_bin_s"]))
     whole = np.array([max(1, int(units[is_gpu].sum())), max(1, int(units[cpu]))])
     return RegionScene(
-        scene=_told(simulator, read_scene(simulator)),
+        scene=_with_regions(simulator, read_scene(simulator)),
         regions=tuple(_region(simulator, region, asked[region]) for region in range(len(demands.regions))),
         flows=flows,
         stuck=stuck,
@@ -165,7 +165,7 @@ def _flows(simulator: Simulator) -> tuple[tuple[Flow, ...], int]:
     return tuple(Flow(*link, *by_link[link]) for link in sorted(by_link)), stuck
 
 
-def _told(simulator: Simulator, scene: Scene) -> Scene:
+def _with_regions(simulator: Simulator, scene: Scene) -> Scene:
     view, names = simulator.view, simulator.view.demands.regions
 
     def running(job: RunningJob) -> RunningJob:

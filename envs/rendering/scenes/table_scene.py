@@ -117,7 +117,7 @@ def table_lines(simulator: Simulator, width: int = 100) -> list[str]:
         "  ".join(f"{mark} {word}" for mark, word in zip(MARKS, WORDS, strict=True)),
     ]
     for region, row in enumerate(scene.lies):
-        told = f"{cut(scene.regions[region], 12):<12} {scene.load[region]:5.2f}x {100 * scene.stored[region]:3.0f} %  "
+        head = f"{cut(scene.regions[region], 12):<12} {scene.load[region]:5.2f}x {100 * scene.stored[region]:3.0f} %  "
         marks = "".join(MARKS[code] for code in row.tolist())
-        lines.append(told + (marks if len(marks) <= room else marks[: room - 2] + ".."))
+        lines.append(head + (marks if len(marks) <= room else marks[: room - 2] + ".."))
     return [cut(line, width) for line in lines]

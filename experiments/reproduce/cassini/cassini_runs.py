@@ -1,7 +1,7 @@
-"""Paper cassini: runs on links, how slow jobs are there, and who shares links with whom, for how long.
+"""Paper cassini: runs on links, how slow jobs are there, and which jobs share links, for how long.
 
 Two jobs meet while both have flows on a link. A link is crowded while its jobs would send more than it has if all sent
-at once at the rates of their Up phases: on others nobody can be in anybody's way. Congestion is what jobs offer to
+at once at the rates of their Up phases: on others no job can slow another. Congestion is what jobs offer to
 links above their capacity, in bytes of all traces together: the paper counts packets that are marked for it (ECN).
 """
 
@@ -35,7 +35,7 @@ class LinkSharing:
     """Seconds that jobs share links, counted while a run is played.
 
     Attributes:
-        running_s, shared_s, crowded_s: of each job, on GPUs, on links with anybody, and on crowded ones, float64 (n,).
+        running_s, shared_s, crowded_s: of each job, on GPUs, on links with others, and on crowded ones, float64 (n,).
         partner_s: the others on its crowded links, times seconds, float64 (n,).
         together_s: seconds that two jobs, the lower number first, are on a crowded link.
     """
@@ -45,7 +45,7 @@ class LinkSharing:
         self.together_s: dict[tuple[int, int], float] = {}
 
     def advance(self, simulator: Any) -> None:
-        """Let the simulator go on to its next decision; until then everybody stays where he is."""
+        """Let the simulator go on to its next decision; until then every job stays where it is."""
         joined, capacity = simulator.network.joined(simulator), simulator.state.link_capacity
         running = simulator.view.running
         crowded = []
@@ -159,12 +159,12 @@ def congested(outcome: Outcome, model: str | None = None) -> float:
 
 
 def _bound(play: Play, at: str) -> Any:
-    """The most that there is to win: how slow jobs are under themis, over that where nobody meets."""
+    """The most that there is to win: how slow jobs are under themis, over that where no jobs meet."""
     return play.runs.ratio(slowdown, "themis", "ideal", at)
 
 
 def ahead(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
-    """Who is ahead of whom, judged where there is something to win."""
+    """Which policy is ahead, judged where there is something to win."""
     room, head = _bound(play, here.at), f"{play.label(here.at)}: slowdown of jobs,"
     said = None if room.mean > ROOM else "nothing to win"
     yield printed(f"{head} themis / ideal: the bound", room, "x", said)
@@ -187,8 +187,8 @@ def met_note(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     shared, crowded = (play.runs.mean(take, "themis", at).mean for take in (shared_part, crowded_part))
     most = ", ".join(f"{pair} ({seconds / together.total():.0%})" for pair, seconds in together.most_common(MET_MOST))
     play.notes.append(
-        f"{play.label(at)}: nothing to win, since jobs are only {100 * (room.mean - 1):.2g} % slower than where nobody "
-        f"meets: they share links {shared:.3g} % of their time, crowded ones {crowded:.3g} %"
+        f"{play.label(at)}: nothing to win, since jobs are only {100 * (room.mean - 1):.2g} % slower than where no "
+        f"jobs meet: they share links {shared:.3g} % of their time, crowded ones {crowded:.3g} %"
         + (f"; most together are {most}" if together else "")
     )
     yield from ()

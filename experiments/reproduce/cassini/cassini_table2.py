@@ -6,7 +6,7 @@ ms that VGG16 computes of 255 ms in Figure 3 (profiles/cassini_models.py). `at_i
 time for all jobs of a snapshot, which the rows with "chosen" have: of the widest interval of times at which all
 communication times with shifts are within 10 %, the one nearest to the longest of the rule. `at_published_times` is a
 third reading: two workers a job, and an Up phase that takes the published time with shifts, so that its rate is the
-ring's bytes over that. It computes by the rule; its times with shifts are no result where nobody meets, and what is
+ring's bytes over that. It computes by the rule; its times with shifts are no result where no jobs meet, and what is
 compared are those without.
 
 `congestion` asks whether a contended link carries less than its capacity: the option `carried` of network contention is

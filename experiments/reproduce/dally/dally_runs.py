@@ -19,7 +19,7 @@ from ..rows import Row, bounded, printed, ratio
 from ..schema import Line
 
 POINTS = 1000  # of a series
-CROWDED = 0.5  # a timer settles while the cluster is crowded: until so many of the jobs are left
+CROWDED = 0.5  # a timer is tuned while the cluster is crowded: until so many of the jobs are left
 APART = 1.8  # most of the ratio natively, over that under the authors' semantics
 
 

@@ -40,7 +40,7 @@ def word(case: Case, execution: str = "") -> str:
     return f"naive-colocation:partitions={case[0]},jobs={case[1]}{own}"
 
 
-def told(case: Case) -> str:
+def label(case: Case) -> str:
     """A case in a row."""
     return f"P={case[0]} C={case[1]}"
 
@@ -72,10 +72,10 @@ def naive(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     yield from _judged(play, line.paper, runs, FREE, able)
     for case in ran:
         for name, take in _takes(play).items():
-            yield printed(f"{told(case)}: {name}", runs.ratio(take, "isolated", word(case), LIMITED), "x")
+            yield printed(f"{label(case)}: {name}", runs.ratio(take, "isolated", word(case), LIMITED), "x")
         failed = runs.mean(play.number("out_of_memory"), word(case), LIMITED)
-        yield printed(f"{told(case)}: groups out of memory", failed)
-    left = ", ".join(map(told, [*unable, *(case for case in able if case not in ran)])) or "none"
+        yield printed(f"{label(case)}: groups out of memory", failed)
+    left = ", ".join(map(label, [*unable, *(case for case in able if case not in ran)])) or "none"
     play.notes.append(f"left out, as a job can never run: {left}; and with more than {MOST_JOBS} at once")
 
 
@@ -89,8 +89,8 @@ def _judged(play: Play, papers: Mapping[str, float], runs: Runs, at: str, cases:
         best = max(cases, key=lambda case: found[case].mean)
         what = f"{words}{name}, the mean of {len(usual)} cases"
         yield printed(what, mean, "x", f"{paper:g}") if words else ratio(what, paper, mean, "x")
-        yield order(f"{words}{name}, the worst of them, {told(worst)}", "below 1", found[worst])
-        yield printed(f"{words}{name}, the best, {told(best)}", found[best], "x")
+        yield order(f"{words}{name}, the worst of them, {label(worst)}", "below 1", found[worst])
+        yield printed(f"{words}{name}, the best, {label(best)}", found[best], "x")
         every = averaged(runs, take, [word(case) for case in cases], at)
         yield printed(f"{words}{name}, the mean of all {len(cases)} cases", every, "x")
 
@@ -120,7 +120,7 @@ def breakdown(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
         for way, some in (*list(ways.items())[:2], ("+ grouping", ["harmony"])):
             found = averaged(runs, take, some, FREE)
             yield printed(f"{FREE}, {way}: isolated's {name} over its", found, "x")
-    play.notes.append(f"cases: {', '.join(map(told, cases))}")
+    play.notes.append(f"cases: {', '.join(map(label, cases))}")
 
 
 def losses(play: Play, line: Line, here: RowContext) -> Iterator[Row]:

@@ -233,8 +233,8 @@ def use_drawn(play: Play) -> list[Path]:
         lines = {policy: binned(one, 100.0 * one[key]) for policy, one in outcomes.items()}
         names = {policy: f"{policy} (mean {100.0 * one.metrics[mean]:.0f} %)" for policy, one in outcomes.items()}
         about: dict[str, Any] = {"x_label": "time; upright: all jobs are done", "y_label": f"{what} use [%]"}
-        told = "; ".join(names.values())
-        chart = plots.curves(lines, look, x, y, title=f"{what} (Figure 11)", summary=told, **about)
+        summary = "; ".join(names.values())
+        chart = plots.curves(lines, look, x, y, title=f"{what} (Figure 11)", summary=summary, **about)
         ends = [
             Shape(f"thin {look[policy].classes}", [upright(float(x.at(edges_s[-1])), 0.0, 1.0)])
             for policy, (edges_s, _) in lines.items()

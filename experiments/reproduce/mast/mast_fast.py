@@ -31,7 +31,7 @@ from ..schema import Line
 HOUR_S = 3600.0
 PROMISED = 4  # levels 0 to 3 have a time to start in
 LEVELS_OF = {"promised": range(PROMISED), "high": range(HIGH_LEVELS), "third": range(PROMISED - 1, PROMISED)}
-BUSY_H = (11.0, 19.0)  # the eight hours around the peak of a day's arrivals; two more to see who starts late
+BUSY_H = (11.0, 19.0)  # the eight hours around the peak of a day's arrivals; two more for late starts
 WARM_H = 2.0  # what is there at the beginning comes all at once
 
 

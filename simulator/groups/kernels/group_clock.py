@@ -45,7 +45,7 @@ def commit(s):
         group = s.dirty_groups[place]
         if s.is_group[group] and s.n_goal[group] == 0:
             dissolve(s, group)
-    while s.n_dirty_jobs > 0 or s.n_dirty_groups > 0:  # to settle one may touch others
+    while s.n_dirty_jobs > 0 or s.n_dirty_groups > 0:  # to update one may touch others
         if s.n_dirty_jobs > 0:
             s.n_dirty_jobs -= 1
             _move(s, s.dirty_jobs[s.n_dirty_jobs])
@@ -54,7 +54,7 @@ def commit(s):
             group = s.dirty_groups[s.n_dirty_groups]
             s.is_dirty_group[group] = 0
             if s.is_group[group]:
-                _settle_decided(s, group)
+                _apply_decided(s, group)
 
 
 @kernel
@@ -85,8 +85,8 @@ def _has_begun_nothing(s, job):
 
 
 @kernel
-def _settle_decided(s, group):
-    """Modify `s`: at the end of an instant: a group that nobody is to be in goes, others take over what was decided."""
+def _apply_decided(s, group):
+    """Modify `s`: at the end of an instant: a group that no job is to be in goes, others take over what was decided."""
     if s.n_goal[group] == 0:
         dissolve(s, group)
         return
@@ -170,7 +170,7 @@ def _reach_horizon(s):
 
 @kernel
 def bring_all(s):
-    """Modify `s`: execute all groups until now: whoever looks sees what is left of each job."""
+    """Modify `s`: execute all groups until now: readers see what is left of each job."""
     left = s.n_groups
     group = 0
     while left > 0:

@@ -133,7 +133,7 @@ def give_machines(s, group, machines):
 
 @kernel
 def dissolve(s, group):
-    """Modify `s`: there is no such group any more; who is still in it leaves at once, in mid-iteration if need be."""
+    """Modify `s`: there is no such group any more; a job still in it leaves at once, in mid-iteration if need be."""
     bring_to(s, group, s.now_s)
     for job in range(s.n_jobs if s.n_at[group] > 0 else 0):
         if s.at[job] == group:
@@ -146,7 +146,7 @@ def dissolve(s, group):
 
 @kernel
 def reclaim(s, machines, spared):
-    """Modify `s`: groups that nobody is to be in, but for one, go until so many machines are free, if that can be."""
+    """Modify `s`: groups that no job is to be in, but for one, go until so many machines are free, if that can be."""
     for group in range(s.group_end):
         if s.free_machines >= machines:
             return
@@ -262,7 +262,7 @@ def put_out(s, job):
 
 @kernel
 def count_leaving(s, job):
-    """Modify `s`: a job has left a group because somebody has decided so."""
+    """Modify `s`: a job has left a group because a decision says so."""
     if s.goal[job] == NONE:
         s.preempted[job] += 1
         s.preemptions += 1

@@ -203,5 +203,5 @@ def find_memory_balance(s, group):
 
 @entry
 def balanced_round_s(s, group):
-    """Seconds of one round of a group that has settled."""
+    """Seconds of one round of a group whose memory is balanced."""
     return round_s(s, group, s.group_gc[group])

@@ -34,6 +34,7 @@ _HARMLESS = {
     "expect_value_list": "what a deadline is worth; the first is worth most",
     "job_type": "strict, soft or best: as many deadlines as it has",
 }
+KNOWN = (*_READ, *_HARMLESS)
 
 
 def recognises(head: Head) -> bool:

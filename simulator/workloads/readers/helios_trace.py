@@ -26,11 +26,12 @@ _HARMLESS = {
     **dict.fromkeys(("start_time", "queue"), "what became of it there"),
     "end_time": "start_time + duration",
 }
+KNOWN = (*_READ, *_HARMLESS)
 
 
 def recognises(head: Head) -> bool:
     """Whether a file that begins like this is in the format."""
-    return head.has("gpu_num") or head.has("num_chips")
+    return head.has("job_id", "gpu_num") or head.has("num_chips")
 
 
 def read(path: str | Path, *, bad_rows: BadRows = "drop") -> Workload:

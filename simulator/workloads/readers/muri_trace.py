@@ -25,6 +25,7 @@ _HARMLESS = {
     "iteration_time": "duration / iterations",
     **dict.fromkeys((f"resource_time_{stage}" for stage in range(4)), "no part of a workload"),
 }
+KNOWN = (*_READ, *_HARMLESS)
 
 
 def recognises(head: Head) -> bool:

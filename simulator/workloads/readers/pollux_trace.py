@@ -27,6 +27,7 @@ NAME = "pollux"
 SUMMARY = "Pollux and Sia workload csv (durations derived from the T4 profiles)"
 
 _READ = ("name", "time", "application", "num_replicas", "batch_size")
+KNOWN = _READ
 
 
 def recognises(head: Head) -> bool:

@@ -1,4 +1,7 @@
-"""The plain four columns: job_id, submit_time (s), num_gpu, duration (s)."""
+"""The plain four columns: job_id, submit_time (s), num_gpu, duration (s).
+
+It says nothing of `KNOWN`, so that any other format that recognises a file with these columns reads it.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ _READ = ("job_id", "submit_time", "num_gpu", "duration")
 
 def recognises(head: Head) -> bool:
     """Whether a file that begins like this is in the format."""
-    return head.has("num_gpu", "duration") or head.has("submit_time", "duration") or head.has("num_gpu", "submit_time")
+    return head.has(*_READ)
 
 
 def read(path: str | Path, *, bad_rows: BadRows = "drop") -> Workload:

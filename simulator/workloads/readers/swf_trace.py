@@ -25,7 +25,7 @@ import numpy as np
 
 from ...base.errors import InputError
 from ...files.regular_files import read_text
-from ...jobs.left_out import BadRows, LeftOut, tell_unread
+from ...jobs.left_out import BadRows, LeftOut, warn_of_unread
 from ...jobs.trace_columns import A_TRACE, Table
 from ...jobs.trace_head import Head
 from ...jobs.workload import LARGEST_GANG, LONGEST_S, Workload
@@ -73,13 +73,14 @@ def read(path: str | Path, *, procs_per_gpu: int = 1, bad_rows: BadRows = "drop"
     table.drop(processors == 0, "without processors")
     table.drop(run_s < 0, "without a run time")
     table.drop(run_s == 0, "whose run time is rounded to 0 s")
-    _tell_larger(table, header, processors)
+    _warn_of_larger(table, header, processors)
+    is_shared = bool((processors % procs_per_gpu).any())
     return table.workload(
         "job number",
         submit_s,
-        -(-processors // procs_per_gpu),
+        processors / procs_per_gpu if is_shared else processors // procs_per_gpu,
         run_s,
-        asked_gpus=processors / procs_per_gpu if (processors % procs_per_gpu).any() else None,
+        share="whole" if is_shared else None,
         start_s=np.where(wait_s < 0, np.inf, submit_s + wait_s),
         estimate_s=np.where(asked_s > 0, asked_s, np.inf),
         user=_names(user),
@@ -98,7 +99,7 @@ def _names(numbers: np.ndarray) -> list[str]:
     return ["" if number < 0 else str(number) for number in numbers.tolist()]
 
 
-def _tell_larger(table: Table, header: str, processors: np.ndarray) -> None:
+def _warn_of_larger(table: Table, header: str, processors: np.ndarray) -> None:
     """Say how many jobs hold more processors than the header says that there are."""
     sizes = dict(_SIZE.findall(header))
     size = int(sizes.get("MaxProcs") or sizes.get("MaxNodes") or LARGEST_GANG)
@@ -128,7 +129,7 @@ def _table(path: str | Path, bad_rows: BadRows) -> tuple[Table, str]:
                 same = [place for place in same if row[place] == first[place]]
     if not (rows or lost):
         raise InputError(f"{path}: a header but no rows; expected at least one job")
-    tell_unread(str(path), [name for name in _UNREAD if FIELDS.index(name) not in same], _READ)
+    warn_of_unread(str(path), [name for name in _UNREAD if FIELDS.index(name) not in same], _READ)
     left_out = LeftOut(str(path), len(rows), bad_rows, lost)
     columns = dict(zip(_READ, map(list, zip(*rows, strict=True)) if rows else ([] for _ in _READ), strict=True))
     return Table(str(path), columns, np.asarray(lines, np.int64), "line", FIELDS, left_out=left_out), "\n".join(header)

@@ -29,6 +29,7 @@ _READ = (
     *("model_name", "duration", "ddl", "best_effort", "batch_size"),
 )
 _HARMLESS = {"interval": "the gap to the job before"}
+KNOWN = (*_READ, *_HARMLESS)
 
 
 def recognises(head: Head) -> bool:
