@@ -4,7 +4,7 @@
 FROM python:3.11-slim
 ARG EXTRAS=""
 ARG PIP_FLAGS=""
-# First what it needs, then itself with its kernels compiled: in the image nobody waits for them.
+# First what it needs, then itself with its kernels compiled: the image has them ready.
 RUN --mount=type=bind,target=/source,rw \
     pip install --no-cache-dir $PIP_FLAGS -c /source/constraints.txt "/source${EXTRAS:+[$EXTRAS]}" "setuptools>=77" && \
     CLUSTERGYM_PREBUILT=1 pip install --no-cache-dir --no-build-isolation --no-deps --force-reinstall /source

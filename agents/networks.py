@@ -26,7 +26,7 @@ from torch.nn import functional
 from ..envs.observation_layout import Tables
 from ..simulator.base.errors import InputError
 from ..simulator.base.names import arguments_of, choose
-from ..simulator.files.own_code import is_own, own
+from ..simulator.files.user_code import is_user_code, own
 
 LOWEST = -1e9  # logit of what is not legal: its probability is exactly 0 in float32
 LEGAL = 0  # column of the candidates' features, in every environment
@@ -203,8 +203,8 @@ class CandidateNetwork(nn.Module):
         self.standard_candidate.calibrate(rows[rows[:, LEGAL] > 0.0])
         for part, seen, scorer in zip(self.tables.parts, self._values_of_parts(observation), self.valued, strict=True):
             if part.features:
-                told = seen[(seen > 0.0).flatten(1).any(1)]
-                scorer.standard.calibrate(scorer.compared(told).flatten(0, 1) if len(told) else told.flatten(0, 1))
+                used = seen[(seen > 0.0).flatten(1).any(1)]
+                scorer.standard.calibrate(scorer.compared(used).flatten(0, 1) if len(used) else used.flatten(0, 1))
 
     def soften(self, factor: float) -> None:
         """Divide the logits by `factor`."""
@@ -321,7 +321,7 @@ NETWORKS: dict[str, Any] = {"candidates": CandidateNetwork, "mlp": DenseNetwork}
 
 def network_class(name: str) -> tuple[Any, dict[str, str]]:
     """The class of a network, by name or a user's word, and the word's options as text; InputError: no such class."""
-    if not is_own(name):
+    if not is_user_code(name):
         return NETWORKS[choose(name, NETWORKS, "network")], {}
     found = own(name, "network")
     if not (isinstance(found.factory, type) and issubclass(found.factory, nn.Module)):
@@ -332,6 +332,6 @@ def network_class(name: str) -> tuple[Any, dict[str, str]]:
 def make_network(name: str, tables: Tables, options: Mapping[str, Any], critic: bool) -> Any:
     """A network by name; see `network_class`."""
     kind, given = network_class(name)
-    told = {"critic": critic} if "critic" in signature(kind).parameters else {}
-    values = arguments_of(partial(kind, tables), {**given, **options, **told}, f"network {name}")
+    critic_option = {"critic": critic} if "critic" in signature(kind).parameters else {}
+    values = arguments_of(partial(kind, tables), {**given, **options, **critic_option}, f"network {name}")
     return kind(tables, **{**values, **options})  # options from a file are typed already

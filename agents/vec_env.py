@@ -150,8 +150,8 @@ class ClusterVecEnv(VecEnv):
     def _info(self, i: int) -> dict[str, Any]:
         row, mask = self._outcomes[i], self.envs[i].form.mask(self.batch.rows.masks[i]).copy()
         flags = {key: bool(row[column] > 0.0) for key, column in FLAGS.items()}
-        told = {"elapsed_s": float(row[ELAPSED_S]), "action_mask": mask, **flags}
-        return {**told, "TimeLimit.truncated": False, **counts_of(row.tolist())}
+        present = {"elapsed_s": float(row[ELAPSED_S]), "action_mask": mask, **flags}
+        return {**present, "TimeLimit.truncated": False, **counts_of(row.tolist())}
 
     def play(self, rows: np.ndarray, actions: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray]:
         """Play `actions` (k, ...) in rows, int64 (k,): observations, rewards, ends, seconds; ended rows stay."""

@@ -1,4 +1,4 @@
-"""CPU seconds until what somebody waits for is there: an import, the help, large topologies and workloads.
+"""CPU seconds until a user can go on: an import, the help, large topologies and workloads.
 
 Each is timed in processes of their own, the least of some, with all that the process itself takes.
 """

@@ -17,7 +17,7 @@ from ..simulator.base.errors import InputError, InvalidDecision
 from ..simulator.base.names import choose
 from ..simulator.engine.base_simulator import Decider
 from ..simulator.engine.simulator import Simulator
-from ..simulator.events.initialise import lay_window_order
+from ..simulator.events.initialise import write_window_order
 from ..simulator.jobs.estimates import known_whole_s
 from ..simulator.rules.rule import PLACERS, Rule
 from .observation_layout import HOLD, Part, Table, Tables, places_of
@@ -43,7 +43,7 @@ class AgentInterface:
         sizes: number of features of each part of the observation, in order; places: where each is.
         tables: layout of the flat observation.
         candidates: length of the first part of the action space; `parts`: of all parts.
-        simulator: the run that it shows, after `lay`.
+        simulator: the run that it shows, after `attach`.
 
     Raises:
         InputError: a value that does not fit, in one sentence.
@@ -81,8 +81,8 @@ class AgentInterface:
         w = self.window
         w.slots, w.running_slots, w.preemption, w.skip_idle = slots, running_slots, preemption, skip_idle
         w.level_weight[:] = 1.0
-        told_s = seconds("horizon_s", horizon_s)
-        w.log_horizon = math.log1p(TIME_SCALE_S if told_s == math.inf else told_s)
+        given_s = seconds("horizon_s", horizon_s)
+        w.log_horizon = math.log1p(TIME_SCALE_S if given_s == math.inf else given_s)
         cluster, queue, running, candidates = (len(names) for names in self.columns)
         waiting_table, running_table = Table(slots, queue, kinds[0]), Table(running_slots, running, kinds[1])
         names = self.columns[-1]
@@ -93,9 +93,9 @@ class AgentInterface:
         self.parts = (self.candidates, *(part.size for part in others))
         self.sizes = {"cluster": cluster, "queue": slots * queue, "running": running_slots * running}
         self.sizes |= {name: table.rows * table.columns for name, table in more.items()}
-        told = sum(part.size * part.features for part in others)
-        if told:
-            self.sizes[self.values] = told
+        value_columns = sum(part.size * part.features for part in others)
+        if value_columns:
+            self.sizes[self.values] = value_columns
         self.sizes["candidates"] = self.candidates * candidates
         self.places = places_of(self.sizes)
         self.simulator: Simulator
@@ -103,21 +103,21 @@ class AgentInterface:
     def _keep(self, windows: np.ndarray) -> None:
         self.windows = windows.view(np.recarray)
         self.window = self.windows[0]
-        plain = self.windows.view(np.ndarray).view(type(self).dtype())
-        self.plain: np.void = plain[0]  # the same, by item: fast
-        self.data: np.ndarray = plain.view(np.uint8)  # and its bytes
+        raw = self.windows.view(np.ndarray).view(type(self).dtype())
+        self.raw: np.void = raw[0]  # the same, by item: fast
+        self.data: np.ndarray = raw.view(np.uint8)  # and its bytes
 
     def move_to(self, windows: np.ndarray) -> None:
         """Move the window into another array of length 1."""
         windows[:] = self.windows
         self._keep(windows)
 
-    def lay(self, simulator: Simulator) -> None:
+    def attach(self, simulator: Simulator) -> None:
         """Show a run, whatever its state; its window gets the order of this interface."""
         self.simulator = simulator
-        lay_window_order(simulator.plain.record, self.ordered(simulator))
-        w = self.plain
-        w["placer"], w["focus"], w["code"] = PLACERS[self.placer], -1, DECIDE
+        write_window_order(simulator.raw.record, self.ordered(simulator))
+        w = self.raw
+        w["placer"], w["pinned_job"], w["code"] = PLACERS[self.placer], -1, DECIDE
         w["n_kinds"] = 0
         if self.order == "classes":
             count = np.bincount(_kinds(simulator.workload.gpus), minlength=1)
@@ -131,7 +131,7 @@ class AgentInterface:
             return _first_numbers(len(workload))
         if self.order == "smallest":
             return np.argsort(workload.gpus, kind="stable")
-        s = simulator.plain.record
+        s = simulator.raw.record
         jobs = np.arange(len(workload))
         if self.order == "classes":  # by arrival, where nothing is known of run times
             length = jobs if simulator.estimates.hides else known_whole_s(s, jobs)
@@ -145,7 +145,7 @@ class AgentInterface:
         """Continue on this run with a window whose bytes were just replaced."""
         self.simulator = simulator
 
-    def dictate(self, decision: Decision | None) -> None:
+    def force_decision(self, decision: Decision | None) -> None:
         """Modify the window: candidates stand for what a policy that is no rule decides; None: no more."""
 
     @staticmethod
@@ -192,9 +192,9 @@ class AgentInterface:
 
     def is_plain(self, action: np.ndarray) -> bool:
         """Whether the candidate of an action, int64 (parts,), suffices: the other parts act as 0."""
-        plain = np.zeros_like(action)
-        plain[0] = action[0]
-        return np.array_equal(action, plain) or self.decisions(action) == self.decisions(plain)
+        raw = np.zeros_like(action)
+        raw[0] = action[0]
+        return np.array_equal(action, raw) or self.decisions(action) == self.decisions(raw)
 
     def decision(self, action: Any) -> Decision:
         """The decision that an action stands for now; `Advance` for 0 or an illegal one."""

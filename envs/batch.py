@@ -17,8 +17,8 @@ from ..simulator.compiler.compile_messages import about
 from ..simulator.compiler.jit import direct
 from ..simulator.engine.protocols import Room
 from ..simulator.engine.simulator import Simulator
-from .moment import Moment, complete, parts_of
 from .outcome import GOES_ON, OUTCOMES, TERMINATED, TRUNCATED
+from .saved_state import SavedState, complete, parts_of
 
 
 @dataclass
@@ -64,8 +64,8 @@ class Stepper:
             continues, ignores its action. Returns how many need a look: episode ended, run stalled, or rates wanted.
 
     Attributes:
-        led: by row, all parts of an action, for the next step if it plays the same candidate (forms.py).
-        payers: by row, the call that writes the reward of a user's function after a step.
+        whole_actions: by row, all parts of an action, for the next step if it plays the same candidate (forms.py).
+        reward_writers: by row, the call that writes the reward of a user's function after a step.
     """
 
     def __init__(self, rows: Rows, part: str, kernel: Callable[..., Any]) -> None:
@@ -73,8 +73,8 @@ class Stepper:
         self.simulators: list[Simulator] = []
         self.asks = False  # whether a run may stop in the middle of a step to ask for rates (simulated.py)
         self.every_row = np.arange(len(rows.windows))
-        self.led: dict[int, np.ndarray] = {}
-        self.payers: dict[int, Callable[[], None]] = {}
+        self.whole_actions: dict[int, np.ndarray] = {}
+        self.reward_writers: dict[int, Callable[[], None]] = {}
         self._codes: dict[Callable[..., Any], Callable[..., Any]] = {}
         self._known: dict[Any, dict[Callable[..., Any], Callable[..., Any]]] = {}  # such codes by capacity
 
@@ -86,7 +86,7 @@ class Stepper:
         """Give the next row to a simulator, which then asks for room before each reset."""
         simulator.room = partial(self._make_room, len(self.simulators))
         self.simulators.append(simulator)
-        self.asks |= simulator.pace is not None
+        self.asks |= simulator.rate_provider is not None
 
     def _make_room(self, row: int, capacity: Any) -> None:
         """Give `row`, which is about to be reset, records of at least `capacity`; the others continue."""
@@ -122,35 +122,35 @@ class Stepper:
 
     def step(self, chosen: np.ndarray) -> int:
         """Play the actions that lie in the chosen rows, int64 (k,); returns how many need a look."""
-        if not (self.led or self.payers):
+        if not (self.whole_actions or self.reward_writers):
             return self.play(chosen)
-        odd = self._led(chosen)
+        n_stopped = self._step_whole_actions(chosen)
         for row in chosen.tolist():
-            if row in self.payers:
-                self.payers[row]()
-        return odd
+            if row in self.reward_writers:
+                self.reward_writers[row]()
+        return n_stopped
 
-    def _led(self, chosen: np.ndarray) -> int:
-        actions, led = self.rows.actions, [row for row in chosen.tolist() if row in self.led]
-        for row in led:
-            parts = self.led.pop(row)
+    def _step_whole_actions(self, chosen: np.ndarray) -> int:
+        actions, whole_actions = self.rows.actions, [row for row in chosen.tolist() if row in self.whole_actions]
+        for row in whole_actions:
+            parts = self.whole_actions.pop(row)
             if actions[row, 0] == parts[0]:
                 actions[row] = parts
-        odd = self.play(chosen)
-        actions[led, 1:] = 0
-        return odd
+        n_stopped = self.play(chosen)
+        actions[whole_actions, 1:] = 0
+        return n_stopped
 
     def play(self, chosen: np.ndarray) -> int:
         """As `step`, for actions whose parts all lie there."""
-        r, odd = self.rows, 0
+        r, n_stopped = self.rows, 0
         while True:
             call = self._codes.get(self.kernel) or partial(self.call, self.kernel)
-            odd += call(r.records, r.windows, r.references, chosen, r.actions, r.outcomes, r.features, r.masks)
+            n_stopped += call(r.records, r.windows, r.references, chosen, r.actions, r.outcomes, r.features, r.masks)
             if not self.asks:
-                return odd
+                return n_stopped
             chosen = chosen[r.windows["code"][chosen] == codes.ASK]
             if not chosen.size:
-                return odd
+                return n_stopped
             for row in chosen.tolist():
                 self.simulators[row].answer()
             r.windows["begins"][chosen] = GOES_ON
@@ -215,17 +215,18 @@ class Batch:
         self._begun = False  # whether every row has a run; known once it has been asked
         self._codes = self.rows.windows.view(np.ndarray)["code"]  # numpy looks fields of records up in Python
 
-    def snapshot(self) -> list[Moment]:
+    def snapshot(self) -> list[SavedState]:
         """The present of every row."""
         return [env.snapshot() for env in self.envs]
 
-    def restore(self, moments: Sequence[Moment | None]) -> None:
-        """Continue at moments, one for each row; None: it stays. InputError: of another kind, or too many or few."""
-        if len(moments) != self.num_envs:
-            raise InputError(f"restore: {len(moments)} snapshots given; expected one for each of {self.num_envs} rows")
-        for env, moment in zip(self.envs, moments, strict=True):
-            if moment is not None:
-                env.restore(moment)
+    def restore(self, saved_states: Sequence[SavedState | None]) -> None:
+        """Continue at saved states, one for each row; None: it stays. InputError: of another kind or number."""
+        if len(saved_states) != self.num_envs:
+            given = f"{len(saved_states)} snapshots given"
+            raise InputError(f"restore: {given}; expected one for each of {self.num_envs} rows")
+        for env, saved in zip(self.envs, saved_states, strict=True):
+            if saved is not None:
+                env.restore(saved)
         self.metrics = {}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Batch:
@@ -294,15 +295,15 @@ class Batch:
             chosen = self.stepper.every_row
         return self._look(chosen, self.stepper.step(chosen))
 
-    def _look(self, chosen: np.ndarray, odd: int) -> bool:
+    def _look(self, chosen: np.ndarray, n_stopped: int) -> bool:
         if self.metrics:
             self.metrics = {}
-        if odd:
+        if n_stopped:
             outcomes = self.rows.outcomes
             ended = outcomes[:, TERMINATED] + outcomes[:, TRUNCATED] > 0.0
             stopped = ended | (self._codes != codes.DECIDE)
             for i in chosen[stopped[chosen]].tolist():
-                metrics = self.envs[i].settle()
+                metrics = self.envs[i].end_of_step()
                 if metrics is not None:
                     self.metrics[i] = metrics
         return bool(self.metrics)
@@ -318,10 +319,10 @@ class Batch:
         return self.rows.outcomes[:, TRUNCATED] > 0.0
 
 
-def _again(given: Any, parts: Sequence[tuple[Mapping[str, Any], Moment | None]]) -> Batch:
+def _again(given: Any, parts: Sequence[tuple[Mapping[str, Any], SavedState | None]]) -> Batch:
     batch = Batch.made(*given)
-    for env, (extras, moment) in zip(batch.envs, parts, strict=True):
-        complete(env, extras, moment)
+    for env, (extras, saved) in zip(batch.envs, parts, strict=True):
+        complete(env, extras, saved)
     return batch
 
 

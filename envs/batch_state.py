@@ -20,14 +20,14 @@ def state_of(batch: Batch) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     rows, capacity = batch.rows, batch.rows.capacity
     if rows.records is None or capacity is None:
         raise InputError("state: the environments have no state yet; reset them first")
-    plains = [env.simulator.plain for env in batch.envs]
-    extent = _extent(plains)
+    raw_records = [env.simulator.raw for env in batch.envs]
+    extent = _extent(raw_records)
     arrays = {name: getattr(rows, name) for name in PLAIN}
     arrays["windows"] = _bytes_of(rows.windows, batch.num_envs)
     data = {"capacity": list(astuple(capacity)), "extent": list(extent)}
     data["rows"] = [env.state_dict() for env in batch.envs]
     copies = {name: array.copy() for name, array in arrays.items()}
-    copies["records"] = np.stack([packed(plain, extent) for plain in plains])
+    copies["records"] = np.stack([packed(raw, extent) for raw in raw_records])
     return copies, data
 
 
@@ -48,11 +48,11 @@ def restore(batch: Batch, arrays: Mapping[str, np.ndarray], data: Mapping[str, A
     windows = _bytes_of(rows.windows, batch.num_envs)
     _expect_like("windows", arrays["windows"], windows)
     windows[:] = arrays["windows"]
-    plains = [env.simulator.plain for env in batch.envs]
-    extent = type(plains[0].extent)(*data.get("extent", ()))
-    _expect_like("records", arrays["records"], np.stack([packed(plain, extent) for plain in plains]))
-    for plain, data_of in zip(plains, arrays["records"], strict=True):
-        unpack(plain, extent, data_of)
+    raw_records = [env.simulator.raw for env in batch.envs]
+    extent = type(raw_records[0].extent)(*data.get("extent", ()))
+    _expect_like("records", arrays["records"], np.stack([packed(raw, extent) for raw in raw_records]))
+    for raw, data_of in zip(raw_records, arrays["records"], strict=True):
+        unpack(raw, extent, data_of)
     for env, played in zip(batch.envs, data["rows"], strict=True):
         env.resume(played)
 
@@ -67,6 +67,6 @@ def _expect_like(name: str, given: np.ndarray, own: np.ndarray) -> None:
         raise InputError(f"state: {name} of shape {given.shape}, {given.dtype}; expected {expected}")
 
 
-def _extent(plains: list[Any]) -> Any:
-    extents = [plain.extent for plain in plains]
+def _extent(raw_records: list[Any]) -> Any:
+    extents = [raw.extent for raw in raw_records]
     return type(extents[0])(*map(max, *extents, extents[0]))

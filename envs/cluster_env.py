@@ -26,15 +26,15 @@ from ..simulator.rules.rule import PLACERS, Rule, rule_from
 from ..simulator.workloads import Workload, workload_source
 from .agent_interface import AgentInterface
 from .batch import Rows, Stepper
+from .common_options import COMMON_OPTIONS, NAMESPACE, CommonOptions, arguments
 from .configured import config_of, expect_option
 from .forms import Form
-from .manner import MANNER, NAMESPACE, Manner, arguments
-from .moment import Moment, complete, copied_extras, go_back, made_again, moment_of, parts_of
 from .observation_layout import Tables
 from .outcome import BEGINS, REWARD, TERMINATED, TRUNCATED, counts_of
 from .reference import Reference
 from .registration import ENVIRONMENTS
 from .reward import JCT, REWARDS, Reward, own_reward, paid, reward_scale
+from .saved_state import SavedState, complete, copied_extras, go_back, made_again, parts_of, saved_state_of
 from .snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ NEVER = 2**62  # as a limit of decisions
 SETTINGS = ("max_decisions", "observation_space", "action_space")  # of a made environment; spaces draw numbers
 CALLED = ("sources", "_own_reward")  # callables that copies share
 
-# Fields of the window that `_lay` writes.
+# Fields of the window that `_begin_run` writes.
 OF_REFERENCE = ("ref_on", "ref_jobs", "ref_end_s", "ref_arrived", "ref_arrived_s", "ref_done", "ref_done_s")
 OF_EPISODE = ("begins", "decisions", "max_decisions", "reward_scale", *OF_REFERENCE)
 
@@ -53,8 +53,8 @@ OF_EPISODE = ("begins", "decisions", "max_decisions", "reward_scale", *OF_REFERE
 class ClusterEnv(gym.Env[Any, np.ndarray]):
     """The base of environments; a subclass adds its own decisions.
 
-    `copy.deepcopy` and `pickle` give another environment that continues as this one would (moment.py). All environments
-    have in common:
+    `copy.deepcopy` and `pickle` give another environment that continues as this one would (saved_state.py). All
+    environments have in common:
 
     Observation  Dict of float32 Boxes in [0, 1], tables row by row; columns in the observation.py of each.
                  `observation="flat"`: all tables in one Box, in their order.
@@ -136,35 +136,35 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
                 cls.__signature__ = inspect.Signature([*named.values(), *arguments(cls.part, named)])  # type: ignore[attr-defined]
 
     @classmethod
-    def configured(cls, topology: Any, network: Any, given: dict[str, Any]) -> tuple[Any, Manner]:
+    def configured(cls, topology: Any, network: Any, given: dict[str, Any]) -> tuple[Any, CommonOptions]:
         """The cluster of such an environment, and its further arguments; InputError: unknown or invalid ones.
 
         Args:
             topology, network: as given; None: the environment's own.
-            given: the other arguments, of the cluster and of `Manner`.
+            given: the other arguments, of the cluster and of `CommonOptions`.
         """
         env_id = f"{NAMESPACE}{cls.part}"
-        manner = Manner(**{key: given[key] for key in MANNER if key in given})
-        options = {key: value for key, value in given.items() if key not in MANNER}
+        common = CommonOptions(**{key: given[key] for key in COMMON_OPTIONS if key in given})
+        options = {key: value for key, value in given.items() if key not in COMMON_OPTIONS}
         for key in options:
             expect_option(env_id, key, *inspect.signature(cls).parameters)
-        return config_of(env_id, topology, network, **options), manner
+        return config_of(env_id, topology, network, **options), common
 
-    def __init__(self, simulator: Any, interface: AgentInterface, workload: Any, manner: Manner) -> None:
+    def __init__(self, simulator: Any, interface: AgentInterface, workload: Any, common: CommonOptions) -> None:
         """Set up a `simulator` with its window, a workload (None: the environment's own), and the further arguments."""
         self.simulator, self.interface, self.rule = simulator, interface, simulator.rule
-        self.placer, self.order, self.manner = interface.placer, interface.order, manner
-        self.form = Form.of(interface, manner.observation, manner.action, manner.mask, self.others)
-        choose(manner.render_mode or "ansi", self.metadata["render_modes"], "value of render_mode")
-        self.render_mode, self.reward, self.reference = manner.render_mode, manner.reward, manner.reference
+        self.placer, self.order, self.common_options = interface.placer, interface.order, common
+        self.form = Form.of(interface, common.observation, common.action, common.mask, self.others)
+        choose(common.render_mode or "ansi", self.metadata["render_modes"], "value of render_mode")
+        self.render_mode, self.reward, self.reference = common.render_mode, common.reward, common.reference
         self.workload = ENVIRONMENTS[f"{NAMESPACE}{self.part}"].defaults["workload"] if workload is None else workload
         self.sources = self._sources_of(self.workload)
-        told = manner.reward if isinstance(manner.reward, str) else "of your own"
-        self.terms = simulator.config.terms() | {"reward": told}
-        self._pay(manner.reward, manner.reference, manner.max_decisions)
+        reward_text = common.reward if isinstance(common.reward, str) else "of your own"
+        self.terms = simulator.config.terms() | {"reward": reward_text}
+        self._set_reward(common.reward, common.reference, common.max_decisions)
         self._screen: Any = None
         self._seen: tuple[int, Seen] | None = None  # of which run
-        self._lay_spaces()
+        self._set_spaces()
         self._own = frozenset(vars(self)).difference(SETTINGS) | {"_own"}
 
     @property
@@ -173,7 +173,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         config: SimulatedCluster = self.simulator.config
         return config
 
-    def _lay_spaces(self) -> None:
+    def _set_spaces(self) -> None:
         form = self.form
         self.observation_space, self.action_space = form.spaces()
         rows = Rows.empty(1, type(self.interface).dtype(), len(form.parts), form.features, mask=sum(form.parts))
@@ -182,7 +182,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
     def _stepper(self, rows: Rows) -> Stepper:
         return Stepper(rows, self.part, type(self).step_rows)
 
-    def _pay(self, reward: str | Reward, reference: Any, max_decisions: float | None) -> None:
+    def _set_reward(self, reward: str | Reward, reference: Any, max_decisions: float | None) -> None:
         self._own_reward = own_reward(reward)
         if self._own_reward is None and not isinstance(reward, str):
             known = f"one of {', '.join(self.rewards)}, or a function of two snapshots or its word"
@@ -202,7 +202,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
     def decisions_at_most(self) -> float:
         """Number of steps after which the present episode is truncated; infinity: never."""
         self._expect_reset()
-        found = int(self.interface.plain["max_decisions"])
+        found = int(self.interface.raw["max_decisions"])
         return math.inf if found == NEVER else float(found)
 
     def _sources_of(self, workload: Any) -> list[Callable[[int], Workload]]:
@@ -225,20 +225,20 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         self.row = row
         stepper.enter(self.simulator)
         if self._own_reward:
-            stepper.payers[row] = self._write_own_reward
+            stepper.reward_writers[row] = self._write_own_reward
 
     def _write_own_reward(self) -> None:
         assert self._own_reward is not None
         after = self.in_numbers()
-        if self.interface.plain["owes"]:  # it began an episode
-            self._outcome[REWARD], self._before = 0.0, Snapshot.before_all(self.simulator.plain.record)
+        if self.interface.raw["owes"]:  # it began an episode
+            self._outcome[REWARD], self._before = 0.0, Snapshot.before_all(self.simulator.raw.record)
         else:
             self._outcome[REWARD], self._before = paid(self._own_reward, self._before, after), after
 
     def in_numbers(self) -> Snapshot:
         """The cluster in numbers after the last step, as a reward function gets it."""
         self._expect_reset()
-        return Snapshot.of(self.simulator.plain.record, self.interface.plain, self._outcome.tolist())
+        return Snapshot.of(self.simulator.raw.record, self.interface.raw, self._outcome.tolist())
 
     def metrics(self) -> dict[str, float]:
         """Totals of the episode so far, as `info["metrics"]` has them at its end (simulator/engine/metrics.py)."""
@@ -254,7 +254,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         """
         self.draw(seed, options)
         self.stepper.step(self._chosen)
-        self.settle()
+        self.end_of_step()
         if self.render_mode == "human":
             self.render()
         return self.observe(), self.begun()
@@ -266,7 +266,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         return {"elapsed_s": 0.0, "action_mask": self._told_mask.copy(), "max_decisions": limit, **counts}
 
     def draw(self, seed: int | None, options: dict[str, Any] | None) -> None:
-        """Lay a new episode, which the first step begins, whatever the action; for `reset` and batches."""
+        """Write a new episode, which the first step begins, whatever the action; for `reset` and batches."""
         super().reset(seed=None if seed is None else checked_seed(seed))
         if options and (unknown := set(options) - {"workload"}):
             raise InputError(f"reset options: unknown key {min(unknown)!r}; expected workload")
@@ -274,7 +274,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         sources = self._sources_of(options["workload"]) if options and "workload" in options else self.sources
         which = int(self.np_random.integers(len(sources))) if len(sources) > 1 else 0
         self._drawn = {"seed": drawn, "workload": which, "given": sources is not self.sources}
-        self._lay(sources[which](drawn), drawn)
+        self._begin_run(sources[which](drawn), drawn)
 
     def draw_as(self, other: ClusterEnv, seed: int | None) -> None:
         """As `draw`, with the result of `other`, an environment of the same kind that has just drawn."""
@@ -283,20 +283,20 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         self._drawn = dict(other._drawn)
         self.simulator.use(self.rule)
         self.simulator.reset_as(other.simulator)
-        self.interface.lay(self.simulator)
+        self.interface.attach(self.simulator)
         for name in OF_EPISODE:
-            self.interface.plain[name] = other.interface.plain[name]
+            self.interface.raw[name] = other.interface.raw[name]
         if self._reference is not None:
             self.stepper.rows.references[self.row] = self.stepper.rows.references[other.row]
 
-    def _lay(self, workload: Workload, seed: int) -> None:
+    def _begin_run(self, workload: Workload, seed: int) -> None:
         self.simulator.use(self.rule)
         self.simulator.reset(workload, seed=seed, begin=False)
-        self.interface.lay(self.simulator)
-        w = self.interface.plain
+        self.interface.attach(self.simulator)
+        w = self.interface.raw
         w["begins"], w["decisions"] = BEGINS, 0
         w["max_decisions"] = min(NEVER, self.max_decisions or DECISIONS_A_JOB * len(workload))
-        w["reward_scale"] = reward_scale(self.simulator.plain.record, w, workload.name)
+        w["reward_scale"] = reward_scale(self.simulator.raw.record, w, workload.name)
         if self._reference is not None:
             # In the reference's own terms rewards mean the same whatever the load.
             finish_s, w["ref_end_s"], w["reward_scale"] = self._reference.finishes_s(self.simulator)
@@ -325,22 +325,22 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         self.simulator.resume(workload, rule, played["code"])
         self.interface.resume(self.simulator)
         if self._own_reward:
-            owes = self.interface.plain["owes"]
-            self._before = Snapshot.before_all(self.simulator.plain.record) if owes else self.in_numbers()
+            owes = self.interface.raw["owes"]
+            self._before = Snapshot.before_all(self.simulator.raw.record) if owes else self.in_numbers()
 
-    def snapshot(self) -> Moment:
+    def snapshot(self) -> SavedState:
         """The present of the episode, for `restore`; it costs little more than a copy of the record."""
         self._expect_reset()
-        return moment_of(self)
+        return saved_state_of(self)
 
-    def restore(self, moment: Moment) -> None:
+    def restore(self, saved: SavedState) -> None:
         """Continue at a snapshot of this environment, or of one with the same arguments, with its random numbers.
 
         Observation and mask are then those of the snapshot: `observe()`, `action_masks()`. Wrappers do not notice. The
         workload and the environment's own policies are shared with other copies. InputError: a snapshot of another
         kind.
         """
-        go_back(self, moment)
+        go_back(self, saved)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         """Another environment that continues as this one would, without its window of `human` rendering."""
@@ -351,39 +351,39 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
 
     def pass_on(self, copied: Any, memo: dict[int, Any]) -> None:
         """Modify an environment that was just made from the same arguments: it continues as this one would."""
-        extras, moment = parts_of(self)
-        complete(copied, copied_extras(extras, memo) | {name: getattr(self, name) for name in CALLED}, moment)
+        extras, saved = parts_of(self)
+        complete(copied, copied_extras(extras, memo) | {name: getattr(self, name) for name in CALLED}, saved)
 
     def __reduce__(self) -> Any:
-        extras, moment = parts_of(self)
-        return made_again, (type(self), self.given, extras, moment)
+        extras, saved = parts_of(self)
+        return made_again, (type(self), self.given, extras, saved)
 
     def extras(self) -> dict[str, Any]:
         """Attributes set on the environment since it was made, for copies."""
         return {name: value for name, value in vars(self).items() if name not in self._own}
 
-    def aside(self) -> dict[str, Any]:
+    def python_state(self) -> dict[str, Any]:
         """The part of the state that the arrays of the row do not hold."""
         random = {"random": self.np_random.bit_generator.state, "random_seed": self._np_random_seed}
-        told = {"before": getattr(self, "_before", None), "led": self.stepper.led.get(self.row)}
+        stepping = {"before": getattr(self, "_before", None), "whole_actions": self.stepper.whole_actions.get(self.row)}
         memories = [asked.memory(self.simulator) for asked in self._asked()]
-        return {"drawn": self._drawn, "run": self.simulator.aside(), **random, **told, "memories": memories}
+        return {"drawn": self._drawn, "run": self.simulator.python_state(), **random, **stepping, "memories": memories}
 
-    def take_aside(self, aside: Mapping[str, Any]) -> None:
-        """Continue in a row whose arrays were just replaced, with what `aside` returned."""
-        self._drawn, self._before = aside["drawn"], aside["before"]
-        self.simulator.take_aside(aside["run"])
+    def take_python_state(self, python_state: Mapping[str, Any]) -> None:
+        """Continue in a row whose arrays were just replaced, with what `python_state` returned."""
+        self._drawn, self._before = python_state["drawn"], python_state["before"]
+        self.simulator.take_python_state(python_state["run"])
         self.interface.resume(self.simulator)
-        self.np_random.bit_generator.state = aside["random"]
-        self._np_random_seed = aside["random_seed"]
-        self.stepper.led.pop(self.row, None)
-        if aside["led"] is not None:
-            self.stepper.led[self.row] = aside["led"]
-        for asked, memory in zip(self._asked(), aside["memories"], strict=True):
+        self.np_random.bit_generator.state = python_state["random"]
+        self._np_random_seed = python_state["random_seed"]
+        self.stepper.whole_actions.pop(self.row, None)
+        if python_state["whole_actions"] is not None:
+            self.stepper.whole_actions[self.row] = python_state["whole_actions"]
+        for asked, memory in zip(self._asked(), python_state["memories"], strict=True):
             asked.recall(self.simulator, memory)
 
     def _asked(self) -> list[Remembers]:
-        found = (self.simulator.pace, *self.interface.asked)
+        found = (self.simulator.rate_provider, *self.interface.asked)
         return [asked for asked in found if hasattr(asked, "memory") and hasattr(asked, "recall")]
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -391,7 +391,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         if not self.simulator.runs:
             self._expect_reset()
         self.form.read(action, self._action)
-        odd = self.stepper.step(self._chosen)
+        n_stopped = self.stepper.step(self._chosen)
         outcome = self._outcome.tolist()
         reward, elapsed_s, invalid, adjusted, terminated, truncated, forced, waiting, running, finished, used = outcome
         waiting, running = int(waiting), int(running)  # each by itself: `map` over the rest takes twice as long
@@ -407,16 +407,16 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
             "finished_jobs": int(finished),
             "used_gpus": int(used),
         }
-        metrics = self.settle() if odd else None
+        metrics = self.end_of_step() if n_stopped else None
         if metrics is not None:
             info["max_decisions"], info["metrics"] = self.decisions_at_most, metrics
         if self.render_mode == "human":
             self.render()
         return self.form.copied(self._features, self._mask), reward, terminated > 0.0, truncated > 0.0, info
 
-    def settle(self) -> dict[str, float] | None:
+    def end_of_step(self) -> dict[str, float] | None:
         """After a step: the metrics if the episode has ended, else None; Stalled or Endless: no job can progress."""
-        code = int(self.interface.plain["code"])
+        code = int(self.interface.raw["code"])
         self.simulator.note(code)
         self.simulator.expect_end()
         if code == codes.STALLED and not self._window.can_act:
@@ -458,8 +458,8 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         is_rule = getattr(policy, "rule", None) is not None and isinstance(self.simulator.rule, Rule)
         w = self._window
         w.placer = PLACERS[self.simulator.rule.placer if is_rule else self.placer]
-        w.focus = getattr(decision, "job", -1)
-        self.interface.dictate(None if is_rule else decided)
+        w.pinned_job = getattr(decision, "job", -1)
+        self.interface.force_decision(None if is_rule else decided)
         rows = self.stepper.rows
         self.stepper.call(self.interface.turn, rows.records, rows.windows, self.row, self._features, self._mask)
         return self._said(self.interface.action(decision))
@@ -468,7 +468,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         """The action for all parts; where it is a candidate alone, the next step keeps the others."""
         self._is_said = not self.form.is_single or self.interface.is_plain(parts)
         if not self._is_said:
-            self.stepper.led[self.row] = parts
+            self.stepper.whole_actions[self.row] = parts
         return self.form.said(parts)
 
     def demonstration(self, policy: Decider) -> tuple[Any, np.ndarray, bool]:

@@ -53,7 +53,7 @@ def options_of(name: str) -> dict[str, Option]:
 
 
 def expect_option(env_id: str, key: str, *others: str) -> None:
-    """InputError for a name that is no option of an environment's cluster, nor one of `others`; it says who has it."""
+    """InputError for a name that is no option of the cluster, nor of `others`; it names an environment that has it."""
     known = config_class(env_id).options()
     if key in known:
         expect_feature(known[key], ENVIRONMENTS[env_id].features, env_id)

@@ -53,7 +53,7 @@ class Form:
     is_flat: bool  # whether the tables are in one Box
     is_single: bool  # whether an action is one number, the candidate
     keys: tuple[str, str] | None  # of observation and mask; None: the mask is not in the observation
-    told: range  # the parts of an outer action
+    outer_parts: range  # the parts of an outer action
     names: tuple[str, ...] = ()  # of the parts after the candidate, for messages
 
     @classmethod
@@ -70,8 +70,8 @@ class Form:
         choose(action, ACTIONS, "value of action")
         is_single = action == "discrete" or len(shape.parts) == 1
         parts, places = tuple(shape.parts), places_of(shape.sizes)
-        told = range(1 if is_single else len(parts))
-        return cls(parts, places, observation == "flat", is_single, keys_of(mask), told, names)
+        outer_parts = range(1 if is_single else len(parts))
+        return cls(parts, places, observation == "flat", is_single, keys_of(mask), outer_parts, names)
 
     @property
     def masked(self) -> int:
@@ -130,14 +130,14 @@ class Form:
             said = [said]
         if type(said) is list:
             try:
-                WRITERS[len(self.told)](parts, 0, *said)  # in a third of the time
+                WRITERS[len(self.outer_parts)](parts, 0, *said)  # in a third of the time
                 return
             except struct.error:
                 pass  # not that many whole numbers in this range: one by one, which says what is wrong
         try:
-            if len(said) != len(self.told):
+            if len(said) != len(self.outer_parts):
                 raise self._refusal(action)
-            for part in self.told:
+            for part in self.outer_parts:
                 value = index(said[part])
                 parts[part] = value if -1 <= value <= FARTHEST else FARTHEST if value > 0 else -1
         except (TypeError, ValueError, IndexError, KeyError):
@@ -146,13 +146,13 @@ class Form:
     def read_all(self, actions: Any, parts: np.ndarray) -> None:
         """Modify `parts`, int64 (n, parts): as `read`, for actions of a batch, whole numbers (n, parts), or (n,)."""
         said = np.asarray(actions)
-        told = parts[:, 0] if self.is_single else parts
+        written = parts[:, 0] if self.is_single else parts
         if self.is_single and said.shape == (len(parts), 1):
             said = said[:, 0]
-        if said.shape != told.shape or said.dtype.kind not in "iu":
-            wanted = " x ".join(map(str, told.shape))
+        if said.shape != written.shape or said.dtype.kind not in "iu":
+            wanted = " x ".join(map(str, written.shape))
             raise InputError(f"actions of shape {said.shape}, {said.dtype}: expected {wanted} whole numbers")
-        told[:] = said
+        written[:] = said
 
     def said(self, parts: np.ndarray) -> Any:
         """The action of the action space for all parts (parts,), or for a batch (n, parts)."""

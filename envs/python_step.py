@@ -19,8 +19,8 @@ from . import step
 from .agent_interface import AgentInterface
 from .batch import Rows, Stepper
 from .cluster_env import ClusterEnv
-from .moment import kept, put_back
 from .outcome import IS_ADJUSTED, IS_FORCED, IS_INVALID, TERMINATED, TRUNCATED
+from .saved_state import kept, put_back
 from .window import CROWD, common_fields, fill_slots, may_advance
 
 
@@ -38,8 +38,8 @@ def window_dtype() -> np.dtype:
     return np.dtype(common_fields(), align=True)
 
 
-def crowd(count: Any) -> Any:
-    """Numbers of jobs as features; in kernels `window.crowd`."""
+def scaled_count(count: Any) -> Any:
+    """Numbers of jobs as features; in kernels `window.scaled_count`."""
     return count / (count + CROWD)
 
 
@@ -63,7 +63,7 @@ class PythonStepInterface(AgentInterface):
         self._run, self._looked = -1, NEVER
 
     def _now(self) -> LastAsked:
-        s = self.simulator.plain.record
+        s = self.simulator.raw.record
         return LastAsked((self.simulator.runs, int(s["instants"])), int(s["decisions"]))
 
     def _is_new_run(self) -> bool:
@@ -110,15 +110,15 @@ class PythonStepInterface(AgentInterface):
         """Continue at the stage `played`, in a run whose record was just replaced (`resume`)."""
         raise TypeError(f"{type(self).__name__} cannot be restored: define load_state_dict")
 
-    def aside(self) -> dict[str, Any]:
-        """The stage in the present instant, for `take_aside`."""
+    def python_state(self) -> dict[str, Any]:
+        """The stage in the present instant, for `take_python_state`."""
         looked = not self._is_new_run(), self._looked.at == self._now().at
         return {**kept(self, self.of_instant), "looked": looked}
 
-    def take_aside(self, aside: Mapping[str, Any]) -> None:
-        """Continue at the stage that `aside` returned, in a run whose record was just replaced."""
-        put_back(self, {name: aside[name] for name in self.of_instant})
-        at_run, at_instant = aside["looked"]
+    def take_python_state(self, python_state: Mapping[str, Any]) -> None:
+        """Continue at the stage that `python_state` returned, in a run whose record was just replaced."""
+        put_back(self, {name: python_state[name] for name in self.of_instant})
+        at_run, at_instant = python_state["looked"]
         self._run, self._looked = self.simulator.runs if at_run else -1, self._now() if at_instant else NEVER
 
     def look_into(self, features: np.ndarray, mask: np.ndarray) -> None:
@@ -188,7 +188,7 @@ class PythonStepEnv(ClusterEnv):
 
     def play(self) -> bool:
         """Play the action in the row, and run to the next decision; True if the row needs a look."""
-        rows, row, w = self.stepper.rows, self.row, self.interface.plain
+        rows, row, w = self.stepper.rows, self.row, self.interface.raw
         self.stepper.call(begin_step, rows.records, rows.windows, rows.references, row)
         if self.interface.expert is not None and not self._is_expert_played:
             self.interface.expert = None
@@ -208,7 +208,7 @@ class PythonStepEnv(ClusterEnv):
         return bool(outcome[TERMINATED] or outcome[TRUNCATED] or w["code"] != DECIDE)
 
     def _take(self) -> None:
-        w = self.interface.plain
+        w = self.interface.raw
         w["decisions"] += 1
         taken, is_invalid, is_forced = self.interface.play(self._action)
         outcome = self._outcome
@@ -235,7 +235,7 @@ class PythonStepEnv(ClusterEnv):
         self._stop(code)
 
     def _stop(self, code: int) -> None:
-        self.interface.plain["code"] = code
+        self.interface.raw["code"] = code
         self.simulator.note(code)
         if code in (FINISHED, HORIZON, STALLED, ENDLESS):
             self.interface.finish()
@@ -265,15 +265,15 @@ class PythonStepEnv(ClusterEnv):
         action = self.act_of(policy)
         return action, self._features.copy(), not self.interface.is_expert_only and self._is_said
 
-    def aside(self) -> dict[str, Any]:
+    def python_state(self) -> dict[str, Any]:
         """The part of the state that the arrays of the row do not hold."""
-        return {**super().aside(), "guided": self._is_expert_played, "instant": self.interface.aside()}
+        return {**super().python_state(), "guided": self._is_expert_played, "instant": self.interface.python_state()}
 
-    def take_aside(self, aside: Mapping[str, Any]) -> None:
-        """Continue in a row whose arrays were just replaced, with what `aside` returned."""
-        super().take_aside(aside)
-        self._is_expert_played = aside["guided"]
-        self.interface.take_aside(aside["instant"])
+    def take_python_state(self, python_state: Mapping[str, Any]) -> None:
+        """Continue in a row whose arrays were just replaced, with what `python_state` returned."""
+        super().take_python_state(python_state)
+        self._is_expert_played = python_state["guided"]
+        self.interface.take_python_state(python_state["instant"])
 
     def state_dict(self) -> dict[str, Any]:
         """The state that the row's arrays do not hold, as JSON data."""

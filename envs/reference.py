@@ -12,11 +12,11 @@ from ..simulator.base.names import called
 from ..simulator.engine.protocols import policy_of
 from ..simulator.engine.rule_loop import parts_of_a_run, rule_loop
 from ..simulator.engine.simulator import Simulator
-from ..simulator.events.initialise import lay_rule
+from ..simulator.events.initialise import write_rule
 from ..simulator.groups.group_simulator import GroupSimulator
 from ..simulator.numerics.random import draw_seed
 from ..simulator.profiles.skew import jobs_taken_for_skewed
-from ..simulator.record.plain import Plain
+from ..simulator.record.raw_record import RawRecord
 from ..simulator.rules.rule import SKEW_PLACERS, Rule
 
 
@@ -55,7 +55,7 @@ class Reference:
         if getattr(found, "needs_run_times", False) or getattr(found, "knows_run_times", False):
             simulator.estimates.expect_known(f"reference {self.name}")
         self._copy: np.recarray | None = None
-        self._plain: Plain
+        self._raw: RawRecord
         self._simulator: Simulator | None = None
 
     def finishes_s(self, simulator: Simulator) -> tuple[np.ndarray, float, float]:
@@ -64,8 +64,8 @@ class Reference:
         Returns finish times of its jobs, seconds, ascending, float64 (jobs,), with those cut off at the horizon as in
         reward.py; the end of its run, seconds; and the sum of its JCTs, job-seconds.
         """
-        # A pace answers in Python, and compiled rules place nothing in regions.
-        if self.rule is None or simulator.pace is not None or simulator.workload.geo is not None:
+        # A rate provider answers in Python, and compiled rules place nothing in regions.
+        if self.rule is None or simulator.rate_provider is not None or simulator.workload.geo is not None:
             s = self._played_by_policy(simulator)
         else:
             s = self._played_by_rule(simulator, self.rule)
@@ -77,10 +77,10 @@ class Reference:
     def _played_by_rule(self, simulator: Simulator, rule: Rule) -> Any:
         if self._copy is None or self._copy.dtype != simulator.records.dtype:
             self._copy = simulator.capacity.empty()
-            self._plain = Plain(self._copy, simulator.capacity)
-        self._plain.become(simulator.plain)
+            self._raw = RawRecord(self._copy, simulator.capacity)
+        self._raw.become(simulator.raw)
         skewed = jobs_taken_for_skewed(simulator.workload) if rule.placer in SKEW_PLACERS else None
-        lay_rule(self._plain.record, rule, skewed, simulator.semantics)
+        write_rule(self._raw.record, rule, skewed, simulator.semantics)
         for events in parts_of_a_run():
             code = rule_loop().run(self._copy, 0, events)
             if code != codes.DECIDE:
@@ -90,7 +90,7 @@ class Reference:
             raise Endless(f"reference {self.name}: its run of workload {simulator.workload.name!r} has no end")
         if code == codes.STALLED:
             raise InputError(f"reference {self.name}: it leaves jobs of workload {simulator.workload.name!r} waiting")
-        return self._plain.record
+        return self._raw.record
 
     def _played_by_policy(self, simulator: Simulator) -> Any:
         if self._simulator is None:

@@ -34,7 +34,7 @@ from ..simulator.base.arguments import numbers
 from ..simulator.base.codes import DONE, HORIZON, LEVELS
 from ..simulator.base.errors import InputError
 from ..simulator.compiler.jit import kernel
-from ..simulator.files.own_code import is_own, own
+from ..simulator.files.user_code import is_user_code, own
 from ..simulator.lifecycle.lifecycle import isolated_s
 from ..simulator.numerics.rounding import SAME_INSTANT
 from ..simulator.record.feature_groups import has_regions
@@ -226,7 +226,7 @@ def _checked_levels(given: Sequence[float], reward: str | Reward) -> tuple[float
 
 def own_reward(reward: Any) -> Reward | None:
     """The function of the argument `reward`; None: it is a name. InputError: a word `py:...` that names none."""
-    if is_own(reward):
+    if is_user_code(reward):
         return own(reward, "reward").function(2)
     return reward if callable(reward) else None
 

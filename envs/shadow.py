@@ -45,5 +45,5 @@ class ShadowSimulator:
         copy = self._copy
         if copy is None:
             copy = self._copy = simulator.twin()
-        copy.mirror(simulator)
+        copy.copy_run(simulator)
         return copy

@@ -34,7 +34,7 @@ def begin_step(s, w, reference):
         w.cost = total_cost(s, w, reference)
     w.owes = w.begins
     w.began_s = s.now_s
-    w.focus = -1
+    w.pinned_job = -1
 
 
 @entry

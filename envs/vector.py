@@ -13,8 +13,8 @@ from gymnasium.vector.utils import batch_space
 from ..simulator.base.errors import InputError
 from . import autoreset
 from .batch import Batch
-from .moment import Moment
 from .outcome import COUNTS, ELAPSED_S, IS_ADJUSTED, IS_FORCED, IS_INVALID, REWARD, USED_GPUS, WAITING_JOBS
+from .saved_state import SavedState
 
 OF_BATCH = ("envs",)  # attributes that copies take from their batch
 FLAGS = {"invalid_action": IS_INVALID, "forced_action": IS_FORCED, "adjusted_action": IS_ADJUSTED}
@@ -93,13 +93,13 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
                 self._add_info(infos, self.envs[i].begun(), i)
         return self._observed(), infos
 
-    def snapshot(self) -> list[Moment]:
+    def snapshot(self) -> list[SavedState]:
         """The present of every row, for `restore`; of one: `envs[i].snapshot()`."""
         return self.batch.snapshot()
 
-    def restore(self, moments: Sequence[Moment | None]) -> None:
+    def restore(self, saved_states: Sequence[SavedState | None]) -> None:
         """Continue at snapshots, one a row, of environments with the same arguments; None: it stays."""
-        self.batch.restore(moments)
+        self.batch.restore(saved_states)
         self._ended = self.batch.terminated | self.batch.truncated
 
     def __getstate__(self) -> dict[str, Any]:
@@ -152,12 +152,12 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
 
     def _add_present(self, infos: dict[str, Any]) -> None:
         counts = self.batch.rows.outcomes.T[WAITING_JOBS : USED_GPUS + 1].astype(np.int64, order="C")
-        told = np.ones(self.num_envs, np.bool_)
+        every_row = np.ones(self.num_envs, np.bool_)
         masks = self.form.mask(self.batch.rows.masks)
-        infos["action_mask"], infos["_action_mask"] = masks.copy() if self.copy else masks, told
-        infos["active_jobs"], infos["_active_jobs"] = counts[0] + counts[1], told
+        infos["action_mask"], infos["_action_mask"] = masks.copy() if self.copy else masks, every_row
+        infos["active_jobs"], infos["_active_jobs"] = counts[0] + counts[1], every_row
         for key, values in zip(COUNTS, counts, strict=True):
-            infos[key], infos["_" + key] = values, told
+            infos[key], infos["_" + key] = values, every_row
 
     def _add_begun(self, infos: dict[str, Any], begun: np.ndarray) -> None:
         infos.setdefault("elapsed_s", np.zeros(self.num_envs))[begun] = 0.0
@@ -167,8 +167,8 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
 
     def _add_limits(self, infos: dict[str, Any], rows: list[int]) -> None:
         limits = infos.setdefault("max_decisions", np.zeros(self.num_envs))
-        told = infos.setdefault("_max_decisions", np.zeros(self.num_envs, np.bool_))
-        limits[rows], told[rows] = [self.envs[i].decisions_at_most for i in rows], True
+        has_limit = infos.setdefault("_max_decisions", np.zeros(self.num_envs, np.bool_))
+        limits[rows], has_limit[rows] = [self.envs[i].decisions_at_most for i in rows], True
 
     def _add_ends(self, infos: dict[str, Any], rows: list[int], metrics: Mapping[int, Mapping[str, float]]) -> None:
         """Modify `infos`: ends of episodes, as `_add_info` would add them row by row, but faster."""
@@ -176,17 +176,17 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         names = list(dict.fromkeys(chain(*metrics.values())))
         values, ended = np.zeros((len(names), self.num_envs)), np.zeros(self.num_envs, np.bool_)
         ended[list(metrics)] = True
-        told = [ended] * len(names)
+        present = [ended] * len(names)
         if all(len(totals) == len(names) for totals in metrics.values()):
             values[:, list(metrics)] = np.array([[totals[name] for name in names] for totals in metrics.values()]).T
         else:  # some have regions
-            told = [np.zeros(self.num_envs, np.bool_) for _ in names]
+            present = [np.zeros(self.num_envs, np.bool_) for _ in names]
             for place, name in enumerate(names):
                 for i in (i for i, totals in metrics.items() if name in totals):
-                    values[place, i], told[place][i] = metrics[i][name], True
+                    values[place, i], present[place][i] = metrics[i][name], True
         by_name = infos["metrics"] = {}
-        for name, of_rows, rows_told in zip(names, values, told, strict=True):
-            by_name[name], by_name["_" + name] = of_rows, rows_told
+        for name, of_rows, rows_present in zip(names, values, present, strict=True):
+            by_name[name], by_name["_" + name] = of_rows, rows_present
         infos["_metrics"] = ended
 
     def _renew(self, infos: dict[str, Any], metrics: dict[int, dict[str, float]]) -> None:

@@ -25,14 +25,14 @@ NO_JOB = -1
 LOG_WORST = math.log(1000.0)  # no slowdown is larger, as a feature
 CROWD = 32.0  # a queue of so many jobs reads 0.5
 KINDS = 32  # of gangs: those of up to 1, 2, 4, ... GPUs
-MOST_DICTATED = 1024
+MOST_FORCED = 1024
 
 
 def common_fields() -> list[tuple[Any, ...]]:
     """The fields of every window."""
     options = ("slots", "running_slots", "placer", "preemption", "skip_idle", "reward_kind", "max_decisions")
     layout = ("candidates", "per_waiting", "per_running")  # how many there are, in all and of a slot
-    present = ("focus", "decisions", "can_act", "code", "begins", "owes", "waiting_shown", "running_shown")
+    present = ("pinned_job", "decisions", "can_act", "code", "begins", "owes", "waiting_shown", "running_shown")
     kinds = ("n_kinds",)  # of gangs, where the window shows some of each; see `_deal`
     reference = ("ref_on", "ref_jobs", "ref_arrived", "ref_done")  # see reward.py
     floats = ("cost_weight", "carbon_weight", "reward_scale", "log_horizon", "ref_end_s", "ref_arrived_s", "ref_done_s")
@@ -74,26 +74,26 @@ def choice_of(w, candidate):
 
 @kernel
 def fill_slots(s, w):
-    """Modify window `w`: show the jobs of the present; the job in focus before all others."""
+    """Modify window `w`: show the jobs of the present; the pinned job before all others."""
     fill_waiting(s, w)
     fill_running(s, w)
 
 
 @kernel
 def fill_running(s, w):
-    """Modify window `w`: the running jobs, the one in focus first."""
+    """Modify window `w`: the running jobs, the pinned one first."""
     low, mid, top = s.running_low, s.running_mid, s.running_top
-    w.running_shown = _fill(s, w.focus, RUNNING, w.running_slots, low, mid, top, w.running_job)
+    w.running_shown = _fill(s, w.pinned_job, RUNNING, w.running_slots, low, mid, top, w.running_job)
 
 
 @kernel
 def fill_waiting(s, w):
-    """Modify window `w`: the waiting jobs, the one in focus first."""
+    """Modify window `w`: the waiting jobs, the pinned one first."""
     low, mid, top = s.window_low, s.window_mid, s.window_top
     if w.n_kinds > 0 and s.waiting > w.slots:
         w.waiting_shown = _deal(s, w)
     else:
-        w.waiting_shown = _fill(s, w.focus, WAITING, w.slots, low, mid, top, w.waiting_job)
+        w.waiting_shown = _fill(s, w.pinned_job, WAITING, w.slots, low, mid, top, w.waiting_job)
 
 
 @kernel
@@ -104,8 +104,8 @@ def _deal(s, w):
     number: all slots.
     """
     slot = 0
-    if w.focus >= 0 and s.status[w.focus] == WAITING:
-        w.waiting_job[0] = w.focus
+    if w.pinned_job >= 0 and s.status[w.pinned_job] == WAITING:
+        w.waiting_job[0] = w.pinned_job
         slot = 1
     for kind in range(w.n_kinds):
         w.kind_next[kind] = w.kind_rank[kind]
@@ -116,7 +116,7 @@ def _deal(s, w):
             if rank >= end or slot == w.slots:
                 continue
             rank = next_member(s.window_low, s.window_mid, s.window_top, rank)
-            if 0 <= rank < end and s.job_at_rank[rank] == w.focus:
+            if 0 <= rank < end and s.job_at_rank[rank] == w.pinned_job:
                 rank = next_member(s.window_low, s.window_mid, s.window_top, rank + 1)
             if rank < 0 or rank >= end:
                 w.kind_next[kind] = end
@@ -128,11 +128,11 @@ def _deal(s, w):
 
 
 @kernel
-def _fill(s, focus, status, slots, low, mid, top, shown):
-    """Modify `shown`: the first jobs of a set, the job in focus first if it is a member. Returns their number."""
+def _fill(s, pinned_job, status, slots, low, mid, top, shown):
+    """Modify `shown`: the first jobs of a set, the pinned job first if it is a member. Returns their number."""
     slot = 0
-    if focus >= 0 and s.status[focus] == status and slots > 0:
-        shown[0] = focus
+    if pinned_job >= 0 and s.status[pinned_job] == status and slots > 0:
+        shown[0] = pinned_job
         slot = 1
     rank = 0
     while slot < slots:
@@ -144,7 +144,7 @@ def _fill(s, focus, status, slots, low, mid, top, shown):
         while rest != 0 and slot < slots:  # word by word: most members have a neighbour
             job = s.job_at_rank[rank + trailing_zeros(rest)]
             rest &= rest - 1
-            if job != focus:
+            if job != pinned_job:
                 shown[slot] = job
                 slot += 1
         rank = (word + 1) * WORD
@@ -202,7 +202,7 @@ def ignorance(s):
 
 
 @kernel
-def crowd(count):
+def scaled_count(count):
     """A number of jobs as a feature."""
     return count / (count + CROWD)
 
@@ -219,38 +219,38 @@ def observe_size(s, shown, job):
 # may name others. Then, for one step, the candidate of its decision stands for these GPUs.
 
 
-def dictated_fields() -> list[tuple[Any, ...]]:
+def forced_fields() -> list[tuple[Any, ...]]:
     """The fields of a window for GPUs that a policy names."""
     return [
-        ("dictated_job", "i8"),  # the job whose GPUs the played policy names; -1 = none
-        ("dictated_kind", "i8"),  # kind of the candidate that stands for them
-        ("n_dictated", "i8"),
-        ("dictated", "i8", (MOST_DICTATED,)),
+        ("forced_job", "i8"),  # the job whose GPUs the played policy names; -1 = none
+        ("forced_kind", "i8"),  # kind of the candidate that stands for them
+        ("n_forced", "i8"),
+        ("forced", "i8", (MOST_FORCED,)),
     ]
 
 
-def dictate(window: np.void, job: int, kind: int, gpus: Sequence[int]) -> None:
+def force_gpus(window: np.void, job: int, kind: int, gpus: Sequence[int]) -> None:
     """Modify the window: a candidate of a job stands for these GPUs, unless they are too many."""
-    if len(gpus) > MOST_DICTATED:
+    if len(gpus) > MOST_FORCED:
         return
-    window["dictated_job"], window["dictated_kind"], window["n_dictated"] = job, kind, len(gpus)
-    window["dictated"][: len(gpus)] = gpus
+    window["forced_job"], window["forced_kind"], window["n_forced"] = job, kind, len(gpus)
+    window["forced"][: len(gpus)] = gpus
 
 
-def undictate(window: np.void) -> None:
+def unforce_gpus(window: np.void) -> None:
     """Modify the window: candidates stand for the environment's choice."""
-    window["dictated_job"] = NO_JOB
+    window["forced_job"] = NO_JOB
 
 
 @kernel
-def is_dictated(w, job, kind):
+def is_forced(w, job, kind):
     """True if this candidate of a job stands for the GPUs that a policy names."""
-    return job == w.dictated_job and kind == w.dictated_kind
+    return job == w.forced_job and kind == w.forced_kind
 
 
 @kernel
-def lay_dictated(s, w):
+def write_forced(s, w):
     """Modify `s.gang`: the GPUs that the policy names."""
-    s.gang_size = w.n_dictated
-    for i in range(w.n_dictated):
-        s.gang[i] = w.dictated[i]
+    s.gang_size = w.n_forced
+    for i in range(w.n_forced):
+        s.gang[i] = w.forced[i]

@@ -14,6 +14,7 @@ import typer
 
 from ..simulator.base.errors import ClustergymError
 from .commands import bench, communication, compare, evaluate, listing, render, reproduce, train, tune, warm
+from .commands import option_files as files
 from .commands import workload_commands as workloads
 from .console import interrupt
 from .console.terminal import BadArgument, one_line, say, typed
@@ -60,6 +61,8 @@ app.command()(train.train)
 app.command()(tune.tune)
 app.command()(compare.compare)
 app.add_typer(workloads.app, name="workload")
+app.add_typer(files.outages, name="outages")
+app.add_typer(files.prices, name="prices")
 app.command()(render.render)
 app.command()(reproduce.reproduce)
 app.command()(communication.communication)

@@ -60,7 +60,7 @@ def demo(
     _run("evaluate", *_played([agent, *heuristics, *own]), "--logdir", str(evaluation))
     _run("compare", str(evaluation), str(training), "--out", str(page))
     film = to / "winner.gif"
-    winner = _tell_winner(evaluation, agent)
+    winner = _print_winner(evaluation, agent)
     if cli.run(["render", ENVIRONMENT, "--policy", winner, "--out", str(film), "--quiet"]):
         say("the animation was left out; everything else is there")
     out().print(
@@ -99,7 +99,7 @@ def _run(*arguments: str) -> None:
         raise typer.Exit(status)
 
 
-def _tell_winner(evaluation: Path, agent: str) -> str:
+def _print_winner(evaluation: Path, agent: str) -> str:
     """Print the policy with the lowest mean JCT and the rank of the fresh agent; returns the winner's word."""
     from .storing import store
 

@@ -1,7 +1,7 @@
 """Schedulers by name. `list(env_id)` says which there are, `make(name, **params)` builds one."""
 
 from .base import Policy, RulePolicy
-from .own import Handed, PolicyFailed, handed, playing, word_of
+from .own import PolicyFailed, PolicyObject, as_player, playing, word_of
 from .registry import (
     able,
     describe,
@@ -17,14 +17,14 @@ from .registry import (
 )
 
 __all__ = [
-    "Handed",
     "Policy",
     "PolicyFailed",
+    "PolicyObject",
     "RulePolicy",
     "able",
+    "as_player",
     "describe",
     "environments_of",
-    "handed",
     "is_agent",
     "list",
     "make",

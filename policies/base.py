@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..simulator.groups.group_simulator import GroupSimulator
     from ..simulator.jobs.estimates import Estimates
     from ..simulator.jobs.workload import Workload
-    from ..simulator.network.simulated import Pace
+    from ..simulator.network.simulated import RateProvider
 
 
 class Policy:
@@ -30,7 +30,7 @@ class Policy:
     Attributes:
         name: in tables and logs.
         rule: the compiled rule that it is; None: it decides in Python.
-        elastic: its jobs are elastic; their simulator needs a pace of simulator/elastic/elastic.py.
+        elastic: its jobs are elastic; their simulator needs a rate provider of simulator/elastic/elastic.py.
         dedicated: every job has its links alone: the network is put into the mode `dedicated`.
         on_links: options of network contention while it plays, by name (transports.py).
         tables_everywhere: in regions every table lies in every region, free, from time 0.
@@ -106,14 +106,14 @@ class Policy:
         """The rest of the decision just given, if it is several, in order; `decide` is asked for what comes next."""
         return ()
 
-    def pace(self, gpu: str) -> Pace | None:
+    def rate_provider(self, gpu: str) -> RateProvider | None:
         """The speed of its jobs on GPUs of a type, by the fits of the profiles; None: they are not elastic."""
         if not self.elastic:
             return None
         from ..simulator.elastic.applications import fitted_applications
-        from ..simulator.elastic.elastic import TrainingPace
+        from ..simulator.elastic.elastic import TrainingRates
 
-        return TrainingPace(fitted_applications(gpu))
+        return TrainingRates(fitted_applications(gpu))
 
     def decide(self, view: Any) -> Decision:
         """The next decision at this instant, on a `ClusterView` or `GroupView`; `Advance()` ends the instant."""
@@ -150,7 +150,7 @@ class RulePolicy(Policy):
         self._under: tuple[Semantics, Rule] | None = None  # the last answer of `rule_under`
 
     def rule_under(self, semantics: Semantics) -> Rule:
-        """The rule under these semantics. Raises InputError if they set a given parameter aside."""
+        """The rule under these semantics. Raises InputError if they override a given parameter."""
         if not semantics.auctions:
             return self.rule
         self.at_auctions.expect_alone(f"with auctions; leave semantics={semantics.name} out")

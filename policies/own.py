@@ -23,8 +23,8 @@ from typing import Any
 from ..simulator.base.decisions import Decision
 from ..simulator.base.errors import ClustergymError, InputError
 from ..simulator.base.said_once import SettingWarning
-from ..simulator.files.own_code import Own, blamed, line_in, own
-from ..simulator.files.own_code_files import PACKAGE, files_of
+from ..simulator.files.user_code import UserObject, blamed, line_in, own
+from ..simulator.files.user_code_files import PACKAGE, files_of
 from .base import Policy
 
 GROUP = "clustergym.policies"
@@ -41,58 +41,58 @@ class PolicyFailed(InputError):
     """A mistake of a user's policy while it played; the setting and other policies are not to blame."""
 
 
-class Asked(Policy):
+class UserPolicy(Policy):
     """A plain object with `decide(view)` as a policy; `why`, `following` and attributes of `Policy` are optional."""
 
-    def __init__(self, thing: Any) -> None:
-        self.thing = thing
-        self.name = type(thing).__name__
+    def __init__(self, user_object: Any) -> None:
+        self.user_object = user_object
+        self.name = type(user_object).__name__
         for name in SAID:
-            if hasattr(thing, name):
-                setattr(self, name, getattr(thing, name))
+            if hasattr(user_object, name):
+                setattr(self, name, getattr(user_object, name))
         if self.clock is None:  # its former name
-            self.clock = getattr(thing, "terms", None)
+            self.clock = getattr(user_object, "terms", None)
 
     def decide(self, view: Any) -> Decision:
         """The decision of the object."""
-        decision: Decision = self.thing.decide(view)
+        decision: Decision = self.user_object.decide(view)
         return decision
 
     def why(self, view: Any, decision: Decision) -> str:
         """The object's reason, if it gives one."""
-        if not callable(getattr(self.thing, "why", None)):
+        if not callable(getattr(self.user_object, "why", None)):
             return ""
-        words: str = self.thing.why(view, decision)
+        words: str = self.user_object.why(view, decision)
         return words
 
     def following(self, view: Any) -> tuple[Decision, ...]:
         """The rest of the object's decision."""
-        return tuple(self.thing.following(view)) if hasattr(self.thing, "following") else ()
+        return tuple(self.user_object.following(view)) if hasattr(self.user_object, "following") else ()
 
 
 @dataclass(frozen=True)
-class Handed:
+class PolicyObject:
     """A policy that was handed over as an object."""
 
     word: str  # its name in tables
-    thing: Any  # the object; a copy plays
+    user_object: Any  # the object; a copy plays
     files: tuple[Path, ...]  # its source files
 
     def made(self) -> Policy:
         """A copy that plays. Raises InputError if it cannot be copied, or is no policy."""
         try:
-            thing = copy.deepcopy(self.thing)
+            user_object = copy.deepcopy(self.user_object)
         except Exception as error:
             reason = f"{type(error).__name__}: {error}"
             raise InputError(
                 f"policy {self.word!r}: every run needs a copy of its own, and it has none ({reason})"
             ) from error
-        return policy_from(thing, f"policy {self.word!r}", self.files, self.word)
+        return policy_from(user_object, f"policy {self.word!r}", self.files, self.word)
 
 
-def handed(source: Any) -> str | Handed:
+def as_player(source: Any) -> str | PolicyObject:
     """A word as it is, an object with its name for tables. Raises InputError if it is no policy."""
-    if isinstance(source, str | Handed):
+    if isinstance(source, str | PolicyObject):
         return source
     if inspect.isclass(source):
         files = files_of(source)
@@ -101,70 +101,72 @@ def handed(source: Any) -> str | Handed:
     name = str(getattr(source, "name", "") or "")
     kind = type(source).__name__
     word = kind if name in ("", Policy.name) else name
-    found = Handed(word, source, tuple(dict.fromkeys((*_files_named_by(source), *files_of(type(source))))))
+    found = PolicyObject(word, source, tuple(dict.fromkeys((*_files_named_by(source), *files_of(type(source))))))
     found.made()
     return found
 
 
-def word_of(player: str | Handed) -> str:
+def word_of(player: str | PolicyObject) -> str:
     """The name of a policy in tables and stores."""
     return player if isinstance(player, str) else player.word
 
 
-def by_word(found: Own, name: str, params: Mapping[str, Any]) -> Policy:
+def by_word(found: UserObject, name: str, params: Mapping[str, Any]) -> Policy:
     """The policy of a word `py:...` or of an entry point; `params`: beside those of the word.
 
     Raises:
         InputError: a parameter that it does not take, or no policy.
     """
-    thing = replace(found, params={**found.params, **params}).made()
-    if thing is found.factory:  # an object of the file itself
-        thing = copy.deepcopy(thing)
+    user_object = replace(found, params={**found.params, **params}).made()
+    if user_object is found.factory:  # an object of the file itself
+        user_object = copy.deepcopy(user_object)
     else:
-        _expect_another(thing, found)
-    return policy_from(thing, str(found), found.files, name)
+        _expect_another(user_object, found)
+    return policy_from(user_object, str(found), found.files, name)
 
 
-def _expect_another(thing: Any, found: Own) -> None:
+def _expect_another(user_object: Any, found: UserObject) -> None:
     """Raise InputError if a function returns the object of an earlier call: runs would share its state."""
-    if _given.get(id(thing)) is thing:
+    if _given.get(id(user_object)) is user_object:
         raise InputError(
             f"{found}: it gives the same object each time, and every run needs one of its own: make it inside, or name "
             "the object itself, which is copied"
         )
     with suppress(TypeError):  # no weak reference
-        _given[id(thing)] = thing
+        _given[id(user_object)] = user_object
 
 
-def policy_from(thing: Any, said: str, files: Sequence[Path], name: str) -> Policy:
+def policy_from(user_object: Any, said: str, files: Sequence[Path], name: str) -> Policy:
     """An object with `decide(view)`, or `act(observation, mask)` of an agent, as a policy; `said`: how errors call it.
 
     Raises:
         InputError: it has neither, or `decide` does not take one view.
     """
     policy: Policy
-    if isinstance(thing, Policy):
-        policy = thing
+    if isinstance(user_object, Policy):
+        policy = user_object
         if policy.rule is None and type(policy).decide is Policy.decide:
-            raise InputError(f"{said}: {type(thing).__name__} does not say what it decides: define decide(self, view)")
-    elif callable(getattr(thing, "decide", None)):
-        policy = Asked(thing)
-    elif callable(getattr(thing, "act", None)):
-        policy = _acting(said)(thing, said, tuple(files))
+            raise InputError(
+                f"{said}: {type(user_object).__name__} does not say what it decides: define decide(self, view)"
+            )
+    elif callable(getattr(user_object, "decide", None)):
+        policy = UserPolicy(user_object)
+    elif callable(getattr(user_object, "act", None)):
+        policy = _acting(said)(user_object, said, tuple(files))
     else:
-        kind = getattr(thing, "__name__", type(thing).__name__)
+        kind = getattr(user_object, "__name__", type(user_object).__name__)
         raise InputError(f"{said}: {kind} has no decide(view); expected a policy: docs/tutorials/write-a-policy.md")
-    if not isinstance(thing, Policy) and callable(getattr(thing, "decide", None)):
-        _expect_one_argument(thing.decide, said)
-    _give(policy, "files", tuple(dict.fromkeys((*files, *_files_named_by(thing)))), said)
+    if not isinstance(user_object, Policy) and callable(getattr(user_object, "decide", None)):
+        _expect_one_argument(user_object.decide, said)
+    _give(policy, "files", tuple(dict.fromkeys((*files, *_files_named_by(user_object)))), said)
     _give(policy, "name", name, said)
-    environments_in(thing, said)
+    environments_in(user_object, said)
     return policy
 
 
-def _files_named_by(thing: Any) -> tuple[Path, ...]:
-    told = getattr(thing, "files", ())
-    return tuple(Path(file).resolve() for file in ((told,) if isinstance(told, str | Path) else told))
+def _files_named_by(user_object: Any) -> tuple[Path, ...]:
+    given = getattr(user_object, "files", ())
+    return tuple(Path(file).resolve() for file in ((given,) if isinstance(given, str | Path) else given))
 
 
 def _give(policy: Policy, attribute: str, value: Any, said: str) -> None:
@@ -176,19 +178,22 @@ def _give(policy: Policy, attribute: str, value: Any, said: str) -> None:
         ) from None
 
 
-def environments_in(thing: Any, said: str) -> tuple[str, ...]:
+def environments_in(user_object: Any, said: str) -> tuple[str, ...]:
     """Ids of the environments that something names; none: all. Raises InputError if it does not name environments."""
-    told = getattr(thing, "environments", ())
-    names = (told,) if isinstance(told, str) else told
+    given = getattr(user_object, "environments", ())
+    names = (given,) if isinstance(given, str) else given
     if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
-        raise InputError(f"{said}: environments = {told!r}: expected names of environments, such as ('Delay',)")
+        raise InputError(f"{said}: environments = {given!r}: expected names of environments, such as ('Delay',)")
     return tuple(f"clustergym/{name.removeprefix('clustergym/').removesuffix('-v0')}-v0" for name in names)
 
 
 @contextmanager
 def playing(policy: Policy, seed: int) -> Iterator[None]:
     """Errors while a user's policy plays become PolicyFailed, with the policy, the seed and the line in its file."""
-    files: tuple[Path | str, ...] = (*policy.files, *_code_files(policy.thing if isinstance(policy, Asked) else policy))
+    files: tuple[Path | str, ...] = (
+        *policy.files,
+        *_code_files(policy.user_object if isinstance(policy, UserPolicy) else policy),
+    )
     said = f"policy {policy.name!r}, seed {seed}"
     try:
         with blamed(said, files):
@@ -197,15 +202,15 @@ def playing(policy: Policy, seed: int) -> Iterator[None]:
         if not files:
             raise
         place = line_in(error, files)
-        told = str(error).removeprefix(f"policy {policy.name!r}: ")
-        if not told.startswith(said):
-            told = f"{said}: {told}" + (f" ({place})" if place else "")
-        raise PolicyFailed(told) from (error.__cause__ or error)
+        message = str(error).removeprefix(f"policy {policy.name!r}: ")
+        if not message.startswith(said):
+            message = f"{said}: {message}" + (f" ({place})" if place else "")
+        raise PolicyFailed(message) from (error.__cause__ or error)
 
 
-def _code_files(thing: Any) -> tuple[str, ...]:
+def _code_files(user_object: Any) -> tuple[str, ...]:
     """The file of a user's `decide`, also of a notebook; none for policies of this package."""
-    code = getattr(getattr(type(thing), "decide", None), "__code__", None)
+    code = getattr(getattr(type(user_object), "decide", None), "__code__", None)
     if code is None or Path(code.co_filename).is_relative_to(PACKAGE):
         return ()
     return (code.co_filename,)
@@ -231,7 +236,7 @@ def package_of(point: metadata.EntryPoint) -> str:
     return point.dist.name if point.dist is not None else point.module.partition(".")[0]
 
 
-def declared(point: metadata.EntryPoint, rest: str = "") -> Own:
+def declared(point: metadata.EntryPoint, rest: str = "") -> UserObject:
     """The object of an entry point; `rest`: parameters, `key=value,...`. Raises InputError if it cannot be imported."""
     word = f"py:{point.module}:{point.attr}" + (f",{rest}" if rest else "")
     return own(word, f"policy {point.name!r} of the package {package_of(point)},")

@@ -14,10 +14,10 @@ from typing import Any
 from ..simulator.base.errors import InputError
 from ..simulator.base.names import bind, choose, parse_name, short_name
 from ..simulator.base.said_once import say_once
-from ..simulator.files.own_code import PREFIX, Own, is_own, own
+from ..simulator.files.user_code import PREFIX, UserObject, is_user_code, own
 from ..simulator.jobs.estimates import Estimates
 from .base import Policy
-from .own import by_word, declared, environments_in, handed, installed, package_of
+from .own import as_player, by_word, declared, environments_in, installed, package_of
 from .transports import TRANSPORTS, with_transport
 
 DELAY = "clustergym/Delay-v0"
@@ -77,7 +77,7 @@ SUMMARIES = {
     "pollux+cassini": "CASSINI on Pollux, jobs of the size that they ask",
     "dally+cassini": "CASSINI on Dally",
     "sjf-bsbf+cassini": "CASSINI on SJF-BSBF",
-    "least-shared": "Themis; of its placements the one with the fewest shared links, nobody shifted",
+    "least-shared": "Themis; of its placements the one with the fewest shared links, no job shifted",
     "ideal": "Themis where every job has all links to itself: the bound for the others",
     "best-rotations": "of Themis' placements and all rotations those that are best when they are played: a nearer "
     "bound, and slow",
@@ -226,8 +226,8 @@ def make(name: str, **params: Any) -> Policy:
 
 
 def make_for(source: Any, env_id: str | None) -> Policy:
-    """The policy in an environment (twofold.py) of a word as of `make`, or of an object, of which a copy plays."""
-    player = handed(source)
+    """The policy in an environment (policy_by_view.py) of a word as of `make`, or of an object: a copy plays."""
+    player = as_player(source)
     policy = make(player) if isinstance(player, str) else player.made()
     if env_id is not None:
         policy = policy.playing_in(env_id)
@@ -237,7 +237,7 @@ def make_for(source: Any, env_id: str | None) -> Policy:
 def able(env_id: str, estimates: str = "exact", plain: bool = False) -> builtins.list[str]:
     """Policies of `list(env_id)`, without slow ones, that can play with limited knowledge.
 
-    `estimates`: of run times; without any, policies that need them are left out. `plain`: models are unknown and jobs
+    `estimates`: of run times; without any, policies that need them are left out. `raw`: models are unknown and jobs
     not elastic: policies of elastic jobs are left out.
     """
     known = Estimates.load(estimates)
@@ -276,9 +276,9 @@ def environments_of(name: str) -> tuple[str, ...]:
     return POLICIES[parse_name(name, "policy")[0]].environments
 
 
-def _brought(name: str) -> Own | None:
+def _brought(name: str) -> UserObject | None:
     """The object of a user's word `py:...` or of a package's entry point, or None."""
-    if is_own(name):
+    if is_user_code(name):
         return own(name, "policy")
     word, _, rest = name.strip().partition(":") if isinstance(name, str) else ("", "", "")
     if word in POLICIES or word not in (others := installed(OURS)):
@@ -286,7 +286,7 @@ def _brought(name: str) -> Own | None:
     return declared(others[word], rest)
 
 
-def _named_by(found: Own) -> tuple[str, ...]:
+def _named_by(found: UserObject) -> tuple[str, ...]:
     named = environments_in(found.factory, str(found))
     for env_id in named:
         choose(env_id, ENVIRONMENTS, f"environment of {found}:")
@@ -295,7 +295,7 @@ def _named_by(found: Own) -> tuple[str, ...]:
 
 def spelt(name: str, params: Mapping[str, Any]) -> str:
     """A word with more parameters."""
-    joint = "," if is_own(name) or ":" in name else ":"
+    joint = "," if is_user_code(name) or ":" in name else ":"
     return name + (joint if params else "") + ",".join(f"{key}={value}" for key, value in params.items())
 
 

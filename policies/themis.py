@@ -42,7 +42,7 @@ from .equivalent_placements import TRIES, equivalent_placements, locality, place
 from .gang_links import uses
 from .joined_parameters import takes
 from .planning import PlacementPolicy, rng_of
-from .reasons.mid_instant import Moment
+from .reasons.mid_instant import MidInstant
 
 Workers = Literal["elastic", "fixed"]
 Equal = Literal["fairness", "locality"]
@@ -84,7 +84,7 @@ class Themis(PlacementPolicy):
         self.most = int(terms.most)
 
     def candidates(self, view: ClusterView, n: int) -> list[Plan]:
-        """Up to n placements of this auction. Raises InputError if workers are tuned and the pace is not elastic."""
+        """Up to n placements of this auction. Raises InputError if workers are tuned and jobs are not elastic."""
         if self.tunes_workers:
             return self._exchange(view).plans(view.topology, n, rng_of(view), self.same_span)
         held = {job: tuple(view.gpus_of(job)) for job in view.running.tolist()}
@@ -97,7 +97,7 @@ class Themis(PlacementPolicy):
 
     def _exchange(self, view: ClusterView) -> Exchange:
         """The workers that jobs get now. Paper: themis, auction, as in paper cassini, Sec. 4.2."""
-        if not getattr(view.pace, "elastic", False):
+        if not getattr(view.rate_provider, "elastic", False):
             raise InputError(
                 f"policy {self.name}: jobs have the workers that they ask in this simulator; expected network "
                 "contention:workers=elastic, or the policy with workers=fixed"
@@ -127,7 +127,7 @@ class Themis(PlacementPolicy):
         if isinstance(decision, Resize):
             asked = view.asked_gpus(decision.job)
             return f"its fair number of workers is {len(decision.gpus)} now, where it asks {asked}; {rho}"
-        return f"won at the auction by {rho}; {Moment(view).place(decision.gpus)}"
+        return f"won at the auction by {rho}; {MidInstant(view).place(decision.gpus)}"
 
     def _winners(self, view: ClusterView, bidders: list[int], gpus: int) -> list[int]:
         """Bidders that get their gangs, in order. Paper: themis, auction, as in paper cassini, Sec. 4.2."""

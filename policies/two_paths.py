@@ -16,7 +16,7 @@ SLOW = "tetris-v2"  # default of the slow path
 SCAN_S = 34.0  # between passes; paper mast, Sec. 5.4, has this as the mean length of a pass, not as its interval
 
 
-class Paths(Policy):
+class TwoPathPolicy(Policy):
     """Asks the slow path whenever tables are due (`view.tables_due`), then the fast path.
 
     Args:
@@ -57,7 +57,7 @@ def fast_half(name: str, scheduler: str) -> Policy:
     return fast
 
 
-class Everywhere(Paths):
+class Everywhere(TwoPathPolicy):
     """A bound on the value of data: `scheduler` plays with every table in every region, free and fresh, from time 0."""
 
     tables_everywhere = True

@@ -21,7 +21,7 @@ import torch
 
 from ...simulator.base.errors import InputError
 from ...simulator.files.regular_files import expect_plain_file
-from .folders import replaced_whole, standing
+from .folders import complete_folder, replaced_whole
 from .tensors import read_tensors, write_tensors
 
 VERSION = 1
@@ -54,7 +54,7 @@ def write_checkpoint(folder: str | Path, checkpoint: Checkpoint) -> None:
 
 def read_checkpoint(folder: str | Path) -> Checkpoint:
     """The checkpoint in `folder`, or the one before it after a kill; InputError: none, torn, edited, or newer."""
-    folder = standing(Path(folder))
+    folder = complete_folder(Path(folder))
     path = folder / MANIFEST
     for name in (MANIFEST, TENSORS, ARRAYS):
         expect_plain_file(folder / name)

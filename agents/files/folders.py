@@ -16,8 +16,8 @@ from ...simulator.base.errors import InputError
 def replaced_whole(folder: Path) -> Iterator[Path]:
     """A new folder to write files into; after the block it replaces `folder`, after an error it vanishes.
 
-    The old one is kept beside until the new one is in place; `standing` finds it after a kill between the two. One
-    process at a time may write a folder; any number may read it.
+    The old one is kept beside until the new one is in place; `complete_folder` finds it after a kill between the two.
+    One process at a time may write a folder; any number may read it.
 
     Raises:
         InputError: the folder cannot be written, or a file stands in its place.
@@ -45,7 +45,7 @@ def replaced_whole(folder: Path) -> Iterator[Path]:
         _settle(folder)
 
 
-def standing(folder: Path) -> Path:
+def complete_folder(folder: Path) -> Path:
     """The folder to read: `folder`, or the one before it, if a kill interrupted a replacement."""
     _, previous = _beside(folder)
     return previous if previous.is_dir() and not folder.exists() else folder
@@ -63,7 +63,7 @@ def stamp_of(path: Path) -> tuple[Any, ...]:
 def _settle(folder: Path) -> None:
     """Clear up after a killed or failed writer: restore the old folder, remove drafts."""
     draft, previous = _beside(folder)
-    if standing(folder) == previous:
+    if complete_folder(folder) == previous:
         os.rename(previous, folder)
     for left in (draft, previous):
         if left.exists():

@@ -23,12 +23,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from ...envs.observation_layout import Tables
 from ...simulator.base.errors import InputError
 from ...simulator.base.names import choose
-from ...simulator.files.own_code import expect_trusted, is_own, own
 from ...simulator.files.regular_files import expect_plain_file
+from ...simulator.files.user_code import expect_trusted, is_user_code, own
 from ...simulator.files.yaml_files import validated
 from ..networks import NETWORKS
 from ..policies import ALGORITHMS, policy_class
-from .folders import replaced_whole, standing
+from .folders import complete_folder, replaced_whole
 from .tensors import read_tensors, write_tensors
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def load_agent(path: str | Path) -> SavedAgent:
     if path.is_file():
         hint = "a .zip of stable-baselines3 is played by the policy's word sb3:FILE.zip"
         raise InputError(f"{path}: this is a file; expected the folder of an agent ({hint})")
-    folder = standing(path)
+    folder = complete_folder(path)
     if not folder.is_dir():
         raise InputError(f"{path}: there is no such folder; expected one with {DESCRIPTION} and {WEIGHTS}")
     description = read_description(folder)
@@ -123,7 +123,7 @@ def load_agent(path: str | Path) -> SavedAgent:
     policy.load_state_dict(weights)
     policy.set_training_mode(False)
     _expect_playing(policy, folder)
-    files = own(description.network, "network").files if is_own(description.network) else ()
+    files = own(description.network, "network").files if is_user_code(description.network) else ()
     return SavedAgent(policy, description, (folder / DESCRIPTION, folder / WEIGHTS, *files))
 
 
@@ -155,7 +155,7 @@ def build_policy(description: AgentDescription, source: str = "agent") -> BasePo
     """The policy of a description, with random weights; InputError, which names `source`: there is no such policy."""
     algo = choose(description.algo, ALGORITHMS, f"algo in {source}:")
     network = description.network
-    if is_own(network):
+    if is_user_code(network):
         expect_trusted(network, f"network in {source}")
     else:
         choose(network, NETWORKS, f"network in {source}:")
@@ -229,8 +229,8 @@ def _expect_playing(policy: BasePolicy, folder: Path) -> None:
         with torch.inference_mode():
             policy.get_distribution(torch.zeros((1, *size)))  # type: ignore[operator]
     except Exception as error:
-        told = f"policy_kwargs: the policy cannot be played ({_one_line(error)})"
-        raise InputError(f"{folder / DESCRIPTION}: {told}") from None
+        message = f"policy_kwargs: the policy cannot be played ({_one_line(error)})"
+        raise InputError(f"{folder / DESCRIPTION}: {message}") from None
 
 
 def _versions() -> dict[str, str]:

@@ -21,10 +21,10 @@ from ...simulator.base.errors import InputError
 from ...simulator.base.names import choose, short_name
 from ...simulator.engine.simulator import Simulator
 from ...simulator.engine.view import ClusterView, simulator_behind
-from ...simulator.files.own_code import is_own
+from ...simulator.files.user_code import is_user_code
 from ...simulator.jobs.estimates import Estimates
 from ...simulator.numerics.random import draw_seed
-from .windows import LOOKOUTS, Window
+from .windows import INTERFACES, Window
 
 if TYPE_CHECKING:
     from ..files.saved import SavedAgent
@@ -61,7 +61,7 @@ class PlayedAgent(Policy):
     ) -> None:
         self.name, self.files, self._source = name, tuple(files), source
         self.env_kwargs = dict(env_kwargs)
-        self.environments: tuple[str, ...] = tuple(LOOKOUTS) if environment is None else (environment,)
+        self.environments: tuple[str, ...] = tuple(INTERFACES) if environment is None else (environment,)
         self._window: Window | None = None
         self._run: tuple[Simulator, int] | None = None
         self._left: list[Decision] = []  # the rest of the last action
@@ -108,11 +108,9 @@ class PlayedAgent(Policy):
         """The next decision at this instant."""
         window = self._window
         if window is None:
-            short = LOOKOUTS and short_name(next(iter(LOOKOUTS)))
+            short = INTERFACES and short_name(next(iter(INTERFACES)))
             word = f"policies.make({self.name!r}, environment={short!r})"
-            raise InputError(
-                f"policy {self.name}: nobody has said in which environment it plays; expected one, as {word}"
-            )
+            raise InputError(f"policy {self.name}: no environment is given for it to play in; expected one, as {word}")
         simulator, interface = simulator_behind(view), window.interface
         if self._run != (simulator, simulator.runs):
             self._look_at(simulator)
@@ -135,7 +133,7 @@ class PlayedAgent(Policy):
 
     def _look_at(self, simulator: Simulator) -> None:
         assert self._window is not None
-        self._window.interface.lay(simulator)
+        self._window.interface.attach(simulator)
         if self._run is not None:
             self._paused[self._run[0]] = self._run[1], self._left, self.memory
         runs, left, memory = self._paused.pop(simulator, (-1, [], None))
@@ -182,7 +180,7 @@ class AgentPolicy(PlayedAgent):
         described = agent.description
         self.agent = agent
         self.mode: Mode = choose(mode or described.mode, MODES, "mode of an agent")  # type: ignore[assignment]
-        self.draws = self.mode == "sampled" or is_own(described.network)
+        self.draws = self.mode == "sampled" or is_user_code(described.network)
         normalisation = described.normalisation
         if normalisation is not None:
             self._mean = np.array(normalisation.mean)

@@ -16,7 +16,7 @@ from ...simulator.base.errors import InputError
 from ...simulator.base.names import choose, parse_name, short_name
 from ..files.folders import stamp_of
 from .player import MODES, PlayedAgent, drawn_from, one_thread
-from .sb3_beside import Normaliser, read_beside, read_normaliser
+from .sb3_description import Normaliser, read_normaliser, read_sb3_description
 from .sb3_zip import ONE_ANSWER, load_zip
 from .windows import FORM, Window, arguments
 
@@ -79,7 +79,7 @@ class Sb3Policy(PlayedAgent):
             short = short_name(window.environment)
             raise InputError(
                 f"{self._source}: it was trained on observations {found[0]} and actions {found[1]}; {short} with "
-                f"{_told(self.env_kwargs)} has {expected[0]} and {expected[1]}: say the keyword arguments of its "
+                f"{_text_of(self.env_kwargs)} has {expected[0]} and {expected[1]}: say the keyword arguments of its "
                 f"environment, as {self.name.partition(',')[0]},slots=8, or save it with clustergym.agents.save_sb3"
             )
         if self.normaliser is not None:
@@ -123,12 +123,12 @@ def open_zip(
 
     The word's keys are keyword arguments of the environment, `algo`, `mode`, `normalise` (a pickle of `VecNormalize`,
     in the present folder or beside the .zip) and `environment`. They have precedence over the file beside the .zip
-    (`sb3_beside.py`), and the other arguments over both. `allow_pickle`: open files that can run any code. InputError:
-    there is no such file, it may not be opened, or a key is invalid.
+    (`sb3_description.py`), and the other arguments over both. `allow_pickle`: open files that can run any code.
+    InputError: there is no such file, it may not be opened, or a key is invalid.
     """
     kind, _, rest = word.partition(":")
     path, words = parted(rest, word)
-    beside = read_beside(path)
+    beside = read_sb3_description(path)
     own = {key: words.pop(key) for key in OWN_KEYS if key in words}
     if kind != "sb3":
         own["algo"] = kind
@@ -187,5 +187,5 @@ def _shape(space: spaces.Space[Any]) -> Any:
     return int(space.n) if isinstance(space, spaces.Discrete) else space.shape
 
 
-def _told(env_kwargs: Mapping[str, Any]) -> str:
+def _text_of(env_kwargs: Mapping[str, Any]) -> str:
     return ", ".join(f"{key}={value!r}" for key, value in env_kwargs.items()) or "its defaults"

@@ -14,10 +14,10 @@ import numpy as np
 from ...envs.registration import ENVIRONMENTS, env_class, resolve
 from ...simulator.base.errors import InputError
 from ...simulator.base.names import choose
-from .sb3_beside import Description, Normaliser, Statistics
+from .sb3_description import Description, Normaliser, Statistics
 from .sb3_player import Sb3Policy
 from .sb3_zip import algorithm_of
-from .windows import telling_keys
+from .windows import play_keys
 
 
 def save_sb3(
@@ -32,7 +32,7 @@ def save_sb3(
         path: of the .zip; the suffix may be left out.
         environment: id or short name; None: that of the model's own environment.
         mode: of playing: `argmax` (deterministic) or `sampled`.
-        env_kwargs: keyword arguments of the environment, where the model's own does not tell them.
+        env_kwargs: keyword arguments of the environment, where the model's own does not give them.
 
     Returns:
         The path of the .zip.
@@ -52,7 +52,7 @@ def save_sb3(
     known = inspect.signature(env_class(said)).parameters
     for key in env_kwargs:
         choose(key, known, f"keyword argument of {said}")
-    plain = {key: _plain(key, env_kwargs[key]) for key in sorted(telling_keys(said) & env_kwargs.keys())}
+    plain = {key: _plain(key, env_kwargs[key]) for key in sorted(play_keys(said) & env_kwargs.keys())}
     wrapper = model.get_vec_normalize_env()
     normaliser = None if wrapper is None else Normaliser.of(wrapper)
     # Raises now, not at play, if its window does not fit.

@@ -44,7 +44,7 @@ def load_zip(path: Path, allow_pickle: bool, algo: str | None = None) -> tuple[s
     if not allow_pickle:
         what = "files of stable-baselines3 hold pickles, which can run any code when opened"
         allow = f"allow it with {FLAG} (or {VARIABLE}=1, or allow_pickle=True)"
-        raise InputError(f"{path}: {what}; if you trust who wrote it, {allow}")
+        raise InputError(f"{path}: {what}; if you trust its author, {allow}")
     try:
         policy: Any = loaded(ALGORITHMS[found]).load(path, device="cpu", custom_objects=_not_needed()).policy
     except Exception as error:  # zip files, pickles and torch can fail in any way

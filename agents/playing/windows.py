@@ -23,7 +23,7 @@ from ...simulator.base.errors import InputError
 from ...simulator.base.names import arguments_of, choose
 from ...simulator.rules.rule import Rule
 
-LOOKOUTS: dict[str, type[AgentInterface]] = {  # windows by training environment
+INTERFACES: dict[str, type[AgentInterface]] = {  # windows by training environment
     "clustergym/Delay-v0": DelayInterface,
     "clustergym/Sharing-v0": SharingInterface,
     "clustergym/TimeShift-v0": TimeShiftInterface,
@@ -52,7 +52,7 @@ class Window:
     """
 
     def __init__(self, environment: str, env_kwargs: Mapping[str, Any], source: str) -> None:
-        self.environment = choose(environment, LOOKOUTS, f"environment in {source}:")
+        self.environment = choose(environment, INTERFACES, f"environment in {source}:")
         try:
             self.interface = interface_of(environment, env_kwargs)
             self.form = Form.of(self.interface, **{key: env_kwargs[key] for key in FORM if key in env_kwargs})
@@ -89,18 +89,18 @@ def interface_of(environment: str, env_kwargs: Mapping[str, Any]) -> AgentInterf
     """The window of an environment with these keyword arguments."""
     known = window_keys(environment)
     given = {key: value for key, value in env_kwargs.items() if key in known}
-    if "elastic" in given:  # an environment takes a pace too
+    if "elastic" in given:  # an environment takes a rate provider too
         given["elastic"] = given["elastic"] is not False
-    return LOOKOUTS[environment](**given)
+    return INTERFACES[environment](**given)
 
 
 def window_keys(environment: str) -> set[str]:
     """The keyword arguments of an environment that its window takes."""
-    own = {*inspect.signature(LOOKOUTS[environment]).parameters, *inspect.signature(AgentInterface).parameters}
+    own = {*inspect.signature(INTERFACES[environment]).parameters, *inspect.signature(AgentInterface).parameters}
     return own - {"window", "kinds", "others", "plans", "more"}
 
 
-def telling_keys(environment: str) -> set[str]:
+def play_keys(environment: str) -> set[str]:
     """The keyword arguments of an environment that an agent's play depends on."""
     known = inspect.signature(env_class(environment)).parameters
     return {*window_keys(environment), *FORM, *OF_TERMS, *KNOWN} & {*known}

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_serial
 from ...envs.registration import ENVIRONMENTS
 from ...simulator.base.errors import InputError
 from ...simulator.base.names import choose, loaded, short_name
-from ...simulator.files.own_code import is_own, shown_word
+from ...simulator.files.user_code import is_user_code, shown_word
 from ...simulator.files.yaml_files import load_mapping
 
 FOLDER = Path(__file__).resolve().parents[1] / "configs"
@@ -100,11 +100,11 @@ class Config(_Checked):
     @field_validator("net")
     @classmethod
     def _is_network(cls, net: str) -> str:
-        return net if is_own(net) else choose(net, NETS, "network")
+        return net if is_user_code(net) else choose(net, NETS, "network")
 
     @field_validator("imitate")
     @classmethod
-    def _is_somebody(cls, imitate: str | None) -> str | None:
+    def _is_policy(cls, imitate: str | None) -> str | None:
         return None if imitate == "none" else imitate
 
     @field_serializer("env")
@@ -192,7 +192,7 @@ def expect_fitting(config: Config) -> None:
 
     factory = env_class(config.environment)
     if config.imitation_own and factory.demonstration is not ClusterEnv.demonstration:  # there the expert is played
-        followed = f"who is asked in {config.environment} has to be followed"
+        followed = f"in {config.environment} the expert has to be followed"
         raise InputError(f"imitation_own = {config.imitation_own:g}: {followed}; leave it out")
     own = [key for key in signature(factory).parameters if key not in OF_TRAINING]
     for key in config.env:

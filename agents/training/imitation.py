@@ -21,7 +21,7 @@ BATCH = 1024
 RATE = 1e-3  # at the beginning; it falls linearly to 0
 SCALED = 10_000  # first lessons, by whose spread features are scaled; with all lessons a clone plays worse
 IMPOSSIBLE = 0.5 * LOWEST  # log-probabilities of actions that are never taken are below
-PATIENCE = 5_000  # decisions in a row without a new lesson, after which recording ends
+EVENTS_BETWEEN_CHECKS = 5_000  # decisions in a row without a new lesson, after which recording ends
 FATES = {"lessons": "lessons", "repeated": "like one before"}
 FATES |= {"unsaid": "that an agent cannot see or say", "untaken": "that this agent never takes"}
 
@@ -35,7 +35,7 @@ class Imitated:
     decisions: dict[str, dict[str, int]]  # of the model, by fate (`FATES`) and kind of candidate or decision
 
     def __str__(self) -> str:
-        return f"{_told(self.model, self.decisions)}; the clone decides {self.agreement:.1%} of the lessons alike"
+        return f"{_counts(self.model, self.decisions)}; the clone decides {self.agreement:.1%} of the lessons alike"
 
 
 def clone(policy: Any, config: Config) -> Imitated:
@@ -109,11 +109,11 @@ class _Lessons:
         nothing = env.envs[0].form.said(np.zeros(1 + len(env.envs[0].tables.parts), np.int64))
         last = asked = 0
         seen = env.reset()
-        while len(self.found) < count and asked - last < PATIENCE:
-            told = [self._ask(one, model, count) for one, model in zip(env.envs, models, strict=True)]
-            asked += len(told)
-            last = asked if any(is_new for _, is_new in told) else last
-            played = np.stack([nothing if action is None else action for action, _ in told])
+        while len(self.found) < count and asked - last < EVENTS_BETWEEN_CHECKS:
+            answers = [self._ask(one, model, count) for one, model in zip(env.envs, models, strict=True)]
+            asked += len(answers)
+            last = asked if any(is_new for _, is_new in answers) else last
+            played = np.stack([nothing if action is None else action for action, _ in answers])
             if player is not None:
                 with torch.no_grad():
                     played = player._predict(torch.as_tensor(seen)).numpy()
@@ -163,13 +163,13 @@ def _kinds(env: ClusterVecEnv, observations: np.ndarray, actions: np.ndarray) ->
 
 def _expect_some(config: Config, decisions: Mapping[str, Counter[str]]) -> None:
     if not decisions["lessons"]:
-        told = _told(str(config.imitate), decisions)
-        raise InputError(f"imitate: no lesson for an agent (none: begin from nothing); {told}")
+        counts = _counts(str(config.imitate), decisions)
+        raise InputError(f"imitate: no lesson for an agent (none: begin from nothing); {counts}")
 
 
-def _told(model: str, decisions: Mapping[str, Mapping[str, int]]) -> str:
-    told = []
+def _counts(model: str, decisions: Mapping[str, Mapping[str, int]]) -> str:
+    parts = []
     for fate, kinds in decisions.items():
         counts = ", ".join(f"{kind} {count:,}" for kind, count in kinds.items())
-        told += [f"{sum(kinds.values()):,} {FATES[fate]} ({counts})"] if kinds else []
-    return f"decisions of {model}: {', '.join(told)}"
+        parts += [f"{sum(kinds.values()):,} {FATES[fate]} ({counts})"] if kinds else []
+    return f"decisions of {model}: {', '.join(parts)}"

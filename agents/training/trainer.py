@@ -72,7 +72,7 @@ class Listener(Protocol):
 
 
 @dataclass
-class _Standing:
+class _LoopState:
     """The loop's memory between rollouts, beside SB3's own."""
 
     next_evaluation: int = 0
@@ -95,7 +95,7 @@ class Training:
         self.learner.set_logger(Logger(None, [_Tell(self)]))
         self.validation = Validation(config)
         self.reference = self.validation.play_heuristic(config.reference)
-        self.standing = _Standing()
+        self.loop_state = _LoopState()
         self._noted: Checkpoint | None = None
         self._written: Checkpoint | None = None
         self._writing = threading.Lock()
@@ -142,15 +142,15 @@ class Training:
             self._calibrate()
         else:
             imitated = clone(self.learner.policy, self.config)
-            self.standing.imitation = asdict(imitated)
+            self.loop_state.imitation = asdict(imitated)
             self.listener.imitated(imitated)
         left = self._asked - self.step
         if left > 0:
             self.learner.learn(left, callback=_Loop(self), reset_num_timesteps=False)
-        if self.standing.evaluated != self.step:
+        if self.loop_state.evaluated != self.step:
             self.evaluate()
         self.checkpoint()
-        return self.standing.best
+        return self.loop_state.best
 
     def _calibrate(self) -> None:
         """Have the network scale features by their spread at the reference's decisions."""
@@ -171,21 +171,21 @@ class Training:
         by_mode = {mode: ratios(played[mode], self.reference) for mode in MODES}
         scores = {mode: float(np.mean(list(by_mode[mode].values()))) for mode in MODES}
         mode = min(MODES, key=lambda one: scores[one])
-        is_best = scores[mode] < self.standing.best.get("score", np.inf)
+        is_best = scores[mode] < self.loop_state.best.get("score", np.inf)
         evaluated = Evaluated(self.step, played, by_mode, mode, scores[mode], is_best)
-        if self.step == 0 and self.standing.imitation:
-            self.standing.imitation["score"] = scores[mode]
+        if self.step == 0 and self.loop_state.imitation:
+            self.loop_state.imitation["score"] = scores[mode]
         if is_best:
-            self.standing.best = {"score": scores[mode], "mode": mode, "step": self.step}
-            self.standing.best |= {"reference": self.config.reference, "ratios": by_mode[mode]}
+            self.loop_state.best = {"score": scores[mode], "mode": mode, "step": self.step}
+            self.loop_state.best |= {"reference": self.config.reference, "ratios": by_mode[mode]}
             save_agent(self.best, self.learner.policy, self._description())
-        self.standing.evaluated = self.step
+        self.loop_state.evaluated = self.step
         spacing = self.config.timesteps / self.config.evaluations
-        self.standing.next_evaluation = int((self.step // spacing + 1) * spacing)
+        self.loop_state.next_evaluation = int((self.step // spacing + 1) * spacing)
         self.listener.evaluated(evaluated, self.best)
 
     def _description(self) -> AgentDescription:
-        best = self.standing.best
+        best = self.loop_state.best
         return AgentDescription(
             algo=self.config.algo,
             network=self.config.net,
@@ -197,7 +197,7 @@ class Training:
             config=self.config.model_dump(mode="json"),
             seed=self.config.seed,
             steps=self.step,
-            evaluation={"validation": best, "imitation": self.standing.imitation},
+            evaluation={"validation": best, "imitation": self.loop_state.imitation},
         )
 
     def checkpoint(self) -> None:
@@ -215,7 +215,7 @@ class Training:
 
     def note(self) -> None:
         """Copy the present state in memory."""
-        learner, standing = self.learner, self.standing
+        learner, loop_state = self.learner, self.loop_state
         tensors = {f"policy/{name}": tensor for name, tensor in learner.policy.state_dict().items()}
         moments, optimizer = optimizer_tensors(learner.policy.optimizer)
         random_arrays, random_data = random_states()
@@ -225,8 +225,8 @@ class Training:
             arrays |= {"last/observation": learner._last_obs, "last/starts": learner._last_episode_starts}
         config = self.config.model_dump(mode="json")
         data: dict[str, Any] = {"config": config, "optimizer": optimizer, "random": random_data, "env": env_data}
-        data |= {"updates": learner._n_updates, "next_evaluation": standing.next_evaluation}
-        data |= {"evaluated": standing.evaluated, "best": standing.best, "imitation": standing.imitation}
+        data |= {"updates": learner._n_updates, "next_evaluation": loop_state.next_evaluation}
+        data |= {"evaluated": loop_state.evaluated, "best": loop_state.best, "imitation": loop_state.imitation}
         data |= {"read": self.read, "each": float(getattr(learner, "each", 0.0))}
         if isinstance(learner.env, VecNormalize):
             spread = learner.env.ret_rms
@@ -256,9 +256,9 @@ class Training:
             spread.mean, spread.var = np.array(mean), np.array(var)
             learner.env.returns = saved.arrays["returns"]
         learner.num_timesteps, learner._n_updates = saved.step, data["updates"]
-        self.standing.next_evaluation, self.standing.best = data["next_evaluation"], data["best"]
-        self.standing.evaluated = data.get("evaluated", -1)
-        self.standing.imitation = data.get("imitation", {})
+        self.loop_state.next_evaluation, self.loop_state.best = data["next_evaluation"], data["best"]
+        self.loop_state.evaluated = data.get("evaluated", -1)
+        self.loop_state.imitation = data.get("imitation", {})
         learner._current_progress_remaining = 1.0 - saved.step / self.config.timesteps
         restore_random_states(saved.arrays, data["random"])
 
@@ -268,7 +268,7 @@ def _decided(env: Any, policy: Any, rng: np.random.Generator) -> np.ndarray:
         return np.asarray(env.act_of(policy))
     except InvalidDecision:
         form = env.form
-        masks = np.split(env.action_masks(), np.cumsum(form.parts)[: len(form.told) - 1])
+        masks = np.split(env.action_masks(), np.cumsum(form.parts)[: len(form.outer_parts) - 1])
         chosen = np.array([rng.choice(np.flatnonzero(mask)) for mask in masks])
         return np.asarray(form.said(chosen))
 
@@ -283,7 +283,7 @@ class _Loop(BaseCallback):
 
     def _on_rollout_start(self) -> None:
         training = self.training
-        due = training.standing.next_evaluation <= training.step
+        due = training.loop_state.next_evaluation <= training.step
         if due:
             training.evaluate()
         training.note()

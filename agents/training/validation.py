@@ -34,7 +34,7 @@ class Played:
 
 
 class Validation:
-    """The validation workloads of a training's configuration, laid out once: one row of a batch each."""
+    """The validation workloads of a training's configuration, written once: one row of a batch each."""
 
     def __init__(self, config: Config) -> None:
         self.config = config

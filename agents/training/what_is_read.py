@@ -11,7 +11,7 @@ from ...envs.configured import config_of, options_of
 from ...policies import make_for
 from ...simulator.base.errors import InputError
 from ...simulator.files.file_marks import A_FILE, marked, read_by
-from ...simulator.files.own_code import is_own
+from ...simulator.files.user_code import is_user_code
 from ...simulator.workloads import A_WORKLOAD
 from .config import Config
 
@@ -19,7 +19,7 @@ from .config import Config
 def read_in(config: Config) -> dict[str, str]:
     """Hashes of the files that scenarios, own code and policies of a configuration read, by part, not by path."""
     own = {"net": config.net, "reward": config.env.get("reward", "jct")}
-    found = {what: read_by(word, A_FILE, "own code") for what, word in own.items() if is_own(word)}
+    found = {what: read_by(word, A_FILE, "own code") for what, word in own.items() if is_user_code(word)}
     for what, mark, word in _words(config):
         if isinstance(word, str | Path):
             found[what] = read_by(word, mark, what)

@@ -24,9 +24,9 @@ from ...simulator.table_placement.placement import Objective, Placement
 from ..observation_layout import Table
 from ..python_step import ActionOutcome, PythonStepInterface
 from ..shadow import ShadowSimulator
-from .look_arrays import DONE, FIRST_REGION, LEAVE, weigh_tables
-from .observation import CANDIDATES, CLUSTER, QUEUE, REGIONS, RUNNING, lay_still, observe, observe_nothing
+from .observation import CANDIDATES, CLUSTER, QUEUE, REGIONS, RUNNING, observe, observe_nothing, write_still
 from .review import KINDS, PlacementReview, TableDecision, candidate_of
+from .review_arrays import DONE, FIRST_REGION, LEAVE, weigh_tables
 
 MOST_REGIONS = 64
 SCHEDULER = "mast"
@@ -62,7 +62,7 @@ class DataPlacementInterface(PythonStepInterface):
         self._clear()
 
     def _clear(self) -> None:
-        self.day: PlacementReview | None = None
+        self.placement_review: PlacementReview | None = None
         self.expert: Decider | None = None
         self.is_expert_only = False
         self.expert_decisions: list[TableDecision] = []
@@ -71,15 +71,15 @@ class DataPlacementInterface(PythonStepInterface):
         self._first_cost: float | None = None
         self._cost: float | None = None
 
-    def lay(self, simulator: Simulator) -> None:
+    def attach(self, simulator: Simulator) -> None:
         """Show a run, whatever its state."""
         geo = simulator.workload.geo
-        if geo is None:
+        if geo is None or not len(geo.tables):
             name = simulator.workload.name
             raise InputError(f"workload {name!r} reads no tables: DataPlacement-v0 needs one as mast-like")
         if len(geo.regions) > self.region_slots:
             raise InputError(f"region_slots = {self.region_slots}: expected {len(geo.regions)} or more, one a region")
-        super().lay(simulator)
+        super().attach(simulator)
         self._clear()
 
     @property
@@ -100,58 +100,58 @@ class DataPlacementInterface(PythonStepInterface):
         """Show the present of the run."""
         if self._is_new_instant():
             self._open()
-        elif self.day is not None:
-            self.day.carried_out()
+        elif self.placement_review is not None:
+            self.placement_review.carried_out()
         self._show()
 
     def finish(self) -> None:
         """Show an episode that has ended, with nothing to decide."""
-        self.day = None
+        self.placement_review = None
         self._show()
 
     def _open(self) -> None:
-        self.day, self.expert_decisions, self._asked, self.is_expert_only = None, [], False, False
+        self.placement_review, self.expert_decisions, self._asked, self.is_expert_only = None, [], False, False
         if self.simulator.view.tables_due:
-            self.day = self._review()
+            self.placement_review = self._review()
 
     def _review(self) -> PlacementReview:
         s = self.simulator
-        day = PlacementReview(s, self.quota, self.first_cost, int(self.plain["running_slots"]))
-        s.plain.call(lay_still, day.look, day.known, day.placement.ledger)
-        return day
+        placement_review = PlacementReview(s, self.quota, self.first_cost, int(self.raw["running_slots"]))
+        s.raw.call(write_still, placement_review.look, placement_review.known, placement_review.placement.ledger)
+        return placement_review
 
     def _show(self) -> None:
-        if self.day is not None:
-            self._cost = self.day.placement.cost
-            if self.day.offered < 0:
-                self.day = None
-        self.plain["can_act"] = self.day is not None
+        if self.placement_review is not None:
+            self._cost = self.placement_review.placement.cost
+            if self.placement_review.offered < 0:
+                self.placement_review = None
+        self.raw["can_act"] = self.placement_review is not None
 
     @property
     def can_act(self) -> bool:
         """False where the environment passes over the present as it was last looked at."""
-        return self.day is not None
+        return self.placement_review is not None
 
     def legal(self) -> np.ndarray:
         """Legal candidates, bool (candidates,)."""
         found = np.zeros(self.candidates, np.bool_)
         found[DONE] = True
-        if self.day is not None:
+        if self.placement_review is not None:
             found[LEAVE] = True
-            allowed = self.day.legal().ravel()
+            allowed = self.placement_review.legal().ravel()
             found[FIRST_REGION : FIRST_REGION + len(allowed)] = allowed
         return found
 
     def take(self, candidate: int, second: int) -> ActionOutcome:
         """Play a legal candidate; its decisions are to be carried out before the next `refresh`."""
-        day = self.day
-        if candidate == DONE or day is None:
-            self.day = None
+        placement_review = self.placement_review
+        if candidate == DONE or placement_review is None:
+            self.placement_review = None
             return ActionOutcome(())
         if candidate == LEAVE:
-            day.leave()
+            placement_review.leave()
             return ActionOutcome(())
-        decision = day.choose(candidate)
+        decision = placement_review.choose(candidate)
         if decision in self.expert_decisions:
             self.expert_decisions.remove(decision)
         return ActionOutcome((decision,))
@@ -163,18 +163,18 @@ class DataPlacementInterface(PythonStepInterface):
     def follow(self, policy: Decider) -> None:
         """Turn the window to the table of the next decision of `policy`, or of its slow half."""
         self._ask(policy)
-        day = self.day
+        placement_review = self.placement_review
         due = self.expert_decisions
-        self.is_expert_only = day is not None and bool(due) and due[0].table != day.offered
-        if day is not None and self.is_expert_only:
-            day.offer(due[0].table)
+        self.is_expert_only = placement_review is not None and bool(due) and due[0].table != placement_review.offered
+        if placement_review is not None and self.is_expert_only:
+            placement_review.offer(due[0].table)
 
     def _ask(self, policy: Decider) -> None:
         slow = getattr(policy, "slow", policy)
         if slow is self.expert and self._asked:
             return
         self.expert, self._asked, self.expert_decisions = slow, True, []
-        if self.day is None or slow is None:
+        if self.placement_review is None or slow is None:
             return
         for decision in self._of_expert.decisions(self.simulator, slow):
             if not isinstance(decision, TABLE_DECISIONS):
@@ -183,61 +183,71 @@ class DataPlacementInterface(PythonStepInterface):
 
     def expert_action(self) -> np.ndarray:
         """The action, int64 (1,), for the expert's next decision; InvalidDecision: beyond the quota, or repeated."""
-        day = self.day
-        if day is None or not self.expert_decisions:
+        placement_review = self.placement_review
+        if placement_review is None or not self.expert_decisions:
             return np.array([DONE], np.int64)
         decision = self.expert_decisions[0]
         check_table(self.simulator, decision)
-        if not day.allows(decision):
+        if not placement_review.allows(decision):
             raise InvalidDecision(f"{decision!r}: made already, or beyond the environment's quota = {self.quota:g}")
         return np.array([candidate_of(decision)], np.int64)
 
     def demonstration(self, policy: Decider) -> np.ndarray:
         """The action, int64 (1,), that plays the decision of `policy` about the offered table."""
         self._ask(policy)
-        day = self.day
-        if day is None:
+        placement_review = self.placement_review
+        if placement_review is None:
             return np.array([DONE], np.int64)
         for decision in self.expert_decisions:
-            if decision.table == day.offered and day.allows(decision):
+            if decision.table == placement_review.offered and placement_review.allows(decision):
                 return np.array([candidate_of(decision)], np.int64)
         return np.array([LEAVE], np.int64)
 
     def write(self, features: np.ndarray, mask: np.ndarray) -> None:
         """Write features, float32 (F,), and the mask, int8 (M,), as last looked at."""
-        day, call = self.day, self.simulator.plain.call
-        if day is None:
+        placement_review, call = self.placement_review, self.simulator.raw.call
+        if placement_review is None:
             call(observe_nothing, self.windows, features, mask)
             return
-        arrays = day.look, day.known, day.waiting, day.placement.ledger
-        if not day.is_weighed:
+        arrays = (
+            placement_review.look,
+            placement_review.known,
+            placement_review.waiting,
+            placement_review.placement.ledger,
+        )
+        if not placement_review.is_weighed:
             weigh_tables(*arrays)
-            day.is_weighed = True
-        scalars = day.offered, day.place, day.spent_bytes, day.placement.cost
+            placement_review.is_weighed = True
+        scalars = (
+            placement_review.offered,
+            placement_review.place,
+            placement_review.spent_bytes,
+            placement_review.placement.cost,
+        )
         call(observe, self.windows, *arrays, *scalars, features, mask)
 
     def state_dict(self) -> dict[str, Any]:
         """The stage in the present instant, as JSON data."""
-        return {"day": None if self.day is None else self.day.state_dict()}
+        return {"day": None if self.placement_review is None else self.placement_review.state_dict()}
 
-    def aside(self) -> dict[str, Any]:
-        """The stage in the present instant, for `take_aside`."""
-        return {**super().aside(), "day": self.day and self.day.copy()}
+    def python_state(self) -> dict[str, Any]:
+        """The stage in the present instant, for `take_python_state`."""
+        return {**super().python_state(), "day": self.placement_review and self.placement_review.copy()}
 
-    def take_aside(self, aside: Mapping[str, Any]) -> None:
-        """Continue at the stage that `aside` returned, in a run whose record was just replaced."""
-        super().take_aside(aside)
-        day = self.day = aside["day"] and aside["day"].copy()
-        if day is not None:
-            day.simulator = self.simulator
+    def take_python_state(self, python_state: Mapping[str, Any]) -> None:
+        """Continue at the stage that `python_state` returned, in a run whose record was just replaced."""
+        super().take_python_state(python_state)
+        placement_review = self.placement_review = python_state["day"] and python_state["day"].copy()
+        if placement_review is not None:
+            placement_review.simulator = self.simulator
 
     def load_state_dict(self, played: Mapping[str, Any]) -> None:
         """Continue at the stage `played`, in a run whose record was just replaced."""
         self._clear()
         self._is_new_instant()
         if played["day"] is not None:
-            self.day = self._review()
-            self.day.load_state_dict(played["day"])
+            self.placement_review = self._review()
+            self.placement_review.load_state_dict(played["day"])
         self._show()
 
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...policies.mast.mast import Passes
+from ...policies.mast.mast import WorkloadPassPolicy
 from ...simulator.base.codes import ASK
 from ...simulator.cluster.topology import Topology
 from ...simulator.configuration.network_choice import Network
@@ -69,7 +69,7 @@ class DataPlacementEnv(PythonStepEnv):
         level_weights: tuple[float, ...] | None = None,
         **given: Any,
     ) -> None:
-        config, manner = self.configured(topology, network, given)
+        config, common_options = self.configured(topology, network, given)
         interface = DataPlacementInterface(
             scheduler=scheduler,
             region_slots=region_slots,
@@ -78,8 +78,8 @@ class DataPlacementEnv(PythonStepEnv):
             running_slots=running_slots,
             horizon_s=config.horizon_s,
         )
-        weigh(interface.window, config.tariff, manner.reward, cost_weight, carbon_weight, level_weights)
-        super().__init__(config.build(interface.clock), interface, workload, manner)
+        weigh(interface.window, config.tariff, common_options.reward, cost_weight, carbon_weight, level_weights)
+        super().__init__(config.build(interface.clock), interface, workload, common_options)
 
     def play(self) -> bool:
         """Play the action in the row, and run to the next decision; True if the row needs a look."""
@@ -91,10 +91,10 @@ class DataPlacementEnv(PythonStepEnv):
 
     def _pass_over(self) -> None:
         scheduler = self.interface.scheduler
-        if not (type(scheduler) is Passes and self._simulates(scheduler)):
+        if not (type(scheduler) is WorkloadPassPolicy and self._simulates(scheduler)):
             super()._pass_over()
 
-    def _simulates(self, scheduler: Passes) -> bool:
+    def _simulates(self, scheduler: WorkloadPassPolicy) -> bool:
         """Whether a kernel has run to the next review; False: MAST has to decide in Python now."""
         view = self.simulator.view
         compiled = scheduler.compiled(view)
@@ -119,8 +119,10 @@ class DataPlacementEnv(PythonStepEnv):
         from ..rendering.drawing.pen import SIZE
         from ..rendering.pictures.table_picture import draw_tables
 
-        day = self.interface.day
-        return draw_tables(self.simulator, SIZE, self.seen(), None if day is None else day.offered)
+        placement_review = self.interface.placement_review
+        return draw_tables(
+            self.simulator, SIZE, self.seen(), None if placement_review is None else placement_review.offered
+        )
 
     def demonstration(self, policy: Decider) -> tuple[Any, np.ndarray, bool]:
         """See `ClusterEnv`: the decision of `policy` about the offered table, even out of its own order."""

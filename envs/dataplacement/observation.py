@@ -13,8 +13,8 @@ from ...simulator.base.codes import DROP, MOVE
 from ...simulator.compiler.jit import entry, kernel
 from ...simulator.regions.wan import left_bytes
 from ...simulator.table_placement.climb import change_to, fits, total_size, weigh
-from ..window import crowd
-from .look_arrays import (
+from ..window import scaled_count
+from .review_arrays import (
     ALL_MET,
     ALL_READ,
     DONE,
@@ -107,7 +107,7 @@ CANDIDATES = (
 )
 LEGAL, IS_DONE, IS_HOME, IS_DROP, IS_LEAVE, IS_REPLICA = range(6)
 COLUMN_OF_KIND = (IS_HOME, IS_REPLICA, IS_DROP)  # in the order of KIND_CODES
-CHANGE = 6  # the first column that tells what a candidate comes to
+CHANGE = 6  # the first column of what a candidate comes to
 QUEUE_COLUMNS, RUNNING_COLUMNS, REGION_COLUMNS = len(QUEUE), len(RUNNING), len(REGIONS)
 CANDIDATE_COLUMNS, KINDS = len(CANDIDATES), len(KIND_CODES)
 MEGABYTE, LOG_MOST = 1e6, 32.0
@@ -119,8 +119,8 @@ FEW = 4.0
 def observe(states, row, windows, look, known, waiting, l, offered, place, spent, cost, features, mask):
     """Modify features, float32 (F,), and mask, int8 (M,): show the present while tables are offered.
 
-    The review's arrays are those of look_arrays.py and the ledger `l`; then the table, the number of those behind, the
-    bytes of the quota, and the cost of Figure 4.
+    The review's arrays are those of review_arrays.py and the ledger `l`; then the table, the number of those behind,
+    the bytes of the quota, and the cost of Figure 4.
     """
     s, w = states[row], windows[0]
     list_legal(s, look, offered, spent)
@@ -182,7 +182,7 @@ def _log_time(w, value_s):
 
 
 @entry
-def lay_still(states, row, look, known, l):
+def write_still(states, row, look, known, l):
     """Modify `look.still`: the first features of all tables, which no decision changes."""
     s = states[row]
     size, read = total_size(l), 0.0
@@ -195,7 +195,7 @@ def lay_still(states, row, look, known, l):
         look.still[table, 0] = 1.0
         look.still[table, 1] = scaled_bytes(float(s.table_size[table]))
         look.still[table, 2] = part(l.size[table], size)
-        look.still[table, 3] = crowd(count_readers(known, table))
+        look.still[table, 3] = scaled_count(count_readers(known, table))
         look.still[table, 4] = part(_read_bytes(s, l, table), read)
         look.still[table, 5] = part(hours, look.amount[HIGH_HOURS])
 
@@ -210,8 +210,8 @@ def _observe_clock(s, w, shown):
     shown[0] = _log_time(w, max(0.0, s.now_s - s.start_s))
     shown[1] = s.next_arrival / s.n_jobs
     shown[2] = s.done / s.n_jobs
-    shown[3] = crowd(s.waiting)
-    shown[4] = crowd(s.running)
+    shown[3] = scaled_count(s.waiting)
+    shown[4] = scaled_count(s.running)
     shown[6] = s.free_gpus / s.n_gpus
 
 
@@ -228,7 +228,7 @@ def _observe_tables(s, look, known, waiting, l, place, spent, cost, shown):
         stored += s.stored_bytes[region]
         storage += s.storage_bytes[region]
         load = max(load, look.load[0, region])
-    shown[5] = crowd(stranded)
+    shown[5] = scaled_count(stranded)
     shown[7] = place / look.order.shape[0]
     shown[8] = 1.0 - part(spent, look.amount[QUOTA])
     shown[9] = cost / max(cost + look.amount[FIRST_COST], 1e-12)
@@ -237,7 +237,7 @@ def _observe_tables(s, look, known, waiting, l, place, spent, cost, shown):
     shown[12] = part(hours, look.amount[HIGH_HOURS])
     shown[13] = ratio(load)
     shown[14] = part(stored, storage)
-    shown[15] = crowd(s.n_transfers)
+    shown[15] = scaled_count(s.n_transfers)
 
 
 @kernel
@@ -268,7 +268,7 @@ def _observe_table(s, look, known, waiting, l, table, shown):
     shown[7] = s.table_target[table] >= 0
     shown[8] = part(look.gains[table], look.amount[FIRST_COST])
     shown[9] = unable / max(count_readers(known, table), 1)
-    shown[10] = crowd(count_readers(waiting, table))
+    shown[10] = scaled_count(count_readers(waiting, table))
     shown[11] = decided / (decided + FEW)
 
 
@@ -282,8 +282,8 @@ def _observe_copies(s, w, look, known, waiting, features, row):
         shown[1] = scaled_bytes(look.left[place])
         shown[2] = s.table_target[table] == s.transfer_to[transfer]
         shown[3] = s.transfer_from[transfer] < 0
-        shown[4] = crowd(count_readers(known, table))
-        shown[5] = crowd(count_readers(waiting, table))
+        shown[4] = scaled_count(count_readers(known, table))
+        shown[5] = scaled_count(count_readers(waiting, table))
 
 
 @kernel
@@ -360,7 +360,7 @@ def _observe_work(s, region, shown):
     for place in range(s.running):
         running += s.job_region[s.runner[place]] == region
     shown[3] = free / max(units, 1)
-    shown[9] = crowd(running)
+    shown[9] = scaled_count(running)
 
 
 @kernel
@@ -427,8 +427,8 @@ def _observe_readers_after(s, look, known, waiting, l, table, region, kind, show
         for use in range(waiting.first[table], waiting.first[table + 1]):
             job = waiting.user[use]
             served += waiting.lacks[job, region] == 1 and waiting.fits[job, region] and not waiting.able[job]
-    shown[10] = crowd(came)
+    shown[10] = scaled_count(came)
     shown[11] = part(found, look.amount[HIGH_HOURS])
-    shown[12] = crowd(left)
+    shown[12] = scaled_count(left)
     shown[13] = part(lost, look.amount[HIGH_HOURS])
-    shown[14] = crowd(served)
+    shown[14] = scaled_count(served)

@@ -13,10 +13,10 @@ from ...simulator.checks.table_decisions import copied_bytes
 from ...simulator.engine.simulator import Simulator
 from ...simulator.engine.view import ClusterView
 from ...simulator.table_placement.placement import Objective, Placement
-from . import look_arrays as kernels
-from .look_arrays import FIRST_REGION, STILL_COLUMNS, Look, Readers
+from . import review_arrays as kernels
+from .review_arrays import FIRST_REGION, STILL_COLUMNS, Readers, ReviewArrays
 
-KINDS = (Move, Replicate, Drop)  # as KIND_CODES of look_arrays.py
+KINDS = (Move, Replicate, Drop)  # as KIND_CODES of review_arrays.py
 TableDecision = Move | Replicate | Drop
 
 
@@ -54,14 +54,14 @@ class PlacementReview:
         copies, ledger = warehouse.tables.copies, self.placement.ledger
         self.known, self.waiting = _known(self.placement), _waiting(simulator.view, len(copies))
         for readers in (self.known, self.waiting):
-            kernels.lay_lacks(readers, copies)
+            kernels.write_lacks(readers, copies)
         read = (np.diff(ledger.first_user) * warehouse.tables.size_bytes).astype(np.float64)
         gpus = warehouse.world.gpus.sum(axis=1)
         high_hours = max(float(self.known.hours.sum()), 1e-9)
         quota_bytes = quota * float(warehouse.tables.size_bytes.sum())
         most = max(1, int(ledger.total.sum())), max(1, int(ledger.met_by.sum()))
         tables, regions = copies.shape
-        self.look = Look(
+        self.look = ReviewArrays(
             order=np.argsort(-read, kind="stable"),
             still=np.zeros((tables, STILL_COLUMNS)),
             gpu_share=gpus / max(1, int(gpus.sum())),
@@ -90,13 +90,13 @@ class PlacementReview:
         """The decision of a candidate from the third on."""
         region, kind = divmod(candidate - FIRST_REGION, len(KINDS))
         if KINDS[kind] is Replicate:
-            wanted = int(self.simulator.plain.record["table_wanted"][self.offered])
+            wanted = int(self.simulator.raw.record["table_wanted"][self.offered])
             return Replicate(self.offered, region, whole=bool(wanted >> region & 1))
         return KINDS[kind](self.offered, region)
 
     def legal(self) -> np.ndarray:
         """Legal decisions about the offered table, bool (regions, kinds)."""
-        self.simulator.plain.call(kernels.lay_legal, self.look, self.offered, self.spent_bytes)
+        self.simulator.raw.call(kernels.write_legal, self.look, self.offered, self.spent_bytes)
         found: np.ndarray = self.look.legal
         return found
 
@@ -106,7 +106,7 @@ class PlacementReview:
         if not (0 <= table < len(self.copies) and 0 <= region < len(self.look.legal)):
             return False
         terms = table, region, kind, int(is_whole(decision)), self.spent_bytes
-        return bool(self.simulator.plain.call(kernels.allows, self.look, *terms))
+        return bool(self.simulator.raw.call(kernels.allows, self.look, *terms))
 
     def offer(self, table: int) -> None:
         """Turn to a table out of turn."""
@@ -136,14 +136,14 @@ class PlacementReview:
         """Update homes and places after the last noted decision."""
         if self._chosen >= 0:
             arrays = self.look, self.known, self.waiting, self.placement.ledger
-            self.simulator.plain.call(kernels.follow_decision, *arrays, self._chosen)
+            self.simulator.raw.call(kernels.follow_decision, *arrays, self._chosen)
             self._chosen, self.is_weighed = -1, False
 
     def copy(self) -> PlacementReview:
         """An independent copy, without a simulator."""
         found = copy(self)
         found.placement = self.placement.copy()
-        found.look = Look(*(array.copy() for array in self.look))
+        found.look = ReviewArrays(*(array.copy() for array in self.look))
         found.known = Readers(*(array.copy() for array in self.known))
         found.waiting = Readers(*(array.copy() for array in self.waiting))
         found.simulator = None  # type: ignore[assignment]

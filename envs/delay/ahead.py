@@ -44,7 +44,7 @@ def ask_for_jobs(s, w):
         prefetch(s.arrival_s, job, 0)
         prefetch(s.tier, job, 0)
         prefetch(s.first_gpu, job, 0)
-        prefetch(s.end_place, job, 0)
+        prefetch(s.end_position, job, 0)
         prefetch(w.ran, RAN * (job & (KNOWN - 1)), 0)
     prefetch(s.window_low, 0, 0)
     prefetch(s.running_low, 0, 0)

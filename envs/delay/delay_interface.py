@@ -34,7 +34,7 @@ from ...simulator.rules.rule import Rule
 from ...simulator.running.gpu_allocation import tier_of_gang
 from ..agent_interface import AgentInterface, slot_of
 from ..observation_layout import Part
-from ..window import NO_JOB, choice_of, dictate, running_candidate, undictate, waiting_candidate
+from ..window import NO_JOB, choice_of, force_gpus, running_candidate, unforce_gpus, waiting_candidate
 from .delay_transition import turn
 from .delay_window import (
     DEFRAGMENT_KIND,
@@ -89,28 +89,28 @@ class DelayInterface(AgentInterface):
         self.window.running_order = RUNNING_ORDERS[running_order]
         self.window.n_delays = buckets
         self.window.delay_s[:buckets] = (math.inf, math.inf, *delays)
-        self._laid = KNOWN
+        self._jobs_shown = KNOWN
 
-    def lay(self, simulator: Simulator) -> None:
+    def attach(self, simulator: Simulator) -> None:
         """Show a run, whatever its state; its window gets the order of this interface."""
-        super().lay(simulator)
-        w, jobs = self.plain, len(simulator.workload)
-        undictate(w)
+        super().attach(simulator)
+        w, jobs = self.raw, len(simulator.workload)
+        unforce_gpus(w)
         w["known_job"] = w["written_job"] = w["written_runner"] = NO_JOB
-        w["ran"][: max(self._laid, jobs), 0] = NO_JOB  # no more than are in use: each is a line of the cache
-        self._laid = jobs
+        w["ran"][: max(self._jobs_shown, jobs), 0] = NO_JOB  # no more than are in use: each is a line of the cache
+        self._jobs_shown = jobs
 
     def resume(self, simulator: Simulator) -> None:
         """Continue on this run with a window whose bytes were just replaced."""
         super().resume(simulator)
-        self._laid = KNOWN
+        self._jobs_shown = KNOWN
 
-    def dictate(self, decision: Decision | None) -> None:
+    def force_decision(self, decision: Decision | None) -> None:
         """Modify the window: a start's or move's candidate stands for a policy's GPUs; InvalidDecision: illegal."""
-        undictate(self.plain)
+        unforce_gpus(self.raw)
         if isinstance(decision, Start | Migrate):
             check_gang(self.simulator, decision)
-            dictate(self.plain, decision.job, kind_of(self.simulator, decision), decision.gpus)
+            force_gpus(self.raw, decision.job, kind_of(self.simulator, decision), decision.gpus)
 
     @staticmethod
     def terms(env_kwargs: Mapping[str, Any]) -> Rule:

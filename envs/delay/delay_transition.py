@@ -21,7 +21,7 @@ from .observation import forget, observe, write_mask
 @entry
 def step_rows(states, windows, references, chosen, actions, outcomes, features, masks):
     """Modify the chosen rows: play one action (candidate, delay bucket, tier of the hold) in each; see `Stepper`."""
-    odd = 0
+    n_stopped = 0
     rows = chosen.size
     for i in range(rows):
         if i + 2 < rows:
@@ -37,8 +37,8 @@ def step_rows(states, windows, references, chosen, actions, outcomes, features, 
         if w.code != ASK:
             observe(s, w, features[row], masks[row])
             write_mask(w, masks[row])
-        odd += outcomes[row, TERMINATED] > 0.0 or outcomes[row, TRUNCATED] > 0.0 or w.code != DECIDE
-    return odd
+        n_stopped += outcomes[row, TERMINATED] > 0.0 or outcomes[row, TRUNCATED] > 0.0 or w.code != DECIDE
+    return n_stopped
 
 
 @kernel
@@ -48,7 +48,7 @@ def _step(s, w, reference, candidate, delay, tier, outcome):
         w.begins = 0
         w.code = advance(s)
         show(s, w)
-        settle(s, w)
+        pass_idle_instants(s, w)
         end_step(s, w, reference, outcome, used_gpus(s))
         return
     begin_step(s, w, reference)
@@ -60,24 +60,24 @@ def _step(s, w, reference, candidate, delay, tier, outcome):
         show(s, w)
     elif candidate == 0:
         w.decisions += 1
-        w.dictated_job = NO_JOB
+        w.forced_job = NO_JOB
         if next_s(s) < math.inf:
             w.code = advance(s)
             show(s, w)
     else:
         w.decisions += 1
         outcome[IS_ADJUSTED] = _apply(s, w, candidate, delay, tier)
-        w.dictated_job = NO_JOB
+        w.forced_job = NO_JOB
         if w.code == STALLED and next_s(s) < math.inf:
             w.code = DECIDE
         show(s, w)
-    settle(s, w)
+    pass_idle_instants(s, w)
     end_step(s, w, reference, outcome, used_gpus(s))
 
 
 @entry
 def turn(states, windows, row, features, mask):
-    """Modify the window in `row`: show the present anew, after its focus or placer has changed."""
+    """Modify the window in `row`: show the present anew, after its pinned job or placer has changed."""
     w = windows[row]
     refresh(states[row], w)
     forget(w)  # these may be other arrays than those of the last step, and those of the next one
@@ -87,7 +87,7 @@ def turn(states, windows, row, features, mask):
 
 
 @kernel
-def settle(s, w):
+def pass_idle_instants(s, w):
     """Modify `s` and window `w`: with `skip_idle`, advance while only advancing or holding is possible."""
     while not is_over(s, w):
         w.code = advance(s)
@@ -98,7 +98,7 @@ def settle(s, w):
 
 @kernel
 def show(s, w):
-    """Modify window `w`: show the present, unless `settle` passes over it."""
+    """Modify window `w`: show the present, unless `pass_idle_instants` passes over it."""
     if w.code == ASK or (w.code == DECIDE and w.skip_idle and not may_act(s, w)):
         w.can_act = 0
     else:

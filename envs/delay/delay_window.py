@@ -28,15 +28,15 @@ from ..window import (
     MAX_SLOTS,
     can_stop,
     common_fields,
-    dictated_fields,
     fill_waiting,
-    is_dictated,
-    lay_dictated,
+    forced_fields,
+    is_forced,
     may_advance,
     running_candidate,
     scaled_slowdown,
     scaled_time,
     waiting_candidate,
+    write_forced,
 )
 from .moves import can_move, find_defragment, find_fuller, find_move, most_of, show_running
 
@@ -65,7 +65,7 @@ def window_dtype() -> np.dtype:
             ("running_key", "f8", (MAX_SLOTS,)),  # by which the running jobs in the window are ordered
             ("move_tier", "i8", (MAX_SLOTS,)),  # tier that a running job could move to now
             ("legal", "i1", (candidates,)),
-            *dictated_fields(),
+            *forced_fields(),
             # Memory of observation.py: the jobs whose features stand in waiting slots, and since when they wait;
             ("written_job", "i8", (MAX_SLOTS,)),
             ("written_since_s", "f8", (MAX_SLOTS,)),
@@ -149,8 +149,8 @@ def refresh(s, w):
                 if s.net_models > 0:
                     w.slot_slowdown[slot, target] = _slowdown_at(s, w, job, target)
                 w.can_act = 1
-        if job == w.dictated_job:
-            _mark_dictated(s, w, job, slot)
+        if job == w.forced_job:
+            _mark_forced(s, w, job, slot)
     if w.preemption and (s.waiting > 0 or s.migrates):
         if s.known_times != TIMES_HIDDEN and s.auctions == 0:
             _mark_room(s, w)
@@ -160,9 +160,9 @@ def refresh(s, w):
 
 
 @kernel
-def _mark_dictated(s, w, job, slot):
-    target = w.dictated_kind
-    lay_dictated(s, w)
+def _mark_forced(s, w, job, slot):
+    target = w.forced_kind
+    write_forced(s, w)
     w.legal[waiting_candidate(w, slot, target)] = 1
     w.slot_tier[slot, target] = tier_of_gang(s)
     w.slot_left[slot, target] = _left_on_machine(s, w.slot_tier[slot, target])
@@ -312,8 +312,8 @@ def _mark_running(s, w):
             w.legal[first + PREEMPT_KIND] = 1
             w.can_act = 1
         movable = can_move(s, job)
-        if movable and job == w.dictated_job:
-            w.legal[first + w.dictated_kind] = 1
+        if movable and job == w.forced_job:
+            w.legal[first + w.forced_kind] = 1
             w.can_act = 1
         if movable and find_moved(s, w, job, MIGRATE_KIND):
             w.legal[first + MIGRATE_KIND] = 1
@@ -328,8 +328,8 @@ def _mark_running(s, w):
 @entry
 def find_target(s, w, job, target):
     """Modify `s.gang`: the GPUs of a legal start candidate."""
-    if is_dictated(w, job, target):
-        lay_dictated(s, w)
+    if is_forced(w, job, target):
+        write_forced(s, w)
         return True
     if w.placer == TIER_PLACER or w.placer == FIRST:
         return find_at(s, s.gpus[job], MACHINE + target, w.placer)
@@ -339,7 +339,7 @@ def find_target(s, w, job, target):
 @entry
 def find_moved(s, w, job, kind):
     """Modify `s.gang`: the GPUs to which a running job would move; False if there are none."""
-    if is_dictated(w, job, kind):
-        lay_dictated(s, w)
+    if is_forced(w, job, kind):
+        write_forced(s, w)
         return True
     return find_move(s, w, job) if kind == MIGRATE_KIND else find_defragment(s, job)

@@ -83,7 +83,7 @@ class DelayEnv(ClusterEnv):
         **given: Any,
     ) -> None:
         check_flag("migration", migration)
-        config, manner = self.configured(topology, network, given)
+        config, common_options = self.configured(topology, network, given)
         interface = DelayInterface(
             slots=slots,
             running_slots=running_slots,
@@ -98,7 +98,7 @@ class DelayEnv(ClusterEnv):
         rule = terms(
             placer=placer, preemption_cost=preemption_cost, round=round, lease=lease, migration=migration, tuner=tuner
         )
-        super().__init__(config.build(rule), interface, workload, manner)
+        super().__init__(config.build(rule), interface, workload, common_options)
 
 
 class DelayVectorEnv(ClusterVectorEnv):

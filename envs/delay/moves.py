@@ -21,20 +21,20 @@ RUNNING_ORDERS = {"arrival": ARRIVAL, "movable": MOVABLE, "worst": WORST, "prior
 
 @kernel
 def show_running(s, w):
-    """Modify `w`: show running jobs in the order of the environment; the one in focus before all others."""
+    """Modify `w`: show running jobs in the order of the environment; the pinned one before all others."""
     if w.running_order == ARRIVAL or s.running <= w.running_slots:
         fill_running(s, w)
         return
     shown = 0
-    if w.focus >= 0 and s.status[w.focus] == RUNNING and w.running_slots > 0:
-        w.running_job[0] = w.focus
+    if w.pinned_job >= 0 and s.status[w.pinned_job] == RUNNING and w.running_slots > 0:
+        w.running_job[0] = w.pinned_job
         shown = 1
     first = shown
     for i in range(s.running):
         job = s.runner[i]
-        if job == w.focus:
+        if job == w.pinned_job:
             continue
-        key = _standing(s, w, job)
+        key = _sort_key(s, w, job)
         hole = shown
         while hole > first and _stands_before(s, key, job, w.running_key[hole - 1], w.running_job[hole - 1]):
             if hole < w.running_slots:
@@ -56,7 +56,7 @@ def _stands_before(s, key, job, other_key, other):
 
 
 @kernel
-def _standing(s, w, job):
+def _sort_key(s, w, job):
     """Sort key of a running job in the window, largest first.
 
     MOVABLE: jobs that could move to a better tier now, then those that can be stopped. WORST: the slowdown now.

@@ -19,8 +19,8 @@ from ...simulator.numerics.fast_log import log_from_one
 from ..window import (
     LOG_WORST,
     NO_JOB,
-    crowd,
     running_candidate,
+    scaled_count,
     scaled_slack,
     scaled_slowdown,
     scaled_time,
@@ -57,7 +57,7 @@ QUEUE = (
     "slack: deadline - now - isolated run time left; 1/2 is none, 1: no deadline",
     "time until a machine has room, if running jobs end as expected; 1: never",
     "time until a rack has room",
-    "delay timer of its size for a machine (0: nobody tunes it)",
+    "delay timer of its size for a machine (0: it is not tuned)",
     "delay timer of its size for a rack",
 )
 RUNNING = (
@@ -114,7 +114,7 @@ def _size(gpus):
 
 @kernel
 def _jobs(s, count):
-    return crowd(count * UNIT_GPUS / s.n_gpus)
+    return scaled_count(count * UNIT_GPUS / s.n_gpus)
 
 
 @kernel

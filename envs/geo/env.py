@@ -82,7 +82,7 @@ class GeoEnv(PythonStepEnv):
         level_weights: tuple[float, ...] | None = None,
         **given: Any,
     ) -> None:
-        config, manner = self.configured(topology, network, given)
+        config, common_options = self.configured(topology, network, given)
         interface = GeoInterface(
             tables=tables,
             round=round,
@@ -96,8 +96,8 @@ class GeoEnv(PythonStepEnv):
             skip_idle=skip_idle,
             horizon_s=config.horizon_s,
         )
-        weigh(interface.window, config.tariff, manner.reward, cost_weight, carbon_weight, level_weights)
-        super().__init__(config.build(interface.clock), interface, workload, manner)
+        weigh(interface.window, config.tariff, common_options.reward, cost_weight, carbon_weight, level_weights)
+        super().__init__(config.build(interface.clock), interface, workload, common_options)
 
     def join(self, stepper: Stepper, row: int) -> None:
         """Move into a row of shared arrays; before the first reset."""
@@ -110,19 +110,19 @@ class GeoEnv(PythonStepEnv):
         if look.expert is not None:
             if self._is_expert_played:
                 return super().play()
-            look.part_with_guest()
+            look.drop_expert()
             self.simulator.use(self.rule)
         self._is_expert_played = False
         rows, call = self.stepper.rows, self.stepper.call
         row = rows.records, rows.windows, rows.references, self.row, look.regions, look.ranking
         step = look.slow_half is not None, self._action, self._outcome, self._features, self._mask
-        odd = call(step_row, *row, *step)
-        while odd == ASK:
+        n_stopped = call(step_row, *row, *step)
+        while n_stopped == ASK:
             for decision in look.leaving():
                 self.simulator.apply(decision)
-            look.plain["begins"] = GOES_ON
-            odd = call(step_row, *row, *step)
-        return odd > 0
+            look.raw["begins"] = GOES_ON
+            n_stopped = call(step_row, *row, *step)
+        return n_stopped > 0
 
     def act_of(self, policy: Decider) -> Any:
         """The action that plays the next decision of `policy`; see `PythonStepEnv`."""

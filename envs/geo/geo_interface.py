@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...policies.mast.copies_on_demand import on_demand
-from ...policies.mast.global_scheduler import lay_ranking
-from ...policies.mast.regional_scheduler import Hardware, lay_regions
+from ...policies.mast.global_scheduler import write_ranking
+from ...policies.mast.regional_scheduler import Hardware, write_regions
 from ...policies.mast.type_choices import TypeChoices
 from ...simulator.base.arguments import check_range
 from ...simulator.base.decisions import Decision, Hold, Preempt, Replicate, Start
@@ -49,7 +49,7 @@ class GeoInterface(PythonStepInterface):
     dtype = staticmethod(window_dtype)
     columns = (CLUSTER, QUEUE, RUNNING, CANDIDATES)
     orders = ("priority", *ORDERS)
-    of_instant = ("expert", "is_expert_only", "turns", "_rest", "_is_asked", "is_lesson")
+    of_instant = ("expert", "is_expert_only", "pending_decisions", "_rest", "_is_asked", "is_lesson")
 
     def __init__(
         self,
@@ -89,33 +89,33 @@ class GeoInterface(PythonStepInterface):
 
     def _clear(self) -> None:
         self.expert, self.is_expert_only = None, False
-        self.turns: list[WorkloadDecision] = []
+        self.pending_decisions: list[WorkloadDecision] = []
         self._rest: list[Decision] = []  # of the expert, after its turns
         self._forget()
         self._is_asked = False
 
-    def _say(self, is_first: bool, is_through: bool) -> None:
-        self.plain["is_first"], self.plain["is_through"] = is_first, is_through
+    def _say(self, is_first: bool, agent_done: bool) -> None:
+        self.raw["is_first"], self.raw["agent_done"] = is_first, agent_done
 
-    def lay(self, simulator: Simulator) -> None:
+    def attach(self, simulator: Simulator) -> None:
         """Show a run, whatever its state; its window gets the order of this interface."""
         name, slots, needed = simulator.workload.name, self.window.region_slots, simulator.topology.num_regions
         if simulator.workload.geo is None:
             raise InputError(f"workload {name!r} asks nothing of regions; expected one that does, as mast-like")
         if needed > slots:
             raise InputError(f"region_slots = {slots}: expected {needed} or more, one a region")
-        super().lay(simulator)
+        super().attach(simulator)
         self._clear()
-        self._say(is_first=False, is_through=False)
-        self._lay_arrays()
+        self._say(is_first=False, agent_done=False)
+        self._fit_arrays()
 
-    def _lay_arrays(self) -> None:
+    def _fit_arrays(self) -> None:
         workload, topology = self.simulator.workload, self.simulator.topology
         assert workload.geo is not None
         self._laid_for = workload
         choices = TypeChoices.of(self.simulator.view)
-        self.regions = lay_regions(Hardware.of(topology, workload.geo), len(workload), choices)
-        self.ranking = lay_ranking(workload.geo)
+        self.regions = write_regions(Hardware.of(topology, workload.geo), len(workload), choices)
+        self.ranking = write_ranking(workload.geo)
 
     def ordered(self, simulator: Simulator) -> np.ndarray:
         """The jobs of a run, int64 (jobs,), in the order of the window."""
@@ -128,44 +128,44 @@ class GeoInterface(PythonStepInterface):
         """Show the present of the run."""
         is_first = self._is_new_run()
         if self._is_new_instant():
-            self._say(is_first=is_first, is_through=False)
+            self._say(is_first=is_first, agent_done=False)
             self._is_asked = False
             if self.expert is not None:
-                self._ask_guest()
+                self._ask_expert()
         self._look()
 
     def finish(self) -> None:
         """Show an episode that has ended, with nothing to decide."""
-        self.plain["is_through"], self.turns, self._rest = 1, [], []
+        self.raw["agent_done"], self.pending_decisions, self._rest = 1, [], []
         self._look()
 
     @property
     def can_act(self) -> bool:
         """False where the environment passes over the present as it was last looked at."""
-        w = self.plain
-        if w["is_through"]:
+        w = self.raw
+        if w["agent_done"]:
             return False
-        waits = not w["skip_idle"] and self.simulator.plain.record["waiting"] > 0
+        waits = not w["skip_idle"] and self.simulator.raw.record["waiting"] > 0
         acts = w["can_act"] and (self.expert is None or self.is_lesson)
-        return bool(w["is_first"] or self.turns or waits or acts)
+        return bool(w["is_first"] or self.pending_decisions or waits or acts)
 
     def _look(self) -> None:
         """Look; turn the window to the expert's next decision only if no candidate stands for it."""
-        w = self.plain
-        w["focus"], w["guided_job"], w["guided_cluster"] = NO_JOB, NO_JOB, NO_CLUSTER
+        w = self.raw
+        w["pinned_job"], w["expert_job"], w["expert_cluster"] = NO_JOB, NO_JOB, NO_CLUSTER
         self._show()
         self._let_expert_hold()
-        self.is_expert_only = bool(self.turns) and self._candidate(self.turns[0]) is None
+        self.is_expert_only = bool(self.pending_decisions) and self._candidate(self.pending_decisions[0]) is None
         if self.is_expert_only:
-            turn = self.turns[0]
-            w["focus"] = w["guided_job"] = turn.job
-            w["guided_cluster"], w["guided_way"] = turn.cluster, turn.way
+            turn = self.pending_decisions[0]
+            w["pinned_job"] = w["expert_job"] = turn.job
+            w["expert_cluster"], w["expert_way"] = turn.cluster, turn.way
             self._show()
             self._let_expert_hold()
 
     def _let_expert_hold(self) -> None:
-        if self.turns and self.turns[0].ends_by_itself:
-            found = candidate_of(self.window, *self.turns[0].choice)
+        if self.pending_decisions and self.pending_decisions[0].ends_by_itself:
+            found = candidate_of(self.window, *self.pending_decisions[0].choice)
             if found:
                 self._mask[found] = 1
 
@@ -189,7 +189,7 @@ class GeoInterface(PythonStepInterface):
         view = self.simulator.view
         if self.slow_half is not None and view.tables_due:
             yield from self.simulator.asked(self.slow_half)
-        if self.plain["homeless"]:
+        if self.raw["n_unplaceable"]:
             yield from on_demand(view)
 
     def choice(self, candidate: int) -> tuple[int, int, int] | None:
@@ -206,19 +206,24 @@ class GeoInterface(PythonStepInterface):
 
     def take(self, candidate: int, second: int) -> ActionOutcome:
         """Play a legal candidate; its decisions are to be carried out before the next `refresh`."""
-        self.plain["is_first"] = 0
+        self.raw["is_first"] = 0
         choice = self.choice(candidate)
-        if self.expert is not None and choice is not None and candidate == self._next_brought() and not self.turns:
+        if (
+            self.expert is not None
+            and choice is not None
+            and candidate == self._next_brought()
+            and not self.pending_decisions
+        ):
             brought = self._decided(*choice)
             del self._rest[: len(brought)]
             return ActionOutcome(tuple(brought))
-        if self.expert is None or choice != (self.turns[0].choice if self.turns else None):
-            self.part_with_guest()
+        if self.expert is None or choice != (self.pending_decisions[0].choice if self.pending_decisions else None):
+            self.drop_expert()
         if choice is None:
-            self.plain["is_through"] = 1
+            self.raw["agent_done"] = 1
             return ActionOutcome(())
         if self.expert is not None:
-            return ActionOutcome(self.turns.pop(0).decisions)
+            return ActionOutcome(self.pending_decisions.pop(0).decisions)
         return ActionOutcome(tuple(self._decided(*choice)))
 
     def _decided(self, job: int, cluster: int, way: int) -> list[Decision]:
@@ -229,7 +234,7 @@ class GeoInterface(PythonStepInterface):
         records, regions = self.simulator.records, self.regions
         leavers = self._call(plan_now, records, 0, regions, job, cluster, way)
         assert leavers >= 0
-        units = int(self.simulator.plain.record["gpus"][job])
+        units = int(self.simulator.raw.record["gpus"][job])
         leaving = regions.leaving[:leavers].tolist()
         return [*(Preempt(other) for other in leaving), Start(job, regions.taken[:units].tolist())]
 
@@ -247,22 +252,24 @@ class GeoInterface(PythonStepInterface):
             return
         self._is_new_instant()  # kernels played the steps before
         self.expert = policy
-        self._ask_guest()
+        self._ask_expert()
         self._look()
 
-    def _ask_guest(self) -> None:
+    def _ask_expert(self) -> None:
         assert self.expert is not None
         view = self.simulator.view
-        self.turns, self._rest = workload_decisions_of(view, self._of_expert.decisions(self.simulator, self.expert))
+        self.pending_decisions, self._rest = workload_decisions_of(
+            view, self._of_expert.decisions(self.simulator, self.expert)
+        )
         self._is_asked = True
 
-    def part_with_guest(self) -> None:
+    def drop_expert(self) -> None:
         """Play no expert from now on."""
-        self.expert, self.turns, self._rest, self._is_asked = None, [], [], False
+        self.expert, self.pending_decisions, self._rest, self._is_asked = None, [], [], False
 
     def expert_action(self) -> np.ndarray:
         """The action, int64 (1,), that plays the expert's next decision; in a lesson also one that copies tables."""
-        candidate = self._candidate(self.turns[0]) if self.turns else self._next_brought()
+        candidate = self._candidate(self.pending_decisions[0]) if self.pending_decisions else self._next_brought()
         assert candidate is not None
         return np.array([candidate], np.int64)
 
@@ -288,17 +295,17 @@ class GeoInterface(PythonStepInterface):
         """Nothing: the window has the stage."""
         return {}
 
-    def take_aside(self, aside: Mapping[str, Any]) -> None:
-        """Continue at the stage that `aside` returned, in a run whose record was just replaced."""
-        super().take_aside(aside)
+    def take_python_state(self, python_state: Mapping[str, Any]) -> None:
+        """Continue at the stage that `python_state` returned, in a run whose record was just replaced."""
+        super().take_python_state(python_state)
         if self._laid_for is not self.simulator.workload:
-            self._lay_arrays()
+            self._fit_arrays()
         self._look()
 
     def load_state_dict(self, played: Mapping[str, Any]) -> None:
         """Continue in a run whose record was just replaced (`resume`)."""
         self._clear()
-        self._lay_arrays()
+        self._fit_arrays()
         self._is_new_instant()
         self._look()
 

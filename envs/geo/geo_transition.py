@@ -39,8 +39,8 @@ def step_row(states, windows, references, row, r, g, looks, action, outcome, fea
     if goes_on:
         _go(s, w, g, w.begins == 1)
         w.begins = 0
-    w.guided_job, w.guided_cluster = NO_JOB, NO_CLUSTER
-    if w.code != DECIDE or not w.is_through:  # else there is nothing new to see
+    w.expert_job, w.expert_cluster = NO_JOB, NO_CLUSTER
+    if w.code != DECIDE or not w.agent_done:  # else there is nothing new to see
         look_around(s, w, r, g)
     while w.code == DECIDE and not _is_offered(s, w, r, g):
         if (looks and s.tables_due) or w.lacks:
@@ -65,20 +65,20 @@ def _take(s, w, r, g, candidate, outcome, mask):
         return
     w.is_first = 0
     if played == 0:
-        w.is_through = 1
+        w.agent_done = 1
         return
     job, cluster, way = start_of(w, played)
     if way == BRING:
         bring(s, job, cluster)
-        w.data_stands = w.starts_stand = 0
+        w.data_valid = w.starts_valid = 0
         return
     if cluster == NO_CLUSTER:
         lifecycle.hold(s, job, math.inf)
         return
     leavers = plan_start(s, r, job, cluster, way)
-    w.data_stands = w.starts_stand = g.stands[RUNNERS] = 0
+    w.data_valid = w.starts_valid = g.valid[RUNNERS] = 0
     for i in range(leavers):
-        g.stands[AVERAGES] = 0
+        g.valid[AVERAGES] = 0
         lifecycle.preempt(s, r.leaving[i])
     if leavers >= 0:
         s.gang_size = s.gpus[job]
@@ -92,12 +92,12 @@ def _go(s, w, g, is_first):
     w.code = advance(s)
     begin_instant(w, g)
     w.is_first = is_first and w.code == DECIDE
-    w.is_through = w.code != DECIDE
+    w.agent_done = w.code != DECIDE
 
 
 @kernel
 def _is_offered(s, w, r, g):
-    if w.is_through:
+    if w.agent_done:
         return False
     if w.is_first or (not w.skip_idle and s.waiting > 0):
         return True

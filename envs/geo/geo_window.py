@@ -23,8 +23,8 @@ from ...policies.mast.region_units import (
     PARTS,
     first_unit,
     forget_all,
-    lay,
     value,
+    write_units,
 )
 from ...simulator.base.codes import FINISHED, HELD, HORIZON, WORD
 from ...simulator.compiler.jit import entry, kernel
@@ -51,10 +51,19 @@ def kinds_of(clusters: int, brings: int) -> int:
 def window_dtype() -> np.dtype:
     """One window, with room for the largest number of slots."""
     candidates = 1 + kinds_of(MAX_CLUSTERS, MAX_BRINGS) * MAX_SLOTS
-    own = ["clusters", "brings", "region_slots", "any_leaves", "guided_job", "guided_cluster", "guided_way", "homeless"]
-    own += ["is_first", "is_through"]  # the instant is the first of the episode; the agent has finished it
-    own += ["pending", "lacks", "data_stands"]  # see `look_around`; data_stands: data have not moved since
-    own += ["starts_stand"]  # `RUNNERS` of the ranking at the last writing of starts; 0: write them anew
+    own = [
+        "clusters",
+        "brings",
+        "region_slots",
+        "any_leaves",
+        "expert_job",
+        "expert_cluster",
+        "expert_way",
+        "n_unplaceable",
+    ]
+    own += ["is_first", "agent_done"]  # the instant is the first of the episode; the agent has finished it
+    own += ["pending", "lacks", "data_valid"]  # see `look_around`; data_valid: data have not moved since
+    own += ["starts_valid"]  # `RUNNERS` of the ranking at the last writing of starts; 0: write them anew
     return np.dtype(
         [
             *common_fields(),
@@ -129,7 +138,7 @@ def candidate_of(w, job, cluster, way):
 @kernel
 def begin_instant(w, g):
     """Modify window and ranking in place: forget what was found at the last look."""
-    w.data_stands = w.starts_stand = g.stands[AVERAGES] = g.stands[RUNNERS] = 0
+    w.data_valid = w.starts_valid = g.valid[AVERAGES] = g.valid[RUNNERS] = 0
 
 
 @kernel
@@ -159,12 +168,12 @@ def _list_pending(s, w, g):
 
 
 @kernel
-def _lay_present(s, w, r, g):
+def _write_present(s, w, r, g):
     """Modify the regions and the ranking in place: as in the record; workloads that started at this instant stay."""
     set_levels(s, g)
-    lay(s, r, g.level)
+    write_units(s, r, g.level)
     if w.any_leaves:
-        _lay_by_time_left(s, r)
+        _write_by_time_left(s, r)
     for i in range(s.running):
         job = s.runner[i]
         if s.started_s[job] == s.now_s:
@@ -177,7 +186,7 @@ def _lay_present(s, w, r, g):
 
 
 @kernel
-def _lay_by_time_left(s, r):
+def _write_by_time_left(s, r):
     """Modify the regions in place: any running workload may leave, those with most time left x GPUs first.
 
     Importances are classes by powers of two, from the longest down; one without GPUs counts as one with one.
@@ -221,8 +230,8 @@ def list_clusters(s, w, r, job, slot, bits):
             _replace_worst(s, w, r, job, slot, cluster)
     for place_ in range(count, w.clusters):
         offered[place_] = NO_CLUSTER
-    if job == w.guided_job and w.guided_cluster != NO_CLUSTER:
-        count = _offer_guided(w, slot, count)
+    if job == w.expert_job and w.expert_cluster != NO_CLUSTER:
+        count = _offer_expert(w, slot, count)
     return count
 
 
@@ -246,12 +255,12 @@ def _replace_worst(s, w, r, job, slot, cluster):
 
 
 @kernel
-def _offer_guided(w, slot, count):
+def _offer_expert(w, slot, count):
     for at in range(count):
-        if w.offered[slot, at] == w.guided_cluster:
+        if w.offered[slot, at] == w.expert_cluster:
             return count
     at = min(count, w.clusters - 1)
-    w.offered[slot, at] = w.guided_cluster
+    w.offered[slot, at] = w.expert_cluster
     return at + 1
 
 
@@ -304,15 +313,15 @@ def look_around(s, w, r, g):
     `order` lists `pending` workloads, the waiting ones first. Returns whether copies of tables may have to be decided
     for those that no region can run.
     """
-    _lay_present(s, w, r, g)
+    _write_present(s, w, r, g)
     forget_all(r)
-    if not w.data_stands:
-        w.homeless = w.lacks = 0
+    if not w.data_valid:
+        w.n_unplaceable = w.lacks = 0
         for i in range(w.pending):
             job = g.order[i]
             g.bits[job] = candidate_regions(s, job)
             if g.bits[job] == 0:
-                w.homeless += 1
+                w.n_unplaceable += 1
                 w.lacks |= needs_copies(s, job)
     return w.lacks
 
@@ -328,19 +337,19 @@ def is_startable(s, r, g):
 
 @kernel
 def _show_startable(s, w, r, g):
-    """Modify `w` in place: waiting workloads that could start now come before the others, the one in focus first."""
-    shown, focus = 0, NO_JOB
-    if w.focus != NO_JOB and w.waiting_shown > 0 and w.waiting_job[0] == w.focus:
-        shown, focus = 1, w.focus
+    """Modify `w` in place: waiting workloads that could start now come before the others, the pinned one first."""
+    shown, pinned_job = 0, NO_JOB
+    if w.pinned_job != NO_JOB and w.waiting_shown > 0 and w.waiting_job[0] == w.pinned_job:
+        shown, pinned_job = 1, w.pinned_job
     for i in range(s.waiting):
         job = g.order[i]
-        g.spare[job] = 1 if job != focus and shown < w.slots and can_start(s, r, job, g.bits[job]) else 0
+        g.spare[job] = 1 if job != pinned_job and shown < w.slots and can_start(s, r, job, g.bits[job]) else 0
         if g.spare[job]:
             w.waiting_job[shown] = job
             shown += 1
     for i in range(s.waiting):
         job = g.order[i]
-        if shown < w.slots and job != focus and g.spare[job] == 0:
+        if shown < w.slots and job != pinned_job and g.spare[job] == 0:
             w.waiting_job[shown] = job
             shown += 1
 

@@ -20,7 +20,7 @@ from ...simulator.base.codes import HIGH_LEVELS
 from ...simulator.compiler.jit import entry, kernel
 from ...simulator.jobs.remaining_time import expected_end_s, isolated_left_s
 from ...simulator.regions.region_starts import speed_on
-from ..window import NO_JOB, crowd, observe_size, scaled_time, waiting_candidate
+from ..window import NO_JOB, observe_size, scaled_count, scaled_time, waiting_candidate
 from .geo_window import (
     IN_PLACE_OF_OTHERS,
     NO_CLUSTER,
@@ -108,13 +108,13 @@ OFFER = (
     "units of the cluster that would be free, of its own",
     "racks n that it would lie on: n / (n + 4)",
     "workloads n that leave: n / (n + 4)",
-    "units of those who leave, of all",
+    "units of jobs that leave, of all",
     "importance of the most important that leaves",
     "time that the youngest that leaves has run",
-    "unit-seconds that those who leave have left",
+    "unit-seconds that jobs that leave have left",
     "tables that have their home in the region, of those that it reads; 1 where it reads none",
     "regions that could run it, of all",
-    "its weight x beside the least y of those who leave: x / (x + y)",
+    "its weight x beside the least y of jobs that leave: x / (x + y)",
     "units of these types that are free in the region, of those there",
     "bytes to copy, of the room in the region",
     "time to copy them, one table after the other over idle links",
@@ -129,7 +129,7 @@ FEW = 4.0
 
 @entry
 def look(states, windows, row, r, g, features, mask):
-    """Modify the window in `row`, features and mask: show the present, with regions `r` and ranking `g` laid anew."""
+    """Modify the window in `row`, features and mask: show the present, with regions `r`, ranking `g` written anew."""
     s, w = states[row], windows[row]
     begin_run(w, r, g)
     look_around(s, w, r, g)
@@ -155,7 +155,7 @@ def show(s, w, r, g, features, mask):
     _observe_cluster(s, w, features, asked)
     for candidate in range(w.candidates):
         mask[candidate] = w.legal[candidate]
-    w.starts_stand = g.stands[RUNNERS]
+    w.starts_valid = g.valid[RUNNERS]
 
 
 @kernel
@@ -210,10 +210,10 @@ def _weigh_demand(s, w, g):
         w.low[region] += s.gpu_units[job] if level[job] == IMPORTANCES - 1 else 0
     for i in range(w.pending):
         job = g.order[i]
-        if not w.data_stands:
+        if not w.data_valid:
             g.coming[job] = regions_to_come(s, job)
         _weigh_pending(s, w, job, g.bits[job] | g.coming[job])
-    w.data_stands = 1
+    w.data_valid = 1
 
 
 @kernel
@@ -249,7 +249,7 @@ def _observe_queue(s, w, r, g, features, mask, row, candidate):
     """
     asked = 0
     width, starts = w.per_waiting * CANDIDATE_COLUMNS, hold_kind(w) * CANDIDATE_COLUMNS
-    stands = w.starts_stand != 0 and w.starts_stand == g.stands[RUNNERS]
+    stands = w.starts_valid != 0 and w.starts_valid == g.valid[RUNNERS]
     for slot in range(w.waiting_shown):
         w.weight[slot] = weight_of(s, w.waiting_job[slot])
     for slot in range(w.waiting_shown):
@@ -257,7 +257,7 @@ def _observe_queue(s, w, r, g, features, mask, row, candidate):
         asked += s.gpus[job]
         _observe_waiting(s, w, g, features[row : row + QUEUE_COLUMNS], slot, job)
         offered = features[candidate : candidate + width]
-        may_start = g.spare[job] or job == w.focus
+        may_start = g.spare[job] or job == w.pinned_job
         before = _slot_before(w, r, slot, job) if may_start and stands else -1
         if before >= 0:
             kept = candidate + (before - slot) * width
@@ -341,12 +341,12 @@ def _observe_starts(s, w, r, g, offered, slot, job):
     count = list_clusters(s, w, r, job, slot, bits)
     for choice in range(count):
         cluster = w.offered[slot, choice]
-        guided = w.guided_way if job == w.guided_job and cluster == w.guided_cluster else -1
+        expert = w.expert_way if job == w.expert_job and cluster == w.expert_cluster else -1
         for way in range(2):
             here = start_kind(choice, way)
             free = s.cluster_free[cluster]
             found = find_plan(s, r, job, cluster, way)
-            if found or way == guided:
+            if found or way == expert:
                 w.legal[first + here] = 1
                 w.can_act = 1
                 at = here * CANDIDATE_COLUMNS
@@ -530,13 +530,13 @@ def _observe_cluster(s, w, features, asked):
     features[1] = (s.free_gpus - free_cpus) / max(1, gpus)
     features[2] = free_cpus / max(1, cpus)
     features[3] = (s.down_gpus - down) / max(1, gpus)
-    features[4] = crowd(s.waiting)
-    features[5] = crowd(s.held)
-    features[6] = crowd(s.running)
+    features[4] = scaled_count(s.waiting)
+    features[5] = scaled_count(s.held)
+    features[6] = scaled_count(s.running)
     features[7] = s.next_arrival / s.n_jobs
     features[8] = s.done / s.n_jobs
     features[9] = asked / (asked + s.n_gpus)
     features[10] = count_regions(s.up_regions) / s.n_regions
     features[11] = s.n_transfers / (s.n_transfers + 8.0)
-    features[12] = crowd(w.homeless)
+    features[12] = scaled_count(w.n_unplaceable)
     features[13] = s.late_starts / max(1, s.next_arrival)

@@ -36,16 +36,16 @@ def workload_decisions_of(
 ) -> tuple[list[WorkloadDecision], list[Decision]]:
     """The turns of the decisions of one instant, and the decisions after the last of them."""
     topology = view.topology
-    turns: list[WorkloadDecision] = []
+    pending_decisions: list[WorkloadDecision] = []
     before: list[Decision] = []
     for decision in decisions:
         before.append(decision)
         if isinstance(decision, Start):
             cluster = int(topology.gpu_cluster[decision.gpus[0]])
             way = IN_PLACE_OF_OTHERS if any(isinstance(one, Preempt) for one in before) else AS_IT_IS
-            turns.append(WorkloadDecision(decision.job, cluster, way, tuple(before)))
+            pending_decisions.append(WorkloadDecision(decision.job, cluster, way, tuple(before)))
             before = []
         elif isinstance(decision, Hold):
-            turns.append(WorkloadDecision(decision.job, NO_CLUSTER, AS_IT_IS, tuple(before)))
+            pending_decisions.append(WorkloadDecision(decision.job, NO_CLUSTER, AS_IT_IS, tuple(before)))
             before = []
-    return turns, before
+    return pending_decisions, before

@@ -58,7 +58,7 @@ def ratio_taken(s, w, job, group, machines, value):
     """
     value = min(value, w.spill_choices - 1)
     ratio = ratio_asked(value)
-    if ratio < 0.0 or ratio >= 1.0 or job == w.guided:
+    if ratio < 0.0 or ratio >= 1.0 or job == w.expert_job:
         return ratio
     room = machines * s.ram_bytes / s.expansion
     rank = next_member(s.running_low, s.running_mid, s.running_top, 0) if group != NONE else -1

@@ -67,13 +67,13 @@ class GroupingEnv(ClusterEnv):
         skip_idle: bool = True,
         **given: Any,
     ) -> None:
-        config, manner = self.configured(topology, network, given)
+        config, common_options = self.configured(topology, network, given)
         interface = GroupingInterface(
             topology=config.topology, group_slots=group_slots, machine_choices=machine_choices,
             spill_choices=spill_choices, slots=slots, running_slots=running_slots, order=order, skip_idle=skip_idle,
             horizon_s=config.horizon_s,
         )  # fmt: skip
-        super().__init__(config.build(), interface, workload, manner)
+        super().__init__(config.build(), interface, workload, common_options)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """See `ClusterEnv`; with pictures, it also records the past that they show."""

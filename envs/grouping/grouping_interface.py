@@ -77,19 +77,19 @@ class GroupingInterface(AgentInterface):
         """The terms that hold for every policy: the simulator's defaults."""
         return GroupTerms()
 
-    def lay(self, simulator: Any) -> None:
+    def attach(self, simulator: Any) -> None:
         """Show a run, whatever its state; its window gets the order of this interface."""
-        super().lay(simulator)
-        self.plain["focus_group"] = -1
+        super().attach(simulator)
+        self.raw["pinned_group"] = -1
 
-    def dictate(self, decision: Decision | None) -> None:
+    def force_decision(self, decision: Decision | None) -> None:
         """Modify the window: show the group of a policy's next decision first."""
         group = -1
         if isinstance(decision, AssignGroup | SetMachines) and decision.group is not None:
             group = decision.group
         elif isinstance(decision, SetSpill):
             group = int(self.simulator.state.goal[decision.job])
-        self.plain["focus_group"] = group
+        self.raw["pinned_group"] = group
 
     def action(self, decision: Decision) -> np.ndarray:
         """The action (candidate, machines, spill), int64 (3,), that plays `decision` in the present window.

@@ -13,7 +13,7 @@ from .observation import observe, write_mask
 @entry
 def step_rows(states, windows, references, chosen, actions, outcomes, features, masks):
     """Modify the chosen rows: play one action (candidate, machines, spill) in each; see `Stepper`."""
-    odd = 0
+    n_stopped = 0
     for i in range(chosen.size):
         row = chosen[i]
         s = states[row]
@@ -21,15 +21,15 @@ def step_rows(states, windows, references, chosen, actions, outcomes, features, 
         _step(s, w, references[row], actions[row], outcomes[row])
         observe(s, w, features[row])
         write_mask(w, masks[row])
-        odd += outcomes[row, TERMINATED] > 0.0 or outcomes[row, TRUNCATED] > 0.0 or w.code != DECIDE
-    return odd
+        n_stopped += outcomes[row, TERMINATED] > 0.0 or outcomes[row, TRUNCATED] > 0.0 or w.code != DECIDE
+    return n_stopped
 
 
 @kernel
 def _step(s, w, reference, action, outcome):
     """Modify `s`, window `w` and `outcome`: play one action, and run to the next decision."""
     begin_step(s, w, reference)
-    w.focus_group = -1
+    w.pinned_group = -1
     _play(s, w, action, outcome)
     w.begins = 0
     while not is_over(s, w) and w.code != STALLED:
@@ -62,7 +62,7 @@ def _go(s, w):
 
 @entry
 def turn(states, windows, row, features, mask):
-    """Modify the window in `row`: show the present anew, after its focus has changed."""
+    """Modify the window in `row`: show the present anew, after its pinned job has changed."""
     refresh(states[row], windows[row])
     observe(states[row], windows[row], features)
     write_mask(windows[row], mask)

@@ -5,7 +5,7 @@ slot is paused, goes to that of group slot 0 to G - 1 (its own: it stays, and on
 group, or is replaced by a waiting job; then every group slot gets machines.
 
 At one instant a job changes its place at most once, as a group its machines and a job its spill ratio, so every instant
-ends. A policy's next decision (`focus`, `focus_group`) is exempt.
+ends. A policy's next decision (`pinned_job`, `pinned_group`) is exempt.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def window_dtype() -> np.dtype:
     """One window, with room for the largest number of slots."""
     candidates = 1 + (1 + MAX_GROUP_SLOTS) * MAX_SLOTS + (3 + MAX_GROUP_SLOTS) * MAX_SLOTS + MAX_GROUP_SLOTS
     options = ("group_slots", "machine_choices", "spill_choices")
-    present = ("focus_group", "guided", "groups_shown", "available", "most_machines", "may_spill")
+    present = ("pinned_group", "expert_job", "groups_shown", "available", "most_machines", "may_spill")
     return np.dtype(
         [
             *common_fields(),
@@ -90,7 +90,7 @@ def may_pass(s):
 def refresh(s, w):
     """Modify window `w`: show the present and mark legal candidates."""
     fill_slots(s, w)
-    w.guided = w.focus  # the job of a policy's next decision
+    w.expert_job = w.pinned_job  # the job of a policy's next decision
     sum_groups(s, w)
     fill_groups(s, w)
     w.available = available_machines(s)
@@ -106,16 +106,16 @@ def refresh(s, w):
 
 @kernel
 def fill_groups(s, w):
-    """Modify `w`: show the groups that have jobs; the one in focus before all others, even without jobs."""
+    """Modify `w`: show the groups that have jobs; the pinned one before all others, even without jobs."""
     slot = 0
-    focus = w.focus_group
-    if 0 <= focus < s.is_group.size and s.is_group[focus]:
-        w.shown_group[0] = focus
+    pinned_job = w.pinned_group
+    if 0 <= pinned_job < s.is_group.size and s.is_group[pinned_job]:
+        w.shown_group[0] = pinned_job
         slot = 1
     for group in range(s.group_end):
         if slot == w.group_slots:
             break
-        if s.is_group[group] and s.n_goal[group] > 0 and group != focus:
+        if s.is_group[group] and s.n_goal[group] > 0 and group != pinned_job:
             w.shown_group[slot] = group
             slot += 1
     w.groups_shown = slot
@@ -132,7 +132,7 @@ def room_of(s, w, group):
 @kernel
 def may_move(s, w, job):
     """Whether a job may change its place: it has not at this instant."""
-    return s.is_moved[job] == 0 or job == w.focus
+    return s.is_dirty_job[job] == 0 or job == w.pinned_job
 
 
 @kernel
@@ -180,14 +180,14 @@ def _mark_running(s, w):
 
 @kernel
 def _may_spill(s, w, job):
-    return s.spills and (s.spilt_at[job] != s.instants or job == w.focus)
+    return s.spills and (s.spilt_at[job] != s.instants or job == w.pinned_job)
 
 
 @kernel
 def _mark_moves(s, w, slot, here, stays_on):
     job = w.running_job[slot]
     group = s.goal[job]
-    is_focus = job == w.focus
+    is_focus = job == w.pinned_job
     w.legal[here + PAUSE_KIND] = stays_on or is_focus
     for k in range(w.groups_shown):
         if w.shown_group[k] != group:
@@ -216,7 +216,7 @@ def find_partner(s, w, job):
     found, found_s, round_s = NONE, 0.0, 1.0  # the largest sum of iterations alone over the round
     for slot in range(w.waiting_shown):
         other = w.waiting_job[slot]
-        if s.is_moved[other]:
+        if s.is_dirty_job[other]:
             continue
         own_s = other_s = 0.0
         if known and is_measured(s, other):
@@ -235,7 +235,7 @@ def _mark_groups(s, w):
     for k in range(w.groups_shown):
         group = w.shown_group[k]
         room = room_of(s, w, group)
-        if group == w.focus_group or (room > 1 and s.sized_at[group] != s.instants):
+        if group == w.pinned_group or (room > 1 and s.sized_at[group] != s.instants):
             w.legal[here + k] = 1
             w.most_machines = max(w.most_machines, room)
             acts = True

@@ -10,7 +10,7 @@ from ...simulator.compiler.jit import kernel
 from ...simulator.groups.group_codes import LOADING as IS_LOADING
 from ...simulator.groups.group_codes import OUT
 from ...simulator.jobs.remaining_time import isolated_left_s
-from ..window import crowd, ignorance, running_candidate, scaled_slack, scaled_time, waiting_candidate
+from ..window import ignorance, running_candidate, scaled_count, scaled_slack, scaled_time, waiting_candidate
 from .grouping_offers import (
     FEW,
     OFFER,
@@ -156,12 +156,12 @@ def _observe_cluster(s, w, features, wanted):
     features[0] = scaled_time(w, s.now_s - s.start_s)
     features[1] = w.available / s.n_machines
     features[2] = s.down_machines / s.n_machines
-    features[3] = crowd(s.waiting)
-    features[4] = crowd(s.running)
+    features[3] = scaled_count(s.waiting)
+    features[4] = scaled_count(s.running)
     features[6] = s.next_arrival / s.n_jobs
     features[7] = s.done / s.n_jobs
     features[8] = min(1.0, s.n_loading / max(1, s.running))
-    features[9] = min(1.0, s.n_moved / here)
+    features[9] = min(1.0, s.n_dirty_jobs / here)
     groups = 0
     cpu = net = speeds = 0.0
     for group in range(min(s.group_end, MAX_GROUPS)):
@@ -198,7 +198,7 @@ def _observe_job(s, w, shown, job):
     shown[8] = share_of(s.input_bytes[job] / memory)
     shown[9] = share_of(s.model_bytes[job] / memory)
     shown[10] = is_measured(s, job)
-    shown[11] = s.is_moved[job] > 0
+    shown[11] = s.is_dirty_job[job] > 0
     shown[12] = scaled_slack(s, w, job)
     shown[13] = scaled_time(w, s.now_s - s.waiting_since_s[job])
     return wanted

@@ -19,7 +19,7 @@ from .scenes.seen import done_words
 
 SYMBOLS = string.digits + string.ascii_uppercase + string.ascii_lowercase.replace("x", "") + "@&%$*+=?!~^:;<>"
 FREE_MARK, DOWN_MARK, OTHER_MARK = ".", "x", "#"
-MOST_LINES = 40  # of GPUs; a taller cluster is told by racks
+MOST_LINES = 40  # of GPUs; a taller cluster is shown by racks
 MOST_MACHINES = 16  # one above the other
 SHOWN_RUNNING, SHOWN_QUEUE = 16, 10
 BAR = 12  # marks of a bar of a region
@@ -38,8 +38,8 @@ def draw_ansi(simulator: Simulator, width: int = 100) -> str:
     width = max(40, width)
     symbols: Mapping[int, str] = {}
     if has_regions(simulator):
-        world = read_regions(simulator)
-        scene, lines = world.scene, _region_lines(world)
+        region_scene = read_regions(simulator)
+        scene, lines = region_scene.scene, _region_lines(region_scene)
     else:
         scene = read_scene(simulator)
         symbols, lines = _cluster_lines(scene, width)
@@ -127,15 +127,15 @@ def _side_by_side(blocks: list[list[str]]) -> list[str]:
 
 def _rack_lines(scene: Scene, width: int) -> list[str]:
     """How many GPUs of each rack are used, side by side, in at most `MOST_LINES` lines."""
-    told = []
+    cells = []
     for rack in scene.racks():
         used = int(np.count_nonzero(scene.owner[rack.gpus.start : rack.gpus.stop] >= 0))
-        told.append(f"rack {rack.index}: {used}/{len(rack.gpus)}")
-    widest = max(map(len, told))
+        cells.append(f"rack {rack.index}: {used}/{len(rack.gpus)}")
+    widest = max(map(len, cells))
     each = max(1, (width + 3) // (widest + 3))
-    shown = told[: each * MOST_LINES]
+    shown = cells[: each * MOST_LINES]
     rows = [shown[first : first + each] for first in range(0, len(shown), each)]
-    more = [f"and {len(told) - len(shown)} racks more"] if len(told) > len(shown) else []
+    more = [f"and {len(cells) - len(shown)} racks more"] if len(cells) > len(shown) else []
     return ["GPUs used of each rack", *("   ".join(f"{one:<{widest}}" for one in row) for row in rows), *more]
 
 
@@ -152,15 +152,15 @@ def _running_lines(scene: Scene, symbols: Mapping[int, str]) -> list[str]:
         beside = cut(" ".join(job.beside), 24)
         rows.append((*names, str(job.gpus), TIER_NAMES[job.tier], done, span(job.remaining_s), beside))
     more = len(scene.running) - len(jobs)
-    told = [f"and {more} more that run, none larger"] if more else []
-    return [*_columns(rows, right=(3, 6)), *told] if jobs else ["nothing runs"]
+    rest = [f"and {more} more that run, none larger"] if more else []
+    return [*_columns(rows, right=(3, 6)), *rest] if jobs else ["nothing runs"]
 
 
 def _queue_lines(scene: Scene) -> list[str]:
     jobs: list[WaitingJob] = [*scene.queue[:SHOWN_QUEUE]]
     jobs += scene.held[: SHOWN_QUEUE - len(jobs)]
     if not jobs:
-        return ["nobody waits"]
+        return ["no job waits"]
     rows = [("queue", "model", "GPUs", "waited", "")]
     for job in jobs:
         held = "held" if job.is_held else ""
@@ -184,8 +184,8 @@ def _columns(rows: Sequence[tuple[str, ...]], right: tuple[int, ...]) -> list[st
 def _link_lines(network: NetworkScene) -> list[str]:
     """How loaded the network is, and the jobs on the link where most is wanted."""
     shared, fullest = int((network.sharers > 1).sum()), float(network.load.max())
-    told = f"links {shared} of {len(network.load)} shared, {network.contending} jobs meet on them"
-    lines = [f"{told}; the fullest is loaded to {fullest:.2f}"]
+    summary = f"links {shared} of {len(network.load)} shared, {network.contending} jobs meet on them"
+    lines = [f"{summary}; the fullest is loaded to {fullest:.2f}"]
     crossing = network.crossing
     if crossing is not None:
         at_once, turned = crossing.scores
@@ -194,21 +194,22 @@ def _link_lines(network: NetworkScene) -> list[str]:
     return lines
 
 
-def _region_lines(world: RegionScene) -> list[str]:
-    """The regions, a line for each type of units: `#` used, `+` asked by who waits, `x` down, `.` free."""
-    scene = world.scene
+def _region_lines(region_scene: RegionScene) -> list[str]:
+    """The regions, a line for each type of units: `#` used, `+` asked by waiting jobs, `x` down, `.` free."""
+    scene = region_scene.scene
     held = f", {scene.held_jobs} held" if scene.held_jobs else ""
-    data = f", {world.homeless} for data" if world.homeless else ""
+    data = f", {region_scene.n_unplaceable} for data" if region_scene.n_unplaceable else ""
     done = done_words(scene.done, scene.jobs, scene.jct_s)
     jobs = f"jobs {len(scene.running)} running, {scene.waiting} waiting{held}{data}, {done}"
-    use = f"GPUs {world.gpus[0]}/{world.gpus[1]} used | CPU machines {world.cpus[0]}/{world.cpus[1]} used"
-    lines = [f"t = {clock(scene.now_s)} | {use}", f"{jobs}, {world.late} started too late", ""]
-    lines += [line for region in world.regions for line in _of_region(region)]
-    names = [region.name for region in world.regions]
-    for flow in world.flows:
+    gpus, cpus = region_scene.gpus, region_scene.cpus
+    use = f"GPUs {gpus[0]}/{gpus[1]} used | CPU machines {cpus[0]}/{cpus[1]} used"
+    lines = [f"t = {clock(scene.now_s)} | {use}", f"{jobs}, {region_scene.late} started too late", ""]
+    lines += [line for region in region_scene.regions for line in _of_region(region)]
+    names = [region.name for region in region_scene.regions]
+    for flow in region_scene.flows:
         tables = f"{flow.tables} table{'s' * (flow.tables != 1)}"
         lines.append(f"{names[flow.source]} -> {names[flow.target]}  {tables}, {amount(flow.left_bytes)} left")
-    return [*lines, *([f"{world.stuck} copies wait for a source"] if world.stuck else [])]
+    return [*lines, *([f"{region_scene.stuck} copies wait for a source"] if region_scene.stuck else [])]
 
 
 def _of_region(region: Region) -> list[str]:
@@ -217,8 +218,8 @@ def _of_region(region: Region) -> list[str]:
     lines = []
     for number, supply in enumerate(region.supplies):
         name = cut(region.name, 12) if number == 0 else ""
-        told = f"{name:<12} {cut(supply.kind, 6):<6} [{_bar(supply)}] {supply.used:>5}/{supply.units:<5}"
-        lines.append(f"{told} {supply.load:5.2f}x" + data * (number == 0))
+        usage = f"{name:<12} {cut(supply.kind, 6):<6} [{_bar(supply)}] {supply.used:>5}/{supply.units:<5}"
+        lines.append(f"{usage} {supply.load:5.2f}x" + data * (number == 0))
     return lines
 
 

@@ -90,8 +90,8 @@ def save_html(
         image.save(data, format="png")
         pictures.append(base64.b64encode(data.getvalue()).decode())
     template = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(PAGE)
-    told = {"title": title, "captions": list(captions), "facts": facts}
-    page = template.render(fps=fps, pictures=pictures, size=image.size, **told)
+    texts = {"title": title, "captions": list(captions), "facts": facts}
+    page = template.render(fps=fps, pictures=pictures, size=image.size, **texts)
     Path(path).write_text(page, encoding="utf-8")
 
 

@@ -46,10 +46,10 @@ def _group_lines(scene: GroupScene, lane: GroupLane, width: int) -> list[str]:
         first, last = (math.ceil(end - 0.5) for end in ends)  # of each mark the middle counts
         for place in range(max(0, first), min(width - 6, last)):
             (cpu if subtask.kind == "COMP" else net)[place] = symbol(subtask.job)
-    told = f"{head}memory {lane.memory:.0%}, jobs {_jobs(lane.members)}{loading}"
-    return [told, "  cpu " + "".join(cpu), "  net " + "".join(net)]
+    heading = f"{head}memory {lane.memory:.0%}, jobs {_jobs(lane.members)}{loading}"
+    return [heading, "  cpu " + "".join(cpu), "  net " + "".join(net)]
 
 
 def _jobs(jobs: tuple[int, ...]) -> str:
-    told = " ".join(f"{job}[{symbol(job)}]" for job in jobs[:MOST_JOBS])
-    return told + (f" and {len(jobs) - MOST_JOBS} more" if len(jobs) > MOST_JOBS else "")
+    shown = " ".join(f"{job}[{symbol(job)}]" for job in jobs[:MOST_JOBS])
+    return shown + (f" and {len(jobs) - MOST_JOBS} more" if len(jobs) > MOST_JOBS else "")

@@ -9,7 +9,7 @@ from ...simulator.base.errors import InputError
 from ...simulator.base.names import called
 from ...simulator.cluster.topology import Topology
 from ...simulator.configuration.network_choice import Network
-from ...simulator.network.simulated import Pace
+from ...simulator.network.simulated import RateProvider
 from ...simulator.rules.rule import Rule
 from ...simulator.workloads import Workload
 from ..cluster_env import ClusterEnv
@@ -45,8 +45,8 @@ class SharingEnv(ClusterEnv):
         gpu: type whose measurements give the cost of gradient accumulation; None: the network's, or 2080ti.
         placer: of free GPUs: `tier`, `count`, `first`, `random` and others of running/placers.py.
         elastic: True: running jobs can be resized, take the batch that suits their GPUs, and run at the speed that the
-            profiles' fits give (simulator/elastic/elastic.py); or a `Pace` whose jobs are elastic, e.g. over measured
-            tables.
+            profiles' fits give (simulator/elastic/elastic.py); or a `RateProvider` whose jobs are elastic, e.g. over
+            measured tables.
         round: seconds; decision points come at its multiples only (0: at every event).
         partners: K, 0 to 8: single partners that a waiting job is offered.
         exponents: number of sub-batches, 1 to 32: batch >> 0, batch >> 1, and so on.
@@ -64,7 +64,7 @@ class SharingEnv(ClusterEnv):
         workload: Workload | str | Sequence[Workload | str] | None = None,
         network: Network | str | None = None,
         *,
-        elastic: bool | Pace = False,
+        elastic: bool | RateProvider = False,
         round: float = 0.0,
         placer: str = "tier",
         partners: int = PARTNERS,
@@ -77,7 +77,7 @@ class SharingEnv(ClusterEnv):
         skip_idle: bool = True,
         **given: Any,
     ) -> None:
-        config, manner = self.configured(topology, network, given)
+        config, common_options = self.configured(topology, network, given)
         interface = SharingInterface(
             slots=slots,
             running_slots=running_slots,
@@ -91,21 +91,21 @@ class SharingEnv(ClusterEnv):
             horizon_s=config.horizon_s,
         )
         rule = Rule("fifo", placer=placer, preemption_cost=preemption_cost, round=round)  # type: ignore[arg-type]
-        simulator = config.copy_with(pace=_pace_of(elastic, config.gpu_type)).build(rule)
+        simulator = config.copy_with(rate_provider=_pace_of(elastic, config.gpu_type)).build(rule)
         simulator.list_partners()
-        super().__init__(simulator, interface, workload, manner)
+        super().__init__(simulator, interface, workload, common_options)
 
 
-def _pace_of(elastic: bool | Pace, gpu: str) -> Pace | None:
+def _pace_of(elastic: bool | RateProvider, gpu: str) -> RateProvider | None:
     if elastic is False:
         return None
     if elastic is True:
         from ...simulator.elastic.applications import fitted_applications
-        from ...simulator.elastic.elastic import TrainingPace
+        from ...simulator.elastic.elastic import TrainingRates
 
-        return TrainingPace(fitted_applications(gpu))
+        return TrainingRates(fitted_applications(gpu))
     if not getattr(elastic, "elastic", False):
-        raise InputError(f"elastic = {called(elastic)}: expected True, False, or a pace whose jobs are elastic")
+        raise InputError(f"elastic = {called(elastic)}: expected True, False, or one of elastic rates")
     return elastic
 
 

@@ -26,7 +26,7 @@ from ...simulator.running.gpu_allocation import recall_gang
 from ...simulator.running.placers import find_gang, take_lowest
 from ...simulator.sharing.berths import kind_of, largest_sub_batch
 from ...simulator.sharing.exclusive_gpus import append_alone, work_left_s
-from ..window import lay_dictated
+from ..window import write_forced
 
 FREE_KIND, BEST_KIND, FIRST_FIT_KIND, PARTNER_KIND = 0, 1, 2, 3  # partner k: PARTNER_KIND + k - 1
 
@@ -35,8 +35,8 @@ FREE_KIND, BEST_KIND, FIRST_FIT_KIND, PARTNER_KIND = 0, 1, 2, 3  # partner k: PA
 def find_start(s, w, job, kind):
     """Modify `s.gang`: the GPUs of a start candidate of a waiting job; False if there are none."""
     need = s.gpus[job]
-    if kind == FREE_KIND and job == w.dictated_job:
-        lay_dictated(s, w)
+    if kind == FREE_KIND and job == w.forced_job:
+        write_forced(s, w)
         return largest_sub_batch(s, job) > 0
     if kind == FREE_KIND:
         return need <= s.free_gpus and find_gang(s, job, w.placer)
@@ -61,8 +61,8 @@ def can_resize(s, job):
 @entry
 def find_resized(s, w, job, exponent):
     """Modify `s.gang`: 2^exponent GPUs for a running elastic job; False: the nearest other number it can have."""
-    if job == w.dictated_job:
-        lay_dictated(s, w)
+    if job == w.forced_job:
+        write_forced(s, w)
         return True
     most = s.gpus[job] + s.free_gpus
     asked = 1 << min(max(exponent, 0), 30)

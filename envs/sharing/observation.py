@@ -14,10 +14,10 @@ from ...simulator.lifecycle.resizing import wider_passes
 from ...simulator.sharing.berths import excess, memory_of
 from ...simulator.sharing.exclusive_gpus import single_gpus
 from ..window import (
-    crowd,
     ignorance,
     observe_size,
     running_candidate,
+    scaled_count,
     scaled_slack,
     scaled_slowdown,
     scaled_time,
@@ -132,9 +132,9 @@ def _observe_cluster(s, w, features, asked):
     features[4] = s.down_gpus / gpus
     features[5] = s.fragmented_gpus / gpus
     features[6] = most_free / s.largest_machine
-    features[7] = crowd(s.waiting)
-    features[8] = crowd(s.held)
-    features[9] = crowd(s.running)
+    features[7] = scaled_count(s.waiting)
+    features[8] = scaled_count(s.held)
+    features[9] = scaled_count(s.running)
     features[10] = s.next_arrival / s.n_jobs
     features[11] = s.done / s.n_jobs
     features[12] = asked / (asked + gpus)

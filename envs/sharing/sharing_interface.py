@@ -14,7 +14,7 @@ from ...simulator.engine.simulator import Simulator
 from ...simulator.events.initialise import gpus_of
 from ..agent_interface import AgentInterface, slot_of
 from ..observation_layout import Part
-from ..window import choice_of, dictate, running_candidate, undictate, waiting_candidate
+from ..window import choice_of, force_gpus, running_candidate, unforce_gpus, waiting_candidate
 from .gangs import (
     FREE_KIND,
     exponent_taken,
@@ -46,20 +46,20 @@ class SharingInterface(AgentInterface):
         super().__init__(kinds=(4 + partners, PER_RUNNING), others=(Part(exponents, SECOND_COLUMN),), **window)
         self.window.partners, self.window.n_exponents, self.window.elastic = partners, exponents, elastic
 
-    def lay(self, simulator: Simulator) -> None:
+    def attach(self, simulator: Simulator) -> None:
         """Show a run, whatever its state; its window gets the order of this interface."""
         simulator.list_partners()
-        super().lay(simulator)
-        undictate(self.plain)
+        super().attach(simulator)
+        unforce_gpus(self.raw)
 
-    def dictate(self, decision: Decision | None) -> None:
+    def force_decision(self, decision: Decision | None) -> None:
         """Modify the window: "free" or "resize" stands for the GPUs of a policy; InvalidDecision: illegal ones."""
-        undictate(self.plain)
+        unforce_gpus(self.raw)
         if isinstance(decision, Start):
             check_gang(self.simulator, decision)
-            dictate(self.plain, decision.job, FREE_KIND, decision.gpus)
+            force_gpus(self.raw, decision.job, FREE_KIND, decision.gpus)
         elif isinstance(decision, Resize):
-            dictate(self.plain, decision.job, RESIZE_KIND, decision.gpus)
+            force_gpus(self.raw, decision.job, RESIZE_KIND, decision.gpus)
 
     def action(self, decision: Decision) -> np.ndarray:
         """The action (candidate, sub-batch exponent), int64 (2,), that plays `decision` in the present window.

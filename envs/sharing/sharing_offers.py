@@ -24,10 +24,10 @@ from ..window import scaled_slowdown, scaled_time
 
 OFFER = (
     "tier of the gang / 3",
-    "slowdown of the gang with nobody beside it, accumulation included",
+    "slowdown of the gang with no partner, accumulation included",
     "interference that it suffers there",
     "interference that its partners suffer, the most of them",
-    "what the pair gains by running together, of its JCT apart: 0.5 nothing; the partner with the least, who decides",
+    "what the pair gains by running together, of its JCT apart: 0.5 nothing; the partner with the least, which decides",
     "GPUs of the gang that are shared, of all of it",
     "partners p: p / (p + 1)",
     "run time left: there, beside its partners (start), isolated (hold), until its end (running)",
@@ -35,7 +35,7 @@ OFFER = (
     "memory left on its fullest GPU",
     "log2(passes of an iteration) / 16",
     "GPUs that would be free afterwards",
-    "time to its end if it starts now: of the pair with the partner who decides; alone, where there is none",
+    "time to its end if it starts now: with the partner that decides; alone without one",
     "time to that partner's end if it starts now",
     "time to its end if it starts in its whole passes when that partner has ended; alone, where there is none",
     "time to that partner's end if it is left alone",
@@ -43,7 +43,7 @@ OFFER = (
 OFFER_COLUMNS = len(OFFER)
 TIER, SOLO, SUFFERED, CAUSED, GAIN, SHARED, PARTNERS, TIME_LEFT, WORK_LEFT, MEMORY, PASSES, FREE_AFTER = range(12)
 NEW_TOGETHER, OTHER_TOGETHER, NEW_APART, OTHER_APART = range(12, 16)
-NOBODY = -1
+NO_PARTNER = -1
 LOG_HARSHEST = math.log(10.0)  # interference is no worse, as a feature
 
 
@@ -85,7 +85,7 @@ def _describe_partners(s, w, job, kind, solo_s, whole_s, offer):
     suffered = caused = longest_s = 0.0
     gain = 1.0
     shared = partners = 0
-    decides = NOBODY
+    decides = NO_PARTNER
     left = weighed_left(s, job)
     for i in range(s.gang_size):
         more = 0.0
@@ -104,7 +104,7 @@ def _describe_partners(s, w, job, kind, solo_s, whole_s, offer):
                 left_s = weighed_left(s, other) * s.solo_s[other]
                 apart = apart_s(left * whole_s, left_s)
                 gained = (apart - together_s(left * solo_s, own, left_s, theirs)) / apart
-                if decides == NOBODY or gained < gain:
+                if decides == NO_PARTNER or gained < gain:
                     decides, gain = other, gained
                 caused = max(caused, theirs)
                 longest_s = max(longest_s, known_left(s, other) * s.solo_s[other])
@@ -123,7 +123,7 @@ def _describe_partners(s, w, job, kind, solo_s, whole_s, offer):
 def _describe_ends(s, w, job, kind, other, solo_s, whole_s, offer):
     """Modify `offer`: ends of a waiting job and a partner, together and one after the other (Theorem 1)."""
     left = known_left(s, job) * s.slice_slowdown
-    if other == NOBODY:
+    if other == NO_PARTNER:
         offer[NEW_TOGETHER] = offer[NEW_APART] = scaled_time(w, left * solo_s)
         offer[OTHER_TOGETHER] = offer[OTHER_APART] = 0.0
         return

@@ -19,7 +19,7 @@ from .sharing_window import PREEMPT_KIND, may_act, refresh, starts_of
 @entry
 def step_rows(states, windows, references, chosen, actions, outcomes, features, masks):
     """Modify the chosen rows: play one action (candidate, sub-batch exponent) in each; see `Stepper`."""
-    odd = 0
+    n_stopped = 0
     for i in range(chosen.size):
         row = chosen[i]
         s = states[row]
@@ -28,8 +28,8 @@ def step_rows(states, windows, references, chosen, actions, outcomes, features, 
         if w.code != ASK:
             observe(s, w, features[row])
             write_mask(w, masks[row])
-        odd += outcomes[row, TERMINATED] > 0.0 or outcomes[row, TRUNCATED] > 0.0 or w.code != DECIDE
-    return odd
+        n_stopped += outcomes[row, TERMINATED] > 0.0 or outcomes[row, TRUNCATED] > 0.0 or w.code != DECIDE
+    return n_stopped
 
 
 @kernel
@@ -57,13 +57,13 @@ def _play(s, w, candidate, exponent, outcome):
         _go(s, w)
     elif candidate == 0:
         w.decisions += 1
-        w.dictated_job = NO_JOB
+        w.forced_job = NO_JOB
         if next_s(s) < math.inf:
             _go(s, w)
     else:
         w.decisions += 1
         outcome[IS_ADJUSTED] = _apply(s, w, candidate, exponent)
-        w.dictated_job = NO_JOB
+        w.forced_job = NO_JOB
         if w.code == STALLED and next_s(s) < math.inf:
             w.code = DECIDE
         _show(s, w)
@@ -85,7 +85,7 @@ def _show(s, w):
 
 @entry
 def turn(states, windows, row, features, mask):
-    """Modify the window in `row`: show the present anew, after its focus or placer has changed."""
+    """Modify the window in `row`: show the present anew, after its pinned job or placer has changed."""
     refresh(states[row], windows[row])
     observe(states[row], windows[row], features)
     write_mask(windows[row], mask)

@@ -19,8 +19,8 @@ from ..window import (
     MAX_SLOTS,
     can_stop,
     common_fields,
-    dictated_fields,
     fill_slots,
+    forced_fields,
     may_advance,
     running_candidate,
     waiting_candidate,
@@ -54,7 +54,7 @@ def window_dtype() -> np.dtype:
             *[(name, "i8") for name in own],
             ("legal", "i1", (candidates,)),
             ("offer", "f4", (MAX_SLOTS, MOST_STARTS, OFFER_COLUMNS)),  # of the legal starts: their features
-            *dictated_fields(),
+            *forced_fields(),
             ("ranked_s", "f8", (MAX_PARTNERS,)),  # scratch of gangs.py
             ("ranked_place", "i8", (MAX_PARTNERS,)),
         ],
@@ -82,7 +82,7 @@ def refresh(s, w):
         job = w.waiting_job[slot]
         first = waiting_candidate(w, slot, 0)
         w.legal[first + starts] = more
-        if s.gpus[job] <= s.free_gpus + single_gpus(s) or job == w.dictated_job:
+        if s.gpus[job] <= s.free_gpus + single_gpus(s) or job == w.forced_job:
             for kind in range(starts):
                 if find_start(s, w, job, kind):
                     w.legal[first + kind] = 1

@@ -66,7 +66,7 @@ class TimeShiftEnv(PythonStepEnv):
         **given: Any,
     ) -> None:
         sharing = {"jobs_per_gpu": None if isinstance(jobs_per_gpu, int) and jobs_per_gpu == 1 else jobs_per_gpu}
-        config, manner = self.configured(topology, network, {**sharing, **given})
+        config, common_options = self.configured(topology, network, {**sharing, **given})
         interface = TimeShiftInterface(
             scheduler=scheduler,
             candidates=candidates,
@@ -87,7 +87,7 @@ class TimeShiftEnv(PythonStepEnv):
             raise InputError(f"network = {network.describe()!r}: expected contention, with or without arguments")
         if getattr(interface.scheduler, "knows_run_times", False):
             simulator.estimates.expect_known(f"scheduler {getattr(interface.scheduler, 'name', scheduler)}")
-        super().__init__(simulator, interface, workload, manner)
+        super().__init__(simulator, interface, workload, common_options)
 
     def act_of(self, policy: Decider) -> Any:
         """The action that plays the next decision of `policy`; mask and observation are then those that it belongs to.
@@ -100,7 +100,7 @@ class TimeShiftEnv(PythonStepEnv):
         for name, value in getattr(policy, "on_links", {}).items():
             if getattr(self.simulator.network, name, None) != value:
                 raise InputError(f"policy {called(policy)}: expected network='contention:{name}={value}'")
-        if getattr(policy, "tunes_workers", False) and not getattr(self.simulator.pace, "elastic", False):
+        if getattr(policy, "tunes_workers", False) and not getattr(self.simulator.rate_provider, "elastic", False):
             expected = "expected an environment with the default scheduler, or one that tunes workers, such as 'themis'"
             raise InputError(f"policy {called(policy)} tunes the number of workers: {expected}")
         return super().act_of(policy)

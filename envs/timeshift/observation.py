@@ -15,7 +15,7 @@ import numpy as np
 
 from ...simulator.engine.simulator import Simulator
 from ...simulator.jobs.estimates import known_left
-from ..python_step import PythonStepInterface, crowd
+from ..python_step import PythonStepInterface, scaled_count
 from ..window import LOG_WORST
 from .shared_links import SharedLinks, shift_now, turned_now
 from .timeshift_offers import OFFER, OFFER_COLUMNS, Instant, describe_offer
@@ -85,7 +85,7 @@ FIRST_OFFER, FIRST_TURN = len(ACTIONS), len(ACTIONS) + len(OFFER)
 def observe(look: PythonStepInterface, instant: Instant, features: np.ndarray) -> None:
     """Write all features, float32: cluster, queue, running, rotations and candidates."""
     features[:] = 0.0
-    s, w = look.simulator.plain.record, look.plain
+    s, w = look.simulator.raw.record, look.raw
     parts = {key: features[place] for key, place in look.places.items()}
     asked = _observe_queue(s, w, parts["queue"].reshape(-1, len(QUEUE)))
     running = parts["running"].reshape(-1, len(RUNNING))
@@ -116,7 +116,7 @@ def num_links(simulator: Simulator) -> int:
 
 def _observe_links(simulator: Simulator, instant: Instant, jobs: list[int], rows: np.ndarray) -> None:
     meetings, links = instant.present.meetings, simulator.topology.links
-    s = simulator.plain.record
+    s = simulator.raw.record
     excess = excess_now(simulator, meetings)
     for row, job in zip(rows, jobs, strict=False):
         place = meetings.places.get(job)
@@ -150,7 +150,7 @@ def excess_now(simulator: Simulator, meetings: SharedLinks) -> dict[int, float]:
 
 
 def _observe_offers(look: PythonStepInterface, instant: Instant, rows: np.ndarray) -> None:
-    s = look.simulator.plain.record
+    s = look.simulator.raw.record
     gpus, waiting, links = int(s["n_gpus"]), int(s["waiting"]), num_links(look.simulator)
     legal = look.legal()
     for candidate, offer in enumerate([instant.present, *instant.offers]):
@@ -164,26 +164,26 @@ def _observe_offers(look: PythonStepInterface, instant: Instant, rows: np.ndarra
 
 def _observe_turns(look: PythonStepInterface, instant: Instant, rotations: np.ndarray, rows: np.ndarray) -> None:
     job = instant.turning[0]
-    s = look.simulator.plain.record
-    told = np.zeros(len(TURNS), np.float32)
+    s = look.simulator.raw.record
+    values = np.zeros(len(TURNS), np.float32)
     component = instant.present.meetings.component_of.get(job)
     if component is not None:
-        wheel, position = component.circle, component.jobs.index(job)
+        unified_circle, position = component.circle, component.jobs.index(job)
         turned = turned_now(look.simulator, component)
-        excess = wheel.excess(position, turned)
+        excess = unified_circle.excess(position, turned)
         rotations[:] = np.minimum(1.0, excess)
         on = component.flows[:, position] > 0.0
-        now = float(wheel.links_at(turned)[on].mean())
-        told[:4] = np.minimum(1.0, [now, excess.min(), excess.mean(), excess.max()])
-    told[4] = instant.turned / (instant.turned + len(instant.turning))
+        now = float(unified_circle.links_at(turned)[on].mean())
+        values[:4] = np.minimum(1.0, [now, excess.min(), excess.mean(), excess.max()])
+    values[4] = instant.turned / (instant.turned + len(instant.turning))
     jobs = np.array([job])
     left = float(known_left(s, jobs, np.maximum(0.0, s["iterations_left"][jobs]))[0])
-    told[5] = min(1.0, math.log2(1.0 + left) / MOST_LOG_LEFT)
+    values[5] = min(1.0, math.log2(1.0 + left) / MOST_LOG_LEFT)
     legal = look.legal()
     for candidate, column in enumerate((NO_MORE_COLUMN, SHIFT_COLUMN, LEAVE_COLUMN, FREE_COLUMN)):
         if legal[candidate]:
             rows[candidate, LEGAL_COLUMN] = rows[candidate, column] = 1.0
-            rows[candidate, FIRST_TURN:] = told
+            rows[candidate, FIRST_TURN:] = values
 
 
 def _observe_queue(s: np.void, w: np.void, shown: np.ndarray) -> int:
@@ -249,9 +249,9 @@ def _observe_cluster(s: np.void, w: np.void, shown: np.ndarray, asked: int) -> N
     shown[0] = float(_time(w, np.array(float(s["now_s"] - s["start_s"]))))
     shown[1] = int(s["free_gpus"]) / gpus
     shown[2] = int(s["down_gpus"]) / gpus
-    shown[3] = crowd(int(s["waiting"]))
-    shown[4] = crowd(int(s["held"]))
-    shown[5] = crowd(int(s["running"]))
+    shown[3] = scaled_count(int(s["waiting"]))
+    shown[4] = scaled_count(int(s["held"]))
+    shown[5] = scaled_count(int(s["running"]))
     shown[6] = int(s["next_arrival"]) / jobs
     shown[7] = int(s["done"]) / jobs
     shown[8] = asked / (asked + gpus)

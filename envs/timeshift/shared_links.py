@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from ...policies.cassini.compatibility import Job, Meeting, components, meetings
+from ...policies.cassini.compatibility import Job, SharedLinkGroup, components, meetings
 from ...simulator.base.codes import GONE
 from ...simulator.cluster.routes import LinkUse
 from ...simulator.contention.circle import TOLERANCE, Circle, Grid, demand, unify
@@ -97,7 +97,7 @@ class SharedLinks:
         found = [self._component(joined, capacity, padding) for joined in components(met)]
         self.components = tuple(sorted(found, key=lambda component: component.jobs))
 
-    def _component(self, met: Sequence[Meeting], capacity: np.ndarray, padding: float) -> Component:
+    def _component(self, met: Sequence[SharedLinkGroup], capacity: np.ndarray, padding: float) -> Component:
         jobs = tuple(job for job in self.places if any(job in one.flows for one in met))
         flows = np.array([[one.flows.get(job, 0) for job in jobs] for one in met], np.float64)
         links = tuple(one.link for one in met)
@@ -142,7 +142,7 @@ class UnifiedCircle:
         excess_of(self.demand, flows, capacity, turned, np.empty(self.demand.shape[1]), found)
         return found
 
-    def settled(self) -> np.ndarray:
+    def placed_in_turn(self) -> np.ndarray:
         """Each job in turn at its angle of least excess with those before it: int64 (n,)."""
         turned = np.zeros(len(self.demand), np.int64)
         for job in range(1, len(turned)):
@@ -176,14 +176,14 @@ def _is_on_network(s: np.void, job: int) -> bool:
 
 def turned_now(simulator: Simulator, component: Component) -> np.ndarray:
     """The angles of a component's jobs, int64 (n,): by shifts in this period, else by begins of iterations."""
-    s, wheel = simulator.plain.record, component.circle
+    s, unified_circle = simulator.raw.record, component.circle
     angles = []
     for position, job in enumerate(component.jobs):
         begins_s = float(s["round_began_s"][job]) if _is_on_network(s, job) else float(s["now_s"])
         shift = shift_now(s, job)
-        if shift is not None and abs(shift[1] - wheel.circle.periods_s[position]) < NEAR_S:
+        if shift is not None and abs(shift[1] - unified_circle.circle.periods_s[position]) < NEAR_S:
             begins_s = shift[0]
-        angles.append(wheel.angle(position, begins_s))
+        angles.append(unified_circle.angle(position, begins_s))
     return np.array(angles, np.int64)
 
 
@@ -211,8 +211,8 @@ def _excess_estimate(key: _Key) -> ExcessEstimate:
     if not component.crowded.any():
         nothing = np.zeros(len(component.capacity))
         return ExcessEstimate(nothing, nothing)
-    wheel = UnifiedCircle(component, COARSE)
-    return ExcessEstimate(wheel.drawn(), wheel.links_at(wheel.settled()))
+    unified_circle = UnifiedCircle(component, COARSE)
+    return ExcessEstimate(unified_circle.drawn(), unified_circle.links_at(unified_circle.placed_in_turn()))
 
 
 def shared_links_of(places: Mapping[int, Place], capacity: np.ndarray, padding: float) -> SharedLinks:

@@ -51,14 +51,14 @@ class TimeShiftInterface(PythonStepInterface):
         at: the stage in the present instant.
         clock: the rule that holds for every policy.
         expert: the policy that is played, if one is.
-        guided: the placements that it decides on at this instant.
+        expert_placements: the placements that it decides on at this instant.
         is_expert_only: whether they are candidates only on its account.
     """
 
     columns = (CLUSTER, QUEUE, RUNNING, CANDIDATES)
     values = "rotations"
     of_instant = (
-        *("_has_acted", "expert", "guided", "is_expert_only", "seconds"),
+        *("_has_acted", "expert", "expert_placements", "is_expert_only", "seconds"),
         *("_gangs", "_known", "_places", "_goes_on"),
     )
 
@@ -80,22 +80,22 @@ class TimeShiftInterface(PythonStepInterface):
         self._turner = Cassini("cassini", self.scheduler, self.clock) if turns else None
         others = (Part(BUCKETS, SHIFT_COLUMN, 1),)
         super().__init__(kinds=(0, 0), others=others, plans=candidates, running_slots=running_slots, **window)
-        self.guided: Way
+        self.expert_placements: Way
         self._of_expert, self._of_scheduler = ShadowSimulator(), ShadowSimulator()
         self._clear()
 
     def _clear(self) -> None:
         self.at, self._has_acted, self._goes_on = Instant(), True, False
-        self.expert, self.guided, self.is_expert_only = None, (), False
+        self.expert, self.expert_placements, self.is_expert_only = None, (), False
         self.seconds: dict[int, float | None] = {}  # time-shifts that the expert decides on at this instant
         self._gangs: Gangs = {}
         self._known: set[Signature] = set()  # the components when the last instant ended
         self._forget()
         self._places: dict[tuple[int, tuple[int, ...], bytes | None], Place] = {}
 
-    def lay(self, simulator: Simulator) -> None:
+    def attach(self, simulator: Simulator) -> None:
         """Show a run, whatever its state."""
-        super().lay(simulator)
+        super().attach(simulator)
         if not hasattr(simulator.network, "alone"):
             raise InputError(f"network = {simulator.network.name!r}: TimeShift-v0 needs contention")
         self._clear()
@@ -118,8 +118,8 @@ class TimeShiftInterface(PythonStepInterface):
         self._show()
 
     def _show(self) -> None:
-        w = self.plain
-        w["focus"] = self.at.turning[0] if self.at.turning else NO_JOB
+        w = self.raw
+        w["pinned_job"] = self.at.turning[0] if self.at.turning else NO_JOB
         self._goes_on = bool(show(self.simulator.records, self.windows, 0))
         w["can_act"] = self.at.stage != THROUGH
 
@@ -130,7 +130,7 @@ class TimeShiftInterface(PythonStepInterface):
 
     def _open_instant(self, skips: bool) -> None:
         """Ask the scheduler and the expert for placements; begin shifting if there are none."""
-        guided = self._expert_decisions()
+        expert_placements = self._expert_decisions()
         view = self.simulator.view
         gangs = self._gangs = {job: tuple(view.gpus_of(job)) for job in view.running.tolist()}
         ways: list[Way] = []
@@ -139,16 +139,16 @@ class TimeShiftInterface(PythonStepInterface):
             decisions = tuple(decisions_of(view, plan))
             if decisions and decisions not in ways:
                 ways.append(decisions)
-        self.is_expert_only = bool(guided) and guided not in ways[: self.tables.plans]
+        self.is_expert_only = bool(expert_placements) and expert_placements not in ways[: self.tables.plans]
         if self.is_expert_only:
-            ways.insert(0, guided)
+            ways.insert(0, expert_placements)
         self.at.present = Offer((), gangs, self._meetings(gangs))
         self.at.offers = []
         for decisions in ways[: self.tables.plans]:
             after = gangs_after(gangs, decisions)
             self.at.offers.append(Offer(decisions, after, self._meetings(after)))
         self.at.stage, self.at.turning, self.at.turned = PLACING, [], 0
-        if skips and self.plain["skip_idle"] and not self.at.offers:
+        if skips and self.raw["skip_idle"] and not self.at.offers:
             self._begin_shifting()
 
     def _begin_shifting(self) -> None:
@@ -170,7 +170,7 @@ class TimeShiftInterface(PythonStepInterface):
 
     def has_shift(self, job: int) -> bool:
         """Whether a running job has a time-shift."""
-        return shift_now(self.simulator.plain.record, job) is not None
+        return shift_now(self.simulator.raw.record, job) is not None
 
     def leaving(self) -> Iterable[Decision]:
         """CASSINI's shifts of all jobs as they are placed now, with `shifts="cassini"`."""
@@ -220,7 +220,7 @@ class TimeShiftInterface(PythonStepInterface):
         if self.at.stage == PLACING:
             self.at.stage = PLACED
             decisions = self.at.offers[candidate - 1].decisions if candidate else ()
-            if decisions != self.guided:
+            if decisions != self.expert_placements:
                 self.seconds = {}  # they belong to other placements
             return ActionOutcome(decisions)
         if candidate == 0:
@@ -253,7 +253,7 @@ class TimeShiftInterface(PythonStepInterface):
 
     def _expert_decisions(self) -> Way:
         """The expert's placements now; its shifts are kept for the second stage."""
-        self.seconds, self.guided = {}, ()
+        self.seconds, self.expert_placements = {}, ()
         if self.expert is not None:
             found: list[Decision] = []
             for decision in self._of_expert.decisions(self.simulator, self.expert):
@@ -264,16 +264,16 @@ class TimeShiftInterface(PythonStepInterface):
                     found.append(replace(decision, time_shift=None))
                 else:
                     found.append(decision)
-            self.guided = tuple(found)
+            self.expert_placements = tuple(found)
             if self._turner is not None:
                 self.seconds = {}
-        return self.guided
+        return self.expert_placements
 
     def expert_action(self) -> np.ndarray:
         """The action, int64 (2,), for the expert's next decision; InvalidDecision: a shift by none of 72 rotations."""
         candidate, bucket = 0, 0
-        if self.at.stage == PLACING and self.guided:
-            candidate = 1 + [offer.decisions for offer in self.at.offers].index(self.guided)
+        if self.at.stage == PLACING and self.expert_placements:
+            candidate = 1 + [offer.decisions for offer in self.at.offers].index(self.expert_placements)
         elif self.at.stage == SHIFTING and (not self._goes_on or any(job in self.seconds for job in self.at.turning)):
             job = self.at.turning[0]
             seconds = self.seconds.get(job)
@@ -296,14 +296,14 @@ class TimeShiftInterface(PythonStepInterface):
         mask[self.candidates :] = self.at.stage == SHIFTING
         mask[self.candidates] = 1
 
-    def aside(self) -> dict[str, Any]:
-        """The stage in the present instant, for `take_aside`."""
-        return {**super().aside(), "at": self.at.copy()}
+    def python_state(self) -> dict[str, Any]:
+        """The stage in the present instant, for `take_python_state`."""
+        return {**super().python_state(), "at": self.at.copy()}
 
-    def take_aside(self, aside: Mapping[str, Any]) -> None:
-        """Continue at the stage that `aside` returned, in a run whose record was just replaced."""
-        super().take_aside(aside)
-        self.at = aside["at"].copy()
+    def take_python_state(self, python_state: Mapping[str, Any]) -> None:
+        """Continue at the stage that `python_state` returned, in a run whose record was just replaced."""
+        super().take_python_state(python_state)
+        self.at = python_state["at"].copy()
 
     def state_dict(self) -> dict[str, Any]:
         """The stage in the present instant, as JSON data."""

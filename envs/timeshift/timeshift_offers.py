@@ -9,7 +9,7 @@ import numpy as np
 
 from ...simulator.base.decisions import Decision, Migrate, Preempt, Resize, Start
 from ...simulator.numerics.float_sums import sum_in_order
-from ..python_step import crowd
+from ..python_step import scaled_count
 from .shared_links import SharedLinks
 
 Gangs = Mapping[int, tuple[int, ...]]
@@ -86,8 +86,8 @@ def describe_offer(offer: Offer, place: float, gpus: int, waiting: int, links: i
     running = max(1, len(offer.gangs))
     used = len(set().union(*offer.gangs.values()))
     new = sum(len(offer.gangs[job]) for job in starts if job not in again)
-    jobs = [crowd(started), crowd(moves), crowd(stopped)]
-    then = [used / gpus, min(1.0, new / gpus), crowd(max(0, waiting - started + stopped))]
+    jobs = [scaled_count(started), scaled_count(moves), scaled_count(stopped)]
+    then = [used / gpus, min(1.0, new / gpus), scaled_count(max(0, waiting - started + stopped))]
     return [place, *jobs, *then, *describe_shared_links(offer.meetings, running, links)]
 
 

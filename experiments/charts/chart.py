@@ -66,7 +66,7 @@ class Chart:
         """With more shapes, above all others or below them."""
         return replace(self, shapes=[*shapes, *self.shapes] if first else [*self.shapes, *shapes])
 
-    def settled(self) -> Chart:
+    def with_labels_apart(self) -> Chart:
         """With the labels at the right edge moved as little as possible so that they do not touch at this height."""
         places = spread([end.at for end in self.ends], self.height)
         return replace(self, ends=[replace(end, at=at) for end, at in zip(self.ends, places, strict=True)])

@@ -45,10 +45,10 @@ def bars(
                 middle = (left + right) / 2.0
                 errors += [] if one.is_sure else [upright(middle, float(y.at(one.low)), float(y.at(one.high)))]
         shapes.append(Shape(f"bar {styles[label].classes}", boxes, closed=True))
-    told = [f"{label}: {', '.join(said(one.mean) for one in values)}" for label, values in series.items()]
+    summaries = [f"{label}: {', '.join(said(one.mean) for one in values)}" for label, values in series.items()]
     drawn = [*shapes, Shape("error", errors), Shape("one", [segment(0.0, 1.0, foot)])]
     keys = [(f"bar {styles[label].classes}", label) for label in series]
-    return _chart(x, y, drawn, f"{', '.join(groups)}. {'; '.join(told)}", legend=keys, **about)
+    return _chart(x, y, drawn, f"{', '.join(groups)}. {'; '.join(summaries)}", legend=keys, **about)
 
 
 def distribution(values: Mapping[str, np.ndarray], styles: Styles, **about: Any) -> Chart | None:
@@ -92,16 +92,16 @@ def means(values: Sequence[str], lines: Lines, styles: Styles, y: Axis, said: Sa
     number of the summary.
     """
     x, at = axes.of_values(values)
-    shapes, ends, told = [grid(x, y)], [], []
+    shapes, ends, summaries = [grid(x, y)], [], []
     for label, line in lines.items():
         there = [(place, value) for place, value in zip(at, line, strict=True) if value is not None]
         numbers = [f"{value}: {said(one.mean)}" for value, one in zip(values, line, strict=True) if one is not None]
-        told.append(f"{label}: {', '.join(numbers)}")
+        summaries.append(f"{label}: {', '.join(numbers)}")
         if there:
             shapes += _means(styles[label].classes, [at for at, _ in there], [one for _, one in there], y)
             ends.append(Label(styles[label].classes, 100.0 * float(y.at(there[-1][1].mean)), label))
     keys = [(end.classes, end.text) for end in sorted(ends, key=lambda end: -end.at)]
-    return _chart(x, y, shapes, "; ".join(told), ends=ends, legend=keys, **about).settled()
+    return _chart(x, y, shapes, "; ".join(summaries), ends=ends, legend=keys, **about).with_labels_apart()
 
 
 def _means(classes: str, places: list[float], values: list[Estimate], y: Axis) -> list[Shape]:

@@ -95,24 +95,24 @@ def _pairs(material: Material, wanted: tuple[str, str] | None, seed: int | None)
 def _as_json(material: Material, pairs: Mapping[int, Episodes | None]) -> dict[str, Any]:
     from ..report import numbers
 
-    settings = [numbers.as_json(section) | _told(pairs[number]) for number, section in enumerate(material.sections)]
+    settings = [numbers.as_json(section) | _episodes(pairs[number]) for number, section in enumerate(material.sections)]
     read = material.trainings
     trained = [{"folder": str(one.folder), "agent": one.agent, "heuristics": one.heuristics} for one in read]
     return {"settings": settings, "training": trained}
 
 
-def _told(pair: Episodes | None) -> dict[str, Any]:
+def _episodes(pair: Episodes | None) -> dict[str, Any]:
     from ..report.episode_words import as_json
 
     return {} if pair is None else {"episodes": as_json(pair)}
 
 
 def _print_episodes(console: Console, found: Episodes) -> None:
-    from ..report import episode_words as told
+    from ..report import episode_words
 
     one, other = found.labels
     console.print(styled(f"{one} and {other} on seed {found.seed}:", "bold"))
-    for sentence in (told.parting(found), told.outcome(found)):
+    for sentence in (episode_words.parting(found), episode_words.outcome(found)):
         console.print(styled(sentence))
     if not found.instants:
         console.print()
@@ -127,10 +127,10 @@ def _print_episodes(console: Console, found: Episodes) -> None:
     table = plain_table()
     for header in ("time", one, other):
         table.add_column(styled(header), overflow="fold")
-    for row in told.rows(found)[: told.FIRST_ROWS]:
+    for row in episode_words.rows(found)[: episode_words.FIRST_ROWS]:
         table.add_row(row.time, *(_lines(cells) for cells in (row.first, row.second)))
     console.print(table)
-    more = len(found.instants) - told.FIRST_ROWS
+    more = len(found.instants) - episode_words.FIRST_ROWS
     if more > 0:
         console.print(styled(f"and {more:,} more times at which they differ: the page and --json have them", "dim"))
     console.print()

@@ -57,7 +57,7 @@ class WithOptions(typer.core.TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help."""
-        self.epilog = opt.told_options()
+        self.epilog = opt.options_text()
         super().format_help(ctx, formatter)
 
 
@@ -110,8 +110,8 @@ def evaluate(
         places, assigned = {"workload": workload, "topology": topology, "network": network}, tuple(set_ or ())
         described: Described = partial(opt.described_setting, env, format=format, oversize=oversize, assume=True)
         setting = described(**places, assignments=assigned)
-        told = (setting.environment, setting.config.semantics.describe(), setting.config.estimates.describe())
-        words = opt.chosen_policies(policies or (), *told, plain=not policies and is_plain(setting))
+        facts = (setting.environment, setting.config.semantics.describe(), setting.config.estimates.describe())
+        words = opt.chosen_policies(policies or (), *facts, plain=not policies and is_plain(setting))
         open_setting(setting, chosen[0])
         if baseline is not None and baseline not in words:
             raise BadArgument(f"--baseline {baseline!r} is none of the policies: {' '.join(words)}")
@@ -200,8 +200,8 @@ def _evaluate_each(
     folders = {value: None if logdir is None else logdir / f"{name}={value}" for value in settings}
     runs = {value: played(one, words, seeds, folders[value], options)[0] for value, one in settings.items()}
     if json:
-        told = ((value, rows(mine, settings[value])) for value, mine in runs.items())
-        print_json([{**row, "sweep": {name: value}} for value, found in told for row in found])
+        rows_by_value = ((value, rows(mine, settings[value])) for value, mine in runs.items())
+        print_json([{**row, "sweep": {name: value}} for value, found in rows_by_value for row in found])
         return
     table.print_setting(out(), next(iter(settings.values())), words, seeds)
     out().print(f"sweep of {name}: {', '.join(settings)}; the setting above is that of the first", markup=False)
@@ -263,21 +263,21 @@ def _play(setting: Setting, words: list[str], seeds: list[int], store: Store | N
 
     record: Record = "all" if options.record_all else "first" if store is not None else "nothing"
     with progress("evaluating", len(words) * len(seeds), options.quiet) as show:
-        tell = show if store is None else _telling(show, store)
+        report = show if store is None else _writing_tables(show, store)
         workers: Any = {"processes": options.processes, "executor": options.executor}
-        return run_all(setting, words, seeds, **workers, record=record, progress=tell, store=store)
+        return run_all(setting, words, seeds, **workers, record=record, progress=report, store=store)
 
 
-def _telling(show: Callable[[float], None], store: Store) -> Callable[[float], None]:
+def _writing_tables(show: Callable[[float], None], store: Store) -> Callable[[float], None]:
     from ..storing.store import tables_now_and_then
 
     write_if_due = tables_now_and_then(store)
 
-    def tell(done: float) -> None:
+    def report(done: float) -> None:
         show(done)
         write_if_due()
 
-    return tell
+    return report
 
 
 def _into(logdir: Path, setting: Setting, words: list[str], seeds: list[int], options: Options) -> Played:

@@ -51,7 +51,7 @@ def policies(
             row["knows run times"] = "yes" if row["knows_run_times"] else "no"
         where = ("plays in",) if env_id is None else ()
         _print(("name", *where, "knows run times", "summary", "parameters"), rows)
-        _tell_own("policy")
+        _print_own("policy")
         trained = "maskable-ppo:DIR/best of `clustergym train`, sb3:FILE.zip of stable-baselines3"
         print_lines(f"an agent of your own: {trained} (docs/tutorials/agents.md)")
 
@@ -61,8 +61,8 @@ def topologies(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> No
     from ...simulator.cluster.presets import list_topologies
 
     rows = list_topologies()
-    told = [row if json or row["gpus"] is not None else {**row, "gpus": "file"} for row in rows]
-    _list(told, json, "topology", "name", "gpus", "summary", "parameters")
+    shown = [row if json or row["gpus"] is not None else {**row, "gpus": "file"} for row in rows]
+    _list(shown, json, "topology", "name", "gpus", "summary", "parameters")
 
 
 def networks(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> None:
@@ -84,10 +84,10 @@ def _list(rows: Sequence[Mapping[str, Any]], json: bool, what: str, *columns: st
         print_json(rows)
     else:
         _print(columns, rows)
-        _tell_own(what)
+        _print_own(what)
 
 
-def _tell_own(what: str) -> None:
+def _print_own(what: str) -> None:
     how = "py:FILE.py:NAME[,key=value...] (docs/tutorials/write-a-policy.md)"
     out().print(f"a {what} of your own: {how}", markup=False)
 

@@ -147,9 +147,9 @@ def described_setting(
             raise BadArgument(ELASTIC)
         options = _options(env_id, {key: value for key, value in words.items() if key not in OF_METRICS})
         choose(oversize, ("error", "drop", "cap"), "value of --oversize")
-        told: Any = {"format": _format(workload, format, options.get("semantics", "events")), "oversize": oversize}
-        told |= {"window": words.get("window"), "by": words.get("by")}
-        setting = Setting.of(env_id, topology, workload, network, **told, **options)
+        rest: Any = {"format": _format(workload, format, options.get("semantics", "events")), "oversize": oversize}
+        rest |= {"window": words.get("window"), "by": words.get("by")}
+        setting = Setting.of(env_id, topology, workload, network, **rest, **options)
     if not assume or workload is None:
         return setting
     from ..settings.plain_traces import assumed
@@ -168,20 +168,20 @@ def keys_of(env_id: str) -> list[str]:
     return [*options_of(env_id), *OF_METRICS]
 
 
-def told_options() -> str:
+def options_text() -> str:
     """The options of `--set`, a paragraph each: name, environments that have it if not all, and summary."""
     from ...envs.configured import options_of
     from ...envs.registration import ENVIRONMENTS
 
     places: dict[str, list[str]] = {}
-    told: dict[str, str] = {}
+    summary: dict[str, str] = {}
     for env_id in ENVIRONMENTS:
         for key, option in options_of(env_id).items():
             places.setdefault(key, []).append(short_name(env_id))
-            told[key] = option.summary
+            summary[key] = option.summary
     everywhere = len(ENVIRONMENTS)
     where = {key: "" if len(found) == everywhere else f" ({', '.join(found)})" for key, found in places.items()}
-    return "Options of --set:\n\n" + "\n\n".join(f"{key}{where[key]}: {told[key]}" for key in told)
+    return "Options of --set:\n\n" + "\n\n".join(f"{key}{where[key]}: {summary[key]}" for key in summary)
 
 
 def _options(env_id: str, words: Mapping[str, str]) -> dict[str, Any]:
@@ -232,7 +232,7 @@ def chosen_policies(
     """The words of policies in `values`, each of which may hold several; all that play in the environment if none.
 
     "All" leaves out those that may take minutes an episode (`best-rotations`, `lookahead`), those that need run times
-    where nothing is known of them, and those of elastic jobs where nothing is known of models (`plain`).
+    where nothing is known of them, and those of elastic jobs where nothing is known of models (`raw`).
 
     Raises:
         BadArgument: an unknown policy or parameter, a policy that does not play there or that the semantics exclude, a
@@ -274,15 +274,15 @@ def _split(value: str) -> list[str]:
         raise BadArgument(f"--policies {value!r}: a quotation mark is not closed") from None
 
 
-def pairs(assignments: Sequence[str]) -> dict[str, str]:
-    """Keys and values of `key=value` words of `--set`; a space that no `key=` follows is part of a value."""
+def pairs(assignments: Sequence[str], option: str = "--set") -> dict[str, str]:
+    """Keys and values of `key=value` words of an option; a space that no `key=` follows is part of a value."""
     pairs: dict[str, str] = {}
     for value in (one for text in assignments for one in re.split(BETWEEN, text.strip())):
         key, equals, text = value.partition("=")
         if not equals or not key.strip():
-            raise BadArgument(f"--set {value!r}: expected key=value")
+            raise BadArgument(f"{option} {value!r}: expected key=value")
         if key.strip() in pairs:
-            raise BadArgument(f"--set: {key.strip()!r} is given twice")
+            raise BadArgument(f"{option}: {key.strip()!r} is given twice")
         pairs[key.strip()] = text.strip()
     return pairs
 

@@ -24,7 +24,7 @@ DEFAULT_SIZE = "960x640"
 POINTS_BETWEEN_REPORTS = 256
 CHARTS = ("svg", "pdf")
 Size = tuple[int, int]  # width and height, pixels
-_OUT = "Ends in .png (one moment), .gif, .mp4, .html, or .svg, .pdf (who held what when, as charts)."
+_OUT = "Ends in .png (one moment), .gif, .mp4, .html, or .svg, .pdf (which job held what when, as charts)."
 To = Annotated[Path, option("--out", "FILE", _OUT)]
 Options = Annotated[
     list[str] | None, option("--set", "KEY=VALUE...", "An option of the simulated cluster; several, or repeated.")
@@ -68,20 +68,20 @@ def render(
         open_setting(setting, seed)
         expect_writable(file, "--out")
         _expect_writer(kind)
-        take = _Take(setting, policy, seed)
+        take = _ReplayableRun(setting, policy, seed)
         if kind in CHARTS:
-            metrics, told = _write_charts(take, kind, file, quiet)
+            metrics, facts = _write_charts(take, kind, file, quiet)
         elif kind == "png":
             course = _watch(take, quiet)
-            metrics, told = course.metrics, _write_moment(take, course, at, pixels, file)
+            metrics, facts = course.metrics, _write_moment(take, course, at, pixels, file)
         else:
             course = _watch(take, quiet)
-            metrics, told = course.metrics, _write_film(take, course, kind, frames, fps, pixels, file, quiet)
+            metrics, facts = course.metrics, _write_film(take, course, kind, frames, fps, pixels, file, quiet)
     if json:
         names = {"policy": policy, "seed": seed, "environment": setting.environment, "out": str(file), "kind": kind}
-        print_json({**names, **told, "metrics": metrics})
+        print_json({**names, **facts, "metrics": metrics})
     elif not quiet:
-        print_lines(f"{file}: {told['sentence']}")
+        print_lines(f"{file}: {facts['sentence']}")
 
 
 def _described(env: str, words: tuple[str | None, ...], assignments: tuple[str, ...], **how: Any) -> Setting:
@@ -122,7 +122,7 @@ def _expect_writer(kind: str) -> None:
 
 
 @dataclass(frozen=True)
-class _Take:
+class _ReplayableRun:
     """A run that can be played again and again, and is the same each time."""
 
     setting: Setting
@@ -153,7 +153,7 @@ class _Take:
 
 
 @dataclass(frozen=True)
-class _Course:
+class _RunOutline:
     """The decision points of a run, the busiest of them, and its end."""
 
     times_s: list[float]
@@ -162,7 +162,7 @@ class _Course:
     metrics: dict[str, float]
 
 
-def _watch(take: _Take, quiet: bool) -> _Course:
+def _watch(take: _ReplayableRun, quiet: bool) -> _RunOutline:
     times_s: list[float] = []
     busiest, longest = 0, -1
     with progress("playing", 1.0, quiet) as show:
@@ -173,10 +173,10 @@ def _watch(take: _Take, quiet: bool) -> _Course:
                 busiest, longest = number, queue
             if number % POINTS_BETWEEN_REPORTS == 0:
                 show(float(s.done) / float(s.n_jobs))
-        return _Course(times_s, busiest, longest, simulator.metrics())
+        return _RunOutline(times_s, busiest, longest, simulator.metrics())
 
 
-def _write_charts(take: _Take, kind: str, file: Path, quiet: bool) -> tuple[dict[str, float], dict[str, Any]]:
+def _write_charts(take: _ReplayableRun, kind: str, file: Path, quiet: bool) -> tuple[dict[str, float], dict[str, Any]]:
     """The Gantt chart, use and queue, one under the other; returns metrics and the facts to print."""
     from ..charts.chart_files import content_of
     from ..playing.evaluation import play
@@ -186,10 +186,12 @@ def _write_charts(take: _Take, kind: str, file: Path, quiet: bool) -> tuple[dict
         run = play(take.setting, take.policy, take.seed, record=True, progress=show)
     with written_whole(file) as draft:
         draft.write_bytes(content_of(of_run(run), kind))
-    return run.metrics, {"sentence": f"{take.policy}, who held what when, seed {take.seed}", "frames": 1}
+    return run.metrics, {"sentence": f"{take.policy}, which job held what when, seed {take.seed}", "frames": 1}
 
 
-def _write_moment(take: _Take, course: _Course, at: float | None, size: tuple[int, int], file: Path) -> dict[str, Any]:
+def _write_moment(
+    take: _ReplayableRun, course: _RunOutline, at: float | None, size: tuple[int, int], file: Path
+) -> dict[str, Any]:
     """The picture at a time, or at the longest queue; returns the facts to print."""
     from bisect import bisect_right
 
@@ -206,12 +208,12 @@ def _write_moment(take: _Take, course: _Course, at: float | None, size: tuple[in
     why = "the longest queue of the run" if at is None else f"the decision point at or before {at:.15g} s"
     if at is not None and at < course.times_s[0]:
         why = f"the first decision point, after {at:.15g} s"
-    told = f"{take.policy} at {s.now_s:,.1f} s, {why}: {queue:,} waiting, {int(s.running):,} running"
-    return {"sentence": told, "time_s": float(s.now_s), "waiting": queue, "running": int(s.running), "frames": 1}
+    sentence = f"{take.policy} at {s.now_s:,.1f} s, {why}: {queue:,} waiting, {int(s.running):,} running"
+    return {"sentence": sentence, "time_s": float(s.now_s), "waiting": queue, "running": int(s.running), "frames": 1}
 
 
 def _write_film(
-    take: _Take, course: _Course, kind: str, frames: int, fps: float, size: Size, file: Path, quiet: bool
+    take: _ReplayableRun, course: _RunOutline, kind: str, frames: int, fps: float, size: Size, file: Path, quiet: bool
 ) -> dict[str, Any]:
     """Frames evenly among the decision points, the first and the last included; returns the facts to print."""
     from ...envs.rendering import film
@@ -234,7 +236,9 @@ def _write_film(
     return {"sentence": f"{take.policy}, {of}, {count / fps:.1f} s at {fps:g} a second", "frames": count}
 
 
-def _pictures(take: _Take, chosen: list[int], size: Size, show: Callable[[float], None]) -> Iterator[np.ndarray]:
+def _pictures(
+    take: _ReplayableRun, chosen: list[int], size: Size, show: Callable[[float], None]
+) -> Iterator[np.ndarray]:
     from ...envs.registration import drawn_as
     from ...envs.rendering.scenes.seen import Seen
 
@@ -247,7 +251,7 @@ def _pictures(take: _Take, chosen: list[int], size: Size, show: Callable[[float]
             yield draw(simulator, size, seen)
 
 
-def _facts(take: _Take, course: _Course) -> list[tuple[str, str]]:
+def _facts(take: _ReplayableRun, course: _RunOutline) -> list[tuple[str, str]]:
     setting = take.setting
     places = [(name, getattr(setting, name)) for name in ("workload", "topology", "network")]
     words = [("policy", take.policy), *places, ("seed", str(take.seed))]

@@ -104,7 +104,7 @@ def expect_installed() -> None:
 
 def _begun(logdir: Path, env: str) -> Config:
     from ...agents.training.config import default_config, make_config
-    from ...simulator.files.own_code import expect_trusted
+    from ...simulator.files.user_code import expect_trusted
     from ..learning.training import CONFIG, read_config
 
     values = read_config(logdir)
@@ -147,7 +147,7 @@ def configured(env: str, file: Path | None, given: Values, words: Values, assign
         config = make_config(values, "configuration")
         idle = [key for key in OF_CLONES if key in changes]
         if idle and config.imitate is None:
-            raise BadArgument(f"--set {idle[0]}={changes[idle[0]]}: nobody is imitated (--imitate none); leave it out")
+            raise BadArgument(f"--set {idle[0]}={changes[idle[0]]}: nothing is imitated (--imitate none); leave it out")
         return config
 
 
@@ -177,13 +177,13 @@ def _replace_scenarios(values: dict[str, Any], words: dict[str, Any]) -> None:
 
 def _train(config: Config, logdir: Path, resume: bool, quiet: bool) -> dict[str, Any]:
     from ...agents.files.checkpoint import read_checkpoint
-    from ...agents.files.folders import standing
+    from ...agents.files.folders import complete_folder
     from ...agents.training.trainer import Training
     from ..learning.training import TrainingLog, words_beside, write_config
     from ..storing.command_log import recorded
 
     # Killed before its first checkpoint, a training begins anew, which ends with the same weights too.
-    resume = resume and standing(logdir / CHECKPOINT).is_dir()
+    resume = resume and complete_folder(logdir / CHECKPOINT).is_dir()
     at = read_checkpoint(logdir / CHECKPOINT).step if resume else None
     with recorded(logdir, 1), progress("training", config.timesteps, quiet) as show:
         log = TrainingLog(logdir, config, at, show, quiet)
@@ -198,7 +198,7 @@ def _train(config: Config, logdir: Path, resume: bool, quiet: bool) -> dict[str,
         with leaving(f"interrupted; what is learnt so far is kept. Go on with: {again}", training.keep):
             best = training.run(resume)
         log.finished(best)
-    return {**best, "trained": training.step, "imitation": training.standing.imitation}
+    return {**best, "trained": training.step, "imitation": training.loop_state.imitation}
 
 
 def _expect_fitting(seeds: str | None, ray: str | None, jobs: int, seed: int | None, resume: bool) -> None:
@@ -284,7 +284,7 @@ def _options_of(config: Config) -> str:
     from ...envs.configured import options_of
     from ...envs.registration import ENVIRONMENTS
     from ...simulator.base.names import text_of
-    from ...simulator.files.own_code import is_own
+    from ...simulator.files.user_code import is_user_code
 
     entry, scenario = ENVIRONMENTS[config.environment], config.validation[0]
     given = {"workload": scenario.workloads[0], "topology": scenario.topology, "network": scenario.network}
@@ -292,5 +292,5 @@ def _options_of(config: Config) -> str:
     known = options_of(config.environment)
     values = {key: value for key, value in config.env.items() if key in known and (value or key == "memory_gb")}
     words += [f"--set {shlex.quote(f'{key}={text_of(value)}')}" for key, value in values.items()]
-    trust = is_own(config.net) or any(is_own(value) for key, value in config.env.items() if key != "reward")
+    trust = is_user_code(config.net) or any(is_user_code(value) for key, value in config.env.items() if key != "reward")
     return "".join(f" {word}" for word in [*words, *(["--trust-py"] if trust else [])])

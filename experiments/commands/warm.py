@@ -20,7 +20,7 @@ def warm(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Compile what environments and their policies need, so that nobody waits for it later."""
+    """Compile what environments and their policies need, so that later runs start at once."""
     from ...envs.registration import ENVIRONMENTS, resolve
     from ..playing.executors import elsewhere
     from ..playing.warming import cache_bytes, parts_of, warm_environment

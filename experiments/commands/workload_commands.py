@@ -134,7 +134,7 @@ def convert(
             cluster_gpus = there.num_gpus - there.num_cpu_machines or there.num_machines
         jobs = open_workload(path, format=format, cluster_gpus=cluster_gpus, oversize=action)  # type: ignore[arg-type]
         _save(jobs, to)
-        _tell(jobs, to, json)
+        _print_written(jobs, to, json)
 
 
 @app.command()
@@ -154,7 +154,7 @@ def generate(
             drawn = _drawn(kind, jobs, seed)
         if to is not None:
             _save(drawn, to)
-            _tell(drawn, to, json)
+            _print_written(drawn, to, json)
         elif json:
             print_json(_as_rows(drawn))
         else:
@@ -249,7 +249,7 @@ def _as_rows(jobs: Workload) -> list[dict[str, object]]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def _tell(jobs: Workload, to: Path, json: bool) -> None:
+def _print_written(jobs: Workload, to: Path, json: bool) -> None:
     from ..inspecting.workload_report import offered_gpus, size
 
     gpu_hours = float(jobs.work_s().sum() / 3600.0)
@@ -262,10 +262,10 @@ def _tell(jobs: Workload, to: Path, json: bool) -> None:
 
 def _drawn(kind: str, jobs: int | None, seed: int | None) -> Workload:
     from ...simulator.base.names import choose, parse_name
-    from ...simulator.files.own_code import is_own
+    from ...simulator.files.user_code import is_user_code
     from ...simulator.workloads import GENERATORS, open_workload
 
-    if is_own(kind):
+    if is_user_code(kind):
         return open_workload(kind if jobs is None else f"{kind},jobs={jobs}", seed=seed or 0)
     name, given = parse_name(kind, "workload")
     choose(name, GENERATORS, "workload")

@@ -51,8 +51,8 @@ def print_setting(console: Console, setting: Setting, words: Sequence[str], seed
         facts["options"] = shown(unusual)
     for word in words:
         policy = make_for(word, setting.environment)
-        told = shown(_told(policy, setting))
-        facts[word] = told if policy.rule else f"decides in Python {told}".rstrip()
+        options_text = shown(_policy_options(policy, setting))
+        facts[word] = options_text if policy.rule else f"decides in Python {options_text}".rstrip()
     grid = plain_table(show_header=False, box=None)
     grid.add_column(no_wrap=max(map(len, facts)) <= WIDEST_FACT, max_width=WIDEST_FACT, overflow="fold", style="bold")
     grid.add_column(overflow="fold")
@@ -61,7 +61,7 @@ def print_setting(console: Console, setting: Setting, words: Sequence[str], seed
     console.print(grid)
 
 
-def _told(policy: Policy, setting: Setting) -> dict[str, Any]:
+def _policy_options(policy: Policy, setting: Setting) -> dict[str, Any]:
     """A rule's kind and all that is not as usual; the cost of a preemption too for policies that preempt."""
     every, rule = semantics_of(policy, setting), policy.rule
     if rule is None:
@@ -137,8 +137,8 @@ def print_groups(console: Console, runs: Sequence[Run], by: str) -> None:
         for group in (name.partition("=")[2][:-1] for name in names):
             cells = []
             for metric, (_, factor) in metrics.items():
-                told = [run.metrics.get(name_of(metric, by, group), math.nan) for run in mine]
-                known = [value for value in told if not math.isnan(value)]
+                values = [run.metrics.get(name_of(metric, by, group), math.nan) for run in mine]
+                known = [value for value in values if not math.isnan(value)]
                 cells.append(styled(f"{factor * sum(known) / len(known):,.1f}" if known else "-"))
             table.add_row(styled(broken(policy)), styled(group), *cells)
     console.print(table)
@@ -148,14 +148,14 @@ def _alone(runs: Sequence[Run]) -> list[str]:
     by_word = grouped(runs)
     alike = {policy: mine for policy, mine in by_word.items() if len(mine) > 1 and is_one(mine)}
     fixed = [policy for policy, mine in alike.items() if not any(run.is_drawn for run in mine)]
-    told = []
+    sentences = []
     if fixed:
         who = "" if len(fixed) == len(by_word) else f" of {', '.join(fixed)}"
-        told.append(f"nothing{who} depends on the seed: one run stands for all seeds")
+        sentences.append(f"nothing{who} depends on the seed: one run stands for all seeds")
     if len(fixed) < len(alike):
         who = ", ".join(policy for policy in alike if policy not in fixed)
-        told.append(f"{who}: what is drawn changed nothing on these seeds; they count as one run")
-    return told
+        sentences.append(f"{who}: what is drawn changed nothing on these seeds; they count as one run")
+    return sentences
 
 
 def print_comparison(console: Console, runs: Sequence[Run], baseline: str) -> None:

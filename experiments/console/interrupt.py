@@ -70,10 +70,10 @@ def watch() -> None:
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         return
-    heard, told = os.pipe()
-    os.set_blocking(told, False)
-    signal.set_wakeup_fd(told, warn_on_full_buffer=False)
-    threading.Thread(target=_wait, args=(heard,), daemon=True).start()
+    read_end, write_end = os.pipe()
+    os.set_blocking(write_end, False)
+    signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
+    threading.Thread(target=_wait, args=(read_end,), daemon=True).start()
 
 
 def _wait(heard: int) -> None:

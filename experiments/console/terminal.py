@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...simulator.base.errors import InputError
-from ...simulator.compiler.compile_messages import told_by
+from ...simulator.compiler.compile_messages import messages_to
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -146,7 +146,7 @@ def warnings_on_one_line(quiet: bool) -> Iterator[None]:
     from ...simulator.base.said_once import SettingWarning
     from ...simulator.jobs.workload import WorkloadWarning
 
-    with warnings.catch_warnings(), told_by(lambda text: None) if quiet else nullcontext():
+    with warnings.catch_warnings(), messages_to(lambda text: None) if quiet else nullcontext():
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", WorkloadWarning)
         warnings.simplefilter("always", SettingWarning)
@@ -158,7 +158,7 @@ def warnings_on_one_line(quiet: bool) -> Iterator[None]:
 def progress(what: str, total: float, quiet: bool) -> Iterator[Callable[[float], None]]:
     """A function that takes the part of `total` that is done: a bar on a terminal, else a line now and then."""
     if quiet:
-        with told_by(lambda text: None):
+        with messages_to(lambda text: None):
             yield lambda done: None
         return
     from rich.console import Console
@@ -171,7 +171,7 @@ def progress(what: str, total: float, quiet: bool) -> Iterator[Callable[[float],
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(what, total=total)
-        with told_by(lambda text: bar.update(task, description=what if text is None else f"{what}, {text}")):
+        with messages_to(lambda text: bar.update(task, description=what if text is None else f"{what}, {text}")):
             yield lambda done: bar.update(task, completed=done)
 
 

@@ -14,12 +14,12 @@ from ...simulator.base.errors import InputError
 from ...simulator.base.tiers import TIERS
 from ...simulator.cluster.region_network import CPU_TYPE
 from ...simulator.cluster.topology import Topology
-from ...simulator.events.initialise import cluster_of, lay_cluster
+from ...simulator.events.initialise import cluster_of, write_cluster
 from ...simulator.network import collectives
 from ...simulator.network.allreduce import AllReduce
 from ...simulator.network.collectives import collective_ns, finish_ns, fraction_of, is_alone, issue, measure_gang, serve
 from ...simulator.network.tiers_and_layers import KINDS, ModelLayers
-from ...simulator.record.plain import Plain
+from ...simulator.record.raw_record import RawRecord
 from ...simulator.record.state import LAYERS, Capacity, empty_state
 from ..charts import axes
 from ..charts.chart import Chart, Label, Shape, box, upright
@@ -90,7 +90,7 @@ def shape_of(network: AllReduce, topology: Topology, gpus: Sequence[int]) -> Uni
         raise InputError(f"GPU {twice} is given twice")
     capacity = Capacity.fitting(1, topology.num_gpus, layered=True)
     records = empty_state(capacity)
-    lay_cluster(Plain(records, capacity), cluster_of(topology))
+    write_cluster(RawRecord(records, capacity), cluster_of(topology))
     s = records[0]
     s["gang_size"] = len(gpus)
     s["gang"][: len(gpus)] = gpus
@@ -118,7 +118,7 @@ def explain(network: AllReduce, model: str, units: Units) -> Communication:
     if gpus > MOST_UNITS:
         raise InputError(f"units {','.join(map(str, units))!r} are {gpus} GPUs, expected at most {MOST_UNITS}")
     s = empty_state(Capacity.fitting(1, 1, layered=True))[0]
-    network.lay_models(s, [layers])
+    network.write_models(s, [layers])
     s["units"] = units
     duration = int(finish_ns(s, 0))
     fraction = float(fraction_of(s, s.model_compute_ns[0], duration))

@@ -182,7 +182,7 @@ def region_line(facts: dict[str, Any]) -> str:
     tables = facts["tables"]
     several = 1.0 - facts["parts"][0]
     return (
-        f"over {facts['regions']} regions: {tables['tables']:,} tables of {tables['tb']:,.1f} TB, "
+        f"over {facts['regions'] or 'any'} regions: {tables['tables']:,} tables of {tables['tb']:,.1f} TB, "
         f"{tables['per_job']:.2f} read by a job; {several:.0%} of several parts, {facts['recurring']:.0%} recurring; "
         f"{facts['history']:,} jobs in the slow path's history"
     )

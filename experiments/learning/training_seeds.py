@@ -39,7 +39,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Standing:
+class TrainingProgress:
     """The progress of a training."""
 
     step: int = 0  # training steps done
@@ -55,24 +55,24 @@ def folder_of(folder: Path, seed: int) -> Path:
     return folder / f"seed={seed}"
 
 
-def standing_of(folder: Path, config: Config) -> Standing:
+def progress_of(folder: Path, config: Config) -> TrainingProgress:
     """The progress of the training in `folder`; InputError if it has another configuration or cannot be read."""
     from ...agents.files.checkpoint import read_checkpoint
-    from ...agents.files.folders import standing
+    from ...agents.files.folders import complete_folder
     from ...agents.training.trainer import CHECKPOINT
     from ...agents.training.what_is_read import expect_same, read_in
     from .training import CONFIG, read_config
 
     if not (folder / CONFIG).exists():
-        return Standing()
+        return TrainingProgress()
     if read_config(folder) != config.model_dump(mode="json"):
         raise InputError(f"{folder}: the training there has another configuration; give another folder")
-    if not standing(folder / CHECKPOINT).is_dir():
-        return Standing()
+    if not complete_folder(folder / CHECKPOINT).is_dir():
+        return TrainingProgress()
     saved = read_checkpoint(folder / CHECKPOINT)
     expect_same(saved.data.get("read", {}), read_in(config), folder / CHECKPOINT)
     is_whole = saved.step >= config.timesteps and saved.data["next_evaluation"] > saved.step
-    return Standing(saved.step, saved.data["best"] if is_whole else None)
+    return TrainingProgress(saved.step, saved.data["best"] if is_whole else None)
 
 
 def train_seeds(
@@ -86,21 +86,21 @@ def train_seeds(
 
     Trainings that stand there go on, those that ended stay. `progress` is called with the training steps done in all.
     """
-    found = {seed: standing_of(folder_of(folder, seed), config) for seed, config in configs.items()}
+    found = {seed: progress_of(folder_of(folder, seed), config) for seed, config in configs.items()}
     while left := [seed for seed, one in found.items() if one.best is None]:
         progress(sum(one.step for one in found.values()))
         values = {seed: configs[seed].model_dump(mode="json") for seed in left}
         pieces = [Piece(seed, values[seed], _packed(folder_of(folder, seed)), typed.get(), piece_s) for seed in left]
         for seed, packed in executor.each(train_piece, pieces):
             _unpack(packed, folder_of(folder, seed))
-            found[seed] = standing_of(folder_of(folder, seed), configs[seed])
+            found[seed] = progress_of(folder_of(folder, seed), configs[seed])
             progress(sum(one.step for one in found.values()))
     return {seed: one.best for seed, one in found.items() if one.best is not None}
 
 
 def train_piece(piece: Piece) -> tuple[int, bytes]:
     """Go on with a training for some minutes; returns its seed and its folder then."""
-    from ...agents.files.folders import standing
+    from ...agents.files.folders import complete_folder
     from ...agents.training.config import make_config
     from ...agents.training.trainer import CHECKPOINT, Training
     from .training import words_beside, write_config
@@ -110,7 +110,7 @@ def train_piece(piece: Piece) -> tuple[int, bytes]:
         folder = Path(place) / "training"
         folder.mkdir()
         _extract(piece.folder, folder)
-        resume = standing(folder / CHECKPOINT).is_dir()
+        resume = complete_folder(folder / CHECKPOINT).is_dir()
         log = _log_until(folder, config, resume, time.monotonic() + piece.seconds)
         training = Training(config, folder, log, command=piece.command)
         if not resume:

@@ -41,7 +41,7 @@ def by_group(simulator: Any, by: str, counted: np.ndarray) -> dict[str, float]:
     geo = simulator.workload.geo
     if geo is None:
         raise InputError(f"by = {by}: the jobs of workload {simulator.workload.name!r} have no levels or regions")
-    s = simulator.plain.record
+    s = simulator.raw.record
     if by == "copy":
         return _of_copies(s)
     codes, names = {
@@ -52,7 +52,7 @@ def by_group(simulator: Any, by: str, counted: np.ndarray) -> dict[str, float]:
     arrived = np.arange(len(geo)) < int(s["next_arrival"])
     found: dict[str, float] = {}
     for code in sorted(set(codes[counted & arrived].tolist()) - {NOWHERE}):
-        those = totals(simulator.plain, counted & arrived & (codes == code))
+        those = totals(simulator.raw, counted & arrived & (codes == code))
         found |= {name_of(metric, by, names[code]): those[metric] for metric in OF_JOBS}
     return found
 
@@ -61,6 +61,6 @@ def _of_copies(s: np.void) -> dict[str, float]:
     found: dict[str, float] = {}
     for kind in np.flatnonzero(s["copy_times"].sum(axis=1)).tolist():
         times = zip(SHARES, copy_seconds(s, kind, list(SHARES.values())), strict=True)
-        told = {"copies": float(s["copy_times"][kind].sum()), **dict(times)}
-        found |= {name_of(metric, "copy", KINDS[kind]): value for metric, value in told.items()}
+        values = {"copies": float(s["copy_times"][kind].sum()), **dict(times)}
+        found |= {name_of(metric, "copy", KINDS[kind]): value for metric, value in values.items()}
     return found

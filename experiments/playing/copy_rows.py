@@ -38,7 +38,7 @@ class CopyRows:
         self._rows: list[_Copy] = []
         self._coming: dict[tuple[int, int], _Copy] = {}
         self._there: dict[tuple[int, int], list[_Copy]] = {}
-        s, start_s = simulator.plain.record, float(simulator.plain.record["start_s"])
+        s, start_s = simulator.raw.record, float(simulator.raw.record["start_s"])
         s["copy_log_on"] = 1
         for table in range(int(s["n_tables"])):
             for region in simulator.view.copies(table):
@@ -46,13 +46,13 @@ class CopyRows:
                 size = float(s["table_size" if is_whole else "replica_size"][table])
                 self._there[table, region] = [self._new(table, None, region, size, start_s, end_s=start_s)]
 
-    def _new(self, *told: Any, **more: Any) -> _Copy:
-        self._rows.append(_Copy(*told, **more))
+    def _new(self, *values: Any, **more: Any) -> _Copy:
+        self._rows.append(_Copy(*values, **more))
         return self._rows[-1]
 
     def take(self) -> None:
         """Move the entries of the log to the rows; to be called at every instant."""
-        s = self._simulator.plain.record
+        s = self._simulator.raw.record
         count = int(s["copy_log_count"])
         if count == 0:
             return

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...policies import Handed, Policy, PolicyFailed, handed, make_for, playing, word_of
+from ...policies import Policy, PolicyFailed, PolicyObject, as_player, make_for, playing, word_of
 from ...simulator.base.arguments import checked_seed
 from ...simulator.base.errors import InputError
 from ...simulator.configuration.cluster_config import SimulatedCluster
@@ -28,9 +28,9 @@ from .recording import ABOUT_TABLES, HAPPENINGS, WORDS, Recorded, Timeline, deci
 from .runs import Run, RunStore, players_of
 
 Record = Literal["nothing", "first", "all"]
-Task = tuple[str | Handed, int, bool]  # a player, its seed, and whether the run is recorded
+Task = tuple[str | PolicyObject, int, bool]  # a player, its seed, and whether the run is recorded
 Show = Callable[[float], None]
-Asked = tuple[Executor | None, int]  # the executor, or the number of processes
+Parallelism = tuple[Executor | None, int]  # the executor, or the number of processes
 MOST_ASKED = 20_000  # jobs of a run of which reasons are kept: each instant with decisions costs a copy of the state
 
 
@@ -53,7 +53,7 @@ def play(setting: Setting, player: Any, seed: int, record: bool = False, progres
     `record` keeps decisions and the timeline; `progress` is called with the share of jobs that have finished.
     InputError for an error of a user's policy, with the line of its file.
     """
-    given, player = player, handed(player)
+    given, player = player, as_player(player)
     policy = make_for(player, setting.environment)
     workload = workload_of(setting, seed if setting.is_drawn else 0)
     simulator = simulator_of(setting.config, policy)
@@ -67,8 +67,8 @@ def play(setting: Setting, player: Any, seed: int, record: bool = False, progres
         if record:
             follow = timeline if workload.ps is None else group_timeline
             asked = policy if len(workload) <= MOST_ASKED else None
-            tell = share if copies is None else _telling(copies, share)
-            seen = follow(simulator, _kept(decisions(simulator, decider, tell, asked), kept))
+            report = share if copies is None else _taking_copies(copies, share)
+            seen = follow(simulator, _kept(decisions(simulator, decider, report, asked), kept))
         else:
             simulator.run(decider, share)
     rows = tuple(_decision_rows(simulator, kept))
@@ -84,13 +84,13 @@ def play(setting: Setting, player: Any, seed: int, record: bool = False, progres
     return Run(*about, rows, seen, knows, moved, drawn)
 
 
-def _telling(copies: CopyRows, share: Callable[[int], None] | None) -> Callable[[int], None]:
-    def tell(done: int) -> None:
+def _taking_copies(copies: CopyRows, share: Callable[[int], None] | None) -> Callable[[int], None]:
+    def report(done: int) -> None:
         copies.take()
         if share is not None:
             share(done)
 
-    return tell
+    return report
 
 
 def _of_window(setting: Setting, player: Any, workload: Workload, seed: int, ended: Any) -> dict[str, float]:
@@ -98,7 +98,7 @@ def _of_window(setting: Setting, player: Any, workload: Workload, seed: int, end
     assert setting.window is not None
 
     def at(since_s: float) -> dict[str, float]:
-        policy = make_for(handed(player), setting.environment)
+        policy = make_for(as_player(player), setting.environment)
         simulator = simulator_of(setting.config.copy_with(horizon_s=since_s), policy)
         simulator.reset(policy.workload_for(workload), seed)
         return simulator.run(policy.decider(simulator))
@@ -187,7 +187,7 @@ def evaluate(
 
 
 def _play_all(
-    setting: Setting, tasks: Sequence[Task], asked: Asked, store: RunStore | None, show: Show
+    setting: Setting, tasks: Sequence[Task], asked: Parallelism, store: RunStore | None, show: Show
 ) -> tuple[dict[tuple[str, int], Run], list[PolicyFailed]]:
     """The runs of `tasks` by policy and seed, stored ones as they are, and the errors of others; `show` counts."""
     played: dict[tuple[str, int], Run] = {}
@@ -231,16 +231,16 @@ def _shifted(progress: Show | None, before: int) -> Show:
 
 
 def _played(
-    setting: Setting, tasks: Sequence[Task], asked: Asked, store: RunStore | None, progress: Show
+    setting: Setting, tasks: Sequence[Task], asked: Parallelism, store: RunStore | None, progress: Show
 ) -> Iterator[Run | PolicyFailed]:
     """The runs of `tasks`, each in the store when it is yielded, or the error that stopped one."""
     executor = elsewhere(*asked, len(tasks))
     outcomes: Iterator[Run | PolicyFailed]
     if executor is None or not tasks:
-        told = [functools.partial(_report, progress, number) for number in range(len(tasks))]
-        outcomes = (_play(setting, *task, store, show) for task, show in zip(tasks, told, strict=True))
+        shows = [functools.partial(_report, progress, number) for number in range(len(tasks))]
+        outcomes = (_play(setting, *task, store, show) for task, show in zip(tasks, shows, strict=True))
     else:
-        _tell(setting, tasks)
+        _warn_once_here(setting, tasks)
         _expect_portable(setting, [player for player, _, _ in tasks])
         outcomes = executor.each(_play_there, [(setting, *task, store) for task in tasks])
     for outcome in outcomes:
@@ -253,19 +253,19 @@ def _report(progress: Show, number: int, share: float) -> None:
     progress(number + share)
 
 
-def _expect_portable(setting: Setting, players: Sequence[str | Handed]) -> None:
+def _expect_portable(setting: Setting, players: Sequence[str | PolicyObject]) -> None:
     import cloudpickle  # which Gymnasium needs too
 
-    for one in (setting, *(player for player in players if isinstance(player, Handed))):
+    for one in (setting, *(player for player in players if isinstance(player, PolicyObject))):
         try:
             cloudpickle.dumps(one)
         except Exception as error:  # any error of the objects inside
-            what = f"policy {one.word!r}" if isinstance(one, Handed) else "the setting"
+            what = f"policy {one.word!r}" if isinstance(one, PolicyObject) else "the setting"
             reason = " ".join(str(error).split())
             raise InputError(f"{what}: other processes cannot be given it ({reason}); play with processes=1") from error
 
 
-def _tell(setting: Setting, tasks: Sequence[Task]) -> None:
+def _warn_once_here(setting: Setting, tasks: Sequence[Task]) -> None:
     """Warn of the first workload here, once: processes that play do not."""
     workload = workload_of(setting, tasks[0][1] if setting.is_drawn else 0)
     semantics = setting.config.semantics
@@ -275,12 +275,12 @@ def _tell(setting: Setting, tasks: Sequence[Task]) -> None:
         jobs_taken_for_skewed(workload)
 
 
-def _play_there(task: tuple[Setting, str | Handed, int, bool, RunStore | None]) -> Run | PolicyFailed:
+def _play_there(task: tuple[Setting, str | PolicyObject, int, bool, RunStore | None]) -> Run | PolicyFailed:
     return _play(*task, None)
 
 
 def _play(
-    setting: Setting, player: str | Handed, seed: int, record: bool, store: RunStore | None, progress: Show | None
+    setting: Setting, player: str | PolicyObject, seed: int, record: bool, store: RunStore | None, progress: Show | None
 ) -> Run | PolicyFailed:
     try:
         run = play(setting, player, seed, record, progress)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from ...agents.playing.sb3_zip import VARIABLE
-from ...simulator.files.own_code import TRUST
+from ...simulator.files.user_code import TRUST
 
 TRUSTS = (TRUST, VARIABLE)  # variables of the environment: code that a user allows
 LOOK_S = 1.0  # how often a process looks whether the one that began it is there

@@ -92,12 +92,12 @@ def group_timeline(simulator: Any, entries: Iterable[Recorded]) -> Timeline:
 
 def group_words(kind: int, numbers: tuple[int, ...], value: float | None) -> str:
     """A decision about groups beside its job: `numbers` are the group and, where they matter, its machines."""
-    told = [f"group={numbers[0]}"]
+    parts = [f"group={numbers[0]}"]
     if kind == SPILL:
-        told.append("ratio=climbing" if value is None else f"ratio={value:g}")
+        parts.append("ratio=climbing" if value is None else f"ratio={value:g}")
     elif kind == MACHINES or (kind == ASSIGN and numbers[1] > 0):
-        told.append(f"machines={numbers[1]}")
-    return " ".join(told)
+        parts.append(f"machines={numbers[1]}")
+    return " ".join(parts)
 
 
 def _instants(entries: Iterable[Recorded]) -> Iterator[tuple[float, list[Recorded]]]:

@@ -186,8 +186,8 @@ def _laid_out(sent: list[Sent]) -> Path:
     import ray
 
     root = _home() / "work"
-    told = "\n".join(f"{place}\0{digest}" for place, digest, _ in sent)
-    folder = root / hashlib.sha256(told.encode()).hexdigest()[:20]
+    listing = "\n".join(f"{place}\0{digest}" for place, digest, _ in sent)
+    folder = root / hashlib.sha256(listing.encode()).hexdigest()[:20]
     if folder.is_dir():
         return folder
     root.mkdir(exist_ok=True)
@@ -252,7 +252,7 @@ def _expect_reachable(address: str) -> None:
         socket.create_connection((found["host"], int(found["port"])), timeout=REACH_S).close()
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise InputError(f"--ray {address}: nobody answers there ({reason}); expected a cluster that runs") from None
+        raise InputError(f"--ray {address}: no answer from there ({reason}); expected a cluster that runs") from None
 
 
 def _short(error: object) -> str:

@@ -22,7 +22,7 @@ from ...simulator.events.journal import expect_logged, logged
 KINDS = "start preempt migrate hold resize shift replicate move drop assign machines spill"
 WORDS = {getattr(codes, word.upper()): word for word in KINDS.split()}  # code -> word
 ABOUT_TABLES = (REPLICATE, MOVE, DROP)
-Told = Callable[[int], None]
+Progress = Callable[[int], None]
 Steps = tuple[np.ndarray, np.ndarray]  # times, and values from each of them on
 HAPPENINGS = (codes.JOINED, LEFT, codes.SIZED)  # no decisions: results of those about groups
 
@@ -42,7 +42,7 @@ class Recorded(NamedTuple):
 
 
 def decisions(
-    simulator: Simulator, policy: Decider | None = None, progress: Told | None = None, asked: Policy | None = None
+    simulator: Simulator, policy: Decider | None = None, progress: Progress | None = None, asked: Policy | None = None
 ) -> Iterator[Recorded]:
     """Play a run that was just reset to its end, and yield its decisions, with the starts of held jobs by themselves.
 
@@ -268,7 +268,7 @@ class Asking:
             return
         if self._copy is None:
             self._copy = simulator.twin()
-        self._copy.mirror(simulator)
+        self._copy.copy_run(simulator)
         first = int(simulator.state.log_count)
         simulator.schedule()
         if int(simulator.state.log_count) == first:
@@ -279,7 +279,7 @@ class Asking:
 
     def _may_decide(self) -> bool:
         """Whether the compiled rule may find something to decide; it saves copies, which are slow."""
-        s, rule = self._simulator.plain.record, self._simulator.rule
+        s, rule = self._simulator.raw.record, self._simulator.rule
         if rule.migrates or rule.restore:
             return True
         if s["waiting"] == 0:

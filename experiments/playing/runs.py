@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ...policies import Handed, handed, word_of
+from ...policies import PolicyObject, as_player, word_of
 from ...simulator.base.errors import InputError
 from ..settings.evaluation_setting import Setting
 from .recording import Timeline
@@ -59,15 +59,15 @@ class RunStore(Protocol):
     def keep(self, run: Run) -> None:
         """Store a run that has just ended."""
 
-    def expect_unchanged(self, setting: Setting, player: str | Handed) -> None:
+    def expect_unchanged(self, setting: Setting, player: str | PolicyObject) -> None:
         """Raise InputError if anything that its numbers depend on has changed since."""
 
 
-def players_of(policies: Sequence[Any]) -> dict[str, str | Handed]:
+def players_of(policies: Sequence[Any]) -> dict[str, str | PolicyObject]:
     """The players by their names in tables; InputError for an object that is no policy, or two of one name."""
-    players: dict[str, str | Handed] = {}
+    players: dict[str, str | PolicyObject] = {}
     for policy in policies:
-        player = handed(policy)
+        player = as_player(policy)
         word = word_of(player)
         if word in players:
             raise InputError(f"policies: two are called {word!r}; give each a `name` of its own")

@@ -17,9 +17,9 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ...policies import Handed
+from ...policies import PolicyObject
 from ...simulator.base.errors import ClustergymError, InputError
-from ...simulator.files.own_code import PREFIX, own
+from ...simulator.files.user_code import PREFIX, own
 from ...simulator.jobs.region_columns import siblings
 
 PACKAGE = Path(__file__).resolve().parents[2]
@@ -75,7 +75,7 @@ def changed(value: Any, moved: Mapping[str, str]) -> Any:
         for before, after in moved.items():
             value = value.replace(before, after)
         return value
-    if is_dataclass(value) and not isinstance(value, type | Handed):
+    if is_dataclass(value) and not isinstance(value, type | PolicyObject):
         parts = {one.name: getattr(value, one.name) for one in fields(value) if one.init}
         other = {name: new for name, part in parts.items() if (new := changed(part, moved)) is not part}
         return replace(value, **other) if other else value
@@ -93,7 +93,7 @@ def forget() -> None:
 
 def _named_in(item: Any) -> Iterator[tuple[str, list[Path]]]:
     """Parts of words that name files or folders, and the files; a user's own code with its imports."""
-    words, objects = list[str](), list[Handed]()
+    words, objects = list[str](), list[PolicyObject]()
     _look_into(item, words, objects)
     for word in dict.fromkeys(words):
         yield from _named_by(word)
@@ -101,10 +101,10 @@ def _named_in(item: Any) -> Iterator[tuple[str, list[Path]]]:
         yield "", _not_ours(one.files)
 
 
-def _look_into(value: Any, words: list[str], objects: list[Handed]) -> None:
+def _look_into(value: Any, words: list[str], objects: list[PolicyObject]) -> None:
     if isinstance(value, str):
         words.append(value)
-    elif isinstance(value, Handed):
+    elif isinstance(value, PolicyObject):
         objects.append(value)
     elif is_dataclass(value) and not isinstance(value, type):
         for one in fields(value):

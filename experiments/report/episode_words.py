@@ -36,14 +36,14 @@ def parting(found: Episodes) -> str:
     if at is None:
         return f"{one} and {other} decided the same: all {found.same_for:,} decisions of seed {found.seed}."
     before = "From the first decision on they differ" if not found.same_for else _same(found.same_for)
-    return f"{before}; at {clock(at.time_s)} {one} decides {_told(at.first)}, {other} {_told(at.second)}."
+    return f"{before}; at {clock(at.time_s)} {one} decides {_text_of(at.first)}, {other} {_text_of(at.second)}."
 
 
 def _same(count: int) -> str:
     return "The first decision is the same" if count == 1 else f"The first {count:,} decisions are the same"
 
 
-def _told(decisions: Sequence[Decision]) -> str:
+def _text_of(decisions: Sequence[Decision]) -> str:
     shown = ", ".join(one.words for one in decisions[:2])
     more = f" and {len(decisions) - 2} more" if decisions[2:] else ""
     return f"{shown}{more}" if shown else "nothing"

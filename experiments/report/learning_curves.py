@@ -37,7 +37,10 @@ def charts(trainings: Sequence[Training], agents: Agents, heuristics: Mapping[st
     others = [tag for tag in SHOWN if tag != FIRST and tag not in left_out]
     found = [_chart(tag, trainings, agents, heuristics) for tag in (FIRST, *ratios, *others)]
     drawn = [chart for chart in found if chart is not None]
-    return [replace(chart, height=OTHER_PX if number else FIRST_PX).settled() for number, chart in enumerate(drawn)]
+    return [
+        replace(chart, height=OTHER_PX if number else FIRST_PX).with_labels_apart()
+        for number, chart in enumerate(drawn)
+    ]
 
 
 def _chart(tag: str, trainings: Sequence[Training], agents: Agents, heuristics: Mapping[str, Style]) -> Chart | None:

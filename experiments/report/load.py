@@ -173,14 +173,14 @@ def load(folders: Sequence[Path], baseline: str | None = None) -> Material:
     for evaluation in evaluations:
         by_setting.setdefault(evaluation.played_on, []).append(evaluation)
     settings = ((parts[0].setting, [(part.folder, part.runs) for part in parts]) for parts in by_setting.values())
-    sections = _told_apart([section(setting, runs, baseline) for setting, runs in settings])
+    sections = _with_places([section(setting, runs, baseline) for setting, runs in settings])
     if baseline is not None and sections and all(one.baseline is None for one in sections):
         played = dict.fromkeys(entry.label for one in sections for entry in one.entries)
         raise InputError(f"--baseline {baseline!r}: not among what was played; these are: {', '.join(played)}")
     return Material(sections, tuple(trainings), tuple(sources))
 
 
-def _told_apart(sections: Sequence[Section]) -> tuple[Section, ...]:
+def _with_places(sections: Sequence[Section]) -> tuple[Section, ...]:
     words = [repr(one.setting.words()) for one in sections]
     names = _short_names([folder for one in sections for folder in one.folders])
     found = []

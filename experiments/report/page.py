@@ -40,7 +40,7 @@ def render(
         about=about,
         styles=[*of_label.values(), *of_training.values(), *of_folder_name.values()],
         style_of=of_label,
-        told=episode_words,
+        episode_words=episode_words,
         **{"width": WIDTH, "height": HEIGHT, "job_hues": JOB_COLOURS},
         **{"marks_css": marks.css, "theme_css": marks.theme_css},
     )

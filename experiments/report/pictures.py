@@ -119,7 +119,7 @@ def _under_each_other(charts: Sequence[Chart], styles: Styles, title: str) -> Dr
 
 def _gantts(seed: int, timelines: Mapping[str, Timeline]) -> list[Chart]:
     return [
-        replace(chart, title=f"{chart.title}: who held which {line.unit} when, seed {seed}")
+        replace(chart, title=f"{chart.title}: which job held which {line.unit} when, seed {seed}")
         for chart, line in zip(gantts(seed, timelines), timelines.values(), strict=True)
     ]
 

@@ -72,15 +72,15 @@ def found(sections: Sequence[Section]) -> Swept | None:
 
 
 def _parameters(words: Mapping[str, Any]) -> dict[str, str]:
-    told: dict[str, str] = {}
+    parameters: dict[str, str] = {}
     for key, value in words.items():
         try:
             name, params = parse_name(str(value), key) if key in PLACES else (str(value), {})
         except InputError:  # a file, or a word of its own kind
             name, params = str(value), {}
-        told[key] = name
-        told |= {f"{key}.{name}": text for name, text in params.items()}
-    return told
+        parameters[key] = name
+        parameters |= {f"{key}.{name}": text for name, text in params.items()}
+    return parameters
 
 
 def charts(sweep: Swept, styles: Mapping[str, Style]) -> list[Chart]:

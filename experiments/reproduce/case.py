@@ -1,4 +1,4 @@
-"""One run of a reproduction, whatever the paper: who plays, on what, and what is kept of it."""
+"""One run of a reproduction, whatever the paper: the player, the setting, and what is kept of it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Case:
         policy: its word.
         setting: what it is played on; the workload a generator with all its parameters, or a path of prepared jobs.
         seed: of the workload, unless that has its own, of random orders and of policies that draw.
-        how: who plays it, `module:function` of this folder: it takes the case, and returns what is kept of the run.
+        how: the player, `module:function` of this folder: it takes the case, and returns what is kept of the run.
         given: what that takes besides, by name.
         digest: hash of the content of the workload's file; "" for a generator.
     """

@@ -71,7 +71,7 @@ def offered_load_note(workloads: Mapping[str, Iterable[Workload | str | Path]], 
     """What the workloads that were played ask of their clusters (`Workload.offered_load`), in one line.
 
     Args:
-        workloads: by a name, the workloads, or the words or paths that open them: their mean is told, and their range.
+        workloads: by a name, the workloads, or the words or paths that open them: their mean is said, and their range.
         gpus: of the cluster, or of each cluster that they are played on.
 
     Raises:
@@ -79,11 +79,11 @@ def offered_load_note(workloads: Mapping[str, Iterable[Workload | str | Path]], 
     """
     sizes = [gpus] if isinstance(gpus, int) else list(gpus)
     busy = {name: [open_workload(one).offered_load(1) for one in some] for name, some in workloads.items()}
-    told = "; ".join(f"{name} {_told(some, sizes)}" for name, some in busy.items())
-    return f"offered load (durations x GPUs of what arrives in a second, over the GPUs): {told}"
+    loads = "; ".join(f"{name} {_load_text(some, sizes)}" for name, some in busy.items())
+    return f"offered load (durations x GPUs of what arrives in a second, over the GPUs): {loads}"
 
 
-def _told(busy: Sequence[float], sizes: Sequence[int]) -> str:
+def _load_text(busy: Sequence[float], sizes: Sequence[int]) -> str:
     if not all(map(math.isfinite, busy)):
         return "all jobs at once"
     return ", ".join(_on(busy, gpus) for gpus in sizes)

@@ -26,7 +26,7 @@ from .sweep import sweep_by
 
 
 @dataclass(frozen=True)
-class Bound:
+class RowContext:
     """Where a row stands: its policy, the other one, its column and what that takes, its setting and that of the other.
 
     And what is published there. What is not bound yet is None.
@@ -73,8 +73,8 @@ def word_of(word: str | Mapping[str, Value] | None, more: Mapping[str, Value]) -
     if word is None:
         return None
     name, own = (word, {}) if isinstance(word, str) else (str(word["name"]), word)
-    told = {key: value for key, value in {**own, **more}.items() if key != "name" and value is not None}
-    joined = ",".join(f"{key}={value}" for key, value in told.items())
+    parameters = {key: value for key, value in {**own, **more}.items() if key != "name" and value is not None}
+    joined = ",".join(f"{key}={value}" for key, value in parameters.items())
     return name + ("," if ":" in name else ":") * bool(joined) + joined
 
 
@@ -203,7 +203,7 @@ class Play:
 
     def needed(self) -> list[tuple[str, str]]:
         """The policies, each with a setting, that the lines are of."""
-        leaves = (leaf for line in self.entry.rows for leaf in self._leaves(line, Bound()))
+        leaves = (leaf for line in self.entry.rows for leaf in self._leaves(line, RowContext()))
         cells = [cell for line, bound in leaves for cell in self._cells(line, bound)]
         both = (pair for cell in cells for pair in ((cell.policy, cell.at), (cell.over, cell.over_at)))
         return [pair for pair in both if None not in pair]
@@ -214,7 +214,7 @@ class Play:
             self.made += self.rows_of(line)
         return self.made
 
-    def rows_of(self, line: Line, bound: Bound = Bound()) -> Iterator[Row]:
+    def rows_of(self, line: Line, bound: RowContext = RowContext()) -> Iterator[Row]:
         """The rows of a line, where some of its policies, columns and settings may be bound."""
         for leaf, here in self._leaves(line, bound):
             if leaf.compute is not None:
@@ -223,7 +223,7 @@ class Play:
             rows = (self.row(leaf, cell) for cell in self._cells(leaf, here))
             yield from (row for row in rows if not (leaf.there and math.isnan(row.ours)))
 
-    def _leaves(self, line: Line, bound: Bound) -> Iterator[tuple[Line, Bound]]:
+    def _leaves(self, line: Line, bound: RowContext) -> Iterator[tuple[Line, RowContext]]:
         """The lines in a line that have no others, with what is bound in them."""
         if not line.rows:
             yield line, bound
@@ -231,7 +231,7 @@ class Play:
             for one in line.rows:
                 yield from self._leaves(one, here)
 
-    def _cells(self, line: Line, bound: Bound) -> Iterator[Bound]:
+    def _cells(self, line: Line, bound: RowContext) -> Iterator[RowContext]:
         few = self.entry.quick.policies if self.options.quick else []
         both: Any = product(line.policies or [bound.policy], line.over or [bound.over])
         loops: dict[str, list[Any]] = {
@@ -248,8 +248,8 @@ class Play:
             if at and policy in self._settings[at].get("without", ()):
                 continue
             if policy is None or policy != over or line.over_at:
-                told = paper[0] if paper else line.paper
-                yield Bound(policy, over, column, value, at, line.over_at or at, told)
+                published = paper[0] if paper else line.paper
+                yield RowContext(policy, over, column, value, at, line.over_at or at, published)
 
     def take(self, line: Line, column: str | None = None, value: Value = None) -> Take:
         """The number of a line, for a column of it or for what a column takes."""
@@ -262,7 +262,7 @@ class Play:
             return function if value is None else lambda outcome: function(outcome, value)
         return lambda outcome: factor * outcome.metrics[name] / per
 
-    def row(self, line: Line, here: Bound) -> Row:
+    def row(self, line: Line, here: RowContext) -> Row:
         """The row of a line for a policy, another one, a column and a setting."""
         name, paper = self._name(line, here), self._published(line, here)
         found = self._ours(line, here)
@@ -285,7 +285,7 @@ class Play:
             row = replace(row, low=found.low, high=found.high)
         return replace(row, cell=self._cell(line, here))
 
-    def _ours(self, line: Line, here: Bound) -> Estimate:
+    def _ours(self, line: Line, here: RowContext) -> Estimate:
         take = self.take(line, here.column, here.value)
         if line.form == "mean":
             return self.runs.mean(take, here.policy, here.at)
@@ -294,7 +294,7 @@ class Play:
             return estimate([one / other if other else math.nan for one, other in zip(ours, theirs, strict=True)])
         return {"ratio": paired_ratio, "below": improvement, "minus": paired_difference}[line.form](ours, theirs)
 
-    def _texts(self, line: Line, here: Bound) -> dict[str, str]:
+    def _texts(self, line: Line, here: RowContext) -> dict[str, str]:
         policy, over = here.policy, here.over
         sign = " - " if line.form == "minus" else " / "
         below = f" below {over}" if line.form == "below" and "pair" in line.parts else ""
@@ -308,14 +308,14 @@ class Play:
             "pair": f"{policy}{sign}{over}" if over and line.form != "below" else "",
         }
 
-    def _name(self, line: Line, here: Bound) -> str:
+    def _name(self, line: Line, here: RowContext) -> str:
         texts = self._texts(line, here)
         lead = "".join(f"{texts[part]}: " for part in line.lead if texts[part])
         only = not line.at and self._named(self.entry.at) == [here.at]  # which says itself
         parts = [texts[part] for part in line.parts if part not in line.lead and (part != "at" or not only)]
         return lead + ", ".join(filter(None, parts)) + line.after
 
-    def _published(self, line: Line, here: Bound) -> Any:
+    def _published(self, line: Line, here: RowContext) -> Any:
         """What the paper has in that place."""
         found, texts = here.paper, [here.policy, here.over, here.column, here.at, self._texts(line, here)["at"]]
         while isinstance(found, dict):
@@ -324,7 +324,7 @@ class Play:
             found = found[list(line.columns).index(here.column)]
         return tuple(map(float, found)) if isinstance(found, list) else found
 
-    def _cell(self, line: Line, here: Bound) -> tuple[str, str, str]:
+    def _cell(self, line: Line, here: RowContext) -> tuple[str, str, str]:
         """Where the row stands in the paper's shape: policies or pairs are rows, columns or settings columns."""
         texts = self._texts(line, here)
         row = texts["pair"] or texts["policy"] or texts["what"]
@@ -374,10 +374,10 @@ def findings_of(paper: Paper, name: str, options: Options) -> Findings:
     play = Play(paper, name, entry, options)
     if entry.compute is not None:
         rows: list[Row] = list(play.find(entry.compute)(play))
-        told = []
+        facts = []
     else:
         rows = play.rows()
-        told = [play.said(), *play.offered()]
+        facts = [play.said(), *play.offered()]
     notes = [paper.notes.get(note, note) for note in entry.notes]
     pictures = [*play.written, *(drawn(play) if options.out is not None else [])]
-    return Findings(rows, [*told, *play.notes, *notes], pictures)
+    return Findings(rows, [*facts, *play.notes, *notes], pictures)

@@ -96,8 +96,8 @@ def picture(
     """
     assert options.out is not None, "pictures are drawn where there is a folder for them"
     colours = variables_of(looks(map(str, range(MOST_LABELS))))
-    laid = [laid_out(chart, colours, PAPER if columns == 1 else PANEL_PX) for chart in charts if chart is not None]
-    return [save(stacked(laid, title, columns), options.out / f"{name}.png")]
+    drawings = [laid_out(chart, colours, PAPER if columns == 1 else PANEL_PX) for chart in charts if chart is not None]
+    return [save(stacked(drawings, title, columns), options.out / f"{name}.png")]
 
 
 def bars_of_times(

@@ -2,7 +2,7 @@
 
 Three kinds, as in the list of published results: a *table* row is a number for the same workload, with a relative
 tolerance; a *ratio* row is an improvement, reproduced inside the published range widened by a quarter of its width, or
-25 % of a single value; an *order* row says who beats whom, as the ratio of the two, reproduced below or above 1.
+25 % of a single value; an *order* row says which is better, as the ratio of the two, reproduced below or above 1.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class Row:
         """Whether it is reproduced; None where nothing was claimed."""
         if self.within is None:
             return None
-        told = [self.ours] if not self.clear or self.low is None or self.high is None else [self.low, self.high]
-        return all(self.within[0] <= number <= self.within[1] for number in told)
+        bounds = [self.ours] if not self.clear or self.low is None or self.high is None else [self.low, self.high]
+        return all(self.within[0] <= number <= self.within[1] for number in bounds)
 
     @property
     def difference(self) -> float | None:
@@ -80,13 +80,13 @@ def ratio(quantity: str, paper: float | tuple[float, float], ours: float | Estim
 
 
 def order(quantity: str, paper: str, ours: float | Estimate, *, below: bool = True) -> Row:
-    """Who beats whom, as the first's number over the second's: below 1, or above."""
+    """Which of two is better, as the first's number over the second's: below 1, or above."""
     within = (-math.inf, math.nextafter(1.0, 0.0)) if below else (math.nextafter(1.0, 2.0), math.inf)
     return Row(quantity, paper, *_mean(ours, within), "x")
 
 
 def clear_order(quantity: str, paper: str, ours: Estimate) -> Row:
-    """Who beats whom beyond doubt: the whole interval of the first's number over the second's is below 1."""
+    """Which of two is better beyond doubt: the whole interval of the first's number over the second's is below 1."""
     return replace(order(quantity, paper, ours), clear=True)
 
 
@@ -120,7 +120,7 @@ class Options:
         seed: of the machine orders, of drawn job sets and of random placers.
         quick: few orders and cluster sizes: does it run at all.
         processes: to use, >= 1.
-        executor: who plays, in place of processes of this machine.
+        executor: what plays, in place of processes of this machine.
         out: folder for pictures; None: none.
         quiet: no progress on stderr.
     """

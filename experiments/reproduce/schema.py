@@ -72,7 +72,7 @@ class Line(Strict):
     Attributes:
         what: the quantity, in words.
         number: a metric of the run, or a function of the paper; `columns`: what it takes, by the name of the column.
-        factor, per: times which a metric is told, and divided by which.
+        factor, per: a metric is shown times `factor`, divided by `per`.
         form: of the number: its `mean`; `ratio` of the means, or mean of the `ratios`, to the other policy's; `below`:
             by how many percent of the other's it is lower; `minus`: the difference.
         policies, over, pairs, at: policies, those they are compared with, or pairs of both, and settings or groups of
@@ -171,7 +171,7 @@ class Entry(Strict):
     Attributes:
         about: its kind, what it takes, its seeds.
         summary: what it compares, after the table, figure or section of the paper.
-        at: the settings of lines that name none. loads: those whose offered load is told, if not these.
+        at: the settings of lines that name none. loads: those whose offered load is shown, if not these.
         compute: a function of the paper that makes it all. draw: one that draws more than `pictures`.
     """
 
@@ -191,7 +191,7 @@ class Paper(Strict):
     """A paper, and what of it can be reproduced.
 
     Attributes:
-        seeds, over: of reproductions that say nothing else. loads: whether the load that workloads offer is told.
+        seeds, over: of reproductions that say nothing else. loads: whether the load that workloads offer is shown.
         python: modules of its folder with the functions that the file names.
         settings: by name; `like` another one, with changes, `each`: lists of named changes whose product are settings,
             and `quick`: changes under `--quick`. They are checked when they are merged.

@@ -63,11 +63,11 @@ def _print_table(console: Console, name: str, cells: Mapping[tuple[str, str], Ro
         grid.add_column(f"{column}: paper", justify="right")
         grid.add_column("ours", justify="right")
     for line in dict.fromkeys(line for line, _ in cells):
-        told = [line]
+        texts = [line]
         for column in columns:
             row = cells.get((line, column))
-            told += ["", ""] if row is None else [_paper(row, ""), _number(row.ours)]
-        grid.add_row(*told)
+            texts += ["", ""] if row is None else [_paper(row, ""), _number(row.ours)]
+        grid.add_row(*texts)
     console.print(grid, markup=False)
 
 

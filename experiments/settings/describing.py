@@ -10,11 +10,11 @@ from ...policies import Policy
 from ...simulator.cluster.topology import Topology
 from ...simulator.configuration.network_choice import on_topology
 from ...simulator.configuration.offered_load import offered_load
-from ...simulator.files.own_code import shown_word
+from ...simulator.files.user_code import shown_word
 from ...simulator.rules.rule import Rule
 from .evaluation_setting import Setting, network_of, speeds_of, workload_of
 
-LOADS, MOST_JOBS = 10, 100_000  # workloads whose load is told, and jobs that are drawn for it before it is enough
+LOADS, MOST_JOBS = 10, 100_000  # workloads whose load is shown, and jobs that are drawn for it before it is enough
 
 
 def semantics_of(policy: Policy, setting: Setting) -> dict[str, Any]:

@@ -18,9 +18,9 @@ from ...simulator.configuration.cluster_config import SimulatedCluster
 from ...simulator.configuration.network_choice import Network, load_network
 from ...simulator.engine.time_window import Window
 from ...simulator.files.file_marks import MARK, MayBeFile, marked, read_by, without_files
-from ...simulator.files.own_code import PREFIX, is_own, shown_word
-from ...simulator.files.own_code_files import files_of
 from ...simulator.files.regular_files import stamp_of
+from ...simulator.files.user_code import PREFIX, is_user_code, shown_word
+from ...simulator.files.user_code_files import files_of
 from ...simulator.rules.semantics import Semantics
 from ...simulator.workloads import A_WORKLOAD, Workload, open_workload
 from ...simulator.workloads import is_path as is_trace
@@ -77,10 +77,10 @@ class Setting:
         """
         env_id = resolve(environment)
         workload = ENVIRONMENTS[env_id].defaults["workload"] if workload is None else workload
-        told = Window.load(window).describe() if window else None
+        window_text = Window.load(window).describe() if window else None
         if by is not None:
             choose(by, GROUPS, "by")
-        return cls(env_id, workload, config_of(env_id, topology, network, **options), format, oversize, told, by)
+        return cls(env_id, workload, config_of(env_id, topology, network, **options), format, oversize, window_text, by)
 
     @classmethod
     def from_words(cls, words: Mapping[str, Any]) -> Setting:
@@ -111,7 +111,7 @@ class Setting:
     @property
     def is_drawn(self) -> bool:
         """Whether the workload is drawn anew for each seed: a generator without a seed of its own, or a user's."""
-        if is_own(self.workload) or not isinstance(self.workload, str | Path):
+        if is_user_code(self.workload) or not isinstance(self.workload, str | Path):
             return not isinstance(self.workload, Workload)
         if self.format is not None or is_trace(str(self.workload)):
             return False
@@ -133,9 +133,9 @@ def network_of(setting: Setting) -> Network:
 def workload_of(setting: Setting, seed: int) -> Workload:
     """The workload of one seed, checked against the cluster; the last two are kept while their files stay the same."""
     config = setting.config
-    told = (setting.environment, setting.workload, setting.format, setting.oversize)
+    source = (setting.environment, setting.workload, setting.format, setting.oversize)
     cluster: Any = config.topology  # not a dict
-    return _workload(told, cluster, config.semantics, seed, stamps(setting))
+    return _workload(source, cluster, config.semantics, seed, stamps(setting))
 
 
 def named(setting: Setting) -> Iterator[tuple[str, MayBeFile, Any]]:
@@ -162,8 +162,8 @@ def own_files(value: Any) -> tuple[Path, ...]:
 
 def words_without_files(setting: Setting) -> dict[str, Any]:
     """`Setting.words` with one placeholder for every path and user's object."""
-    told = {name: without_files(str(shown_word(value)), mark) for name, mark, value in named(setting)}
-    return setting.words() | told
+    replaced = {name: without_files(str(shown_word(value)), mark) for name, mark, value in named(setting)}
+    return setting.words() | replaced
 
 
 def speeds_of(setting: Setting) -> str | None:
@@ -174,12 +174,12 @@ def speeds_of(setting: Setting) -> str | None:
 
 @functools.lru_cache(maxsize=2)
 def _workload(
-    told: tuple[str, Any, str | None, Any], cluster: Any, semantics: Semantics, seed: int, _stamps: tuple[Any, ...]
+    source: tuple[str, Any, str | None, Any], cluster: Any, semantics: Semantics, seed: int, _stamps: tuple[Any, ...]
 ) -> Workload:
-    environment, word, format, oversize = told
+    environment, word, format, oversize = source
     room = gang_room(environment, cluster)
     workload = open_workload(word, format=format, seed=seed, oversize=oversize, cluster_gpus=room)
-    semantics.chunk_on(workload)  # its warning is told here, by the first process
+    semantics.chunk_on(workload)  # its warning appears here, in the first process
     return workload
 
 
@@ -190,7 +190,7 @@ def may_draw(setting: Setting, player: Any) -> bool:
     theirs = {PREFIX.removesuffix(":"), *installed(OURS)}
     if not theirs.isdisjoint(re.split("[:,=+]", player)):
         return True
-    return any(is_own(value) or _is_foreign(value) for _, _, value in named(setting))
+    return any(is_user_code(value) or _is_foreign(value) for _, _, value in named(setting))
 
 
 def _is_foreign(value: Any) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...simulator.base.said_once import say_once
-from ...simulator.files.own_code import is_own, shown_word
+from ...simulator.files.user_code import is_user_code, shown_word
 from ...simulator.workloads import is_path
 from .evaluation_setting import Setting, workload_of
 
@@ -29,7 +29,7 @@ MEANS = {
 def is_plain(setting: Setting) -> bool:
     """Whether a user's trace or generator gives no job a model or a batch."""
     word = setting.workload
-    if setting.environment not in ASSUMED or not (setting.format or is_own(word) or is_path(str(word))):
+    if setting.environment not in ASSUMED or not (setting.format or is_user_code(word) or is_path(str(word))):
         return False
     workload = workload_of(setting, 0)
     return not any(workload.model.tolist()) and not workload.batch_size.any()
@@ -42,9 +42,9 @@ def assumed(setting: Setting, given: Mapping[str, Any]) -> Setting:
     changed = {key: value for key, value in ASSUMED[setting.environment].items() if key not in given}
     if not changed:
         return setting
-    told = ", ".join(f"{MEANS[key]} ({key}={'inf' if value is None else value})" for key, value in changed.items())
+    defaults = ", ".join(f"{MEANS[key]} ({key}={'inf' if value is None else value})" for key, value in changed.items())
     say_once(
-        f"{shown_word(setting.workload)} names no models, so this is assumed: {told}; say otherwise with columns model "
-        "and batch_size, or with --network and --set"
+        f"{shown_word(setting.workload)} names no models, so this is assumed: {defaults}; say otherwise with columns "
+        "model and batch_size, or with --network and --set"
     )
     return setting.copy_with(**changed)

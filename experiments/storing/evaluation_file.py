@@ -102,10 +102,10 @@ def played_on(about: Mapping[str, Any]) -> Hashable:
     Where a folder of an older version has no hash of a word's content, the word itself counts.
     """
     setting = setting_of(about)
-    words, told, content = setting.words(), words_without_files(setting), about["content"]
+    words, without_files, content = setting.words(), words_without_files(setting), about["content"]
     if about["schema"] <= WITH_WORDS:
-        content = {name: content.get(name, words[name]) for name in told if told[name] != words[name]}
-    return tuple((name, str(value)) for name, value in told.items()), tuple(sorted(content.items()))
+        content = {name: content.get(name, words[name]) for name in without_files if without_files[name] != words[name]}
+    return tuple((name, str(value)) for name, value in without_files.items()), tuple(sorted(content.items()))
 
 
 def expect_same_setting(folder: Path, about: Mapping[str, Any], setting: Setting) -> None:

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from ...policies import Handed, Policy
+from ...policies import Policy, PolicyObject
 from ...simulator.base.errors import InputError
 from ...simulator.cluster.topology import Topology
 from ...simulator.files.file_marks import marks_of, read_by
-from ...simulator.files.own_code import is_own, plain_module
+from ...simulator.files.user_code import is_user_code, plain_module
 from ..console.versions import LEARNING_LIBRARIES, versions
 from ..settings.evaluation_setting import Setting, named, network_of, own_files, workload_of
 from .run_files import short_hash
@@ -63,8 +63,8 @@ def content(setting: Setting) -> dict[str, str]:
         if read is not None and not read.files:
             continue
         parts: list[str | bytes] = list(_held(own_files(value))) if read is None else [read.content]
-        if not is_word or is_own(value):
-            parts.append(_told_apart(name, _opened(setting, name, value)))
+        if not is_word or is_user_code(value):
+            parts.append(_fingerprint_of(name, _opened(setting, name, value)))
         found[name] = short_hash(*parts)
     return found
 
@@ -75,7 +75,7 @@ def _opened(setting: Setting, name: str, value: Any) -> Any:
     return workload_of(setting, 0) if name == "workload" else network_of(setting) if name == "network" else value
 
 
-def _told_apart(name: str, value: Any) -> str:
+def _fingerprint_of(name: str, value: Any) -> str:
     try:
         return fingerprint(value)
     except Exception as error:  # any error of a user's network
@@ -95,13 +95,13 @@ def of_policy(policy: Policy) -> str:
     return short_hash(*_held(policy.files), sources(*LOOKING), repr(versions(*LEARNING_LIBRARIES)))
 
 
-def of_object(player: str | Handed) -> str:
+def of_object(player: str | PolicyObject) -> str:
     """Hash of a policy that was handed over as an object; "" for one that a word names."""
     if isinstance(player, str):
         return ""
     try:
-        text = "" if player.files else inspect.getsource(type(player.thing))  # as in a notebook
-        return short_hash(text, fingerprint(player.thing))
+        text = "" if player.files else inspect.getsource(type(player.user_object))  # as in a notebook
+        return short_hash(text, fingerprint(player.user_object))
     except Exception as error:  # any error of the objects inside
         reason = " ".join(str(error).split())
         raise InputError(

@@ -31,7 +31,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ...policies import Handed, make_for, word_of
+from ...policies import PolicyObject, make_for, word_of
 from ...simulator.base.errors import InputError
 from ...simulator.files import sealed_parquet
 from ..charts.chart_files import is_ours
@@ -168,7 +168,7 @@ class Store:
         """Store a run that has just ended."""
         save(self._path(run.policy, run.seed), self.identities[run.policy], _row_of(run))
 
-    def expect_unchanged(self, setting: Setting, player: str | Handed) -> None:
+    def expect_unchanged(self, setting: Setting, player: str | PolicyObject) -> None:
         """Raise InputError if sources, files or the policy have changed; to be called after a play, in its process."""
         identity.expect_sources(self.sources, *identity.PLAYING, what=str(self.folder))
         now = identity.content_once(setting, stamps(setting))
@@ -211,8 +211,8 @@ def open_store(folder: Path, setting: Setting, policies: Sequence[Any], fresh: b
     players = players_of(policies)
     own = {word: identity.of_policy(make_for(player, setting.environment)) for word, player in players.items()}
     held = {word: identity.of_object(player) for word, player in players.items()}
-    told = json.dumps(common, sort_keys=True)
-    identities = {word: short_hash(told, word, own[word] + held[word]) for word in players}
+    common_text = json.dumps(common, sort_keys=True)
+    identities = {word: short_hash(common_text, word, own[word] + held[word]) for word in players}
     changes = list(evaluation_file.changes(before, common, identities)) if before is not None else []
     for change in changes:
         gone = "earlier results are not used and leave tables and pictures; a folder of its own keeps them"

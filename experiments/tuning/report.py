@@ -33,11 +33,11 @@ Judged = Mapping[str, Comparison]  # by scenario, of the best with the defaults;
 
 def row_of(trial: FrozenTrial, search: Search) -> dict[str, Any]:
     """A trial as one row of the table; parameters of the defaults, and those that were not asked, are None."""
-    told = trial.user_attrs
-    value, seeds = None if told[FATE] == REFUSED else trial.value, len(told.get(PER_SEED, ()))
-    row = {"trial": trial.number, "state": told[FATE], "value": value, "seeds": seeds, "seconds": told[SECONDS]}
-    row |= {"word": search.subject.word(trial), "why": told[WHY]}
-    return row | {one.key: told[VALUES].get(one.key) for one in search.space}
+    attrs = trial.user_attrs
+    value, seeds = None if attrs[FATE] == REFUSED else trial.value, len(attrs.get(PER_SEED, ()))
+    row = {"trial": trial.number, "state": attrs[FATE], "value": value, "seeds": seeds, "seconds": attrs[SECONDS]}
+    row |= {"word": search.subject.word(trial), "why": attrs[WHY]}
+    return row | {one.key: attrs[VALUES].get(one.key) for one in search.space}
 
 
 def write_trials(search: Search, folder: Path) -> None:

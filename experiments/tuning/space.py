@@ -134,10 +134,10 @@ def _parameter(key: str, value: Any, what: str, read: Reader, above: set[str]) -
     try:
         found = bind(make, said, what)
         if not math.isfinite(getattr(found, "high", 0.0) - getattr(found, "low", 0.0)):
-            raise InputError(f"{what}: {_told(value)}: expected finite numbers")
+            raise InputError(f"{what}: {_text_of(value)}: expected finite numbers")
     except (ValueError, TypeError) as error:
         raise InputError(str(error) if isinstance(error, InputError) else f"{what}: {error}") from None
-    return Parameter(key, found, needed, f"{key} {_told(value)}")
+    return Parameter(key, found, needed, f"{key} {_text_of(value)}")
 
 
 def _kinds(read: Reader) -> set[type]:
@@ -158,7 +158,7 @@ def _words(said: Any, what: str) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _told(said: Any) -> str:
+def _text_of(said: Any) -> str:
     """The file's text of a parameter, without brackets."""
-    pairs = [f"{key} {_told(value)}" for key, value in said.items()] if isinstance(said, dict) else said
+    pairs = [f"{key} {_text_of(value)}" for key, value in said.items()] if isinstance(said, dict) else said
     return said if isinstance(said, str) else ", ".join(pairs)

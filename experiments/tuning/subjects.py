@@ -29,7 +29,7 @@ from ...simulator.engine.metric_registry import METRICS, MORE
 from ..comparing.intervals import FEWEST_TO_TELL, paired_ratio
 from ..console.terminal import written_whole
 from ..learning.training import TrainingLog, setting_of, write_config
-from ..learning.training_seeds import standing_of
+from ..learning.training_seeds import progress_of
 from ..playing.evaluation import evaluate
 from ..playing.executors import Executor
 from ..playing.runs import Run
@@ -234,7 +234,7 @@ class TrainingParameters:
         from ...agents.training.trainer import Training
 
         config, folder = self.config_of(trial.user_attrs[VALUES]), self.folder_of(trial.number)
-        at = standing_of(folder, config).step
+        at = progress_of(folder, config).step
         folder.mkdir(parents=True, exist_ok=True)
         log = _Log(folder, config, at or None, lambda step: progress(step / config.timesteps), quiet=True)
         log.trial = trial

@@ -32,7 +32,7 @@ REFUSED, STARTS, UNLUCKY = 0, 1, 2
 def share_pass(s):
     """Modify `s`: one pass. Returns the number of jobs started. Paper: sjf-bsbf, Algorithm 1, lines 1 and 2."""
     started = 0
-    aside = 0
+    n_taken_out = 0
     while True:
         c = _next_class(s)
         if c < 0:
@@ -43,7 +43,7 @@ def share_pass(s):
             start(s, job)
             started += 1
             if not mixes(s):  # a new partner for earlier jobs: from the first job again
-                aside = bring_back(s, aside)
+                n_taken_out = bring_back(s, n_taken_out)
                 s.pass_number += 1
         elif s.strict:
             break
@@ -51,9 +51,9 @@ def share_pass(s):
             s.class_blocked[c] = s.pass_number
         else:  # other jobs of its class may do better
             leave_queue(s, job)
-            s.bid[aside] = job
-            aside += 1
-    bring_back(s, aside)
+            s.bid[n_taken_out] = job
+            n_taken_out += 1
+    bring_back(s, n_taken_out)
     return started
 
 

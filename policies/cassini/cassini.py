@@ -40,7 +40,7 @@ from ...simulator.profiles.phases import Phases
 from ...simulator.rules.rule import Rule
 from ..gang_links import alone, network_of
 from ..planning import PlacementPolicy
-from ..reasons.mid_instant import Moment
+from ..reasons.mid_instant import MidInstant
 from .compatibility import (
     EXACT_JOBS,
     Job,
@@ -327,13 +327,13 @@ class Cassini(PlacementPolicy):
         """The scheduler's reason, and the candidate; of a shift the jobs that share links."""
         if isinstance(decision, Shift):
             return self._why_shift(view, decision)
-        told = [self.source.why(view, decision)] if hasattr(self.source, "why") else []
+        reasons = [self.source.why(view, decision)] if hasattr(self.source, "why") else []
         if self._chosen is not None:
             value, all_values = self._chosen.values[self._chosen.index], self._chosen.values
             kept = sum(one is not None for one in all_values)
             worth = "" if value is None else f", worth {value:.3g}, the most of {kept}"
-            told.append(f"candidate {self._chosen.index + 1} of {len(all_values)}{worth}")
-        return "; ".join(text for text in told if text)
+            reasons.append(f"candidate {self._chosen.index + 1} of {len(all_values)}{worth}")
+        return "; ".join(text for text in reasons if text)
 
     def _why_shift(self, view: ClusterView, shift: Shift) -> str:
         assert self._found is not None, "shifts follow from what was found"
@@ -341,8 +341,8 @@ class Cassini(PlacementPolicy):
         there = {job for link in links for job in self._found.jobs_on[link] if isinstance(job, int)}
         mates = sorted(there - {shift.job})
         if not mates:
-            return "meets nobody on its links any more"
-        where = f"shares {'a link' if len(links) == 1 else f'{len(links)} links'} with {Moment(view).names(mates)}"
+            return "meets no job on its links any more"
+        where = f"shares {'a link' if len(links) == 1 else f'{len(links)} links'} with {MidInstant(view).names(mates)}"
         if shift.seconds is None:
             return f"{where}: a shift costs more than it saves"
         return f"{where}: compatibility {min(self._found.scores[link] for link in links):.3g} with the shifts"

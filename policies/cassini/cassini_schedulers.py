@@ -41,7 +41,7 @@ class RuleSource:
     def candidates(self, view: ClusterView, n: int) -> list[Plan]:
         """Up to n placements of the rule's pass."""
         before = plan_now(view).gangs
-        plan = _carried_out(before, view.pass_ahead())
+        plan = _carried_out(before, view.preview_pass())
         stays = {job for job, gpus in before.items() if plan.gangs.get(job) == gpus}
         taken = set().union(*(plan.gangs[job] for job in stays))
         pool = set(view.free_gpus.tolist()).union(*before.values()) - taken

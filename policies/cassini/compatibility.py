@@ -26,8 +26,8 @@ from ...simulator.cluster.routes import LinkUse
 from ...simulator.contention.circle import MOST_ITERATIONS, Circle, Grid, demand
 from ...simulator.numerics.float_sums import sum_in_order
 from ...simulator.profiles.phases import Phases
-from .overlap import Laid, lay_levels
-from .rotation_search import ABREAST, PADDED, SEEN, Lines, lay_amounts, lay_runs, search_all, search_by_descent
+from .overlap import OverlayArrays, write_levels
+from .rotation_search import ABREAST, PADDED, SEEN, Lines, search_all, search_by_descent, write_amounts, write_runs
 
 if TYPE_CHECKING:
     import networkx
@@ -36,7 +36,7 @@ Job = Hashable
 
 
 @dataclass(frozen=True)
-class Meeting:
+class SharedLinkGroup:
     """Links that the same jobs share, as one."""
 
     link: int  # the most loaded one
@@ -44,7 +44,7 @@ class Meeting:
     flows: Mapping[Job, float]  # of each job across `link`, jobs in the given order
 
 
-def meetings(uses: Mapping[Job, LinkUse], peak: Mapping[Job, float], capacity: np.ndarray) -> list[Meeting]:
+def meetings(uses: Mapping[Job, LinkUse], peak: Mapping[Job, float], capacity: np.ndarray) -> list[SharedLinkGroup]:
     """Shared links, those with the same jobs as one, in the order of their lowest link. Paper: cassini, Sec. 4.1.
 
     `peak`: the most bytes per second that a flow of a job sends; `capacity`: bytes per second of every link, (L,).
@@ -62,12 +62,12 @@ def meetings(uses: Mapping[Job, LinkUse], peak: Mapping[Job, float], capacity: n
         return sum_in_order(flows * peak[job] for job, flows in flows_on[link].items()) / float(capacity[link])
 
     chosen = ((max(members, key=load), members) for members in alike.values())  # the first of the most loaded
-    return [Meeting(link, tuple(members), flows_on[link]) for link, members in chosen]
+    return [SharedLinkGroup(link, tuple(members), flows_on[link]) for link, members in chosen]
 
 
-def components(met: Sequence[Meeting]) -> list[list[Meeting]]:
-    """Meetings that jobs join, in the order of the first of each."""
-    found: list[list[Meeting]] = []
+def components(met: Sequence[SharedLinkGroup]) -> list[list[SharedLinkGroup]]:
+    """Groups of shared links that jobs join, in the order of the first of each."""
+    found: list[list[SharedLinkGroup]] = []
     left = list(met)
     while left:
         joined, jobs = [left[0]], set(left.pop(0).flows)
@@ -242,7 +242,7 @@ def solve(overlay: Overlay, exact_jobs: int = EXACT_JOBS, restarts: int = RESTAR
 def exact(overlay: Overlay) -> Solution:
     """The best of all steps^(n - 1) rotations. Paper: cassini, Table 1."""
     best = np.zeros(overlay.num_jobs, np.int64)
-    search_all(lay(overlay), np.zeros_like(best), best)
+    search_all(overlay_arrays(overlay), np.zeros_like(best), best)
     return Solution.of(overlay, best.tolist())
 
 
@@ -255,8 +255,8 @@ def descent(overlay: Overlay, restarts: int = RESTARTS, seed: int = 0, work: int
     """
     ends = np.zeros((ENDS, overlay.num_jobs), np.int64)
     scratch = np.zeros((2, overlay.num_jobs), np.int64)
-    laid = lay(overlay)
-    search_by_descent(laid, lay_lines(overlay, laid), restarts, seed, work, ends, np.zeros(ENDS, np.int64), scratch)
+    flat = overlay_arrays(overlay)
+    search_by_descent(flat, write_lines(overlay, flat), restarts, seed, work, ends, np.zeros(ENDS, np.int64), scratch)
     return Solution.of(overlay, ends[0].tolist())
 
 
@@ -265,11 +265,11 @@ LINE_BITS = 30  # of numbers in `Lines`, at the ends of the runs of a job
 SUM_BITS = 60  # of the largest sum of units
 
 
-def lay(overlay: Overlay) -> Laid:
+def overlay_arrays(overlay: Overlay) -> OverlayArrays:
     """The overlay in arrays, before any placement. Demands are rounded to 1e-12 of a capacity, or a little more."""
     jobs, angles = overlay.demand.shape
-    turns = np.array([len(shifts) for shifts in overlay.shifts], np.int64)
-    shift = np.zeros((jobs, int(turns.max())), np.int64)
+    n_rotations = np.array([len(shifts) for shifts in overlay.shifts], np.int64)
+    shift = np.zeros((jobs, int(n_rotations.max())), np.int64)
     for job, shifts in enumerate(overlay.shifts):
         shift[job, : len(shifts)] = shifts
     flows = np.zeros((len(overlay.links), jobs), np.float64)
@@ -294,18 +294,18 @@ def lay(overlay: Overlay) -> Laid:
     bits = SUM_BITS - math.ceil(math.log2((wanted + len(flows) + 1) * angles))
     room = np.array([1 << min(MOST_BITS, bits)], np.int64)
     zeros = {name: np.zeros(shape, np.int64) for name, shape in shapes.items()}
-    laid = Laid(shift=shift, turns=turns, flows=flows, room=room, **zeros)
-    lay_levels(laid, overlay.demand, capacity, np.array(overlay.circle.iterations, np.int64))
-    return laid
+    flat = OverlayArrays(shift=shift, n_rotations=n_rotations, flows=flows, room=room, **zeros)
+    write_levels(flat, overlay.demand, capacity, np.array(overlay.circle.iterations, np.int64))
+    return flat
 
 
-def lay_lines(overlay: Overlay, laid: Laid) -> Lines:
+def write_lines(overlay: Overlay, flat: OverlayArrays) -> Lines:
     """The further arrays of a descent."""
-    links, jobs, _ = laid.amount.shape
-    angles = laid.rest.shape[1]
-    most = max(int(laid.amount.max(initial=0)) * MOST_ITERATIONS, int(laid.amount.max(axis=2).sum(axis=1).max()))
+    links, jobs, _ = flat.amount.shape
+    angles = flat.rest.shape[1]
+    most = max(int(flat.amount.max(initial=0)) * MOST_ITERATIONS, int(flat.amount.max(axis=2).sum(axis=1).max()))
     coarse = max(0, most.bit_length() - LINE_BITS)
-    levels, runs = int(laid.levels.max()), int((laid.folds * laid.first.max(axis=1)).max())
+    levels, runs = int(flat.levels.max()), int((flat.folds * flat.first.max(axis=1)).max())
     runs += -runs % ABREAST
     whole = {
         "reach": (jobs,),
@@ -313,7 +313,7 @@ def lay_lines(overlay: Overlay, laid: Laid) -> Lines:
         "start": (jobs, levels, runs),
         "end": (jobs, levels, runs),
         "sums": (angles + PADDED,),
-        "cost": (laid.shift.shape[1],),
+        "cost": (flat.shift.shape[1],),
         "seen": (SEEN,),
     }
     short = {
@@ -329,6 +329,6 @@ def lay_lines(overlay: Overlay, laid: Laid) -> Lines:
         **{name: np.zeros(size, np.int64) for name, size in whole.items()},
         **{name: np.zeros(size, np.int32) for name, size in short.items()},
     )
-    lay_runs(laid, lines)
-    lay_amounts(laid, lines)
+    write_runs(flat, lines)
+    write_amounts(flat, lines)
     return lines

@@ -52,7 +52,7 @@ class Lookahead(Cassini):
     def _job_seconds(self, view: ClusterView, decisions: list[Decision]) -> float:
         """Job-seconds of the present jobs, from the first arrival to their ends, after these decisions."""
         self._copy = copy = view.copied(self._copy)
-        s = copy.plain.record
+        s = copy.raw.record
         here = int(s["next_arrival"])
         s["arrival_s"][here : int(s["n_jobs"])] = s["now_s"] + NEVER_S
         for decision in decisions:

@@ -1,7 +1,7 @@
 """Excess demand on shared links, at every rotation of one job: `Overlay` in arrays, compiled.
 
-Demands are whole numbers: fractions of a link's capacity times `Laid.room`, so sums are exact in any order. The
-capacity is increased by one unit per job, so that demands that add up to it fit after rounding.
+Demands are whole numbers: fractions of a link's capacity times `OverlayArrays.room`, so sums are exact in any order.
+The capacity is increased by one unit per job, so that demands that add up to it fit after rounding.
 """
 
 from typing import NamedTuple
@@ -12,14 +12,14 @@ from ...simulator.compiler.jit import entry, kernel
 from ...simulator.numerics.instructions import nearest
 
 
-class Laid(NamedTuple):
+class OverlayArrays(NamedTuple):
     """An overlay in arrays: n jobs with up to K rotations on L links and A angles, and the scratch of a search.
 
     A job whose demand repeats after a whole number of angles is stored once and counted `folds` times.
     """
 
     shift: np.ndarray  # int64 (n, K), rotations in angles, ascending, each less than A / folds
-    turns: np.ndarray  # int64 (n,), number of rotations
+    n_rotations: np.ndarray  # int64 (n,), number of rotations
     folds: np.ndarray  # int64 (n,), how often the demand of a job repeats; divides A
     flows: np.ndarray  # float64 (L, n), 0 where a job does not use the link
     levels: np.ndarray  # int64 (n,), number of different rates above 0 of a job, in ascending order
@@ -36,15 +36,15 @@ class Laid(NamedTuple):
 
 
 @entry
-def lay_levels(laid, demand, capacity, iterations):
-    """Modify `laid`: folds, levels, runs and amounts of `demand`.
+def write_levels(flat, demand, capacity, iterations):
+    """Modify `flat`: folds, levels, runs and amounts of `demand`.
 
     demand: float64 (n, A), bytes per second; capacity: float64 (L,), bytes per second; iterations: int64 (n,), of each
     job once around.
     """
     for job in range(demand.shape[0]):
-        laid.folds[job] = iterations[job] if _repeats(demand, job, iterations[job]) else 1
-        around = demand.shape[1] // laid.folds[job]
+        flat.folds[job] = iterations[job] if _repeats(demand, job, iterations[job]) else 1
+        around = demand.shape[1] // flat.folds[job]
         levels = 0
         runs = 0
         reached = 0.0
@@ -55,13 +55,13 @@ def lay_levels(laid, demand, capacity, iterations):
                     rate = demand[job, angle]
             if rate == np.inf:
                 break
-            laid.first[job, levels] = runs
-            runs = _lay_runs(laid, demand, job, around, rate, runs)
-            _lay_amounts(laid, job, levels, rate, runs, capacity)
+            flat.first[job, levels] = runs
+            runs = _write_runs(flat, demand, job, around, rate, runs)
+            _write_amounts(flat, job, levels, rate, runs, capacity)
             reached = rate
             levels += 1
-        laid.first[job, levels] = runs
-        laid.levels[job] = levels
+        flat.first[job, levels] = runs
+        flat.levels[job] = levels
 
 
 @kernel
@@ -77,201 +77,201 @@ def _repeats(demand, job, times):
 
 
 @kernel
-def _lay_runs(laid, demand, job, around, rate, runs):
+def _write_runs(flat, demand, job, around, rate, runs):
     inside = False
     for angle in range(around):
         here = demand[job, angle] == rate
         if here and not inside:
-            laid.start[job, runs] = angle
+            flat.start[job, runs] = angle
         if inside and not here:
-            laid.end[job, runs] = angle
+            flat.end[job, runs] = angle
             runs += 1
         inside = here
     if inside:
-        laid.end[job, runs] = around
+        flat.end[job, runs] = around
         runs += 1
     return runs
 
 
 @kernel
-def _lay_amounts(laid, job, level, rate, runs, capacity):
+def _write_amounts(flat, job, level, rate, runs, capacity):
     angles = 0
-    for run in range(laid.first[job, level], runs):
-        angles += laid.end[job, run] - laid.start[job, run]
-    for link in range(laid.flows.shape[0]):
-        share = laid.flows[link, job] * rate / capacity[link]
-        laid.amount[link, job, level] = int(nearest(share * laid.room[0]))
-        laid.whole[link, job] += laid.amount[link, job, level] * angles * laid.folds[job]
+    for run in range(flat.first[job, level], runs):
+        angles += flat.end[job, run] - flat.start[job, run]
+    for link in range(flat.flows.shape[0]):
+        share = flat.flows[link, job] * rate / capacity[link]
+        flat.amount[link, job, level] = int(nearest(share * flat.room[0]))
+        flat.whole[link, job] += flat.amount[link, job, level] * angles * flat.folds[job]
 
 
 @kernel
-def clear(laid):
+def clear(flat):
     """Modify `rest`: no job is placed."""
-    empty = -(laid.room[0] + laid.turns.shape[0])
-    for link in range(laid.rest.shape[0]):
-        for angle in range(laid.rest.shape[1]):
-            laid.rest[link, angle] = empty
+    empty = -(flat.room[0] + flat.n_rotations.shape[0])
+    for link in range(flat.rest.shape[0]):
+        for angle in range(flat.rest.shape[1]):
+            flat.rest[link, angle] = empty
 
 
 @kernel
-def put(laid, job, step, sign):
+def put(flat, job, step, sign):
     """Modify `rest`: add (sign 1) or remove (-1) a job at one of its rotations."""
-    laid.spent[0] += 60 + laid.rest.size // 4
-    shift = laid.shift[job, step]
-    around = laid.rest.shape[1] // laid.folds[job]
-    for link in range(laid.rest.shape[0]):
-        if laid.flows[link, job] > 0:
-            for level in range(laid.levels[job]):
-                more = sign * laid.amount[link, job, level]
-                for run in range(laid.first[job, level], laid.first[job, level + 1]):
-                    for fold in range(laid.folds[job]):
+    flat.spent[0] += 60 + flat.rest.size // 4
+    shift = flat.shift[job, step]
+    around = flat.rest.shape[1] // flat.folds[job]
+    for link in range(flat.rest.shape[0]):
+        if flat.flows[link, job] > 0:
+            for level in range(flat.levels[job]):
+                more = sign * flat.amount[link, job, level]
+                for run in range(flat.first[job, level], flat.first[job, level + 1]):
+                    for fold in range(flat.folds[job]):
                         by = shift + fold * around
-                        _add(laid, link, laid.start[job, run] + by, laid.end[job, run] + by, more)
+                        _add(flat, link, flat.start[job, run] + by, flat.end[job, run] + by, more)
 
 
 @kernel
-def turn(laid, job, step, to):
+def turn(flat, job, step, to):
     """Modify `rest`: turn a job to a later rotation; only the ends of its runs move."""
-    shift = laid.shift[job, step]
-    by = laid.shift[job, to] - shift
-    around = laid.rest.shape[1] // laid.folds[job]
-    for link in range(laid.rest.shape[0]):
-        if laid.flows[link, job] > 0:
-            for level in range(laid.levels[job]):
-                more = laid.amount[link, job, level]
-                for run in range(laid.first[job, level], laid.first[job, level + 1]):
-                    for fold in range(laid.folds[job]):
-                        start = laid.start[job, run] + shift + fold * around
-                        end = laid.end[job, run] + shift + fold * around
-                        _add(laid, link, start, start + by, -more)
-                        _add(laid, link, end, end + by, more)
+    shift = flat.shift[job, step]
+    by = flat.shift[job, to] - shift
+    around = flat.rest.shape[1] // flat.folds[job]
+    for link in range(flat.rest.shape[0]):
+        if flat.flows[link, job] > 0:
+            for level in range(flat.levels[job]):
+                more = flat.amount[link, job, level]
+                for run in range(flat.first[job, level], flat.first[job, level + 1]):
+                    for fold in range(flat.folds[job]):
+                        start = flat.start[job, run] + shift + fold * around
+                        end = flat.end[job, run] + shift + fold * around
+                        _add(flat, link, start, start + by, -more)
+                        _add(flat, link, end, end + by, more)
 
 
 @kernel
-def _add(laid, link, start, end, more):
+def _add(flat, link, start, end, more):
     """Add `more` from angle `start`, in [0, 2 A), to before `end`, at most A later."""
-    angles = laid.rest.shape[1]
+    angles = flat.rest.shape[1]
     if start >= angles:
         start -= angles
         end -= angles
     for angle in range(start, min(end, angles)):
-        laid.rest[link, angle] += more
+        flat.rest[link, angle] += more
     for angle in range(end - angles):
-        laid.rest[link, angle] += more
+        flat.rest[link, angle] += more
 
 
 @kernel
-def excess_on(laid, link):
+def excess_on(flat, link):
     """Sum over the angles of the demand above the capacity of a link."""
     total = 0
-    for angle in range(laid.rest.shape[1]):
-        total += max(laid.rest[link, angle], 0)
+    for angle in range(flat.rest.shape[1]):
+        total += max(flat.rest[link, angle], 0)
     return total
 
 
 @kernel
-def excess(laid):
+def excess(flat):
     """The excess of all links."""
     total = 0
-    for link in range(laid.rest.shape[0]):
-        total += excess_on(laid, link)
+    for link in range(flat.rest.shape[0]):
+        total += excess_on(flat, link)
     return total
 
 
 @kernel
-def least_excess(laid):
+def least_excess(flat):
     """A lower bound on the excess: all demand less all capacity, link by link."""
     total = 0
-    for link in range(laid.rest.shape[0]):
+    for link in range(flat.rest.shape[0]):
         wanted = 0
-        for job in range(laid.turns.shape[0]):
-            wanted += laid.whole[link, job]
-        total += max(wanted - (laid.room[0] + laid.turns.shape[0]) * laid.rest.shape[1], 0)
+        for job in range(flat.n_rotations.shape[0]):
+            wanted += flat.whole[link, job]
+        total += max(wanted - (flat.room[0] + flat.n_rotations.shape[0]) * flat.rest.shape[1], 0)
     return total
 
 
 @kernel
-def least_with(laid, job):
+def least_with(flat, job):
     """A lower bound on the excess of all links when a job is added to `rest` at any rotation."""
-    laid.spent[0] += 40 + laid.rest.size // 8
+    flat.spent[0] += 40 + flat.rest.size // 8
     total = 0
-    for link in range(laid.rest.shape[0]):
+    for link in range(flat.rest.shape[0]):
         over = 0
         left = 0
-        peak = laid.amount[link, job, laid.levels[job] - 1] if laid.flows[link, job] > 0 else 0
-        for angle in range(laid.rest.shape[1]):
-            rest = laid.rest[link, angle]
+        peak = flat.amount[link, job, flat.levels[job] - 1] if flat.flows[link, job] > 0 else 0
+        for angle in range(flat.rest.shape[1]):
+            rest = flat.rest[link, angle]
             over += max(rest, 0)
             left += min(max(-rest, 0), peak)
         total += over
-        if laid.flows[link, job] > 0:
-            total += max(laid.whole[link, job] - left, 0)
+        if flat.flows[link, job] > 0:
+            total += max(flat.whole[link, job] - left, 0)
     return total
 
 
 @kernel
-def lay_costs(laid, job):
+def write_costs(flat, job):
     """Modify `cost`: the excess of a job's links at each of its rotations; `rest` is without the job.
 
     It takes differences of running sums: two look-ups a run and rotation. The sums go around twice, so that no run is
     broken at angle 0.
     """
-    turns = laid.turns[job]
-    angles = laid.rest.shape[1]
-    for step in range(turns):
-        laid.cost[step] = 0
+    n_rotations = flat.n_rotations[job]
+    angles = flat.rest.shape[1]
+    for step in range(n_rotations):
+        flat.cost[step] = 0
     before = 0
-    for link in range(laid.rest.shape[0]):
-        if laid.flows[link, job] > 0:
-            before += excess_on(laid, link)
-            for level in range(laid.levels[job]):
-                _lay_sums(laid, link, laid.folds[job], laid.amount[link, job, level])
-                runs = laid.first[job, level + 1] - laid.first[job, level]
-                laid.spent[0] += 200 + angles // 5 + angles // (2 * laid.folds[job]) + turns * runs
-                for run in range(laid.first[job, level], laid.first[job, level + 1]):
-                    start = laid.start[job, run]
-                    end = laid.end[job, run]
-                    for step in range(turns):
-                        shift = laid.shift[job, step]
-                        laid.cost[step] += laid.sums[end + shift] - laid.sums[start + shift]
-    for step in range(turns):
-        laid.cost[step] += before
+    for link in range(flat.rest.shape[0]):
+        if flat.flows[link, job] > 0:
+            before += excess_on(flat, link)
+            for level in range(flat.levels[job]):
+                _write_sums(flat, link, flat.folds[job], flat.amount[link, job, level])
+                runs = flat.first[job, level + 1] - flat.first[job, level]
+                flat.spent[0] += 200 + angles // 5 + angles // (2 * flat.folds[job]) + n_rotations * runs
+                for run in range(flat.first[job, level], flat.first[job, level + 1]):
+                    start = flat.start[job, run]
+                    end = flat.end[job, run]
+                    for step in range(n_rotations):
+                        shift = flat.shift[job, step]
+                        flat.cost[step] += flat.sums[end + shift] - flat.sums[start + shift]
+    for step in range(n_rotations):
+        flat.cost[step] += before
 
 
 @kernel
-def _lay_sums(laid, link, folds, more):
-    around = laid.rest.shape[1] // folds
+def _write_sums(flat, link, folds, more):
+    around = flat.rest.shape[1] // folds
     for angle in range(around):
-        laid.sums[angle] = 0
+        flat.sums[angle] = 0
     for fold in range(folds):
         for angle in range(around):
-            rest = laid.rest[link, fold * around + angle]
-            laid.sums[angle] += max(rest + more, 0) - max(rest, 0)
+            rest = flat.rest[link, fold * around + angle]
+            flat.sums[angle] += max(rest + more, 0) - max(rest, 0)
     total = 0
     for angle in range(around):
-        here = laid.sums[angle]
-        laid.sums[angle] = total
+        here = flat.sums[angle]
+        flat.sums[angle] = total
         total += here
     for angle in range(around):
-        laid.sums[around + angle] = laid.sums[angle] + total
-    laid.sums[2 * around] = 2 * total
+        flat.sums[around + angle] = flat.sums[angle] + total
+    flat.sums[2 * around] = 2 * total
 
 
 @kernel
-def best_step(laid, job):
+def best_step(flat, job):
     """The rotation of the least cost, the smallest on a tie."""
     best = 0
-    for step in range(1, laid.turns[job]):
-        if laid.cost[step] < laid.cost[best]:
+    for step in range(1, flat.n_rotations[job]):
+        if flat.cost[step] < flat.cost[best]:
             best = step
     return best
 
 
 @kernel
-def settled(laid, job):
+def unused_links_excess(flat, job):
     """The excess of the links that a job does not use."""
     total = 0
-    for link in range(laid.rest.shape[0]):
-        if laid.flows[link, job] == 0:
-            total += excess_on(laid, link)
+    for link in range(flat.rest.shape[0]):
+        if flat.flows[link, job] == 0:
+            total += excess_on(flat, link)
     return total

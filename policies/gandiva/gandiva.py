@@ -68,7 +68,7 @@ def gandiva(
 def pack(s):
     """Modify `s`. Returns the number of starts. Paper: gandiva, packing, as in paper sjf-bsbf, Sec. I and II."""
     started = 0
-    aside = 0
+    n_taken_out = 0
     while s.free_gpus == 0:
         c = _first_single(s)
         if c == NONE:
@@ -77,15 +77,15 @@ def pack(s):
         gpu = _best_host(s, job)
         if gpu == NONE:  # another job may need less memory
             leave_queue(s, job)
-            s.bid[aside] = job
-            aside += 1
+            s.bid[n_taken_out] = job
+            n_taken_out += 1
             continue
         s.gang[0] = gpu
         s.gang_size = 1
         s.sub_batch[job] = alone_sub_batch(s, job)
         start(s, job)
         started += 1
-    bring_back(s, aside)
+    bring_back(s, n_taken_out)
     return started
 
 

@@ -32,8 +32,8 @@ from ...simulator.rules.rule import Rule
 from ..base import RulePolicy
 from ..harmony.local_search import STEPS
 from ..harmony.oracle import HOLDS_S, Greedy
+from ..policy_by_view import PolicyByView
 from ..two_paths import SCAN_S, SLOW
-from ..twofold import Twofold
 from .shortest import in_regions
 
 MARGIN = 0.9
@@ -60,7 +60,7 @@ def greedy(
     preempts: Literal["off", "lower", "any"] = "any",
     slow: str = SLOW,
     scan_s: float = SCAN_S,
-) -> Twofold:
+) -> PolicyByView:
     """Shortest first, waiting where it pays; among groups on parameter servers the largest sum of rates.
 
     In regions the order is time left x GPUs^0.5; a job with 1.2 times as much may be stopped
@@ -84,7 +84,7 @@ def greedy(
         groups()  # raises for a wrong value wherever it plays
     rule = _on_gpus(margin, placer, preemption_cost, round, preempt, theta, exponent)
     regions = partial(in_regions, "greedy", levels, preempts, THETA, EXPONENT, slow, scan_s)
-    return Twofold(RulePolicy("greedy", rule), groups, FOR_GROUPS, FOR_GPUS, regions, FOR_REGIONS)
+    return PolicyByView(RulePolicy("greedy", rule), groups, FOR_GROUPS, FOR_GPUS, regions, FOR_REGIONS)
 
 
 def _on_gpus(

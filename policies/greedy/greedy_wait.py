@@ -57,7 +57,7 @@ def room_s(s, need, tier):
 def soonest_s(s, room, need):
     """Modify the foresight of `s`, no more than needed: the first instant with `need` of a room in one; or infinity."""
     if s.foresees == 0:
-        _lay_ends(s)
+        _write_ends(s)
     if need >= s.soon_s.shape[1]:
         return math.inf
     while s.soon_free[room] < need and s.n_ends > 0:
@@ -72,7 +72,7 @@ def forget(s):
 
 
 @kernel
-def _lay_ends(s):
+def _write_ends(s):
     """Modify the foresight of `s`: the present state, and a heap of the running jobs by their planned ends."""
     s.foresees = 1
     s.soon_free[:] = 0
@@ -85,7 +85,7 @@ def _lay_ends(s):
     for i in range(s.running):
         job = s.runner[i]
         end_s = s.lease_end_s[job] if s.auctions else expected_end_s(s, job)
-        heap.push(s.end_key, s.end_job, s.end_place, 0, i, end_s, job)
+        heap.push(s.end_key, s.end_job, s.end_position, 0, i, end_s, job)
 
 
 @kernel
@@ -93,7 +93,7 @@ def _end_next(s):
     """Modify the foresight of `s`: the next running job ends."""
     job = s.end_job[0]
     end_s = s.end_key[0]
-    heap.remove(s.end_key, s.end_job, s.end_place, 0, s.n_ends, job)
+    heap.remove(s.end_key, s.end_job, s.end_position, 0, s.n_ends, job)
     s.n_ends -= 1
     berth = s.first_gpu[job]
     machine = s.gpu_machine[gpu_of(s, berth)]

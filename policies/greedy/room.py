@@ -240,7 +240,7 @@ def _search(s, tier, area, need):
     short = need - _free_in(s, tier, area)
     most = 0
     if tier != NETWORK:
-        _set_aside(s, tier, area, -1)
+        _change_survey(s, tier, area, -1)
         most = s.largest_machine
         while most > 0 and s.survey_free[most] == 0:
             most -= 1
@@ -252,12 +252,12 @@ def _search(s, tier, area, need):
             cost_s = _prune(s, freed - short)
     s.n_picked = 0
     if tier != NETWORK:
-        _set_aside(s, tier, area, 1)
+        _change_survey(s, tier, area, 1)
     return cost_s
 
 
 @kernel
-def _set_aside(s, tier, area, by):
+def _change_survey(s, tier, area, by):
     """Modify the survey of `s`: remove (`by` = -1) or add again (1) the machines of an area."""
     if tier == MACHINE:
         s.survey_free[s.machine_free[area]] += by

@@ -7,8 +7,8 @@ from typing import Literal
 
 from ..base import Policy
 from ..ordered import BackfillingHead, Head, Placer, backfilled, ordered
+from ..policy_by_view import PolicyByView
 from ..two_paths import SCAN_S, SLOW
-from ..twofold import Twofold
 
 FOR_GPUS = ("head", "placer", "preemption_cost", "round", "lease")
 FOR_REGIONS = ("levels", "preempts", "theta", "slow", "scan_s")
@@ -28,11 +28,11 @@ def remaining(
     theta: float = 1.0,
     slow: str = SLOW,
     scan_s: float = SCAN_S,
-) -> Twofold:
+) -> PolicyByView:
     """The order of time or service left; `levels` and later parameters are for regions, those before for GPUs."""
     rule = ordered(order, head, placer, preemption_cost, round, lease)
     made = partial(in_regions, order, levels, preempts, theta, 1.0, slow, scan_s)
-    return Twofold(rule, for_gpus=FOR_GPUS, regions=made, for_regions=FOR_REGIONS)
+    return PolicyByView(rule, for_gpus=FOR_GPUS, regions=made, for_regions=FOR_REGIONS)
 
 
 def shortest_job(
@@ -46,19 +46,19 @@ def shortest_job(
     theta: float = 1.0,
     slow: str = SLOW,
     scan_s: float = SCAN_S,
-) -> Twofold:
+) -> PolicyByView:
     """The order of whole run times; it stops no job by default. Parameters as of `remaining`."""
     rule = backfilled("sjf", head, placer, preemption_cost, round, lease)
     made = partial(in_regions, "sjf", levels, preempts, theta, 1.0, slow, scan_s)
-    return Twofold(rule, for_gpus=FOR_GPUS, regions=made, for_regions=FOR_REGIONS)
+    return PolicyByView(rule, for_gpus=FOR_GPUS, regions=made, for_regions=FOR_REGIONS)
 
 
 def in_regions(
     order: str, levels: Levels, preempts: Preempts, theta: float, exponent: float, slow: str, scan_s: float
 ) -> Policy:
     """An order by run times in regions; imports `mast` only where it is played. Raises InputError out of range."""
-    from ..mast.mast import Passes, paths
+    from ..mast.mast import WorkloadPassPolicy, paths
     from ..mast.ordering import Ordering
 
     ordering = Ordering(order, levels == "on", preempts, exponent, theta)
-    return paths(order, Passes(order, scan_s=scan_s, ordering=ordering), slow)
+    return paths(order, WorkloadPassPolicy(order, scan_s=scan_s, ordering=ordering), slow)

@@ -29,7 +29,7 @@ from ...simulator.base.errors import InputError
 from ...simulator.groups.group_config import GroupTerms
 from ...simulator.groups.group_view import GroupView
 from ..planning import rng_of
-from .group_policy import GroupPolicy, Wanted, present
+from .group_policy import GroupPlan, GroupPolicy, present
 from .problem import expect_room, machines_for, never_runs
 
 DOP = 5
@@ -62,19 +62,19 @@ class Isolated(GroupPolicy):
         memory = machines_for(view.config, view.input_bytes(job) + view.model_bytes(job), occupancy)
         return min(max(self.dop, memory), view.topology.num_machines)
 
-    def wanted(self, view: GroupView) -> list[Wanted]:
+    def wanted(self, view: GroupView) -> list[GroupPlan]:
         """Present groups, and queued jobs with room."""
         free = view.free_machines
         found = []
         for group in present(view):
             more = min(max(self.needs(view, group.members[0]) - group.machines, 0), free)
             free -= more
-            found.append(Wanted(group.members, group.machines + more))
+            found.append(GroupPlan(group.members, group.machines + more))
         for job in view.queue.tolist():
             machines = self.needs(view, job)
             if machines <= free:
                 free -= machines
-                found.append(Wanted((job,), machines))
+                found.append(GroupPlan((job,), machines))
             elif self.head == "strict":
                 break
         return found
@@ -134,28 +134,28 @@ class Naive(GroupPolicy):
                     self._failed.add(left)
         self._times = times
 
-    def wanted(self, view: GroupView) -> list[Wanted]:
+    def wanted(self, view: GroupView) -> list[GroupPlan]:
         """Present groups, and queued jobs with room."""
         free = view.free_machines
         found = []
         for group in present(view):
             more = min(max(self._size - group.machines, 0), free)
             free -= more
-            found.append(Wanted(group.members, group.machines + more))
+            found.append(GroupPlan(group.members, group.machines + more))
         for job in view.queue.tolist():
             if len(found) < self._count and free >= self._size:
                 free -= self._size
-                found.append(Wanted((job,), self._size))
+                found.append(GroupPlan((job,), self._size))
                 continue
             rooms = [place for place, group in enumerate(found) if self._admits(group, job)]
             if rooms:
                 place = min(rooms, key=lambda place: (len(found[place].members), place))
-                found[place] = Wanted((*found[place].members, job), found[place].machines)
+                found[place] = GroupPlan((*found[place].members, job), found[place].machines)
             elif all(len(group.members) >= self.jobs for group in found):
                 break
         return found
 
-    def _admits(self, group: Wanted, job: int) -> bool:
+    def _admits(self, group: GroupPlan, job: int) -> bool:
         together = {*group.members, job}
         return len(together) <= self.jobs and not any(crowd <= together for crowd in self._failed)
 
@@ -170,7 +170,7 @@ class AnyGroup(GroupPolicy):
         """The same for each decision."""
         return "drawn at random"
 
-    def wanted(self, view: GroupView) -> list[Wanted]:
+    def wanted(self, view: GroupView) -> list[GroupPlan]:
         """Present groups, and the queue anywhere."""
         rng = rng_of(view)
         groups, free = present(view), view.free_machines
@@ -184,13 +184,13 @@ class AnyGroup(GroupPolicy):
                 groups[place] = replace(groups[place], members=(*groups[place].members, job))
             elif free:
                 machines = int(rng.integers(1, free + 1))
-                groups.append(Wanted((job,), machines))
+                groups.append(GroupPlan((job,), machines))
                 free -= machines
             else:
                 donor = donors[int(rng.integers(len(donors)))]
                 machines = int(rng.integers(1, groups[donor].machines))
                 groups[donor] = replace(groups[donor], machines=groups[donor].machines - machines)
-                groups.append(Wanted((job,), machines))
+                groups.append(GroupPlan((job,), machines))
         if groups and free:
             place = int(rng.integers(len(groups)))
             groups[place] = replace(groups[place], machines=groups[place].machines + free)

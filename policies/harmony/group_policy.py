@@ -24,7 +24,7 @@ from .problem import Plan
 
 
 @dataclass(frozen=True)
-class Wanted:
+class GroupPlan:
     """A group as planned: its jobs, at least one, each in one group only, and its machines, >= 1."""
 
     members: tuple[int, ...]
@@ -42,17 +42,17 @@ class Follow:
 Step = Decision | Follow
 
 
-def present(view: GroupView) -> list[Wanted]:
+def present(view: GroupView) -> list[GroupPlan]:
     """The present groups, in the order of their numbers."""
-    return [Wanted(tuple(view.members(group)), view.machines_of(group)) for group in view.groups.tolist()]
+    return [GroupPlan(tuple(view.members(group)), view.machines_of(group)) for group in view.groups.tolist()]
 
 
-def wanted_of(plan: Plan, jobs: Sequence[int]) -> list[Wanted]:
+def planned_groups_of(plan: Plan, jobs: Sequence[int]) -> list[GroupPlan]:
     """The groups of a solver's plan; `jobs` are those of its problem, in order."""
-    return [Wanted(tuple(jobs[place] for place in members), machines) for members, machines in plan.groups()]
+    return [GroupPlan(tuple(jobs[place] for place in members), machines) for members, machines in plan.groups()]
 
 
-def steps_to(view: GroupView, wanted: Sequence[Wanted]) -> list[Step]:
+def steps_to(view: GroupView, wanted: Sequence[GroupPlan]) -> list[Step]:
     """Steps from the present groups to the wanted ones, which fit the machines that are up; see `decision_of`."""
     numbers = view.groups.tolist()
     group_of = view.group_of_jobs
@@ -89,7 +89,7 @@ def is_done(view: GroupView, decision: Decision) -> bool:
     return isinstance(decision, Preempt) and view.group_of(decision.job) < 0
 
 
-def _pairs(numbers: list[int], own: list[int], group_of: np.ndarray, wanted: Sequence[Wanted]) -> list[int]:
+def _pairs(numbers: list[int], own: list[int], group_of: np.ndarray, wanted: Sequence[GroupPlan]) -> list[int]:
     """For each wanted group the index of the present one that it continues; -1: a new group."""
     kept = np.zeros((len(wanted), len(numbers)))
     place = {group: i for i, group in enumerate(numbers)}
@@ -129,11 +129,11 @@ class GroupPolicy(PlanningPolicy):
 
     def __init__(self, name: str, clock: GroupTerms | None = None) -> None:
         super().__init__(name, clock or GroupTerms())
-        self.before: list[Wanted] = []
-        self._after: list[Wanted] = []
+        self.before: list[GroupPlan] = []
+        self._after: list[GroupPlan] = []
         self._after_of: Hashable = None
 
-    def wanted(self, view: GroupView) -> list[Wanted]:
+    def wanted(self, view: GroupView) -> list[GroupPlan]:
         """The groups that it wants; the same at each call while the state is the same."""
         raise TypeError(f"{type(self).__name__} does not say what it wants: define wanted(self, view)")
 

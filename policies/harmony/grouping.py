@@ -335,7 +335,7 @@ def schedule(comp, comm, model, machines, beta, ram, printed, balance, ints, flo
 
 
 @kernel
-def _lay_alone(comp, comm, model, gains, ram, alone):
+def _write_alone(comp, comm, model, gains, ram, alone):
     for jobs in range(1, alone.shape[0]):
         for machines in range(1, alone.shape[1]):
             busy = 0.0
@@ -356,7 +356,7 @@ def _lay_alone(comp, comm, model, gains, ram, alone):
 
 
 @kernel
-def _lay_best(jobs, machines, everyone, alone, best, group, given):
+def _write_best(jobs, machines, everyone, alone, best, group, given):
     """Modify `best`, `group`, `given` of these jobs and machines: the first job leads a group, or is left out."""
     first = jobs & -jobs
     others = jobs ^ first
@@ -382,9 +382,9 @@ def group_exactly(comp, comm, model, gains, ram, everyone, alone, best, group, g
 
     `group` is the group of the first job in the best grouping, 0: it is left out; `given` its machines.
     """
-    _lay_alone(comp, comm, model, gains, ram, alone)
+    _write_alone(comp, comm, model, gains, ram, alone)
     for machines in range(best.shape[1]):
         best[0, machines] = 0.0
     for jobs in range(1, best.shape[0]):
         for machines in range(best.shape[1]):
-            _lay_best(jobs, machines, everyone, alone, best, group, given)
+            _write_best(jobs, machines, everyone, alone, best, group, given)

@@ -52,7 +52,7 @@ from ...simulator.base.decisions import Decision
 from ...simulator.base.errors import InputError
 from ...simulator.groups.group_config import GB, MB, GroupTerms
 from ...simulator.groups.group_view import GroupView
-from .group_policy import GroupPolicy, Wanted, present, wanted_of
+from .group_policy import GroupPlan, GroupPolicy, planned_groups_of, present
 from .grouping import BY_GROUP, BY_JOB, schedule
 from .problem import BETA, REFERENCE_MACHINES, Plan, Problem, expect_room, machines_for
 
@@ -62,15 +62,15 @@ STOPS = ("all", "printed")
 
 
 @dataclass(frozen=True)
-class Present:
+class JobStages:
     """The jobs at an instant by stage, in order of arrival."""
 
     machines: int  # that are up
-    groups: list[Wanted]  # the settled jobs and machines of groups that have some
+    groups: list[GroupPlan]  # the settled jobs and machines of groups that have some
     settled: list[int]  # jobs that are in a group for good
     fresh: list[int]  # jobs that have just been profiled, in any group
     waiting: list[int]  # profiled and paused jobs in no group, without fresh ones
-    riding: list[int]  # jobs that are being profiled
+    in_profiling: list[int]  # jobs that are being profiled
     new: list[int]  # jobs that are to be profiled
 
     @property
@@ -84,36 +84,36 @@ class ProfiledPolicy(GroupPolicy):
 
     def begin(self, view: GroupView) -> None:
         """Forget all jobs."""
-        self._rode: frozenset[int] = frozenset()
-        self._rides: frozenset[int] = frozenset()
+        self._profiled_before: frozenset[int] = frozenset()
+        self._profiled_now: frozenset[int] = frozenset()
         self._first: frozenset[int] = frozenset()
         self._awaited: frozenset[int] = frozenset()
 
     def look(self, view: GroupView) -> None:
         """Jobs that rode along at the end of the last instant are fresh, if their metrics are known now."""
-        self._rode, self._first = self._rides, self._awaited
+        self._profiled_before, self._first = self._profiled_now, self._awaited
 
-    def grouped(self, view: GroupView, now: Present) -> list[Wanted]:
+    def grouped(self, view: GroupView, now: JobStages) -> list[GroupPlan]:
         """The groups of settled, fresh and waiting jobs, of at most `now.machines` machines."""
         raise TypeError(f"{type(self).__name__} does not say how it groups jobs: define grouped(self, view, now)")
 
-    def wanted(self, view: GroupView) -> list[Wanted]:
+    def wanted(self, view: GroupView) -> list[GroupPlan]:
         """The plan, and the jobs that are profiled."""
         now = self._present(view)
-        self._rides = frozenset((*now.riding, *now.new))
+        self._profiled_now = frozenset((*now.in_profiling, *now.new))
         self._awaited = frozenset()
         if not now.machines:
             return []
-        if not now.settled and ((not now.fresh and not now.waiting) or self._first & {*now.riding}):
+        if not now.settled and ((not now.fresh and not now.waiting) or self._first & {*now.in_profiling}):
             groups = present(view)
-            self._awaited = self._first if now.fresh else self._rides
-            self._rides |= {*now.fresh}
+            self._awaited = self._first if now.fresh else self._profiled_now
+            self._profiled_now |= {*now.fresh}
         else:
-            groups = _with_riders(view, self.grouped(view, now), now.riding)
-        riding = {*now.riding}
+            groups = _with_profiled(view, self.grouped(view, now), now.in_profiling)
+        in_profiling = {*now.in_profiling}
         left = now.machines - sum(group.machines for group in groups)
-        lost = [job for job in now.riding if not any(job in group.members for group in groups)]
-        return _with_new(view, groups, sorted(lost + now.new), riding, left, self.profiles_in)
+        lost = [job for job in now.in_profiling if not any(job in group.members for group in groups)]
+        return _with_new(view, groups, sorted(lost + now.new), in_profiling, left, self.profiles_in)
 
     def why(self, view: GroupView, decision: Decision) -> str:
         """The group in the plan, and how well the plan uses the cluster, by Eqs. (3) and (4)."""
@@ -133,27 +133,27 @@ class ProfiledPolicy(GroupPolicy):
         cpu, network = problem_of(view, jobs, view.machines).utilisation(plan)
         return f"{words}; then CPUs are busy for {100 * cpu:.0f} %, the network for {100 * network:.0f} %"
 
-    def profiles_in(self, group: Wanted) -> int:
+    def profiles_in(self, group: GroupPlan) -> int:
         """Key of the groups, ascending, that profile new jobs."""
         return group.machines
 
-    def _present(self, view: GroupView) -> Present:
+    def _present(self, view: GroupView) -> JobStages:
         queue, running = view.queue.tolist(), view.running.tolist()
-        riding = [job for job in running if not view.is_profiled(job)]
-        fresh = [job for job in queue + running if job in self._rode and view.is_profiled(job)]
-        settled = sorted({*running} - {*riding} - {*fresh})
+        in_profiling = [job for job in running if not view.is_profiled(job)]
+        fresh = [job for job in queue + running if job in self._profiled_before and view.is_profiled(job)]
+        settled = sorted({*running} - {*in_profiling} - {*fresh})
         inside = {*settled}
         groups = [
             replace(group, members=tuple(job for job in group.members if job in inside)) for group in present(view)
         ]
         profiled = [job for job in queue if view.is_profiled(job)]
-        return Present(
+        return JobStages(
             machines=view.machines,
             groups=[group for group in groups if group.members],
             settled=settled,
             fresh=sorted(fresh),
             waiting=[job for job in profiled if job not in {*fresh}],
-            riding=riding,
+            in_profiling=in_profiling,
             new=[job for job in queue if not view.is_profiled(job)],
         )
 
@@ -191,16 +191,16 @@ def problem_of(
     )
 
 
-def alone(view: GroupView, now: Present) -> list[Wanted]:
+def alone(view: GroupView, now: JobStages) -> list[GroupPlan]:
     """The groups if no grouping is legal: the first job that runs or waits, on all machines, partly on disk."""
-    return [Wanted((min(now.settled or now.fresh or now.waiting),), now.machines)]
+    return [GroupPlan((min(now.settled or now.fresh or now.waiting),), now.machines)]
 
 
-def _with_riders(view: GroupView, planned: list[Wanted], riding: Sequence[int]) -> list[Wanted]:
+def _with_profiled(view: GroupView, planned: list[GroupPlan], in_profiling: Sequence[int]) -> list[GroupPlan]:
     """Jobs that are being profiled stay beside most of their present mates."""
     group_of = view.group_of_jobs
     groups = list(planned)
-    for job in riding:
+    for job in in_profiling:
         mates = [sum(group_of[mate] == group_of[job] for mate in group.members) for group in planned]
         if mates and max(mates) > 0:
             place = mates.index(max(mates))
@@ -210,19 +210,19 @@ def _with_riders(view: GroupView, planned: list[Wanted], riding: Sequence[int]) 
 
 def _with_new(
     view: GroupView,
-    groups: list[Wanted],
+    groups: list[GroupPlan],
     new: Sequence[int],
-    riding: set[int],
+    in_profiling: set[int],
     free: int,
-    order: Callable[[Wanted], int],
-) -> list[Wanted]:
+    order: Callable[[GroupPlan], int],
+) -> list[GroupPlan]:
     """Send new jobs to groups to be profiled; where nothing is spilled only those that fit."""
     if not new:
         return groups
     if not groups:
         return _first_groups(view, new, free)
     found = list(groups)
-    profiling = [place for place, group in enumerate(groups) if riding.intersection(group.members)]
+    profiling = [place for place, group in enumerate(groups) if in_profiling.intersection(group.members)]
     place = min(profiling or range(len(groups)), key=lambda place: (order(groups[place]), place))
     for job in new:
         grown = replace(found[place], members=(*found[place].members, job))
@@ -231,11 +231,11 @@ def _with_new(
     return found
 
 
-def _first_groups(view: GroupView, new: Sequence[int], free: int) -> list[Wanted]:
+def _first_groups(view: GroupView, new: Sequence[int], free: int) -> list[GroupPlan]:
     """Groups to profile in while there are none, jobs dealt out evenly; a group of the first job if none fits."""
     size = min(REFERENCE_MACHINES, free)
     count = min(len(new), free // size) if size else 0
-    groups = [Wanted((), size)] * count
+    groups = [GroupPlan((), size)] * count
     for job in new:
         for place in sorted(range(count), key=lambda place: (len(groups[place].members), place)):
             grown = replace(groups[place], members=(*groups[place].members, job))
@@ -243,10 +243,10 @@ def _first_groups(view: GroupView, new: Sequence[int], free: int) -> list[Wanted
                 groups[place] = grown
                 break
     groups = [group for group in groups if group.members]
-    return groups or ([Wanted((new[0],), free)] if free else [])
+    return groups or ([GroupPlan((new[0],), free)] if free else [])
 
 
-def _fits(view: GroupView, group: Wanted) -> bool:
+def _fits(view: GroupView, group: GroupPlan) -> bool:
     if view.rule.spills:
         return True
     raw_bytes = sum(view.input_bytes(job) + view.model_bytes(job) for job in group.members)
@@ -339,11 +339,11 @@ class Harmony(ProfiledPolicy):
         self.alpha = alpha
         self.regroup, self.order, self.profile = regroup, order, profile
 
-    def profiles_in(self, group: Wanted) -> int:
+    def profiles_in(self, group: GroupPlan) -> int:
         """By machines, ascending or descending."""
         return group.machines if self.profile == "smallest" else -group.machines
 
-    def grouped(self, view: GroupView, now: Present) -> list[Wanted]:
+    def grouped(self, view: GroupView, now: JobStages) -> list[GroupPlan]:
         """The groups by the rules."""
         if not now.settled or self.regroup == "always":
             return self._schedule(view, now, now.settled, now.machines) or alone(view, now)
@@ -383,8 +383,8 @@ class Harmony(ProfiledPolicy):
         return sorted(found)
 
     def _repair(
-        self, view: GroupView, now: Present, groups: list[Wanted], idle: list[int], ended: Ended
-    ) -> list[Wanted]:
+        self, view: GroupView, now: JobStages, groups: list[GroupPlan], idle: list[int], ended: Ended
+    ) -> list[GroupPlan]:
         """A job has ended: another takes its place, or groups are made anew. Paper: harmony, Sec. IV-B4."""
         own = next((place for place, group in enumerate(groups) if {*group.members} & {*ended.mates}), -1)
         machines = groups[own].machines if own >= 0 else ended.machines
@@ -396,7 +396,7 @@ class Harmony(ProfiledPolicy):
             if self._problem(view, now, found)[0].is_legal(self._problem(view, now, found)[1]):
                 return found
         elif instead and free > 0:
-            return [*groups, Wanted(instead, min(machines, free))]
+            return [*groups, GroupPlan(instead, min(machines, free))]
         fewest = sorted(range(len(groups)), key=lambda place: (place != own, len(groups[place].members), place))
         return self._regroup(view, now, groups, fewest, 2 if own >= 0 else 1)
 
@@ -420,8 +420,8 @@ class Harmony(ProfiledPolicy):
         return ()
 
     def _regroup(
-        self, view: GroupView, now: Present, groups: list[Wanted], fewest: list[int], least: int
-    ) -> list[Wanted]:
+        self, view: GroupView, now: JobStages, groups: list[GroupPlan], fewest: list[int], least: int
+    ) -> list[GroupPlan]:
         """Algorithm 1 for `least` groups or more, `fewest` first, if worth it. Paper: harmony, Sec. IV-B4."""
         taken = fewest or list(range(len(groups)))
         chosen, worth = groups, -np.inf
@@ -436,16 +436,16 @@ class Harmony(ProfiledPolicy):
                 chosen, worth = kept + planned, score
         return chosen if worth >= (1.0 + WORTH) * self._score(view, now, groups) else groups
 
-    def _add(self, view: GroupView, now: Present, groups: list[Wanted], fresh: Sequence[int]) -> list[Wanted]:
+    def _add(self, view: GroupView, now: JobStages, groups: list[GroupPlan], fresh: Sequence[int]) -> list[GroupPlan]:
         """Jobs join one by one where each helps most, up to one that does not. Paper: harmony, Sec. IV-B4."""
         for job in fresh:
             worth = self._score(view, now, groups)
-            best: list[Wanted] = []
+            best: list[GroupPlan] = []
             free = now.machines - sum(group.machines for group in groups)
             options = [
                 [*groups[:place], replace(group, members=(*group.members, job)), *groups[place + 1 :]]
                 for place, group in enumerate(groups)
-            ] + ([[*groups, Wanted((job,), free)]] if free > 0 else [])
+            ] + ([[*groups, GroupPlan((job,), free)]] if free > 0 else [])
             for option in options:
                 score = self._score(view, now, option)
                 if score > worth * BETTER:
@@ -456,8 +456,8 @@ class Harmony(ProfiledPolicy):
         return groups
 
     def _schedule(
-        self, view: GroupView, now: Present, running: Sequence[int], machines: int, out: set[int] | None = None
-    ) -> list[Wanted]:
+        self, view: GroupView, now: JobStages, running: Sequence[int], machines: int, out: set[int] | None = None
+    ) -> list[GroupPlan]:
         """Algorithm 1 for these running jobs and all others that are not in `out`."""
         others = [job for job in (*now.settled, *now.waiting, *now.fresh) if job not in {*running} | (out or set())]
         paused = [job for job in others if view.stage(job) != "profiled" and job not in now.fresh]
@@ -471,15 +471,15 @@ class Harmony(ProfiledPolicy):
             times = problem_of(view, jobs, machines).solo_s(REFERENCE_MACHINES)
             jobs = [jobs[place] for place in np.argsort(times, kind="stable")]
         problem = problem_of(view, jobs, machines, self.beta, alpha=self.alpha)
-        return wanted_of(algorithm1(problem, self.stop, self.balance), jobs)
+        return planned_groups_of(algorithm1(problem, self.stop, self.balance), jobs)
 
-    def _problem(self, view: GroupView, now: Present, groups: Sequence[Wanted]) -> tuple[Problem, Plan]:
+    def _problem(self, view: GroupView, now: JobStages, groups: Sequence[GroupPlan]) -> tuple[Problem, Plan]:
         jobs = [job for group in groups for job in group.members]
         place = {job: i for i, job in enumerate(jobs)}
         plan = Plan.of(len(jobs), [(tuple(place[job] for job in group.members), group.machines) for group in groups])
         return problem_of(view, jobs, now.machines, self.beta, alpha=self.alpha), plan
 
-    def _score(self, view: GroupView, now: Present, groups: Sequence[Wanted]) -> float:
+    def _score(self, view: GroupView, now: JobStages, groups: Sequence[GroupPlan]) -> float:
         """Use of the cluster; minus infinity if the grouping is not legal. Paper: harmony, Eq. 3 and 4."""
         if not groups:
             return 0.0

@@ -24,8 +24,8 @@ import numpy as np
 from ...simulator.base.errors import InputError
 from ...simulator.groups.group_config import MB
 from ...simulator.groups.group_view import GroupView
-from .group_policy import Wanted, wanted_of
-from .harmony import Present, ProfiledPolicy, alone, problem_of
+from .group_policy import GroupPlan, planned_groups_of
+from .harmony import JobStages, ProfiledPolicy, alone, problem_of
 from .problem import REFERENCE_MACHINES, Plan, Problem
 
 STAGES = 3  # load, COMP, COMM
@@ -109,7 +109,7 @@ class Muri(ProfiledPolicy):
         self.dop, self.remaining, self.load = dop, remaining, load
         self.knows_run_times = remaining == "known"
 
-    def grouped(self, view: GroupView, now: Present) -> list[Wanted]:
+    def grouped(self, view: GroupView, now: JobStages) -> list[GroupPlan]:
         """The groups of Muri."""
         jobs = sorted(now.settled + now.fresh + now.waiting)
         if not jobs:
@@ -123,4 +123,4 @@ class Muri(ProfiledPolicy):
         if self.load == "input":
             read = view.config.pass_fraction * np.array([view.input_bytes(job) for job in jobs])
             loads = read / (each * view.config.disk_mb_s * MB)
-        return wanted_of(muri(problem, loads, each), jobs) or alone(view, now)
+        return planned_groups_of(muri(problem, loads, each), jobs) or alone(view, now)

@@ -21,9 +21,9 @@ import numpy as np
 
 from ...simulator.base.errors import InputError
 from ...simulator.groups.group_view import GroupView
-from .group_policy import Wanted, wanted_of
+from .group_policy import GroupPlan, planned_groups_of
 from .grouping import group_exactly
-from .harmony import ALPHA, Present, ProfiledPolicy, alone, problem_of
+from .harmony import ALPHA, JobStages, ProfiledPolicy, alone, problem_of
 from .local_search import POWER, STEPS, gains_of, local_search, worth_of_moves
 from .problem import BETA, REFERENCE_MACHINES, Plan, Problem
 
@@ -119,7 +119,7 @@ class Oracle(ProfiledPolicy):
             raise InputError(f"policy oracle: beta = {beta:g}, steps = {steps}: expected at least 0 and 1")
         self.beta, self.steps, self.alpha = beta, steps, alpha
 
-    def grouped(self, view: GroupView, now: Present) -> list[Wanted]:
+    def grouped(self, view: GroupView, now: JobStages) -> list[GroupPlan]:
         """The best groups, or the present ones if none is better."""
         jobs = sorted(now.settled + now.fresh + now.waiting)
         if not jobs:
@@ -135,7 +135,7 @@ class Oracle(ProfiledPolicy):
                 best = max((other, best), key=problem.score)
         if len(start.machines) and problem.is_legal(start) and problem.score(best) <= problem.score(start) * BETTER:
             return now.groups
-        return wanted_of(best, jobs) or alone(view, now)
+        return planned_groups_of(best, jobs) or alone(view, now)
 
 
 class Greedy(ProfiledPolicy):
@@ -166,7 +166,7 @@ class Greedy(ProfiledPolicy):
         self.steps, self.holds_s, self.disk = steps, holds_s, disk
         self.knows_run_times = remaining == "known"
 
-    def grouped(self, view: GroupView, now: Present) -> list[Wanted]:
+    def grouped(self, view: GroupView, now: JobStages) -> list[GroupPlan]:
         """The groups of the search."""
         jobs = sorted(now.settled + now.fresh + now.waiting)
         if not jobs:
@@ -183,7 +183,7 @@ class Greedy(ProfiledPolicy):
             remaining_s=self._remaining_s(view, jobs, problem),
             power=self.power,
         )
-        return wanted_of(best, jobs) or alone(view, now)
+        return planned_groups_of(best, jobs) or alone(view, now)
 
     def _remaining_s(self, view: GroupView, jobs: Sequence[int], problem: Problem) -> np.ndarray | None:
         if self.remaining == "hidden":
@@ -191,7 +191,7 @@ class Greedy(ProfiledPolicy):
         return np.array([view.remaining_iterations(job) for job in jobs]) * problem.solo_s(REFERENCE_MACHINES)
 
 
-def plan_of(groups: Sequence[Wanted], jobs: Sequence[int]) -> Plan:
+def plan_of(groups: Sequence[GroupPlan], jobs: Sequence[int]) -> Plan:
     """Groups as a solver's plan; `jobs` are those of its problem, in order."""
     place = {job: i for i, job in enumerate(jobs)}
     return Plan.of(len(jobs), [(tuple(place[job] for job in group.members), group.machines) for group in groups])

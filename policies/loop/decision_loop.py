@@ -12,15 +12,15 @@ import math
 
 from ...simulator.base.codes import ASK, DECIDE, ENDLESS, FINISHED, HORIZON, STALLED
 from ...simulator.compiler.jit import kernel
-from ...simulator.events.clock import happen, next_event_s, pass_time
+from ...simulator.events.clock import next_event_s, pass_time, process_events
 from ...simulator.events.network_clock import play_on
 from ...simulator.flows.sessions import let_go
-from ...simulator.lifecycle.rerating import settle_rates
+from ...simulator.lifecycle.rerating import rate_running_jobs
 from ...simulator.numerics.heap import schedule_event
 from ...simulator.numerics.rounding import SAME_INSTANT
 from ...simulator.record.feature_groups import has_berths, has_links, has_regions
 from ...simulator.regions.table_copies import sweep
-from ...simulator.running.patience import AT_ONCE, is_endless
+from ...simulator.running.endless_runs import AT_ONCE, is_endless
 from ...simulator.running.round_times import next_round_s, round_from_s
 from ...simulator.sharing.berths import forget_eased
 from ..bsbf.restore import restore
@@ -109,11 +109,11 @@ def advance(s):
         if has_links(s):
             let_go(s)
         if has_berths(s):
-            if settle_rates(s) > 0 or (has_links(s) and s.net_changed):
+            if rate_running_jobs(s) > 0 or (has_links(s) and s.net_changed):
                 s.asking = 1
                 return ASK
             _plan_round(s)
-        if s.events >= s.patience and is_endless(s):
+        if s.events >= s.endless_check_at and is_endless(s):
             return ENDLESS
         time_s = next_s(s)
         if has_links(s):
@@ -126,14 +126,14 @@ def advance(s):
         if time_s == math.inf or (has_regions(s) and _only_tables_to_come(s)):
             return STALLED
         pass_time(s, time_s)
-        auctioned = happen(s)
+        auctioned = process_events(s)
         _catch_up(s)
         if has_regions(s) and s.sweep:
             sweep(s)
         if auctioned == s.auctions:
             serve_holds(s)
         if has_berths(s):
-            settle_rates(s)
+            rate_running_jobs(s)
         if not _may_decide(s) or auctioned != s.auctions:
             commit(s, 0)
         elif s.auctions or next_round_s(s) <= s.now_s:
@@ -179,7 +179,7 @@ def _catch_up(s):
     most = s.events + AT_ONCE
     while next_s(s) <= until_s and s.events < most:
         pass_time(s, next_event_s(s))
-        happen(s)
+        process_events(s)
 
 
 @kernel
@@ -207,6 +207,6 @@ def _only_tables_to_come(s):
 @kernel
 def _plan_round(s):
     """Modify `s`: where jobs may be resized, every round with jobs is an event."""
-    if s.elastic and s.round_s > 0.0 and s.event_of[s.round_event] < 0 and s.waiting + s.running > 0:
+    if s.elastic and s.round_s > 0.0 and s.event_position[s.round_event] < 0 and s.waiting + s.running > 0:
         time_s = next_round_s(s)
         schedule_event(s, s.round_event, time_s if time_s > s.now_s else time_s + s.round_s)

@@ -95,7 +95,7 @@ def _end_leases(s):
 
 @kernel
 def _refused(s, demand):
-    """The greatest patience of a job of a class that has refused in this pass; 0: none has."""
+    """The most tiers (`patience`) that a job of a class took which has refused in this pass; 0: none has."""
     refused = s.class_refused[demand]
     return refused % 4 if refused // 4 == s.pass_number else 0
 

@@ -40,7 +40,7 @@ from .region_units import (
     release,
     unit_count,
 )
-from .victims import ANYBODY, NOBODY, STOPS, weigh_up
+from .victims import ANY_VICTIM, NO_VICTIM, STOPS, weigh_up
 
 EXHAUSTIVE, FIRST_FIT = 0, 1
 ALLOCATION, JOINT, REMEMBERS, LENGTH, MOVED = 0, 1, 2, 3, 4  # of `option`
@@ -124,8 +124,8 @@ def _says_yes(r, job, kind, need, region, cluster, remembers, now_s):
 def _serve(r, q, job, now_s):
     if q.option[ALLOCATION] == FIRST_FIT and q.only[job] == NONE:
         return first_fit(r, job, q.kind, q.need, q.bits[job], q.option[REMEMBERS], now_s)
-    preempts, remembers = q.option[STOPS] != NOBODY, q.option[REMEMBERS]
-    if q.option[STOPS] == ANYBODY:
+    preempts, remembers = q.option[STOPS] != NO_VICTIM, q.option[REMEMBERS]
+    if q.option[STOPS] == ANY_VICTIM:
         weigh_up(r, q, job, now_s)
     region = award(r, job, q.kind, q.need, q.bits[job], q.only[job], preempts, remembers, now_s)
     if region != NONE:
@@ -231,7 +231,7 @@ def _weigh(s, g, q, job):
 
 
 @kernel
-def lay_queue(s, r, g, q, count):
+def write_queue(s, r, g, q, count):
     """Modify in place: queue the pending workloads of a ranking `g`, with their regions. Returns those without."""
     lacking = 0
     for at in range(count):
@@ -242,9 +242,9 @@ def lay_queue(s, r, g, q, count):
         r.importance[job] = IMPORTANCES - 1 - g.level[job]
         r.start_s[job] = s.now_s
         lacking += q.bits[job] == 0
-        if q.option[STOPS] == ANYBODY:
+        if q.option[STOPS] == ANY_VICTIM:
             _weigh(s, g, q, job)
-    for place_ in range(s.running if q.option[STOPS] == ANYBODY else 0):
+    for place_ in range(s.running if q.option[STOPS] == ANY_VICTIM else 0):
         _weigh(s, g, q, s.runner[place_])
     q.option[LENGTH] = count
     return lacking
@@ -252,8 +252,8 @@ def lay_queue(s, r, g, q, count):
 
 @entry
 def open_queue(states, row, r, g, q, count):
-    """`lay_queue`, for Python."""
-    return lay_queue(states[row], r, g, q, count)
+    """`write_queue`, for Python."""
+    return write_queue(states[row], r, g, q, count)
 
 
 @entry

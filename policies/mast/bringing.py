@@ -19,7 +19,7 @@ from ...simulator.base.decisions import Advance, Decision, Replicate
 from ...simulator.engine.view import ClusterView
 from ..base import Policy
 from ..planning import PlanningPolicy, is_round
-from ..two_paths import SCAN_S, SLOW, Paths, fast_half
+from ..two_paths import SCAN_S, SLOW, TwoPathPolicy, fast_half
 from .mast import paths
 
 
@@ -148,6 +148,6 @@ def take_free(view: ClusterView, free: np.ndarray, parts: list[tuple[str, int]],
     return True
 
 
-def bringing(scheduler: str = "greedy", slow: str = SLOW) -> Paths:
+def bringing(scheduler: str = "greedy", slow: str = SLOW) -> TwoPathPolicy:
     """The policy `bring`: `scheduler` places workloads, `slow` (or `none`) tables."""
     return paths("bring", Bringing(fast_half("bring", scheduler)), slow)

@@ -1,4 +1,4 @@
-"""All passes of an instant in a kernel: the decisions of `Passes` (mast.py), carried out.
+"""All passes of an instant in a kernel: the decisions of `WorkloadPassPolicy` (mast.py), carried out.
 
 It serves schedulers with one global queue that place workloads one at a time. Python decides about tables: where a
 workload may need copies the kernel stops before that pass.
@@ -13,10 +13,10 @@ import numpy as np
 from ...simulator.compiler.jit import kernel
 from ...simulator.lifecycle import lifecycle
 from ..passes.starts import start
-from .auction import LENGTH, auction, lay_queue, units_of
+from .auction import LENGTH, auction, units_of, write_queue
 from .copies_needed import needs_copies
 from .global_scheduler import rank
-from .region_units import ASKED, FOLLOWS, LEAVES, NONE, SPARED, begin_scan, lay
+from .region_units import ASKED, FOLLOWS, LEAVES, NONE, SPARED, begin_scan, write_units
 
 MOST_PASSES = 6  # at one instant
 NOT_PLACED = -2
@@ -34,7 +34,7 @@ class Placed(NamedTuple):
     count: Any  # (3,): passes at this instant; regions asked, and spared, since the last reading
 
 
-def lay_placed(workloads: int) -> Placed:
+def empty_placed(workloads: int) -> Placed:
     """Arrays for `workloads` workloads."""
     first, last, after, place = np.zeros((4, workloads), np.int64)
     return Placed(first, last, after, place, np.zeros(3, np.int64))
@@ -49,13 +49,13 @@ def play_instant(s, r, g, q, p, round_s):
     again = True
     while again and p.count[PASSES] < MOST_PASSES:
         pending = rank(s, g)
-        if lay_queue(s, r, g, q, pending) > 0 and _lacks_copies(s, q, pending):
+        if write_queue(s, r, g, q, pending) > 0 and _lacks_copies(s, q, pending):
             return False
         p.count[PASSES] += 1
         again = False
         if pending > 0:
             r.count[FOLLOWS] = 0
-            lay(s, r, g.level)
+            write_units(s, r, g.level)
             r.count[FOLLOWS] = 0
             begin_scan(r)
             again = _place_all(r, q, p, s.now_s)

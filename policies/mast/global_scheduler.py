@@ -33,7 +33,7 @@ from .ordering import BY_CREDIT, BY_WHOLE, Ordering
 DAY_S = 86_400.0
 
 
-def lay_ranking(
+def write_ranking(
     demands: Demands,
     age_weight: float = 1.0,
     age_cap_s: float = DAY_S,
@@ -79,7 +79,7 @@ def lay_ranking(
         average=np.zeros((tenants, KINDS)),
         whole=np.zeros(KINDS),
         place=np.zeros(LEVELS + 1, np.int64),
-        stands=np.zeros(2, np.int64),
+        valid=np.zeros(2, np.int64),
     )
 
 
@@ -114,7 +114,7 @@ class Ranking(NamedTuple):
     average: Any  # float64 (N, 2), over the window
     whole: Any  # float64 (2,), of all tenants
     place: Any  # (8,), scratch: places by level
-    stands: Any  # (2,), AVERAGES and RUNNERS: 0: to be computed at this instant; see `set_levels`
+    valid: Any  # (2,), AVERAGES and RUNNERS: 0: to be computed at this instant; see `set_levels`
 
 
 @kernel
@@ -255,19 +255,19 @@ def rank(s, g):
     Highest priority first, then most credit, then first arrival. Orders by run times: ordering.py.
     Paper: mast, Sec. 4.2.
     """
-    g.stands[AVERAGES] = g.stands[RUNNERS] = 0
+    g.valid[AVERAGES] = g.valid[RUNNERS] = 0
     return _rank(s, g)
 
 
 @kernel
 def _rank(s, g):
     """`rank`, but for results that still hold."""
-    if g.stands[RUNNERS] != RANKED:
+    if g.valid[RUNNERS] != RANKED:
         _rank_running(s, g)
-        g.stands[RUNNERS] = RANKED
-    if g.by[0] == BY_CREDIT and not g.stands[AVERAGES]:
+        g.valid[RUNNERS] = RANKED
+    if g.by[0] == BY_CREDIT and not g.valid[AVERAGES]:
         _average(s, g)
-        g.stands[AVERAGES] = RANKED
+        g.valid[AVERAGES] = RANKED
     for tenant in range(g.quota.shape[0]):
         for kind in range(KINDS):
             g.used[tenant, kind] = g.running[tenant, kind]
@@ -318,14 +318,14 @@ def _add_asked(g, job):
 def set_levels(s, g):
     """Modify the ranking in place: levels as of `rank`, without the order.
 
-    Within all quotas credits decide nothing. The caller sets in `stands` what still holds from the last call: averages,
+    Within all quotas credits decide nothing. The caller sets in `valid` what still holds from the last call: averages,
     if no workload has lost units and the clock has not moved; running workloads with their levels, if also none has
-    started; they have other levels only if `stands` changes.
+    started; they have other levels only if `valid` changes.
     """
     if not _all_fit(s, g):
         _rank(s, g)
         return
-    g.stands[RUNNERS] = ALL_FIT
+    g.valid[RUNNERS] = ALL_FIT
     for place in range(s.running):
         g.level[s.runner[place]] = g.own[s.runner[place]]
     rank_ = next_member(s.window_low, s.window_mid, s.window_top, 0)

@@ -49,16 +49,16 @@ from ...simulator.warehouse.demands import Demands, packs
 from ...simulator.warehouse.warehouse import type_shares
 from ..base import Policy
 from ..planning import PlanningPolicy, is_round
-from ..two_paths import SCAN_S, SLOW, Paths
+from ..two_paths import SCAN_S, SLOW, TwoPathPolicy
 from . import auction, compiled_passes, global_scheduler
 from . import region_units as kernels
 from .auction import Queue
 from .compiled_passes import MOST_PASSES
 from .copies_on_demand import on_demand
-from .global_scheduler import DAY_S, lay_ranking
+from .global_scheduler import DAY_S, write_ranking
 from .hardware import Hardware
 from .ordering import Ordering
-from .regional_scheduler import lay_regions
+from .regional_scheduler import write_regions
 from .type_choices import TypeChoices
 
 if TYPE_CHECKING:
@@ -224,7 +224,7 @@ MOST_ROUNDS = 6  # of decisions about tables at one instant
 
 @dataclass(frozen=True)
 class Weights:
-    """Of the credit; see `lay_ranking`."""
+    """Of the credit; see `write_ranking`."""
 
     age: float = 1.0
     age_cap_s: float = DAY_S
@@ -245,7 +245,7 @@ class _Arrays:
     def of(cls, view: ClusterView, weights: Weights, option: tuple[int, int, int], ordering: Ordering) -> _Arrays:
         demands, jobs = view.demands, len(view.workload)
         rows = {name: np.zeros(jobs, np.int64) for name in ("job", "bits", "only", "region", "movable", "base")}
-        regions = lay_regions(Hardware.of(view.topology, demands), jobs, TypeChoices.of(view))
+        regions = write_regions(Hardware.of(view.topology, demands), jobs, TypeChoices.of(view))
         queue = auction.Queue(
             kind=regions.kind,
             need=np.array(demands.part_units, np.int64),
@@ -255,11 +255,11 @@ class _Arrays:
             limit=np.array([ordering.theta]),
             **rows,
         )
-        ranking = lay_ranking(demands, weights.age, weights.age_cap_s, weights.fair, weights.window_s, ordering)
-        return cls(ranking, regions, queue, compiled_passes.lay_placed(jobs))
+        ranking = write_ranking(demands, weights.age, weights.age_cap_s, weights.fair, weights.window_s, ordering)
+        return cls(ranking, regions, queue, compiled_passes.empty_placed(jobs))
 
 
-class Passes(PlanningPolicy):
+class WorkloadPassPolicy(PlanningPolicy):
     """See the module. Paper: mast, Sec. 4.1.
 
     Args:
@@ -302,7 +302,7 @@ class Passes(PlanningPolicy):
         self.asked = self.spared = 0
         self._binding = binding
         self._option = (auction.FIRST_FIT if first_fit else auction.EXHAUSTIVE, int(joint), int(use_cache))
-        self._laid: tuple[Any, ...] | None = None
+        self._terms_seen: tuple[Any, ...] | None = None
         self._arrays: _Arrays
         self._passes = self._rounds = self._pending = 0
         self._again = False
@@ -357,7 +357,7 @@ class Passes(PlanningPolicy):
         waiting = set(view.queue.tolist()) - coming
         passed = sum(job in waiting for job in order[: order.index(decision.job)])
         place = f"; number {order.index(decision.job) + 1} of {len(order)}"
-        return f"{words}{place}" + (f", of whom {passed} before it fit nowhere" if passed else "")
+        return f"{words}{place}" + (f", of which {passed} before it fit nowhere" if passed else "")
 
     def memory(self, simulator: Any) -> Any:
         """The bindings of the present run, for `recall`; None: there are none."""
@@ -373,7 +373,7 @@ class Passes(PlanningPolicy):
         """Arguments of `compiled_passes.play_instant` after the record; None: it cannot play this."""
         if self._binding is not None or self._option[auction.JOINT] > 1:
             return None
-        self._lay(view)
+        self._fit_to_run(view)
         arrays = self._arrays
         return arrays.regions, arrays.ranking, arrays.queue, arrays.placed, float(self.clock.round)
 
@@ -389,14 +389,14 @@ class Passes(PlanningPolicy):
             self._again, self._left = True, []
             self._run, self._asked = view.run, LastAsked((view.run, view.instant), view.decisions)
 
-    def _lay(self, view: ClusterView) -> None:
-        if not view.has_terms(self._laid):
-            self._laid = view.terms
+    def _fit_to_run(self, view: ClusterView) -> None:
+        if not view.has_terms(self._terms_seen):
+            self._terms_seen = view.terms
             self._arrays = _Arrays.of(view, self.weights, self._option, self.ordering)
 
     def _next_pass(self, view: ClusterView) -> list[Decision]:
         """Decisions about missing tables; without any, all of one pass."""
-        self._lay(view)
+        self._fit_to_run(view)
         decisions: list[Decision] = []
         lacking = self._open(view)
         queue, bound = self._arrays.queue, None
@@ -478,7 +478,7 @@ def scoped_scheduler(
     fair_weight: float = 1.0,
     window_s: float = DAY_S,
     cache: bool = True,
-) -> Paths:
+) -> TwoPathPolicy:
     """A cell of Table 1. Raises InputError for a cell that the paper calls invalid, or a value out of range.
 
     Args:
@@ -490,7 +490,7 @@ def scoped_scheduler(
         demand: binds a workload to a region: `now`, the default, or `day` (`Binding`).
         bind: regions, or clusters, for binding: `data`, the default, those with its tables; `any`: all that could hold
             it, and its tables follow.
-        age_weight, age_cap_s, fair_weight, window_s: of the credit, see `global_scheduler.lay_ranking`.
+        age_weight, age_cap_s, fair_weight, window_s: of the credit, see `global_scheduler.write_ranking`.
         cache: RMS keeps its negative cache.
 
     Paper: mast, Table 1.
@@ -506,10 +506,10 @@ def scoped_scheduler(
     if demand is not None and queue != "region":
         raise InputError(f"policy {name}: demand = {demand}: expected none, as the queue is not a region's")
     if bind is not None and queue == "global":
-        raise InputError(f"policy {name}: bind = {bind}: expected none, as a global queue binds nobody early")
+        raise InputError(f"policy {name}: bind = {bind}: expected none, as a global queue binds no workload early")
     daily = choose(demand or "now", DEMANDS, f"demand of policy {name}") == "day"
     blind = choose(bind or "data", BOUND_BY, f"bind of policy {name}") == "any"
-    fast = Passes(
+    fast = WorkloadPassPolicy(
         name,
         binding=None if queue == "global" else Binding(queue == "cluster", daily, blind),
         first_fit=allocation == "cluster" and queue != "cluster",
@@ -521,9 +521,9 @@ def scoped_scheduler(
     return paths(name, fast, slow)
 
 
-def paths(name: str, fast: Policy, slow: str) -> Paths:
+def paths(name: str, fast: Policy, slow: str) -> TwoPathPolicy:
     """A fast path beside the slow one of a name, or `none`. Raises InputError if there is no such slow path."""
-    return Paths(name, fast, _data_policy(slow))
+    return TwoPathPolicy(name, fast, _data_policy(slow))
 
 
 def _data_policy(word: str) -> DataPolicy | None:

@@ -2,7 +2,7 @@
 
 A part is tried in every cluster of its type; without preemption first, else with as little as possible; with several
 accepted types one after the other (type_choices.py). The parts of a workload come in turn, each on the state that
-earlier ones left, and only where later ones of its type still have room. That does not depend on who leaves: a workload
+earlier ones left, and only where later ones of its type still have room. It does not depend on what leaves: a workload
 can have the free units of a cluster and those of less important workloads. So it has a plan wherever its parts can be
 packed.
 """

@@ -19,7 +19,7 @@ PARTS = 4  # of a workload at most
 IMPORTANCES = 7
 CHOICES, FIRST_CHOICE = 4, 5  # of a row of `RegionUnits.kind`, after the types: number of choices, row of the first
 NEVER = 2**62  # more units than any request
-# Places in `RegionUnits.count`; FOLLOWS: 1: the arrays are of this run, so only changes are laid.
+# Places in `RegionUnits.count`; FOLLOWS: 1: the arrays are of this run, so only changes are written.
 TAKEN, LEAVES, LOGGED, LOGGED_UNITS, ASKED, SPARED, CHOSEN, FOLLOWS = 0, 1, 2, 3, 4, 5, 6, 7
 
 
@@ -55,7 +55,7 @@ class RegionUnits(NamedTuple):
     tail: Any  # (4 x J,), its last
     importance: Any  # (J,)
     start_s: Any  # float64 (J,)
-    laid_s: Any  # float64 (J,), when its units were last taken from the record
+    written_s: Any  # float64 (J,), when its units were last taken from the record
     refused: Any  # (R x T + C, 7), negative cache: least units that fail, by group and level, or by cluster and level
 
     kind: Any  # (J + V, 6), `TypeChoices.rows`: types of the parts, by the last choice
@@ -229,10 +229,10 @@ def _fail(r, machine):
 
 
 @kernel
-def lay(s, r, level):
+def write_units(s, r, level):
     """Modify the regions in place: copy the record `s`; `level`, (J,), is the present priority.
 
-    Where they FOLLOW the run, only changes are written. For another run, or an earlier moment of this one, the caller
+    Where they FOLLOW the run, only changes are written. For another run, or an earlier time of this one, the caller
     sets `count[FOLLOWS] = 0`.
     """
     if r.count[FOLLOWS]:
@@ -250,7 +250,7 @@ def lay(s, r, level):
         if r.cluster[PARTS * job] == NONE:
             r.importance[job] = importance
             r.start_s[job] = s.started_s[job]
-            r.laid_s[job] = s.now_s
+            r.written_s[job] = s.now_s
             _hold_as_recorded(s, r, job)
         else:
             value(r, job, importance)
@@ -258,15 +258,15 @@ def lay(s, r, level):
 
 @kernel
 def _release_changed(s, r):
-    """Modify the regions in place: release all workloads but those that run as laid.
+    """Modify the regions in place: release all workloads but those that run as written.
 
-    Units of a workload started at the instant of the last lay may have changed since.
+    Units of a workload started at the instant of the last writing may have changed since.
     """
     for cluster in range(r.running.shape[0]):
         base, place = first_unit(r, cluster), 0
         while place < r.running[cluster]:
             job = r.by_size[base + place] // PARTS
-            if s.status[job] == RUNNING and r.start_s[job] == s.started_s[job] and r.laid_s[job] > s.started_s[job]:
+            if s.status[job] == RUNNING and r.start_s[job] == s.started_s[job] and r.written_s[job] > s.started_s[job]:
                 place += 1
             else:
                 release(r, job)
@@ -310,9 +310,9 @@ def value(r, job, importance):
 
 @entry
 def follow(states, row, r, level):
-    """`lay` of any run, for Python."""
+    """`write_units` of any run, for Python."""
     r.count[FOLLOWS] = 0
-    lay(states[row], r, level)
+    write_units(states[row], r, level)
     r.count[FOLLOWS] = 0
 
 

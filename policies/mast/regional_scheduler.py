@@ -53,7 +53,7 @@ class Plan:
 Parts = Sequence[tuple[int, int]]
 
 
-def lay_regions(hardware: Hardware, workloads: int, choices: TypeChoices | None = None) -> kernels.RegionUnits:
+def write_regions(hardware: Hardware, workloads: int, choices: TypeChoices | None = None) -> kernels.RegionUnits:
     """Empty regions for workloads 0 to `workloads` - 1; without `choices` types are still to be written."""
     clusters, racks = len(hardware.region), len(hardware.rack_cluster)
     machines, units = len(hardware.machine_units), int(hardware.machine_units.sum())
@@ -89,7 +89,7 @@ def lay_regions(hardware: Hardware, workloads: int, choices: TypeChoices | None 
         machine_rack=np.array(hardware.machine_rack, np.int64),
         unit_machine=np.repeat(np.arange(machines), hardware.machine_units).astype(np.int64),
         start_s=np.zeros(workloads),
-        laid_s=np.zeros(workloads),
+        written_s=np.zeros(workloads),
         score=np.zeros(3),
         kind=TypeChoices.none(workloads) if choices is None else choices.rows(),
         **arrays,
@@ -109,7 +109,7 @@ class RegionalScheduler:
     def __init__(self, hardware: Hardware, workloads: int = 4096, use_cache: bool = True) -> None:
         self.hardware = hardware
         self.use_cache = use_cache
-        self.regions = lay_regions(hardware, workloads)
+        self.regions = write_regions(hardware, workloads)
         self._kind = self.regions.kind
         self._need = np.zeros((workloads, PARTS), np.int64)
 

@@ -13,7 +13,7 @@ from ...simulator.compiler.jit import kernel
 from .region_units import IMPORTANCES, PARTS, first_unit
 
 STOPS, WITHIN = 5, 6  # of a queue's `option`: allowed victims, a place in ordering.PREEMPTS; priorities count
-NOBODY, ANYBODY = 0, 2
+NO_VICTIM, ANY_VICTIM = 0, 2
 TOP = IMPORTANCES - 1  # of the new workload, and of those that stay
 LOWER_PRIORITIES = 4  # classes for them
 

@@ -77,7 +77,7 @@ def _promise_first(s, made_s):
 @kernel
 def _promise(s, job, made_s):
     """Modify the ends in `s`: the instant of a job's reservation, infinity: never, and the GPUs to spare then."""
-    _lay_ends(s)
+    _write_ends(s)
     room = s.free_gpus
     until_s, waited_for_s = math.inf, -math.inf
     while s.n_ends > 0 and s.end_key[0] <= until_s * LATER:
@@ -131,7 +131,7 @@ def _promise_all(s, made_s):
 @kernel
 def _promise_in_order(s, made_s):
     """Modify `s`: reserve GPUs job by job, and start those due now. Returns (starts, True to ask all again)."""
-    _lay_steps(s)
+    _write_steps(s)
     started = 0
     last = -1
     promised = False
@@ -221,9 +221,9 @@ def _take(s, step, end_s, gpus):
 
 
 @kernel
-def _lay_steps(s):
+def _write_steps(s):
     """Modify the steps of `s`: the number of free GPUs over time, if no job starts."""
-    _lay_ends(s)
+    _write_ends(s)
     s.step_s[0] = s.now_s
     s.step_free[0] = s.free_gpus
     s.n_steps = 1
@@ -239,7 +239,7 @@ def _lay_steps(s):
 
 
 @kernel
-def _lay_ends(s):
+def _write_ends(s):
     """Modify the ends in `s`: a heap of the running jobs by their finite expected ends."""
     s.foresees = 0  # its heap is reused
     s.n_ends = 0
@@ -247,14 +247,14 @@ def _lay_ends(s):
         job = s.runner[i]
         end_s = expected_end_s(s, job)
         if end_s < math.inf:
-            heap.push(s.end_key, s.end_job, s.end_place, 0, s.n_ends, end_s, job)
+            heap.push(s.end_key, s.end_job, s.end_position, 0, s.n_ends, end_s, job)
             s.n_ends += 1
 
 
 @kernel
 def _next_to_end(s):
     job = s.end_job[0]
-    heap.remove(s.end_key, s.end_job, s.end_place, 0, s.n_ends, job)
+    heap.remove(s.end_key, s.end_job, s.end_position, 0, s.n_ends, job)
     s.n_ends -= 1
     return job
 

@@ -19,8 +19,8 @@ from ...simulator.rules.orders import (
     is_running_place,
     lease_is_over,
     running_key,
-    settle_place,
     stopped_key,
+    take_last_place,
 )
 from ...simulator.running.placers import find_gang
 from .eviction import evict_for, give_up, gpus_behind, pick_evictable
@@ -82,7 +82,7 @@ def commit(s, offered):
         s.is_joined[job] = 0
         if s.status[job] == RUNNING:
             if has_levels(s) and not is_running_place(s, job, s.run_key[job]):
-                settle_place(s, job)
+                take_last_place(s, job)
             if s.delays == 0 and lease_is_over(s, job):
                 grant_lease(s, job)
                 plan(s, job)
@@ -102,9 +102,9 @@ def commit(s, offered):
 
 
 @kernel
-def bring_back(s, aside):
-    """Modify `s`: return the jobs set aside in a pass, in `bid`, to the queue. Returns 0, the number left."""
-    for i in range(aside):
+def bring_back(s, n_taken_out):
+    """Modify `s`: return the jobs taken out in a pass, in `bid`, to the queue. Returns 0, the number left."""
+    for i in range(n_taken_out):
         enter_queue(s, s.bid[i], s.order_key[s.bid[i]])
     return 0
 

@@ -7,10 +7,10 @@ from ...simulator.compiler.jit import kernel
 from ...simulator.lifecycle.lifecycle import enqueue, plan
 from ...simulator.numerics.heap import schedule_event
 from ...simulator.record.feature_groups import has_berths
-from ...simulator.rules.orders import arrival_key, attained_now_s, has_levels, settle_place
+from ...simulator.rules.orders import arrival_key, attained_now_s, has_levels, take_last_place
 from ...simulator.running.round_times import next_round_s
 from ...simulator.sharing.berths import ask_rate, ease, forget_eased
-from ...simulator.sharing.exclusive_gpus import lay_alone
+from ...simulator.sharing.exclusive_gpus import reset_exclusive
 
 
 @kernel
@@ -32,7 +32,7 @@ def adopt(s):
     s.waits_count[:] = 0
     s.waits_known[:] = 0
     s.machine_affinity[:] = 0
-    lay_alone(s)
+    reset_exclusive(s)
     if has_berths(s):
         forget_eased(s)
     for job in range(s.next_arrival):
@@ -47,7 +47,7 @@ def adopt(s):
             while s.level[job] < s.n_thresholds and service >= s.thresholds[s.level[job]]:
                 s.level[job] += 1
         if status == RUNNING:
-            settle_place(s, job)
+            take_last_place(s, job)
             s.level_running[s.level[job]] += 1
             if s.auctions == 0:  # with auctions grants stay
                 s.lease_end_s[job] = s.now_s + s.lease_s if s.lease_s > 0.0 else math.inf

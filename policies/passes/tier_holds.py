@@ -11,7 +11,7 @@ from ...simulator.base.codes import FIRST, TIER
 from ...simulator.base.tiers import MACHINE
 from ...simulator.compiler.jit import kernel
 from ...simulator.lifecycle.lifecycle import hold, unhold
-from ...simulator.lifecycle.standing_holds import join_standing
+from ...simulator.lifecycle.tier_hold_list import join_tier_holds
 from ...simulator.numerics.heap import schedule_event
 from ...simulator.rules.orders import comes_before
 from ...simulator.running.gpu_allocation import tier_of_gang
@@ -24,33 +24,33 @@ from .starts import start
 def hold_for_tier(s, job, until_s, tier):
     """Modify `s`: `jobs.hold`; until then the job starts by itself at `tier` or a better one."""
     hold(s, job, until_s)
-    join_standing(s, job, tier)
+    join_tier_holds(s, job, tier)
 
 
 @kernel
 def serve_holds(s):
     """Modify `s`: start held jobs whose tier has room; then queue those whose time is over."""
-    if s.n_standing == 0:
+    if s.n_tier_holds == 0:
         return
     if s.auctions == 0 and next_round_s(s) > s.now_s:
         schedule_event(s, s.round_event, next_round_s(s))
         return
-    if _anybody_finds(s):  # else the order does not matter
-        _sort_standing(s)
+    if _any_job_finds(s):  # else the order does not matter
+        _sort_tier_holds(s)
         while _serve_in_order(s) > 0:  # earlier starts may change where a gang lies: see placer `count`
             pass
     if s.holds_over:
         s.holds_over = 0
-        for i in range(s.n_standing - 1, -1, -1):
-            if s.hold_over[s.standing[i]]:
-                unhold(s, s.standing[i])
+        for i in range(s.n_tier_holds - 1, -1, -1):
+            if s.hold_over[s.tier_hold_jobs[i]]:
+                unhold(s, s.tier_hold_jobs[i])
 
 
 @kernel
-def _anybody_finds(s):
+def _any_job_finds(s):
     """Modify `s.gang`: True if a held job finds its tier, or a better one."""
-    for i in range(s.n_standing):
-        if _finds_tier(s, s.standing[i]):
+    for i in range(s.n_tier_holds):
+        if _finds_tier(s, s.tier_hold_jobs[i]):
             return True
     return False
 
@@ -60,8 +60,8 @@ def _serve_in_order(s):
     """Modify `s`: serve each job once. Returns the number started."""
     started = 0
     i = 0
-    while i < s.n_standing and s.free_gpus > 0:
-        job = s.standing[i]
+    while i < s.n_tier_holds and s.free_gpus > 0:
+        job = s.tier_hold_jobs[i]
         if _finds_tier(s, job):
             start(s, job)  # the next job is now in its place
             started += 1
@@ -85,12 +85,12 @@ def _finds_tier(s, job):
 
 
 @kernel
-def _sort_standing(s):
-    """Modify `s.standing`: insertion sort into the order of the rule, which it nearly has."""
-    for i in range(1, s.n_standing):
-        job = s.standing[i]
+def _sort_tier_holds(s):
+    """Modify `s.tier_hold_jobs`: insertion sort into the order of the rule, which it nearly has."""
+    for i in range(1, s.n_tier_holds):
+        job = s.tier_hold_jobs[i]
         j = i - 1
-        while j >= 0 and comes_before(s, job, s.standing[j]):
-            s.standing[j + 1] = s.standing[j]
+        while j >= 0 and comes_before(s, job, s.tier_hold_jobs[j]):
+            s.tier_hold_jobs[j + 1] = s.tier_hold_jobs[j]
             j -= 1
-        s.standing[j + 1] = job
+        s.tier_hold_jobs[j + 1] = job

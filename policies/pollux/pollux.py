@@ -24,17 +24,17 @@ import numpy as np
 from ...simulator.base.decisions import Decision, Migrate, Preempt, Start
 from ...simulator.base.errors import InputError
 from ...simulator.contention.contention import Contention
-from ...simulator.elastic.elastic import MOST_GPUS, TrainingPace
+from ...simulator.elastic.elastic import MOST_GPUS, TrainingRates
 from ...simulator.engine.plans import Plan, decisions_of, plan_now
 from ...simulator.engine.view import ClusterView
 from ..planning import RoundPolicy, is_round
-from ..reasons.mid_instant import Moment
+from ..reasons.mid_instant import MidInstant
 from .pollux_fixed_size import allocations, present, stops_and_starts, take
 from .pollux_search import Problem, Search
 
 
 class Pollux(RoundPolicy):
-    """Reallocates all jobs at every round. Jobs must be elastic: `Simulator(..., pace=TrainingPace(...))`.
+    """Reallocates all jobs at every round. Jobs must be elastic: `Simulator(..., rate_provider=TrainingRates(...))`.
 
     With `adapt=False`, and under the network `contention`, they must not be. There it is a candidate source.
 
@@ -114,13 +114,13 @@ class Pollux(RoundPolicy):
         """The job's GPUs in the best allocation."""
         if isinstance(decision, Start | Migrate):
             gpus = f"{len(decision.gpus)} GPUs" if len(decision.gpus) > 1 else "1 GPU"
-            return f"best mean speed-up found in this round: {gpus} on {Moment(view).place(decision.gpus)}"
+            return f"best mean speed-up found in this round: {gpus} on {MidInstant(view).place(decision.gpus)}"
         return "best mean speed-up found in this round: other GPUs or none" if isinstance(decision, Preempt) else ""
 
     def _problem(self, view: ClusterView, jobs: np.ndarray, held: np.ndarray) -> Problem:
-        if not isinstance(view.pace, TrainingPace) or not view.pace.elastic:
+        if not isinstance(view.rate_provider, TrainingRates) or not view.rate_provider.elastic:
             raise InputError(
-                "policy pollux: jobs must be elastic; give the simulator a TrainingPace that tunes, or play "
+                "policy pollux: jobs must be elastic; give the simulator a TrainingRates that tunes, or play "
                 "pollux:adapt=off, where they have what they ask"
             )
         s = view.record
@@ -150,7 +150,7 @@ class Pollux(RoundPolicy):
 
 
 def _expect_asked(view: ClusterView) -> None:
-    if getattr(view.pace, "elastic", False) and not isinstance(view.network, Contention):
+    if getattr(view.rate_provider, "elastic", False) and not isinstance(view.network, Contention):
         raise InputError(
             "policy pollux:adapt=off, or as a source of candidates: the jobs of this simulator are elastic; expected "
             "jobs that have what they ask (Sharing-v0 without elastic=True)"

@@ -21,7 +21,7 @@ from ..mast.regional_scheduler import RegionalScheduler
 from ..mast.type_choices import TypeChoices
 from ..ordered import Head, Placer, ordered
 from ..planning import PlanningPolicy, rng_of
-from ..twofold import Twofold
+from ..policy_by_view import PolicyByView
 
 FOR_GPUS = ("head", "placer", "preemption_cost", "round", "lease")
 
@@ -31,7 +31,7 @@ class RandomRegions(PlanningPolicy):
 
     def __init__(self) -> None:
         super().__init__("random")
-        self._laid: tuple[Any, ...] | None = None
+        self._terms_seen: tuple[Any, ...] | None = None
         self._is_drawn = False
         self._scheduler: RegionalScheduler
         self._choices: TypeChoices
@@ -53,8 +53,8 @@ class RandomRegions(PlanningPolicy):
             return []
         self._is_drawn = True
         demands = view.demands
-        if not view.has_terms(self._laid):
-            self._laid = view.terms
+        if not view.has_terms(self._terms_seen):
+            self._terms_seen = view.terms
             self._scheduler = RegionalScheduler(Hardware.of(view.topology, demands), len(view.workload), False)
             self._choices = TypeChoices.of(view)
         rng = rng_of(view)
@@ -85,7 +85,7 @@ def random_policy(
     preemption_cost: tuple[float, ...] = (0.0,),
     round: float = 0.0,
     lease: float = 0.0,
-) -> Twofold:
+) -> PolicyByView:
     """The policy `random`; parameters as of `ordered`, for clusters without regions."""
     rule = ordered("random", head, placer, preemption_cost, round, lease)
-    return Twofold(rule, AnyGroup, for_gpus=FOR_GPUS, regions=RandomRegions)
+    return PolicyByView(rule, AnyGroup, for_gpus=FOR_GPUS, regions=RandomRegions)

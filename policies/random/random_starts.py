@@ -16,13 +16,13 @@ from ...simulator.base.decisions import TABLE_DECISIONS, Decision, Preempt, Star
 from ...simulator.engine.view import ClusterView
 from ...simulator.rules.rule import Rule
 from ..mast.copies_on_demand import on_demand
-from ..mast.global_scheduler import Ranking, lay_ranking, scan
+from ..mast.global_scheduler import Ranking, scan, write_ranking
 from ..mast.hardware import Hardware
 from ..mast.mast import paths
 from ..mast.regional_scheduler import Plan, RegionalScheduler
 from ..mast.type_choices import TypeChoices
 from ..planning import PlanningPolicy, is_round
-from ..two_paths import SCAN_S, SLOW, Paths
+from ..two_paths import SCAN_S, SLOW, TwoPathPolicy
 
 HIGHEST = 0
 
@@ -32,7 +32,7 @@ class _Draws(PlanningPolicy):
 
     def __init__(self, scan_s: float) -> None:
         super().__init__("random-start", Rule("fifo", round=scan_s))
-        self._laid: tuple[Any, ...] | None = None
+        self._terms_seen: tuple[Any, ...] | None = None
         self._scheduler: RegionalScheduler
         self._choices: TypeChoices
         self._ranking: Ranking
@@ -74,12 +74,12 @@ class _Draws(PlanningPolicy):
 
     def _levels(self, view: ClusterView) -> np.ndarray:
         """Take over the state. Returns the present priorities, the highest for workloads started at this instant."""
-        if not view.has_terms(self._laid):
-            self._laid = view.terms
+        if not view.has_terms(self._terms_seen):
+            self._terms_seen = view.terms
             hardware = Hardware.of(view.topology, view.demands)
             self._scheduler = RegionalScheduler(hardware, len(view.workload), False)
             self._choices = TypeChoices.of(view)
-            self._ranking = lay_ranking(view.demands)
+            self._ranking = write_ranking(view.demands)
         view.read_by(scan, self._ranking)
         levels = self._ranking.level.copy()
         running = view.running
@@ -93,6 +93,6 @@ class _Draws(PlanningPolicy):
         return next((plan for plan in plans if plan is not None), None)
 
 
-def random_starts(slow: str = SLOW, scan_s: float = SCAN_S) -> Paths:
+def random_starts(slow: str = SLOW, scan_s: float = SCAN_S) -> TwoPathPolicy:
     """The policy `random-start`; `slow` places tables; `scan_s`: seconds between passes."""
     return paths("random-start", _Draws(scan_s), slow)

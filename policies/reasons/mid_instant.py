@@ -12,7 +12,7 @@ from ...simulator.base.tiers import MACHINE, NETWORK, RACK
 from ...simulator.engine.view import ClusterView
 
 
-class Moment:
+class MidInstant:
     """The state of a view; `follow` applies a decision. `stopped`: jobs that lost their GPUs since."""
 
     def __init__(self, view: ClusterView) -> None:

@@ -29,7 +29,7 @@ def climb(placement: Placement, quota_bytes: float) -> list[Move]:
     return placement.follow(queue[: int((gains > 0).sum())], quota_bytes)
 
 
-def settle(placement: Placement, most_days: int = 100, pairs: bool = False) -> list[Move]:
+def converged_moves(placement: Placement, most_days: int = 100, pairs: bool = False) -> list[Move]:
     """Modify the placement: runs without a quota until nothing gains, at most `most_days`: a local optimum.
 
     `pairs`: when no single table gains, also all pairs (the paper moves one at a time), in quadratic time.
@@ -74,11 +74,11 @@ def wander(placement: Placement, quota_bytes: float, kicks: int, rng: np.random.
     """
     start, gains = placement.home, placement.best_moves()
     bounds = Bounds(placement, quota_bytes)
-    bounds.settle()
+    bounds.converged_moves()
     for turn in range(kicks):
         home, cost = placement.home, placement.cost
         (_gather_job if turn % 2 else _scatter)(placement, rng)
-        bounds.settle()
+        bounds.converged_moves()
         if not (placement.cost < cost and bounds.hold()):
             send_home(placement, home)
     return moves_from(placement, start, gains)
@@ -120,7 +120,7 @@ class Bounds:
         self.cpu = np.maximum(ledger.app_cpu, ledger.cpu)
         self.met = min(int(ledger.threshold[0]), int(ledger.met[0]))
 
-    def settle(self) -> None:
+    def converged_moves(self) -> None:
         """Climb until nothing gains, each run with the rest of the quota; few tables also by pairs."""
         few = len(self.placement.ledger.home) <= FEW_TABLES
         for _ in range(100):

@@ -46,7 +46,7 @@ from ...simulator.table_placement.placement import DAY_S, KIB, Objective, Placem
 from ...simulator.table_placement.placement import Move as HomeMove
 from ...simulator.warehouse.warehouse import Jobs, Warehouse, type_shares
 from ..planning import PlanningPolicy
-from ..two_paths import SCHEDULER, Paths, fast_half
+from ..two_paths import SCHEDULER, TwoPathPolicy, fast_half
 from .milp import best_homes
 from .table_search import Search, climb, climb_jobs, wander_again
 
@@ -142,7 +142,7 @@ def _spread_hot(
 
 
 @dataclass(frozen=True)
-class DayPlan:
+class ReviewPlan:
     """The decisions of a day."""
 
     moves: list[HomeMove]  # in order
@@ -173,7 +173,7 @@ class Tetris:
         self.quota_bytes = quota_bytes
         self.search = search
 
-    def plan(self, warehouse: Warehouse, progress: Callable[[str], None] = lambda _: None) -> DayPlan:
+    def plan(self, warehouse: Warehouse, progress: Callable[[str], None] = lambda _: None) -> ReviewPlan:
         """The moves and replicas of one day; `progress` hears each step. Paper: tetris, Sec. 3.4; Sec. 3.5."""
         progress("placement")
         placement = Placement(warehouse, self.version.objective)
@@ -185,7 +185,7 @@ class Tetris:
         spent = KIB * float(placement.moved_kib)
         progress("replicas")
         copies, whole, copied = replicate(warehouse, placement.home, self.version, self.quota_bytes - spent)
-        return DayPlan(moves, placement.home, copies, whole, (before, placement.cost), spent + copied)
+        return ReviewPlan(moves, placement.home, copies, whole, (before, placement.cost), spent + copied)
 
 
 QUOTA = 0.25  # of the bytes of all tables, in a day
@@ -290,7 +290,7 @@ def _search(kicks: int | None, job_moves: JobMoves) -> Callable[[int], Search]:
     return search
 
 
-def decisions_of(plan: DayPlan, warehouse: Warehouse, view: ClusterView) -> Iterator[TableDecision]:
+def decisions_of(plan: ReviewPlan, warehouse: Warehouse, view: ClusterView) -> Iterator[TableDecision]:
     """Steps from `warehouse`, the expected tables, to the plan, in order; some may not be possible now.
 
     Copies for waiting jobs stay, as the plan knows only recurring jobs. First come replicas of tables whose readers of
@@ -334,29 +334,29 @@ def _needed(kept: np.ndarray, lies: np.ndarray, view: ClusterView) -> np.ndarray
     return needed
 
 
-def static(scheduler: str = SCHEDULER, quota: float = QUOTA) -> Paths:
+def static(scheduler: str = SCHEDULER, quota: float = QUOTA) -> TwoPathPolicy:
     """V0; `scheduler` places workloads; the rest is as of `DataPolicy`."""
     return _beside("static", scheduler, _v0(quota))
 
 
 def tetris_v1(
     scheduler: str = SCHEDULER, quota: float = QUOTA, kicks: int | None = None, job_moves: JobMoves = "off"
-) -> Paths:
+) -> TwoPathPolicy:
     """V1."""
     return _beside("tetris-v1", scheduler, _v1(quota, kicks, job_moves))
 
 
 def tetris_v2(
     scheduler: str = SCHEDULER, quota: float = QUOTA, kicks: int | None = None, job_moves: JobMoves = "off"
-) -> Paths:
+) -> TwoPathPolicy:
     """V2."""
     return _beside("tetris-v2", scheduler, _v2(quota, kicks, job_moves))
 
 
-def milp(scheduler: str = SCHEDULER, quota: float = QUOTA) -> Paths:
+def milp(scheduler: str = SCHEDULER, quota: float = QUOTA) -> TwoPathPolicy:
     """The best homes, then replicas as V2."""
     return _beside("milp", scheduler, _best(quota))
 
 
-def _beside(name: str, scheduler: str, half: DataPolicy) -> Paths:
-    return Paths(name, fast_half(name, scheduler), half)
+def _beside(name: str, scheduler: str, half: DataPolicy) -> TwoPathPolicy:
+    return TwoPathPolicy(name, fast_half(name, scheduler), half)

@@ -27,7 +27,7 @@ NO_BACKFILL, RESERVE, CONSERVATIVE = 0, 1, 2
 # Entries of the decision log.
 START, PREEMPT, MIGRATE, HOLD, RESIZE, SHIFT, REPLICATE, MOVE, DROP = 1, 2, 3, 4, 5, 6, 7, 8, 9
 
-# What is to be settled about the rate of a running job: only that it is slower, by what is known already; how its
+# What is due about the rate of a running job: only that it is slower, by what is known already; how its
 # partners slow it down; or all of it, by asking.
 SLOWED, RATED, ASKED = 1, 2, 3
 
@@ -60,6 +60,6 @@ LEVELS = 7  # of priority in regions (paper mast, Sec. 4.2): 0 is the highest; w
 HIGH_LEVELS = 3  # levels 0 to 2 are "high priority": paper mast does not say which; 3 + 20 + 16 % of its workloads
 LANES = 2  # of a link between regions: copies that go first, and the others
 
-# The same of job groups (groups/kernels/group_log.py): decisions, and when who was executed where, on how many
+# The same of job groups (groups/kernels/group_log.py): decisions, and which job was executed when, where, on how many
 # machines.
 ASSIGN, MACHINES, SPILL, JOINED, LEFT, SIZED = 10, 11, 12, 13, 14, 15

@@ -1,4 +1,4 @@
-"""Checking the GPUs of a decision before anything happens, and laying them for the kernels."""
+"""Checking the GPUs of a decision before anything happens, and writing them for the kernels."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STATUS_WORDS = {
 GIB = 2.0**30
 
 
-def lay_gang(simulator: Simulated, decision: Start | Migrate | Resize) -> int:
+def write_gang(simulator: Simulated, decision: Start | Migrate | Resize) -> int:
     """Write the GPUs of a legal decision into the record, of a start the batches too; as `check_gang`."""
     s, job, gpus = simulator.state, decision.job, decision.gpus
     batch, sub_batch = check_gang(simulator, decision)
@@ -52,7 +52,7 @@ def check_gang(simulator: Simulated, decision: Start | Migrate | Resize) -> tupl
         _expect_open(simulator, what, gpus)
     may_keep = not (s.auctions and own and s.started_s[job] < s.now_s)
     units = np.array(gpus)
-    if simulator.capacity.regions == 0 or not simulator.plain.call(takes_units, job, units):
+    if simulator.capacity.regions == 0 or not simulator.raw.call(takes_units, job, units):
         for gpu in gpus:
             _check_gpu(simulator, what, gpu, gpu in own and may_keep)
         if simulator.capacity.regions > 0:
@@ -70,7 +70,7 @@ def check_gang(simulator: Simulated, decision: Start | Migrate | Resize) -> tupl
 
 
 def check_passes(simulator: Simulated, decision: Resize) -> int | None:
-    """The sub-batch that a `Resize` asks; None: elastic jobs. `lay_gang` checks the memory. Raises InvalidDecision."""
+    """The sub-batch that a `Resize` asks; None: elastic jobs. `write_gang` checks memory. Raises InvalidDecision."""
     s, job, asked = simulator.state, decision.job, decision.sub_batch
     what = f"resize job {job} ({simulator.workload.job_id[job]})"
     if s.elastic:

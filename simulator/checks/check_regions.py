@@ -43,7 +43,7 @@ def check_parts(simulator: Simulated, what: str, job: int, units: np.ndarray) ->
             raise InvalidDecision(f"{what}: a part of {size} units lies in clusters {name} and {other}; expected one")
         last += size
     region = expect_one_region(simulator, f"{what}: its parts lie", units)
-    if not simulator.plain.call(may_run_in, job, region):
+    if not simulator.raw.call(may_run_in, job, region):
         raise InvalidDecision(f"{what}: {why_not(simulator, job, region)}")
 
 

@@ -35,29 +35,29 @@ def apply_table(simulator: Simulated, decision: TableDecision) -> None:
     """Carry out a decision about a table at this instant; InvalidDecision if it is illegal, and nothing has changed."""
     table, region = check_table(simulator, decision)
     if isinstance(decision, Replicate):
-        simulator.plain.call(region_calls.replicate, table, region, int(decision.whole))
+        simulator.raw.call(region_calls.replicate, table, region, int(decision.whole))
     else:
         entry = region_calls.move if isinstance(decision, Move) else region_calls.drop
-        simulator.plain.call(entry, table, region)
+        simulator.raw.call(entry, table, region)
 
 
 def check_table(simulator: Simulated, decision: TableDecision) -> tuple[int, int]:
     """The table and the region of a decision that can be carried out at this instant; InvalidDecision: it cannot."""
     table, region = _indices(simulator, decision)
-    refused = simulator.plain.call(why.refusal_of, *_terms(decision))
+    refused = simulator.raw.call(why.refusal_of, *_terms(decision))
     if refused != why.ALLOWED:
-        geo, topology, s = simulator.workload.geo, simulator.topology, simulator.plain.record
+        geo, topology, s = simulator.workload.geo, simulator.topology, simulator.raw.record
         assert geo is not None
         what = f"{VERBS[type(decision)]} table {geo.table_names[table]}, region {topology.region_names[region]}"
         room = int(s["storage_bytes"][region] - s["stored_bytes"][region])
-        told = {"room": room, "size": copied_bytes(simulator, decision), "copies": int(s["n_transfers"])}
-        raise InvalidDecision(f"{what}: {WORDS[refused].format(**told)}")
+        numbers = {"room": room, "size": copied_bytes(simulator, decision), "copies": int(s["n_transfers"])}
+        raise InvalidDecision(f"{what}: {WORDS[refused].format(**numbers)}")
     return table, region
 
 
 def copied_bytes(simulator: Simulated, decision: TableDecision) -> int:
     """What carrying out a decision now would send over links; 0: nothing."""
-    return int(simulator.plain.call(why.bytes_of, *_terms(decision)))
+    return int(simulator.raw.call(why.bytes_of, *_terms(decision)))
 
 
 def is_idle(view: RecordView, decision: TableDecision) -> bool:
@@ -75,7 +75,7 @@ def _indices(simulator: Simulated, decision: TableDecision) -> tuple[int, int]:
         raise InvalidDecision(f"{decision!r}: the run has ended; call reset() first")
     if simulator.capacity.regions == 0:
         raise InvalidDecision(f"{decision!r}: this simulation has no tables")
-    s = simulator.plain.record
+    s = simulator.raw.record
     for value, count, noun in ((decision.table, s["n_tables"], "tables"), (decision.region, s["n_regions"], "regions")):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value < count:
             raise InvalidDecision(f"{decision!r}: there are {noun} 0 to {count - 1}")

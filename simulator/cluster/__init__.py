@@ -4,4 +4,5 @@
 from . import presets as presets  # isort: skip
 from . import fabrics as fabrics  # isort: skip
 from . import host_tables as host_tables  # isort: skip
+from . import node_lists as node_lists  # isort: skip
 from . import topology_files as topology_files  # isort: skip

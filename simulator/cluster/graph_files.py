@@ -16,7 +16,7 @@ import numpy as np
 from ..base.errors import InputError
 from ..files.yaml_files import validated
 from .links import LinkGraph
-from .topology import MAX_GPUS, NOTHING_WRITTEN, Topology, Written, builder, check_gpu_count
+from .topology import MAX_GPUS, NO_USER_NUMBERS, Topology, UserNumbers, builder, check_gpu_count
 
 if TYPE_CHECKING:
     import networkx
@@ -64,7 +64,7 @@ def topology_from_graph(
         cluster_gpu_type=[gpu_type],
         tiers=tiers,
         links=links,
-        written=Written(tiers, bool(gpu_type) and capacities == OWN, capacities) if capacities else NOTHING_WRITTEN,
+        written=UserNumbers(tiers, bool(gpu_type) and capacities == OWN, capacities) if capacities else NO_USER_NUMBERS,
     )
     return dataclasses.replace(topology, about=about)
 

@@ -24,7 +24,7 @@ from .topology import (
     UNKNOWN_TIERS,
     Tier,
     Topology,
-    Written,
+    UserNumbers,
     check_gpu_count,
     checked_order,
     preset,
@@ -177,7 +177,7 @@ def _uniform(
         machine_order=order,
         cluster_gpu_type=[gpu_type],
         tiers=[mine.over(theirs) for mine, theirs in zip(given, known, strict=True)],
-        written=Written(tuple(given)),
+        written=UserNumbers(tuple(given)),
     )
 
 

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from ..base.errors import InputError
-from .region_network import CPU_TYPE, MOST_REGIONS, Lands, given_or_inf
+from .region_network import CPU_TYPE, MOST_REGIONS, RegionNetwork, given_or_inf
 from .topology import Topology, check_gpu_count
 
 NO_GPU = -1
@@ -45,13 +45,13 @@ class Clusters:
 
 
 @dataclass(frozen=True)
-class World:
+class RegionHardware:
     """The regions.
 
     Attributes:
         regions, gpu_types: unique names; a code is the place in `gpu_types`.
         clusters: of all regions.
-        storage_bytes, wan_bytes_per_s, fault_group, egress_bytes_per_s, ingress_bytes_per_s: as in `Lands`.
+        storage_bytes, wan_bytes_per_s, fault_group, egress_bytes_per_s, ingress_bytes_per_s: as in `RegionNetwork`.
     """
 
     name: str
@@ -73,9 +73,9 @@ class World:
         return len(self.regions)
 
     @classmethod
-    def of(cls, topology: Topology, gpu_types: Sequence[str] = ()) -> World:
-        """The regions of a topology with `lands`, else InputError; `gpu_types`: names that get the first codes."""
-        if topology.lands is None:
+    def of(cls, topology: Topology, gpu_types: Sequence[str] = ()) -> RegionHardware:
+        """The regions of a topology; InputError: it has none. `gpu_types`: names that get the first codes."""
+        if topology.region_network is None:
             raise InputError(f"topology {topology.name!r} has no regions with storage; expected such as mast:regions=4")
         kinds = topology.cluster_gpu_type
         known = [name for name in dict.fromkeys((*gpu_types, *kinds)) if name != CPU_TYPE]
@@ -92,21 +92,21 @@ class World:
             cpu_machines=np.where(is_cpu, machines, 0),
             machines_per_rack=topology.rack_machines[topology.cluster_first_rack],
         )
-        lands = topology.lands
+        region_network = topology.region_network
         return cls(
             name=topology.name,
             regions=topology.region_names,
             gpu_types=tuple(known),
             clusters=clusters,
-            storage_bytes=lands.storage_bytes,
-            wan_bytes_per_s=lands.wan_bytes_per_s,
-            fault_group=lands.fault_group,
-            egress_bytes_per_s=lands.egress_bytes_per_s,
-            ingress_bytes_per_s=lands.ingress_bytes_per_s,
+            storage_bytes=region_network.storage_bytes,
+            wan_bytes_per_s=region_network.wan_bytes_per_s,
+            fault_group=region_network.fault_group,
+            egress_bytes_per_s=region_network.egress_bytes_per_s,
+            ingress_bytes_per_s=region_network.ingress_bytes_per_s,
         )
 
     def topology(self) -> Topology:
-        """The same with `lands`; a mixed cluster becomes NAME and NAME-cpu; InputError: it is no topology."""
+        """The same with `region_network`; a mixed cluster becomes NAME and NAME-cpu; InputError: it is no topology."""
         halves = [half for row in np.argsort(self.clusters.region, kind="stable") for half in self._halves(int(row))]
         regions = np.array([half.region for half in halves], np.int64)
         names = tuple(half.name for half in halves)
@@ -129,14 +129,14 @@ class World:
             cluster_gpu_type=[half.kind for half in halves],
             region_names=self.regions,
             cluster_names=names,
-            lands=self.lands,
+            region_network=self.region_network,
         )
 
     @property
-    def lands(self) -> Lands:
+    def region_network(self) -> RegionNetwork:
         """What is beside the machines."""
         ends = self.egress_bytes_per_s, self.ingress_bytes_per_s
-        return Lands(self.storage_bytes, self.wan_bytes_per_s, self.fault_group, *ends)
+        return RegionNetwork(self.storage_bytes, self.wan_bytes_per_s, self.fault_group, *ends)
 
     def _halves(self, row: int) -> list[_Half]:
         clusters = self.clusters
@@ -203,7 +203,7 @@ def expect_unique(names: Sequence[str], what: str) -> None:
         seen.add(name)
 
 
-def _check(world: World) -> None:
+def _check(world: RegionHardware) -> None:
     count, clusters = len(world.regions), world.clusters
     if not 1 <= count <= MOST_REGIONS:
         raise InputError(f"world {world.name!r} has {count} regions, expected 1 to {MOST_REGIONS}")
@@ -219,7 +219,7 @@ def _check(world: World) -> None:
     expect(world.storage_bytes >= 0, "storage of region", world.regions, world.storage_bytes, "at least 0 bytes")
     slowest = np.where(np.eye(count, dtype=bool), np.inf, world.wan_bytes_per_s).min(axis=1)
     expect(slowest > 0, "slowest link of region", world.regions, slowest, "more than 0 bytes a second")
-    world.lands.check_caps(f"world {world.name!r}")
+    world.region_network.check_caps(f"world {world.name!r}")
     names = clusters.names
     expect((clusters.region >= 0) & (clusters.region < count), "region of cluster", names, clusters.region, "a region")
     known = (clusters.gpu_type >= NO_GPU) & (clusters.gpu_type < len(world.gpu_types))

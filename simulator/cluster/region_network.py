@@ -19,7 +19,7 @@ def given_or_inf(caps: np.ndarray, regions: int) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Lands:
+class RegionNetwork:
     """The regions of a topology, in its order. Arrays are read-only.
 
     Attributes:
@@ -60,7 +60,7 @@ class Lands:
         return self.storage_bytes, self.wan_bytes_per_s, self.fault_group, *caps
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Lands):
+        if not isinstance(other, RegionNetwork):
             return NotImplemented
         return all(np.array_equal(own, its) for own, its in zip(self._arrays(), other._arrays(), strict=True))
 
@@ -83,21 +83,21 @@ def check_machines(topology: Any) -> None:
         )
 
 
-def check_lands(topology: Any, lands: Lands | None) -> None:
-    """Check that `lands`, unless None, fit the topology.
+def check_region_network(topology: Any, region_network: RegionNetwork | None) -> None:
+    """Check that `region_network`, unless None, fits the topology.
 
     InputError: another number of regions or more than 64, or a cluster without a type or of unequal machines.
     """
-    if lands is None:
+    if region_network is None:
         return
     what, regions = f"topology {topology.name!r}", topology.num_regions
-    shapes = lands.storage_bytes.shape, lands.wan_bytes_per_s.shape, lands.fault_group.shape
+    shapes = region_network.storage_bytes.shape, region_network.wan_bytes_per_s.shape, region_network.fault_group.shape
     if shapes != ((regions,), (regions, regions), (regions,)) or regions > MOST_REGIONS:
         raise InputError(
-            f"{what}: lands of shapes {', '.join(map(str, shapes))} for {regions} regions; expected ({regions},), "
+            f"{what}: regions of shapes {', '.join(map(str, shapes))} for {regions} regions; expected ({regions},), "
             f"({regions}, {regions}) and ({regions},), at most {MOST_REGIONS} regions"
         )
-    lands.check_caps(what)
+    region_network.check_caps(what)
     first = topology.rack_first_machine[topology.cluster_first_rack]
     units = topology.machine_gpus[first]
     uneven = topology.machine_gpus != np.repeat(units, np.diff([*first, topology.num_machines]))

@@ -16,8 +16,8 @@ from ..base.errors import InputError
 from ..base.names import bind, choose, parse_name
 from ..base.tiers import TIER_NAMES
 from ..files.file_marks import path_unless
-from ..files.own_code import is_own, made_of, shown_word
-from .region_network import CPU_TYPE, Lands, check_lands, check_machines
+from ..files.user_code import is_user_code, made_of, shown_word
+from .region_network import CPU_TYPE, RegionNetwork, check_machines, check_region_network
 
 if TYPE_CHECKING:
     import networkx
@@ -99,12 +99,12 @@ UNKNOWN_TIERS = tuple(Tier(name) for name in TIER_NAMES)
 
 
 @dataclass(frozen=True)
-class Written:
-    """The user's words about a topology beside its shape, not a preset's; networks use them or tell that they do not.
+class UserNumbers:
+    """The user's words about a topology beside its shape, not a preset's; networks use them or say that they do not.
 
     Attributes:
         tiers: numbers of the tiers; nan where the user wrote none.
-        gpu_type: a given GPU type has no effect; with `Topology.lands`, parts of jobs ask for types.
+        gpu_type: a given GPU type has no effect; with `Topology.region_network`, parts of jobs ask for types.
         capacities: the name under which capacities of links were given, the source of `tiers`; "": none.
     """
 
@@ -113,7 +113,7 @@ class Written:
     capacities: str = ""
 
 
-NOTHING_WRITTEN = Written()
+NO_USER_NUMBERS = UserNumbers()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -135,8 +135,8 @@ class Topology:
         machine_order: the order in which first-fit placers scan machines: "natural" is ascending, a whole number is the
             seed of a random order of all machines; see `machine_scan`.
         links: the links between the machines; None: it has tiers only.
-        lands: storage of the regions and the links between them; None: regions are only names. With them a cluster has
-            machines of one type and size. A unit of a cluster of type "CPU" is always a machine without GPUs.
+        region_network: storage of the regions and links between them; None: regions are only names. With it a cluster
+            has machines of one type and size. A unit of a cluster of type "CPU" is always a machine without GPUs.
         written: the part of all this that the user wrote; the rest is a preset's.
         about: what was read from a file and what was assumed, in words; "": nothing.
     """
@@ -160,8 +160,8 @@ class Topology:
     tiers: tuple[Tier, ...] = UNKNOWN_TIERS
     machine_order: str = NATURAL
     links: LinkGraph | None = None
-    lands: Lands | None = None
-    written: Written = NOTHING_WRITTEN
+    region_network: RegionNetwork | None = None
+    written: UserNumbers = NO_USER_NUMBERS
     about: str = ""
 
     @classmethod
@@ -180,8 +180,8 @@ class Topology:
         tiers: Sequence[Tier] = UNKNOWN_TIERS,
         machine_order: str | int = NATURAL,
         links: LinkGraph | None = None,
-        lands: Lands | None = None,
-        written: Written | None = None,
+        region_network: RegionNetwork | None = None,
+        written: UserNumbers | None = None,
     ) -> Topology:
         """Build from how many children each element has, level by level, in natural order; all counts >= 1.
 
@@ -191,24 +191,24 @@ class Topology:
             name, cluster_gpu_type, cluster_names (one each per cluster), region_names: "" and numbered by default.
             tiers: exactly slot, machine, rack and network.
             machine_order: natural, or the seed of a random order, a whole number of at most 18 digits.
-            links, lands, written: see the attributes; `written` defaults to the tiers and GPU types given here.
+            links, region_network, written: see the attributes; `written`: None: the tiers and GPU types given here.
 
         Raises:
-            InputError: counts that do not add up, too many GPUs, or names, an order, links or lands that do not fit.
+            InputError: counts that do not add up, too many GPUs, or names, an order, links or regions that do not fit.
         """
         racks, clusters = len(rack_machines), len(cluster_racks) or 1
+        by_region = region_clusters if len(region_clusters) else [clusters]
         levels = {
             "slot_gpus": _counts("slot_gpus", slot_gpus, None),
             "machine_slots": _counts("machine_slots", machine_slots, len(slot_gpus)),
             "rack_machines": _counts("rack_machines", rack_machines, len(machine_slots)),
             "cluster_racks": _counts("cluster_racks", cluster_racks if len(cluster_racks) else [racks], racks),
-            "region_clusters": _counts(
-                "region_clusters", region_clusters if len(region_clusters) else [clusters], clusters
-            ),
+            "region_clusters": _counts("region_clusters", by_region, clusters),
         }
         check_gpu_count(int(levels["slot_gpus"].sum()), f"topology {name!r}")
         regions = len(levels["region_clusters"])
         _check_network(name, tiers, links, len(machine_slots))
+        usual = UserNumbers(tuple(tiers), region_network is None and any(cluster_gpu_type))
         topology = cls(
             name=name,
             **_index_arrays(levels),
@@ -218,12 +218,11 @@ class Topology:
             tiers=tuple(tiers),
             machine_order=checked_order(machine_order, f"topology {name!r}"),
             links=links,
-            lands=lands,
-            written=Written(tuple(tiers), lands is None and any(cluster_gpu_type)) if written is None else written,
-            about="",
+            region_network=region_network,
+            written=usual if written is None else written,
         )
         check_machines(topology)
-        check_lands(topology, lands)
+        check_region_network(topology, region_network)
         return topology
 
     @classmethod
@@ -240,7 +239,7 @@ class Topology:
     def load(cls, source: Topology | Mapping[str, Any] | str | os.PathLike[str] | Callable[[], Topology]) -> Topology:
         """A Topology from itself, a preset (`"dally:racks=8"`), a mapping, or a path to a YAML or JSON file.
 
-        Also from a function that returns one, or its word `py:FILE.py:NAME[,key=value...]` (own_code.py). A word whose
+        Also from a function that returns one, or its word `py:FILE.py:NAME[,key=value...]` (user_code.py). A word whose
         part before ":" is a preset's name is that preset; write `./dally` for a file of that name.
 
         Raises:
@@ -250,7 +249,7 @@ class Topology:
             return source
         if isinstance(source, Mapping):
             return cls.from_spec(source)
-        if is_own(source) or callable(source):
+        if is_user_code(source) or callable(source):
             found = made_of(source, "topology")
             if not isinstance(found, Topology):
                 kind = type(found).__name__
@@ -440,7 +439,7 @@ class Topology:
 
     def _plain(self) -> tuple[object, ...]:
         names = (self.name, self.machine_order, self.region_names, self.cluster_names)
-        return (*names, self.cluster_gpu_type, self.tiers, self.lands, self.written)
+        return (*names, self.cluster_gpu_type, self.tiers, self.region_network, self.written)
 
     def __hash__(self) -> int:
         return hash((self._plain(), self.num_gpus, self.num_slots, self.num_machines, self.num_racks))
@@ -521,7 +520,7 @@ def _firsts(counts: np.ndarray) -> np.ndarray:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts[:-1])])
 
 
-def _index_arrays(levels: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def _index_arrays(levels: Mapping[str, np.ndarray]) -> dict[str, Any]:
     slot_machine = _parents(levels["machine_slots"])
     gpu_slot = _parents(levels["slot_gpus"])
     machine_gpus = np.add.reduceat(levels["slot_gpus"], _firsts(levels["machine_slots"]))

@@ -37,6 +37,11 @@ _NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]*$"
 @builder("file")
 def load_topology(path: str | os.PathLike[str]) -> Topology:
     """The Topology that a YAML or JSON file describes; an InputError names the file and the place in it."""
+    if os.fspath(path).lower().endswith(".csv") and os.path.isfile(path):
+        raise InputError(
+            f"topology {os.fspath(path)!r}: a csv of machines and their GPUs is read as nodes:file=PATH, one of hosts "
+            "and their switches as hosts:file=PATH"
+        )
     mapping = load_mapping(path, "topology")
     return topology_from_mapping(mapping, f"topology {os.fspath(path)!r}", Path(path).stem)
 

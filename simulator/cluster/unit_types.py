@@ -10,7 +10,7 @@ from .topology import Topology
 
 
 def gpus_of(topology: Topology) -> Topology:
-    """A topology without its CPU machines and `lands`, racks to GPUs renumbered; itself where it has none.
+    """A topology without its CPU machines and `region_network`, racks to GPUs renumbered; itself where it has none.
 
     Clusters and regions keep their names. InputError: nothing is left.
     """

@@ -23,7 +23,7 @@ except ImportError:  # not a POSIX system: two processes may then compile the sa
     fcntl = None  # type: ignore[assignment]
 
 SEAL = 32  # bytes of the checksum, which come first
-# No directory and no file at all: nobody is to be told.
+# No directory and no file at all: no warning.
 ABSENT = (errno.ENOENT, errno.ENOTDIR)
 DAY_S = 86_400.0
 
@@ -53,15 +53,15 @@ class Store:
 
     Args:
         folder: says where it is.
-        tell: called with one sentence where something in the folder is not as it should be, once for each kind.
+        warn: called with one sentence where something in the folder is not as it should be, once for each kind.
         is_ours: what is damaged is removed.
     """
 
     def __init__(
-        self, folder: Callable[[], Path], tell: Callable[[str], None] = lambda sentence: None, is_ours: bool = True
+        self, folder: Callable[[], Path], warn: Callable[[str], None] = lambda sentence: None, is_ours: bool = True
     ) -> None:
-        self.folder, self._tell, self._is_ours = folder, tell, is_ours
-        self._told: set[str] = set()
+        self.folder, self._warn, self._is_ours = folder, warn, is_ours
+        self._reported: set[str] = set()
 
     def read(self, key: str) -> bytes | None:
         """What was written as `key`."""
@@ -95,7 +95,7 @@ class Store:
             self._say("damaged", f"a file of compiled kernels in {self.folder()} is damaged ({error.strerror})")
 
     def write(self, key: str, data: bytes) -> None:
-        """Keep it, unless the folder cannot be written; whoever reads it meanwhile finds all or nothing."""
+        """Keep it, unless the folder cannot be written; a reader meanwhile finds all or nothing."""
         path = self._path(key)
         unfinished = path.with_suffix(f".{uuid.uuid4().hex[:12]}")
         try:
@@ -120,7 +120,7 @@ class Store:
         path = self._path(key).with_suffix(".lock")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            # Whatever lies there, this does not wait for somebody else to open it too.
+            # Whatever is there, this does not wait for another process to open it too.
             lock = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NONBLOCK", 0), 0o666)
         except OSError:
             yield
@@ -133,16 +133,16 @@ class Store:
             os.close(lock)
 
     def _say(self, kind: str, sentence: str) -> None:
-        if kind not in self._told:
-            self._told.add(kind)
-            self._tell(sentence)
+        if kind not in self._reported:
+            self._reported.add(kind)
+            self._warn(sentence)
 
     def _path(self, key: str) -> Path:
         return self.folder() / key[:2] / f"{key}.code"
 
 
 def _hold(lock: int, waiting: AbstractContextManager[None]) -> None:
-    """Wait until no other process has the lock; file systems without locks let everybody in."""
+    """Wait until no other process has the lock; file systems without locks let all in."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -169,7 +169,7 @@ def _content_of(path: Path) -> bytes:
 def sweep_daily(home: Path, most_bytes: int) -> None:
     """Once a day, remove the files in the folders of code in `home` that were used longest ago, down to `most_bytes`.
 
-    Who still uses one loses nothing but time: its code is in memory, and what is missing is made anew.
+    A process that still uses one loses only time: its code is in memory, and what is missing is made anew.
     """
     stamp = home / "swept"
     with suppress(OSError):

@@ -1,4 +1,4 @@
-"""What a user is told while code is compiled: what, for what size, and how long it has taken so far."""
+"""Messages to the user while code is compiled: what, for what size, and how long it has taken so far."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def about(what: str) -> Iterator[None]:
 
 
 @contextmanager
-def told(doing: str = "compiling") -> Iterator[None]:
-    """Somebody waits inside, for code that is compiled: say so if it takes long."""
+def waiting_message(doing: str = "compiling") -> Iterator[None]:
+    """The block inside waits for code that is compiled: say so if it takes long."""
     what, began, over = f"{doing} {_about.get(_last[0])}", time.monotonic(), threading.Event()
 
     def tick() -> None:
         wait_s = max(0.0, PATIENCE_S - _spent[what])
         while not over.wait(wait_s):
-            _tellers[-1].say(what, _spent[what] + time.monotonic() - began)
+            _messages[-1].say(what, _spent[what] + time.monotonic() - began)
             wait_s = TICK_S
 
     ticker = threading.Thread(target=tick, daemon=True)
@@ -51,17 +51,17 @@ def told(doing: str = "compiling") -> Iterator[None]:
         over.set()
         ticker.join()
         _spent[what] += time.monotonic() - began
-        _tellers[-1].over()
+        _messages[-1].over()
 
 
 def remark(sentence: str) -> None:
     """Say it on stderr, whatever is shown there meanwhile."""
-    _tellers[-1].over()
+    _messages[-1].over()
     sys.stderr.write(f"clustergym: {sentence}\n")
     sys.stderr.flush()
 
 
-class Teller:
+class Messages:
     """Says it on stderr: a line that is refreshed on a terminal, else a line now and then."""
 
     def __init__(self) -> None:
@@ -81,7 +81,7 @@ class Teller:
             self._write(f"clustergym: {what}: {seconds:.0f} s so far\n")
 
     def over(self) -> None:
-        """Nobody waits any more."""
+        """The wait is over."""
         if self._is_shown:
             self._is_shown = False
             self._write("\r\x1b[2K")
@@ -91,7 +91,7 @@ class Teller:
         sys.stderr.flush()
 
 
-class Shown(Teller):
+class MessagesTo(Messages):
     """Says it by a function, which is given None when it is over."""
 
     def __init__(self, show: Callable[[str | None], None]) -> None:
@@ -103,18 +103,18 @@ class Shown(Teller):
         self._show(f"{what} (once): {seconds:.0f} s")
 
     def over(self) -> None:
-        """Nobody waits any more."""
+        """The wait is over."""
         self._show(None)
 
 
-_tellers = [Teller()]
+_messages = [Messages()]
 
 
 @contextmanager
-def told_by(show: Callable[[str | None], None]) -> Iterator[None]:
+def messages_to(show: Callable[[str | None], None]) -> Iterator[None]:
     """Inside, `show` is called with what to say, once a second and from another thread, and at last with None."""
-    _tellers.append(Shown(show))
+    _messages.append(MessagesTo(show))
     try:
         yield
     finally:
-        _tellers.pop()
+        _messages.pop()

@@ -39,7 +39,7 @@ from numba.core.untyped_passes import (
 
 from . import prebuilt
 from .code_files import Store, key_of
-from .compile_messages import told
+from .compile_messages import waiting_message
 from .extensions.bundle import Bundle, bundled, name_of
 from .extensions.linking import PARTS, Library, Part
 from .extensions.lowering import LowerKernel
@@ -166,7 +166,7 @@ class _Compiled(CPUDispatcher):
                     if self.python.may_wait:
                         return self.python.until(lambda: self.compile(arguments))
                 prebuilt.say_if_unfit(host)
-                with self._store.alone(key, told("waiting for another process that is compiling")):
+                with self._store.alone(key, waiting_message("waiting for another process that is compiling")):
                     result = self._read(key, arguments, self._store) or self._made(key, arguments)
             elif result is None:
                 result = self._made(key, arguments)
@@ -175,7 +175,7 @@ class _Compiled(CPUDispatcher):
 
     def _made(self, key: str, arguments: tuple[types.Type, ...]) -> CompileResult:
         self._cache_misses[arguments] += 1
-        with told() if self.runs else nullcontext(), _patient():
+        with waiting_message() if self.runs else nullcontext(), _patient():
             result = self._compile(key, arguments)
         self._keep(key, result)
         return result

@@ -1,8 +1,8 @@
-"""Python in place of code that is not compiled yet: who takes a few steps waits for no compiler.
+"""Python in place of code that is not compiled yet: a few steps wait for no compiler.
 
 Kernels give the same bits either way (`NUMBA_DISABLE_JIT=1` runs all of them so). What no cache holds is compiled when
 Python has spent a third of the time on it that compiling takes. So a look at an environment costs a second, and work
-that lasts loses no more than that third. Whoever knows that theirs lasts says `compile_at_once`, or sets
+that lasts loses no more than that third. Callers of long work call `compile_at_once`, or set
 `CLUSTERGYM_COMPILER=own`.
 """
 
@@ -107,7 +107,7 @@ def _in_one_go() -> Iterator[None]:
         yield
         return
     heard: list[Any] = []
-    before = signal.signal(signal.SIGINT, lambda *told: heard.append(told))
+    before = signal.signal(signal.SIGINT, lambda *arguments: heard.append(arguments))
     try:
         yield
     finally:

@@ -25,7 +25,7 @@ from .toolchain import OWN, PLAIN, compiler, source_key
 F = TypeVar("F", bound=Callable[..., Any])
 
 MOST_BYTES = 500_000_000  # of compiled code in the user's cache; what was used last stays
-NOWHERE = Path(os.devnull) / "clustergym-kernels"  # where nobody can make a folder: nothing is kept, and nothing found
+NOWHERE = Path(os.devnull) / "clustergym-kernels"  # where no folder can be made: nothing is kept, and nothing found
 
 
 @cache
@@ -62,7 +62,7 @@ def _leave(folder: Path, process: int) -> None:
 def kernel(function: F) -> F:
     """Compile `function` when compiled code first calls it: cached on disk, without the GIL, division as in numpy.
 
-    It can make no arrays. In return nobody counts references to them, two atomic operations for every slice, which
+    It can make no arrays. In return references to them are not counted, two atomic operations for every slice, which
     also keep a processor from looking ahead.
 
     Python cannot call it: what that takes is a fifth of the time that compiling costs. See `entry`.

@@ -1,6 +1,6 @@
 """Compiled code that came with the package, asked before the user's cache: entries, for processors of a portable kind.
 
-Who builds a wheel with CLUSTERGYM_PREBUILT=1 puts it there (setup.py); a clone has none. It lies in a folder of the
+Building a wheel with CLUSTERGYM_PREBUILT=1 puts it there (setup.py); a clone has none. It lies in a folder of the
 same name as that of the user's cache, so what another numba or another Python has made is not found at all.
 """
 
@@ -41,7 +41,7 @@ def fitting(host: tuple[str, str, str]) -> list[tuple[str, str, str]]:
     """As numba names them, the portable processors whose code runs on this one, best first.
 
     Args:
-        host: triple, name and features ("+avx,-avx2") of this processor, or what numba was told to take it for.
+        host: triple, name and features ("+avx,-avx2") of this processor, or what numba was set to take it for.
     """
     triple, _, features = host
     has = {name[1:] for name in features.split(",") if name.startswith("+")}
@@ -50,7 +50,7 @@ def fitting(host: tuple[str, str, str]) -> list[tuple[str, str, str]]:
 
 
 def maker() -> dict[str, str]:
-    """Who makes code here, as MADE_BY has it."""
+    """What makes code here, as MADE_BY has it."""
     python = "{}.{}".format(*sys.version_info[:2])
     return {
         "numba": numba.__version__,

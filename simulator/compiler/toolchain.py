@@ -1,4 +1,4 @@
-"""What decides how functions are compiled: who compiles them, the versions, the flags, and our compiler's own text."""
+"""What decides how functions are compiled: the compiler, the versions, the flags, and our compiler's own text."""
 
 from __future__ import annotations
 

@@ -25,9 +25,9 @@ from ..costs.tariff import Tariff
 from ..events.initialise import Failures
 from ..events.outage_list import OutageList
 from ..files.file_marks import MARK, path_unless
-from ..files.own_code import shown_word
+from ..files.user_code import shown_word
 from ..jobs.estimates import Estimates
-from ..network.simulated import Pace
+from ..network.simulated import RateProvider
 from ..rules.semantics import Semantics, events, load_semantics
 from ..sharing.sharing_model import Sharing, gpu_type
 from .network_choice import A_NETWORK, Contention, load_network, network_for
@@ -35,14 +35,14 @@ from .unit_speeds import UnitSpeeds, no_types
 
 RUN_TIMES, LEASES, SHARING, REGIONS, OUTAGES = "run times", "leases", "sharing", "regions", "outages"
 EXACT, EVENTS = Estimates(), events()
-WITHOUT = {  # what a user is told where a cluster lacks the feature that an option is about
-    RUN_TIMES: "nobody asks for run times in {}",
+WITHOUT = {  # what the error says where a cluster lacks the feature that an option is about
+    RUN_TIMES: "run times are not used in {}",
     LEASES: "{} has no leases",
     SHARING: "jobs of {} do not share GPUs",
     REGIONS: "{} has no regions",
     OUTAGES: "machines of {} fail each by itself",
 }
-UNSAID: dict[str, Any] = {"said": False}  # of a field that is no option: it is told otherwise, or not in words
+UNSAID: dict[str, Any] = {"said": False}  # of a field that is no option: it is given otherwise, or not in words
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Option:
 
 @dataclass(frozen=True)
 class SimulatedCluster:
-    """What every simulator is told of its cluster.
+    """What every simulator knows of its cluster.
 
     Args:
         topology: a `Topology`, a preset (`"dally:racks=2"`), a specification or its path.
@@ -147,13 +147,13 @@ class SimulatedCluster:
         return {key: word for key, word in self.words().items() if word not in (None, usual.get(key, word))}
 
     def terms(self) -> dict[str, str]:
-        """What is simulated, field by field, in words by which a simulation of something else can be told."""
-        return {one.name: _told(getattr(self, one.name)) for one in fields(self) if one.name != "pace"}
+        """What is simulated, field by field, in words that differ for a simulation of something else."""
+        return {one.name: _text_of(getattr(self, one.name)) for one in fields(self) if one.name != "rate_provider"}
 
     @staticmethod
     def gang_room(topology: Topology) -> int:
         """The most units that a job may ask there; InputError: neither GPUs nor regions, where jobs may do without."""
-        if topology.lands is None:
+        if topology.region_network is None:
             return gpus_of(topology).num_gpus
         return topology.num_gpus - topology.num_cpu_machines
 
@@ -196,8 +196,8 @@ class ClusterConfig(SimulatedCluster):
             none: all types are as fast.
         replica_lag_s: in regions, how far replicas are behind their home, seconds > 0: a workload that needs fresh data
             may run beside them so long after it came (regions/region_starts.py); None: at home alone.
-        pace: the source of a job's speed on its GPUs (network/simulated.py); None: the network's, if it has one, else
-            what the workload, the network and the partners give.
+        rate_provider: the source of a job's speed on its GPUs (network/simulated.py); None: the network's, if it has
+            one, else what the workload, the network and the partners give.
 
     Raises:
         InputError: a value that does not fit.
@@ -212,7 +212,7 @@ class ClusterConfig(SimulatedCluster):
     copy_order: Literal["equal", "urgent"] = field(default="equal", metadata={"feature": REGIONS})
     speeds: str = field(default="none", metadata={"feature": REGIONS, MARK: path_unless(("none", "gavel"))})
     replica_lag_s: float = field(default=float("inf"), metadata={"feature": REGIONS})
-    pace: Pace | None = field(default=None, hash=False, metadata=UNSAID)
+    rate_provider: RateProvider | None = field(default=None, hash=False, metadata=UNSAID)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -229,7 +229,7 @@ class ClusterConfig(SimulatedCluster):
 
     @property
     def of_tables(self) -> tuple[float, bool, bool, float]:
-        """For `lay_regions`: seconds between looks, whether copy times are drawn, whether urgent ones go first, lag."""
+        """For `write_regions`: seconds between looks, whether copy times are drawn, urgent ones go first; lag."""
         return self.tables_every_s, self.copy_time == "published", self.copy_order == "urgent", self.replica_lag_s
 
     def check(self) -> None:
@@ -281,11 +281,11 @@ class ClusterConfig(SimulatedCluster):
         return replace(self, network=network_for(policy, network))
 
     def for_policy(self, policy: Any) -> Self:
-        """The cluster while a policy plays: on its network, elastic jobs at its pace; InputError: not its network."""
+        """The cluster while a policy plays: on its network, elastic jobs at its rates; InputError: not its network."""
         there = self.on_network_for(policy)
-        if self.pace is not None or isinstance(there.network, Contention):
+        if self.rate_provider is not None or isinstance(there.network, Contention):
             return there
-        return replace(there, pace=policy.pace(there.gpu_type))
+        return replace(there, rate_provider=policy.rate_provider(there.gpu_type))
 
 
 @cache
@@ -293,11 +293,11 @@ def _options(kind: Any, group: str = "", feature: str = "") -> dict[str, Option]
     kinds, about = typing.get_type_hints(kind), summaries(kind)
     found: dict[str, Option] = {}
     for one in fields(kind):
-        told = one.metadata
-        if "group" in told:
-            found |= _options(told["group"], one.name, told.get("feature", ""))
-        elif told.get("said", one.name != "topology"):
-            own = (told.get("feature", feature), tuple(told.get("needs", ())), about.get(one.name, ""))
+        metadata = one.metadata
+        if "group" in metadata:
+            found |= _options(metadata["group"], one.name, metadata.get("feature", ""))
+        elif metadata.get("said", one.name != "topology"):
+            own = (metadata.get("feature", feature), tuple(metadata.get("needs", ())), about.get(one.name, ""))
             default = None if one.default is MISSING else _word(one.default)
             found[one.name] = Option(one.name, group, kinds[one.name], default, *own)
     return found
@@ -307,8 +307,8 @@ def summaries(kind: type) -> dict[str, str]:
     """What the `Args` of a class, and of those that it is made from, say of each field."""
     found: dict[str, str] = {}
     for one in reversed(kind.__mro__):
-        _, _, told = (inspect.cleandoc(one.__doc__ or "")).partition("Args:\n")
-        for block in re.split(r"\n(?=    \w)", re.split(r"\n(?=\S)", told)[0]):
+        _, _, arguments = (inspect.cleandoc(one.__doc__ or "")).partition("Args:\n")
+        for block in re.split(r"\n(?=    \w)", re.split(r"\n(?=\S)", arguments)[0]):
             names, _, text = block.strip().partition(":")
             found |= dict.fromkeys(re.split(r",\s*", names), " ".join(text.split()))
     return found
@@ -339,7 +339,7 @@ def _word(value: Any) -> Any:
     return value.describe() if hasattr(value, "describe") else shown_word(value)
 
 
-def _told(value: Any) -> str:
+def _text_of(value: Any) -> str:
     if hasattr(value, "machine_rack"):
         return f"{value.name} ({value.num_gpus} GPUs, {value.num_machines} machines, {value.num_racks} racks)"
     found = value.describe() if hasattr(value, "describe") else repr(value)

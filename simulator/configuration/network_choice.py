@@ -16,7 +16,7 @@ from ..base.tiers import TIERS
 from ..cluster.topology import Topology
 from ..contention.contention import Contention
 from ..files.file_marks import A_FILE, A_FOLDER, path_unless
-from ..files.own_code import is_own, made_of, shown_word
+from ..files.user_code import is_user_code, made_of, shown_word
 from ..network.allreduce import AllReduce
 from ..network.allreduce import allreduce as rings
 from ..network.isolated import ISOLATED, Duration
@@ -118,13 +118,13 @@ def load_network(source: str | Network | Callable[..., Network], duration: Durat
 
     Args:
         source: the text, the object, a class or function that gives one, or its word `py:FILE.py:NAME[,key=value...]`
-            (simulator/files/own_code.py); it gets `duration` if it has this parameter.
+            (simulator/files/user_code.py); it gets `duration` if it has this parameter.
         duration: the semantics' meaning of `duration_s`, for a text that does not give one; see isolated.py.
 
     Raises:
         InputError: an unknown name, an unknown or bad parameter, or an object of another kind.
     """
-    if is_own(source) or inspect.isclass(source) or inspect.isroutine(source):
+    if is_user_code(source) or inspect.isclass(source) or inspect.isroutine(source):
         found = made_of(source, "network", duration=duration)
         if not isinstance(found, Network):
             expected = "expected an object with name, describe and tier_factors"

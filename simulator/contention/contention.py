@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from functools import cached_property
 
-from .entering import EnteringPace
+from .entering import NetworkRates
 from .link_network import LinkNetwork
 
 
@@ -13,9 +13,9 @@ class Contention(LinkNetwork):
     """Link contention; arguments and errors are those of `LinkNetwork`."""
 
     @cached_property
-    def pace(self) -> EnteringPace:
-        """Who says how fast jobs run, and lays them into the record."""
-        return EnteringPace(self)
+    def rate_provider(self) -> NetworkRates:
+        """The source of the rates of jobs, which it writes into the record."""
+        return NetworkRates(self)
 
     def dedicated(self) -> Contention:
         """The same network where no job ever meets another."""

@@ -1,4 +1,4 @@
-"""Jobs enter the network of a simulator: their phases and links are laid when their rate is asked (codes.ASK)."""
+"""Jobs enter the network of a simulator: their phases and links are written when their rate is asked (codes.ASK)."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from . import network_calls
 from .averages import Averages
 from .crux import priorities
 from .link_network import LinkNetwork, whole_capacity
-from .network_calls import enter_stay
-from .phase_run import lay_phases
+from .network_calls import enter_session
+from .phase_run import write_phases
 
 OFFSETS = 1 << 25  # stream of random numbers; flows/iterations.py has the one below
 
 
-def lay_network(simulator: Simulated) -> None:
-    """Write the links and options of network contention into the record of a simulator whose jobs are laid."""
-    network, s, links = simulator.network, simulator.plain.record, simulator.topology.links
+def write_network(simulator: Simulated) -> None:
+    """Write the links and options of network contention into the record of a simulator whose jobs are written."""
+    network, s, links = simulator.network, simulator.raw.record, simulator.topology.links
     assert isinstance(network, LinkNetwork)
     assert links is not None
     network_calls.clear_links(simulator.records, 0, links.num_links, int(s["n_jobs"]))
     s["link_capacity"][: links.num_links] = s["link_whole"][: links.num_links] = whole_capacity(links.capacity)
-    s["link_carried"][: links.num_links] = whole_capacity(whole_capacity(links.capacity) * network.carried)
+    s["link_overload_capacity"][: links.num_links] = whole_capacity(whole_capacity(links.capacity) * network.carried)
     s["asked_shift_s"][: int(s["n_jobs"])] = -1.0
     s["phase_now_s"] = s["now_s"]
     s["jitter"], s["pacing"] = network.jitter, network.pacing
@@ -39,18 +39,18 @@ def lay_network(simulator: Simulated) -> None:
     is_anew = network.rates == "crux" or network.routes == "least"  # with every job that comes or goes
     s["asks_changes"] = s["averages"] or (is_anew and network.mode == "exact")
     if (growth := network.growth) is not None:
-        growth.lay(s)
+        growth.write_into(s)
     s["adjust"] = math.inf if network.adjust == "off" else network.adjust
     if network.fails:
         s["links_change"] = 1
         if network.link_mtbf_s < math.inf:
             s["link_mtbf_s"], s["link_mttr_s"] = network.link_mtbf_s, network.link_mttr_s
-            network_calls.lay_cables(simulator.records, 0, np.unique(links.cable))
+            network_calls.draw_cable_failures(simulator.records, 0, np.unique(links.cable))
         relink(simulator)
 
 
 def relink(simulator: Simulated) -> None:
-    """Lay capacities, ways and the next change; a job with a changed way keeps the bytes that it has sent."""
+    """Write capacities, ways and the next change; a job with a changed way keeps the bytes that it has sent."""
     network, s, records = simulator.network, simulator.state, simulator.records
     assert isinstance(network, LinkNetwork)
     s.links_changed = 0
@@ -66,7 +66,7 @@ def relink(simulator: Simulated) -> None:
 
 
 def take_ways(simulator: Simulated) -> None:
-    """Put all who run on the links that they have now."""
+    """Put all running jobs on the links that they have now."""
     network = simulator.network
     assert isinstance(network, LinkNetwork)
     for job, (phases, use) in network.running(simulator).items():
@@ -80,7 +80,7 @@ def take_way(simulator: Simulated, job: int, phases: Phases, use: LinkUse) -> No
     if network_calls.is_on(records, 0, job, use.links, use.flows):
         return
     if len(use.links):
-        lay_phases(records, 0, job, phases)
+        write_phases(records, 0, job, phases)
     if not network_calls.reroute(records, 0, job, use.links, use.flows):
         raise _too_many(simulator, job)
 
@@ -92,8 +92,8 @@ def _too_many(simulator: Simulated, job: int) -> InputError:
     )
 
 
-class EnteringPace:
-    """How fast jobs run on network contention: a `Pace` (simulated.py). Those that use the network are laid into it."""
+class NetworkRates:
+    """How fast jobs run on network contention: a `RateProvider` (simulated.py). It enters those that use it."""
 
     restores_first = False
 
@@ -110,12 +110,12 @@ class EnteringPace:
             if network.mode != "exact":
                 use = NO_LINKS
             try:
-                lay_phases(records, 0, job, phases)
+                write_phases(records, 0, job, phases)
             except InputError as error:
                 raise InputError(f"{name_of_job(simulator.workload, job)}: {error}") from None
             if not network_calls.enter_links(records, 0, job, use.links, use.flows):
                 raise _too_many(simulator, job)
-            enter_stay(records, 0, job, self._offset_s(simulator, job, phases.iteration_s))
+            enter_session(records, 0, job, self._offset_s(simulator, job, phases.iteration_s))
             if not len(use.links) and network.outage(simulator) is not None:
                 network_calls.reroute(records, 0, job, use.links, use.flows)  # it is cut off
         return phases.iteration_s / _size_ratio(s, job), 0.0
@@ -124,8 +124,8 @@ class EnteringPace:
         """Whether a job may have another number of GPUs than it asks; see `LinkNetwork.may_resize`."""
         return self.network.may_resize(simulator.workload, job)
 
-    def settle(self, simulator: Simulated) -> Iterator[tuple[int, float]]:
-        """The jobs with a new average rate, if rates are averages (simulated.py); lays chosen paths, priorities."""
+    def changed_rates(self, simulator: Simulated) -> Iterator[tuple[int, float]]:
+        """The jobs with a new average rate, if rates are averages (simulated.py); writes chosen paths, priorities."""
         s, network = simulator.state, self.network
         s.net_changed = 0
         if s.links_changed:

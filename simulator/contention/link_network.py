@@ -231,7 +231,7 @@ class LinkNetwork:
         return Growth(self.base, self.slope) if self.rates == "mltcp" else None
 
     def tier_factors(self, workload: Jobs | Any, topology: Topology | None) -> tuple[np.ndarray, np.ndarray]:
-        """Slowdowns per (model, gang size, batch), with nobody else on the links; see `base.Network`.
+        """Slowdowns per (model, gang size, batch), with no other job on the links; see `base.Network`.
 
         They serve estimates before a placement; the rate of a placed job comes from `alone`. They are rounded where a
         record cannot hold all.
@@ -372,7 +372,7 @@ class LinkNetwork:
 
     @property
     def fails(self) -> bool:
-        """Whether links may be down, or carry less, at some time; where nobody meets they are never looked at."""
+        """Whether links may be down, or carry less, at some time; where no jobs meet they are never looked at."""
         return self.mode == "exact" and (self.link_mtbf_s < math.inf or self._degraded is not None)
 
     def changes(self, topology: Topology) -> LinkChanges | None:
@@ -460,7 +460,7 @@ class LinkNetwork:
         return found
 
     def joined(self, simulator: Simulated) -> Joined:
-        """Who shares links with whom now; jobs that have started at this very instant are among them."""
+        """Which jobs share links now; jobs that have started at this very instant are among them."""
         s, workload = simulator.state, simulator.workload
         most, room = simulator.view.jobs_per_gpu, len(s.gpu_slot)  # records have room for more jobs, and GPUs
         here = s.gpu_job.reshape(-1, room)[:most, : s.n_gpus]
@@ -495,7 +495,7 @@ class LinkNetwork:
         return list(self.joined(simulator).component.get(job, ()))
 
     def contending(self, simulator: Simulated) -> dict[int, list[int]]:
-        """The running jobs on every link that carries several, by link, ascending; empty where nobody ever meets."""
+        """The running jobs on every link that carries several, by link, ascending; empty where jobs never meet."""
         return {} if self.mode == "dedicated" else sharing(self.joined(simulator).uses)
 
     def period_s(self, simulator: Simulated, job: int) -> float:

@@ -35,10 +35,10 @@ def reroute(states, row, job, used, flows):
 
 
 @entry
-def lay_cables(states, row, first):
-    """`cable_failures.lay_cable` of all cables, by their first links, int64 (cables,)."""
+def draw_cable_failures(states, row, first):
+    """`cable_failures.draw_cable_failure` of all cables, by their first links, int64 (cables,)."""
     for i in range(first.size):
-        cable_failures.lay_cable(states[row], first[i])
+        cable_failures.draw_cable_failure(states[row], first[i])
 
 
 @entry
@@ -104,5 +104,5 @@ def link_totals(states, row, sent, congestion):
 
 
 @entry
-def enter_stay(states, row, job, offset_s):
-    sessions.enter_stay(states[row], job, offset_s)
+def enter_session(states, row, job, offset_s):
+    sessions.enter_session(states[row], job, offset_s)

@@ -65,7 +65,7 @@ class Growth:
     slope: float
     steps: int = STEPS
 
-    def lay(self, state: np.void) -> None:
+    def write_into(self, state: np.void) -> None:
         """Modify the record: all weights grow so."""
         state["is_weighted"] = 1
         state["weight_base"], state["weight_slope"], state["weight_steps"] = self.base, self.slope, self.steps
@@ -118,11 +118,11 @@ class PhaseRun:
         rows.clear_links(self.records, 0, len(self.capacity), len(self.records["first_use"][0]))
         state = self.state
         state["link_capacity"][: len(self.capacity)] = state["link_whole"][: len(self.capacity)] = self.capacity
-        state["link_carried"][: len(self.capacity)] = np.maximum(1.0, np.floor(self.capacity * carried))
+        state["link_overload_capacity"][: len(self.capacity)] = np.maximum(1.0, np.floor(self.capacity * carried))
         for name, value in {"pacing": pacing, "adjust": adjust, "jitter": jitter, "seed": seed, "tracing": log}.items():
             state[name] = value
         if growth is not None:
-            growth.lay(state)
+            growth.write_into(state)
         for number, job in enumerate(self.jobs):
             self._enter(number, job)
 
@@ -134,7 +134,7 @@ class PhaseRun:
             raise InputError(f"job {number}: begin_s = {job.begin_s!r}, rounds = {job.rounds!r}, expected >= 0 and > 0")
         if not 0 < job.weight < math.inf:
             raise InputError(f"job {number}: weight = {job.weight!r}: expected a finite number above 0")
-        lay_phases(self.records, 0, number, job.phases)
+        write_phases(self.records, 0, number, job.phases)
         rows.enter_links(self.records, 0, number, links, flows)
         if (job.weight, job.priority) != (1.0, 0):
             rows.set_importance(self.records, 0, number, float(job.weight), int(job.priority))
@@ -185,7 +185,7 @@ class PhaseRun:
 
     @property
     def alone_s(self) -> np.ndarray:
-        """Seconds of an iteration of each job with nobody else on its links, float64 (n,)."""
+        """Seconds of an iteration of each job with no other job on its links, float64 (n,)."""
         return self._mine("alone_s")
 
     @property
@@ -262,7 +262,7 @@ class PhaseRun:
         return when[last], offered.cumsum()[last], carried.cumsum()[last]
 
 
-def lay_phases(records: np.ndarray, row: int, job: int, phases: Phases) -> None:
+def write_phases(records: np.ndarray, row: int, job: int, phases: Phases) -> None:
     """Modify the record: the phases of a job, rates in whole bytes per second, durations as they are.
 
     InputError: more than MOST_PHASES Up phases, or an iteration shorter than a microsecond.

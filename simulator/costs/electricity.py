@@ -49,7 +49,7 @@ def _read(path: str, regions: tuple[str, ...], _stamp: Stamp) -> Electricity:
     table = read_csv(path, keep=COLUMNS, expected="a csv of price and carbon by region and hour")
     place = {name: number for number, name in enumerate(regions)}
     names = table.text("region")
-    told = table.numbers(
+    numbers = table.numbers(
         {
             "hour": {"low": 0, "high": MOST_HOURS - 1, "whole": True},
             "price_per_mwh": {"low": -MOST_PER_MWH, "high": MOST_PER_MWH},
@@ -60,8 +60,8 @@ def _read(path: str, regions: tuple[str, ...], _stamp: Stamp) -> Electricity:
     missing = [name for name in regions if place[name] not in set(region.tolist())]
     if missing:
         raise InputError(f"{path}: no row of region {missing[0]!r}; expected rows of {', '.join(regions)}")
-    row = _rows(table, regions, region, told["hour"])
-    return Electricity(told["price_per_mwh"][row], told["carbon_g_per_kwh"][row])
+    row = _rows(table, regions, region, numbers["hour"])
+    return Electricity(numbers["price_per_mwh"][row], numbers["carbon_g_per_kwh"][row])
 
 
 def _rows(table: Table, regions: tuple[str, ...], region: np.ndarray, hour: np.ndarray) -> np.ndarray:

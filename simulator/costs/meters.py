@@ -1,6 +1,6 @@
 """Meters of costs in a region: unit-seconds held by type, their price and carbon, bytes stored.
 
-A meter is brought to date when its quantity changes, never by the hour: with the laid sums over whole hours
+A meter is brought to date when its quantity changes, never by the hour: with the stored sums over whole hours
 (tariff.py), an integral is the difference of two look-ups. A record without prices has no meters.
 """
 

@@ -63,8 +63,8 @@ class Tariff:
     @classmethod
     def of(cls, prices: str | None = None, **given: object) -> Tariff | None:
         """A tariff with these prices; None where there are none."""
-        told = {key: value for key, value in given.items() if value is not None}
-        return None if prices is None or prices in ("", "none") else cls(prices, **told)  # type: ignore[arg-type]
+        options = {key: value for key, value in given.items() if value is not None}
+        return None if prices is None or prices in ("", "none") else cls(prices, **options)  # type: ignore[arg-type]
 
     @cached_property
     def power_w(self) -> dict[str, tuple[float, float]]:
@@ -97,8 +97,8 @@ class Tariff:
         """Price and carbon intensity in the regions of a topology, in its order; see `Electricity.load`."""
         return Electricity.load(self.prices, topology.region_names)
 
-    def lay(self, s: np.void, topology: Topology, types: Sequence[str]) -> None:
-        """Write it into a record with laid regions and room for hours; `types`: of units, as the record numbers them.
+    def write_into(self, s: np.void, topology: Topology, types: Sequence[str]) -> None:
+        """Write it into a record with regions and room for hours; `types`: of units, as the record numbers them.
 
         InputError: a type without a price, or a table that does not fit the regions.
         """

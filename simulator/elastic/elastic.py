@@ -154,8 +154,8 @@ class Trainee:
         return float(table[0, 0])
 
 
-class TrainingPace:
-    """How fast the jobs of a workload train: a `Pace` (simulated.py), handed to a `Simulator`.
+class TrainingRates:
+    """How fast the jobs of a workload train: a `RateProvider` (simulated.py), handed to a `Simulator`.
 
     The workload's `model` says what a job trains, its `iterations` and `batch_size` how much of it.
 

@@ -22,10 +22,10 @@ from ..cluster.topology import Topology
 from ..jobs.estimates import Estimates
 from ..jobs.workload import Workload
 from ..rules.semantics import Semantics
-from ..running.patience import A_JOB, PATIENCE
+from ..running.endless_runs import A_JOB, EVENTS_BETWEEN_CHECKS
 
 MOST_AT_ONCE, AND_A_JOB = 100_000, 20  # decisions at one instant, and so many more for every job of the workload
-OF_A_RUN = frozenset(("workload", "records", "state", "plain"))  # attributes of a simulator since its first `reset`
+OF_A_RUN = frozenset(("workload", "records", "state", "raw"))  # attributes of a simulator since its first `reset`
 
 
 class Decider(Protocol):
@@ -39,7 +39,7 @@ class BaseSimulator:
     """A simulator of one cluster; see `Simulator` for its attributes."""
 
     # What each kind of simulator defines.
-    PLAIN: ClassVar[Any]  # the class of `plain`
+    PLAIN: ClassVar[Any]  # the class of `raw`
     _copy_record: Callable[[np.record, np.record], None]  # a run into a zeroed record of no smaller capacity
     _take: Callable[[Workload], None]  # take over a workload
     _forget: Callable[[], None]  # what was remembered of the run before
@@ -60,7 +60,7 @@ class BaseSimulator:
     room: Callable[[Any], None] | None = None
     records: np.recarray
     state: Any
-    plain: Any
+    raw: Any
     runs = 0
     _code = codes.FINISHED  # for which the clock stopped last (base/codes.py)
 
@@ -74,13 +74,13 @@ class BaseSimulator:
 
     @property
     def has_run(self) -> bool:
-        """Whether there is a run: a workload has been laid, or a run's record taken over."""
-        return "plain" in vars(self) and bool(self.plain.record["n_jobs"] > 0)
+        """Whether there is a run: a workload has been written, or a run's record taken over."""
+        return "raw" in vars(self) and bool(self.raw.record["n_jobs"] > 0)
 
     @property
     def is_drawn(self) -> bool:
         """Whether the run so far depends on its seed: a number was drawn from it."""
-        return bool(self.plain.record["is_drawn"])
+        return bool(self.raw.record["is_drawn"])
 
     def _expect_both(self, workload: Any, seed: Any) -> None:
         if not isinstance(workload, Workload):
@@ -114,23 +114,23 @@ class BaseSimulator:
         self._forget()
         self._code = codes.DECIDE
         self._make_room(other.capacity)
-        self.plain.take_over(other.plain)
+        self.raw.take_over(other.raw)
 
-    def mirror(self, other: Self) -> None:
+    def copy_run(self, other: Self) -> None:
         """Take over the present of `other`, which differs in nothing but its run; runs count as there."""
         self._stand_on(other.topology)
         self.workload, self.rule, self.runs, self._code = other.workload, other.rule, other.runs, other._code
         self._forget()
         if self.capacity != other.capacity:
             self.move_to(other.capacity.empty(), other.capacity, keep=False)
-        self.plain.become(other.plain)
+        self.raw.become(other.raw)
 
     def move_to(self, records: np.recarray, capacity: Any, keep: bool = True) -> None:
         """Go on in another array of one zeroed record; what runs is kept (it must fit), or `reset` comes next."""
         if keep and self.capacity.jobs > 0:
             self._copy_record(self.records[0], records[0])
         self.records, self.capacity, self.state = records, capacity, records[0]
-        self.plain = self.PLAIN(records, capacity)
+        self.raw = self.PLAIN(records, capacity)
 
     def resume(self, workload: Workload, rule: Any, code: int) -> None:
         """Go on with a run of `workload` under `rule` whose record has just been written; it stopped for `code`."""
@@ -138,19 +138,19 @@ class BaseSimulator:
         self.rule, self.state, self._code = rule, self.records[0], code
         self._forget()
 
-    def aside(self) -> tuple[Any, ...]:
-        """What of the present is not in the record, for `take_aside`."""
+    def python_state(self) -> tuple[Any, ...]:
+        """What of the present is not in the record, for `take_python_state`."""
         return self.workload, self.rule, self._code
 
-    def take_aside(self, aside: tuple[Any, ...]) -> None:
-        """Go on with a run whose record has just been written, and of which `aside` said the rest."""
-        workload, self.rule, self._code = aside[:3]
+    def take_python_state(self, python_state: tuple[Any, ...]) -> None:
+        """Go on with a run whose record has just been written, and of which `python_state` said the rest."""
+        workload, self.rule, self._code = python_state[:3]
         self._take(workload)
         self.runs += 1
 
     def snapshot(self) -> np.recarray:
         """A copy of the state record, for `restore`."""
-        present = self.plain  # where there is no run, this says so
+        present = self.raw  # where there is no run, this says so
         copy = self.PLAIN(self.capacity.empty(), self.capacity)
         copy.become(present)
         found: np.recarray = copy.records
@@ -159,7 +159,7 @@ class BaseSimulator:
     def restore(self, snapshot: np.recarray) -> None:
         """Go back to a snapshot of this run."""
         self._expect_snapshot(snapshot)
-        self.plain.become(self.PLAIN(snapshot, self.capacity))
+        self.raw.become(self.PLAIN(snapshot, self.capacity))
         self.runs += 1
         self._code = codes.FINISHED if self.state.done == self.state.n_jobs else codes.DECIDE
 
@@ -196,10 +196,10 @@ class BaseSimulator:
         self._code = code
 
     def expect_end(self) -> None:
-        """Endless if the run stopped since it has no end (running/patience.py)."""
+        """Endless if the run stopped since it has no end (running/endless_runs.py)."""
         if self._code != codes.ENDLESS:
             return
-        s = self.plain.record
+        s = self.raw.record
         jobs, why = int(s["next_arrival"] - s["done"]), ""
         if s["mtbf_s"] > 0.0:
             why = f"; machines fail every {s['mtbf_s']:g} s on average (mtbf_s), faster than these jobs get on"
@@ -213,7 +213,7 @@ class BaseSimulator:
             why = "; links are down, and no way is left between the machines of a job that runs"
         raise Endless(
             f"the run has no end: {jobs} jobs are there at {s['now_s']:g} s, and in the last "
-            f"{2 * (PATIENCE + A_JOB * jobs):,} events none has finished and next to no work got done{why}"
+            f"{2 * (EVENTS_BETWEEN_CHECKS + A_JOB * jobs):,} events none has finished and next to no work got done{why}"
         )
 
     @staticmethod
@@ -233,7 +233,7 @@ class BaseSimulator:
             self.use(clock)
 
     def ask(self, decider: Any) -> Decision:
-        """What `decider` decides next at this instant, under what he declares."""
+        """What `decider` decides next at this instant, under what it declares."""
         self.install(decider)
         found: Decision = decider.decide(self.view)
         if not isinstance(found, Decision):
@@ -243,7 +243,7 @@ class BaseSimulator:
     def asked(self, decider: Any) -> Iterator[Decision]:
         """The decisions of `decider` now, up to `Advance`; apply each before the next. Endless: absurdly many."""
         self.install(decider)
-        view, record = self.view, self.plain.record
+        view, record = self.view, self.raw.record
         most = MOST_AT_ONCE + AND_A_JOB * int(record["n_jobs"])
         for _ in range(most):
             decision = decider.decide(view)

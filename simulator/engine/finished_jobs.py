@@ -11,12 +11,12 @@ from ..compiler.jit import entry, kernel
 from ..lifecycle.lifecycle import isolated_s
 from ..numerics.rounding import SAME_INSTANT
 from ..record.feature_groups import has_berths
-from ..record.plain import Plain
+from ..record.raw_record import RawRecord
 
 JCT, QUEUED, COMM, SLOWDOWN, FAIRNESS = range(5)  # rows of `FinishedJobs.times`
 TIMES = 5
-LAST_FINISH_S, LEFT, LATE, DUE = range(4)  # what `lay_times` tells
-TOLD = 4
+LAST_FINISH_S, LEFT, LATE, DUE = range(4)  # places in `totals` of `write_times`
+TOTALS = 4
 EVERY = np.zeros(0, np.bool_)
 
 
@@ -31,12 +31,12 @@ class FinishedJobs:
         late, due: how many were late for their deadline by now, finished or not; of how many with a deadline.
     """
 
-    def __init__(self, plain: Plain, among: np.ndarray | None = None) -> None:
-        times, told = np.empty((TIMES, int(plain.record["n_jobs"]))), np.empty(TOLD)
+    def __init__(self, raw: RawRecord, among: np.ndarray | None = None) -> None:
+        times, totals = np.empty((TIMES, int(raw.record["n_jobs"]))), np.empty(TOTALS)
         chosen = EVERY if among is None else np.ascontiguousarray(among, np.bool_)
-        self.count = int(plain.call(lay_times, chosen, times, told))
+        self.count = int(raw.call(write_times, chosen, times, totals))
         self.times = times[:, : self.count]
-        self.last_finish_s, left, self.late, self.due = told.tolist()
+        self.last_finish_s, left, self.late, self.due = totals.tolist()
         self.are_all = left == 0.0
 
     def means(self) -> list[float]:
@@ -47,12 +47,12 @@ class FinishedJobs:
 
 
 @entry
-def lay_times(states, row, among, times, told):
-    """Modify `times`, float64 (TIMES, jobs), and `told`; returns how many jobs have finished: columns of `times`.
+def write_times(states, row, among, times, totals):
+    """Modify `times`, float64 (TIMES, jobs), and `totals`; returns how many jobs have finished: columns of `times`.
 
     Args:
         among: bool (jobs,), the jobs of the run that count; (0,): all.
-        told: float64 (TOLD,): when the last one finished, how many have not, how many were late, how many are due.
+        totals: float64 (TOTALS,): when the last one finished, how many have not, how many were late, how many are due.
     """
     s = states[row]
     count, left, late, due = 0, 0, 0, 0
@@ -76,7 +76,7 @@ def lay_times(states, row, among, times, told):
         times[SLOWDOWN, count] = jct_s / isolated_s(s, job)
         times[FAIRNESS, count] = jct_s / _alone_s(s, job)
         count += 1
-    told[LAST_FINISH_S], told[LEFT], told[LATE], told[DUE] = last_s, left, late, due
+    totals[LAST_FINISH_S], totals[LEFT], totals[LATE], totals[DUE] = last_s, left, late, due
     return count
 
 

@@ -24,18 +24,18 @@ from ..base.codes import DONE, RUNNING
 from ..flows.iterations import PER_FOLD, SHORTEST_S
 from ..flows.sessions import LEAST_S
 from ..jobs.workload import Workload
-from ..record.plain import Plain
+from ..record.raw_record import RawRecord
 from ..regions.region_metrics import costs, in_regions, share
 from .finished_jobs import FAIRNESS, JCT, QUEUED, FinishedJobs
 from .metric_registry import NAMES
 
 
-def totals(plain: Plain, among: np.ndarray | None = None) -> dict[str, float]:
+def totals(raw: RawRecord, among: np.ndarray | None = None) -> dict[str, float]:
     """All metrics of the run so far, in the order of `NAMES`.
 
     `among`: bool (jobs,), the jobs whose times count, and give the makespan from arrival to finish; None: all.
     """
-    s, jobs = plain.record, FinishedJobs(plain, among)
+    s, jobs = raw.record, FinishedJobs(raw, among)
     jct_mean, queued_mean, comm_mean, slowdown_mean, fairness_mean = jobs.means()
     jct_median, jct_p95, jct_p99 = quantiles(jobs.times[JCT])
     _, queued_p95, queued_p99 = quantiles(jobs.times[QUEUED])
@@ -68,7 +68,7 @@ def totals(plain: Plain, among: np.ndarray | None = None) -> dict[str, float]:
         **({name: float(s[name]) for name in ("outages", "stopped_for_outages")} if len(s["group_down"]) > 1 else {}),
         **(_network(s) if s["n_links"] else {}),
         **(in_regions(s, gpu_s["gpu_compute"], among) if s["n_regions"] else {}),
-        **(costs(plain) if s["n_hours"] else {}),
+        **(costs(raw) if s["n_hours"] else {}),
     }
 
 
@@ -130,12 +130,12 @@ def _unbooked(s: np.void, is_shared: bool) -> dict[str, np.float64]:
     }
 
 
-def job_table(plain: Plain, workload: Workload) -> dict[str, np.ndarray]:
+def job_table(raw: RawRecord, workload: Workload) -> dict[str, np.ndarray]:
     """One row a job, in order of arrival; times are nan for what has not happened."""
-    s, n = plain.record, int(plain.record["n_jobs"])
+    s, n = raw.record, int(raw.record["n_jobs"])
     finished = s["status"][:n] == DONE
     fairness = np.full(n, np.nan)
-    fairness[finished] = FinishedJobs(plain).times[FAIRNESS]
+    fairness[finished] = FinishedJobs(raw).times[FAIRNESS]
     interference_s = s["interference_s"][:n] if len(s["gpu_job"]) > len(s["gpu_slot"]) else np.zeros(n)
     return {
         **times_of_jobs(s, workload, s["comm_s"][:n], s["first_start_s"][:n] >= 0.0),

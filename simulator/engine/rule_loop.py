@@ -64,10 +64,10 @@ def parts_of_a_run() -> Iterator[int]:
 
 
 def hand_over(states: np.recarray, s: np.void, rule: Rule, skewed: np.ndarray | None, semantics: Semantics) -> None:
-    """Hand the cluster over to `rule`, now; `states` is an array of the one record `s`, the rest as for `lay_rule`."""
-    from ..events.initialise import lay_rule  # with it the compiler comes, and who imports the project imports this
+    """Hand the cluster over to `rule`, now; `states`: an array of the one record `s`; the rest as for `write_rule`."""
+    from ..events.initialise import write_rule  # it brings the compiler; importing the project imports this
 
-    lay_rule(s, rule, skewed, semantics)
+    write_rule(s, rule, skewed, semantics)
     s["class_count"][:] = 0
     s["waiting"] = 0
     for level in (s["window_low"], s["window_mid"], s["window_top"]):

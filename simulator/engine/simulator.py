@@ -15,43 +15,51 @@ from ..base.decisions import TABLE_DECISIONS, Advance, Decision, Hold, Migrate, 
 from ..base.errors import InputError, InvalidDecision, Stalled
 from ..base.names import called
 from ..base.tiers import MACHINE, NETWORK, RACK
-from ..checks.check_gangs import STATUS_WORDS, VERBS, apply_shift, check_passes, check_time_shift, keeps_place, lay_gang
+from ..checks.check_gangs import (
+    STATUS_WORDS,
+    VERBS,
+    apply_shift,
+    check_passes,
+    check_time_shift,
+    keeps_place,
+    write_gang,
+)
 from ..checks.table_decisions import apply_table
 from ..cluster.topology import Topology
 from ..compiler.compile_messages import about
 from ..configuration.cluster_config import ClusterConfig
 from ..configuration.network_choice import Contention, Network, load_network, on_topology
-from ..contention.entering import lay_network
+from ..contention.entering import write_network
 from ..events import clock_calls
 from ..events.initialise import (
     Cluster,
     cluster_of,
     copy_state,
     gpus_of,
-    lay_classes,
-    lay_event_ids,
-    lay_jobs,
-    lay_machines,
-    lay_semantics,
-    lay_sizes,
-    lay_terms,
+    write_classes,
+    write_event_ids,
+    write_job_columns,
+    write_machines,
+    write_semantics,
+    write_sizes,
+    write_terms,
 )
 from ..events.journal import logged
 from ..jobs.workload import Workload
 from ..lifecycle import job_calls
-from ..network.simulated import Pace
+from ..network.simulated import RateProvider
 from ..profiles.skew import jobs_taken_for_skewed
-from ..record.plain import Plain
+from ..record.raw_record import RawRecord
 from ..record.state import Capacity
-from ..regions.initialise_regions import lay_regions, lay_speeds
+from ..regions.initialise_regions import write_regions, write_speeds
 from ..rules.rule import SKEW_PLACERS, Rule
-from ..sharing.sharing_model import lay_sharing
+from ..sharing.sharing_model import write_sharing
 from ..table_placement.placement_metrics import table_metrics
 from .base_simulator import BaseSimulator
 from .last_asked import NEVER, Happened, LastAsked
 from .metrics import job_table, totals
 from .rule_loop import hand_over, parts_of_a_run, rule_loop
-from .together import capacity_for, expect_kinds, expect_no_spans, expect_rule, ground_of, lay_apart, spanning
+from .together import capacity_for, expect_kinds, expect_no_spans, expect_rule, ground_of, spanning, write_apart
 from .view import ClusterView
 
 FIRST_COME = Rule(order="fifo")
@@ -73,7 +81,7 @@ class Simulator(BaseSimulator):
     Attributes:
         config: what is simulated, its topology and network opened.
         topology: the part on which the jobs of the present workload can run; before the first, all of it.
-        records, state, plain: array of one record, that record, and its fast access (state.py). Do not write to it.
+        records, state, raw: array of one record, that record, and its fast access (state.py). Do not write to it.
         view: the read-only `ClusterView` of the present.
         room: None, or what is asked before each reset to `move_to` records of at least a capacity (batches).
         done: every job is finished.
@@ -95,7 +103,9 @@ class Simulator(BaseSimulator):
         self.semantics = config.semantics
         self.estimates, self.sharing = config.estimates, config.sharing
         self.network = on_topology(load_network(config.network, self.semantics.duration), self.topology)
-        self.pace: Pace | None = getattr(self.network, "pace", None) if config.pace is None else config.pace
+        self.rate_provider: RateProvider | None = (
+            getattr(self.network, "rate_provider", None) if config.rate_provider is None else config.rate_provider
+        )
         self.config = replace(config, topology=self.topology, network=self.network)
         expect_kinds(self)
         expect_rule(self, self.rule)
@@ -104,28 +114,28 @@ class Simulator(BaseSimulator):
         self.capacity = Capacity(0, 0)
         self._lists_partners = False
         self._cluster: Cluster | None = None
-        self._terms: tuple[Rule, Capacity, np.ndarray] | None = None  # the head of a record to lay jobs into
-        self._copy: Plain | None = None
+        self._terms: tuple[Rule, Capacity, np.ndarray] | None = None  # the head of a record to write jobs into
+        self._copy: RawRecord | None = None
         self._plan: list[Decision] = []
         self._handed_out: Decision | None = None
         self._asked = NEVER
 
     config: ClusterConfig
-    PLAIN = Plain
+    PLAIN = RawRecord
     _copy_record = staticmethod(copy_state)
-    plain: Plain
+    raw: RawRecord
 
     @cached_property
     def berths(self) -> int:
         """Jobs that a GPU must have room for; more than one where the rates of running jobs change at all."""
         if self.sharing is not None:
             return max(2, self.sharing.jobs_per_gpu)
-        return 1 if self.pace is None else 2
+        return 1 if self.rate_provider is None else 2
 
     @cached_property
     def is_layered(self) -> bool:
         """Whether a record must have room for layers of models, or for auctions."""
-        return self.semantics.auctions or hasattr(self.network, "lay")
+        return self.semantics.auctions or hasattr(self.network, "write_into")
 
     @cached_property
     def link_room(self) -> int:
@@ -136,7 +146,7 @@ class Simulator(BaseSimulator):
         return max(2, self.topology.links.num_links)
 
     def reset(self, workload: Workload, seed: int = 0, *, begin: bool = True) -> None:
-        """Lay `workload` and run to the first decision point.
+        """Write `workload` into the record and run to the first decision point.
 
         Args:
             workload: the jobs; none may ask more GPUs than the cluster has.
@@ -145,6 +155,7 @@ class Simulator(BaseSimulator):
         """
         self._expect_both(workload, seed)
         self._take(workload)
+        workload = self.workload
         if not begin:
             expect_no_spans(self)
         self.runs += 1
@@ -153,64 +164,66 @@ class Simulator(BaseSimulator):
         if self.outages is not None:
             capacity = capacity.with_outages(self.outages.size(self.topology, capacity.regions > 0))
         self._make_room(capacity)
-        self.plain.clear(len(workload), self.topology.num_gpus)
-        s = self.plain.record
-        self._lay_terms()
-        lay_jobs(self.plain, workload, self.topology, self.network)
+        self.raw.clear(len(workload), self.topology.num_gpus)
+        s = self.raw.record
+        self._write_terms()
+        write_job_columns(self.raw, workload, self.topology, self.network)
         s["seed"] = seed
         if self._speeds is not None and workload.geo is not None:
-            lay_speeds(s, workload.geo, *self._speeds.rows(workload))
-        self.estimates.lay(s, workload)
+            write_speeds(s, workload.geo, *self._speeds.rows(workload))
+        self.estimates.write_into(s, workload)
         s["horizon_s"] = s["start_s"] + self.config.horizon_s
         if capacity.berths > 1:
             with about(f"the simulator for up to {capacity.words}"):
-                self._lay_sharing(s)
+                self._write_sharing(s)
                 if capacity.links:
-                    lay_network(self)
+                    write_network(self)
         if capacity.regions > 0:
-            lay_regions(s, self.topology, workload, *self.config.of_tables, self.config.tariff)
-        lay_classes(s, self.rule, self._skewed())
+            write_regions(s, self.topology, workload, *self.config.of_tables, self.config.tariff)
+        write_classes(s, self.rule, self._skewed())
         self._code = codes.DECIDE
         if self.outages is not None:
-            self.outages.lay(s, self.topology, capacity.regions > 0)
+            self.outages.write_into(s, self.topology, capacity.regions > 0)
         if self.config.failures is not None:
-            self.plain.call(clock_calls.lay_failures)
+            self.raw.call(clock_calls.draw_failures)
         if begin:
             with about(f"the simulator for up to {capacity.words}"):
                 self._go(rule_loop().advance)
 
     def _take(self, workload: Workload) -> None:
         self._stand_on(ground_of(Topology.load(self.config.topology), workload))
+        if workload.geo is not None and not workload.geo.regions:
+            workload = workload.with_geo(workload.geo.over(self.topology.region_names))
         self.workload = workload.oversize(self.config.gang_room(self.topology))
 
     def _stand_on(self, topology: Topology) -> None:
         if topology is not self.topology:
             self.topology, self._cluster, self._terms = topology, None, None
 
-    def _lay_terms(self) -> None:
+    def _write_terms(self) -> None:
         """Write what is the same in every run into a cleared record; its numbers are kept, since they are many."""
         if self._cluster is None:
             self._cluster = cluster_of(self.topology)
-        s = self.plain.record
+        s = self.raw.record
         if self._terms is None or self._terms[0] is not self.rule or self._terms[1] != self.capacity:
-            lay_sizes(s, self._cluster)
-            lay_event_ids(s)
-            lay_semantics(s, self.semantics)
-            lay_terms(s, self.rule, self.semantics)
+            write_sizes(s, self._cluster)
+            write_event_ids(s)
+            write_semantics(s, self.semantics)
+            write_terms(s, self.rule, self.semantics)
             if self.config.failures is not None:
-                self.config.failures.lay(s)
-            self._terms = self.rule, self.capacity, self.plain.head.copy()
+                self.config.failures.write_into(s)
+            self._terms = self.rule, self.capacity, self.raw.head.copy()
         else:
-            self.plain.head[:] = self._terms[2]
-        lay_apart(s, self)
+            self.raw.head[:] = self._terms[2]
+        write_apart(s, self)
         if self.semantics.chunk > 0.0:
             s["chunk"] = self.semantics.chunk_on(self.workload)
-        lay_machines(self.plain, self._cluster)
+        write_machines(self.raw, self._cluster)
 
-    def _lay_sharing(self, s: np.void) -> None:
-        lay_sharing(self.records, s, self.workload, self.network, self.sharing)
-        s["asks"], s["elastic"] = self.pace is not None, getattr(self.pace, "elastic", False)
-        s["restores_first"] = getattr(self.pace, "restores_first", False)
+    def _write_sharing(self, s: np.void) -> None:
+        write_sharing(self.records, s, self.workload, self.network, self.sharing)
+        s["asks"], s["elastic"] = self.rate_provider is not None, getattr(self.rate_provider, "elastic", False)
+        s["restores_first"] = getattr(self.rate_provider, "restores_first", False)
         s["lists_always"] = self._lists_partners and s["jobs_per_gpu"] > 1
 
     def _forget(self) -> None:
@@ -221,14 +234,14 @@ class Simulator(BaseSimulator):
         super().move_to(records, capacity, keep)
         self._copy = None
 
-    def aside(self) -> tuple[Any, ...]:
+    def python_state(self) -> tuple[Any, ...]:
         """See `BaseSimulator`."""
-        return *super().aside(), tuple(self._plan), self._handed_out, self._asked
+        return *super().python_state(), tuple(self._plan), self._handed_out, self._asked
 
-    def take_aside(self, aside: tuple[Any, ...]) -> None:
+    def take_python_state(self, python_state: tuple[Any, ...]) -> None:
         """See `BaseSimulator`."""
-        super().take_aside(aside)
-        plan, self._handed_out, self._asked = aside[3:]
+        super().take_python_state(python_state)
+        plan, self._handed_out, self._asked = python_state[3:]
         self._plan = list(plan)
 
     def restore(self, snapshot: np.recarray) -> None:
@@ -246,7 +259,7 @@ class Simulator(BaseSimulator):
         self.rule = rule
         self._asked = NEVER
         if self.capacity.jobs > 0:
-            hand_over(self.records, self.plain.record, rule, self._skewed(), self.semantics)
+            hand_over(self.records, self.raw.record, rule, self._skewed(), self.semantics)
 
     def list_partners(self) -> None:
         """From now on, list the running jobs that could have partners (exclusive_gpus.py), whatever the rule."""
@@ -254,8 +267,8 @@ class Simulator(BaseSimulator):
             return
         self._lists_partners = True
         if self.capacity.jobs > 0 and self.view.jobs_per_gpu > 1:
-            self.plain.record["lists_always"] = 1
-            hand_over(self.records, self.plain.record, self.rule, self._skewed(), self.semantics)
+            self.raw.record["lists_always"] = 1
+            hand_over(self.records, self.raw.record, self.rule, self._skewed(), self.semantics)
             self._asked = NEVER
 
     def _skewed(self) -> np.ndarray | None:
@@ -273,11 +286,11 @@ class Simulator(BaseSimulator):
 
     def answer(self) -> None:
         """Tell the jobs that ask (`codes.ASK`) their rates; then the kernel that asked goes on."""
-        s, pace = self.state, self.pace
-        assert pace is not None
+        s, rate_provider = self.state, self.rate_provider
+        assert rate_provider is not None
         job_calls.bring_to_date(self.records, 0)
         for job in s.asked[: s.n_asked].tolist():
-            solo_s, phase_left = pace.rate(self, job)
+            solo_s, phase_left = rate_provider.rate(self, job)
             if not 0.0 < solo_s < math.inf or not 0.0 <= phase_left < s.iterations_left[job]:
                 raise InputError(
                     f"job {self.workload.job_id[job]}: its pace is {solo_s!r} seconds per iteration until "
@@ -286,8 +299,8 @@ class Simulator(BaseSimulator):
                 )
             job_calls.set_rate(self.records, 0, job, float(solo_s), float(phase_left))
         s.n_asked = 0
-        if hasattr(pace, "settle"):
-            for job, solo_s in pace.settle(self):
+        if hasattr(rate_provider, "changed_rates"):
+            for job, solo_s in rate_provider.changed_rates(self):
                 job_calls.change_rate(self.records, 0, job, solo_s)
 
     def _rule_player(self) -> Callable[[], None]:
@@ -320,7 +333,7 @@ class Simulator(BaseSimulator):
         """What the compiled rule will decide at this instant after what `next_decision` gave last."""
         return tuple(self._plan)
 
-    def pass_ahead(self) -> list[Decision]:
+    def preview_pass(self) -> list[Decision]:
         """All decisions of the pass that the compiled rule would make at this instant; nothing is carried out."""
         return self._pass_on_copy()
 
@@ -345,9 +358,9 @@ class Simulator(BaseSimulator):
 
     def rehearse(self, kernel: Callable[..., Any], *arguments: int) -> list[Decision]:
         """The decisions that `kernel(records, row, *arguments)` would carry out now; nothing is carried out."""
-        present = self.plain
+        present = self.raw
         if self._copy is None:
-            self._copy = Plain(self.capacity.empty(), self.capacity)
+            self._copy = RawRecord(self.capacity.empty(), self.capacity)
         self._copy.become(present)
         records = self._copy.records
         s = records[0]
@@ -378,7 +391,7 @@ class Simulator(BaseSimulator):
         if isinstance(decision, Start):
             self._expect(job, (codes.WAITING, codes.HELD), "start")
             check_time_shift(self, decision)
-            lay_gang(self, decision)
+            write_gang(self, decision)
             rule_loop().start(self.records, 0, job)
             if decision.time_shift is not None:
                 apply_shift(self, Shift(job, decision.time_shift))
@@ -388,7 +401,7 @@ class Simulator(BaseSimulator):
             if not keeps_place(self, decision):
                 self._expect_no_lease(job, verb)
             if isinstance(decision, Migrate):
-                lay_gang(self, decision)
+                write_gang(self, decision)
                 job_calls.migrate(self.records, 0, job)
             else:
                 self._resize(decision)
@@ -431,7 +444,7 @@ class Simulator(BaseSimulator):
 
     def _resize(self, decision: Resize) -> None:
         passes = check_passes(self, decision)
-        batch = lay_gang(self, decision)
+        batch = write_gang(self, decision)
         if passes is None:
             job_calls.resize(self.records, 0, decision.job, batch)
         else:
@@ -477,12 +490,12 @@ class Simulator(BaseSimulator):
 
     def metrics(self, among: np.ndarray | None = None) -> dict[str, float]:
         """Totals of the run so far, by the names of `metrics.py`; of jobs those of `among`, bool (jobs,), or of all."""
-        found = totals(self.plain, among)
+        found = totals(self.raw, among)
         return found | table_metrics(self.view) if self.capacity.regions > 0 else found
 
     def jobs(self) -> dict[str, np.ndarray]:
         """One row a job: arrival, first start, finish, JCT, queueing delay and so on; see `metrics.job_table`."""
-        return job_table(self.plain, self.workload)
+        return job_table(self.raw, self.workload)
 
 
 HOLD_TIERS = (MACHINE, RACK, NETWORK)

@@ -60,7 +60,7 @@ def windowed(window: Window, simulator: Any, at: Callable[[float], Mapping[str, 
 
     `at`: the metrics of the same run so many seconds after the first arrival.
     """
-    found, whole = simulator.metrics(window.of(simulator.plain.record)), simulator.metrics()
+    found, whole = simulator.metrics(window.of(simulator.raw.record)), simulator.metrics()
     before = at(window.begin_s) if window.begin_s > 0.0 else {}
     after = at(window.end_s) if window.end_s < whole["makespan"] else whole
     return {**found, **between(before, after)}

@@ -32,8 +32,8 @@ def expect_kinds(simulator: Simulator) -> None:
                 "cassini-testbed, cassini-two-gpu, fat-tree, leaf-spine, hosts or a graph of links"
             )
         simulator.network.changes(simulator.topology)
-        if simulator.pace is not simulator.network.pace:
-            raise InputError("network contention says itself how fast jobs run; expected no pace beside it")
+        if simulator.rate_provider is not simulator.network.rate_provider:
+            raise InputError("network contention says itself how fast jobs run; expected no rate provider beside it")
 
 
 def expect_rule(simulator: Simulator, rule: Rule) -> None:
@@ -86,7 +86,7 @@ def capacity_for(simulator: Simulator) -> Capacity:
     return Capacity.with_regions(*sizes, *read, layered=simulator.is_layered, priced=config.tariff is not None)
 
 
-def lay_apart(s: np.void, simulator: Simulator) -> None:
+def write_apart(s: np.void, simulator: Simulator) -> None:
     """Write where the regions end that no gang may span: links join them, and the jobs ask nothing of regions."""
     if not _is_apart(simulator):
         return
@@ -97,7 +97,7 @@ def lay_apart(s: np.void, simulator: Simulator) -> None:
 
 
 def expect_no_spans(simulator: Simulator) -> None:
-    """InputError where a gang could come to span regions: for who plays in kernels, which cannot refuse it then."""
+    """InputError where a gang could come to span regions: for players in kernels, which cannot refuse it then."""
     if _is_apart(simulator) and simulator.workload.largest_gang > 1:
         raise _spans(simulator, "gangs of several GPUs could span them")
 
@@ -109,7 +109,7 @@ def spanning(simulator: Simulator, job: int) -> InputError:
 
 def _is_apart(simulator: Simulator) -> bool:
     whole = Topology.load(simulator.config.topology)
-    return whole.lands is not None and simulator.topology.num_regions > 1 and simulator.workload.geo is None
+    return whole.region_network is not None and simulator.topology.num_regions > 1 and simulator.workload.geo is None
 
 
 def _spans(simulator: Simulator, why: str) -> InputError:

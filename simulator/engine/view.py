@@ -20,6 +20,7 @@ from ..network.simulated import Simulated, may_resize
 from ..numerics.bitset import members
 from ..numerics.random import draw_seed
 from ..record.record_view import sealed
+from ..regions.part_places import choose_units, find_parts
 from ..regions.region_view import RegionView
 from ..rules.rule import PLACERS
 from ..rules.rule_calls import find_gang, find_within, solo_gang_s
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from ..cluster.routes import LinkUse
     from ..jobs.estimates import Estimates
     from ..network.network_model import Network
-    from ..network.simulated import Pace
+    from ..network.simulated import RateProvider
     from ..profiles.phases import Phases
     from ..rules.rule import Rule
     from ..rules.semantics import Semantics
@@ -53,7 +54,7 @@ class Viewed(Simulated, Protocol):
     def twin(self) -> Any:
         """A simulator on the same terms that has not run yet."""
 
-    def pass_ahead(self) -> list[Decision]:
+    def preview_pass(self) -> list[Decision]:
         """The decisions that its rule would take now; nothing happens."""
 
     def next_decision(self) -> Decision:
@@ -71,9 +72,9 @@ class ClusterView(RegionView):
         return self._simulator.network
 
     @property
-    def pace(self) -> Pace | None:
-        """Who says how fast a job runs on its GPUs, if not the workload and the network."""
-        return self._simulator.pace
+    def rate_provider(self) -> RateProvider | None:
+        """What says how fast a job runs on its GPUs, if not the workload and the network."""
+        return self._simulator.rate_provider
 
     @property
     def semantics(self) -> Semantics:
@@ -82,7 +83,7 @@ class ClusterView(RegionView):
 
     @property
     def rule(self) -> Rule:
-        """The compiled rule that is installed, or the clock of whoever decides in Python."""
+        """The compiled rule that is installed, or the clock of a policy in Python."""
         return self._simulator.rule
 
     def next_decision(self) -> Decision:
@@ -101,17 +102,17 @@ class ClusterView(RegionView):
         same cluster, to be overwritten; None: a new one.
         """
         copy = self._simulator.twin() if into is None else into
-        copy.mirror(self._simulator)
-        draw_seed(self._simulator.plain.record)
+        copy.copy_run(self._simulator)
+        draw_seed(self._simulator.raw.record)
         return copy
 
-    def pass_ahead(self) -> list[Decision]:
+    def preview_pass(self) -> list[Decision]:
         """All decisions of the pass that it would make now; nothing is carried out."""
-        return self._simulator.pass_ahead()
+        return self._simulator.preview_pass()
 
     def trainee(self, job: int) -> Any:
-        """What the pace has measured of an elastic job so far (simulator/elastic/elastic.py)."""
-        return self.pace.trainee(self._simulator, job)  # type: ignore[union-attr]
+        """What the rate provider has measured of an elastic job so far (simulator/elastic/elastic.py)."""
+        return self.rate_provider.trainee(self._simulator, job)  # type: ignore[union-attr]
 
     def check_table(self, decision: TableDecision) -> None:
         """Nothing, where a decision about a table can be carried out now.
@@ -200,15 +201,15 @@ class ClusterView(RegionView):
 
     def arrived_s(self, job: int) -> float:
         """When a job arrived, seconds."""
-        return float(self._simulator.plain.record["arrival_s"][job])
+        return float(self._simulator.raw.record["arrival_s"][job])
 
     def lease_end_s(self, job: int) -> float:
         """When the lease of a running job ends, seconds; its rule has leases then."""
-        return float(self._simulator.plain.record["lease_end_s"][job])
+        return float(self._simulator.raw.record["lease_end_s"][job])
 
     def active_mean(self, job: int) -> float:
         """How many jobs have been there on average since a job arrived, itself among them; at first how many are."""
-        s = self._simulator.plain.record
+        s = self._simulator.raw.record
         age_s = s["now_s"] - s["arrival_s"][job]
         if age_s > 0.0:
             return float((s["active_integral"] - s["active_at_arrival"][job]) / age_s)
@@ -328,7 +329,7 @@ class ClusterView(RegionView):
 
     @property
     def outage(self) -> Outage | None:
-        """Which links are down now, for who asks the network for ways (`alone`); None: none, or none can be."""
+        """Which links are down now, for requests of ways to the network (`alone`); None: none, or none can be."""
         return self._contention.outage(self._simulator)
 
     @property
@@ -372,20 +373,40 @@ class ClusterView(RegionView):
         return network
 
     def find_gpus(self, job: int, placer: str = "tier") -> list[int] | None:
-        """Free GPUs for the job by a placer's rule (running/placers.py), or None if it finds none."""
+        """Free GPUs for the job by a placer's rule (running/placers.py), or None if it finds none.
+
+        Over regions: units part after part, as `Start` takes them (regions/part_places.py); the placer is `tier`.
+        """
         code = PLACERS[choose(placer, PLACERS, "placer")]
-        return self._gang() if find_gang(self._simulator.records, 0, job, code) else None
+        if self._simulator.capacity.regions == 0:
+            return self._gang() if find_gang(self._simulator.records, 0, job, code) else None
+        if placer != "tier":
+            raise InputError(f"placer {placer!r}: it knows no parts of jobs; over regions expected tier")
+        found = (self.find_gpus_within(job, tier) for tier in (MACHINE, RACK, NETWORK))
+        return next(filter(None, found), None)
 
     def find_gpus_within(self, job: int, tier: int) -> list[int] | None:
-        """Free GPUs for the job inside one machine, inside one rack, or anywhere (tier MACHINE, RACK, NETWORK)."""
+        """Free GPUs for the job inside one machine, inside one rack, or anywhere (tier MACHINE, RACK, NETWORK).
+
+        Over regions each part of the job lies so, inside one cluster.
+        """
         if tier not in (MACHINE, RACK, NETWORK):
             raise InputError(f"tier {tier!r}: expected {MACHINE} (machine), {RACK} (rack) or {NETWORK} (network)")
+        if self._simulator.capacity.regions > 0:
+            return find_parts(self, self.free_gpus, job, tier)
         need = int(self._simulator.state.gpus[job])
         return self._gang() if find_within(self._simulator.records, 0, need, tier) else None
 
-    def _gang(self) -> list[int]:
-        s = self._simulator.state
-        return s.gang[: s.gang_size].tolist()
+    def _gang(self) -> list[int] | None:
+        """What a placer has found; where that lies in several regions and may not, GPUs of one region, or None."""
+        s, topology = self._simulator.state, self.topology
+        found = s.gang[: s.gang_size].astype(np.int64)
+        if s.n_apart < 2 or len(np.unique(topology.cluster_region[topology.gpu_cluster[found]])) == 1:
+            return found.tolist()
+        free = self.free_gpus
+        region = topology.cluster_region[topology.gpu_cluster[free]]
+        tried = (choose_units(topology, free[region == one], len(found), NETWORK) for one in np.unique(region))
+        return next((units.tolist() for units in tried if units is not None), None)
 
 
 def simulator_behind(view: Any) -> Any:

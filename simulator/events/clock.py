@@ -15,7 +15,7 @@ from ..regions.region_starts import catch_up, pass_region_time
 from ..regions.wan import end_transfers
 from ..running.auctions import call_auction, open_auction
 from ..running.deadlines import pass_deadlines
-from ..running.patience import AT_ONCE, renew
+from ..running.endless_runs import AT_ONCE, renew
 from ..running.round_times import next_round_s
 
 
@@ -50,7 +50,7 @@ def pass_time(s, time_s):
 
 
 @kernel
-def happen(s):
+def process_events(s):
     """Modify `s`: everything that happens at `now_s`, in the order arrivals, then the heap's (time, id).
 
     An auction comes last and returns 1: a pass is made before the next one.

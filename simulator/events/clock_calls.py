@@ -6,10 +6,10 @@ from . import network_clock
 
 
 @entry
-def lay_failures(states, row):
-    """`outages.lay_failures`, and `fault_groups.lay_outages`."""
-    outages.lay_failures(states[row])
-    fault_groups.lay_outages(states[row])
+def draw_failures(states, row):
+    """`outages.draw_failures`, and `fault_groups.draw_outages`."""
+    outages.draw_failures(states[row])
+    fault_groups.draw_outages(states[row])
 
 
 @entry

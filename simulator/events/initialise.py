@@ -1,4 +1,4 @@
-"""Laying a topology, a workload, a network and a rule into a state record. Plain numpy; the kernels check nothing.
+"""Writing a topology, a workload, a network and a rule into a state record. Plain numpy; the kernels check nothing.
 
 Fields are named by item, `s["gpus"]`: as attributes they cost 1 us each, and environments are reset often.
 """
@@ -25,12 +25,12 @@ from ..network.isolated import gang_factors, iteration_times_s
 from ..network.network_model import Network
 from ..numerics.bitset import words
 from ..numerics.rounding import EQUAL
-from ..record.plain import Plain
+from ..record.raw_record import RawRecord
 from ..record.region_fields import MOST_PARTS
 from ..record.state import CLASSES, CLUSTER_ARRAYS, PER_BERTH, PROFILES, outage_events
 from ..rules.rule import COST_SPLIT_GPUS, ORDERS, PLACERS, SHARINGS, Rule
 from ..rules.semantics import LEASE_S, Semantics
-from .laying import lay_columns, lay_demands, lay_gpus
+from .column_writers import write_columns, write_demands, write_gpus
 from .outage_list import OutageList
 
 MEANS = ("mtbf_s", "region_mtbf_s", "group_mtbf_s")
@@ -105,7 +105,7 @@ class Failures:
             return None
         return OutageList.load(self.outages or "", self.fault_groups or "", topology, self.group_mtbf_s < math.inf)
 
-    def lay(self, s: np.void) -> None:
+    def write_into(self, s: np.void) -> None:
         """Write them into a record; a mean time between failures of 0 turns them off there."""
         for name in MEANS:
             if name in (s.dtype.names or ()):
@@ -118,7 +118,7 @@ class Failures:
 
 @dataclass(frozen=True)
 class Cluster:
-    """The output of `lay_cluster`.
+    """The output of `write_cluster`.
 
     Attributes:
         scalars: int by field. sets: int64 by field: every GPU is free.
@@ -179,22 +179,22 @@ def _cluster_values(topology: Topology) -> dict[str, Any]:
     }
 
 
-def lay_cluster(plain: Plain, cluster: Cluster) -> None:
+def write_cluster(raw: RawRecord, cluster: Cluster) -> None:
     """Write a cluster into a cleared record."""
-    lay_sizes(plain.record, cluster)
-    lay_machines(plain, cluster)
+    write_sizes(raw.record, cluster)
+    write_machines(raw, cluster)
 
 
-def lay_sizes(s: np.void, cluster: Cluster) -> None:
+def write_sizes(s: np.void, cluster: Cluster) -> None:
     """Write the numbers of a cluster."""
     for name, value in cluster.scalars.items():
         s[name] = value
 
 
-def lay_machines(plain: Plain, cluster: Cluster) -> None:
+def write_machines(raw: RawRecord, cluster: Cluster) -> None:
     """Write the arrays of a cluster."""
-    s = plain.record
-    lay_gpus(plain.cluster, cluster.arrays, plain.berths, cluster.berths)
+    s = raw.record
+    write_gpus(raw.cluster, cluster.arrays, raw.berths, cluster.berths)
     for name, level in cluster.sets.items():
         s[name][: len(level)] = level
 
@@ -219,11 +219,11 @@ def copy_state(old: np.record, new: np.record) -> None:
         else:
             new[name] = value
     _copy_berths(old, new)
-    lay_event_ids(new)
+    write_event_ids(new)
     items = new["event_item"][: int(old["event_count"])]
     items[:] = _renumbered(items, old, new)
-    new["event_of"][:] = -1
-    new["event_of"][items] = np.arange(len(items))
+    new["event_position"][:] = -1
+    new["event_position"][items] = np.arange(len(items))
 
 
 def _renumbered(ids: np.ndarray, old: np.record, new: np.record) -> np.ndarray:
@@ -249,7 +249,7 @@ def _event_shapes(s: np.void) -> dict[str, tuple[int, ...]]:
     return shapes | {"first_cable_event": (len(s["link_capacity"]) + 1,)}
 
 
-def lay_event_ids(s: np.void) -> None:
+def write_event_ids(s: np.void) -> None:
     """Write from where on the heap of events numbers what follows the jobs: machines, the round, regions and so on."""
     regions = len(s["stored_bytes"])
     s["first_machine_event"] = len(s["arrival_s"])
@@ -287,9 +287,9 @@ def _expect_factors(network: Network, jobs: int, profile: np.ndarray, factors: n
         raise InputError(f"{said} profiles from {np.min(profile)} to {np.max(profile)}; there are {len(factors)}")
 
 
-def lay_jobs(plain: Plain, workload: Workload, topology: Topology, network: Network) -> None:
-    """Write the jobs and the slowdowns of their profiles; nobody has arrived."""
-    s, n = plain.record, len(workload)
+def write_job_columns(raw: RawRecord, workload: Workload, topology: Topology, network: Network) -> None:
+    """Write the jobs and the slowdowns of their profiles; no job has arrived."""
+    s, n = raw.record, len(workload)
     if n == 0:
         raise InputError(f"workload {workload.name!r} has no jobs")
     gangs = workload.gangs
@@ -312,19 +312,19 @@ def lay_jobs(plain: Plain, workload: Workload, topology: Topology, network: Netw
     first = profile
     if isinstance(gangs, PartGangs):
         s["part_profile"][:n], first = gangs.by_part(profile, MOST_PARTS), profile[gangs.first]
-    if plain.call(lay_columns, arrival_s, deadline_s, gpus, iterations, first, compute_s, base_s):
-        lay_due(s, deadline_s)
-    if hasattr(network, "lay"):  # a ShapedNetwork; asking so by isinstance takes longer than all the rest
-        network.lay(s, gangs, profile)
+    if raw.call(write_columns, arrival_s, deadline_s, gpus, iterations, first, compute_s, base_s):
+        write_due(s, deadline_s)
+    if hasattr(network, "write_into"):  # a ShapedNetwork; asking so by isinstance takes longer than all the rest
+        network.write_into(s, gangs, profile)
 
 
-def lay_due(s: np.void, deadline_s: np.ndarray) -> None:
-    """Write who has a deadline, in their order; of several at one instant first who arrived first."""
+def write_due(s: np.void, deadline_s: np.ndarray) -> None:
+    """Write the jobs with a deadline, in their order; of several at one instant by arrival."""
     (jobs,) = np.isfinite(deadline_s).nonzero()
     s["n_due"], s["due"][: len(jobs)] = len(jobs), jobs[deadline_s[jobs].argsort(kind="stable")]
 
 
-def lay_window_order(s: np.void, order: np.ndarray) -> None:
+def write_window_order(s: np.void, order: np.ndarray) -> None:
     """Order the window of waiting jobs, and that of running ones: job `order[0]` first; also on a run in progress."""
     n = len(order)
     if s["job_at_rank"][:n].tobytes() == order.tobytes():  # in a fifth of the time that comparing them takes
@@ -332,11 +332,11 @@ def lay_window_order(s: np.void, order: np.ndarray) -> None:
     s["job_at_rank"][:n] = order
     s["rank"][order] = np.arange(n)
     status = s["status"][order]
-    _lay_set(s["window_low"], s["window_mid"], s["window_top"], status == WAITING)
-    _lay_set(s["running_low"], s["running_mid"], s["running_top"], status == RUNNING)
+    _write_set(s["window_low"], s["window_mid"], s["window_top"], status == WAITING)
+    _write_set(s["running_low"], s["running_mid"], s["running_top"], status == RUNNING)
 
 
-def _lay_set(low: np.ndarray, mid: np.ndarray, top: np.ndarray, is_member: np.ndarray) -> None:
+def _write_set(low: np.ndarray, mid: np.ndarray, top: np.ndarray, is_member: np.ndarray) -> None:
     """Modify a set of bitset.py: its members are the True places of `is_member`."""
     for level in (low, mid, top):
         bits = np.zeros(len(level) * WORD, np.int64)
@@ -345,22 +345,22 @@ def _lay_set(low: np.ndarray, mid: np.ndarray, top: np.ndarray, is_member: np.nd
         is_member = level != 0
 
 
-def lay_semantics(s: np.void, semantics: Semantics) -> None:
+def write_semantics(s: np.void, semantics: Semantics) -> None:
     """Write how leases end, and when passes are made; whether the jobs progress in steps, `Semantics.chunk_on` says."""
     s["auctions"], s["release_s"] = semantics.auctions, semantics.release_s
 
 
-def lay_rule(s: np.void, rule: Rule, skewed: np.ndarray | None, semantics: Semantics) -> None:
+def write_rule(s: np.void, rule: Rule, skewed: np.ndarray | None, semantics: Semantics) -> None:
     """Write a rule into a record before the first arrival; see `engine.rule_loop.hand_over` for later ones.
 
     `skewed`: bool (n,), the jobs whose model asks for consolidation; None: none. Auctions use the semantics' lease.
     """
-    lay_terms(s, rule, semantics)
-    lay_classes(s, rule, skewed)
+    write_terms(s, rule, semantics)
+    write_classes(s, rule, skewed)
 
 
-def lay_terms(s: np.void, rule: Rule, semantics: Semantics) -> None:
-    """Write what a rule says whatever the jobs: numbers and arrays of a few; arguments as for `lay_rule`."""
+def write_terms(s: np.void, rule: Rule, semantics: Semantics) -> None:
+    """Write what a rule says whatever the jobs: numbers and arrays of a few; arguments as for `write_rule`."""
     if rule.backfills and semantics.auctions:
         raise InputError(
             f"head={rule.head} plans the ends of jobs, semantics={semantics.name} ends leases and holds auctions; "
@@ -371,7 +371,7 @@ def lay_terms(s: np.void, rule: Rule, semantics: Semantics) -> None:
     s["round_s"], s["quantum_s"] = rule.round, rule.quantum
     s["lease_s"] = lease_s = semantics.lease_s if semantics.auctions else rule.lease
     s["slicing_s"], s["turn_s"] = 0.0 if semantics.auctions else rule.slicing, np.inf
-    _lay_delays(s, rule, lease_s)
+    _write_delays(s, rule, lease_s)
     s["waits"], s["margin"] = rule.margin is not None, rule.margin or 0.0
     s["cost_small_s"], s["cost_large_s"] = rule.preemption_cost[0], rule.preemption_cost[-1]
     s["cost_split"] = COST_SPLIT_GPUS
@@ -380,22 +380,22 @@ def lay_terms(s: np.void, rule: Rule, semantics: Semantics) -> None:
     s["n_thresholds"] = len(rule.thresholds)
     s["thresholds"][: len(rule.thresholds)] = rule.thresholds
     if not _may_share(s):
-        _lay_sharing_terms(s, rule)
+        _write_sharing_terms(s, rule)
 
 
-def lay_classes(s: np.void, rule: Rule, skewed: np.ndarray | None) -> None:
-    """Write how a rule tells the jobs apart; arguments as for `lay_rule`."""
+def write_classes(s: np.void, rule: Rule, skewed: np.ndarray | None) -> None:
+    """Write how a rule tells the jobs apart; arguments as for `write_rule`."""
     n = int(s["n_jobs"])
     gpus = s["gpus"][:n]
     s["weight"][:n] = gpus**rule.exponent
     kinds, kind = 1, NOTHING
     if _may_share(s):
         gpus = s["own_gpus"][:n]
-        kinds, kind = _lay_shares(s, rule, n)
+        kinds, kind = _write_shares(s, rule, n)
     elif len(s["stored_bytes"]) > 1:  # compiled rules, which ask by demand, place nothing in regions
         gpus = np.zeros(n, np.int64)
-    asked, table = NOBODY if skewed is None else skewed, (s["class_gpus"], s["class_skewed"], s["class_base"])
-    classes = lay_demands(gpus, asked, kind, kinds, s["demand"][:n], *table)
+    asked, table = NO_FLAGS if skewed is None else skewed, (s["class_gpus"], s["class_skewed"], s["class_base"])
+    classes = write_demands(gpus, asked, kind, kinds, s["demand"][:n], *table)
     if classes < 0:
         columns = [column for column in (gpus, asked, kind) if len(column)]
         different = len(np.unique(np.column_stack(columns), axis=0))
@@ -404,14 +404,14 @@ def lay_classes(s: np.void, rule: Rule, skewed: np.ndarray | None) -> None:
     s["n_classes"] = classes
 
 
-NOBODY, NOTHING = np.zeros(0, np.bool_), np.zeros(0, np.int64)
+NO_FLAGS, NOTHING = np.zeros(0, np.bool_), np.zeros(0, np.int64)
 
 
 def _may_share(s: np.void) -> bool:
     return len(s["gpu_job"]) > len(s["gpu_slot"])
 
 
-def _lay_sharing_terms(s: np.void, rule: Rule) -> None:
+def _write_sharing_terms(s: np.void, rule: Rule) -> None:
     shares = SHARINGS[rule.sharing] if s["jobs_per_gpu"] > 1 else NOT_SHARED
     s["shares"], s["free_first"], s["free_last"] = shares, rule.free == "first", rule.free == "last"
     s["packs"] = s["slices"] = rule.packing and s["jobs_per_gpu"] > 1
@@ -421,9 +421,9 @@ def _lay_sharing_terms(s: np.void, rule: Rule) -> None:
     s["lists"] = shares == BEST_BENEFIT or (shares == FIRST_FIT and limited) or bool(s["lists_always"])
 
 
-def _lay_shares(s: np.void, rule: Rule, n: int) -> tuple[int, np.ndarray]:
+def _write_shares(s: np.void, rule: Rule, n: int) -> tuple[int, np.ndarray]:
     """Write how the rule shares GPUs; returns the number of kinds of jobs and the kind of each; (0,): one kind."""
-    _lay_sharing_terms(s, rule)
+    _write_sharing_terms(s, rule)
     if not s["lists"]:
         return 1, NOTHING
     xi = s["xi"]
@@ -439,7 +439,7 @@ def _lay_shares(s: np.void, rule: Rule, n: int) -> tuple[int, np.ndarray]:
     return len(values), kind.astype(np.int64, copy=False)
 
 
-def _lay_delays(s: np.void, rule: Rule, lease_s: float) -> None:
+def _write_delays(s: np.void, rule: Rule, lease_s: float) -> None:
     s["delays"], s["timing"] = rule.delays, rule.timing
     s["migrates"], s["fallback_defect"] = rule.migrates, rule.fallback == "last"
     if rule.timers is not None:

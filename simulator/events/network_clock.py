@@ -3,7 +3,7 @@
 from ..base.codes import SHIFT
 from ..compiler.jit import kernel
 from ..flows.phase_clock import play
-from ..flows.sessions import keep_up, set_mean, shift_stay
+from ..flows.sessions import keep_up, set_mean, shift_session
 from ..numerics.heap import schedule_event
 from ..running.decision_log import log, note
 
@@ -34,7 +34,7 @@ def _end(s, job):
 def shift(s, job, seconds, period_s):
     """Modify `s`: iterations of a job begin at `seconds` modulo `period_s`, < 0: any time (cassini, Sec. 4.2)."""
     note(s, SHIFT, job)
-    shift_stay(s, job, seconds, period_s)
+    shift_session(s, job, seconds, period_s)
     log(s, SHIFT, job)
     if s.log_on and not s.log_overflow:
         s.log_seconds[s.log_count - 1] = seconds

@@ -65,7 +65,7 @@ class OutageList:
         """Room that a record needs: rows, groups, or machines of all groups, of which it needs most."""
         return max(2, len(self.time_s), len(self.groups), len(_members_of(self, topology, has_regions)[1]))
 
-    def lay(self, s: np.void, topology: Topology, has_regions: bool) -> None:
+    def write_into(self, s: np.void, topology: Topology, has_regions: bool) -> None:
         """Write it into a record with room for it; nothing has come yet."""
         sizes, machines = _members_of(self, topology, has_regions)
         count, rows = len(self.groups), len(self.time_s)
@@ -75,6 +75,24 @@ class OutageList:
             s["group_regions"][:count] = [sum(1 << region for region in group.regions) for group in self.groups]
         s["failing_groups"], s["n_outages"] = self.failing, rows
         s["outage_s"][:rows], s["outage_group"][:rows], s["outage_kind"][:rows] = self.time_s, self.group, self.kind
+
+
+def read_outages(path: str) -> tuple[Table, np.ndarray, np.ndarray, np.ndarray]:
+    """The rows of a csv of outages, as text, and their start_s, duration_s and notice_s, float64, nan: without notice.
+
+    InputError: no such file, or file, line and value of a bad row.
+    """
+    expected = "a csv of outages: start_s, duration_s, what, name, and perhaps notice_s"
+    table = read_csv(path, keep=COLUMNS, most=MOST_ROWS, may_be_empty=True, expected=expected)
+    seconds = table.numbers(
+        {
+            "start_s": {"low": 0.0},
+            "duration_s": {"low": 0.0, "above": True},
+            **({"notice_s": {"low": 0.0, "blank": np.nan}} if "notice_s" in table else {}),
+        }
+    )
+    notice_s = seconds.get("notice_s", np.full(len(table), np.nan))
+    return table, seconds["start_s"], seconds["duration_s"], notice_s
 
 
 @lru_cache(maxsize=8)
@@ -95,17 +113,8 @@ def _read(outages: str, fault_groups: str, topology: Topology, are_random: bool,
     failing, empty = len(groups), np.zeros(0)
     if not outages:
         return _frozen(groups, failing, empty, empty, empty)
-    expected = "a csv of outages: start_s, duration_s, what, name, and perhaps notice_s"
-    table = read_csv(outages, keep=COLUMNS, most=MOST_ROWS, may_be_empty=True, expected=expected)
-    seconds = table.numbers(
-        {
-            "start_s": {"low": 0.0},
-            "duration_s": {"low": 0.0, "above": True},
-            **({"notice_s": {"low": 0.0, "blank": np.nan}} if "notice_s" in table else {}),
-        }
-    )
-    start_s, notice_s = seconds["start_s"], seconds.get("notice_s", np.full(len(table), np.nan))
-    end_s, has_notice = start_s + seconds["duration_s"], notice_s > 0.0
+    table, start_s, duration_s, notice_s = read_outages(outages)
+    end_s, has_notice = start_s + duration_s, notice_s > 0.0
     kinds = np.where(np.isnan(notice_s), BROKEN, MAINTAINED), np.where(has_notice, OVER_NOTICED, OVER)
     time_s = np.concatenate([start_s, end_s, (start_s - notice_s)[has_notice]])
     kind = np.concatenate([*kinds, np.full(int(has_notice.sum()), NOTICED)])
@@ -140,7 +149,11 @@ def _groups(word: str, topology: Topology) -> dict[str, FaultGroup]:
     if word == "racks":
         return {str(rack): FaultGroup(_machines_of(topology, "rack", rack), ()) for rack in range(topology.num_racks)}
     if word == "regions":
-        own = range(topology.num_regions) if topology.lands is None else topology.lands.fault_group.tolist()
+        own = (
+            range(topology.num_regions)
+            if topology.region_network is None
+            else topology.region_network.fault_group.tolist()
+        )
         members: dict[str, list[int]] = {}
         for region, group in enumerate(own):
             members.setdefault(str(group), []).append(region)

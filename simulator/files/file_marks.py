@@ -17,7 +17,7 @@ from typing import Any
 
 from ..base.errors import InputError
 from ..base.names import parse_name
-from . import own_code
+from . import user_code
 from .regular_files import Stamp, stamp_of
 
 MARK = "file"  # key of the metadata of a field
@@ -43,11 +43,11 @@ class MayBeFile:
     """The mark.
 
     Attributes:
-        told: of a word and a replacement for each path in it: the word with that.
+        replaced: of a word and a replacement for each path in it: the word with that.
         known: the names that are no paths; of a mapping, name -> the function that takes the parameters of the word.
     """
 
-    told: Callable[[str, See], str]
+    replaced: Callable[[str, See], str]
     known: Collection[str] = ()
 
 
@@ -64,7 +64,7 @@ def path_unless(known: Collection[str], beside: Beside = alone, last: str = "") 
         beside: which files are read with one. last: see `parse_name`.
     """
 
-    def told(word: str, see: See) -> str:
+    def replaced(word: str, see: See) -> str:
         name = word.strip().partition(":")[0]
         if name not in known:
             return see(word, beside) if word else word
@@ -72,10 +72,10 @@ def path_unless(known: Collection[str], beside: Beside = alone, last: str = "") 
         if not marks:
             return word
         params = parse_name(word, last=last)[1]
-        parts = (f"{key}={marks[key].told(text, see) if key in marks else text}" for key, text in params.items())
+        parts = (f"{key}={marks[key].replaced(text, see) if key in marks else text}" for key, text in params.items())
         return f"{name}:{','.join(parts)}"
 
-    return MayBeFile(told, known)
+    return MayBeFile(replaced, known)
 
 
 A_FILE = path_mark()
@@ -109,11 +109,11 @@ def marked(value: Any) -> Iterator[tuple[str, MayBeFile, Any]]:
 
 def without_files(word: str, mark: MayBeFile) -> str:
     """A word with `HERE` in place of every path; nothing is opened, and the files need not be there."""
-    if own_code.is_own(word):
-        place, name, params = own_code.parsed(word, "word")
+    if user_code.is_user_code(word):
+        place, name, params = user_code.parsed(word, "word")
         there = HERE if place.endswith(".py") else place
-        return f"{own_code.PREFIX}{there}:{name},{params}"
-    return mark.told(word, lambda _path, _beside: HERE)
+        return f"{user_code.PREFIX}{there}:{name},{params}"
+    return mark.replaced(word, lambda _path, _beside: HERE)
 
 
 @dataclass(frozen=True)
@@ -143,14 +143,14 @@ def read_by(word: str | os.PathLike[str], mark: MayBeFile, what: str) -> Read:
         files.extend(_files_of(Path(place), beside))
         return HERE
 
-    if not own_code.is_own(word):
-        return Read(mark.told(os.fspath(word), see), tuple(files))
+    if not user_code.is_user_code(word):
+        return Read(mark.replaced(os.fspath(word), see), tuple(files))
     assert isinstance(word, str)
-    found = own_code.own(word, what)
+    found = user_code.own(word, what)
     for file in found.files:
         see(str(file), alone)
     params = {key: see(text, within) if os.path.exists(text) else text for key, text in found.params.items()}
-    return Read(f"{own_code.parsed(word, what)[1]},{params}", tuple(files))
+    return Read(f"{user_code.parsed(word, what)[1]},{params}", tuple(files))
 
 
 def _files_of(place: Path, beside: Beside) -> list[tuple[str, Path]]:

@@ -11,7 +11,7 @@ from ..compiler.jit import kernel
 
 @kernel
 def sieve(s, job):
-    """Modify `s`: a job has come or gone, its uses are still laid: which links can bind, for all their jobs."""
+    """Modify `s`: a job has come or gone, its uses are still written: which links can bind, for all their jobs."""
     s.is_laid = 0
     use = s.first_use[job]
     while use >= 0:

@@ -1,7 +1,7 @@
 """Cables of a network that fail and come back at random times, as machines do (lifecycle/outages.py).
 
-A cable is a link and the one back beside it, if any, named by its first link. Python lays the links' new jobs and
-capacities before time passes (contention/link_states.py).
+A cable is a link and the one back beside it, if any, named by its first link. Python writes the links' new jobs
+and capacities before time passes (contention/link_states.py).
 """
 
 import math
@@ -34,7 +34,7 @@ def cable_event(s, link):
 
 
 @kernel
-def lay_cable(s, link):
+def draw_cable_failure(s, link):
     """Modify `s`: draw the first failure of the cable whose first link this is."""
     first_s = s.start_s + exponential(seed_of(s), CABLES - link, 0, s.link_mtbf_s)
     schedule_event(s, s.first_cable_event + link, first_s)

@@ -15,7 +15,7 @@ from .bottlenecks import sieve
 
 @kernel
 def clear_links(s, n_links, n_jobs):
-    """Modify `s`: a network of so many links at time 0, nobody in it; capacities and options are laid by the caller."""
+    """Modify `s`: a network of so many links at time 0, without jobs; the caller writes capacities and options."""
     s.n_links = n_links
     s.phase_now_s = 0.0
     s.adjustments = s.phase_events = s.iteration_count = s.phase_count = s.n_dirty = s.trace_count = 0
@@ -33,10 +33,10 @@ def clear_links(s, n_links, n_jobs):
         s.is_slack[link] = 1
         s.link_level[link] = math.inf
         s.link_flows[link] = 0.0
-        s.turn_of[link] = -1
+        s.recheck_position[link] = -1
         s.column_of[link] = -1
     for job in range(n_jobs):
-        s.first_use[job] = s.first_binding[job] = s.phase_of[job] = s.phase[job] = s.seat_of[job] = -1
+        s.first_use[job] = s.first_binding[job] = s.phase_position[job] = s.phase[job] = s.seat_of[job] = -1
         s.held_at[job] = s.stop_link[job] = -1
         s.cut_off[job] = s.is_sending[job] = s.may_join[job] = s.draws[job] = s.job_rounds[job] = s.sieve_mark[job] = 0
         s.job_congestion[job] = s.job_rounds_s[job] = s.job_up_s[job] = s.last_round_s[job] = s.send_rate[job] = 0.0
@@ -83,7 +83,7 @@ def drop_uses(s, job):
 
 @kernel
 def enter_links(s, job):
-    """Modify `s`: a job whose phases and uses are laid is on its links from now on; it has no shift."""
+    """Modify `s`: a job whose phases and uses are written is on its links from now on; it has no shift."""
     join_links(s, job)
     s.flow_weight[job] = 1.0
     s.flow_priority[job] = 0
@@ -93,7 +93,7 @@ def enter_links(s, job):
 
 @kernel
 def join_links(s, job):
-    """Modify `s`: a job whose phases and uses are laid is on these links; what it takes alone is on whole ones."""
+    """Modify `s`: a job whose phases and uses are written is on these links; what it takes alone is on whole ones."""
     use = s.first_use[job]
     own = math.inf
     while use >= 0:
@@ -119,7 +119,7 @@ def join_links(s, job):
 
 @kernel
 def alone_up_s(s, job, phase):
-    """Seconds of an Up phase if nobody else sends."""
+    """Seconds of an Up phase if no other job sends."""
     return s.phase_bytes[job, phase] / min(s.phase_rate[job, phase], s.own_rate[job])
 
 
@@ -147,7 +147,7 @@ def set_capacity(s, link, capacity, carried):
     """Modify `s`: a link's capacity, at most its whole one, and what arrives of it when more is offered than fits."""
     least = min(s.link_capacity[link], capacity)
     s.link_capacity[link] = capacity
-    s.link_carried[link] = carried
+    s.link_overload_capacity[link] = carried
     use = s.link_first[link]
     while use >= 0:
         sieve(s, s.use_job[use])
@@ -177,7 +177,7 @@ def offer(s, link, change):
 
 @kernel
 def mark_full(s, job):
-    """Modify `s`: new rates are due for all who share a link with a job to which more is offered than fits."""
+    """Modify `s`: new rates are due for all that share a link with a job to which more is offered than fits."""
     use = s.first_binding[job]
     while use >= 0:
         link = s.use_link[use]

@@ -2,9 +2,9 @@
 
 A job has one rate on all its links and takes flows x rate of each. All rates of a component rise together until a link
 is full, where its jobs stop, or a job has the rate of its phase. A component is joined by hot links, those to which
-more is offered than fits; they may carry less than their capacity (`link_carried`). Rates are whole bytes per second,
-rounded down, at least 1; of links full at the same rate the lowest number is first. So the rates of a component depend
-only on its senders. Weights, priorities: max_min_weighted.py.
+more is offered than fits; they may carry less than their capacity (`link_overload_capacity`). Rates are whole bytes per
+second, rounded down, at least 1; of links full at the same rate the lowest number is first. So the rates of a component
+depend only on its senders. Weights, priorities: max_min_weighted.py.
 """
 
 from ..compiler.jit import kernel
@@ -20,7 +20,7 @@ from .max_min_weighted import fill_weighted, step_end
 def set_end(s, job, end_s):
     """Modify `s`: the present part of a job ends then."""
     s.phase_end_s[job] = end_s
-    heap.change(s.phase_key, s.phase_item, s.phase_of, 0, s.phase_count, job, end_s)
+    heap.change(s.phase_key, s.phase_item, s.phase_position, 0, s.phase_count, job, end_s)
 
 
 @kernel

@@ -35,21 +35,21 @@ def doubt_all(s):
 @kernel
 def fill_changes(s):
     """Modify `s`: `fill_rate` of the jobs that get another key; returns how many they are, -1: fill the component."""
-    jobs = s.n_turns = 0
+    jobs = s.n_rechecks = 0
     for i in range(s.n_dirty):
         _look_at(s, s.dirty_link[i])
-    while s.n_turns > 0:
-        level, link = s.turn_level[0], s.turn_link[0]
+    while s.n_rechecks > 0:
+        level, link = s.recheck_level[0], s.recheck_link[0]
         if level < LEAST:
             _give_up(s, jobs)
             return -1
         was = s.link_level[link]
         found = _full_at(s, link, level, was if was > level else math.inf)
         if found > level and was > level:
-            _set_turn(s, link, found)
+            _set_recheck(s, link, found)
             continue
         s.link_level[link] = found
-        _set_turn(s, link, found if found > level else math.inf)
+        _set_recheck(s, link, found if found > level else math.inf)
         jobs = _move_jobs(s, link, level, found, jobs)
     for i in range(s.n_dirty):
         s.is_dirty[s.dirty_link[i]] = 0
@@ -61,9 +61,9 @@ def fill_changes(s):
 
 @kernel
 def _give_up(s, jobs):
-    for i in range(s.n_turns):
-        s.turn_of[s.turn_link[i]] = -1
-    s.n_turns = 0
+    for i in range(s.n_rechecks):
+        s.recheck_position[s.recheck_link[i]] = -1
+    s.n_rechecks = 0
     for i in range(jobs):
         s.may_join[s.fill_job[i]] = 1
 
@@ -78,26 +78,26 @@ def _look_at(s, link):
         use = s.use_next[use]
     s.link_load[link] = load
     if s.link_level[link] < math.inf or _may_fill(s, link):
-        _set_turn(s, link, _full_at(s, link, 0.0, s.link_level[link]))
+        _set_recheck(s, link, _full_at(s, link, 0.0, s.link_level[link]))
 
 
 @kernel
 def _may_fill(s, link):
     """False if all jobs of a link have room for their rates and a byte more: then none stops there."""
-    return s.link_load[link] + s.link_flows[link] > s.link_carried[link]
+    return s.link_load[link] + s.link_flows[link] > s.link_overload_capacity[link]
 
 
 @kernel
-def _set_turn(s, link, level):
-    if s.turn_of[link] >= 0:
+def _set_recheck(s, link, level):
+    if s.recheck_position[link] >= 0:
         if level < math.inf:
-            heap.change(s.turn_level, s.turn_link, s.turn_of, 0, s.n_turns, link, level)
+            heap.change(s.recheck_level, s.recheck_link, s.recheck_position, 0, s.n_rechecks, link, level)
         else:
-            heap.remove(s.turn_level, s.turn_link, s.turn_of, 0, s.n_turns, link)
-            s.n_turns -= 1
+            heap.remove(s.recheck_level, s.recheck_link, s.recheck_position, 0, s.n_rechecks, link)
+            s.n_rechecks -= 1
     elif level < math.inf:
-        heap.push(s.turn_level, s.turn_link, s.turn_of, 0, s.n_turns, level, link)
-        s.n_turns += 1
+        heap.push(s.recheck_level, s.recheck_link, s.recheck_position, 0, s.n_rechecks, level, link)
+        s.n_rechecks += 1
 
 
 @kernel
@@ -105,7 +105,7 @@ def _full_at(s, link, level, most):
     """Where a link is full, at `level` or above, if all jobs stop at other links where their keys say; or `most`."""
     if s.link_offered[link] <= s.link_capacity[link]:
         return most
-    carried = s.link_carried[link]
+    carried = s.link_overload_capacity[link]
     while level < most:
         room, rising = carried, 0.0
         use = s.link_first[link]
@@ -171,8 +171,8 @@ def _move(s, job, rate, at, mover, level):
         s.link_load[link] += s.use_flows[use] * (rate - before)
         if link != mover:
             if is_earlier:  # the link is full no earlier than it was
-                if s.turn_of[link] < 0 and s.link_level[link] < math.inf:
-                    _set_turn(s, link, s.link_level[link])
-            elif s.turn_of[link] >= 0 or s.link_level[link] < math.inf or _may_fill(s, link):
-                _set_turn(s, link, _full_at(s, link, level, s.link_level[link]))
+                if s.recheck_position[link] < 0 and s.link_level[link] < math.inf:
+                    _set_recheck(s, link, s.link_level[link])
+            elif s.recheck_position[link] >= 0 or s.link_level[link] < math.inf or _may_fill(s, link):
+                _set_recheck(s, link, _full_at(s, link, level, s.link_level[link]))
         use = s.use_binding[use]

@@ -1,7 +1,7 @@
 """Max-min filling of a small network by a table of flows: a row, or seat, a job, and a column a link.
 
 The rates are those of max_min_sparse.py, with whole rows in place of lists; sets of jobs are the bits of a number. The
-table has only links that can bind, and their jobs. It is laid when rates are due after a job has come or gone.
+table has only links that can bind, and their jobs. It is made when rates are due after a job has come or gone.
 """
 
 import math
@@ -17,17 +17,17 @@ PADDED = 16  # columns are worked on so many at once
 
 @kernel
 def has_table(s):
-    """Modify `s`: True if the table has all jobs and binding links; False if one came or went since, and it is laid."""
+    """Modify `s`: True if the table has all jobs and binding links; False if one came or went since, and it is made."""
     if s.is_laid:
         return s.fits_table
     s.is_laid = 1
-    s.fits_table = _lay(s)
+    s.fits_table = _fill_table(s)
     return 0
 
 
 @kernel
-def _lay(s):
-    """Modify `s`: the table; 0 and nobody has a seat if it is too small, or jobs are on few links: lists are faster."""
+def _fill_table(s):
+    """Modify `s`: the table; 0 and no job has a seat if it is too small, or jobs are on few links: lists are faster."""
     _clear(s)
     if s.n_binding > s.column_link.size:
         return 0
@@ -81,7 +81,7 @@ def _take_seats(s):
 @kernel
 def _clear_column(s, column):
     s.column_capacity[column] = s.link_capacity[s.column_link[column]]
-    s.column_carried[column] = s.link_carried[s.column_link[column]]
+    s.column_overload_capacity[column] = s.link_overload_capacity[s.column_link[column]]
     s.column_sending[column] = s.column_offered[column] = 0.0
     s.column_users[column] = 0
     for seat in range(s.n_seats):
@@ -170,7 +170,7 @@ def _component(s):
             found |= joined if joined & before != 0 else 0
     for column in range(columns):
         s.column_flows[column] = s.column_sending[column] if s.column_joined[column] & found != 0 else 0.0
-        s.column_room[column] = s.column_carried[column]
+        s.column_room[column] = s.column_overload_capacity[column]
     return found
 
 

@@ -15,7 +15,7 @@ def fill_lists(s):
     for i in range(jobs):
         s.may_join[s.fill_job[i]] = 1
     for i in range(links):
-        s.link_load[s.fill_link[i]] = s.link_carried[s.fill_link[i]] - s.fill_room[i]
+        s.link_load[s.fill_link[i]] = s.link_overload_capacity[s.fill_link[i]] - s.fill_room[i]
     return jobs
 
 
@@ -44,7 +44,7 @@ def gather(s):
                 s.link_place[link] = base + links
                 s.link_level[link] = math.inf
                 s.fill_link[links] = link
-                s.fill_room[links] = s.link_carried[link]
+                s.fill_room[links] = s.link_overload_capacity[link]
                 s.fill_flows[links] = s.use_flows[use]
                 links += 1
                 jobs = _take_jobs(s, link, jobs)

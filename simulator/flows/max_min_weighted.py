@@ -83,7 +83,7 @@ def _highest(s, jobs):
 @kernel
 def _rise(s, jobs, links, priority):
     """Modify `s`: `fill_rate` of a priority's jobs, on what those above it have left; returns how many they are."""
-    rising, least_top = _lay_flows(s, jobs, links, priority)
+    rising, least_top = _write_flows(s, jobs, links, priority)
     risen = rising
     while rising > 0:
         level = math.inf
@@ -105,7 +105,7 @@ def _rise(s, jobs, links, priority):
 
 
 @kernel
-def _lay_flows(s, jobs, links, priority):
+def _write_flows(s, jobs, links, priority):
     """Modify `s`: flows x weight of a priority's jobs on each hot link; returns their number and least top / weight."""
     base = s.fills * s.fill_link.size
     for i in range(links):
@@ -123,12 +123,12 @@ def _lay_flows(s, jobs, links, priority):
                     s.fill_flows[place] += s.use_flows[use] * s.flow_weight[job]
                 use = s.use_binding[use]
     for i in range(links):
-        _lay_height(s, i)
+        _set_height(s, i)
     return rising, least_top
 
 
 @kernel
-def _lay_height(s, place):
+def _set_height(s, place):
     flows = s.fill_flows[place]
     s.fill_height[place] = floor(s.fill_room[place] / flows) if flows > 0.0 else math.inf
 
@@ -160,5 +160,5 @@ def _stop(s, job, rate, link, flows):
         if place >= 0:
             s.fill_flows[place] -= s.use_flows[use] * s.flow_weight[job]
             s.fill_room[place] -= s.use_flows[use] * rate
-            _lay_height(s, place)
+            _set_height(s, place)
         use = s.use_binding[use]

@@ -1,7 +1,7 @@
 """Jobs on a network, phase by phase: each iteration is Down and Up in turn, and Up phases share links.
 
 The network has its own clock, `phase_now_s`, which only `play` moves. Events of one instant go in the order of the
-jobs, then rates are computed. Nothing is settled between calls, so the cuts between calls do not change a bit.
+jobs, then rates are computed. Nothing is updated between calls, so the cuts between calls do not change a bit.
 """
 
 import math
@@ -29,7 +29,7 @@ def begin(s, job, begin_s, at):
     s.round_began_s[job] = begin_s
     s.round_up_s[job] = 0.0
     s.slot[job] = -math.inf
-    heap.push(s.phase_key, s.phase_item, s.phase_of, 0, s.phase_count, math.inf, job)
+    heap.push(s.phase_key, s.phase_item, s.phase_position, 0, s.phase_count, math.inf, job)
     s.phase_count += 1
     set_end(s, job, _await(s, job, max(begin_s, s.phase_now_s)))
 
@@ -37,7 +37,7 @@ def begin(s, job, begin_s, at):
 @kernel
 def leave(s, job):
     """Modify `s`: a job iterates no more; it may be on its links still."""
-    if s.phase_of[job] < 0:
+    if s.phase_position[job] < 0:
         return
     if s.is_sending[job]:
         _stop_sending(s, job, bytes_left_now(s, job))
@@ -48,7 +48,7 @@ def leave(s, job):
 
 @kernel
 def _take_out(s, job):
-    heap.remove(s.phase_key, s.phase_item, s.phase_of, 0, s.phase_count, job)
+    heap.remove(s.phase_key, s.phase_item, s.phase_position, 0, s.phase_count, job)
     s.phase_count -= 1
     s.phase[job] = -1
 
@@ -59,7 +59,7 @@ def set_shift(s, job, seconds, period_s):
     s.shift_s[job] = seconds
     s.period_s[job] = period_s
     s.slot[job] = -math.inf
-    if s.phase_of[job] >= 0 and s.phase[job] < 0:
+    if s.phase_position[job] >= 0 and s.phase[job] < 0:
         set_end(s, job, _await(s, job, max(s.ready_s[job], s.phase_now_s)))
 
 
@@ -79,7 +79,7 @@ def play(s, until_s):
             if s.phase_count == 0 or s.phase_key[0] > until_s or s.phase_key[0] == math.inf:
                 break
             s.phase_now_s = s.phase_key[0]
-        if s.trace_s.size > 1 and s.trace_count + s.phase_of.size + 4 > s.trace_s.size:
+        if s.trace_s.size > 1 and s.trace_count + s.phase_position.size + 4 > s.trace_s.size:
             return s.phase_now_s
         _step(s, s.phase_item[0])
         if s.ended_job >= 0:
@@ -217,7 +217,7 @@ def _send(s, job):
 @kernel
 def reroute(s, job, used, flows):
     """Modify `s`: a job's links, int64 (k,), and flows, float64 (k,); none: cut off. Sent bytes stay; False: full."""
-    sends = s.phase_of[job] >= 0 and s.is_sending[job]
+    sends = s.phase_position[job] >= 0 and s.is_sending[job]
     if sends:
         s.bytes_left[job] = bytes_left_now(s, job)
         _withdraw(s, job, s.bytes_due[job] - s.bytes_left[job])
@@ -237,7 +237,7 @@ def reroute(s, job, used, flows):
 
 @kernel
 def is_on(s, job, used, flows):
-    """True if a job is on these links with these flows, as they were laid; on none: if it is cut off."""
+    """True if a job is on these links with these flows, as they were written; on none: if it is cut off."""
     use = s.first_use[job]
     for i in range(used.size - 1, -1, -1):
         if use < 0 or s.use_link[use] != used[i] or s.use_flows[use] != flows[i]:
@@ -311,7 +311,7 @@ def link_bytes_now(s, link):
 @kernel
 def position(s, job):
     """The part of its iteration, or of a pending one, that a job has done by now, in [0, 1), by time alone."""
-    if s.phase_of[job] < 0 or s.phase[job] < 0:
+    if s.phase_position[job] < 0 or s.phase[job] < 0:
         return s.first_round[job] if s.rounds_done[job] == 0.0 else 0.0
     now = s.phase[job]
     done_s = 0.0

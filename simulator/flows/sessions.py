@@ -32,8 +32,8 @@ def stays(s, job):
 
 @kernel
 def plays(s, job):
-    """True if a job iterates on the network now: nobody knows when it will end."""
-    return stays(s, job) and s.phase_of[job] >= 0
+    """True if a job iterates on the network now: when it will end is unknown."""
+    return stays(s, job) and s.phase_position[job] >= 0
 
 
 @kernel
@@ -50,7 +50,7 @@ def computing_s(s, job, iterations):
 
 
 @kernel
-def enter_stay(s, job, offset_s):
+def enter_session(s, job, offset_s):
     """Modify `s`: a job on its links iterates after its restore, where it was stopped; unshifted `offset_s` later."""
     seconds = s.asked_shift_s[job]
     set_shift(s, job, seconds, s.asked_period_s[job])
@@ -58,7 +58,7 @@ def enter_stay(s, job, offset_s):
     left = s.iterations_left[job] / size_ratio(s, job)
     s.rounds_left[job] = left
     s.stays[job] = 1
-    s.stay_done[job] = 0.0
+    s.session_done[job] = 0.0
     if s.averages:
         return
     begin_s = s.since_s[job] + (offset_s if seconds < 0.0 else 0.0)
@@ -86,7 +86,7 @@ def come_back(s, job):
 
 @kernel
 def let_go(s):
-    """Modify `s`: the instant is over: who has gone is on no link any more."""
+    """Modify `s`: the instant is over: jobs that left are on no link any more."""
     for i in range(s.n_leavers):
         job = s.leaver[i]
         if s.is_leaver[job] == GONE:
@@ -102,7 +102,7 @@ def let_go(s):
 
 
 @kernel
-def shift_stay(s, job, seconds, period_s):
+def shift_session(s, job, seconds, period_s):
     """Modify `s`: a running job has a shift from its next iteration on (seconds < 0: none), or will begin with it."""
     if stays(s, job) and s.is_leaver[job] != GONE:
         set_shift(s, job, seconds, period_s)
@@ -113,7 +113,7 @@ def shift_stay(s, job, seconds, period_s):
 
 
 @kernel
-def done_in_stay(s, job):
+def done_in_session(s, job):
     """Iterations of a job, as its workload counts them, since it began on the network."""
     return (s.rounds_done[job] + position(s, job) - s.first_round[job]) * size_ratio(s, job)
 
@@ -124,7 +124,7 @@ def keep_up(s, job):
     elapsed = s.phase_now_s - s.since_s[job]
     if elapsed <= 0.0:
         return
-    done = done_in_stay(s, job) - s.stay_done[job]
+    done = done_in_session(s, job) - s.session_done[job]
     set_mean(s, job, elapsed / done if done * NEVER_S > elapsed else NEVER_S)
     pace_s = s.iteration_s[job] if done >= 1.0 else s.alone_s[job] / size_ratio(s, job)
     left_s = (s.iterations_left[job] - done) * pace_s

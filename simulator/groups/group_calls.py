@@ -10,8 +10,8 @@ def advance(states, row):
 
 
 @entry
-def lay_failures(states, row):
-    group_clock.lay_failures(states[row])
+def draw_failures(states, row):
+    group_clock.draw_failures(states[row])
 
 
 @entry

@@ -38,7 +38,7 @@ class GroupTerms:
     def __post_init__(self) -> None:
         choose(self.execution, EXECUTIONS, "value of execution")
 
-    def lay(self, s: np.void) -> None:
+    def write_into(self, s: np.void) -> None:
         """Write them into a record."""
         s["execution"], s["spills"] = EXECUTIONS[self.execution], self.spills
 
@@ -115,7 +115,7 @@ class GroupConfig:
         """One from some of its fields."""
         return cls(**given)
 
-    def lay(self, s: np.void) -> None:
+    def write_into(self, s: np.void) -> None:
         """Write it into a record."""
         s["comm"] = COMMS[self.comm]
         for name in COPIED:
@@ -192,7 +192,7 @@ class GroupClusterConfig(SimulatedCluster):
             for what, kinds in (("regions", topology.region_names), ("types of units", topology.cluster_gpu_type))
             if len(set(kinds)) > 1
         ]
-        if topology.lands is not None or several or len(set(topology.machine_gpus.tolist())) > 1:
+        if topology.region_network is not None or several or len(set(topology.machine_gpus.tolist())) > 1:
             raise InputError(
                 f"topology {topology.name!r}: job groups run on equal machines, which its are not; expected such as "
                 "harmony:machines=100"

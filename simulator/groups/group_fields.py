@@ -116,7 +116,7 @@ JOB_INTEGERS = (
     "epoch_iterations",
     "goal",  # group that it is to be in; NONE = it waits
     "at",  # group that it is in
-    "is_moved",  # it is in `moved` (kernels/group_life.py): 0 = no
+    "is_dirty_job",  # it is in `dirty_jobs` (kernels/group_life.py): 0 = no
     "place",  # what it does there (codes)
     "part",  # subtask of its iteration
     "rounds",  # iterations that it has ended since its group last changed
@@ -156,7 +156,7 @@ def _group_fields(groups: Axis) -> list[Field]:
         "is_group",
         "group_machines",
         "machines_before",  # at the beginning of the instant
-        "is_touched",  # 1: it is in `touched`
+        "is_dirty_group",  # 1: it is in `dirty_groups`
         "n_at",  # jobs whose `at` it is,
         "n_goal",  # and whose `goal`
         "n_members",
@@ -217,8 +217,8 @@ def _scalars() -> list[Field]:
         "subtasks",  # that have ended, and of these those that steady groups leapt over
         "leapt",
         "happened",  # something that a decision may be due after
-        "n_moved",
-        "n_touched",
+        "n_dirty_jobs",
+        "n_dirty_groups",
         "first_group_event",
         "first_machine_event",
         "n_crowds",
@@ -238,10 +238,10 @@ def _list_fields(jobs: Axis, machines: Axis, groups: Axis, entries: Axis) -> lis
     return [
         ("event_key", "f8", (ids,)),  # ids: jobs that load, groups, machines
         ("event_item", "i8", (ids,)),
-        ("event_of", "i8", (ids,)),
+        ("event_position", "i8", (ids,)),
         ("event_count", "i8"),
-        ("moved", "i8", (jobs,)),
-        ("touched", "i8", (groups,)),
+        ("dirty_jobs", "i8", (jobs,)),
+        ("dirty_groups", "i8", (groups,)),
         ("machine_group", "i8", (machines,)),  # NONE = free, DOWN = failed
         ("machine_failures", "i8", (machines,)),
         ("crowd", "i8", (4 * jobs.length,)),  # jobs that ran out of memory together: number of the time, job
@@ -309,8 +309,8 @@ def _blocks(capacity: GroupCapacity) -> list[Block]:
     return blocks_of(group_fields(capacity), group_dtype(capacity), GroupExtent(0, 0, 0, 0).used, (RUN,))
 
 
-class GroupPlain:
-    """The only record of an array, by item and by byte, as `Plain` of simulator/record/plain.py."""
+class RawGroupRecord:
+    """The only record of an array, by item and by byte, as `RawRecord` of simulator/record/raw_record.py."""
 
     def __init__(self, records: np.recarray, capacity: GroupCapacity) -> None:
         array = records.view(np.ndarray)
@@ -328,7 +328,7 @@ class GroupPlain:
         for part in self.running_parts(self.extent):
             part.fill(0)
 
-    def take_over(self, other: GroupPlain) -> None:
+    def take_over(self, other: RawGroupRecord) -> None:
         """Become as `other`, a record of the same capacity."""
         extent = GroupExtent(*map(max, self.extent, other.extent))
         for part, their in zip(self.running_parts(extent), other.running_parts(extent), strict=True):

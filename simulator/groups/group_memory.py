@@ -1,4 +1,4 @@
-"""Memory of a group by numbers: the constants with their sources, and the state in which a group settles.
+"""Memory of a group by numbers: the constants with their sources, and the state in which a group is balanced.
 
 Sources: P the paper (Lee et al., "Harmony", ICDCS'21, section in brackets), D derived from numbers in it, O ours.
 
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..base.errors import InputError
-from .kernels.memory_kernels import settle, settled_round_s
+from .kernels.memory_kernels import balanced_round_s, find_memory_balance
 
 RAM_BYTES = 32e9  # of a machine: m4.2xlarge, P (V-B)
 # Bytes in memory over raw bytes. D: with 16 machines of 32 GB three jobs of 454 GB fail and two of 275 GB do not
@@ -60,7 +60,7 @@ class MemoryTerms:
 
 
 @dataclass(frozen=True)
-class Settled:
+class BalancedMemory:
     """The memory of a group.
 
     Attributes:
@@ -77,7 +77,7 @@ class Settled:
 
 
 def memory_dtype(jobs: int, groups: int = 1) -> np.dtype:
-    """A record with room for as many jobs and groups, for `settle`."""
+    """A record with room for as many jobs and groups, for `find_memory_balance`."""
     return np.dtype(
         [(name, "f8", (jobs,)) for name in COLUMNS]
         + [("next_member", "i8", (jobs,))]
@@ -89,7 +89,7 @@ def memory_dtype(jobs: int, groups: int = 1) -> np.dtype:
     )
 
 
-def settled(
+def balanced(
     comp_machine_s: Sequence[float] | np.ndarray,
     comm_s: Sequence[float] | np.ndarray,
     input_bytes: Sequence[float] | np.ndarray,
@@ -97,8 +97,8 @@ def settled(
     machines: int,
     asked: Sequence[float] | np.ndarray | None = None,
     terms: MemoryTerms | None = None,
-) -> Settled:
-    """The state in which a group of jobs on `machines` machines settles.
+) -> BalancedMemory:
+    """The state in which a group of jobs on `machines` machines is balanced.
 
     Args:
         comp_machine_s, comm_s: of an iteration, (n,), n >= 1: machine-seconds of COMP, seconds of COMM.
@@ -125,14 +125,14 @@ def settled(
         s[name] = getattr(terms, name)
     s["next_member"][:jobs] = [*range(1, jobs), -1]
     s["group_machines"] = machines
-    out_of_memory = settle(s, 0)
+    out_of_memory = find_memory_balance(s, 0)
     gc = float(s["group_gc"][0])
-    return Settled(
+    return BalancedMemory(
         alpha=s["alpha"][:jobs].copy(),
         model_spill=s["model_spill"][:jobs].copy(),
         disk_s=s["disk_s"][:jobs].copy(),
         occupancy=float(s["group_occupancy"][0]),
         gc=gc,
-        round_s=settled_round_s(s, 0),
+        round_s=balanced_round_s(s, 0),
         out_of_memory=bool(out_of_memory),
     )

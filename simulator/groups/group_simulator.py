@@ -16,14 +16,14 @@ from ..compiler.compile_messages import about
 from ..configuration.network_choice import NoNetwork, on_topology
 from ..engine.base_simulator import BaseSimulator
 from ..jobs.workload import Workload
-from ..network.simulated import Pace
+from ..network.simulated import RateProvider
 from . import group_calls
 from .group_codes import CLIMBS, KINDS
 from .group_config import GroupClusterConfig, GroupConfig, GroupTerms
-from .group_fields import GroupCapacity, GroupPlain
+from .group_fields import GroupCapacity, RawGroupRecord
 from .group_metrics import group_job_table, group_totals
 from .group_view import GroupView
-from .initialise_groups import copy_record, lay_group_jobs, lay_machines
+from .initialise_groups import copy_record, write_group_jobs, write_machines
 from .use import UseMeter
 
 
@@ -44,7 +44,7 @@ class GroupSimulator(BaseSimulator):
     Attributes:
         config: what is simulated, its topology opened.
         rule: the `GroupTerms` that hold; `use` replaces them.
-        records, state, plain: the record (group_fields.py). Do not write to it.
+        records, state, raw: the record (group_fields.py). Do not write to it.
         view: the read-only `GroupView` of the present.
         meter: how busy CPU and network were since `reset`, as far as `advance` played.
         room: None, or what is asked before each reset to `move_to` records of at least a capacity (batches).
@@ -52,10 +52,10 @@ class GroupSimulator(BaseSimulator):
         runs: how often `reset` or `restore` has replaced the state.
     """
 
-    PLAIN = GroupPlain
+    PLAIN = RawGroupRecord
     _copy_record = staticmethod(copy_record)
-    plain: GroupPlain
-    pace: Pace | None = None
+    raw: RawGroupRecord
+    rate_provider: RateProvider | None = None
     sharing = None
 
     def __init__(
@@ -79,7 +79,7 @@ class GroupSimulator(BaseSimulator):
         self.capacity = GroupCapacity(0, 0)
 
     def reset(self, workload: Workload, seed: int = 0, *, begin: bool = True) -> None:
-        """Lay `workload` and run to the first decision point.
+        """Write `workload` into the record and run to the first decision point.
 
         Args:
             workload: jobs on parameter servers (`workload.ps`), each alone on no more machines than there are.
@@ -98,20 +98,20 @@ class GroupSimulator(BaseSimulator):
         self._forget()
         capacity = GroupCapacity.fitting(len(workload), machines)
         self._make_room(capacity)
-        self.plain.clear()
-        s = self.plain.record
-        lay_machines(s, machines)
-        self.config.groups.lay(s)
-        self.rule.lay(s)
-        lay_group_jobs(s, self.workload, self.config.groups, seed)
-        self.estimates.lay(s, self.workload)
+        self.raw.clear()
+        s = self.raw.record
+        write_machines(s, machines)
+        self.config.groups.write_into(s)
+        self.rule.write_into(s)
+        write_group_jobs(s, self.workload, self.config.groups, seed)
+        self.estimates.write_into(s, self.workload)
         s["horizon_s"] = s["start_s"] + self.config.horizon_s
         self._code = codes.DECIDE
         if self.config.failures is not None:
-            self.config.failures.lay(s)
+            self.config.failures.write_into(s)
         if begin or self.config.failures is not None:
             with about(f"job groups for up to {capacity.words}"):
-                group_calls.lay_failures(self.records, 0)
+                group_calls.draw_failures(self.records, 0)
                 if begin:
                     self._stop(group_calls.advance(self.records, 0))
 
@@ -121,14 +121,14 @@ class GroupSimulator(BaseSimulator):
     def _forget(self) -> None:
         self.meter.clear()
 
-    def aside(self) -> tuple[Any, ...]:
+    def python_state(self) -> tuple[Any, ...]:
         """See `BaseSimulator`."""
-        return *super().aside(), self.meter.seen()
+        return *super().python_state(), self.meter.seen()
 
-    def take_aside(self, aside: tuple[Any, ...]) -> None:
+    def take_python_state(self, python_state: tuple[Any, ...]) -> None:
         """See `BaseSimulator`."""
-        super().take_aside(aside)
-        self.meter.take_over(*aside[3])
+        super().take_python_state(python_state)
+        self.meter.take_over(*python_state[3])
 
     def use(self, rule: GroupTerms) -> None:
         """Let other terms hold, now and after resets; InputError: no terms, or another execution while groups run."""
@@ -139,13 +139,13 @@ class GroupSimulator(BaseSimulator):
                 "a rule for jobs on GPUs cannot play job groups; expected GroupTerms, or a policy that says them"
             )
         if self.capacity.jobs > 0:
-            s = self.plain.record
+            s = self.raw.record
             if s["n_executed"] > 0 and rule.execution != self.rule.execution:
                 raise InputError(
                     f"jobs are executed as {self.rule.execution} already; a policy that plays as {rule.execution} must "
                     "play from the start"
                 )
-            rule.lay(s)
+            rule.write_into(s)
         self.rule = rule
 
     def _close_instant(self) -> None:
@@ -247,7 +247,7 @@ class GroupSimulator(BaseSimulator):
 
     def metrics(self, among: np.ndarray | None = None) -> dict[str, float]:
         """Totals of the run so far, by the names of `metrics.py`; of the jobs in `among`, bool (jobs,), or of all."""
-        return group_totals(self.plain.record, among)
+        return group_totals(self.raw.record, among)
 
     def jobs(self) -> dict[str, np.ndarray]:
         """One row a job; see `metrics.group_job_table`."""

@@ -47,7 +47,7 @@ class GroupView(RunView):
 
     @property
     def free_machines(self) -> int:
-        """Machines that a group can be given: free ones, and those of groups that nobody is to be in."""
+        """Machines that a group can be given: free ones, and those of groups that no job is to be in."""
         return int(available_machines(self._simulator.records, 0))
 
     @property
@@ -62,7 +62,7 @@ class GroupView(RunView):
 
     @property
     def groups(self) -> np.ndarray:
-        """Groups that somebody is to be in, ascending, int64."""
+        """Groups that some job is to be in, ascending, int64."""
         s = self._s
         return sealed(np.flatnonzero((s["is_group"] == 1) & (s["n_goal"] > 0)))
 
@@ -155,5 +155,5 @@ class GroupView(RunView):
 
     @property
     def _s(self) -> np.void:
-        found: np.void = self._simulator.plain.record
+        found: np.void = self._simulator.raw.record
         return found

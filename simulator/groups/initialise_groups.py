@@ -1,4 +1,4 @@
-"""Laying machines and parameter-server jobs into a record. Plain numpy; the kernels check nothing."""
+"""Writing machines and parameter-server jobs into a record. Plain numpy; the kernels check nothing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ..events.initialise import lay_due, lay_window_order
+from ..events.initialise import write_due, write_window_order
 from ..jobs.workload import Workload
 from ..numerics.random import draw_seed, uniform
 from .group_codes import CLIMBS, NONE
@@ -17,15 +17,15 @@ COMP_DRAW, COMM_DRAW = 0, 1
 NOWHERE = ("goal", "at", "next_member", "queue_next")
 
 
-def lay_machines(s: np.void, machines: int) -> None:
+def write_machines(s: np.void, machines: int) -> None:
     """Modify a zeroed record: so many machines, all free."""
     s["n_machines"] = s["n_gpus"] = s["free_machines"] = machines
     s["machine_group"][:] = NONE
-    s["event_of"][:] = -1
+    s["event_position"][:] = -1
 
 
-def lay_group_jobs(s: np.void, workload: Workload, config: GroupConfig, seed: int) -> None:
-    """Modify a record whose machines are laid: all jobs are still to come."""
+def write_group_jobs(s: np.void, workload: Workload, config: GroupConfig, seed: int) -> None:
+    """Modify a record whose machines are written: all jobs are still to come."""
     n, ps = len(workload), workload.ps
     assert ps is not None
     s["n_jobs"], s["seed"] = n, seed
@@ -51,8 +51,8 @@ def lay_group_jobs(s: np.void, workload: Workload, config: GroupConfig, seed: in
         s[name][:n] = np.where(signs, 1.0 - config.model_error, 1.0 + config.model_error)
     s["seen_comp"][:n] = ps.comp_machine_s * s["comp_error"][:n]
     s["seen_comm"][:n] = ps.comm_s * s["comm_error"][:n]
-    lay_due(s, workload.deadline_s)
-    lay_window_order(s, np.arange(n))
+    write_due(s, workload.deadline_s)
+    write_window_order(s, np.arange(n))
 
 
 def copy_record(old: np.record, new: np.record) -> None:
@@ -63,5 +63,5 @@ def copy_record(old: np.record, new: np.record) -> None:
             new[name] = present
         else:
             new[name][tuple(slice(length) for length in present.shape)] = present
-    for name in ("machine_group", "event_of"):
+    for name in ("machine_group", "event_position"):
         new[name][len(old[name]) :] = NONE

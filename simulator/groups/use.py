@@ -46,7 +46,7 @@ class UseMeter:
 
     def look(self) -> None:
         """Now; what was seen now or later, before a run went back to a snapshot, is forgotten."""
-        s = self._simulator.plain.record
+        s = self._simulator.raw.record
         now_s = float(s["now_s"])
         while self._time_s and self._time_s[-1] >= now_s:
             self._time_s.pop()

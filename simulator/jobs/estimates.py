@@ -19,7 +19,7 @@ import numpy as np
 from ..base.codes import TIMES_EXACT, TIMES_GUESSED, TIMES_HIDDEN
 from ..base.errors import InputError
 from ..base.names import bind, choose, parse_name
-from ..numerics.random import draw_seed, lay_uniform
+from ..numerics.random import draw_seed, fill_uniform
 from ..numerics.rounding import NEAR
 from .workload import AGREEMENT, Workload
 
@@ -88,8 +88,8 @@ class Estimates:
                 "seconds > 0 in the column estimate_s of every job"
             )
 
-    def lay(self, s: np.void, workload: Workload) -> None:
-        """Write them into a record with laid jobs; InputError: `user`, and a job without an estimate."""
+    def write_into(self, s: np.void, workload: Workload) -> None:
+        """Write them into a record that has its jobs; InputError: `user`, and a job without an estimate."""
         n = len(workload)
         s["known_times"] = self.code
         if self.code != TIMES_GUESSED:
@@ -109,7 +109,7 @@ class Estimates:
 def standard_normal(seed: int, n: int) -> np.ndarray:
     """The draws behind the estimates of n jobs, float64 (n,): of fewer jobs the first ones."""
     draws = np.empty(2 * n)
-    lay_uniform(seed, STREAM, draws)
+    fill_uniform(seed, STREAM, draws)
     return np.sqrt(-2.0 * np.log(draws[0::2])) * np.cos(2.0 * math.pi * draws[1::2])
 
 

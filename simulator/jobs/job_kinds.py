@@ -41,19 +41,19 @@ class Slowdowns(Protocol):
         """(n, n): how many times longer an iteration of models[i] takes beside models[j], >= 1."""
 
 
-def lay_kinds(s: np.void, workload: Workload, models: Sequence[str], slowdowns: Slowdowns) -> None:
+def write_kinds(s: np.void, workload: Workload, models: Sequence[str], slowdowns: Slowdowns) -> None:
     """Write the slowdowns, and each job's, into a record with models; InputError: too many kinds, an unknown model."""
     n = len(workload)
-    told = frozenset(getattr(slowdowns, "tells_apart", ()))
-    s["kinds_by_pass"] = SUB_BATCH in told
-    if not told:
+    columns = frozenset(getattr(slowdowns, "tells_apart", ()))
+    s["kinds_by_pass"] = SUB_BATCH in columns
+    if not columns:
         matrix = slowdowns.matrix(models)
         kind_model, kind = np.arange(len(models)), s["model"][:n, None]
     else:
-        loads, load_of = _loads(s, workload, told)
+        loads, load_of = _loads(s, workload, columns)
         if len(loads) > MOST_LOADS:  # before a square of them is made
             raise InputError(
-                f"workload {workload.name!r} has {len(loads)} different jobs by model, {', '.join(sorted(told))}, "
+                f"workload {workload.name!r} has {len(loads)} different jobs by model, {', '.join(sorted(columns))}, "
                 f"which the interference tells apart; expected at most {MOST_LOADS}"
             )
         whole = slowdowns.load_matrix(loads)  # type: ignore[attr-defined]
@@ -65,7 +65,7 @@ def lay_kinds(s: np.void, workload: Workload, models: Sequence[str], slowdowns: 
     if count > SHARED_MODELS:
         raise InputError(
             f"workload {workload.name!r} has {count} kinds of jobs that the interference tells apart by model, "
-            f"{', '.join(sorted(told))}; a simulator holds at most {SHARED_MODELS}: leave a column out, or numbers "
+            f"{', '.join(sorted(columns))}; a simulator holds at most {SHARED_MODELS}: leave a column out, or numbers "
             "that are close"
         )
     s["n_kinds"], s["kind_model"][:count], s["kind"][:n] = count, kind_model, kind
@@ -77,18 +77,18 @@ def first_kinds(s: np.void, n: int) -> np.ndarray:
     return s["kind"][:n, 0].astype(np.int64)
 
 
-def _loads(s: np.void, workload: Workload, told: frozenset[str]) -> tuple[list[Load], np.ndarray]:
+def _loads(s: np.void, workload: Workload, columns: frozenset[str]) -> tuple[list[Load], np.ndarray]:
     """Different loads of all jobs, and the place of each job's among them, by how often its batch is halved."""
     n = len(workload)
-    steps = STEPS if SUB_BATCH in told else 1
+    steps = STEPS if SUB_BATCH in columns else 1
     batch = s["own_batch"][:n]
     place: dict[Load, int] = {}
     found = np.empty((n, steps), np.int64)
     for job, model in enumerate(workload.model.tolist()):
-        gpus = int(workload.gpus[job]) if "gpus" in told else 0
-        own = int(batch[job]) if "batch" in told else 0
+        gpus = int(workload.gpus[job]) if "gpus" in columns else 0
+        own = int(batch[job]) if "batch" in columns else 0
         for halvings in range(steps):
-            sub_batch = max(1, int(batch[job]) >> halvings) if SUB_BATCH in told else 0
+            sub_batch = max(1, int(batch[job]) >> halvings) if SUB_BATCH in columns else 0
             load = Load(model, gpus, own, sub_batch)
             found[job, halvings] = place.setdefault(load, len(place))
     return list(place), found

@@ -1,7 +1,7 @@
 """Left out parts of a file: rows, each for one reason, the first given, and columns that are not read.
 
 A bad row has a cell that is not what its column holds, or is no row. A log has some such rows (a line that was cut, a
-clock that went back), so they are left out and the first is told; many of them mean another kind of file.
+clock that went back), so they are left out and a warning shows the first; many of them mean another kind of file.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from ..base.errors import InputError
 from .workload import WorkloadWarning, clip
 
 BadRows = Literal["drop", "error"]  # what readers do with bad rows: leave them out, or refuse the first
+Share = Literal["whole", "round"]  # what readers make of a job that asks shares of a GPU: up, or to the nearest
+_SHARES = {"whole": "up to whole ones", "round": "to the nearest whole one"}
 MOST_BAD, MOST_BAD_SHARE = 10, 0.01  # bad rows that a file may have, whichever is more
 
 
@@ -68,7 +70,7 @@ class LeftOut:
         found.gone = self.gone[rows]
         return found
 
-    def tell(self, gpus: np.ndarray | None = None, duration_s: np.ndarray | None = None) -> np.ndarray:
+    def kept_rows(self, gpus: np.ndarray | None = None, duration_s: np.ndarray | None = None) -> np.ndarray:
         """The indices of the rows that stay; warns of others; InputError: none stays, too many or refused bad ones.
 
         With GPUs and run times of all rows, (rows,), it says how many GPU-hours are read and dropped, where both are
@@ -98,24 +100,27 @@ class LeftOut:
         read, dropped = float(known[~self.gone].sum()), float(known[self.gone].sum())
         return f"; {read:,.6g} GPU-hours are read, {dropped:,.6g} dropped"
 
-    def tell_shares(self, asked: np.ndarray, whole: np.ndarray, duration_s: np.ndarray) -> None:
-        """Say how many GPU-hours the jobs that stay ask and get; of GPUs asked and got, (jobs,)."""
-        hours = [float((gpus * duration_s).sum() / 3600.0) for gpus in (asked, whole)]
+    def warn_of_shares(self, share: Share, asked_h: float, read_h: float) -> None:
+        """Say how many GPU-hours are asked, and how many are read of the jobs that stay."""
         self._warn(
-            "shares of a GPU are summed over a job and rounded up to whole ones: "
-            f"{hours[0]:,.6g} GPU-hours are asked, {hours[1]:,.6g} are read"
+            f"shares of a GPU are summed over a job and rounded {_SHARES[share]}: {asked_h:,.6g} GPU-hours are asked, "
+            f"{read_h:,.6g} are read"
         )
 
     def _warn(self, what: str) -> None:
         warnings.warn(f"{self.path}: {what}", WorkloadWarning, stacklevel=4)
 
 
-def whole_gpus(shares: np.ndarray) -> np.ndarray:
-    """GPUs of jobs that ask so many GPUs, shares included, int64; what binary sums add (.1 + .2) is no GPU more."""
-    return np.ceil(np.round(shares, 6)).astype(np.int64)
+def whole_gpus(asked: np.ndarray, share: Share) -> np.ndarray:
+    """GPUs of jobs that ask so many, shares included, int64: rounded up, or to the nearest, halves up.
+
+    What binary sums add (.1 + .2) is no GPU more.
+    """
+    exact = np.round(asked, 6)
+    return np.asarray(np.ceil(exact) if share == "whole" else np.floor(exact + 0.5)).astype(np.int64)
 
 
-def tell_unread(path: str, columns: Iterable[str], known: Collection[str], harmless: Collection[str] = ()) -> None:
+def warn_of_unread(path: str, columns: Iterable[str], known: Collection[str], harmless: Collection[str] = ()) -> None:
     """Say in one warning which columns of a file are not read, because they are not known, but for harmless ones."""
     unread = [name for name in dict.fromkeys(columns) if name not in known and name not in harmless]
     if unread:

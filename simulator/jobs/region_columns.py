@@ -53,7 +53,7 @@ def write_siblings(geo: Demands, path: str | Path) -> None:
     _write_csv(beside["tenants.csv"], tenants)
     _write_csv(beside["history.csv"], _history_columns(geo))
     whole = {
-        "regions": list(geo.regions),
+        "regions": list(geo.regions) or None,
         "gpu_types": list(geo.gpu_types[:-1]),
         "slo_s": [None if np.isinf(limit) else limit for limit in geo.slo_s.tolist()],
         "checkpoint_s": float(geo.checkpoint_s),

@@ -52,7 +52,7 @@ class RunView(RecordView):
         Raises:
             InputError: nothing is known of run times (`estimates=none`).
         """
-        s = self._simulator.plain.record
+        s = self._simulator.raw.record
         if s["known_times"] == TIMES_EXACT:
             return float(s["iterations"][job] * s["base_iteration_s"][job])
         self._expect_known()
@@ -63,14 +63,14 @@ class RunView(RecordView):
         """Iterations left, as far as they are known; see `isolated_s`."""
         self._expect_known()
         left = np.array([max(0.0, self._left(job))])  # its last chunk may go on past its work
-        return float(known_left(self._simulator.plain.record, np.array([job]), left)[0])
+        return float(known_left(self._simulator.raw.record, np.array([job]), left)[0])
 
     def remaining_s(self, job: int) -> float:
         """Isolated run time that is left, seconds; see `isolated_s`."""
-        return self.remaining_iterations(job) * float(self._simulator.plain.record["base_iteration_s"][job])
+        return self.remaining_iterations(job) * float(self._simulator.raw.record["base_iteration_s"][job])
 
     def _left(self, job: int) -> float:
-        return float(self._simulator.plain.record["iterations_left"][job])
+        return float(self._simulator.raw.record["iterations_left"][job])
 
     def _expect_known(self) -> None:
         self.estimates.expect_known("a policy that asks for isolated_s or remaining_s")

@@ -23,7 +23,7 @@ import numpy as np
 from ..base.errors import InputError
 from ..files.csv_cells import unguarded
 from ..files.regular_files import read_text
-from .left_out import BadRows, LeftOut, tell_unread
+from .left_out import BadRows, LeftOut, Share, warn_of_unread, whole_gpus
 from .workload import LONGEST_S, RANGES, Workload, WorkloadWarning, bad_texts, bad_values, clip, first_duplicate
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{1,6})?")
@@ -87,7 +87,7 @@ def read_csv(
     if not (rows or lost or may_be_empty):
         raise InputError(f"{path}: a header but no rows; expected at least one job")
     if keep is not None:
-        tell_unread(str(path), names, keep, harmless)
+        warn_of_unread(str(path), names, keep, harmless)
     cells = map(list, zip(*rows, strict=True)) if rows else ([] for _ in chosen)
     columns = dict(zip((names[i] for i in chosen), cells, strict=True))
     left_out = None if lost is None or bad_rows is None else LeftOut(str(path), len(rows), bad_rows, lost)
@@ -143,19 +143,22 @@ def _check_header(path: str | Path, line: int, names: list[str]) -> None:
         raise InputError(f"{path}, line {line}: column {clip(names[twice[1]])} is given twice in the header")
 
 
-def read_json_list(path: str | Path) -> list[dict[str, Any]]:
-    """A JSON file that is a list of objects; InputError: not JSON (with line and column), or something else."""
+def read_json_list(path: str | Path, of: str = "job") -> list[dict[str, Any]]:
+    """A JSON file that is a list of objects; InputError: not JSON (with line and column), or something else.
+
+    `of`: what an object is, in errors, which name it by its number from 1.
+    """
     text = read_text(path, A_TRACE)
     with json_errors(path):
         items = json.loads(text)
     if not isinstance(items, list):
         kind = _JSON_KINDS.get(type(items), "null")
-        raise InputError(f"{path}: a JSON {kind} at the top; expected a list of jobs")
+        raise InputError(f"{path}: a JSON {kind} at the top; expected a list of {of}s")
     if not items:
-        raise InputError(f"{path}: an empty list; expected at least one job")
+        raise InputError(f"{path}: an empty list; expected at least one {of}")
     for i, item in enumerate(items):
         if not isinstance(item, dict):
-            raise InputError(f"{path}, job {i + 1}: {clip(item)} is not an object; expected a job with named fields")
+            raise InputError(f"{path}, {of} {i + 1}: {clip(item)} is not an object; expected named fields")
     return items
 
 
@@ -196,7 +199,7 @@ class Table:
     path: str  # the file, as the user named it
     columns: Mapping[str, list[str] | np.ndarray]  # by name
     places: np.ndarray  # (n,) 1-based numbers of the rows in the file
-    unit: str  # what `places` counts: "line", "row" or "job"
+    unit: str  # what `places` counts: "line", "row", "job" or "event"
     header: tuple[str, ...] = ()  # every column name of the file, also those not kept
     shown: Mapping[str, str] = field(default_factory=dict)  # the file's names of columns, where they differ
     left_out: LeftOut | None = None  # rows that are left out; None: bad rows are refused
@@ -214,12 +217,13 @@ class Table:
     def _said(self, row: int, column: str, expected: str, value: object = None) -> str:
         held = self.columns[column][row] if value is None else value
         shown = clip(held if isinstance(held, str) else held.item() if isinstance(held, np.generic) else held)
-        noun = "field" if self.unit == "job" else "column"
+        noun = "field" if self.unit in ("job", "event") else "column"
         name = self.shown.get(column, column)
         return f"{self.unit} {self.places[row]}, {noun} {name!r}: {shown}; expected {expected}"
 
     def mark_bad(self, rows: np.ndarray, column: str, expected: str, values: Any = None) -> None:
         """Leave out the rows of a mask, whose cells of `column`, or `values`, do not fit; or raise a BadCell."""
+        rows = np.asarray(rows, bool)  # also of no rows, which numpy takes for float64
         found = np.flatnonzero(rows if self.left_out is None else rows & ~self.left_out.gone)
         if not len(found):
             return
@@ -348,7 +352,7 @@ class Table:
         duration_s: np.ndarray,
         *,
         from_start: bool = False,
-        asked_gpus: np.ndarray | None = None,
+        share: Share | None = None,
         order: np.ndarray | None = None,
         iterations: np.ndarray | None = None,
         **optional: Any,
@@ -358,7 +362,7 @@ class Table:
         Args:
             job_id: a column name (ids are then checked and located), or the ids.
             from_start: subtract the earliest arrival (for dates and absolute clocks).
-            asked_gpus: the GPUs that jobs ask, float64, where some ask shares of one; `gpus` are whole ones.
+            share: how `gpus`, float64 of which some are shares, become whole; rows without a GPU are dropped by then.
             order: of the rows, indices; default as they are.
             iterations: nan where they are not known.
             optional: optional columns of the schema, full length.
@@ -369,24 +373,28 @@ class Table:
         ids = self.text(job_id) if isinstance(job_id, str) else job_id
         if isinstance(job_id, str):
             self._check_ids(job_id, ids)
+        asked, small = gpus, np.zeros(len(self), bool)
+        if share is not None:
+            gpus = whole_gpus(asked, share)
+            small = self._drop_small(gpus, asked * duration_s / 3600.0)
+        optional = {key: values for key, values in optional.items() if values is not None}
         columns = {"gpus": gpus, "duration_s": duration_s, **optional}
         columns |= {} if from_start else {"arrival_s": arrival_s}
         for name, bad, expected in bad_values({key: values for key, values in columns.items() if key in RANGES}):
             self.mark_bad(bad, name, expected, columns[name])
-        kept = (
-            np.arange(len(self))
-            if self.left_out is None
-            else self.left_out.tell(np.asarray(gpus), np.asarray(duration_s))
-        )
+        held = np.where(small, asked, gpus)
+        kept = np.arange(len(self)) if self.left_out is None else self.left_out.kept_rows(held, duration_s)
         kept = kept if order is None else order[np.isin(order, kept)]
+        if share is not None and self.left_out is not None:
+            asked_h = asked * duration_s / 3600.0
+            read_h = (gpus * duration_s)[kept].sum() / 3600.0
+            self.left_out.warn_of_shares(share, float(asked_h[kept].sum() + asked_h[small].sum()), float(read_h))
         arrival_s, gpus, duration_s = np.asarray(arrival_s, np.float64)[kept], gpus[kept], duration_s[kept]
         if from_start:
             first_s = arrival_s.min()
             arrival_s = arrival_s - first_s
             optional = {**optional, **{key: optional[key] - first_s for key in ("start_s",) if key in optional}}
-        if asked_gpus is not None and self.left_out is not None:
-            self.left_out.tell_shares(asked_gpus[kept], gpus, duration_s)
-        rest = {key: _pick(values, kept) for key, values in optional.items() if values is not None}
+        rest = {key: _pick(values, kept) for key, values in optional.items()}
         unknown = np.isnan(iterations[kept]) if iterations is not None else np.ones(len(kept), bool)
         if not unknown.all():
             assert iterations is not None
@@ -397,6 +405,13 @@ class Table:
         except InputError as error:
             raise InputError(f"{self.path}: {error}") from None
         return replace(read, iterations_known=not unknown.any())
+
+    def _drop_small(self, gpus: np.ndarray, asked_h: np.ndarray) -> np.ndarray:
+        """Leave out the rows that are rounded to no GPU, and say how many GPU-hours they ask; which, bool (rows,)."""
+        small = (gpus == 0) if self.left_out is None else (gpus == 0) & ~self.left_out.gone
+        if small.any():
+            self.drop(small, f"below half a GPU ({float(asked_h[small].sum()):,.6g} GPU-hours)")
+        return small
 
     def _check_ids(self, column: str, ids: Sequence[str]) -> None:
         there = np.ones(len(ids), bool) if self.left_out is None else ~self.left_out.gone

@@ -65,7 +65,7 @@ class Workload:
         arrival_s: float64 seconds >= 0, ascending.
         gpus: int64 >= 1, the gang size.
         duration_s: float64 seconds > 0, run time alone on its GPUs, placed best on the empty cluster; or computing
-            alone, if the network is told so (network/isolated.py).
+            alone, if the network takes it so (network/isolated.py).
         iterations: float64 > 0; `duration_s` itself where the source has none (then 1 iteration = 1 s).
         iteration_s: float64 > 0, seconds per iteration on its GPUs, placed best, as exact as the source has it;
             `duration_s / iterations` where the source has none.

@@ -106,7 +106,7 @@ def _change_notice(s, machine, is_given):
 
 
 @kernel
-def lay_outages(s):
+def draw_outages(s):
     """Modify `s`: draw the first failure of every group that fails at random; the first row of the list is to come."""
     for group in range(s.failing_groups):
         first_s = s.start_s + exponential(seed_of(s), GROUPS - group, 0, s.group_mtbf_s)

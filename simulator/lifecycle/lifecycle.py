@@ -30,14 +30,14 @@ from ..rules.orders import (
 )
 from ..running import rates
 from ..running.decision_log import log, note
+from ..running.endless_runs import renew
 from ..running.gpu_allocation import gang_was_held_by, is_spread, note_change, occupy, sign_gpus, vacate, vacate_gang
 from ..running.grants import book_grant, overrun_s, plan_grant
 from ..running.iteration_time import iteration_time_s
-from ..running.patience import renew
 from ..running.placers import dedicate
 from ..sharing.berths import largest_sub_batch, rest_sub_batch
 from ..sharing.exclusive_gpus import enlist
-from .standing_holds import leave_standing
+from .tier_hold_list import leave_tier_holds
 
 
 @kernel
@@ -132,7 +132,7 @@ def hold(s, job, until_s):
 def unhold(s, job):
     """Modify `s`: the held job is back in the queue, at its old place."""
     s.held -= 1
-    leave_standing(s, job)
+    leave_tier_holds(s, job)
     place = s.offer_place[job] - 1
     if place >= 0:
         s.n_offered -= 1
@@ -154,7 +154,7 @@ def offer(s):
 
 @kernel
 def join(s, job):
-    """Modify `s`: remember the job until the instant ends, when the order is settled (see `order_pass.commit`)."""
+    """Modify `s`: keep the job until the instant ends; it then takes its place in the order (`order_pass.commit`)."""
     if s.is_joined[job] == 0:
         s.is_joined[job] = 1
         s.joined[s.n_joined] = job
@@ -274,7 +274,7 @@ def book(s, job, sign):
 
 
 @kernel
-def settle(s, job):
+def update_progress(s, job):
     """Modify `s`: book the present stretch of a running job until now; progress is taken off its iterations."""
     now = s.now_s
     if has_berths(s):
@@ -371,7 +371,7 @@ def end_reservation(s, job):
 @kernel
 def move_to_reserved(s, job):
     """Modify `s`: the job leaves its GPUs and goes on on those that it has reserved; their lease runs since then."""
-    settle(s, job)
+    update_progress(s, job)
     vacate(s, job)
     book_grant(s, job)
     first = s.next_first_gpu[job]
@@ -391,7 +391,7 @@ def move_to_reserved(s, job):
 @kernel
 def leave_gpus(s, job):
     """Modify `s`: book the stretch, free the GPUs, and take the job off the running ones."""
-    settle(s, job)
+    update_progress(s, job)
     vacate(s, job)
     if has_regions(s):
         leave_region(s, job)
@@ -519,7 +519,7 @@ def migrate(s, job):
     if not fresh:
         remember(s, job)
     back = is_back(s, job)
-    settle(s, job)
+    update_progress(s, job)
     vacate(s, job)
     if has_regions(s):
         close_left(s, job)

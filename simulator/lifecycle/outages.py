@@ -50,7 +50,7 @@ def take_down(s, machine, why, is_saved):
 
 @kernel
 def give_notice(s, machine):
-    """Modify `s`: a machine is to go down: nobody starts there any more, who runs goes on."""
+    """Modify `s`: a machine is to go down: no job starts there any more, running jobs go on."""
     s.closing_machines += 1
     _close(s, machine)
     s.machine_down[machine] += NOTICE
@@ -151,7 +151,7 @@ def mend_region(s, region, why):
 
 
 @kernel
-def lay_failures(s):
+def draw_failures(s):
     """Modify `s`: draw the first failure of every machine and region."""
     if s.mtbf_s > 0.0:
         for machine in range(s.n_machines):

@@ -1,17 +1,17 @@
-"""Settling the rates of running jobs when an instant is over: what their partners cost them, and what is asked for."""
+"""Rates of running jobs when an instant is over: what their partners cost them, and what is asked for."""
 
 import math
 
 from ..base.codes import ASKED, RATED, RUNNING
 from ..compiler.jit import kernel
-from ..flows.sessions import done_in_stay, plays
+from ..flows.sessions import done_in_session, plays
 from ..running.rates import keep_unsaved
 from ..sharing.berths import ask_rate, slowdown_now
 from .lifecycle import book, plan
 
 
 @kernel
-def settle_rates(s):
+def rate_running_jobs(s):
     """Modify `s`: rate the running jobs whose partners have changed; returns how many are left whose rate is asked."""
     left = 0
     for i in range(s.n_asked):
@@ -54,12 +54,12 @@ def cut(s, job):
     s.since_s[job] = max(s.now_s, s.since_s[job])
     s.booked_s[job] = s.now_s
     if plays(s, job):
-        s.stay_done[job] = done_in_stay(s, job)
+        s.session_done[job] = done_in_session(s, job)
 
 
 @kernel
 def bring_to_date(s):
-    """Modify `s`: book the jobs whose rates are asked until now, before anybody looks at their progress."""
+    """Modify `s`: book the jobs whose rates are asked until now, before their progress is read."""
     for i in range(s.n_asked):
         cut(s, s.asked[i])
 

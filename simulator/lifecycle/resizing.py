@@ -11,7 +11,7 @@ from ..running.rates import begin_stretch, is_as_it_was, shared_iteration_s
 from ..sharing.berths import ask_rate, largest_sub_batch, memory_taken, own_sub_batch, slowdown_now
 from ..sharing.exclusive_gpus import gain_again
 from ..sharing.partners import rate_partners
-from .lifecycle import began_now, is_back, offer, plan, recount, remember, settle, undo
+from .lifecycle import began_now, is_back, offer, plan, recount, remember, undo, update_progress
 from .rerating import cut
 
 
@@ -23,7 +23,7 @@ def resize(s, job, batch):
     if not fresh:
         remember(s, job)
     stays = not fresh and is_back(s, job)
-    settle(s, job)
+    update_progress(s, job)
     vacate(s, job)
     s.spread -= is_spread(s, job)
     s.gpus[job] = s.gang_size

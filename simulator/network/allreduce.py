@@ -96,7 +96,7 @@ class AllReduce:
         factors = np.ones((len(pairs), TIERS))
         used = {i: self._layers_of_job(workload, int(job)) for i, job in enumerate(first_job) if gpus[job] > 1}
         _check_room({layers.model: layers for layers in used.values()})
-        self._tell_extrapolated(used.values())
+        self._warn_of_extrapolated(used.values())
         for profile, layers in used.items():
             factors[profile] = self._best(layers, int(gpus[first_job[profile]]), sizes)
         return profile_of_job.astype(np.int64, copy=False), factors
@@ -112,7 +112,7 @@ class AllReduce:
                 best[profile] = 1.0 / self._fraction(self._layers_of_job(workload, job), int(gpus[job]), shape)
         return best[profile_of_job]
 
-    def lay(self, s: np.record, workload: Jobs | Any, profile_of_job: np.ndarray) -> None:
+    def write_into(self, s: np.record, workload: Jobs | Any, profile_of_job: np.ndarray) -> None:
         """Modify `s`: write the tables of the models of the workload; see `base.ShapedNetwork`."""
         gpus = np.asarray(workload.gpus, dtype=np.int64)
         first_job = np.zeros(PROFILES, np.int64)
@@ -129,9 +129,9 @@ class AllReduce:
                 number[layers.model] = len(models)
                 models.append(layers)
             s["profile_model"][profile] = number[layers.model]
-        self.lay_models(s, models)
+        self.write_models(s, models)
 
-    def lay_models(self, s: np.record, models: Sequence[ModelLayers]) -> None:
+    def write_models(self, s: np.record, models: Sequence[ModelLayers]) -> None:
         """Modify `s`: write the tiers and the tables of `models`, numbered in this order."""
         fabric = self.calibration.fabric
         s["net_models"] = max(1, len(models))  # a workload of jobs of one GPU has none, and is not slowed down
@@ -154,7 +154,7 @@ class AllReduce:
             s["layer_update_ns"][first:end] = layers.update_ns
             first = end
 
-    def _tell_extrapolated(self, used: Iterable[ModelLayers]) -> None:
+    def _warn_of_extrapolated(self, used: Iterable[ModelLayers]) -> None:
         found = {layers.model: layers.measured_on for layers in used if self.calibration.is_extrapolated(layers)}
         if found:
             shown = ", ".join(f"{model} ({gpu})" for model, gpu in sorted(found.items()))
@@ -179,7 +179,7 @@ class AllReduce:
         known: dict[tuple[Any, ...], list[float]] = self._known
         key = (layers.model, gpus, sizes)
         if key not in known:
-            states = self._laid(layers)
+            states = self._record_of(layers)
             best: list[float | None] = []
             for tier in range(TIERS):
                 shapes = np.array(list(_shapes(gpus, tier, sizes)), np.int64)
@@ -190,7 +190,7 @@ class AllReduce:
     def _fraction(self, layers: ModelLayers, gpus: int, shape: Shape) -> float:
         key = layers.model, gpus, shape
         if key not in self._fractions:
-            s = self._laid(layers)[0]
+            s = self._record_of(layers)[0]
             if self.calibration.fabric.uneven == "flattened":
                 flatten(s, gpus, shape.slots, shape.machines, shape.racks)
             else:
@@ -198,10 +198,10 @@ class AllReduce:
             self._fractions[key] = float(compute_fraction(s, 0))
         return self._fractions[key]
 
-    def _laid(self, layers: ModelLayers) -> np.recarray:
+    def _record_of(self, layers: ModelLayers) -> np.recarray:
         """Scratch records whose first one has the tables of one model, and no memo of another."""
         s = self._scratch[0]
-        self.lay_models(s, [layers])
+        self.write_models(s, [layers])
         s["shape_second"], s["shapes"] = 0, 0
         return self._scratch
 

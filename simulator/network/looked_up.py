@@ -2,7 +2,7 @@
 
 The tables are those of profiles/measured_tables.py; the fit of the GPU type fills the rest. A slowdown is the time over
 that of the whole batch placed best, as in measured.py. Kernels cannot look anything up, so the simulator asks for a
-job's rate when it gets GPUs (simulated.py: Pace).
+job's rate when it gets GPUs (simulated.py: `RateProvider`).
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class LookedUp:
         return self.fits.gpu
 
     @property
-    def pace(self) -> LookedUp:
-        """Who says how fast jobs run."""
+    def rate_provider(self) -> LookedUp:
+        """What says how fast jobs run."""
         return self
 
     def describe(self) -> str:

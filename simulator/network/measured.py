@@ -87,7 +87,7 @@ class Measured:
         return tuple(f"communication {place} takes {x:.4g} times as long" for place, x in places if x != 1.0)
 
     def _links(self) -> tuple[Link, ...]:
-        """The tiers that the fits of this GPU were measured on; empty where nobody says."""
+        """The tiers that the fits of this GPU were measured on; empty where that is unknown."""
         fabric, _ = load_fabric(str(CALIBRATIONS["measured"]))
         return fabric.tiers if fabric.measured_on.lower() == self.gpu.lower() else ()
 

@@ -5,9 +5,10 @@ A job's rate of progress is 1 / (compute_iteration_s x slowdown); `duration` say
 * `none` and `penalty`: the slowdown depends on the model, the gang's size and the innermost tier that holds the gang:
   `tier_factors`, once for a workload.
 * `allreduce`: it depends on the shape of the placement (GPUs, slots, machines and racks). `tier_factors` gives the best
-  placement of each tier; a second method lays tables for the kernels (`ShapedNetwork`).
-* `contention`: it also depends on the jobs that share links, so it changes while a job runs. Its `pace` (simulated.py)
-  lays a job's phases into the record when it gets GPUs. `tier_factors` is the value without any other job.
+  placement of each tier; a second method writes tables for the kernels (`ShapedNetwork`).
+* `contention`: it also depends on the jobs that share links, so it changes while a job runs. Its `rate_provider`
+  (simulated.py) writes a job's phases into the record when it gets GPUs. `tier_factors` is the value without any
+  other job.
 """
 
 from __future__ import annotations
@@ -64,5 +65,5 @@ class ShapedNetwork(Network, Protocol):
     def best_factors(self, workload: Jobs | Any, topology: Topology | None, profile_of_job: np.ndarray) -> np.ndarray:
         """The slowdown of each job on the best placement of the empty cluster (isolated.py), float64 (n,)."""
 
-    def lay(self, s: np.record, workload: Jobs | Any, profile_of_job: np.ndarray) -> None:
+    def write_into(self, s: np.record, workload: Jobs | Any, profile_of_job: np.ndarray) -> None:
         """Modify `s`, a record: the tables of network/collectives.py; `profile_of_job`: of `tier_factors`."""

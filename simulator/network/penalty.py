@@ -21,7 +21,7 @@ from .pairs import MOST_GPUS, number_pairs
 if TYPE_CHECKING:
     from ..cluster.topology import Topology
 
-MOST_PAIRS = 512  # of a model and a gang size that are told apart without sorting
+MOST_PAIRS = 512  # of a model and a gang size that are kept apart without sorting
 MOST_KNOWN, MOST_KNOWN_ROWS = 4096, 512
 
 

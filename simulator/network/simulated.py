@@ -1,4 +1,4 @@
-"""A simulator as its own parts see it, so that they can be written below it; and the source of the jobs' pace."""
+"""A simulator as its own parts see it, so that they can be written below it; and the source of the jobs' rates."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from ..cluster.topology import Topology
 from ..jobs.workload import Workload
-from ..record.plain import Plain
+from ..record.raw_record import RawRecord
 from ..record.state import Capacity
 from .network_model import Network
 
@@ -54,11 +54,11 @@ class Simulated(Protocol):
     topology: Topology
     workload: Workload
     network: Network
-    pace: Pace | None
+    rate_provider: RateProvider | None
     capacity: Capacity
     records: np.recarray
     state: Any
-    plain: Plain
+    raw: RawRecord
 
     @property
     def view(self) -> JobsInView:
@@ -69,11 +69,11 @@ class Simulated(Protocol):
         """Nothing more can be decided."""
 
 
-class Pace(Protocol):
+class RateProvider(Protocol):
     """How fast jobs run, where no table in the record says it: measured look-ups, elastic jobs, shared links.
 
-    An optional `settle(simulator)` is called after `rate`: an iterable of (job, seconds per iteration) of running jobs
-    with a new rate. An `elastic` one with other jobs too has `may_resize(simulator, job)`.
+    An optional `changed_rates(simulator)` is called after `rate`: an iterable of (job, seconds per iteration) of
+    running jobs with a new rate. An `elastic` one with other jobs too has `may_resize(simulator, job)`.
 
     Attributes:
         elastic: jobs may run on other numbers of GPUs than they ask (`Start` and `Resize`), and a decision is due
@@ -85,7 +85,7 @@ class Pace(Protocol):
     restores_first: bool
 
     def rate(self, simulator: Simulated, job: int) -> tuple[float, float]:
-        """The pace of a running job that has just got its present GPUs, or reached the end of a phase.
+        """The rate of a running job that has just got its present GPUs, or reached the end of a phase.
 
         Called before time passes, once per such job, in their order; iterations left are up to date. Returns seconds
         per iteration alone on its GPUs, > 0; and how many iterations are left at the next call, fewer than now; 0: not
@@ -95,7 +95,7 @@ class Pace(Protocol):
 
 def may_resize(simulator: Simulated, job: int) -> bool:
     """Whether a job may run on another number of GPUs than it asks."""
-    pace = simulator.pace
-    if pace is None or not pace.elastic:
+    rate_provider = simulator.rate_provider
+    if rate_provider is None or not rate_provider.elastic:
         return False
-    return bool(pace.may_resize(simulator, job)) if hasattr(pace, "may_resize") else True
+    return bool(rate_provider.may_resize(simulator, job)) if hasattr(rate_provider, "may_resize") else True

@@ -57,7 +57,7 @@ def best_nodes(s, job, batch, sub_batch):
 
 
 @kernel
-def lay_best_step(s, job):
+def write_best_step(s, job):
     """Modify `s.best_step_s`: the time of a step of a job's whole batch, placed best."""
     model = s.model[job]
     if s.fit[model, D] > 0.0:

@@ -11,7 +11,7 @@ import math
 from typing import Protocol, runtime_checkable
 
 from ..base.said_once import say_once
-from ..cluster.topology import NOTHING_WRITTEN, Tier, Topology, Written
+from ..cluster.topology import NO_USER_NUMBERS, Tier, Topology, UserNumbers
 from .network_model import Network
 
 NUMBERS = {"bandwidth_gbps": "bandwidth_gbps", "latency_us": "latency_s", "oversubscription": "oversubscription"}
@@ -32,9 +32,9 @@ class TieredNetwork(Network, Protocol):
 
 
 def on_topology(network: Network, topology: Topology) -> Network:
-    """The network with the user's topology numbers; unused ones are told once a process; InputError: a bad number."""
+    """The network with the user's topology numbers; warns once of unused ones; InputError: a bad number."""
     written = topology.written
-    if written == NOTHING_WRITTEN:
+    if written == NO_USER_NUMBERS:
         return network
     used: Used = frozenset()
     if isinstance(network, TieredNetwork):
@@ -51,7 +51,7 @@ def _called(network: Network) -> str:
     return ",".join(word for word in network.describe().split(",") if not word.endswith("=none"))
 
 
-def _unused(written: Written, used: Used, uses_links: bool) -> list[str]:
+def _unused(written: UserNumbers, used: Used, uses_links: bool) -> list[str]:
     names = ["gpu_type"] if written.gpu_type else []
     if written.capacities and not used:
         return names if uses_links else [*names, written.capacities]

@@ -94,13 +94,13 @@ def change(key, item, place, base, count, moved_item, new_key):
 @kernel
 def schedule_event(s, item, time_s):
     """Modify `s`: the next event of `item` is at `time_s`; infinity takes it off the heap."""
-    place = s.event_of[item]
+    place = s.event_position[item]
     if time_s == math.inf:
         if place >= 0:
-            remove(s.event_key, s.event_item, s.event_of, 0, s.event_count, item)
+            remove(s.event_key, s.event_item, s.event_position, 0, s.event_count, item)
             s.event_count -= 1
     elif place >= 0:
-        change(s.event_key, s.event_item, s.event_of, 0, s.event_count, item, time_s)
+        change(s.event_key, s.event_item, s.event_position, 0, s.event_count, item, time_s)
     else:
-        push(s.event_key, s.event_item, s.event_of, 0, s.event_count, time_s, item)
+        push(s.event_key, s.event_item, s.event_position, 0, s.event_count, time_s, item)
         s.event_count += 1

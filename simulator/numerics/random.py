@@ -58,7 +58,7 @@ def exponential(seed, stream, counter, mean):
 
 
 @entry
-def lay_uniform(seed, stream, drawn):
+def fill_uniform(seed, stream, drawn):
     """Modify `drawn`, float64 (n,): the first n uniforms of a stream."""
     for i in range(drawn.size):
         drawn[i] = uniform(seed, stream, i)

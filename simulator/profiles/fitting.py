@@ -127,7 +127,7 @@ def _fit_gangs(rows: Measurements, several: np.ndarray) -> tuple[float, ...]:
     compute_s = step_s - rows.sync_s[several]  # nan where it was not measured
     timed = compute_s > 0
     spread = nodes > 1
-    free = np.array([True, True, *_told(gpus[~spread]), *_told(gpus[spread]), True])
+    free = np.array([True, True, *_determined(gpus[~spread]), *_determined(gpus[spread]), True])
 
     def fitted(point: np.ndarray) -> np.ndarray:
         values = np.zeros(7)
@@ -156,5 +156,5 @@ def _fit_gangs(rows: Measurements, several: np.ndarray) -> tuple[float, ...]:
     return tuple(values.tolist())
 
 
-def _told(gpus: np.ndarray) -> tuple[bool, bool]:
+def _determined(gpus: np.ndarray) -> tuple[bool, bool]:
     return len(gpus) > 0, len(np.unique(np.maximum(gpus, 2))) > 1

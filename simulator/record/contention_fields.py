@@ -67,7 +67,7 @@ def _scalars() -> list[Field]:
 def _link_fields(links: Axis) -> list[Field]:
     return [
         ("link_capacity", "f8", (links,)),  # bytes per second, whole
-        ("link_carried", "f8", (links,)),  # and what arrives of it when more is offered than fits
+        ("link_overload_capacity", "f8", (links,)),  # and what arrives of it when more is offered than fits
         ("link_whole", "f8", (links,)),  # `link_capacity` as it was built: now it may have less
         ("link_first", "i8", (links,)),  # head of its uses; -1 = none
         ("link_offered", "f8", (links,)),  # flows x `send_top` of all jobs that send
@@ -94,8 +94,8 @@ def _use_fields(uses: Axis) -> list[Field]:
 def _job_fields(jobs: Axis, phases: int) -> list[Field]:
     floats = (
         "tail_s",  # Down time after the last Up phase
-        "alone_s",  # seconds of an iteration with nobody else on its links, without stretch and jitter
-        "own_rate",  # bytes per second that its links leave to a flow if nobody else sends
+        "alone_s",  # seconds of an iteration with no other job on its links, without stretch and jitter
+        "own_rate",  # bytes per second that its links leave to a flow if no other job sends
         "rounds_done",  # whole iterations since `begin`
         "rounds_left",  # iterations at `begin` until it ends; inf = for ever
         "first_round",  # the part of the first iteration that was done before
@@ -119,7 +119,7 @@ def _job_fields(jobs: Axis, phases: int) -> list[Field]:
         "job_congestion",  # its part of the congestion of its links, bytes, until its rate last changed
         "held_flows",  # how many it has across `held_at`
         "job_rounds_s",  # durations of its whole iterations,
-        "job_alone_s",  # what they had taken with nobody else on the links,
+        "job_alone_s",  # what they had taken with no other job on the links,
         "job_up_s",  # and seconds in their Up phases, together
         "round_up_s",  # seconds in Up phases of the present iteration that are over
     )
@@ -149,7 +149,7 @@ def _heap_fields(jobs: Axis) -> list[Field]:
     return [
         ("phase_key", "f8", (jobs,)),
         ("phase_item", "i8", (jobs,)),
-        ("phase_of", "i8", (jobs,)),  # place in it; -1 = none
+        ("phase_position", "i8", (jobs,)),  # place in it; -1 = none
         ("phase_count", "i8"),
     ]
 
@@ -173,10 +173,10 @@ def _scratch_fields(jobs: Axis, links: Axis) -> list[Field]:
         ("fill_height", "f8", (links,)),  # how far each of them can rise
         ("link_level", "f8", (links,)),  # the rate of the jobs that stopped at a link; inf = none has
         ("link_load", "f8", (links,)),  # flows x rate of the jobs that send, of a hot link
-        ("n_turns", "i8"),  # links that may not be full where they were:
-        ("turn_level", "f8", (links,)),  # a heap by the rate at which it is looked at next
-        ("turn_link", "i8", (links,)),
-        ("turn_of", "i8", (links,)),  # place in it; -1 = none
+        ("n_rechecks", "i8"),  # links that may not be full where they were:
+        ("recheck_level", "f8", (links,)),  # a heap by the rate at which it is looked at next
+        ("recheck_link", "i8", (links,)),
+        ("recheck_position", "i8", (links,)),  # place in it; -1 = none
     ]
 
 
@@ -202,7 +202,7 @@ def _table_fields(jobs: Axis, links: Axis) -> list[Field]:
             COUNTED,
         ),  # an even number: no padding, whose bytes are anything
         ("column_capacity", "f8", (columns,), COUNTED),
-        ("column_carried", "f8", (columns,), COUNTED),  # `link_carried`
+        ("column_overload_capacity", "f8", (columns,), COUNTED),  # `link_overload_capacity`
         ("column_sending", "f8", (columns,), COUNTED),  # flows of the jobs that send
         ("column_offered", "f8", (columns,), COUNTED),  # `link_offered`
         ("column_joined", "i8", (columns,), COUNTED),  # these jobs, if more is offered than fits
@@ -241,7 +241,7 @@ def stay_fields(jobs: Axis, links: int, entries: Axis) -> list[Field]:
         ("averaged_rate", "f8"),  # the bytes of congestion per second that go with average rates,
         ("averaged_bytes", "f8"),  # and that so far
         ("stays", "i8", (jobs,)),  # the stretch of the job on its GPUs is, or was until it ended, on the network
-        ("stay_done", "f8", (jobs,)),  # iterations since `begin` that it had done at `since_s`
+        ("session_done", "f8", (jobs,)),  # iterations since `begin` that it had done at `since_s`
         ("asked_shift_s", "f8", (jobs,)),  # the shift with which a job that has just got GPUs will begin; -1 = none
         ("asked_period_s", "f8", (jobs,)),
         ("n_leavers", "i8"),  # jobs that have left their GPUs at this instant,

@@ -17,10 +17,10 @@ READ = "read"  # of a table by a job
 LOGGED = "logged"  # decision, or GPU of one
 
 # How long what stands in an array means something.
-RUN = ""  # from the moment it is laid
-LAID = "laid"  # as long: for as many as are laid, which overwrites what stands there
+RUN = ""  # from the time it is written
+OVERWRITTEN = "overwritten"  # as long: for as many as are written, which overwrites what stands there
 COUNTED = "counted"  # as long: but only as far as a count, a flag or a list says, which is cleared
-MEMO = "memo"  # whatever is laid: it needs clearing only if there is something in it
+MEMO = "memo"  # whatever is written: it needs clearing only if there is something in it
 CALL = "call"  # until the kernel returns
 
 FEW = 16  # entries of an array that lies with the numbers
@@ -62,7 +62,7 @@ def shape_of(field: Field) -> Shape:
 
 
 def held(field: Field) -> str:
-    """How long it means something: RUN, LAID, COUNTED, MEMO or CALL."""
+    """How long it means something: RUN, OVERWRITTEN, COUNTED, MEMO or CALL."""
     return field[3] if len(field) > 3 else RUN
 
 

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 
 
-def packed(plain: Any, extent: Any) -> np.ndarray:
-    """The bytes of a record (plain.py) that are in use, uint8 (size,)."""
-    return np.concatenate([part.ravel() for part in plain.running_parts(extent)])
+def packed(raw: Any, extent: Any) -> np.ndarray:
+    """The bytes of a record (raw_record.py) that are in use, uint8 (size,)."""
+    return np.concatenate([part.ravel() for part in raw.running_parts(extent)])
 
 
-def unpack(plain: Any, extent: Any, data: np.ndarray) -> None:
+def unpack(raw: Any, extent: Any, data: np.ndarray) -> None:
     """Modify the record: as `packed` gave it."""
-    for part in plain.running_parts(plain.extent):
+    for part in raw.running_parts(raw.extent):
         part.fill(0)
     at = 0
-    for part in plain.running_parts(extent):
+    for part in raw.running_parts(extent):
         part[...] = data[at : at + part.size].reshape(part.shape)
         at += part.size

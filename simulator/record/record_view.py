@@ -11,7 +11,7 @@ from ..numerics.random import draw_seed
 
 
 class Fields(Protocol):
-    """A record by field (plain.py)."""
+    """A record by field (raw_record.py)."""
 
     @property
     def record(self) -> np.void:
@@ -28,8 +28,8 @@ class Recorded(Protocol):
         """Array of one record."""
 
     @property
-    def plain(self) -> Fields:
-        """The same record for those who read many fields."""
+    def raw(self) -> Fields:
+        """The same record for readers of many fields."""
 
 
 class RecordView:
@@ -49,30 +49,30 @@ class RecordView:
     @property
     def instant(self) -> int:
         """Number of the decision point."""
-        return int(self._simulator.plain.record["instants"])
+        return int(self._simulator.raw.record["instants"])
 
     @property
     def decisions(self) -> int:
-        """Decisions that were carried out in this run so far, whoever made them."""
-        return int(self._simulator.plain.record["decisions"])
+        """Decisions that were carried out in this run so far, whatever made them."""
+        return int(self._simulator.raw.record["decisions"])
 
     @property
     def seed(self) -> int:
-        """The seed of the run, for who draws from it: from now on the run is one that depends on it."""
-        return draw_seed(self._simulator.plain.record)
+        """The seed of the run, for what draws from it: from now on the run is one that depends on it."""
+        return draw_seed(self._simulator.raw.record)
 
     @property
     def now_s(self) -> float:
         """The clock, seconds."""
-        return float(self._simulator.plain.record["now_s"])
+        return float(self._simulator.raw.record["now_s"])
 
     @property
     def record(self) -> np.void:
         """The record of the run by field (simulator/record), read-only; it changes as the run goes on."""
-        plain = self._simulator.plain
-        if self._sealed is None or self._sealed[0] is not plain:
-            array = self._simulator.records.view(np.ndarray).view(plain.record.dtype)
-            self._sealed = plain, sealed(array)[0]
+        raw = self._simulator.raw
+        if self._sealed is None or self._sealed[0] is not raw:
+            array = self._simulator.records.view(np.ndarray).view(raw.record.dtype)
+            self._sealed = raw, sealed(array)[0]
         return self._sealed[1]
 
     def read_by(self, entry: Callable[..., Any], *arguments: Any) -> Any:

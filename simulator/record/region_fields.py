@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..base.codes import LANES, LEVELS
 from ..numerics.bitset import words
-from .field_axes import CALL, COUNTED, GPU, JOB, LAID, LOGGED, READ, Axis, Field
+from .field_axes import CALL, COUNTED, GPU, JOB, LOGGED, OVERWRITTEN, READ, Axis, Field
 
 MOST_PARTS = 4  # of a workload: units of one type, in one cluster
 MOST_TYPES = 16
@@ -19,12 +19,12 @@ MOST_HOURS = 8_784  # of prices by the hour: a leap year
 COPY_KINDS = 3  # regions/copy_times.py
 COPY_COLUMNS = 6  # regions/copy_log.py
 COPY_BINS = 384  # of how long copies took
-COURSE_BINS = 100  # of how much was in use when
-COURSE_BIN_S = 60.0  # at first; they become twice as wide whenever time has gone beyond the last
+USAGE_BINS = 100  # of how much was in use when
+USAGE_BIN_S = 60.0  # at first; they become twice as wide whenever time has gone beyond the last
 
 
 def clusters_in(regions: int) -> int:
-    """Room for clusters beside so many regions; never as many as jobs or GPUs (see `plain.py`)."""
+    """Room for clusters beside so many regions; never as many as jobs or GPUs (see `raw_record.py`)."""
     return CLUSTERS_PER_REGION * regions - 8
 
 
@@ -56,7 +56,7 @@ def region_fields(jobs: Axis, gpus: Axis, regions: int, tables: int, uses: int, 
 
 def _scalars(has_regions: bool) -> list[Field]:
     bins, gpu_or_cpu, levels, kinds, copy_bins = (
-        (COURSE_BINS, 2, LEVELS, COPY_KINDS, COPY_BINS) if has_regions else (1, 1, 1, 1, 1)
+        (USAGE_BINS, 2, LEVELS, COPY_KINDS, COPY_BINS) if has_regions else (1, 1, 1, 1, 1)
     )
     return [
         ("n_regions", "i8"),
@@ -76,8 +76,8 @@ def _scalars(has_regions: bool) -> list[Field]:
         ("lag_next", "i8"),  # workload for which replicas next have caught up: the id in the heap after `tables_event`
         ("save_s", "f8"),  # to save the state of a workload that is stopped for another
         ("slo_s", "f8", (levels,)),  # how long a workload may wait for its first start and such a saving, by level
-        ("course_s", "f8"),  # width of a bin
-        ("course_held_s", "f8", (gpu_or_cpu, bins)),  # unit-seconds held in each: of GPUs, of CPU machines
+        ("usage_bin_s", "f8"),  # width of a bin
+        ("usage_held_s", "f8", (gpu_or_cpu, bins)),  # unit-seconds held in each: of GPUs, of CPU machines
         ("late_starts", "i8"),  # how many waited longer,
         ("level_late", "i8", (levels,)),  # by level
         ("level_waits", "i8", (levels,)),  # workloads without units now, by level,
@@ -166,7 +166,7 @@ def _table_fields(tables: int) -> list[Field]:
         "table_whole",  # have all partitions: at home, or at an old home,
         "table_wanted",  # stay if they are no home,
         "table_complete",  # of these keep all partitions,
-        "table_doomed",  # and are deleted when nobody reads them
+        "table_doomed",  # and are deleted when no job reads them
         "table_high",  # 1: a job of high priority that the slow path knows reads it
         "table_reader",  # head of the list of its readers
         "table_transfer",  # head of the list of its copies on the way
@@ -235,6 +235,6 @@ def _cost_fields(regions: int, types: int, hours: int) -> list[Field]:
         ("region_held", "i8", (regions, types)),  # units held now
         *[(name, "f8", (regions,)) for name in by_region],
         *[(name, "f8", (regions, types)) for name in by_type],
-        ("price_sum", "f8", (regions, hours + 1), LAID),  # from hour 0 to the beginning of each, $/MWh x hours
-        ("carbon_sum", "f8", (regions, hours + 1), LAID),  # g/kWh x hours
+        ("price_sum", "f8", (regions, hours + 1), OVERWRITTEN),  # from hour 0 to the beginning of each, $/MWh x hours
+        ("carbon_sum", "f8", (regions, hours + 1), OVERWRITTEN),  # g/kWh x hours
     ]

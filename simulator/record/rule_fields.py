@@ -31,17 +31,17 @@ def rule_fields(jobs: Axis, seats: Axis) -> list[Field]:
         ("running_place", "i8"),  # and among the running
         ("pass_number", "i8"),
         ("runner", "i8", (seats,)),  # running jobs, in no order
-        ("joined", "i8", (jobs,)),  # jobs to be settled in the order when the instant ends
+        ("joined", "i8", (jobs,)),  # jobs that take their places in the order when the instant ends
         ("n_joined", "i8"),
         ("untimed", "i8", (jobs,)),  # waiting jobs of which the rule has still to say when it wakes them
         ("n_untimed", "i8"),
         ("is_untimed", "i1", (jobs,)),
         ("offered", "i8", (jobs,)),  # jobs that are held until GPUs are freed
         ("n_offered", "i8"),
-        ("standing", "i8", (jobs,)),  # jobs that are held for a tier (tier_holds.py)
-        ("n_standing", "i8"),
+        ("tier_hold_jobs", "i8", (jobs,)),  # jobs that are held for a tier (tier_holds.py)
+        ("n_tier_holds", "i8"),
         ("hold_tier", "i1", (jobs,)),  # of a held job the worst tier at which it starts by itself; 0 = it does not
-        ("hold_over", "i1", (jobs,)),  # 1: it is back in the queue once those in `standing` have been served
+        ("hold_over", "i1", (jobs,)),  # 1: it is back in the queue once those in `tier_hold_jobs` have been served
         ("holds_over", "i8"),  # the time of one of them may be over
         ("pick_key", "f8", (seats,)),  # scratch: heap of running jobs that may be stopped, worst first
         ("pick_job", "i8", (seats,)),
@@ -115,7 +115,7 @@ def foresight_fields(jobs: Axis, gpus: Axis, seats: Axis) -> list[Field]:
         ("soon_s", "f8", (3, gpus.and_more(1)), COUNTED),  # and when there were so many for the first time
         ("end_key", "f8", (seats,), COUNTED),  # heap of the running jobs that have not ended then
         ("end_job", "i8", (seats,), COUNTED),
-        ("end_place", "i8", (jobs,), COUNTED),
+        ("end_position", "i8", (jobs,), COUNTED),
         ("n_ends", "i8"),
     ]
 

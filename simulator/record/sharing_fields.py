@@ -78,8 +78,8 @@ def _model_fields(models: int) -> list[Field]:
 
 def _job_fields(jobs: Axis, steps: int) -> list[Field]:
     floats = (
-        "solo_s",  # seconds per iteration on its GPUs with nobody beside it
-        "slowdown",  # times that an iteration takes longer beside its partners, as last settled
+        "solo_s",  # seconds per iteration on its GPUs with no job beside it
+        "slowdown",  # times that an iteration takes longer beside its partners, as last rated
         "booked_s",  # until when its present stretch is in the totals
         "best_step_s",  # time of a step of its whole batch, placed best, by `fit`
         "interference_s",
@@ -105,7 +105,7 @@ def _job_fields(jobs: Axis, steps: int) -> list[Field]:
         "stop_batch",
         "stop_sub_batch",
         "stop_gpus",
-        "asked",  # jobs whose rate is to be settled before time passes
+        "asked",  # jobs whose rate is due before time passes
         "is_asked",  # how: codes.SLOWED, RATED, ASKED; 0 = not
         "eased",  # running jobs in small passes that a partner has left since the last decision point was over
         "is_eased",  # 1: it is among them
@@ -132,7 +132,7 @@ def _alone_fields(jobs: Axis, gpus: Axis, gains: int) -> list[Field]:
         ("alone_speed", "f8", (gpus,)),  # and how many of them it does in a second
         ("alone_memory", "f8", (gpus,)),  # bytes that it uses on each of its GPUs
         ("gains", "i8"),  # entries so far, of which the ring has the last ones,
-        ("gains_read", "i8"),  # how many of them anybody knows of,
+        ("gains_read", "i8"),  # how many of them are known,
         ("gained_gpus", "i8"),  # and the GPUs of all of them
         ("gain_job", "i8", (gains,)),
         ("gain_gpus", "i8", (gains,)),

@@ -16,7 +16,7 @@ from ..base.errors import InputError
 from ..base.tiers import TIERS
 from ..numerics.bitset import words
 from .contention_fields import cable_events, contention_fields, stay_fields
-from .field_axes import CHANCE, COUNTED, GPU, JOB, LAID, LOGGED, MEMO, SEAT, Axis, Field, dtype_of
+from .field_axes import CHANCE, COUNTED, GPU, JOB, LOGGED, MEMO, OVERWRITTEN, SEAT, Axis, Field, dtype_of
 from .region_fields import MOST_HOURS, MOST_REGIONS, clusters_in, events_in, region_fields
 from .rule_fields import backfill_fields, delay_fields, foresight_fields, room_fields, rule_fields, semantics_fields
 from .sharing_fields import sharing_fields
@@ -24,7 +24,7 @@ from .zeroed import zeroed
 
 # No powers of two: at the same place of arrays that lie a multiple of 4 KB apart, one would drive the other out of the
 # processor's cache.
-# Few, so that most of what anybody simulates needs one class beside that of the small ones; room that is not used is
+# Few, so that most of what users simulate needs one class beside that of the small ones; room that is not used is
 # never touched, and takes no memory.
 SMALL = (136, 72, 104)  # jobs, GPUs, links: what agents train on by default, without layers of models and auctions
 JOB_SIZES = (16_392, 131_072, 1_048_576, 8_388_608)
@@ -178,7 +178,7 @@ def clock_fields() -> list[Field]:
         ("running", "i8"),
         ("done", "i8"),
         ("events", "i8"),
-        ("patience", "i8"),  # how many there may be until progress is checked (patience.py),
+        ("endless_check_at", "i8"),  # how many there may be until progress is checked (endless_runs.py),
         ("best_left_s", "f8"),  # and the work that was left then
         ("instants", "i8"),  # decision points so far
         ("decisions", "i8"),  # starts, stops, moves and holds so far, and the last of them:
@@ -209,7 +209,7 @@ JOB_FLOATS = (
     "iterations",
     "base_iteration_s",  # isolated: seconds per iteration on the best placement of the empty cluster;
     "compute_iteration_s",  # of these what the network does not add: `tier_factor` is relative to it
-    "iterations_left",  # when last settled
+    "iterations_left",  # when progress was last updated
     "iteration_s",  # seconds per iteration at the present placement
     "started_s",  # present stretch on GPUs: when it began,
     "since_s",  # and when its progress began (after the restore)
@@ -227,7 +227,7 @@ JOB_FLOATS = (
     "first_start_s",
     "finish_s",
     "queued_s",  # total time without GPUs since arrival
-    "attained_s",  # total time on GPUs, settled at the last stop
+    "attained_s",  # total time on GPUs, until the last stop
     "begun_s",  # last time that it got GPUs, or a lease of those that it has; -1 = never
     "comm_s",
     "restore_s",
@@ -305,7 +305,7 @@ def event_fields(jobs: int, gpus: int, regions: int, links: int, auctions: int, 
     return [
         ("event_key", "f8", (ids,)),
         ("event_item", "i8", (ids,)),
-        ("event_of", "i8", (ids,)),  # place of an id in the heap, -1 = none
+        ("event_position", "i8", (ids,)),  # place of an id in the heap, -1 = none
         ("event_count", "i8"),
         ("first_machine_event", "i8"),
         ("round_event", "i8"),
@@ -327,7 +327,7 @@ def queue_fields(jobs: Axis, classes: int) -> list[Field]:
         ("class_base", "i8", (classes,)),
         ("class_count", "i8", (classes,)),
         ("class_blocked", "i8", (classes,)),  # number of the pass in which no placement was found
-        ("class_refused", "i8", (classes,)),  # 4 x number of the pass + patience of the job that refused; offer_pass.py
+        ("class_refused", "i8", (classes,)),  # 4 x number of the pass + tiers that the job took; offer_pass.py
         ("window_low", "i8", (low,)),
         ("window_mid", "i8", (mid,)),
         ("window_top", "i8", (top,)),
@@ -357,7 +357,7 @@ CLUSTER_ARRAYS = PER_GPU + PER_SLOT + PER_MACHINE + PER_RACK
 
 
 def cluster_fields(gpus: Axis, berths: int) -> list[Field]:
-    """GPUs, slots, machines and racks, and who holds what.
+    """GPUs, slots, machines and racks, and what each job holds.
 
     The jobs on a GPU lie in berths: layer x (capacity for GPUs) + GPU, so that the first of a GPU has its number. The
     berths of a gang are a linked list through `gpu_next`, from `first_gpu` on.
@@ -390,7 +390,7 @@ def size_fields() -> list[Field]:
 
 def network_fields(profiles: int) -> list[Field]:
     """Slowdown of one iteration by profile and tier."""
-    return [("tier_factor", "f8", (profiles, TIERS), LAID)]
+    return [("tier_factor", "f8", (profiles, TIERS), OVERWRITTEN)]
 
 
 def layer_fields(gpus: Axis, profiles: int, models: int, layers: int, shapes: int) -> list[Field]:
@@ -406,13 +406,13 @@ def layer_fields(gpus: Axis, profiles: int, models: int, layers: int, shapes: in
         ("net_fifo", "i8"),
         ("net_single", "i8"),
         ("net_flattened", "i8"),
-        ("profile_model", "i8", (profiles,), LAID),  # -1: one GPU
+        ("profile_model", "i8", (profiles,), OVERWRITTEN),  # -1: one GPU
         ("model_first", "i8", (models + 1,)),  # first layer of a model
         ("model_compute_ns", "i8", (models,)),
         ("model_end_ns", "i8", (models,)),  # when the backward pass ends, from the start of the forward pass
-        ("layer_bytes", "i8", (layers,), LAID),
-        ("layer_ready_ns", "i8", (layers,), LAID),  # when its gradient is computed
-        ("layer_update_ns", "i8", (layers,), LAID),  # from the end of its all-reduce to its completion
+        ("layer_bytes", "i8", (layers,), OVERWRITTEN),
+        ("layer_ready_ns", "i8", (layers,), OVERWRITTEN),  # when its gradient is computed
+        ("layer_update_ns", "i8", (layers,), OVERWRITTEN),  # from the end of its all-reduce to its completion
         ("layer_order", "i8", (layers,), COUNTED),  # scratch
         ("layer_done_ns", "i8", (layers,), COUNTED),  # scratch
         ("layer_waiting", "i8", (layers,), COUNTED),  # scratch
@@ -454,10 +454,10 @@ def outage_fields(room: int) -> list[Field]:
         ("group_mtbf_s", "f8"),  # 0 = none
         ("group_mttr_s", "f8"),
         *[(name, "i8") for name in scalars],
-        *[(name, "i8", (room,), LAID) for name in arrays],
+        *[(name, "i8", (room,), OVERWRITTEN) for name in arrays],
         ("group_down", "i8", (room,)),  # 1: it has failed at random
         ("group_failures", "i8", (room,)),
-        ("outage_s", "f8", (room,), LAID),  # ascending
+        ("outage_s", "f8", (room,), OVERWRITTEN),  # ascending
     ]
 
 

@@ -1,4 +1,4 @@
-"""Arrays of zeroed records. Of large ones most of the room is not used by anybody, and then takes no memory."""
+"""Arrays of zeroed records. Of large ones most of the room is not used, and then takes no memory."""
 
 from __future__ import annotations
 

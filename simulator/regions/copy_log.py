@@ -9,7 +9,7 @@ SENDS = 1  # a region begins to send it,
 SENT = 2  # or does not any more: bytes that it sent,
 ARRIVED = 3  # it is complete,
 GIVEN_UP = 4  # or broken off: its room is free;
-FREED = 5  # bytes of copies that lay there are deleted
+FREED = 5  # bytes of copies that were there are deleted
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Laying regions, the demands of a workload and its tables into a record. Plain numpy."""
+"""Writing regions, the demands of a workload and its tables into a record. Plain numpy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..base.errors import InputError
-from ..record.region_fields import COURSE_BIN_S, MOST_SPEEDS, MOST_TYPES
+from ..record.region_fields import MOST_SPEEDS, MOST_TYPES, USAGE_BIN_S
 from ..warehouse.demands import Demands
 from .table_copies import OFF
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 NONE = -1
 
 
-def lay_regions(
+def write_regions(
     s: np.void,
     topology: Topology,
     workload: Workload,
@@ -33,8 +33,9 @@ def lay_regions(
     """Write the regions and the jobs' demands into a record with room, after the cluster and the jobs.
 
     Args:
-        topology: with lands. workload: with demands that fit.
-        every_s: seconds from one look of the slow path to the next, the first at the first arrival; inf: none.
+        topology: with a region network. workload: with demands that fit.
+        every_s: seconds from one look of the slow path to the next, the first at the first arrival; inf, or where
+            there are no tables: none.
         published: copies take drawn times. urgent: those on demand and for high priority go first.
         lag_s: after so many seconds replicas have what a workload with fresh data needs; inf: never.
         tariff: None: no costs.
@@ -44,31 +45,32 @@ def lay_regions(
     """
     demands = workload.geo
     assert demands is not None
-    _lay_places(s, topology, demands)
-    _lay_jobs(s, topology, workload, demands)
-    _lay_tables(s, topology, demands)
-    _lay_links(s, topology)
+    _write_places(s, topology, demands)
+    _write_jobs(s, topology, workload, demands)
+    _write_tables(s, topology, demands)
+    _write_links(s, topology)
     s["copy_published"], s["copy_urgent"] = published, urgent
     if tariff is not None:
-        tariff.lay(s, topology, demands.gpu_types)
+        tariff.write_into(s, topology, demands.gpu_types)
+    every_s = every_s if len(demands.tables) else math.inf
     s["tables_every_s"], s["tables_seen"] = every_s, -1
-    s["course_s"] = COURSE_BIN_S
+    s["usage_bin_s"] = USAGE_BIN_S
     if every_s < math.inf:
-        _lay_event(s, int(s["tables_event"]), float(s["start_s"]))
+        _write_event(s, int(s["tables_event"]), float(s["start_s"]))
     fresh = np.flatnonzero(demands.fresh)
     s["home_until_s"][: len(demands)] = np.where(demands.fresh, workload.arrival_s + lag_s, -np.inf)
     if len(fresh) and lag_s < math.inf:
         s["lag_next"] = fresh[0]
-        _lay_event(s, int(s["tables_event"]) + 1, float(s["home_until_s"][fresh[0]]))
+        _write_event(s, int(s["tables_event"]) + 1, float(s["home_until_s"][fresh[0]]))
 
 
-def _lay_event(s: np.void, item: int, time_s: float) -> None:
+def _write_event(s: np.void, item: int, time_s: float) -> None:
     place = int(s["event_count"])
     s["event_key"][place], s["event_item"][place] = time_s, item
-    s["event_of"][item], s["event_count"] = place, place + 1
+    s["event_position"][item], s["event_count"] = place, place + 1
 
 
-def lay_speeds(s: np.void, demands: Demands, speed_row: np.ndarray, type_speed: np.ndarray) -> None:
+def write_speeds(s: np.void, demands: Demands, speed_row: np.ndarray, type_speed: np.ndarray) -> None:
     """Write speeds of jobs on unit types, after the jobs: isolated times become those on the fastest types.
 
     `speed_row`: int64 (jobs,), rows of `type_speed`, float64 (rows, types), > 0, over a duration's speed. InputError:
@@ -98,7 +100,7 @@ def _types_of(demands: Demands) -> int:
     return types
 
 
-def _lay_places(s: np.void, topology: Topology, demands: Demands) -> None:
+def _write_places(s: np.void, topology: Topology, demands: Demands) -> None:
     regions, clusters, types = topology.num_regions, topology.num_clusters, _types_of(demands) + 1
     kind = demands.cluster_type(topology)
     kind = np.where(kind == NONE, types - 1, kind)  # no job asks it
@@ -118,12 +120,12 @@ def _lay_places(s: np.void, topology: Topology, demands: Demands) -> None:
     s["type_gpus"][:types] = np.bincount(kind, units, types)
 
 
-def _lay_jobs(s: np.void, topology: Topology, workload: Workload, demands: Demands) -> None:
+def _write_jobs(s: np.void, topology: Topology, workload: Workload, demands: Demands) -> None:
     n, uses = len(demands), len(demands.table)
     hosts = demands.hosts(topology)
-    homeless = ~hosts.any(axis=1)
-    if homeless.any():
-        job = int(homeless.argmax())
+    n_unplaceable = ~hosts.any(axis=1)
+    if n_unplaceable.any():
+        job = int(n_unplaceable.argmax())
         parts = ", ".join(f"{units} {name}" for name, units in parts_of(demands, job))
         raise InputError(
             f"workload {workload.name!r}: job {workload.job_id[job]} asks {parts}; no region of topology "
@@ -142,10 +144,10 @@ def _lay_jobs(s: np.void, topology: Topology, workload: Workload, demands: Deman
     s["reader_prev"][:uses] = OFF
 
 
-def _lay_tables(s: np.void, topology: Topology, demands: Demands) -> None:
+def _write_tables(s: np.void, topology: Topology, demands: Demands) -> None:
     tables = demands.tables
     n, regions = len(tables), topology.num_regions
-    assert topology.lands is not None
+    assert topology.region_network is not None
     size, replica = tables.size_bytes, tables.replica_bytes
     at_home = np.arange(regions) == tables.home[:, None]
     bits = 1 << np.arange(regions)
@@ -159,7 +161,7 @@ def _lay_tables(s: np.void, topology: Topology, demands: Demands) -> None:
     s["table_wanted"][:n] = (tables.copies & ~at_home) @ bits
     s["table_complete"][:n] = 0 if tables.whole is None else (tables.whole & tables.copies & ~at_home) @ bits
     held = tables.held_bytes.sum(axis=0)
-    room = topology.lands.storage_bytes
+    room = topology.region_network.storage_bytes
     if (held > room).any():
         region = int((held > room).argmax())
         raise InputError(
@@ -169,11 +171,11 @@ def _lay_tables(s: np.void, topology: Topology, demands: Demands) -> None:
     s["storage_bytes"][:regions], s["stored_bytes"][:regions] = room, held
 
 
-def _lay_links(s: np.void, topology: Topology) -> None:
-    assert topology.lands is not None
+def _write_links(s: np.void, topology: Topology) -> None:
+    assert topology.region_network is not None
     regions = topology.num_regions
-    s["wan_rate"][:regions, :regions] = topology.lands.wan_bytes_per_s
-    ends = topology.lands.egress_bytes_per_s, topology.lands.ingress_bytes_per_s
+    s["wan_rate"][:regions, :regions] = topology.region_network.wan_bytes_per_s
+    ends = topology.region_network.egress_bytes_per_s, topology.region_network.ingress_bytes_per_s
     s["egress_rate"][:regions], s["ingress_rate"][:regions] = ends
     s["copies_coupled"] = np.isfinite(ends).any()
     s["wan_first"][:] = NONE

@@ -45,7 +45,7 @@ def left_bytes(states, row, transfer):
 
 
 @entry
-def lay_projected(states, row, first, homes, copies):
+def write_projected(states, row, first, homes, copies):
     """Modify `homes` and `copies`, int64 (n,): where n tables will be, from `first` on; see table_copies.py."""
     s = states[row]
     for i in range(homes.size):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..record.plain import Plain
+from ..record.raw_record import RawRecord
 from .copy_times import BINS
 from .spent import SPENT, spend
 
@@ -60,7 +60,7 @@ def in_regions(s: np.void, gpu_compute_s: float, among: np.ndarray | None = None
     }
 
 
-def costs(plain: Plain) -> dict[str, float]:
+def costs(plain: RawRecord) -> dict[str, float]:
     """What a run with prices has cost by now: energy, its $ and kg of CO2, $ for traffic, for storage, and in all."""
     plain.call(spend)
     found = dict(zip(SPENT, plain.record["spent"].tolist(), strict=True))

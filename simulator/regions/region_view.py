@@ -11,7 +11,7 @@ from ..jobs.run_view import RunView
 from ..network.simulated import Simulated
 from ..record.record_view import sealed
 from .initialise_regions import parts_of
-from .region_calls import candidate_regions, lay_projected, left_bytes, missing_bytes
+from .region_calls import candidate_regions, left_bytes, missing_bytes, write_projected
 
 if TYPE_CHECKING:
     from ..costs.electricity import Electricity
@@ -41,7 +41,7 @@ class RegionView(RunView):
     @property
     def _fields(self) -> np.void:
         _ = self.demands
-        return self._simulator.plain.record
+        return self._simulator.raw.record
 
     @property
     def terms(self) -> tuple[Any, ...]:
@@ -67,7 +67,7 @@ class RegionView(RunView):
     def regions_of(self, job: int) -> list[int]:
         """The regions where a job could run now if they were empty: up, large enough, with all its tables."""
         _ = self.demands
-        return regions_in(self._simulator.plain.call(candidate_regions, int(job)))
+        return regions_in(self._simulator.raw.call(candidate_regions, int(job)))
 
     def needs_home(self, job: int) -> bool:
         """Whether a job needs data that by now only the homes of its tables have."""
@@ -150,7 +150,7 @@ class RegionView(RunView):
     def missing_bytes(self, table: int, region: int) -> int:
         """What a complete copy of a table in a region would have to copy there now, bytes."""
         _ = self.demands
-        return int(self._simulator.plain.call(missing_bytes, int(table), int(region)))
+        return int(self._simulator.raw.call(missing_bytes, int(table), int(region)))
 
     @property
     def transfers(self) -> list[tuple[int, int | None, int, float]]:
@@ -163,7 +163,7 @@ class RegionView(RunView):
             transfer = int(s["table_transfer"][table])
             while transfer >= 0:
                 source, target = int(s["transfer_from"][transfer]), int(s["transfer_to"][transfer])
-                left = float(self._simulator.plain.call(left_bytes, transfer))
+                left = float(self._simulator.raw.call(left_bytes, transfer))
                 found.append((table, source if source >= 0 else None, target, left))
                 transfer = int(s["transfer_after"][transfer])
         return found
@@ -171,7 +171,7 @@ class RegionView(RunView):
     @property
     def tables_due(self) -> bool:
         """Whether this is an instant at which tables may be looked at (`Simulator(tables_every_s=...)`)."""
-        return bool(self._simulator.plain.record["tables_due"])
+        return bool(self._simulator.raw.record["tables_due"])
 
     def lying(self) -> np.ndarray:
         """Where complete copies of the tables lie that stay, bool (tables, regions)."""
@@ -189,7 +189,7 @@ class RegionView(RunView):
         """Homes, int64 (n,), and places, bool (n, regions), of tables from `first` on after all transfers."""
         s = self._fields
         homes, bits = np.zeros((2, int(s["n_tables"]) - first if count is None else count), np.int64)
-        self._simulator.plain.call(lay_projected, int(first), homes, bits)
+        self._simulator.raw.call(write_projected, int(first), homes, bits)
         return homes, self._sets(bits)
 
     def projected_warehouse(self) -> Warehouse:

@@ -256,7 +256,7 @@ def _go_on(s, table):
 
 @kernel
 def end_transfers(s, event):
-    """Modify `s`: the first transfer of a lane of a link, and who ends with it, are complete."""
+    """Modify `s`: the first transfer of a lane of a link, and those that end with it, are complete."""
     regions = s.stored_bytes.size
     target = event % regions
     lane, source = event // regions // regions, event // regions % regions

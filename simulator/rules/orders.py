@@ -94,7 +94,7 @@ def has_levels(s):
 
 @kernel
 def has_places(s):
-    """True where the order packs the place among those who entered the queue into the keys of waiting jobs."""
+    """True where the order packs the place among those that entered the queue into the keys of waiting jobs."""
     return s.order == NW_SENS and s.auctions == 0
 
 
@@ -165,7 +165,7 @@ def demoted_key(s, job):
 
 
 @kernel
-def settle_place(s, job):
+def take_last_place(s, job):
     """Modify `s`: a running job takes the last place among the running of its level."""
     s.running_place += 1
     s.run_key[job] = s.level[job] * LEVEL_SPAN + RUNNING_BAND + s.running_place

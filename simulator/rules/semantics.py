@@ -75,7 +75,7 @@ class Semantics:
 
     @property
     def in_place(self) -> dict[str, float]:
-        """Fields of a rule that they set aside, and what is played in their place.
+        """Fields of a rule that they override, and what is played in their place.
 
         At auctions leases are those of the semantics, GPUs are not shared, and there are no rounds, slices or quantum.
         """
@@ -89,7 +89,7 @@ class Semantics:
 
         Args:
             who: the asker, in the error. given: the fields asked for; None: all that are not as usual.
-            instead: what is played in its place but for what they set aside; None: itself.
+            instead: what is played in its place but for what they override; None: itself.
         """
         if given is None:
             given = {name for name in self.in_place if getattr(rule, name) != getattr(Rule, name)}
@@ -104,8 +104,8 @@ class Semantics:
     def describe(self) -> str:
         """Their text: the name, and what is not as usual under it."""
         usual = SEMANTICS[self.name]() if self.name in SEMANTICS else Semantics()
-        told = [f"{one}={getattr(self, one):g}" for one in PARAMETERS if getattr(self, one) != getattr(usual, one)]
-        return self.name + (f":{','.join(told)}" if told else "")
+        unusual = [f"{one}={getattr(self, one):g}" for one in PARAMETERS if getattr(self, one) != getattr(usual, one)]
+        return self.name + (f":{','.join(unusual)}" if unusual else "")
 
 
 def _word(value: Any) -> str:

@@ -115,7 +115,7 @@ def is_spread(s, job):
 
 @kernel
 def note_change(s):
-    """Modify `s`: what was found out about who holds what, and until when (greedy_wait.py, room.py), holds no more."""
+    """Modify `s`: what was found out about what jobs hold, and until when (greedy_wait.py, room.py), is out of date."""
     s.changes += 1
     s.foresees = 0
 

@@ -14,7 +14,7 @@ from ..record.feature_groups import gpu_of, has_berths
 
 @kernel
 def free_berth(s, gpu):
-    """The first berth of a GPU that nobody lies in; there must be one."""
+    """The first berth of a GPU that no job is in; there must be one."""
     while s.gpu_job[gpu] != FREE:
         gpu += s.gpu_slot.size
     return gpu
@@ -57,7 +57,7 @@ def _largest_beside(s, job, used):
 
 @kernel
 def largest_sub_batch(s, job):
-    """The largest of batch, batch / 2, ..., 1 that fits every GPU of `s.gang` beside those who are there; 0 if none."""
+    """The largest of batch, batch / 2, ..., 1 that fits every GPU of `s.gang` beside the jobs there; 0 if none."""
     used = 0.0
     for i in range(s.gang_size):
         used = max(used, s.gpu_memory_used[s.gang[i]])
@@ -72,7 +72,7 @@ def alone_sub_batch(s, job):
 
 @kernel
 def own_sub_batch(s, job):
-    """The largest of batch, batch / 2, ..., 1 that a running job could have on its GPUs, beside those who are there."""
+    """The largest of batch, batch / 2, ..., 1 that a running job could have on its GPUs, beside the jobs there."""
     mine = memory_taken(s, job)
     used = 0.0
     berth = s.first_gpu[job]
@@ -93,7 +93,7 @@ def ease(s, job):
 
 @kernel
 def forget_eased(s):
-    """Modify `s`: whoever decides has seen those whom partners have left."""
+    """Modify `s`: the policy has seen the jobs that partners have left."""
     for i in range(s.n_eased):
         s.is_eased[s.eased[i]] = 0
     s.n_eased = 0
@@ -177,7 +177,7 @@ def slowed(s, more):
 
 @kernel
 def ask_rate(s, job, how):
-    """Modify `s`: the rate of a running job is to be settled before time passes: codes.SLOWED, RATED or ASKED."""
+    """Modify `s`: the rate of a running job is due before time passes: codes.SLOWED, RATED or ASKED."""
     if s.is_asked[job] == 0:
         s.asked[s.n_asked] = job
         s.n_asked += 1

@@ -116,7 +116,7 @@ def append_alone(s, job):
 
 
 @kernel
-def lay_alone(s):
+def reset_exclusive(s):
     """Modify `s`: begin anew, for a rule that takes the cluster over."""
     if not has_berths(s) or (s.shares == NOT_SHARED and s.lists == 0):
         return

@@ -72,7 +72,7 @@ class Interference:
         self._place = {plain(name): i for i, name in enumerate(found.table.names)}
         self.tells_apart = found.table.tells_apart
         self.slice = found.slice
-        # Environments lay a table at every reset: what knows models only is looked up by their places.
+        # Environments write a table at every reset: what knows models only is looked up by their places.
         models = [] if self.tells_apart else [Load(name) for name in found.table.names]
         self._square = found.table.matrix(models)
 
@@ -257,16 +257,16 @@ def _is_path(word: str) -> bool:
     return os.sep in word or "/" in word or word.lower().endswith(".csv") or os.path.exists(word)
 
 
-def _told(word: str, see: See) -> str:
+def _replaced(word: str, see: See) -> str:
     name, colon, rest = word.partition(":")
     if not (colon and name.strip() == "csv"):
-        return A_WORD.told(word, see)
+        return A_WORD.replaced(word, see)
     path, params = _parted(rest)
     return f"csv:{see(path, alone)},{params}"
 
 
 A_WORD = path_unless(PRESETS.keys())
-AN_INTERFERENCE = MayBeFile(_told)
+AN_INTERFERENCE = MayBeFile(_replaced)
 
 
 def _chosen(name: str) -> str:

@@ -178,8 +178,8 @@ class _Reader:
                         "expected every ordered pair of its models"
                     )
         given = {column for _, _, numbers in found for column, number in zip(COLUMNS, numbers, strict=True) if number}
-        told = tuple(name for name in NUMBERS if name in given or f"with_{name}" in given)
-        return Table(tuple(known.values()), {pair: _rows(rows) for pair, rows in pairs.items()}, told)
+        asked = tuple(name for name in NUMBERS if name in given or f"with_{name}" in given)
+        return Table(tuple(known.values()), {pair: _rows(rows) for pair, rows in pairs.items()}, asked)
 
     def _chosen(self, mode: str | None) -> str:
         if not self.modes:

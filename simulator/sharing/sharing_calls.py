@@ -28,8 +28,8 @@ def first_without_room(states, row):
 
 
 @entry
-def lay_best_steps(states, row):
+def write_best_steps(states, row):
     """Modify the record: `best_step_s` of every job whose model has a fit."""
     s = states[row]
     for job in range(s.n_jobs):
-        step_time.lay_best_step(s, job)
+        step_time.write_best_step(s, job)

@@ -17,7 +17,7 @@ from ..base.errors import InputError
 from ..base.names import bind, choose, parse_name
 from ..files.file_marks import A_FILE, MARK, read_by
 from ..files.regular_files import Stamp
-from ..jobs.job_kinds import Slowdowns, lay_kinds
+from ..jobs.job_kinds import Slowdowns, write_kinds
 from ..jobs.workload import Workload, name_of_job
 from ..network.network_model import Network
 from ..profiles.models import load_profiles
@@ -25,7 +25,7 @@ from ..record.sharing_fields import FIT_TERMS, SHARED_MODELS
 from ..record.state import BERTH_SIZES
 from .interference import AN_INTERFERENCE, Interference
 from .mig_slices import Slice
-from .sharing_calls import first_without_room, lay_best_steps
+from .sharing_calls import first_without_room, write_best_steps
 
 GIB = 2.0**30
 NEEDED: dict[str, Any] = {"needs": ("jobs_per_gpu",)}  # what the other options mean nothing without
@@ -107,7 +107,7 @@ class Sharing:
 
     @classmethod
     def of(cls, jobs_per_gpu: int | None = None, **given: Any) -> Sharing | None:
-        """Sharing by so many jobs; None where nobody says how many."""
+        """Sharing by so many jobs; None where the number is not given."""
         return None if jobs_per_gpu is None else cls(jobs_per_gpu, **given)
 
     @classmethod
@@ -144,10 +144,10 @@ def _tells_slowdowns(given: object) -> bool:
     return hasattr(given, "matrix") or hasattr(given, "load_matrix")
 
 
-def lay_sharing(
+def write_sharing(
     records: np.recarray, s: np.void, workload: Workload, network: Network, sharing: Sharing | None
 ) -> None:
-    """Write sharing, its slowdowns and memory, into a record with berths and laid jobs; `s`: of `records`.
+    """Write sharing, its slowdowns and memory, into a record with berths and jobs; `s`: of `records`.
 
     `network`: a measured one has a GPU type. `sharing`: None: one job a GPU. InputError: too many models, an unknown
     one, or a job that fits no GPU with one sample a pass.
@@ -170,14 +170,14 @@ def lay_sharing(
         )
     s["fit"][: len(models)] = _fit_rows(models, network, sharing)
     if sharing is not None:
-        lay_kinds(s, workload, models, sharing.slowdowns)
+        write_kinds(s, workload, models, sharing.slowdowns)
         if sharing.memory_gb is not None:
-            _lay_memory(s, workload, models, sharing)
+            _write_memory(s, workload, models, sharing)
         if sharing.slice is not None:
             s["slice_slowdown"], s["memory_shared"] = 1.0 / sharing.slice.compute, 0.0
             s["gpu_memory"] *= sharing.slice.memory
     s["sub_batch"][:n] = s["batch"][:n]
-    lay_best_steps(records, 0)
+    write_best_steps(records, 0)
     job = first_without_room(records, 0)
     if job >= 0:
         raise InputError(
@@ -201,7 +201,7 @@ def _fit_rows(models: list[str], network: Network, sharing: Sharing | None) -> n
     return rows
 
 
-def _lay_memory(s: np.void, workload: Workload, models: list[str], sharing: Sharing) -> None:
+def _write_memory(s: np.void, workload: Workload, models: list[str], sharing: Sharing) -> None:
     known = load_profiles(sharing.profiles)
     assert sharing.memory_gb is not None
     s["gpu_memory"] = sharing.memory_gb * GIB

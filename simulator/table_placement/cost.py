@@ -120,7 +120,7 @@ def balance_of(squares, products, bases, asked):
 
 
 @kernel
-def settle(l, gpu):
+def sum_demands(l, gpu):
     """Modify the sums of Expression 2 in place: those of a GPU type, from its demands."""
     regions = l.demand.shape[0]
     l.bases[gpu] = 0.0
@@ -152,7 +152,7 @@ def sum_up(l):
         l.region[job] = seat(l, job)
         book(l, job, l.region[job], 1)
     for gpu in range(l.supply.shape[1]):
-        settle(l, gpu)
+        sum_demands(l, gpu)
 
 
 @kernel
@@ -200,4 +200,4 @@ def move(l, table, target):
         _stir(l, job)
     for gpu in range(l.stirred.shape[0]):
         if l.stirred[gpu]:
-            settle(l, gpu)
+            sum_demands(l, gpu)

@@ -13,7 +13,7 @@ from .placement import Objective, Placement
 
 
 @dataclass(frozen=True)
-class Standing:
+class PlacementState:
     """As tables lie; rates are percentages, of recurring jobs unless all training jobs are named.
 
     Attributes:
@@ -51,7 +51,7 @@ def runs_in(warehouse: Warehouse, copies: np.ndarray | None = None) -> np.ndarra
     return found
 
 
-def standing_of(warehouse: Warehouse) -> Standing:
+def placement_state_of(warehouse: Warehouse) -> PlacementState:
     """What is published of a warehouse, as it lies. Setting: tetris, Sec. 5.3 and 5.6."""
     jobs, world = warehouse.jobs, warehouse.world
     rows = np.arange(len(warehouse.tables))
@@ -68,7 +68,7 @@ def standing_of(warehouse: Warehouse) -> Standing:
     hours = jobs.gpu_hours * high
     tables = warehouse.tables
     further = tables.held_bytes.astype(np.float64).sum(axis=1) - tables.size_bytes
-    return Standing(
+    return PlacementState(
         worst=float(load.max()),
         deviation=float(load.std()),
         least=float(demand.sum() / max(24.0 * gpus.sum(), 1e-9)),
@@ -88,17 +88,18 @@ def _percent(those: np.ndarray, weight: np.ndarray | None = None) -> float:
     return 100.0 * float(weights[those].sum()) / whole if whole > 0.0 else 0.0
 
 
+TABLE_METRICS = ("placement_cost", "worst_region_load", "home_rate", "collocated_rate", "home_start_rate")
+
+
 def table_metrics(view: RegionView) -> dict[str, float]:
-    """How the tables stand once everything that is on the way has arrived, by name; see metrics.py."""
+    """How the tables stand once everything that is on the way has arrived, by name; see metrics.py. None: all 0."""
+    if not len(view.demands.tables):
+        return dict.fromkeys(TABLE_METRICS, 0.0)
     warehouse = view.projected_warehouse()
-    standing = standing_of(warehouse)
-    return {
-        "placement_cost": Placement(warehouse, Objective()).cost,
-        "worst_region_load": standing.worst,
-        "home_rate": standing.home / 100.0,
-        "collocated_rate": standing.collocated / 100.0,
-        "home_start_rate": _home_starts(view.record),
-    }
+    state = placement_state_of(warehouse)
+    cost = Placement(warehouse, Objective()).cost
+    shares = state.home / 100.0, state.collocated / 100.0, _home_starts(view.record)
+    return dict(zip(TABLE_METRICS, (cost, state.worst, *shares), strict=True))
 
 
 def _home_starts(s: np.void) -> float:

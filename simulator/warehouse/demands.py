@@ -14,7 +14,7 @@ import numpy as np
 
 from ..base.codes import LEVELS
 from ..base.errors import InputError
-from ..cluster.region_hardware import World, expect
+from ..cluster.region_hardware import RegionHardware, expect
 from ..cluster.region_network import CPU_TYPE
 from ..cluster.topology import Topology
 from .warehouse import Jobs, Tables, Warehouse
@@ -32,7 +32,7 @@ class Demands:
     """The rows of a Workload in the same order; everything else is of the whole. Arrays are read-only.
 
     Attributes:
-        regions: names of the regions, as the tables number them.
+        regions: names of the regions, as the tables number them; without tables perhaps none: those of any topology.
         gpu_types: names of the unit types, the last is "CPU": units that are machines without GPUs.
         level: int64 (jobs,), priority, 0 (highest) to 6.
         tenant: int64 (jobs,), a row of `quota`.
@@ -157,6 +157,12 @@ class Demands:
         picked = {name: getattr(self, name)[rows] for name in _ROWS}
         return replace(self, **picked, first=first, table=self.table[starts + within])
 
+    def over(self, regions: tuple[str, ...]) -> Demands:
+        """The same rows, which name no regions and read no tables, over these regions."""
+        return replace(
+            self, regions=regions, tables=Tables.none(len(regions)), app_cpu_hours=np.zeros((0, len(regions)))
+        )
+
     def everywhere(self) -> Demands:
         """The same rows with all tables in all regions from time 0, fresh, one byte a copy; homes stay."""
         tables = self.tables
@@ -173,7 +179,7 @@ class Demands:
     def check_fits(self, topology: Topology) -> None:
         """InputError: a topology without storage, of other regions, or without a type that a row asks."""
         what = f"topology {topology.name!r}"
-        if topology.lands is None:
+        if topology.region_network is None:
             raise InputError(f"{what} has no regions with storage, which the workload's tables need; expected mast:...")
         if topology.region_names != self.regions:
             raise InputError(
@@ -238,7 +244,9 @@ class Demands:
             tables = replace(tables, home=home)
         if copies is not None:
             tables = replace(tables, copies=copies, whole=whole)
-        return Warehouse(World.of(topology, self.gpu_types[:-1]), tables, self.known(now_s), self.app_cpu_hours)
+        return Warehouse(
+            RegionHardware.of(topology, self.gpu_types[:-1]), tables, self.known(now_s), self.app_cpu_hours
+        )
 
     def known(self, now_s: float) -> Jobs:
         """Of `history` what the slow path counts on at a time."""

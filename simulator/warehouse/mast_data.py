@@ -17,7 +17,7 @@ import numpy as np
 
 from ..base.codes import HIGH_LEVELS
 from ..base.errors import InputError
-from ..cluster.region_hardware import MOST_REGIONS, NO_GPU, Clusters, World
+from ..cluster.region_hardware import MOST_REGIONS, NO_GPU, Clusters, RegionHardware
 from . import mast_statistics as mast
 from .job_families import (
     HOURS,
@@ -159,7 +159,9 @@ def _types(rng: np.random.Generator, families: Families, place: np.ndarray, gpus
     return np.where(families.with_gpu, kind, NO_GPU)
 
 
-def _world(shares: dict[str, np.ndarray], hosts: np.ndarray, gpus: float, size: np.ndarray, home: np.ndarray) -> World:
+def _world(
+    shares: dict[str, np.ndarray], hosts: np.ndarray, gpus: float, size: np.ndarray, home: np.ndarray
+) -> RegionHardware:
     regions = len(hosts)
     machines = gpus * shares["gpu"][:, None] * hosts / hosts.sum(axis=1, keepdims=True) / MACHINE_GPUS
     machines = np.where(hosts, np.maximum(np.rint(machines), 1), 0).astype(np.int64)
@@ -181,7 +183,7 @@ def _world(shares: dict[str, np.ndarray], hosts: np.ndarray, gpus: float, size: 
     )
     stored = np.bincount(home, size, regions)
     storage = np.maximum(STORAGE_FACTOR * size.sum() * shares["storage"], STORAGE_SLACK * stored)
-    return World(
+    return RegionHardware(
         name="mast-like",
         regions=tuple(f"region{i}" for i in range(regions)),
         gpu_types=GPU_TYPES,

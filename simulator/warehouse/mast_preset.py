@@ -17,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..base.errors import InputError
-from ..cluster.region_hardware import MOST_REGIONS, Clusters, World
+from ..cluster.region_hardware import MOST_REGIONS, Clusters, RegionHardware
 from ..cluster.topology import Topology, preset
 from .job_families import MACHINE_GPUS
 from .mast_data import GPU_TYPES, gpu_hosts, uneven_shares
@@ -52,12 +52,12 @@ def mast(
     `ingress_gbps`: of all links from a region, and to it; none: their sum. `seed`: of the shares and the GPU types.
     InputError: a parameter out of range, or too few GPUs for all types of a region. Setting: mast, Figure 2; Sec. 2.
     """
-    world = mast_world(regions, gpus, cpu_machines, largest_cluster, storage_tb, wan_gbps, seed)
+    world = mast_hardware(regions, gpus, cpu_machines, largest_cluster, storage_tb, wan_gbps, seed)
     ends = _caps("egress_gbps", egress_gbps, regions), _caps("ingress_gbps", ingress_gbps, regions)
     return replace(world, egress_bytes_per_s=ends[0], ingress_bytes_per_s=ends[1]).topology()
 
 
-def mast_world(
+def mast_hardware(
     regions: int = 4,
     gpus: int = 256,
     cpu_machines: int | None = None,
@@ -65,7 +65,7 @@ def mast_world(
     storage_tb: float | None = None,
     wan_gbps: float | None = None,
     seed: int = 0,
-) -> World:
+) -> RegionHardware:
     """The regions; see `mast` for the parameters and the error."""
     cpu_machines = gpus if cpu_machines is None else cpu_machines
     if largest_cluster is None:
@@ -90,7 +90,7 @@ def mast_world(
         rows += [(region, kind, size) for size in apportioned(count, np.ones(several), 1).tolist()]
     region, kind, size = np.array(rows, np.int64).T
     number = np.arange(len(rows)) - np.searchsorted(region, region)
-    return World(
+    return RegionHardware(
         name="mast",
         regions=tuple(f"region{i}" for i in range(regions)),
         gpu_types=GPU_TYPES,

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..base.codes import HIGH_LEVELS, LEVELS
 from ..base.errors import InputError
-from ..cluster.region_hardware import NO_GPU, World, expect
+from ..cluster.region_hardware import NO_GPU, RegionHardware, expect
 
 NO_APP = -1
 LARGEST_TABLE = 2**60
@@ -47,6 +47,11 @@ class Tables:
         inside = (home >= 0) & (home < regions)  # what is not inside is refused by the warehouse, with its row
         copies[np.flatnonzero(inside), home[inside]] = True
         return cls(size_bytes, home, copies, np.ones(rows, np.int64), np.full(rows, read_share))
+
+    @classmethod
+    def none(cls, regions: int) -> Tables:
+        """No tables in so many regions."""
+        return cls.at(np.zeros(0, np.int64), np.zeros(0, np.int64), regions)
 
     def __len__(self) -> int:
         return len(self.size_bytes)
@@ -165,7 +170,7 @@ class Warehouse:
     Setting: tetris, Sec. 2 and 3.
     """
 
-    world: World
+    world: RegionHardware
     tables: Tables
     jobs: Jobs
     app_cpu_hours: np.ndarray

@@ -23,7 +23,7 @@ import numpy as np
 
 from ..base.errors import InputError
 from ..base.names import choose
-from ..cluster.region_hardware import NO_GPU, Clusters, World, expect_unique
+from ..cluster.region_hardware import NO_GPU, Clusters, RegionHardware, expect_unique
 from ..cluster.topology import Topology, builder
 from ..files.yaml_files import load_mapping, validated
 from .warehouse import NO_APP, Jobs, Tables, Warehouse
@@ -62,21 +62,21 @@ def warehouse_from_mapping(mapping: Mapping[str, Any], source: str, name: str = 
 
 @builder("regions")
 def topology_of_regions(mapping: Mapping[str, Any], source: str, name: str = "custom") -> Topology:
-    """The topology of `world_from_mapping`; InputError: see there."""
-    world = world_from_mapping(mapping, source, name)
+    """The topology of `hardware_from_mapping`; InputError: see there."""
+    world = hardware_from_mapping(mapping, source, name)
     try:
         return world.topology()
     except InputError as error:
         raise InputError(f"{source}: {error}") from None
 
 
-def world_from_mapping(mapping: Mapping[str, Any], source: str, name: str = "custom") -> World:
+def hardware_from_mapping(mapping: Mapping[str, Any], source: str, name: str = "custom") -> RegionHardware:
     """The regions of a mapping in this module's schema, with or without apps, tables and jobs; else as above."""
-    from .warehouse_schema import WorldSpec
+    from .warehouse_schema import RegionHardwareSpec
 
     if "tables" in mapping:
         return warehouse_from_mapping(mapping, source, name).world
-    spec = validated(WorldSpec, mapping, source)
+    spec = validated(RegionHardwareSpec, mapping, source)
     expect_unique([region.name for region in spec.regions], f"{source}: regions")
     return _world(spec, source, name)
 
@@ -85,7 +85,7 @@ def _code(name: str, names: Sequence[str], what: str) -> int:
     return list(names).index(choose(name, names, what))
 
 
-def _world(spec: Any, source: str, name: str) -> World:
+def _world(spec: Any, source: str, name: str) -> RegionHardware:
     regions = tuple(region.name for region in spec.regions)
     flat = [(place, cluster) for place, region in enumerate(spec.regions) for cluster in region.clusters]
     for region in spec.regions:
@@ -112,7 +112,7 @@ def _world(spec: Any, source: str, name: str) -> World:
         gbps = [getattr(region, f"{what}_gbps") or np.inf for region in spec.regions]
         caps[f"{what}_bytes_per_s"] = np.array(gbps) * GIGABIT
     try:
-        return World(
+        return RegionHardware(
             name=spec.name or name,
             regions=regions,
             gpu_types=types,
@@ -126,7 +126,7 @@ def _world(spec: Any, source: str, name: str) -> World:
         raise InputError(f"{source}: {error}") from None
 
 
-def _tables(spec: Any, world: World, source: str) -> Tables:
+def _tables(spec: Any, world: RegionHardware, source: str) -> Tables:
     home = [_code(table.home, world.regions, f"home of {source}: table {table.name!r}") for table in spec.tables]
     size = [max(1, round(table.size_tb * TERABYTE)) for table in spec.tables]
     plain = Tables.at(np.array(size, np.int64), np.array(home, np.int64), len(world))
@@ -142,7 +142,7 @@ def _tables(spec: Any, world: World, source: str) -> Tables:
     )
 
 
-def _jobs(spec: Any, world: World, source: str) -> Jobs:
+def _jobs(spec: Any, world: RegionHardware, source: str) -> Jobs:
     tables = {table.name: row for row, table in enumerate(spec.tables)}
     apps = {app.name: row for row, app in enumerate(spec.apps)}
     read, first, gpu, app = [], [0], [], []

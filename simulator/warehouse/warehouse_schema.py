@@ -85,7 +85,7 @@ class Job(_Strict):
     recurring: Annotated[bool, Field(strict=True)] = True
 
 
-class WorldSpec(_Strict):
+class RegionHardwareSpec(_Strict):
     """Regions without what lies and runs in them."""
 
     name: Text | None = None
@@ -94,7 +94,7 @@ class WorldSpec(_Strict):
     regions: Annotated[list[Region], Field(min_length=1, max_length=MOST_REGIONS)]
 
 
-class Spec(WorldSpec):
+class Spec(RegionHardwareSpec):
     """The whole."""
 
     apps: tuple[App, ...] = ()

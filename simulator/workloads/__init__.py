@@ -14,7 +14,7 @@ from ..base.arguments import checked_seed
 from ..base.errors import InputError
 from ..base.names import arguments_of, called, choose, parse_name
 from ..files.file_marks import path_unless
-from ..files.own_code import function_of, is_own, shown_word
+from ..files.user_code import function_of, is_user_code, shown_word
 from ..jobs.region_columns import siblings
 from ..jobs.workload import Workload
 from ..jobs.workload import WorkloadWarning as WorkloadWarning
@@ -42,7 +42,7 @@ def open_workload(
         source: a Workload (passed through), a path, or a generator with its parameters (`poisson:jobs=100,load=0.9`). A
             word is a path if it holds a "/", ends as a trace file does (.csv .json .parquet .trace .txt .tsv), or
             exists. A generator of one's own is a function from a numpy random generator to a Workload, or its word,
-            `py:FILE.py:NAME[,key=value...]` (simulator/files/own_code.py).
+            `py:FILE.py:NAME[,key=value...]` (simulator/files/user_code.py).
         format: of a file, with its options (`artist-sim:scale=gang`); None recognises it.
         seed: of a generator that does not get its own (`poisson:seed=3`).
         oversize: jobs larger than the cluster are an "error", or "drop" or "cap" them.
@@ -62,7 +62,7 @@ def workload_source(
 ) -> Callable[[int], Workload]:
     """As `open_workload`, for many seeds: a function from the seed to the workload; files are read once, now."""
     choose(oversize, ("error", "drop", "cap"), "value of oversize")
-    if is_own(source) or callable(source):
+    if is_user_code(source) or callable(source):
         if format is not None:
             raise InputError(f"format {format!r}: it is for files; workload {shown_word(source)!r} is a generator")
         return _own_generator(source, oversize, cluster_gpus)
@@ -81,7 +81,7 @@ def workload_source(
 
 def is_path(word: str) -> bool:
     """Whether a workload word names a file rather than a generator."""
-    if is_own(word):
+    if is_user_code(word):
         return False
     separators = {"/", os.sep, os.altsep or "/"}
     name, _, rest = word.partition(":")

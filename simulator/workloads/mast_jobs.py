@@ -42,14 +42,14 @@ import numpy as np
 from ..base.codes import LEVELS
 from ..base.errors import InputError
 from ..base.names import choose
-from ..cluster.region_hardware import NO_GPU, World
+from ..cluster.region_hardware import NO_GPU, RegionHardware
 from ..cluster.region_network import CPU_TYPE
 from ..jobs.workload import Workload
 from ..warehouse import mast_statistics as mast
 from ..warehouse.demands import MOST_PARTS, NO_TYPE, Demands
 from ..warehouse.job_families import Families, analytics_jobs, check_reads, draw_families, read_elsewhere, uses_of
 from ..warehouse.mast_data import STORAGE_SLACK, homes_of_teams, quotas
-from ..warehouse.mast_preset import mast_world
+from ..warehouse.mast_preset import mast_hardware
 from ..warehouse.warehouse import NO_APP, Jobs, Tables
 from .draws import MOST_JOBS, check_parameters
 from .mast_drift import Active, drifting, in_zones, known_s
@@ -115,7 +115,7 @@ def mast_like(
     check_reads("workload mast-like", reads, size_reads)
     _check_changes(zones, drift, storage_ratio, any_type)
     _check(days, load, jobs, tables, longest_h, scale, machine_share, read_share, world, fresh_levels)
-    built = mast_world(regions, gpus, cpu_machines, largest_cluster, storage_tb, None, world)
+    built = mast_hardware(regions, gpus, cpu_machines, largest_cluster, storage_tb, None, world)
     largest, rng = int(built.clusters.gpus.max()), np.random.default_rng(seed)
     how = Scale(min(1.0, largest / mast.GPUS[0.99]) if scale is None else scale, machine_share, longest_h * HOUR_S)
     per_day = min(load * gpus * DAY_S / mean_gpu_s(how, largest) if jobs is None else jobs / days, MOST_JOBS / days)
@@ -202,7 +202,7 @@ def _check_changes(zones: str, drift: float, storage_ratio: float | None, any_ty
         raise InputError(f"workload mast-like: storage_ratio={storage_ratio:g}; expected 1 to 100")
 
 
-def _workload(rng: np.random.Generator, world: World, families: Families, draw: Draw) -> Workload:
+def _workload(rng: np.random.Generator, world: RegionHardware, families: Families, draw: Draw) -> Workload:
     rows = draw.rows
     first, table, home = _reads(rng, world, families, rows)
     place = home[table[first[:-1]]]  # where a family runs
@@ -220,8 +220,8 @@ def _workload(rng: np.random.Generator, world: World, families: Families, draw: 
     before = draw.before
     if before is not None:
         before = _capped(world, before, place[before.family], kind[before.family])
-    told, known = _told(capped, before)
-    history, apps, of_history = _history(rng, world, families, first, table, home, told, kind)
+    observed, known = _observed(capped, before)
+    history, apps, of_history = _history(rng, world, families, first, table, home, observed, kind)
     if len(known):
         known = np.concatenate([known, np.tile(ALWAYS, (len(history) - len(known), 1))])
     uses, used = uses_of(first, table, capped.family)
@@ -254,7 +254,7 @@ def _workload(rng: np.random.Generator, world: World, families: Families, draw: 
 
 
 def _reads(
-    rng: np.random.Generator, world: World, families: Families, rows: Rows
+    rng: np.random.Generator, world: RegionHardware, families: Families, rows: Rows
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What each family reads, first and table as in `Families`, and the home of each table."""
     hours = rows.gpus * np.minimum(rows.duration_s / HOUR_S, 24.0)
@@ -270,7 +270,7 @@ def _reads(
     return *read_elsewhere(rng, families, home), home
 
 
-def _types(rng: np.random.Generator, world: World, place: np.ndarray, workloads: np.ndarray) -> np.ndarray:
+def _types(rng: np.random.Generator, world: RegionHardware, place: np.ndarray, workloads: np.ndarray) -> np.ndarray:
     """A GPU type that the place has, for `workloads` workloads each, so that demand over supply is alike for all."""
     supply = world.gpus.astype(np.float64)
     asked = np.bincount(place, workloads, len(world))
@@ -283,7 +283,7 @@ def _types(rng: np.random.Generator, world: World, place: np.ndarray, workloads:
     return np.minimum((edges <= rng.random((len(place), 1))).sum(axis=1), len(world.gpu_types) - 1)
 
 
-def _capped(world: World, rows: Rows, place: np.ndarray, kind: np.ndarray) -> Rows:
+def _capped(world: RegionHardware, rows: Rows, place: np.ndarray, kind: np.ndarray) -> Rows:
     """The rows with no more units of a kind than the largest cluster at their place has."""
     clusters = world.clusters
     gpus = np.zeros((len(world), len(world.gpu_types)), np.int64)
@@ -335,7 +335,7 @@ def _of_any_type(geo: Demands, chosen: np.ndarray, family: np.ndarray, of_histor
     )
 
 
-def _sizes(rng: np.random.Generator, world: World, home: np.ndarray, ratio: float | None) -> np.ndarray:
+def _sizes(rng: np.random.Generator, world: RegionHardware, home: np.ndarray, ratio: float | None) -> np.ndarray:
     """Bytes of each table; as many in all as `ratio` says, as far as the regions where they have their homes go."""
     storage = world.storage_bytes.astype(np.float64)
     drawn = mast.through(mast.REPLICATION_BYTES, rng.standard_normal(len(home)))
@@ -358,7 +358,7 @@ def _factor(excess: Callable[[float], float]) -> float:
     return float(2.0 ** (high if excess(high) < 0.0 else brentq(excess, low, high)))
 
 
-def _tenant_quotas(world: World, rows: Rows, tenant: np.ndarray, tenants: int) -> np.ndarray:
+def _tenant_quotas(world: RegionHardware, rows: Rows, tenant: np.ndarray, tenants: int) -> np.ndarray:
     """GPUs and CPU machines of each tenant, int64 (tenants, 2)."""
     bounds = np.searchsorted(np.sort(tenant), np.arange(tenants + 1))
     at = bounds[:-1] + np.ceil(QUOTA_QUANTILE * (np.diff(bounds) - 1)).astype(np.int64)
@@ -373,19 +373,19 @@ def _tenant_quotas(world: World, rows: Rows, tenant: np.ndarray, tenants: int) -
     return quota
 
 
-def _told(rows: Rows, before: Rows | None) -> tuple[Rows, np.ndarray]:
+def _observed(rows: Rows, before: Rows | None) -> tuple[Rows, np.ndarray]:
     """Runs from which the slow path knows what recurs, and from when until when; without a row: always."""
-    told = rows.only(np.flatnonzero(rows.recurring))
+    observed = rows.only(np.flatnonzero(rows.recurring))
     if before is None:
-        return told, np.zeros((0, 2))
-    told = Rows.joined([before, told])
-    which, known = known_s(told.name, told.arrival_s)
-    return told.only(which), known
+        return observed, np.zeros((0, 2))
+    observed = Rows.joined([before, observed])
+    which, known = known_s(observed.name, observed.arrival_s)
+    return observed.only(which), known
 
 
 def _history(
     rng: np.random.Generator,
-    world: World,
+    world: RegionHardware,
     families: Families,
     first: np.ndarray,
     table: np.ndarray,

@@ -28,7 +28,7 @@ from clustergym.agents import shipped  # noqa: E402
 from clustergym.agents.files.saved import Normalisation, save_agent  # noqa: E402
 from clustergym.agents.playing import player  # noqa: E402
 from clustergym.agents.playing.player import AgentPolicy  # noqa: E402
-from clustergym.agents.playing.windows import LOOKOUTS  # noqa: E402
+from clustergym.agents.playing.windows import INTERFACES  # noqa: E402
 from clustergym.tests.support.small_agents import DELAY, WINDOW, agent  # noqa: E402
 
 SMALL = {"topology": "dally:racks=2,machines=2", "workload": "poisson:jobs=16,backlog=8"}
@@ -302,7 +302,7 @@ def test_words_name_agents(folder):
     assert sorted(path.name for path in policy.files) == ["agent.json", "weights.safetensors"]
     assert_same(fresh(1).run(policy), fresh(1).run(AgentPolicy(agent(mode="sampled"))))
     assert policies.make(f"maskable-ppo:{folder}", mode="argmax").mode == "argmax"
-    assert not set(LOOKOUTS) - set(clustergym.envs.registration.ENVIRONMENTS)
+    assert not set(INTERFACES) - set(clustergym.envs.registration.ENVIRONMENTS)
 
 
 def test_a_changed_agent_is_loaded_anew(folder):

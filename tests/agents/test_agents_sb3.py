@@ -21,7 +21,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 import clustergym.agents
 from clustergym import policies
 from clustergym.agents import save_sb3, sb3_vec_env
-from clustergym.agents.playing.sb3_beside import Normaliser
+from clustergym.agents.playing.sb3_description import Normaliser
 from clustergym.agents.playing.sb3_player import Sb3Policy
 from clustergym.agents.playing.sb3_zip import ALGORITHMS, recognised
 from clustergym.experiments import cli
@@ -191,7 +191,7 @@ def test_a_zip_alone_plays_in_the_environment_that_it_is_asked_to(sharing):
     path, _ = sharing
     word = f"sb3:{path.with_name('bare.zip')},slots=4,running_slots=4,partners=1"
     assert len(policies.make(word, allow_pickle=True).environments) == 6
-    with pytest.raises(InputError, match=r"nobody has said in which environment it plays"):
+    with pytest.raises(InputError, match=r"no environment is given for it to play in"):
         policies.make(word, allow_pickle=True).decide(type("View", (), {"simulator": None}))
 
 
@@ -286,7 +286,7 @@ class First:
 
 @pytest.fixture
 def acting(tmp_path, monkeypatch):
-    """The folder, made the present one, of a file with an agent of nobody's library."""
+    """The folder, made the present one, of a file with an agent of no library."""
     (tmp_path / "mine.py").write_text(ACTING)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CLUSTERGYM_TRUST_SB3_ZIP", "0")  # what a command in this process allows ends with the test

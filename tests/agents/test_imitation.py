@@ -69,7 +69,7 @@ class Waits:
 
 
 def test_lessons_are_of_the_states_that_a_player_reaches():
-    """Who only waits has more jobs in the queue than `greedy`, which says there what it would start."""
+    """An agent that only waits has more jobs in the queue than `greedy`, which says there what it would start."""
     config = make_config(default_config("Delay") | OWN | {"num_envs": 16}, "test")
     env = make_env(config.model_copy(update={"variance": "none"}))
     policy = make_learner(config, make_env(config)).policy

@@ -155,8 +155,8 @@ def test_a_heuristic_meets_in_a_validation_what_an_agent_meets_there(env):
 
 
 @pytest.mark.parametrize("env", [{}, {"mtbf_s": 90000.0}, {"horizon_s": 3000.0}])
-def test_nobody_looks_better_in_a_validation_for_leaving_jobs(env):
-    """Who never starts the last jobs, the long ones among them, may have the better mean over those that finish."""
+def test_no_agent_looks_better_in_a_validation_for_leaving_jobs(env):
+    """An agent that never starts the last jobs, the long ones, may have the better mean over those that finish."""
     validation = Validation(small(env={**env, "max_decisions": 3}))
     patient = SimpleNamespace(_predict=lambda seen, deterministic: torch.zeros((len(seen), 3), dtype=torch.int64))
     reference = validation.play_heuristic("fifo")
@@ -365,20 +365,20 @@ IMITATED = {
 
 
 @pytest.mark.parametrize("name", IMITATED)
-def test_a_good_rule_is_imitated_where_actions_say_what_it_does_unless_nobody_shall_be(name):
+def test_a_good_rule_is_imitated_where_actions_say_what_it_does_unless_none_shall_be(name):
     values = default_config(name)
     assert make_config(values, "test").imitate == IMITATED[name]
     assert make_config(values | {"imitate": "none"}, "test").imitate is None
 
 
-def test_who_changes_the_game_imitates_the_rule_that_plays_it():
-    """The reference stops jobs at the environment's cost, and so does who is imitated."""
+def test_a_changed_game_imitates_the_rule_that_plays_it():
+    """The reference stops jobs at the environment's cost, and so does the imitated policy."""
     values = default_config("Delay-preemptive")
     config = make_config(values | {"env": values["env"] | {"preemption_cost": 60}}, "test")
     assert config.imitate == config.reference == "greedy:preempt=on,preemption_cost=60"
 
 
-def test_a_training_that_goes_on_imitates_nobody_again(tmp_path):
+def test_a_training_that_goes_on_imitates_no_policy_again(tmp_path):
     """Its weights come from the checkpoint; a second clone would undo what PPO has learnt."""
     changes = {"imitate": "greedy", "imitation_steps": 200, "imitation_epochs": 2, "timesteps": 256}
     told, weights = [], []

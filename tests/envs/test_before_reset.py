@@ -152,7 +152,7 @@ ASKED_OF_A_SIMULATOR = [
     lambda simulator: simulator.view.queue,
     lambda simulator: simulator.view.now_s,
     lambda simulator: simulator.state,
-    lambda simulator: simulator.twin().mirror(simulator),
+    lambda simulator: simulator.twin().copy_run(simulator),
 ]
 
 
@@ -211,7 +211,7 @@ def test_a_seed_is_a_whole_number_of_at_least_0_wherever_it_is_taken():
 
 @pytest.mark.parametrize("env_id", ENVIRONMENTS)
 @pytest.mark.parametrize("who", [Nothing(), Vague, None, "fifo"])
-def test_an_environment_refuses_who_decides_nothing(env_id, who):
+def test_an_environment_refuses_players_that_decide_nothing(env_id, who):
     env = single(env_id)
     env.reset(seed=0)
     called = repr(who) if who in (None, "fifo") else getattr(who, "__name__", type(who).__name__)

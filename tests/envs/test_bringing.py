@@ -96,7 +96,7 @@ def test_what_is_on_the_way_and_what_is_missing_are_seen():
     assert rows[:, BRING_COLUMN].sum() == 1.0
 
 
-def test_the_demand_of_a_region_counts_who_waits_for_tables_on_the_way_there():
+def test_the_demand_of_a_region_counts_jobs_that_wait_for_tables_on_the_way_there():
     """16 units asked, in the east alone; once `clicks` are on the way half of them in the west, which has 48 GPUs."""
     env = waits_for_the_east()
     column = REGIONS.index("demand for its GPUs over them x: x / (1 + x)")
@@ -192,7 +192,7 @@ def test_what_is_kept_between_the_steps_of_an_instant_is_what_a_look_from_scratc
     anew.reset(seed=seed + 1)
     rng, kept, ended = np.random.default_rng(seed), 0, False
     while not ended:
-        now_s, before = env.view.now_s, env.interface.window.starts_stand
+        now_s, before = env.view.now_s, env.interface.window.starts_valid
         seen, _, terminated, truncated, info = env.step(int(rng.choice(np.flatnonzero(info["action_mask"]))))
         anew.restore(env.snapshot())
         assert np.array_equal(anew.observe(), seen) and np.array_equal(anew.action_masks(), info["action_mask"])
@@ -212,7 +212,7 @@ def test_lessons_are_given_wherever_an_agent_is_asked_and_say_what_is_brought():
         action, features, known = env.demonstration(policy)
         choice = env.interface.choice(int(action))
         kinds.add(None if choice is None else int(choice[2]))
-        idle += choice is None and bool(env.interface.plain["can_act"])
+        idle += choice is None and bool(env.interface.raw["can_act"])
         assert env.action_masks()[action] and (not known or np.array_equal(features, seen))
         seen, _, ended, _, info = env.step(action)
         assert not info["invalid_action"]

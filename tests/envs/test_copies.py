@@ -53,16 +53,16 @@ def check_places(env_id: str, places: int, steps: int, **kwargs: Any) -> None:
         if place % 10 == 0:
             env.reset(seed=place)
         story(env, place, int(rng.integers(1, 60)))
-        copied, sent, moment = copy.deepcopy(env), pickle.loads(pickle.dumps(env)), env.snapshot()
-        by_post = pickle.loads(pickle.dumps(moment))
+        copied, sent, saved_state = copy.deepcopy(env), pickle.loads(pickle.dumps(env)), env.snapshot()
+        by_post = pickle.loads(pickle.dumps(saved_state))
         told = story(env, 1000 + place, steps)
         for name, one in (("deepcopy", copied), ("pickle", sent)):
             assert alike(told, story(one, 1000 + place, steps)), (name, place)
         assert alike(told[:0] + story(copied, 3, 5), story(sent, 3, 5)), place
         after = env.snapshot()
-        env.restore(moment)
+        env.restore(saved_state)
         assert alike(told, story(env, 1000 + place, steps)), ("restore", place)
-        other.restore(by_post if place % 2 else moment)
+        other.restore(by_post if place % 2 else saved_state)
         assert alike(told, story(other, 1000 + place, steps)), ("restore in another", place)
         env.restore(after)
 
@@ -183,11 +183,11 @@ def test_a_reward_of_ones_own_goes_on_and_is_shared():
     env = made("clustergym/Delay-v0", reward=reward)
     env.reset(seed=0)
     story(env, 0, 20)
-    copied, moment = copy.deepcopy(env), env.snapshot()
+    copied, saved_state = copy.deepcopy(env), env.snapshot()
     told = story(env, 1, 30)
     n = len(calls)
     assert alike(told, story(copied, 1, 30)) and len(calls) > n
-    env.restore(moment)
+    env.restore(saved_state)
     assert alike(told, story(env, 1, 30))
 
 
@@ -235,9 +235,9 @@ def test_a_policy_that_is_played_is_played_on_in_copies(env_id: str):
     env, policy = made(env_id), make()
     env.reset(seed=2)
     played(env, policy, 9)
-    copied, sent, moment = copy.deepcopy(env), pickle.loads(pickle.dumps(env)), env.snapshot()
+    copied, sent, saved_state = copy.deepcopy(env), pickle.loads(pickle.dumps(env)), env.snapshot()
     told = played(env, policy, 25)
     for one in (copied, sent):
         assert alike(told, played(one, make(), 25))
-    env.restore(moment)
+    env.restore(saved_state)
     assert alike(told, played(env, make(), 25))

@@ -11,9 +11,9 @@ import pytest
 
 from clustergym import policies
 from clustergym.envs.dataplacement.observation import CANDIDATES
-from clustergym.policies.mast.mast import Passes
+from clustergym.policies.mast.mast import WorkloadPassPolicy
 from clustergym.simulator.base.decisions import Advance, Drop, Move, Replicate
-from clustergym.simulator.base.errors import InvalidDecision
+from clustergym.simulator.base.errors import InputError, InvalidDecision
 from clustergym.simulator.table_placement.placement import Objective, Placement
 from clustergym.simulator.table_placement.placement_metrics import table_metrics
 from clustergym.tests.support import geo_small
@@ -42,6 +42,13 @@ def begun(**options):
     return env
 
 
+def test_a_workload_that_reads_no_tables_is_refused(tmp_path):
+    path = tmp_path / "lab.csv"
+    path.write_text("job_id,arrival_s,gpus,duration_s,parts\na,0,8,9,A100:8\n")
+    with pytest.raises(InputError, match="workload 'lab' reads no tables: DataPlacement-v0 needs one as mast-like"):
+        begun(workload=str(path))
+
+
 def home_to(region):
     return (2 + 3 * region,)
 
@@ -63,7 +70,7 @@ def turn_to(env, table):
         env.step((LEAVE,))
 
 
-class InPython(Passes):
+class InPython(WorkloadPassPolicy):
     """The same passes, but no kernel stands for one of another class."""
 
 
@@ -71,7 +78,7 @@ class InPython(Passes):
 def test_passes_in_a_kernel_are_those_in_python(options):
     """Random actions, with outages: every feature, reward and metric is the same, and so is how many were asked."""
     played = []
-    for kind in (Passes, InPython):
+    for kind in (WorkloadPassPolicy, InPython):
         scheduler, rng, seen = kind("mast", **options), np.random.default_rng(7), []
         env = placing(**BRISK, scheduler=scheduler, region_mtbf_s=80_000.0, region_mttr_s=3000.0, observation="flat")
         observation, _ = env.reset(seed=3)

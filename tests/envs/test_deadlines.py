@@ -1,4 +1,4 @@
-"""Deadlines: when a job is late, what reward `slo` charges, what slack reads, who is first under `edf`."""
+"""Deadlines: when a job is late, what reward `slo` charges, what slack reads, which job is first under `edf`."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ def test_slack_by_hand():
     ],
 )
 def test_slack_follows_the_jobs_in_every_environment(name, queue, running):
-    """Random actions: of who is shown, deadline - now - isolated run time left, from the record."""
+    """Random actions: of the jobs shown, deadline - now - isolated run time left, from the record."""
     env = gymnasium.make(f"clustergym/{name}-v0", **SMALL[name]).unwrapped
     observation, _ = env.reset(seed=2)
     rng, seen = np.random.default_rng(1), 0
@@ -264,7 +264,7 @@ def test_slack_follows_the_jobs_in_every_environment(name, queue, running):
     assert seen > 40
 
 
-def test_edf_serves_the_earliest_deadline_first_and_who_has_none_last():
+def test_edf_serves_the_earliest_deadline_first_and_jobs_without_one_last():
     """One GPU, busy until 10. Then, of 5 s each: due at 30, due at 50, and two without, by arrival."""
     rows = [(0, 1, 10, 99), (1, 1, 5, NONE), (2, 1, 5, 50), (3, 1, 5, 30), (4, 1, 5, NONE)]
     assert run(rows, "edf").jobs()["finish_s"].tolist() == [10, 25, 20, 15, 30]
@@ -363,7 +363,7 @@ def test_the_same_bits_without_compilation():
     assert compiled.startswith("True") and compiled == fingerprint(NUMBA_DISABLE_JIT="1")
 
 
-def test_who_ends_at_its_deadline_but_for_rounding_is_in_time():
+def test_a_job_that_ends_at_its_deadline_but_for_rounding_is_in_time():
     """One job alone, due when it must end, its work cut anyhow, at any hour."""
     rng = np.random.default_rng(0)
     simulator = Simulator("flat:machines=1,gpus_per_machine=1")

@@ -235,7 +235,7 @@ def test_a_job_that_was_just_started_or_stopped_cannot_be_stopped():
     assert env.view.running.tolist() == [0] and preempt(0)[0] not in candidates(env)
 
 
-def test_without_preemption_nobody_can_be_stopped_or_moved():
+def test_without_preemption_no_job_can_be_stopped_or_moved():
     env = by_hand([(0, 1, 10), (4, 2, 5), (6, 1, 1)], preemption=False)
     env.step(start(0))
     assert env.view.now_s == 6.0
@@ -395,7 +395,7 @@ def test_features_by_hand():
     cluster = [scaled(4), 3 / 64, 0, 1 / 64, 1, 3 / 64, crowd, 0, crowd, 2 / 66, 1]
     assert observation["cluster"].tolist() == pytest.approx(cluster, rel=1e-6)
     size = math.log2(3) / math.log2(65)
-    outlook = [0, 0, scaled(3600), scaled(3600)]  # a machine has room; nobody has waited, so timers are one lease
+    outlook = [0, 0, scaled(3600), scaled(3600)]  # a machine has room; no job has waited, so timers are one lease
     queue = [1, 2 / 64, size, 0, 0, scaled(9), scaled(18), 0, 0, 0, 0, 0, 1, *outlook]
     assert observation["queue"][: len(QUEUE)].tolist() == pytest.approx(queue, rel=1e-6)
     size = 1 / math.log2(65)
@@ -438,7 +438,7 @@ def test_features_of_making_room_by_hand():
 def test_a_running_job_moves_to_the_fullest_machine_where_that_leaves_another_free():
     """3 machines of 8, no cost. 0 (4 GPUs), 1 (4) fill machine 0, 2 (2) lies on 1; 0 ends at 10.
 
-    Then 1 could join 2, and 2 could join 1: either leaves a machine wholly free, though nobody needs it. Of the two
+    Then 1 could join 2, and 2 could join 1: either leaves a machine wholly free, though no job needs it. Of the two
     places with room for 2, machine 0 is fuller than 2. Waiting 3 (24 GPUs) makes it a decision.
     """
     jobs = [(0, 4, 10), (0, 4, 500), (0, 2, 500), (5, 24, 1)]

@@ -60,7 +60,7 @@ def action(env, timers: tuple[float, float]):
 def test_dally_is_a_fixed_policy_over_single_actions(variant, seed):
     """Starts, ends and tiers are those of the compiled rule; holds are asked for once a timer, not at every offer.
 
-    Who takes anything has no hold of its own, and comes after those who stand: so nobody's rack timer runs out here.
+    A job that takes anything has no hold of its own, and comes after the holds: so no rack timer runs out here.
     """
     timers, workload = VARIANTS[variant], crowded(seed)
     rule = Simulator(TOPOLOGY, NETWORK, rule=Rule("fifo", placer="tier", timers=timers))

@@ -145,7 +145,7 @@ def test_a_window_on_the_simulator_alone_takes_the_same_actions_to_the_same_end(
     env.reset(seed=2)
     alone = env.simulator.twin()
     alone.reset(env.simulator.workload, int(env.simulator.state.seed))
-    window.lay(alone)
+    window.attach(alone)
 
     def go_on():
         for decision in window.leaving():

@@ -209,9 +209,9 @@ def test_what_a_policy_says_beside_a_candidate_is_forgotten_if_another_one_is_pl
     """The stop at candidate 0 leaves nothing for the next step that plays the policy's candidate."""
     env = made("clustergym/Sharing-v0", action="discrete").unwrapped
     env.reset(seed=0)
-    env.stepper.led[0] = np.array([1, 3])
+    env.stepper.whole_actions[0] = np.array([1, 3])
     env.step(0)
-    assert env.stepper.led == {} and env.stepper.rows.actions[0].tolist() == [0, 0]
+    assert env.stepper.whole_actions == {} and env.stepper.rows.actions[0].tolist() == [0, 0]
 
 
 def test_vector_kwargs_go_to_the_batch():

@@ -36,7 +36,7 @@ def placing(**options):
 
 
 def test_the_words_name_the_policy_and_the_mean_jct_so_far():
-    """Two hours are 2.0 h; nobody has finished: nan."""
+    """Two hours are 2.0 h; no job has finished: nan."""
     assert run_words(7200.0, Seen("greedy")) == "policy greedy · mean JCT so far 2.0 h"
     assert run_words(7200.0, None) == "mean JCT so far 2.0 h"
     assert run_words(math.nan, Seen("fifo:head=skip")) == "policy fifo:head=skip · no job finished yet"
@@ -58,7 +58,7 @@ def test_the_mean_jct_so_far_ends_as_the_metric():
     assert mean_jct_s(env.simulator.state) == pytest.approx(info["metrics"]["jct_mean"])
 
 
-def test_an_environment_names_the_policy_that_acts_or_whom_it_is_told():
+def test_an_environment_names_the_policy_that_acts_or_the_given_one():
     env = delay()
     assert env.seen().policy == ""
     env.step(policies.make("fifo").act(env))
@@ -68,7 +68,7 @@ def test_an_environment_names_the_policy_that_acts_or_whom_it_is_told():
 
 
 @pytest.mark.parametrize("short", ["Delay", "TimeShift", "Geo", "DataPlacement", "Grouping"])
-def test_frames_of_every_environment_say_who_plays(short):
+def test_frames_of_every_environment_name_the_player(short):
     """Another name changes the head of the picture, and nothing below it."""
     from clustergym.envs.registration import drawn_as
 
@@ -80,7 +80,7 @@ def test_frames_of_every_environment_say_who_plays(short):
     assert len(changed) and changed.max() < HEAD
 
 
-def test_what_was_seen_of_links_stays_in_pale_while_nobody_meets():
+def test_what_was_seen_of_links_stays_in_pale_while_no_jobs_meet():
     """After jobs have met, a frame without meetings has their circles in greys, where a fresh look has nothing."""
     from clustergym.envs.rendering.pictures.network_picture import Boxes
     from clustergym.envs.rendering.pictures.picture import draw_rgb

@@ -91,8 +91,8 @@ def test_others_leave_only_for_a_higher_priority():
         assert jobs["first_start_s"].tolist() == [0.0, 60.0] and jobs["preemptions"].tolist() == [1, 0]
 
 
-def test_anybody_leaves_where_that_is_allowed_those_with_most_left_first():
-    """South is full of two of the highest priority; the lowest stops the longer one, and nobody who just began."""
+def test_any_workload_leaves_where_that_is_allowed_those_with_most_left_first():
+    """South is full of two of the highest priority; the lowest stops the longer one, and none that just began."""
     rows = [([(A100, 8)], [4], 0, 0, 0.0), ([(A100, 8)], [4], 0, 0, 0.0), ([(A100, 8)], [4], 6, 1, 0.0)]
     lengths = [6000.0, 3000.0, 300.0]
     env = by_hand(rows, arrival_s=[0.0, 0.0, 60.0], run_s=lengths, preempts="any")
@@ -115,7 +115,7 @@ def test_anybody_leaves_where_that_is_allowed_those_with_most_left_first():
 
 
 def test_beyond_the_quota_priority_does_not_count():
-    """Tenant 0 may have 32 GPUs: with 32 in use, another 16 of it displace nobody, whatever their level."""
+    """Tenant 0 may have 32 GPUs: with 32 in use, another 16 of it displace no workload, whatever their level."""
     rows = [([(A100, 32)], [0], 3, 0, 0.0), ([(A100, 16)], [4], 6, 1, 0.0), ([(A100, 16)], [4], 0, 0, 0.0)]
     env = by_hand(rows, run_s=[6000.0, 6000.0, 600.0], skip_idle=False)
     env.step(act(env, 0, EAST_A))
@@ -145,7 +145,7 @@ def column(env, table, name, names):
     return env.observe()[table].reshape(-1, len(names))[:, names.index(name)]
 
 
-def test_the_demand_of_a_region_counts_who_is_held():
+def test_the_demand_of_a_region_counts_held_jobs():
     env = by_hand([([(V100, 8)], [2], 3, 0, 0.0)] * 3, [0.0, 0.0, 900.0], skip_idle=False)
     before = column(env, "regions", "demand for its GPUs over them x: x / (1 + x)", REGIONS)
     assert before[1] == np.float32(16 / (16 + 48))
@@ -214,7 +214,7 @@ def test_every_start_is_legal_where_rms_has_a_plan_and_only_there():
             way = env.interface.choice(candidate)[2]
             assert (way == 1) == any(isinstance(one, Preempt) for one in decisions)
             copy = Simulator(env.simulator.topology, failures=env.simulator.config.failures)
-            copy.mirror(env.simulator)
+            copy.copy_run(env.simulator)
             for decision in decisions:
                 copy.apply(decision)
             tried += 1
@@ -333,7 +333,7 @@ def test_how_much_was_in_use_when_adds_up():
     while not ended:
         *_, ended, _, info = env.step((int(rng.choice(legal(env))),))
         s = env.simulator.state
-        assert s.course_held_s.sum() == pytest.approx(s.type_held_s.sum())
+        assert s.usage_held_s.sum() == pytest.approx(s.type_held_s.sum())
     world = read_regions(env.simulator)
     seconds = np.minimum(world.bin_s, world.elapsed_s - world.bin_s * np.arange(world.course.shape[1]))
     shares = (world.course * seconds).sum(axis=1) / world.elapsed_s
@@ -343,7 +343,7 @@ def test_how_much_was_in_use_when_adds_up():
 
 
 @pytest.mark.parametrize("env_id", ["clustergym/Geo-v0", "clustergym/DataPlacement-v0"])
-def test_a_reference_by_its_word_is_who_plays_under_that_word_there(env_id):
+def test_a_reference_by_its_word_is_the_player_under_that_word_there(env_id):
     """`slow` is a parameter of `greedy` in regions alone: the word was opened as if jobs were on GPUs."""
     word, workload = "greedy:slow=static", "mast-like:regions=2,gpus=64,jobs=30,longest_h=4,tables=10"
     env = gymnasium.make(env_id, workload=workload, topology="mast:regions=2,gpus=64", reference=word).unwrapped

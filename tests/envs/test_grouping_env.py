@@ -193,7 +193,7 @@ def test_numbers_can_be_left_to_the_environment():
 
 
 def test_the_last_job_in_a_group_is_not_paused_for_ever():
-    """With nothing to come somebody must run: who is alone cannot be paused, and nobody can wait at first."""
+    """With nothing to come some job must run: a single one cannot be paused, and none can wait at first."""
     env = by_hand(PAIR[:1])
     assert legal(env) == [waiting(0, OPEN)[0]]
     env.step(waiting(0, OPEN, 4))

@@ -20,7 +20,7 @@ def in_line():
     """Three that need the whole south, at 0, 60 and 120 s, of 600, 300 and 300 s, levels 0, 2 and 6.
 
     They run at 0 to 600, 600 to 900 and 900 to 1200 s: they wait 0, 540 and 780 s, 1320 s in 1200 s of run times.
-    Level 0 may wait 300 s, level 2 1200 s, level 6 as long as it likes: nobody is late.
+    Level 0 may wait 300 s, level 2 1200 s, level 6 as long as it likes: no job is late.
     """
     rows = [([(A100, 16)], [4], level, 0, 0.0) for level in (0, 2, 6)]
     asked = demands(rows)
@@ -28,7 +28,7 @@ def in_line():
 
 
 def total(env_id, workload, seed=0, **options):
-    """The return of whoever starts what can start, without stopping anybody, and the metrics."""
+    """The return where all that can start starts and no job is stopped, and the metrics."""
     given = {"topology": small_topology(), "workload": workload, **options}
     geo = {"brings": 0, "tables": None, "round": 0.0, "preempts": "lower"}
     given |= geo if env_id == GEO else {"scheduler": "mast:scan_s=0"}
@@ -38,7 +38,7 @@ def total(env_id, workload, seed=0, **options):
     while not ended:
         legal = np.flatnonzero(info["action_mask"]).tolist()
         starts = [c for c in legal if c and env_id == GEO and env.interface.choice(c)[1:] != (-1, 0)]
-        starts = [c for c in starts if env.interface.choice(c)[2] == 0]  # in nobody's place
+        starts = [c for c in starts if env.interface.choice(c)[2] == 0]  # in place of none
         _, reward, terminated, truncated, info = env.step((starts or legal)[0])
         found, ended = found + reward, terminated or truncated
     return found, info["metrics"]
@@ -101,7 +101,7 @@ def test_a_return_is_what_the_jobs_say(env_id, seed):
     assert late == pytest.approx(np.dot(each, counts) / sum(counts), rel=1e-9)
 
 
-def test_an_episode_that_is_cut_off_is_charged_for_those_who_wait():
+def test_an_episode_that_is_cut_off_is_charged_for_waiting_jobs():
     """At 700 s one has ended, the second runs, and the third, which waits since 120 s, would start at once."""
     found, _ = total(GEO, in_line(), reward="queueing", horizon_s=700.0)
     assert found == pytest.approx(-(540 + 580) / 1200)

@@ -36,7 +36,7 @@ class ShortestWithin(Policy):
 
 
 class Highest(Policy):
-    """Whoever fits takes the highest free GPUs, wherever they lie."""
+    """A job that fits takes the highest free GPUs, wherever they lie."""
 
     name = "highest"
 
@@ -214,6 +214,6 @@ def test_the_gpus_are_named_for_one_step_only():
     env.reset(seed=0)
     job = int(env.view.queue[0])
     Highest().act(env)
-    assert env.interface.window.dictated_job == job
+    assert env.interface.window.forced_job == job
     env.step([0, 0, 0])
-    assert env.interface.window.dictated_job == -1
+    assert env.interface.window.forced_job == -1

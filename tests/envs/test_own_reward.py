@@ -43,7 +43,7 @@ def rewards(env_id: str, reward: Any, **options: Any) -> list[float]:
     while not ended:
         _, reward, ended, cut, _ = env.step(int(rng.choice(np.flatnonzero(env.action_masks()))))
         assert not cut
-        found.append(reward * env.interface.plain["reward_scale"] if isinstance(env.reward, str) else reward)
+        found.append(reward * env.interface.raw["reward_scale"] if isinstance(env.reward, str) else reward)
     return found
 
 

@@ -247,12 +247,12 @@ def test_render_png(capsys, tmp_path):
 
 @pytest.mark.parametrize("kind", ["svg", "pdf"])
 def test_render_charts_for_a_paper(capsys, tmp_path, kind):
-    """Who held what when, what was in use and the queue; they have a size of their own, and show no single moment."""
+    """Which job held what when, what was in use, the queue; they have their own size, and show no single moment."""
     told = rendered(capsys, tmp_path / f"a.{kind}")
     content = (tmp_path / f"a.{kind}").read_bytes()
     assert content.startswith(b"<svg" if kind == "svg" else b"%PDF") and told["metrics"]["jct_mean"] > 0.0
     if kind == "svg":
-        assert all(words in content for words in (b"who held which GPU", b"GPUs in use over time", b"Queue over time"))
+        assert all(words in content for words in (b"job held which GPU", b"GPUs in use over time", b"Queue over time"))
     for more, says in ((("--at", "5"), ".png"), (("--size", "800x600"), "size of their own")):
         assert cli.run(["render", "Delay", "--out", str(tmp_path / f"b.{kind}"), *RUN, *more]) == 2
         assert says in capsys.readouterr().err

@@ -115,13 +115,13 @@ def test_in_lockstep_both_jobs_send_at_the_same_time():
     assert info["metrics"]["congestion_bytes"] > 0.0
 
 
-def test_half_a_turn_apart_nobody_waits():
+def test_half_a_turn_apart_no_job_waits():
     env = by_hand([(0, 100), (0, 100)])
     place_apart(env)
     assert env.interface.at.turning == [0, 1]
     env.step((SHIFT, 0))
     env.step((SHIFT, 36))
-    *_, terminated, _, info = env.step((0, 0))  # the first has ended; the other meets nobody
+    *_, terminated, _, info = env.step((0, 0))  # the first has ended; the other meets no job
     assert terminated and info["metrics"]["congestion_bytes"] == 0.0
     assert env.simulator.jobs()["finish_s"].tolist() == pytest.approx([100 * VGG.iteration_s, 100.5 * VGG.iteration_s])
 
@@ -170,7 +170,7 @@ def test_the_stages_of_an_instant():
     env.step((SHIFT, 10))
     assert env.interface.at.turning == [1]
     env.step((LEAVE, 5))  # its shift stays as it is: it has none
-    # The shorter one ends; the other meets nobody any more, but has a shift, which may be taken away.
+    # The shorter one ends; the other meets no job any more, but has a shift, which may be taken away.
     assert env.view.running.tolist() == [0] and env.interface.at.turning == [0]
     assert env.view.shift_s(0) == bucket_s(10, VGG.iteration_s) and env.view.shift_s(1) is None
     assert legal(env) == [0, SHIFT, LEAVE, FREE]
@@ -188,7 +188,7 @@ def test_no_more_now_leaves_the_shifts_of_the_others():
 
 
 def test_shifts_are_asked_for_where_a_component_has_changed():
-    """Two jobs that come later: one is left waiting, which touches nobody; then one joins the two that run."""
+    """Two jobs that come later: one is left waiting, which touches no job; then one joins the two that run."""
     env = by_hand([(0, 1000), (0, 1000), (10, 1000), (20, 1000)])
     place_apart(env)
     env.step((0, 0))
@@ -200,7 +200,7 @@ def test_shifts_are_asked_for_where_a_component_has_changed():
 
 
 def test_shifts_are_asked_for_where_a_link_has_come_to_carry_less(tmp_path):
-    """The cable that the two meet on is at half from 5 s on: whoever decides is asked, and rotations are others."""
+    """The cable that the two meet on is at half from 5 s on: the player is asked, and rotations are others."""
     path = tmp_path / "links.csv"
     path.write_text("time_s,from,to,scale\n5,leaf0,spine0,0.5\n")
     env = by_hand([(0, 1000), (0, 1000)], network=f"contention:degraded={path}")
@@ -212,7 +212,7 @@ def test_shifts_are_asked_for_where_a_link_has_come_to_carry_less(tmp_path):
 
 @pytest.mark.parametrize("routes", ["table", "least"])
 def test_shifts_are_asked_for_where_flows_have_changed(routes):
-    """Who keeps his GPUs may meet the same jobs on other links: paths avoid what is down."""
+    """A job that keeps its GPUs may meet the same jobs on other links: paths avoid what is down."""
     words = f"routes={routes},link_mtbf_s=4000,link_mttr_s=400"
     workload = f"{SMALL['workload']},gangs=3/4"
     env = timeshift(topology=EQUAL_PATHS, network=f"contention:{words}", workload=workload, scheduler="themis")
@@ -243,7 +243,7 @@ def test_a_bucket_out_of_range_becomes_the_nearest():
 
 
 @pytest.mark.parametrize("name", [name for name in policies.list("TimeShift") if name.endswith("+cassini")])
-def test_who_shifts_does_so_in_turns_of_the_environment(name):
+def test_shifting_policies_do_so_in_turns_of_the_environment(name):
     seen = differences(TIMESHIFT, partial(policies.make, name), lambda env, action: (stage(env), int(action[0])))[1]
     assert (SHIFTING, SHIFT) in seen
 
@@ -263,7 +263,7 @@ def test_with_parameters_too(word, options):
 
 @pytest.mark.parametrize("word", ["themis+cassini", "themis+cassini:workers=fixed,equal=locality", "pollux+cassini"])
 def test_where_cassini_turns_jobs_an_agent_places_them_and_no_more(word):
-    """Who has CASSINI's shifts does there what it does alone, in steps that place."""
+    """A policy with CASSINI's shifts does there what it does alone, in steps that place."""
     differ, seen = differences(
         TIMESHIFT, partial(policies.make, word), lambda env, action: (stage(env), int(action[1])), shifts="cassini"
     )
@@ -289,7 +289,7 @@ def test_where_cassini_turns_jobs_it_turns_those_of_any_placement():
     ("word", "is_known"), [("themis+cassini:workers=fixed,equal=locality", True), ("dally+cassini", False)]
 )
 def test_lessons_are_what_an_agent_sees_and_can_do(word, is_known):
-    """Who imitates a policy sees what is there without it, and learns only what the scheduler proposes too."""
+    """An imitator of a policy sees what is there without it, and learns only what the scheduler proposes too."""
     env, policy = timeshift(observation="flat"), policies.make(word)
     known_at_all = []
     for seed in range(6):
@@ -330,14 +330,14 @@ def test_a_wheel_turns_as_the_overlay_of_the_simulator():
     (component,) = SharedLinks(places, capacity).components
     circle = unify([one.iteration_s for one in phases])
     links = [SharedLink((0, 1), (1, 2), 6.25e9), SharedLink((0, 1, 2), (1, 1, 1), 6.25e9)]
-    overlay, wheel = Overlay.of(phases, circle, links, Grid()), UnifiedCircle(component)
+    overlay, unified_circle = Overlay.of(phases, circle, links, Grid()), UnifiedCircle(component)
     for _ in range(20):
         steps = [int(rng.integers(len(shifts))) for shifts in overlay.shifts]
         turned = np.array([shifts[step] for shifts, step in zip(overlay.shifts, steps, strict=True)])
         expected = 1.0 - link_scores(overlay, steps)
-        assert wheel.links_at(turned) == pytest.approx(expected, abs=1e-9)
-        assert wheel.excess(1, turned)[steps[1]] == pytest.approx(expected.mean(), abs=1e-9)
-        assert wheel.excess(2, turned)[steps[2]] == pytest.approx(expected[1], abs=1e-9)
+        assert unified_circle.links_at(turned) == pytest.approx(expected, abs=1e-9)
+        assert unified_circle.excess(1, turned)[steps[1]] == pytest.approx(expected.mean(), abs=1e-9)
+        assert unified_circle.excess(2, turned)[steps[2]] == pytest.approx(expected[1], abs=1e-9)
 
 
 def test_links_with_the_same_jobs_are_one():
@@ -353,7 +353,7 @@ def test_links_with_the_same_jobs_are_one():
 
 def test_pictures_show_links_and_circles():
     pytest.importorskip("PIL")
-    from clustergym.envs.rendering.pictures.circles import MANNERS
+    from clustergym.envs.rendering.pictures.circles import VARIANTS
     from clustergym.envs.rendering.pictures.network_picture import load_colour
     from clustergym.envs.rendering.scenes.link_scene import read_network
 
@@ -370,7 +370,7 @@ def test_pictures_show_links_and_circles():
         "leaf1->spine0",
         "spine0->leaf0",
     }
-    assert crossing.scores[0] < crossing.scores[1] == 1.0 and len(MANNERS) == len(crossing.use)
+    assert crossing.scores[0] < crossing.scores[1] == 1.0 and len(VARIANTS) == len(crossing.use)
     at_once, turned = (sent.sum(axis=1).max() for _, sent in crossing.use)
     assert at_once == pytest.approx(50e9 / 8, rel=1e-6) and turned == pytest.approx(45e9 / 8, rel=1e-6)
     picture = env.render()

@@ -42,7 +42,7 @@ def test_where_all_fit_all_are_shown():
     assert sorted(shown(jobs, 8)) == [1, 2, 3]
 
 
-def test_every_slot_is_used_and_nobody_is_shown_twice():
+def test_every_slot_is_used_and_no_job_is_shown_twice():
     """Random queues and windows, by brute force: the k-th shortest of every kind before any kind's (k + 1)-th."""
     rng = np.random.default_rng(0)
     for _ in range(20):

@@ -1,4 +1,4 @@
-"""Where chance is: whoever draws for a run says so there, and evaluations play every seed of a run that is drawn.
+"""Where chance is: code that draws for a run says so there, and evaluations play every seed of a run that is drawn.
 
 CASES has one command for every place in the sources that takes a run's seed, so a new place needs a new one.
 """
@@ -95,7 +95,7 @@ def name_of(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
-def test_nobody_takes_the_seed_of_a_run_but_by_saying_so():
+def test_no_code_takes_the_seed_of_a_run_but_by_saying_so():
     """`s.seed` and `record["seed"]` are read in numerics/random.py alone; `view.seed` says so too."""
     found = []
     for place, tree in trees():

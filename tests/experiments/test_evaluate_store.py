@@ -541,12 +541,12 @@ def test_runs_without_a_checksum_are_played_anew(tmp_path, played):
     assert len(played) == 2
 
 
-# ---- what is somebody else's
+# ---- what is another's
 
 
 @pytest.mark.parametrize("name", [store.TABLE, store.SUMMARY])
 @pytest.mark.parametrize("fresh", [False, True])
-def test_a_file_of_somebody_else_is_not_replaced(tmp_path, name, fresh):
+def test_a_file_of_others_is_not_replaced(tmp_path, name, fresh):
     (tmp_path / name).write_text('{"mine": 1}')
     with pytest.raises(BadArgument, match=rf"its {name} is damaged or not clustergym's, and is not replaced"):
         store.open_store(tmp_path, SETTING, ["fifo"], fresh=fresh)
@@ -554,7 +554,7 @@ def test_a_file_of_somebody_else_is_not_replaced(tmp_path, name, fresh):
     assert (tmp_path / name).read_text() == '{"mine": 1}'
 
 
-def test_a_table_that_somebody_put_there_meanwhile_is_not_replaced(tmp_path):
+def test_a_table_put_there_meanwhile_is_not_replaced(tmp_path):
     evaluated(tmp_path, ["fifo"], [0])
     here = store.open_store(tmp_path, SETTING, ["fifo"])
     store.write_table(here)
@@ -567,7 +567,7 @@ def test_a_table_that_somebody_put_there_meanwhile_is_not_replaced(tmp_path):
 
 @pytest.mark.parametrize("left", [lambda whole: b"", lambda whole: whole[:-9], lambda whole: bytes(len(whole))])
 def test_what_is_left_of_a_table_is_made_anew_beside_its_runs(tmp_path, left):
-    """Nothing, the beginning, zeros. Without a run that is whole it may be anybody's."""
+    """Nothing, the beginning, zeros. Without a run that is whole it may be another's."""
     evaluated(tmp_path, ["fifo"], [0])
     table, (path,) = tmp_path / store.TABLE, (tmp_path / store.RUNS).glob("*.parquet")
     store.write_table(store.open_store(tmp_path, SETTING, ["fifo"]))
@@ -582,7 +582,7 @@ def test_what_is_left_of_a_table_is_made_anew_beside_its_runs(tmp_path, left):
         store.open_store(tmp_path, SETTING, ["fifo"])
 
 
-def test_a_picture_of_somebody_else_is_not_replaced(tmp_path):
+def test_a_picture_of_others_is_not_replaced(tmp_path):
     evaluated(tmp_path, ["fifo"], [0, 1], record="first")
     found = store.read(tmp_path)
     drawn = pictures.of_evaluation(found)

@@ -65,7 +65,7 @@ BUSY = {"swallowed": "time.sleep(0.02)", "one long call": "hashlib.pbkdf2_hmac('
 
 
 @pytest.mark.parametrize("busy", BUSY)
-def test_who_does_not_listen_is_ended_by_another_thread(busy: str, tmp_path):
+def test_a_process_that_does_not_listen_is_ended_by_another_thread(busy: str, tmp_path):
     """A library that swallows the exception; code of another language that lets other threads run, as compilers do."""
     line = [sys.executable, "-c", SWALLOWS.format(busy=BUSY[busy]), str(tmp_path / "kept")]
     process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -63,7 +63,7 @@ def test_runs_hang_on_nothing_that_an_executor_chooses():
     ]
 
 
-def test_runs_from_elsewhere_are_kept_by_who_handed_them_out(tmp_path):
+def test_runs_from_elsewhere_are_kept_where_they_were_handed_out(tmp_path):
     """Two policies on two seeds are four items; given again, there is nothing left to hand out."""
     folder, executor = tmp_path / "results", Backwards()
     store = open_store(folder, SETTING, ["greedy", "random"])
@@ -227,7 +227,7 @@ def _where(number: int) -> tuple[str, int]:
 
 
 @pytest.mark.parametrize(
-    ("address", "said"), [("127.0.0.1:9", "nobody answers there"), ("somewhere", "expected auto, local")]
+    ("address", "said"), [("127.0.0.1:9", "no answer from there"), ("somewhere", "expected auto, local")]
 )
 def test_an_address_without_a_cluster_is_told_at_once(address, said):
     pytest.importorskip("ray.cluster_utils", reason="Ray is not installed (pip install ray)")
@@ -251,7 +251,7 @@ def only(monkeypatch) -> Iterator[Callable[[Path], None]]:
 
 @pytest.mark.parametrize("content", ["", "import nothing_of_that_name"])
 def test_a_package_that_hides_ray_is_told_of(tmp_path, only, content):
-    """In the present folder, where `python -m` looks first: anybody's, or sources of Ray that were not built."""
+    """In the present folder, where `python -m` looks first: another's, or sources of Ray that were not built."""
     (tmp_path / "ray").mkdir()
     (tmp_path / "ray" / "__init__.py").write_text(content)
     only(tmp_path)

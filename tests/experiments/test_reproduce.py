@@ -212,7 +212,7 @@ def test_the_series_of_a_run_adds_up(options):
 
 
 def test_the_timer_is_that_of_the_gang_asked_for(options):
-    """Fixed timers are not tuned: none is known, so it stays 0; a gang that nobody asks for is an error."""
+    """Fixed timers are not tuned: none is known, so it stays 0; a gang that no job asks for is an error."""
     timed = replace(SMALL, policy="dally-manual", how="dally.dally_runs:timed", given=(("gpus", 4),))
     found = sweep.sweep("test", [timed], options)[timed]
     assert found["timer_s"].tolist() == [0.0] * POINTS

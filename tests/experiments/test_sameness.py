@@ -118,7 +118,7 @@ def test_a_verdict_for_the_baseline_says_how_sure_it_is():
 
 
 def test_the_table_says_which_policies_are_the_same(capsys):
-    """Timers of half a day and of ever: nobody waits so long in 12 jobs."""
+    """Timers of half a day and of ever: no job waits so long in 12 jobs."""
     small = (
         "--workload",
         "poisson:jobs=12,backlog=4",
@@ -140,7 +140,7 @@ def test_few_seeds_have_no_star(capsys, monkeypatch):
 
 
 def test_a_head_says_what_is_not_as_usual(capsys):
-    """`las` may stop jobs, so what that costs is said; `fifo` may not. Nobody shares GPUs here, packs or restores."""
+    """`las` may stop jobs, so what that costs is said; `fifo` may not. No job shares GPUs here, packs or restores."""
     out = printed(capsys, "evaluate", "Delay", "--seed", "0", "--policies", "fifo las sjf:head=strict")
     head = " ".join(out.partition("knows")[0].split())  # wherever its lines end
     fifo, las, sjf = "fifo order=fifo head=skip placer=count", "las order=las head=skip placer=count", "sjf:head=strict"

@@ -28,7 +28,7 @@ def test_cells_of_tables_are_shown_so_too(capsys):
 
 
 def test_texts_are_shown_so_in_cells_and_lines_of_their_own(capsys):
-    """What a table calls policies is text of its own; a folder of somebody else may say how they are called."""
+    """What a table calls policies is text of its own; another user's folder may say how they are called."""
     table = plain_table()
     table.add_column(Text("na\x1b[1mme"))
     table.add_row(Text("ro\x1b]0;title\x07w\u202e"))
@@ -51,7 +51,7 @@ def test_the_name_of_a_file_is_not_obeyed(capsys, tmp_path):
 def test_quiet_says_nothing_of_compiling(capsys, monkeypatch):
     monkeypatch.setattr(compile_messages, "PATIENCE_S", 0.0)
     for quiet, says in ((True, False), (False, True)):
-        with progress("playing", 1.0, quiet), compile_messages.told("compiling"):
+        with progress("playing", 1.0, quiet), compile_messages.waiting_message("compiling"):
             time.sleep(0.1)
             said, until_s = capsys.readouterr().err, time.monotonic() + 30.0
             while says and "compiling" not in said and time.monotonic() < until_s:  # a busy machine takes its time
@@ -64,5 +64,5 @@ def test_quiet_says_nothing_of_compiling_before_anything_is_played(capsys):
     """As where a setting is opened, or an agent is loaded; without `quiet` it is said."""
     for quiet in (True, False):
         with warnings_on_one_line(quiet):
-            compile_messages._tellers[-1].say(f"compiling while quiet is {quiet}", 1.0)
+            compile_messages._messages[-1].say(f"compiling while quiet is {quiet}", 1.0)
     assert capsys.readouterr().err == "clustergym: compiling while quiet is False (once) ...\n"

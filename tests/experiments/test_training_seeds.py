@@ -11,7 +11,7 @@ pytest.importorskip("torch", reason="needs the extra agents")
 pytest.importorskip("sb3_contrib", reason="needs the extra agents")
 
 from clustergym.experiments.cli import run
-from clustergym.experiments.learning.training_seeds import standing_of, train_piece, train_seeds
+from clustergym.experiments.learning.training_seeds import progress_of, train_piece, train_seeds
 
 SCENARIO = {
     "name": "own",
@@ -66,7 +66,7 @@ def test_a_training_in_pieces_ends_with_the_weights_of_one_in_one_go(tmp_path, t
     ours, whole = tmp_path / "pieces" / "seed=3", tmp_path / "whole"
     for name in ("best/weights.safetensors", "checkpoint/tensors.safetensors"):
         assert (ours / name).read_bytes() == (whole / name).read_bytes(), name
-    assert standing_of(ours, config).best == best[3]
+    assert progress_of(ours, config).best == best[3]
 
 
 def test_the_same_command_goes_on_where_it_was_stopped(tmp_path, tiny, capsys, monkeypatch):

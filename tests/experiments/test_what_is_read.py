@@ -110,6 +110,7 @@ def test_what_may_be_a_file_is_found():
     """What there was when this was written, at least."""
     found = {(option, word.partition("=")[0]) for _, option, word in CASES}
     assert {("workload", "{}"), ("topology", "{}"), ("topology", "hosts:file"), ("network", "penalty:table")} <= found
+    assert ("topology", "nodes:file") in found
     assert {("network", f"contention:{name}") for name in ("models", "degraded")} <= found
     names = ("calibration", "tiers", "layers", "profiles", "tables")
     assert {("network", f"allreduce:{name}") for name in names} <= found
@@ -219,7 +220,7 @@ def test_own_code_is_the_same_wherever_it_lies(tmp_path, monkeypatch):
 
 @pytest.fixture
 def asked(monkeypatch) -> list[str]:
-    """Paths that somebody wanted to open."""
+    """Paths that were to be opened."""
     seen: list[str] = []
     for module in (builtins, io):
         original = module.open
@@ -233,7 +234,7 @@ def asked(monkeypatch) -> list[str]:
 
 
 def is_opened(asked: list[str], path: str, use) -> bool:
-    Path(path).write_text("nothing that anybody reads\n")
+    Path(path).write_text("no report\n")
     asked.clear()
     with suppress(InputError):
         use()
@@ -304,7 +305,7 @@ def test_every_file_that_is_opened_while_one_plays_is_known(tmp_path, asked):
 
 @pytest.mark.parametrize("more", [[], ["--fresh"]], ids=["edited", "fresh"])
 def test_what_shows_runs_leaves_the_folder_with_them(tmp_path, monkeypatch, more):
-    """Event files, charts and the page of compare; pictures and pages of somebody else stay."""
+    """Event files, charts and the page of compare; pictures and pages of others stay."""
     monkeypatch.chdir(tmp_path)
     words = ["evaluate", "Delay", *SMALL, "--seed", "0", "--logdir", "out"]
     Path("t.csv").write_text(TRACE.format(100, 200))
@@ -325,7 +326,7 @@ def test_what_shows_runs_leaves_the_folder_with_them(tmp_path, monkeypatch, more
 
 
 def test_what_shows_runs_of_another_content_is_gone_before_the_first_is_played(tmp_path, monkeypatch):
-    """Whoever is interrupted leaves no old picture beside new runs."""
+    """An interrupted command leaves no old picture beside new runs."""
     monkeypatch.chdir(tmp_path)
     setting = Setting.of(DELAY, "flat:machines=1", "t.csv", "none")
     Path("t.csv").write_text(TRACE.format(100, 200))

@@ -5,9 +5,9 @@
 
 A change is a comparison, a sign, a constant or a dropped branch, drawn by a seed in functions that read the same in
 all commits: a third of them in kernels, the others equally in all rooms. Of each commit those test files are run that
-import the changed module (where none does, those that import who imports it; at most `FILES`, the most particular
+import the changed module (where none does, those that import an importer; at most `FILES`, the most particular
 ones), up to the first failure; where a kernel was changed, kernels are Python functions. Before that each file is run
-unchanged for at most `PATIENCE_S`: what did not pass by then is left out, on both sides. Nobody changes
+unchanged for at most `PATIENCE_S`: what did not pass by then is left out, on both sides. Nothing changes
 simulator/compiler: everything would be compiled anew.
 """
 
@@ -179,7 +179,7 @@ def imports(tree: Path) -> dict[str, set[str]]:
 
 
 def tests_of(path: str, graph: dict[str, set[str]]) -> list[str]:
-    """The test files that import a file, or else those that import who imports it, and so on."""
+    """The test files that import a file, or else those that import its importers, and so on."""
     seen, now = {path}, {path}
     while now:
         now = {other for other, wanted in graph.items() if wanted & now} - seen
@@ -243,7 +243,7 @@ def tried(tree: Path, kept: Path, mutant: Mutant, tests: list[str]) -> dict[str,
 
 
 def table(results: list[dict[str, object]], mutants: list[Mutant], sides: list[str]) -> Iterator[str]:
-    """Killed of all by side, and who survived."""
+    """Killed of all by side, and the survivors."""
     for side in sides:
         own = {each["mutant"]: each for each in results if each["side"] == side}
         killed = sum(bool(each["killed"]) for each in own.values())

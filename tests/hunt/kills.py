@@ -69,7 +69,7 @@ def kill(victim: Victim, what: signal.Signals, count: int, seed: int = 0) -> Cou
     """Send `count` signals, up to three in a row to one folder's work, which then comes to its end undisturbed.
 
     Raises:
-        AssertionError: it ended with anything else than a run that nobody disturbed, or said nothing on Ctrl-C.
+        AssertionError: it ended with anything else than an undisturbed run, or said nothing on Ctrl-C.
     """
     draw, found = random.Random(f"{victim.name} {what} {seed}"), Counter[str]()
     with tempfile.TemporaryDirectory() as name:
@@ -91,7 +91,7 @@ def kill(victim: Victim, what: signal.Signals, count: int, seed: int = 0) -> Cou
 
 
 def _ended(victim: Victim, folder: Path) -> str:
-    """What it prints when nobody disturbs it."""
+    """What it prints undisturbed."""
     done = subprocess.run(victim.command(folder), capture_output=True, text=True, check=False, timeout=MOST_S)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout

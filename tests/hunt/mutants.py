@@ -1,4 +1,4 @@
-"""Changes files as carelessness, editors and disks do, and watches that whoever reads them ends soon, and well."""
+"""Changes files as carelessness, editors and disks do, and watches that their readers end soon, and well."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from types import FrameType
 from clustergym.simulator.base.errors import ClustergymError
 
 LONGEST_S = 12.0  # of a processor: other work on the machine makes nothing a hang
-WAITING_S = 120.0  # by the clock: what waits for somebody uses no processor
+WAITING_S = 120.0  # by the clock: what waits for input uses no processor
 ODD = (
     *(b"", b"nan", b"-1", b"inf", b"1e999", b"0", b"1e-320", b"9" * 400, b"1_000", b"0x10", b"True", b"null", b"~"),
     *(b'"', b"'", b",", b",,,,", b"\t", b"\n", b"\r", b"\0", b"\xff", b"\xc2\x9b", b"\xe2\x80\xae", b"\xef\xbb\xbf"),

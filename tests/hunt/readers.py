@@ -21,6 +21,7 @@ from clustergym.simulator.workloads import open_workload, read_trace, recognise
 from clustergym.tests.hunt import mutants
 from clustergym.tests.support import training_tables
 from clustergym.tests.support.paths import DATA, ROOT, WORKLOADS
+from clustergym.tests.support.pod_hours import write_pod_folders, write_pod_hours
 
 PACKAGE = ROOT
 Reader = Callable[[Path], object]
@@ -72,11 +73,14 @@ def _workloads(folder: Path) -> Iterator[tuple[str, list[Path], Reader]]:
             pair = [folder / path.name / name for name in ("pai_task_table.csv", "pai_job_table.csv")]
             shutil.copytree(path, folder / path.name)
             yield f"trace {path.name}", pair, read_trace
-        elif path.suffix in (".csv", ".json", ".trace"):
+        elif path.suffix in (".csv", ".json", ".swf", ".trace"):
             place = Path(shutil.copy(path, folder))
             yield f"trace {path.name}", [place], read_trace
             name = recognise(place)
             yield f"trace {path.name} as {name}", [place], lambda path, name=name: read_trace(path, name)
+    yield "pods by the hour", [write_pod_hours(folder / "pods.parquet")], read_trace
+    days = write_pod_folders(folder / "days")
+    yield "pods by the hour, in folders", sorted(days.rglob("*.parquet")), lambda _: read_trace(days)
     for number, word in enumerate(("poisson:jobs=9,deadlines=2", "mast-like:jobs=9", "harmony-like:jobs=9")):
         for ending in ("csv", "parquet"):
             path = folder / f"own-{number}-{ending}" / f"w.{ending}"
@@ -100,6 +104,8 @@ def _specifications(folder: Path) -> Iterator[tuple[str, list[Path], Reader]]:
         yield f"topology {name}", [_written(folder, name, text)], read
     table = _written(folder, "hosts.csv", (DATA / "hosts.csv").read_text())
     yield "hosts", [table], lambda path: Topology.load(f"hosts:nics=2,oversubscription=2,uplinks=3,file={path}")
+    table = _written(folder, "nodes.csv", (DATA / "nodes.csv").read_text())
+    yield "nodes", [table], lambda path: Topology.load(f"nodes:file={path}")
     for name, path in shipped().items():
         place = _written(folder, f"space-{name}.yaml", path.read_text())
         yield f"space {name}", [place], lambda path: read_space(str(path))

@@ -80,10 +80,10 @@ def one_round(env_id: str, number: int) -> None:
     env = gymnasium.make(env_id, **options).unwrapped
     env.reset(seed=number)
     play(env, rng)
-    copied, sent, moment = copy.deepcopy(env), pickle.loads(pickle.dumps(env)), env.snapshot()
+    copied, sent, saved_state = copy.deepcopy(env), pickle.loads(pickle.dumps(env)), env.snapshot()
     for one in (copied, sent, env):
         play(one, rng, STEPS // 3)
-    env.restore(moment)
+    env.restore(saved_state)
     env.metrics = env.simulator.metrics()
     for one in (copied, sent, env):
         one.close()

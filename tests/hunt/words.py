@@ -148,7 +148,7 @@ PLAY_IN = {
 }
 WORKLOADS = _parameters([row for row in list_workloads() if row["kind"] == "generator"])
 TOPOLOGIES, NETWORKS = _parameters(list_topologies()), _parameters(list_networks())
-TOPOLOGIES["hosts"]["file"] = str(DATA / "hosts.csv")
+TOPOLOGIES["hosts"]["file"], TOPOLOGIES["nodes"]["file"] = str(DATA / "hosts.csv"), str(DATA / "nodes.csv")
 
 if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))

@@ -12,7 +12,7 @@ from clustergym.experiments.reproduce.bsbf.bsbf_runs import FIGURE_4A_S, falls, 
 from clustergym.experiments.reproduce.bsbf.bsbf_theory import TIMES, insertion_sums_s
 from clustergym.experiments.reproduce.case import Outcome
 from clustergym.experiments.reproduce.case_runs import Runs
-from clustergym.experiments.reproduce.engine import Bound
+from clustergym.experiments.reproduce.engine import RowContext
 from clustergym.experiments.reproduce.reproductions import paper_of, reproductions
 from clustergym.experiments.reproduce.rows import Options
 from clustergym.policies import make
@@ -106,7 +106,7 @@ def test_all_policies_play_the_same_jobs(options):
 
 
 @pytest.mark.parametrize("policy", ["fifo", "tiresias", "sjf:head=skip"])
-def test_who_does_not_share_is_touched_by_no_memory_limit(policy, options):
+def test_a_policy_that_does_not_share_is_touched_by_no_memory_limit(policy, options):
     """Every batch fits an empty GPU; so a run of theirs is played once for all assumptions."""
     case = play_of("bsbf-table2", options).cases(policy, "testbed")[1]
     runs = [one.outcome() for one in (case, case.on(case.policy, case.seed, memory_gb=None, interference="measured"))]
@@ -154,7 +154,7 @@ def test_a_run_is_kept_with_its_jobs_and_read_again(options):
     assert one.metrics["jct_mean"] == pytest.approx(one["jct_s"].mean())
 
 
-def test_who_does_not_share_never_has_two_jobs_on_a_gpu(options):
+def test_a_policy_that_does_not_share_never_has_two_jobs_on_a_gpu(options):
     case = play_of("bsbf-table2", options).cases("sjf", "testbed")[1]
     assert case.outcome().metrics["shared_rate"] == 0.0
 
@@ -257,7 +257,7 @@ def test_where_a_curve_falls_is_noted(options):
     jct = {at: hours.get(play.label(at).split(", ")[0], 1.6) if at.startswith("limited") else 1.0 for at in places}
     play.runs = Runs({("sjf-bsbf", at): [outcome_of(one)] for at, one in jct.items()})
     (line,) = (line for line in play.entry.rows if line.compute == "falls")
-    assert list(falls(play, line.model_copy(update={"policies": ["sjf-bsbf"]}), Bound())) == []
+    assert list(falls(play, line.model_copy(update={"policies": ["sjf-bsbf"]}), RowContext())) == []
     (note,) = play.notes
     assert "sjf-bsbf: from xi 1, 11 GiB to xi 1.1, 11 GiB the average JCT falls by 25.0 %" in note
 
@@ -274,7 +274,7 @@ def cells_met(options: Options) -> tuple[list[int], list[int]]:
         lines = next(line.rows[:2] for line in play.entry.rows if line.rows)
         play.runs = play.sweep("test", [(policy, at) for policy in lines[0].policies])
         for line in lines:
-            (row,) = met(play, line, Bound(at=at))
+            (row,) = met(play, line, RowContext(at=at))
             found[row.quantity.rpartition(" ")[2]].append(int(row.ours))
     return found["15"], found["6"]
 

@@ -7,7 +7,7 @@ import pytest
 
 from clustergym.experiments.reproduce.case import Outcome
 from clustergym.experiments.reproduce.case_runs import Runs
-from clustergym.experiments.reproduce.cassini.cassini_runs import Meetings
+from clustergym.experiments.reproduce.cassini.cassini_runs import LinkSharing
 from clustergym.experiments.reproduce.engine import Play
 from clustergym.experiments.reproduce.reproductions import reproductions
 from clustergym.experiments.reproduce.rows import Options
@@ -57,7 +57,7 @@ def test_orders_gains_and_bounds(tmp_path):
     assert found["dynamic: slowdown of newcomer ResNet50, themis / themis+cassini"].ours == pytest.approx(2.0)
 
 
-def test_where_there_is_nothing_to_win_nobody_is_judged_and_it_is_said_why(tmp_path):
+def test_where_there_is_nothing_to_win_nothing_is_judged_and_the_reason_is_printed(tmp_path):
     """Jobs as slow under ideal as under themis: half of 40 s on links with others, a quarter on crowded ones."""
     same = [outcome(1.0, 0.0), outcome(1.02, 0.0)]
     found, play = dynamic({(policy, at): same for policy in TIMES for at in ("dynamic", "dynamic 45")}, tmp_path)
@@ -111,10 +111,10 @@ def test_a_case_plays_its_trace(tmp_path):
     assert found["model"][-1] == "DLRM" and found.metrics["jobs_finished"] == len(found["model"])
 
 
-def test_who_is_on_a_crowded_link_with_whom_is_counted():
+def test_pairs_on_a_crowded_link_are_counted():
     """Two of 50 Gbps over the cable of 50, one of 20 beside them, one on its own side: 0.26 s or less an iteration."""
     rows = [(0.0, 2, "half", 100.0), (0.0, 2, "light", 100.0), (0.0, 2, "quiet", 40.0)]
-    simulator, meetings = contended(*rows), Meetings(3)
+    simulator, meetings = contended(*rows), LinkSharing(3)
     for job, gpus in enumerate(((0, 4), (1, 5), (2, 3))):
         simulator.apply(Start(job, gpus))
     while not simulator.ended:
@@ -131,7 +131,7 @@ def test_who_is_on_a_crowded_link_with_whom_is_counted():
 
 def test_links_that_hold_all_are_shared_and_not_crowded():
     """20 and 20 of 50 Gbps."""
-    simulator, meetings = contended(*[(0.0, 2, "light", 50.0)] * 2), Meetings(2)
+    simulator, meetings = contended(*[(0.0, 2, "light", 50.0)] * 2), LinkSharing(2)
     simulator.apply(Start(0, (0, 4)))
     simulator.apply(Start(1, (1, 5)))
     while not simulator.ended:

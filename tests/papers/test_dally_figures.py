@@ -65,7 +65,7 @@ def test_every_grant_of_the_authors_simulator(options, shared_traces):
 
 
 @pytest.mark.slow  # the same three runs once more
-def test_hashes_of_the_logs_say_the_same_to_who_has_a_clone_of_the_authors_repository(options, shared_traces):
+def test_hashes_of_the_logs_say_the_same_with_a_clone_of_the_authors_repository(options, shared_traces):
     """A clone holds the jobs as json and no logs: all 31,386 grants are the same by their hashes."""
     clone = shared_traces / "dally_cluster_sim"
     findings = found("peer", Options(cache=options.cache, traces=clone, quiet=True))

@@ -84,7 +84,7 @@ def test_exact_groupings_are_those_of_enumeration():
 
 
 def test_all_groupings_are_enumerated():
-    """Two jobs on two machines: nobody; one of them on 1 or 2; both in one group on 1 or 2; both alone, 1 and 1."""
+    """Two jobs on two machines: none; one of them on 1 or 2; both in one group on 1 or 2; both alone, 1 and 1."""
     problem = small_problem(0, 2, 2)
     assert len(list(harmony_solvers._plans(problem))) == 1 + 2 * 2 + 2 + 1
 

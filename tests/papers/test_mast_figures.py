@@ -7,7 +7,7 @@ import pytest
 from clustergym.experiments.reproduce.reproductions import reproductions
 from clustergym.experiments.reproduce.rows import Options
 from clustergym.policies.tetris import VERSIONS, Tetris
-from clustergym.simulator.table_placement.placement_metrics import standing_of
+from clustergym.simulator.table_placement.placement_metrics import placement_state_of
 from clustergym.simulator.warehouse.mast_data import mast_like
 
 pytestmark = pytest.mark.reproduction
@@ -73,10 +73,10 @@ def test_the_fit_takes_the_point_with_the_least_miss(tmp_path):
 
 
 def test_a_week_is_the_same_when_played_again():
-    first = standing_of(
+    first = placement_state_of(
         Tetris(VERSIONS["tetris-v2"]).plan(mast_like(400, 6, seed=1)).applied(mast_like(400, 6, seed=1))
     )
-    again = standing_of(
+    again = placement_state_of(
         Tetris(VERSIONS["tetris-v2"]).plan(mast_like(400, 6, seed=1)).applied(mast_like(400, 6, seed=1))
     )
     assert first == again

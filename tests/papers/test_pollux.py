@@ -11,7 +11,7 @@ import pytest
 
 from clustergym.policies import make
 from clustergym.simulator.elastic.applications import measured_applications
-from clustergym.simulator.elastic.elastic import TrainingPace
+from clustergym.simulator.elastic.elastic import TrainingRates
 from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.workloads import open_workload
 
@@ -27,8 +27,8 @@ def artifact(shared_traces):
 
 def play(artifact, number, word, seed=0, jobs=160):
     """Metrics of a run of the first jobs of a workload."""
-    pace = TrainingPace(measured_applications(str(artifact / "traces")), tunes=word.startswith("pollux"))
-    simulator = Simulator("flat:machines=16,gpus_per_machine=4", pace=pace)
+    rate_provider = TrainingRates(measured_applications(str(artifact / "traces")), tunes=word.startswith("pollux"))
+    simulator = Simulator("flat:machines=16,gpus_per_machine=4", rate_provider=rate_provider)
     policy = make(word)
     simulator.use(policy.clock)
     workload = open_workload(artifact / "workloads" / f"workload-{number}.csv")

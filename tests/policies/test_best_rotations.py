@@ -42,7 +42,7 @@ def played(phases, circle, rotation):
 
 @pytest.mark.parametrize("jobs", [2, 3, 4])
 def test_jobs_with_room_for_all_are_not_slowed_down(jobs):
-    """Duty 0.9 / jobs each: interleaved everybody takes what he takes alone."""
+    """Duty 0.9 / jobs each: interleaved every job takes what it takes alone."""
     best = best_rotations(*on_one_link(*[down_up(0.3 * (1 - 0.9 / jobs), 0.27 / jobs)] * jobs))
     assert best.slowdown == pytest.approx(jobs, abs=1e-6)
     assert best.found is not None and best.found.scores[0] == pytest.approx(1.0, abs=0.01)
@@ -84,7 +84,7 @@ def test_jobs_whose_common_period_costs_more_than_meeting_run_free():
 
 @pytest.mark.parametrize("id", [1, 3, 4])
 def test_jobs_that_stay_are_as_fast_as_under_cassini_or_faster(id):
-    """The pairs of Table 2 on two leaves, on the testbed: nobody comes or goes but at the end."""
+    """The pairs of Table 2 on two leaves, on the testbed: no job comes or goes but at the end."""
     network = "contention:padding=0.15"
     setting = Setting.of(
         "clustergym/TimeShift-v0", "leaf-spine:leaves=2,spines=1", f"cassini-snapshot:id={id},workers=3", network

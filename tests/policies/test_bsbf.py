@@ -64,7 +64,7 @@ def test_equal_jobs_break_even_at_interference_1_5():
     assert pair_jct(1.0, 100.0, 1.6, 2.0, 50.0, 1.6) == (300.0, False)
 
 
-def test_one_constant_interference_refuses_nobody_up_to_1_5():
+def test_one_constant_interference_refuses_no_pair_up_to_1_5():
     for xi in (1.0, 1.1, 1.25, 1.4, 1.5):
         assert all(pair_jct(a, 1.0, xi, b, 1.0, xi)[1] for a, _, b, _ in random_pairs(500))
 

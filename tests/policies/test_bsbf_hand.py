@@ -1,6 +1,6 @@
 """SJF-BSBF by hand where only sharing needs gradient accumulation: 2080 Ti fits, 11 GiB, xi 1.
 
-yolov3 with 8 samples a GPU takes most of the memory, so that who joins it passes its batch in small parts. A job that
+yolov3 with 8 samples a GPU takes most of the memory, so a job that joins it passes its batch in parts. A job that
 waits for its end does not.
 """
 
@@ -50,7 +50,7 @@ def test_a_long_job_waits_a_minute_rather_than_accumulate_for_hours(gpus, model,
 
 
 def test_the_same_job_shares_at_once_where_memory_has_no_limit():
-    """At xi 1 nobody loses anything."""
+    """At xi 1 no job loses anything."""
     assert starts(1, 60.0, "cifar10", 1024, 10_000.0, memory_gb=None) == pytest.approx((1.0, 1024, 10_001.0))
 
 

@@ -1,4 +1,4 @@
-"""What Algorithm 2 of SJF-BSBF predicts of its starts: nobody who joins one partner would better have waited for it."""
+"""What Algorithm 2 of SJF-BSBF predicts of its starts: no job that joins one partner would better have waited."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_how_many_gangs_with_several_partners_would_better_wait():
     counts = count_starts(range(60))
     assert (counts.runs, counts.one_worse) == (60, 0)
     assert counts.several > 100 and 0.0 < counts.several_worse_share < 0.15
-    assert count_starts(range(20), "sjf-ffs").one_worse > 10  # who does not ask does worse
+    assert count_starts(range(20), "sjf-ffs").one_worse > 10  # a rule that does not ask does worse
 
 
 def test_no_starts_with_several_partners_have_no_share():

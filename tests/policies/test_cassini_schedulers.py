@@ -127,7 +127,7 @@ def test_the_same_seed_gives_the_same_run(word):
 
 
 def test_ideal_is_a_bound():
-    """Nobody is faster than without company, and nothing is congested then.
+    """No job is faster than without company, and nothing is congested then.
 
     Where the number of workers is tuned, iterations are of other numbers of them, but the jobs are through earlier.
     """
@@ -201,7 +201,7 @@ def test_the_first_candidate_of_a_rule_is_what_it_does(word, seed):
     assert runs[0][1] == pytest.approx(runs[1][1], rel=1e-9, nan_ok=True)
 
 
-def test_candidates_of_a_rule_move_nobody_who_goes_on():
+def test_candidates_of_a_rule_move_no_job_that_goes_on():
     simulator, source = simulator_on(5), RuleSource(dally().rule)
     simulator.use(source.rule)
     policy, several = AsPlanned(source.rule), 0
@@ -231,7 +231,7 @@ def problem(asked: list[int], machines: int = 8, gpus: int = 1) -> Problem:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_pollux_with_sizes_as_asked_gives_all_or_nothing(seed):
-    """8 GPUs; 3 + 3 + 2 fit, and all three run: nobody's speed-up is 0."""
+    """8 GPUs; 3 + 3 + 2 fit, and all three run: no speed-up is 0."""
     one = problem([3, 3, 2])
     for found in AskedSearch(np.random.default_rng(seed)).best_few(one, [0, 1, 2], 10):
         assert found.sum(axis=1).tolist() == [3, 3, 2]

@@ -216,7 +216,7 @@ def nw_sens(simulator, job):
 def test_nw_sens_by_hand():
     """4 machines of 2 in 2 racks, slowdown 4 across racks. Job 0 (2 GPUs, 100 s) runs 40 s across racks: 10 s of work.
 
-    Nw_sens = 0.1 / 0.4. Then 30 s on one machine: 0.4 / 0.7 = 0.571429 in millionths. Who never ran has 0.
+    Nw_sens = 0.1 / 0.4. Then 30 s on one machine: 0.4 / 0.7 = 0.571429 in millionths. A job that never ran has 0.
     """
     topology = Topology.from_counts("four", slot_gpus=[2] * 4, machine_slots=[1] * 4, rack_machines=[2, 2])
     simulator = Simulator(topology, SLOWER, rule=policies.make("dally:lease=0").rule)
@@ -247,13 +247,13 @@ def test_a_job_is_stopped_for_one_that_never_ran_once_its_lease_has_ended(arriva
     assert table["preemptions"].tolist() == [1, 0]
 
 
-def test_without_leases_nobody_is_stopped():
+def test_without_leases_no_job_is_stopped():
     table = played("dally:lease=0", ONE_MACHINE, (0, 4, 1000), (10, 4, 50)).jobs()
     assert table["first_start_s"].tolist() == [0.0, 1000.0]
 
 
 @pytest.mark.parametrize(("network", "start_s"), [(SLOWER, 300.0), ("none", 200.0)])
-def test_who_was_slowed_down_more_is_not_stopped(network, start_s):
+def test_a_job_slowed_down_more_is_not_stopped(network, start_s):
     """2 machines of 2. Job 0 ran at full speed until it was stopped at 100, for job 1, on both machines, 200 s alone.
 
     Slowed down by 2, job 1 has Nw_sens 0.5 when its lease ends at 200, so runs to 300. Else both have 1, and job 0
@@ -286,7 +286,7 @@ def test_two_jobs_on_one_machine_take_turns_however_their_work_is_cut(unit):
     assert table["preemptions"].tolist() == [2, 2]
 
 
-def test_a_lease_that_ended_while_nobody_waited_makes_way_at_once():
+def test_a_lease_that_ended_while_none_waited_makes_way_at_once():
     """2 machines of 4, leases of 100 s, 5 s to restore: a job of 4, and at 150 one of 8 for 60 s, which never ran.
 
     It takes both machines at once; the first goes on at 210 after 5 s, with 850 s left.
@@ -297,7 +297,7 @@ def test_a_lease_that_ended_while_nobody_waited_makes_way_at_once():
     assert simulator.metrics()["preemptions"] == 1
 
 
-def test_who_gets_its_gpus_back_has_not_stopped_and_begins_a_new_lease():
+def test_a_job_that_gets_its_gpus_back_has_not_stopped_and_begins_a_new_lease():
     """2 machines of 4, leases of 100 s: jobs of 4 from 0 and from 50 on; at 60 one of 8, for which never both are over.
 
     The first has leases to 100, 200, 300, and ends at 330; the other to 150, 250, 350. So the job of 8 runs from 350 on
@@ -309,7 +309,7 @@ def test_who_gets_its_gpus_back_has_not_stopped_and_begins_a_new_lease():
     assert simulator.jobs()["preemptions"].tolist() == [0, 1, 0]
 
 
-def test_who_is_back_on_its_gpus_does_not_bid_again_at_the_same_instant():
+def test_a_job_back_on_its_gpus_does_not_bid_again_at_the_same_instant():
     """The same jobs: at 100 the first is back; a second look at that instant, as after others decided, is idle."""
     rule = policies.make("dally-nowait:lease=100").rule
     simulator = Simulator("flat:machines=2,gpus_per_machine=4", rule=rule)
@@ -324,10 +324,10 @@ def test_who_is_back_on_its_gpus_does_not_bid_again_at_the_same_instant():
     assert int(simulator.state.decisions) == decided
 
 
-def test_a_job_on_two_machines_bids_anew_when_its_lease_ends_and_somebody_waits():
+def test_a_job_on_two_machines_bids_anew_when_its_lease_ends_and_another_waits():
     """2 machines of 4, slowdown 2 across them, 5 s to restore, leases of 100 s: jobs of 3 and 3, at 2 one of 2 on both.
 
-    At 150 the first ends; nobody waits, so nobody moves. At 350 a job of 4 for 10 s takes the machine whose GPUs are
+    At 150 the first ends; none waits, so none moves. At 350 a job of 4 for 10 s takes the machine whose GPUs are
     free or over. The job of 2, most slowed down (0.5), comes next, with 174 s done: it takes GPUs of the other machine,
     and ends at 355 + 826. The job of 3 waits until 360.
     """
@@ -367,7 +367,7 @@ def test_the_wait_for_a_machine_begins_anew_when_a_lease_ends():
 
 
 def test_without_leases_a_job_on_two_machines_moves_to_one_as_soon_as_it_has_room():
-    """The same cluster and jobs, nobody comes: the job of 2 moves at 150, with 74 s done, and ends at 155 + 926."""
+    """The same cluster and jobs, none arrives: the job of 2 moves at 150, with 74 s done, and ends at 155 + 926."""
     rows = [(0, 3, 150), (0, 3, LONG), (2, 2, 1000)]
     policy = "dally-nowait:lease=0,preemption_cost=5"
     simulator = played(policy, "flat:machines=2,gpus_per_machine=4", *rows, network=SLOWER)
@@ -416,7 +416,7 @@ def test_a_hold_until_the_present_timer(policy, until_s):
 
 
 @pytest.mark.parametrize("migration", [True, False])
-def test_with_migration_a_freed_machine_is_a_decision_point_though_nobody_waits(migration):
+def test_with_migration_a_freed_machine_is_a_decision_point_though_none_waits(migration):
     """2 machines of 4: the job on both can move at 150, when one is freed; the other two end at 150 and 400."""
     rows = [(0, 3, 150), (0, 3, 400), (0, 2, 1000)]
     env = env_of(rows, topology="flat:machines=2,gpus_per_machine=4", migration=migration).unwrapped

@@ -8,8 +8,8 @@ import pytest
 from clustergym import policies
 from clustergym.policies.tetris import VERSIONS, Tetris
 from clustergym.policies.tetris.table_search import wander, wander_again
-from clustergym.policies.tetris.tetris import DATA_POLICIES, DayPlan, data_policy, decisions_of
-from clustergym.policies.two_paths import Paths
+from clustergym.policies.tetris.tetris import DATA_POLICIES, ReviewPlan, data_policy, decisions_of
+from clustergym.policies.two_paths import TwoPathPolicy
 from clustergym.simulator.base.decisions import Advance, Drop, Move, Replicate
 from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.checks.table_decisions import copied_bytes
@@ -124,7 +124,7 @@ def test_the_old_home_of_a_table_is_given_up_even_if_it_was_a_replica_before(sim
     before = view.projected_warehouse()
     home, copies = before.tables.home.copy(), before.tables.copies.copy()
     home[table], copies[table] = third, [region in (first, third) for region in range(4)]
-    plan = DayPlan([PlannedMove(table, second, third)], home, copies, np.zeros_like(copies), (0.0, 0.0), 0.0)
+    plan = ReviewPlan([PlannedMove(table, second, third)], home, copies, np.zeros_like(copies), (0.0, 0.0), 0.0)
     for decision in decisions_of(plan, before, view):
         simulator.apply(decision)
     play_until_all_lies(simulator)
@@ -144,7 +144,7 @@ def test_looks_keep_the_quota_and_two_copies_of_what_has_two(seed):
     simulator = Simulator("mast:regions=4,gpus=256", tables_every_s=5000.0, failures=failures)
     simulator.reset(open_workload("mast-like:jobs=60,scale=1,longest_h=3,tables=24", seed=seed), seed)
     view, policy = simulator.view, policies.make("tetris-v2:kicks=0,quota=0.1")
-    assert isinstance(policy, Paths)
+    assert isinstance(policy, TwoPathPolicy)
     day_of(simulator, data_policy("static:quota=9"))
     quota_bytes = 0.1 * float(view.warehouse().tables.size_bytes.sum())
     had = view.warehouse().tables.copies.sum(axis=1)

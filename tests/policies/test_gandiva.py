@@ -225,7 +225,7 @@ def test_only_jobs_of_one_gpu_share():
     assert shared(2, 1.25, (0, 2, 100), (1, 1, 50)).jobs()["first_start_s"].tolist() == [0.0, 100.0]
 
 
-def test_a_packed_job_moves_to_a_gpu_that_nobody_waits_for():
+def test_a_packed_job_moves_to_a_gpu_that_no_job_waits_for():
     """Jobs 1 and 2 share GPU 0 at xi 1.25 until GPU 1 is free, at 100: 80 s are done, 920 are left. Job 1 moves there.
 
     Job 2 took GPU 0, the lowest of two that gain as much.

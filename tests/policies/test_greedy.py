@@ -61,12 +61,12 @@ def test_the_margin_is_kept_to_the_point(margin, seconds, starts):
     assert last_start(f"greedy:margin={margin}", TWO, *ONE_FREE_EACH, (1, 2, seconds)) == expected
 
 
-def test_without_a_margin_that_binds_nobody_waits():
+def test_without_a_margin_that_binds_no_job_waits():
     assert last_start("greedy:margin=inf", TWO, *ONE_FREE_EACH, (1, 2, LONG)) == (1.0, RACK)
 
 
 def test_an_infinite_margin_is_shortest_first_at_the_best_tier():
-    """On the default setting of Delay-v0, with nobody stopped: the same run, to the last bit."""
+    """On the default setting of Delay-v0, with no job stopped: the same run, to the last bit."""
     runs = []
     for word in ("greedy:margin=inf", "sjf:placer=tier"):
         simulator = Simulator("dally:racks=2,machines=4", "penalty:table=chronus", rule=policies.make(word).rule)
@@ -82,7 +82,7 @@ def test_the_shortest_is_asked_first():
     assert table["first_start_s"].tolist()[2:] == [35.0, 15.0, 10.0]
 
 
-def test_who_finds_no_room_is_passed():
+def test_a_job_that_finds_no_room_is_passed():
     """The first in the order needs 4 GPUs and 2 are free; the next one, of one GPU, starts at once."""
     table = played("greedy", TWO, *ONE_FREE_EACH, (1, 4, 1), (1, 1, 50)).jobs()
     assert table["first_start_s"].tolist()[2:] == [10.0, 1.0]
@@ -97,7 +97,7 @@ def test_what_one_refuses_another_of_its_size_takes():
     assert simulator.jobs()["first_start_s"].tolist()[2:] == [10.0, 1.0]
 
 
-def test_nobody_waits_for_a_tier_that_is_not_faster():
+def test_no_job_waits_for_a_tier_that_is_not_faster():
     assert last_start("greedy", TWO, *ONE_FREE_EACH, (1, 2, 8), network="none") == (1.0, RACK)
 
 
@@ -138,7 +138,7 @@ def test_a_gang_that_would_lie_badly_in_a_rack_waits_for_whole_machines():
     assert last_start("greedy", topology, *rows, network=network, models=models) == (1.0, RACK)
 
 
-def test_nobody_waits_where_nothing_runs():
+def test_no_job_waits_where_nothing_runs():
     """Best fit gives 10 GPUs on 5 machines of a rack, though 2 machines of the other one would be faster."""
     topology = Topology.from_counts(
         "odd", slot_gpus=[2] * 5 + [8] * 2, machine_slots=[1] * 7, rack_machines=[5, 2], machine_order="natural"
@@ -147,7 +147,7 @@ def test_nobody_waits_where_nothing_runs():
     assert last_start("greedy:margin=0", topology, (3, 10, 5), network=network, models=["MobileNetV3"]) == (3.0, RACK)
 
 
-def test_who_starts_in_a_pass_changes_what_the_next_one_foresees():
+def test_a_start_in_a_pass_changes_what_the_next_one_foresees():
     """Five machines with a GPU free each, four of them for long, the first one wholly at 10. Slowdown in a rack 1.5.
 
     At 1: 2 GPUs for 14 s wait (21 > 0.9 (9 + 14)); 1 GPU for 20 s takes the first machine's; so 4 GPUs for 25 s, which
@@ -158,7 +158,7 @@ def test_who_starts_in_a_pass_changes_what_the_next_one_foresees():
     assert table["first_start_s"].tolist()[5:] == [10.0, 1.0, 1.0]
 
 
-def test_what_was_foreseen_is_forgotten_when_somebody_else_decides():
+def test_what_was_foreseen_is_forgotten_when_another_decides():
     """The job waits for GPUs that come free at 10; at 2 another job gets them for long by hand: now it takes a rack."""
     rows = [*ONE_FREE_EACH, (1, 2, 8), (2, 3, LONG)]
     simulator = Simulator(TWO, SLOWER, rule=policies.make("greedy").rule)

@@ -1,4 +1,4 @@
-"""Algorithm 1 decides as the plain-Python reference does, which was written by somebody who had not read it."""
+"""Algorithm 1 decides as the plain-Python reference does, which was written without reading it."""
 
 import numpy as np
 import pytest

@@ -76,7 +76,7 @@ def test_the_oracle_says_how_it_answered():
         exact(large)
 
 
-def test_nobody_runs_where_there_is_nobody():
+def test_no_job_runs_where_there_is_none():
     problem = Problem(np.zeros(0), np.zeros(0), 4)
     assert exact(problem).groups() == algorithm1(problem).groups() == Plan.empty(0).groups() == []
 

@@ -8,7 +8,7 @@ import pytest
 from clustergym.policies import environments_of, make, make_for
 from clustergym.policies.base import Policy
 from clustergym.policies.harmony.group_baselines import Isolated, Naive
-from clustergym.policies.harmony.group_policy import Wanted, decision_of, present, steps_to
+from clustergym.policies.harmony.group_policy import GroupPlan, decision_of, present, steps_to
 from clustergym.policies.harmony.harmony import Harmony, difference
 from clustergym.policies.harmony.oracle import Greedy, Oracle
 from clustergym.policies.harmony.problem import machines_for, never_runs
@@ -70,14 +70,14 @@ def grouped(*groups):
 def test_where_nothing_changes_nothing_is_decided():
     simulator = group_simulator(ps_workload(ABC, SOME), 8)
     opened(simulator, [((0, 2), 5), ((1,), 3)])
-    assert carried_out(simulator, [Wanted((1,), 3), Wanted((2, 0), 5)]) == []
+    assert carried_out(simulator, [GroupPlan((1,), 3), GroupPlan((2, 0), 5)]) == []
 
 
 def test_two_jobs_that_change_places_take_two_decisions():
     """{0, 1} and {2, 3} become {0, 3} and {2, 1}; their machines stay."""
     simulator = group_simulator(ps_workload([(8, 1)] * 4, SOME), 8)
     opened(simulator, [((0, 1), 4), ((2, 3), 4)])
-    decisions = carried_out(simulator, [Wanted((0, 3), 4), Wanted((1, 2), 4)])
+    decisions = carried_out(simulator, [GroupPlan((0, 3), 4), GroupPlan((1, 2), 4)])
     assert {(d.job, d.group) for d in decisions} == {(3, 0), (1, 1)}
 
 
@@ -85,25 +85,28 @@ def test_groups_give_machines_back_before_others_take_them():
     """5 and 3 machines become 2 and 6: first 2, then 6."""
     simulator = group_simulator(ps_workload(ABC, SOME), 8)
     opened(simulator, [((0, 2), 5), ((1,), 3)])
-    assert carried_out(simulator, [Wanted((1,), 6), Wanted((0, 2), 2)]) == [SetMachines(0, 2), SetMachines(1, 6)]
+    assert carried_out(simulator, [GroupPlan((1,), 6), GroupPlan((0, 2), 2)]) == [SetMachines(0, 2), SetMachines(1, 6)]
 
 
 def test_a_new_group_opens_on_machines_of_one_that_is_emptied():
     """{0} and {1} have all machines; {0, 1} goes on with the first, and {2} opens on those of the second."""
     simulator = group_simulator(ps_workload(ABC, SOME), 8)
     opened(simulator, [((0,), 4), ((1,), 4)])
-    assert carried_out(simulator, [Wanted((0, 1), 4), Wanted((2,), 4)]) == [AssignGroup(1, 0), AssignGroup(2, None, 4)]
+    assert carried_out(simulator, [GroupPlan((0, 1), 4), GroupPlan((2,), 4)]) == [
+        AssignGroup(1, 0),
+        AssignGroup(2, None, 4),
+    ]
 
 
-def test_who_is_in_no_wanted_group_pauses():
+def test_a_job_in_no_planned_group_pauses():
     simulator = group_simulator(ps_workload(ABC, SOME), 8)
     opened(simulator, [((0, 1), 4), ((2,), 4)])
-    assert carried_out(simulator, [Wanted((0,), 8)]) == [Preempt(1), Preempt(2), SetMachines(0, 8)]
+    assert carried_out(simulator, [GroupPlan((0,), 8)]) == [Preempt(1), Preempt(2), SetMachines(0, 8)]
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_any_groups_can_be_turned_into_any_others(seed):
-    """From random groups to random ones, whatever is on its way then: every decision is legal, and nobody moves twice.
+    """From random groups to random ones, whatever is on its way then: every decision is legal, and no job moves twice.
 
     Three more jobs arrive and wait, so that there are four instants.
     """
@@ -117,7 +120,7 @@ def test_any_groups_can_be_turned_into_any_others(seed):
         places = rng.integers(-1, count, jobs)
         places[rng.permutation(jobs)[:count]] = np.arange(count)
         shares = 1 + rng.multinomial(int(rng.integers(0, machines - count + 1)), np.full(count, 1 / count))
-        wanted = [Wanted(tuple(np.flatnonzero(places == g).tolist()), int(shares[g])) for g in range(count)]
+        wanted = [GroupPlan(tuple(np.flatnonzero(places == g).tolist()), int(shares[g])) for g in range(count)]
         decisions = carried_out(simulator, wanted)
         assert groups_of(simulator) == grouped(*((group.members, group.machines) for group in wanted))
         moved = [d.job for d in decisions if not isinstance(d, SetMachines)]
@@ -126,7 +129,7 @@ def test_any_groups_can_be_turned_into_any_others(seed):
 
 
 def test_a_policy_plans_anew_on_what_others_have_decided():
-    """Somebody else opens a group for job 0 with 2 of 8 machines: the rest of the plan is made for what is left."""
+    """Another player opens a group for job 0 with 2 of 8 machines: the rest of the plan is made for what is left."""
     simulator = group_simulator(ps_workload([(8, 1)] * 2, SOME), 8)
     policy = Isolated(dop=4)
     assert simulator.ask(policy) == AssignGroup(0, None, 4)
@@ -238,7 +241,7 @@ def test_harmony_adds_a_job_only_where_the_cluster_is_used_better_and_none_waits
     assert seen == [grouped(((0,), 8)), *[grouped(((0, 1), 8))] * 3]
 
 
-def test_nobody_joins_a_group_whose_memory_does_not_suffice():
+def test_no_job_joins_a_group_whose_memory_does_not_suffice():
     """Job 0's model is 408 GB in memory, of 256: it runs alone, on all machines, its model partly on disk. Job 1 could
     only share them, so it waits."""
     workload = ps_workload([(24, 4), (8, 30)], 1000, arrivals=[0, 20], models=[300 * GB, 0])
@@ -259,7 +262,7 @@ def test_harmony_without_disks_names_a_job_that_can_never_run():
 
 
 def test_a_similar_job_takes_the_place_of_one_that_ends():
-    """Two groups of 4, as cases 3 and 5 have them; job 0 ends and job 3, 2 % longer, comes in; nobody else moves."""
+    """Two groups of 4, as cases 3 and 5 have them; job 0 ends and job 3, 2 % longer, comes in; no other moves."""
     jobs = [(12, 2), (8, 3), (12, 2), (12.3, 2.03), (8, 3)]
     simulator = group_simulator(ps_workload(jobs, [20, 500, 500, 500, 500]), 4)
     policy = Harmony()
@@ -271,7 +274,7 @@ def test_a_similar_job_takes_the_place_of_one_that_ends():
 
 
 def test_two_jobs_that_are_similar_together_take_the_place_of_one():
-    """The ended job has T_itr 5 and ratio 1.5 on 4 machines; nobody who waits is like it, (4, .8) and (8, 1.2) are."""
+    """The ended job has T_itr 5 and ratio 1.5 on 4 machines; no waiting job is like it, (4, .8) and (8, 1.2) are."""
     simulator = group_simulator(ps_workload([(12, 2), (8, 3), (4, 0.8), (8, 1.2)], SOME), 4)
     assert Harmony()._similar(simulator.view, 0, 4, [2, 3]) == (2, 3)
     assert Harmony()._similar(simulator.view, 0, 4, [3]) == ()
@@ -347,7 +350,7 @@ def test_every_policy_plays_to_the_end(word, case):
 
 @pytest.mark.parametrize("word", [word for word in WORDS if make_for(word, GROUPING).clock.spills])
 def test_policies_that_spill_run_what_no_memory_holds(word):
-    """60 GB of input and 30 of a model on 3 machines of 8 GB: no grouping is legal, and everybody still ends."""
+    """60 GB of input and 30 of a model on 3 machines of 8 GB: no grouping is legal, and every job still ends."""
     workload = ps_workload([(20, 4)] * 3, 5, inputs=60 * GB, models=30 * GB)
     simulator = group_simulator(workload, 3, ram_gb=8.0)
     assert simulator.run(make(word))["jobs_finished"] == 3
@@ -387,7 +390,7 @@ def test_asking_twice_gives_the_same_decision_and_changes_nothing(word):
     simulator = small_case(8, 5, seed=4)
     policy = make_for(word, GROUPING)
     simulator.use(policy.clock)
-    draw_seed(simulator.plain.record)  # `random` marks that it draws; no other byte may change
+    draw_seed(simulator.raw.record)  # `random` marks that it draws; no other byte may change
     for _ in range(6):
         before = simulator.snapshot().tobytes()
         first = simulator.ask(policy)
@@ -450,7 +453,7 @@ def test_wrong_parameters_get_one_sentence(word, told):
 
 
 def test_profiling_without_spilling_keeps_to_the_memory():
-    """Where nothing is spilled, new jobs are sent only to groups that hold them: nobody runs out of memory for ever."""
+    """Where nothing is spilled, new jobs are sent only to groups that hold them: none runs out of memory for ever."""
     sim = GroupSimulator("harmony:machines=48", "profile_iterations=3")
     sim.reset(open_workload("harmony-like:jobs=24", seed=3), 3)
     metrics = sim.run(make("harmony:spills=false"))

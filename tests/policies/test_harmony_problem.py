@@ -29,7 +29,7 @@ def test_a_job_bound_group_goes_round_in_the_time_of_its_longest_job():
     assert BALANCED.rates(plan)[0] == pytest.approx((12 / 16 + 4) / 7)
 
 
-def test_who_does_not_run_has_no_speed():
+def test_a_job_that_does_not_run_has_no_speed():
     plan = Plan.of(3, [((1,), 8)])
     assert BALANCED.speeds(plan).tolist() == [0.0, 1 / 4.75, 0.0]
     assert BALANCED.score(Plan.empty(3)) == 0.0

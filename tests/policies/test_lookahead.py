@@ -50,7 +50,7 @@ def crowd():
     return open_workload("cassini-poisson:jobs=8,load=1.2,workers=4/8,iteration_s=0.8", seed=3)
 
 
-def test_it_does_not_know_who_will_come(crowd):
+def test_it_does_not_know_which_jobs_will_come(crowd):
     """Two workloads that differ in their last three jobs: the same decisions until the first of them arrives."""
     few = 5
     logs = []
@@ -67,11 +67,11 @@ def test_the_run_is_as_before_once_it_has_looked_ahead(crowd):
     """Every byte of the record, whenever it is asked; that it draws is marked before."""
     simulator = Simulator("cassini-testbed", "contention")
     simulator.reset(crowd, 0)
-    draw_seed(simulator.plain.record)
+    draw_seed(simulator.raw.record)
     policy = make(f"lookahead:candidates=3,{WHOLE}")
     for _ in range(12):
         simulator.install(policy)
-        before = simulator.plain.data.copy()
+        before = simulator.raw.data.copy()
         decision = policy.decide(simulator.view)
-        assert (simulator.plain.data == before).all()
+        assert (simulator.raw.data == before).all()
         simulator.apply(decision)

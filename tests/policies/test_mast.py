@@ -10,7 +10,7 @@ import pytest
 from clustergym.policies import make
 from clustergym.policies.mast import Hardware, RegionalScheduler, global_scheduler
 from clustergym.policies.mast.copies_on_demand import _Storage, lacking, on_demand
-from clustergym.policies.mast.global_scheduler import lay_ranking
+from clustergym.policies.mast.global_scheduler import write_ranking
 from clustergym.simulator.base.decisions import Drop, Hold, Move, Preempt, Replicate, Start
 from clustergym.simulator.base.errors import InputError, InvalidDecision
 from clustergym.simulator.engine.simulator import Simulator
@@ -68,14 +68,14 @@ def test_credit_grows_with_the_wait_and_falls_with_what_the_tenant_used():
     simulator.advance()
     while simulator.state.now_s < 1000.0:
         simulator.advance()
-    found = lay_ranking(simulator.view.demands)
+    found = write_ranking(simulator.view.demands)
     assert global_scheduler.scan(simulator.records, 0, found) == 2
     age = 1000.0 / 86_400.0
     assert found.credit[[1, 2]] == pytest.approx([age, age + 1.0], abs=1e-9)
     assert found.order[:2].tolist() == [2, 1]
 
 
-def test_who_was_preempted_waits_since_then():
+def test_a_preempted_workload_waits_since_then():
     """Sec. 4.2: "if it has been waiting longer". It arrived 1,000 s ago, ran for 400 s, and has waited for 600 s."""
     rows = [([(A100, 16)], [], 3, 0, 0.0), ([(V100, 8)], [], 3, 1, 0.0)]
     simulator = started(workload_of(rows, arrival_s=[0.0, 400.0], duration_s=[5000.0, 600.0]))
@@ -84,7 +84,7 @@ def test_who_was_preempted_waits_since_then():
     simulator.apply(Preempt(0))
     simulator.apply(Start(1, range(64, 72)))
     simulator.advance()
-    found = lay_ranking(simulator.view.demands, fair_weight=0.0)
+    found = write_ranking(simulator.view.demands, fair_weight=0.0)
     assert simulator.state.now_s == 1000.0 and global_scheduler.scan(simulator.records, 0, found) == 1
     assert found.credit[0] == pytest.approx(600.0 / 86_400.0)
 
@@ -93,7 +93,7 @@ def test_over_quota_is_the_lowest_level_and_quota_goes_by_credit():
     """A quota of 16 GPUs: of three workloads with 8 each the two that came first are within it."""
     rows = [([(A100, 8)], [], 2, 0, 0.0)] * 3
     simulator = started(workload_of(rows, arrival_s=[0.0, 0.0, 0.0], quota=np.array([[16, 0]])))
-    found = lay_ranking(simulator.view.demands)
+    found = write_ranking(simulator.view.demands)
     global_scheduler.scan(simulator.records, 0, found)
     assert found.level.tolist() == [2, 2, 6]
     for job in range(3):  # running, they count in the order in which they started
@@ -107,7 +107,7 @@ def test_gms_is_that_of_the_reference(seed):
     seen = []
 
     def watch(view, policy, decision):
-        found = lay_ranking(view.demands)
+        found = write_ranking(view.demands)
         count = global_scheduler.scan(view._simulator.records, 0, found)
         level, pending, credit = ranking(view)
         assert found.order[:count].tolist() == pending
@@ -126,15 +126,15 @@ def test_a_scan_does_not_look_at_those_that_ended_before_the_window():
     def watch(view, policy, decision):
         s = view._simulator.state
         old = np.flatnonzero((s.ended == 32) & (s.ended_s <= s.now_s - 86_400.0))
-        found = lay_ranking(view.demands)
+        found = write_ranking(view.demands)
         count = global_scheduler.scan(view._simulator.records, 0, found)
         _, pending, credit = ranking(view)
         assert found.order[:count].tolist() == pending
         assert found.credit[pending] == pytest.approx([credit[job] for job in pending], rel=1e-12)
         if count > 0 and len(old) > 0:
             job, ended_s = 32 * int(old[0]), float(s.finish_s[32 * old[0]])
-            s.finish_s[job] = s.now_s  # whoever looks sees it
-            again = lay_ranking(view.demands)
+            s.finish_s[job] = s.now_s  # readers see it
+            again = write_ranking(view.demands)
             global_scheduler.scan(view._simulator.records, 0, again)
             s.finish_s[job] = ended_s
             assert (again.credit == found.credit).all()
@@ -153,8 +153,8 @@ def test_what_a_region_can_hold_starts_in_it_whatever_the_order_of_its_parts(wor
     assert metrics["jobs_finished"] == 1 and [type(decision).__name__ for _, decision in log] == ["Start"]
 
 
-def test_who_lacks_data_is_bound_when_it_is_there():
-    """The first holds the east's first cluster for 10 s; the data of the second arrives after 50: nobody is there."""
+def test_a_workload_that_lacks_data_is_bound_when_it_is_there():
+    """The first holds the east's first cluster for 10 s; the data of the second arrives after 50: no job is there."""
     rows = [([(A100, 8)], [0], 3, 0, 0.0), ([(A100, 8)], [0, 2], 3, 0, 0.0)]
     log, _ = play(f"{CELLS[1]},slow=none", workload_of(rows, duration_s=[10.0, 10.0]))
     cluster = geo_small.small_topology().gpu_cluster
@@ -200,7 +200,7 @@ def test_every_scheduler_goes_on_through_outages_of_machines_and_regions(word):
 
 
 @pytest.mark.parametrize("word", ["mast:slow=none", "global:slow=none", "random"])
-def test_who_is_asked_first_in_the_middle_decides_as_who_was_there_all_the_time(word):
+def test_a_policy_asked_first_in_the_middle_decides_as_one_that_was_there_all_the_time(word):
     workload = geo_small.random_workload(4)
     simulator, policy = started(workload, 4), make(word)
     while simulator.state.done < len(workload) // 2:
@@ -215,7 +215,7 @@ def test_who_is_asked_first_in_the_middle_decides_as_who_was_there_all_the_time(
 
 @pytest.mark.parametrize("seed", range(10))
 def test_quota_order_is_never_broken(seed):
-    """Who is preempted has a lower priority than who starts for it; who starts comes in GMS's order."""
+    """A preempted workload has a lower priority than the one that starts for it; starts come in GMS's order."""
     state = {"passes": 0, "level": {}, "order": [], "leavers": [], "before": None}
     preempted = []
 
@@ -242,7 +242,7 @@ def test_quota_order_is_never_broken(seed):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_nobody_waits_who_fits_without_preemption(seed):
+def test_no_workload_waits_that_fits_without_preemption(seed):
     def watch(view, policy, decision):
         if type(decision).__name__ != "Advance" or view.now_s % 34.0 > 1e-6:
             return
@@ -313,7 +313,7 @@ def test_by_the_demand_of_a_day_federated_binds_all_to_one_region():
 
 @pytest.mark.parametrize("fresh", [False, True])
 @pytest.mark.parametrize(("word", "before"), [("federated", [16]), (CELLS[1], [16, 8])])
-def test_who_is_bound_without_regard_to_data_waits_for_its_tables(word, before, fresh):
+def test_a_workload_bound_without_regard_to_data_waits_for_its_tables(word, before, fresh):
     """`clicks` (100 GB) lies in the east. 16 of its 48 A100 are asked already, by clusters 16 of 32 and 8 of 16.
 
     By data the reader is bound to the east and starts; without regard to it to the west, which comes before the south:
@@ -331,7 +331,7 @@ def test_who_is_bound_without_regard_to_data_waits_for_its_tables(word, before, 
         assert (time_s, int(region[start.gpus[0]])) == (start_s, where)
 
 
-def test_who_is_bound_without_regard_to_data_goes_nowhere_that_cannot_store_its_tables():
+def test_a_workload_bound_without_regard_to_data_goes_nowhere_that_cannot_store_its_tables():
     """`logs` and `videos` are 1.4 TB: the south, which stores 1.2, can never hold them."""
     rows = [([(A100, 16)], [], 3, 0, 0.0)] * 2 + [([(A100, 8)], [3, 4], 3, 0, 0.0)]
     log, metrics = play("federated:slow=none,bind=any", workload_of(rows, quota=np.array([[64, 64]])))
@@ -364,7 +364,7 @@ def test_copies_are_made_where_the_fewest_bytes_are_missing():
     assert on_demand(simulator.view) == []  # they are on the way
 
 
-def test_homes_move_together_for_who_needs_fresh_data_and_stay_for_who_waits_there():
+def test_homes_move_together_for_fresh_data_and_stay_for_a_workload_that_waits_there():
     """`clicks` (100 GB, east) and `ads` (50 GB, west): both homes to the east. Job 1 is at home and stays."""
     rows = [([(A100, 8)], [0, 2], 0, 0, 0.0), ([(A100, 8)], [2], 0, 0, 0.0)]
     alone = started(workload_of(rows[:1], fresh=np.ones(1, bool)))
@@ -418,7 +418,7 @@ def test_homes_go_where_homes_are_to_lie_together():
 
 
 def test_a_replica_that_a_workload_waits_beside_stays_where_homes_are_to_lie_together():
-    """Job 1 waits for V100 beside `videos` in the west: `logs`, which nobody reads, move instead."""
+    """Job 1 waits for V100 beside `videos` in the west: `logs`, which no job reads, move instead."""
     rows = [FRESH_WEST, ([(V100, 8)], [4], 3, 0, 0.0)]
     tables, fresh = with_videos_in_the_west(), np.array([True, False])
     assert on_demand(started(workload_of(rows, fresh=fresh, tables=tables)).view) == [Move(3, 0)]
@@ -451,7 +451,7 @@ def test_a_home_stays_that_a_workload_has_just_been_promised():
     "word", ["mast", "federated", "federated:bind=any", "global", "greedy", "random-start", "bring"]
 )
 def test_workloads_with_fresh_data_all_find_a_home(word):
-    """No replica ever ages, so whoever needs fresh data runs where the homes of its tables come together."""
+    """No replica ever ages, so a workload that needs fresh data runs where the homes of its tables come together."""
     for seed in range(14, 18):
         workload = geo_small.choosing_workload(seed)
         fresh = replace(workload.geo, fresh=workload.geo.level < 4)
@@ -459,7 +459,7 @@ def test_workloads_with_fresh_data_all_find_a_home(word):
         assert play(slow, workload.with_geo(fresh), seed)[1]["jobs_finished"] == 40.0
 
 
-def test_copies_are_made_for_who_is_held_too():
+def test_copies_are_made_for_held_workloads_too():
     simulator = started(workload_of([([(V100, 8)], [0], 3, 0, 0.0), ([(A100, 8)], [0, 4], 3, 0, 0.0)]))
     simulator.apply(Hold(0))
     assert lacking(simulator.view) == [0, 1]
@@ -486,7 +486,7 @@ def test_a_copy_goes_where_fewest_bytes_are_missing_and_among_equals_to_the_leas
     tables = Tables.at(np.array([100, 200, 50, 400, 100]) * 10**9, geo_small.HOME, 3)
     rows = [([(A100, 8)], [0], 3, 0, 0.0), ([(A100, 8)], [0, 4], 3, 0, 0.0)]
     simulator = started(workload_of(rows, tables=tables))
-    assert on_demand(simulator.view) == [Replicate(4, 0)]  # nobody holds anything yet
+    assert on_demand(simulator.view) == [Replicate(4, 0)]  # none holds anything yet
     units = [int(unit) for unit in np.flatnonzero(simulator.topology.gpu_cluster == 0)[:8]]
     simulator.apply(Start(0, units))
     assert on_demand(simulator.view) == [Replicate(0, 2)]
@@ -530,7 +530,7 @@ def test_a_table_stays_where_it_is_read_once_it_has_gone_from_elsewhere():
 
 
 @pytest.mark.parametrize("word", ["random", *(f"{word}:slow=none" for word in ("random-start", "mast", "greedy"))])
-def test_who_starts_reads_nothing_for_which_room_was_made_at_the_same_instant(word):
+def test_a_start_reads_nothing_for_which_room_was_made_at_the_same_instant(word):
     """V100 are in the west alone, where 850 GB are free: for `videos`, 1 TB, goes the replica of `users`, 200 GB.
 
     Job 0, which could have read it there, starts in the east, at the home of `users`, wherever chance sends it first.
@@ -557,7 +557,7 @@ def test_who_starts_reads_nothing_for_which_room_was_made_at_the_same_instant(wo
         ("mast:demand=day", "demand"),
         ("scope:queue=cluster,allocation=cluster,demand=now", "demand"),
         ("federated:demand=dya", "did you mean 'day'"),
-        ("mast:bind=any", "bind = any: expected none, as a global queue binds nobody early"),
+        ("mast:bind=any", "bind = any: expected none, as a global queue binds no workload early"),
         ("federated:bind=all", "unknown bind of policy federated"),
         ("mast:scan_s=-1", "scan_s = -1"),
         ("mast:window_s=0", "window_s"),

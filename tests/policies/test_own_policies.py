@@ -263,8 +263,8 @@ def test_each_run_has_a_copy_of_the_object_so_results_hang_on_no_order():
     mine = Forgetful()
     alone = evaluate(SETTING, [mine], [1])[0]
     later = evaluate(SETTING, [mine], [0, 1])[1]
-    aside = evaluate(SETTING, [mine], [0, 1], processes=2)[1]
-    assert alone.metrics == later.metrics == aside.metrics
+    python_state = evaluate(SETTING, [mine], [0, 1], processes=2)[1]
+    assert alone.metrics == later.metrics == python_state.metrics
     assert mine.asked == 0
 
 

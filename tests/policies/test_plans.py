@@ -14,7 +14,7 @@ from clustergym.simulator.jobs.workload import Workload
 
 
 def two_machines(*gpus: int) -> Simulator:
-    """Jobs of these sizes, all there at time 0, on two machines of two GPUs; nobody runs."""
+    """Jobs of these sizes, all there at time 0, on two machines of two GPUs; none runs."""
     simulator = Simulator("flat:machines=2,gpus_per_machine=2")
     n = len(gpus)
     simulator.reset(Workload.from_arrays("jobs", np.zeros(n), np.array(gpus), np.full(n, 100.0)))

@@ -67,7 +67,7 @@ def crowded(seed: int, jobs: int = 60, gpus: int = 48) -> Workload:
     gang = np.minimum(2 ** rng.integers(0, 7, jobs), gpus)
     duration_s = np.ceil(rng.lognormal(6, 1.2, jobs))
     arrival_s = np.floor(np.sort(rng.uniform(0, (gang * duration_s).sum() / gpus / 1.2, jobs)))
-    deadline_s = np.where(gang > 1, arrival_s + np.floor(gang / 2) * duration_s, np.inf)  # who asks one GPU has none
+    deadline_s = np.where(gang > 1, arrival_s + np.floor(gang / 2) * duration_s, np.inf)  # jobs of one GPU have none
     columns = {"iterations": duration_s, "model": rng.choice(MODELS, jobs), "deadline_s": deadline_s}
     return Workload.from_arrays(f"crowded {seed}", arrival_s, gang, duration_s, **columns)
 

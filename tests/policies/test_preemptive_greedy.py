@@ -1,4 +1,4 @@
-"""Greedy with `preempt=on`: whom a waiting job stops and moves, by hand; and what holds for every run."""
+"""Greedy with `preempt=on`: which jobs a waiting job stops and moves, by hand; and what holds for every run."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def at_arrival(topology, running, *waiting, word="greedy:preempt=on", network=SL
 
 def decided(*arguments, **options):
     """The pass at 10 s."""
-    return at_arrival(*arguments, **options).pass_ahead()
+    return at_arrival(*arguments, **options).preview_pass()
 
 
 def plan_of(simulator):
@@ -82,7 +82,7 @@ def test_times_left_are_weighed_by_gpus(seconds, stops):
         assert found == ([Preempt(0), Start(1, (0,))] if stops else [])
 
 
-def test_who_was_stopped_pays_for_its_new_start_and_nothing_else():
+def test_a_stopped_job_pays_for_its_new_start_and_nothing_else():
     """Stopped at 10 with 990 s left, it starts at 110 and needs 30 s to restore: it ends at 1,130."""
     simulator = at_arrival(ONE, [(range(4), 990.0)], (4, 100), word="greedy:preempt=on,preemption_cost=30")
     metrics = simulator.run()
@@ -90,7 +90,7 @@ def test_who_was_stopped_pays_for_its_new_start_and_nothing_else():
     assert (metrics["preemptions"], metrics["migrations"]) == (1, 0)
 
 
-def test_who_fits_elsewhere_is_moved_however_long_it_runs():
+def test_a_job_that_fits_elsewhere_is_moved_however_long_it_runs():
     """A machine is free but for one GPU, the other has one free GPU: the gang of 4 would take both, twice as slow.
 
     In 1,000 s the other machine is free: 20,000 s now are more than 0.9 x 11,000. So it would wait, and looks for room.
@@ -107,15 +107,15 @@ MIX = [([0], LONG), (range(1, 4), LONG), (range(4, 7), 50.0)]  # the last has to
 def test_some_are_moved_and_some_are_stopped():
     """30 s for the GPU that job 0 holds, (100 + 30) / 3 for each of job 1's. Stops come first."""
     simulator = at_arrival(TWO, MIX, (4, 100), word="greedy:preempt=on,preemption_cost=30")
-    assert simulator.pass_ahead() == [Preempt(1), Migrate(0, (7,)), Start(3, (0, 1, 2, 3))]
+    assert simulator.preview_pass() == [Preempt(1), Migrate(0, (7,)), Start(3, (0, 1, 2, 3))]
     assert loop_calls.find_room(simulator.records, 0, 3)
     assert plan_of(simulator) == ([(0, True), (1, False)], 2 * LONG, 160.0, MACHINE, 0)
 
 
-def test_who_is_not_needed_after_all_is_spared():
-    """A move of job 0 costs nothing, so it is taken first; with the 3 GPUs of job 1 nobody needs it."""
+def test_a_job_not_needed_after_all_is_spared():
+    """A move of job 0 costs nothing, so it is taken first; with the 3 GPUs of job 1 it is not needed."""
     simulator = at_arrival(TWO, MIX, (3, 100))
-    assert simulator.pass_ahead() == [Preempt(1), Start(3, (1, 2, 3))]
+    assert simulator.preview_pass() == [Preempt(1), Start(3, (1, 2, 3))]
     assert loop_calls.find_room(simulator.records, 0, 3)
     assert plan_of(simulator) == ([(1, False)], LONG, 100.0, MACHINE, 0)
 
@@ -139,13 +139,13 @@ def test_the_cheaper_area_wins_and_of_equal_ones_the_first():
 
 
 def test_a_gang_that_no_machine_holds_looks_in_racks():
-    """14 GPUs of rack 0 are free; who has the others fits into rack 1. In rack 1 two would have to go.
+    """14 GPUs of rack 0 are free; the job on the others fits into rack 1. In rack 1 two would have to go.
 
     With margin 0 the gang would rather wait than take GPUs of both racks.
     """
     running = [([8, 9], LONG), (range(16, 24), LONG), (range(24, 30), LONG)]
     simulator = at_arrival(RACKS, running, (16, 100), word="greedy:preempt=on,margin=0,preemption_cost=10/40")
-    assert simulator.pass_ahead() == [Migrate(0, (30, 31)), Start(3, tuple(range(16)))]
+    assert simulator.preview_pass() == [Migrate(0, (30, 31)), Start(3, tuple(range(16)))]
     assert loop_calls.find_room(simulator.records, 0, 3)
     assert plan_of(simulator) == ([(0, True)], LONG, 10.0, RACK, 0)
 
@@ -159,12 +159,12 @@ def test_a_gang_that_no_rack_holds_looks_in_the_whole_cluster():
     assert decided(RACKS, running, (24, 100)) == []
     running[0] = (range(16), 148.0)
     simulator = at_arrival(RACKS, running, (24, 100))
-    assert simulator.pass_ahead() == [Preempt(0), Start(2, (*range(16), *range(24, 32)))]
+    assert simulator.preview_pass() == [Preempt(0), Start(2, (*range(16), *range(24, 32)))]
     assert loop_calls.find_room(simulator.records, 0, 2)
     assert plan_of(simulator) == ([(0, False)], 148.0, 100.0, NETWORK, 0)
 
 
-def test_gpus_freed_outside_the_area_count_for_nobody():
+def test_gpus_freed_outside_the_area_count_for_no_job():
     """Job 0 has 2 GPUs in each machine: it frees 2 of machine 0, so the gang of 3 takes job 1 there, which frees 2 too.
 
     With costs of (100 s) / 2 each, both are needed.
@@ -173,24 +173,24 @@ def test_gpus_freed_outside_the_area_count_for_nobody():
     assert decided(TWO, running, (3, 100))[:2] == [Preempt(0), Preempt(1)]
 
 
-def test_at_one_instant_nobody_who_started_is_stopped():
-    """Job 2 is shorter, and stops job 0. Job 1 would stop nobody else."""
+def test_at_one_instant_no_job_that_started_is_stopped():
+    """Job 2 is shorter, and stops job 0. Job 1 would stop no other."""
     found = decided(ONE, [(range(4), LONG)], (4, 1000.0), (4, 10.0))
     assert found == [Preempt(0), Start(2, (0, 1, 2, 3))]
 
 
-def test_who_is_stopped_stops_nobody_before_the_next_instant():
-    """Job 0 makes way; job 1 has far more left than it. At 12 another arrives, which nobody would stop others for."""
+def test_a_stopped_job_stops_none_before_the_next_instant():
+    """Job 0 makes way; job 1 has far more left than it. At 12 another arrives, which is worth no stop."""
     workload = Workload.from_arrays("by hand", [0, 0, 10, 12], [4, 4, 4, 1], [1000, LONG, 100, LONG])
     simulator = Simulator(TWO, SLOWER, rule=policies.make("greedy:preempt=on").rule)
     simulator.reset(workload)
     simulator.schedule()
     simulator.advance()
-    assert simulator.pass_ahead() == [Preempt(0), Start(2, (0, 1, 2, 3))]
+    assert simulator.preview_pass() == [Preempt(0), Start(2, (0, 1, 2, 3))]
     simulator.schedule()
     simulator.advance()
     assert simulator.view.now_s == 12.0
-    assert simulator.pass_ahead() == [Preempt(1), Start(0, (4, 5, 6, 7))]
+    assert simulator.preview_pass() == [Preempt(1), Start(0, (4, 5, 6, 7))]
 
 
 def test_the_first_in_the_order_of_time_left_times_weight_is_asked_first():
@@ -204,7 +204,7 @@ def test_the_first_in_the_order_of_time_left_times_weight_is_asked_first():
 def test_under_any_rule_one_may_ask_for_room_and_make_it():
     """First come first served, theta and exponent as by default: the mix from above."""
     simulator = at_arrival(TWO, MIX, (4, 100), word=Rule("fifo", placer="tier", preemption_cost=(30.0,)))
-    assert simulator.pass_ahead() == []
+    assert simulator.preview_pass() == []
     assert loop_calls.find_room(simulator.records, 0, 3)
     loop_calls.make_room(simulator.records, 0, 3)
     s = simulator.state
@@ -214,25 +214,25 @@ def test_under_any_rule_one_may_ask_for_room_and_make_it():
 
 def test_finding_room_changes_nothing():
     simulator = at_arrival(TWO, MIX, (4, 100), word="greedy:preempt=on,preemption_cost=30")
-    whole = simulator.pass_ahead()
+    whole = simulator.preview_pass()
     before = json.dumps(
         [simulator.metrics(), simulator.state.machine_free[:2].tolist(), int(simulator.state.decisions)]
     )
     for job in (3, 3):
         assert loop_calls.find_room(simulator.records, 0, job)
     after = json.dumps([simulator.metrics(), simulator.state.machine_free[:2].tolist(), int(simulator.state.decisions)])
-    assert after == before and simulator.pass_ahead() == whole
+    assert after == before and simulator.preview_pass() == whole
 
 
-def test_who_finds_room_needs_nobodys():
+def test_a_job_that_finds_room_needs_no_others():
     simulator = at_arrival(TWO, [(range(4), LONG)], (4, 100))
     assert not loop_calls.find_room(simulator.records, 0, 1) and simulator.state.victims == 0
 
 
 @pytest.mark.parametrize("exponent", [0.0, 0.5])
-def test_stopping_nobody_at_an_infinite_theta_leaves_moves(exponent):
+def test_stopping_no_job_at_an_infinite_theta_leaves_moves(exponent):
     simulator = at_arrival(TWO, MIX, (4, 100), word=f"greedy:preempt=on,theta=inf,exponent={exponent}")
-    assert simulator.pass_ahead() == []
+    assert simulator.preview_pass() == []
     running = [([0], LONG), (range(4, 7), 1000.0)]
     assert len(decided(TWO, running, (4, 10_000), word="greedy:preempt=on,theta=inf")) == 2
 
@@ -275,8 +275,8 @@ def test_one_decision_at_a_time_is_the_compiled_run_and_so_is_a_pass_planned_ane
 
 @calm(60)
 @given(st.integers(0, 100_000))
-def test_at_every_instant_gpus_are_conserved_and_nobody_is_stopped_or_started_twice(seed):
-    """And every job ends; one that was stopped may start at the same instant, but for nobody are others stopped."""
+def test_at_every_instant_gpus_are_conserved_and_no_job_is_stopped_or_started_twice(seed):
+    """And every job ends; one that was stopped may start at the same instant, but no job is stopped for another."""
     simulator = random_room.simulator_for(seed)
     total, policy = simulator.topology.num_gpus, policies.RulePolicy("any", simulator.rule)
     started, left, now_s = set(), set(), simulator.view.now_s

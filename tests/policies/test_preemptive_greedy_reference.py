@@ -70,7 +70,7 @@ def test_a_stop_must_be_worth_it_to_the_point(left, stops):
 
 
 @pytest.mark.parametrize(("left", "stops"), [(174, False), (174.5, True)])
-def test_who_has_run_before_counts_its_own_restore(left, stops):
+def test_a_job_that_has_run_before_counts_its_own_restore(left, stops):
     """Job 2 stops job 0, which has 90 s left. At 11 this one asks for job 1: more than 1.2 (90 + 30) + 30 = 174 s."""
     rows = [(0, 1, 100), (0, 1, 11 + left), (10, 1, 10), (11, 1, LONG)]
     decisions, _ = played("flat:machines=2,gpus_per_machine=1", rows)
@@ -78,14 +78,14 @@ def test_who_has_run_before_counts_its_own_restore(left, stops):
     assert verbs(decisions, 11.0) == ([("Preempt", 1), ("Start", 0)] if stops else [])
 
 
-def test_who_was_stopped_stops_nobody_at_that_instant():
+def test_a_stopped_job_stops_none_at_that_instant():
     """Job 0 (490 s left) would stop job 1 (long) for itself: not at 10, when it was stopped, but at 12, when it may."""
     decisions, _ = played(TWO, [(0, 4, 500), (0, 4, LONG), (10, 4, 50), (12, 4, 2 * LONG)])
     assert verbs(decisions, 10.0) == [("Preempt", 0), ("Start", 2)]
     assert verbs(decisions, 12.0) == [("Preempt", 1), ("Start", 0)]
 
 
-def test_who_started_now_is_no_victim():
+def test_a_job_started_now_is_no_victim():
     """Free moves, stops and theta 0: job 1 is first in the order (5 x 2 < 20 x 1), and job 2 does not stop it."""
     decisions, _ = played(ONE, [(0, 4, 10), (10, 4, 5), (10, 1, 20)], cost=(0.0,), theta=0.0)
     assert verbs(decisions, 10.0) == [("Start", 1)]
@@ -95,14 +95,14 @@ ONE_PAIR_EACH = [(0, 2, 10), (0, 2, 100), (0, 2, 100)]  # from 10 on: machine 0 
 
 
 @pytest.mark.parametrize("seconds", [100, LONG])
-def test_who_would_rather_wait_moves_others_away(seconds):
+def test_a_job_that_would_rather_wait_moves_others_away(seconds):
     """At 20, 2 + 2 GPUs are free: 2 L now, .9 (80 + L) later, so it would wait from L = 65.5 on. A move costs 30 either
     way, so the tie goes to machine 0: job 1 joins job 2 on machine 1."""
     decisions, _ = played(TWO, [*ONE_PAIR_EACH, (20, 4, seconds)])
     assert [row[1:] for row in decisions if row[0] == 20.0] == [("Migrate", 1, (6, 7)), ("Start", 3, (0, 1, 2, 3))]
 
 
-def test_who_takes_what_is_free_moves_nobody():
+def test_a_job_that_takes_what_is_free_moves_none():
     """As above, but 2 x 65 <= .9 (80 + 65) = 130.5."""
     decisions, _ = played(TWO, [*ONE_PAIR_EACH, (20, 4, 65)])
     assert [row[1:] for row in decisions if row[0] == 20.0] == [("Start", 3, (0, 1, 6, 7))]
@@ -117,7 +117,7 @@ def test_the_cheapest_for_each_gpu_goes_first():
     assert verbs(decisions, 20.0) == [("Preempt", 1), ("Start", 3)]
 
 
-def test_who_is_not_needed_in_the_end_stays():
+def test_a_job_not_needed_in_the_end_stays():
     """Machine 0: job 0 of 2 GPUs could move (30 / 2 = 15 a GPU), job 1 of 6 be stopped (100 + 30, 21.7 a GPU).
 
     6 GPUs take both; then job 0 is not needed. Machine 1 (job 2 of 6, 2 free) would cost 130 as well.
@@ -137,7 +137,7 @@ def test_a_mover_without_room_left_is_stopped_if_it_may_be():
 
 
 def test_a_mover_without_room_left_stays_if_it_may_not_be_stopped():
-    """As above, but nobody is worth a stop: then the area does not serve."""
+    """As above, but no job is worth a stop: then the area does not serve."""
     rows = [(0, 3, 60), (0, 3, 60), (0, 2, 60), (1, 5, 40), (20, 8, 50)]
     decisions, _ = played(EIGHT, rows)
     assert verbs(decisions, 20.0) == []
@@ -244,8 +244,8 @@ def test_the_random_cases_ask_for_everything():
     assert most >= 4 and stops >= 3
 
 
-def test_who_stops_and_moves_nobody_is_plain_greedy():
-    """Whom it asks, what it takes and where it waits: decision by decision, with an exponent of 0."""
+def test_without_stops_and_moves_it_is_ordinary_greedy():
+    """Which jobs it asks, what it takes and where it waits: decision by decision, with an exponent of 0."""
     for seed in range(0, CASES, 3):
         case = random_case(seed)
         parameters = {name: case.parameters[name] for name in case.parameters.keys() & {"margin", "placer"}}

@@ -1,4 +1,4 @@
-"""Who decides reads the view and changes nothing: neither the simulator behind it nor what its arrays hold."""
+"""A policy reads the view and changes nothing: neither the simulator behind it nor what its arrays hold."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from clustergym import policies
-from clustergym.policies.own import Asked
+from clustergym.policies.own import UserPolicy
 from clustergym.policies.planning import PlanningPolicy
 from clustergym.simulator.base.decisions import Advance, Start
 from clustergym.simulator.base.errors import InputError
@@ -109,11 +109,11 @@ class Slow:
 
 
 @pytest.mark.parametrize("wrapped", [False, True])
-def test_whoever_runs_a_policy_installs_its_clock(wrapped):
-    """All but the first instant, to which the simulator ran before it knew who decides, are whole minutes."""
+def test_running_a_policy_installs_its_clock(wrapped):
+    """All but the first instant, to which the simulator ran before it knew its policy, are whole minutes."""
     simulator, policy = Simulator("flat:machines=4"), Slow()
     simulator.reset(open_workload("poisson:jobs=20,load=2"), 0)
-    simulator.run(Asked(policy) if wrapped else policy)
+    simulator.run(UserPolicy(policy) if wrapped else policy)
     assert simulator.rule == Slow.clock
     assert {round(now_s % 60.0, 6) % 60.0 for now_s in policy.seen[1:] if now_s > policy.seen[0]} == {0.0}
 
@@ -123,7 +123,7 @@ def test_the_clock_of_an_object_was_called_terms():
         clock = None
         terms = Slow.clock
 
-    assert Asked(Old()).clock == Slow.clock
+    assert UserPolicy(Old()).clock == Slow.clock
 
 
 def test_a_compiled_rule_decides_where_it_is_installed():
@@ -181,7 +181,7 @@ def test_a_plan_is_handed_out_decision_by_decision_then_what_follows():
     assert policy.calls == ["begin", "plan", "then", "then"]
 
 
-def test_who_plans_plans_anew_where_somebody_else_has_decided_too():
+def test_a_planner_plans_anew_where_another_has_decided_too():
     simulator, policy = three_jobs(), Twice()
     assert simulator.ask(policy) == Start(1, [0])
     simulator.apply(Start(2, [3]))

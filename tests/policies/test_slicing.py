@@ -39,12 +39,12 @@ def test_two_jobs_take_turns_of_a_slice_each(cost_s, finish_s):
     assert ends(f"gandiva:slicing=60,preemption_cost={cost_s}", ONE_GPU, (0, 1, 100), (0, 1, 100)) == finish_s
 
 
-def test_the_first_slice_is_counted_from_when_somebody_waits():
+def test_the_first_slice_is_counted_from_when_a_job_waits():
     """Job 1 comes at 10: job 0 makes way at 70 with 30 s left, is back when job 1 ends at 100, and ends at 130."""
     assert ends("gandiva:slicing=60", ONE_GPU, (0, 1, 100), (10, 1, 30)) == [130.0, 100.0]
 
 
-def test_without_slices_who_runs_is_never_stopped():
+def test_without_slices_a_running_job_is_never_stopped():
     assert ends("gandiva", ONE_GPU, (0, 1, 100), (10, 1, 30)) == [100.0, 130.0]
 
 
@@ -61,7 +61,7 @@ def test_a_gang_gets_all_gpus_in_its_turn():
     assert ends("gandiva:slicing=60", FOUR_GPUS, *[(0, 1, 1000)] * 4, (10, 4, 100)) == [1100.0] * 4 + [230.0]
 
 
-def test_only_as_many_make_way_as_are_needed_and_who_ran_longest_first():
+def test_only_as_many_make_way_as_are_needed_and_those_that_ran_longest_first():
     """3 of 4 GPUs run since 0, one since 20; a gang of 2 comes at 30. At 90 jobs 0 and 1 or 2 go, not job 3."""
     simulator = laid("gandiva:slicing=60", FOUR_GPUS, *[(0, 1, 1000)] * 3, (20, 1, 1000), (30, 2, 10))
     stopped = [(row.time_s, row.job) for row in decisions(simulator) if row.kind == PREEMPT]
@@ -102,7 +102,7 @@ def test_a_gang_that_finds_no_place_is_passed_over():
 
 
 def round_robin(gpus, slice_s, arrival_s, duration_s):
-    """Ends of jobs of one GPU: a queue, slices that end together, who ran longest first makes way."""
+    """Ends of jobs of one GPU: a queue, slices that end together, the one that ran longest first makes way."""
     n, now, turn = len(arrival_s), 0.0, math.inf
     left, since, finish = list(duration_s), {}, [math.inf] * n
     queue, came = [], 0
@@ -146,7 +146,7 @@ def test_jobs_of_one_gpu_go_round_as_in_plain_python(seed):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_nobody_waits_longer_than_a_slice_for_each_job(seed):
+def test_no_job_waits_longer_than_a_slice_for_each_job(seed):
     """Gangs of 1 to 32 GPUs on 4 machines of 8 in 2 racks: the n-th that waits runs within n slices."""
     rng = np.random.default_rng(seed)
     jobs, slice_s = 20, 50.0
@@ -171,7 +171,7 @@ def test_nobody_waits_longer_than_a_slice_for_each_job(seed):
     assert slice_s < longest <= jobs * slice_s
 
 
-def test_slices_change_nothing_while_nobody_waits():
+def test_slices_change_nothing_while_no_job_waits():
     """Large gangs on random GPUs that move to racks with room, at a light load: the same decisions, to the last."""
     moves = seen = 0
     for seed in range(30):

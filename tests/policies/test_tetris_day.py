@@ -1,4 +1,4 @@
-"""A day of Tetris on instances of a few tables: what is charged to the quota, who gets copies, and what `milp` does."""
+"""A day of Tetris on instances of a few tables: what is charged to the quota, what is copied, and what `milp` does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Themis: who wins an auction, how many workers and which, leases, candidates; and what stands on its placements."""
+"""Themis: winners of auctions, how many workers and which, leases, candidates; and what stands on its placements."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_gangs_are_whole_and_others_pass():
 
 
 def test_leases_are_respected_and_gangs_whole():
-    """Nobody is stopped or moved before its lease has ended, and everybody runs on what it asks."""
+    """No job is stopped or moved before its lease has ended, and all run on what they ask."""
     simulator = Simulator("cassini-testbed")
     workload = open_workload("cassini-poisson:jobs=60,load=1.2", seed=3)
     simulator.reset(workload, 3)
@@ -160,7 +160,7 @@ def decided(simulator, policy):
 
 
 def test_an_arrival_takes_one_worker_from_each_of_two_incumbents():
-    """24 GPUs, two jobs of 12; one of 2 comes (paper cassini, Sec. 4.2). 11/12 is the share of both, and nobody moves.
+    """24 GPUs, two jobs of 12; one of 2 comes (paper cassini, Sec. 4.2). 11/12 is the share of both, and none moves.
 
     Each gives up the worker of a rack of which it has fewest; all racks are held whole, so that is its last.
     """
@@ -171,7 +171,7 @@ def test_an_arrival_takes_one_worker_from_each_of_two_incumbents():
     assert decided(simulator, policy) == [Resize(0, range(11)), Resize(1, range(12, 23)), Start(2, (11, 23))]
 
 
-def test_who_leaves_is_shared_out_by_those_who_stay():
+def test_workers_that_leave_are_shared_out_by_those_that_stay():
     """Three jobs of 4 on 24 GPUs have 8 each, two racks; when the third ends two have 12: 8 and a rack more."""
     simulator, policy = vggs(4, 4, 4, iterations=[1000.0, 1000.0, 10.0]), Themis()
     decided(simulator, policy)
@@ -192,7 +192,7 @@ def test_split_models_have_what_they_ask():
 
 
 def test_at_the_end_of_its_lease_a_job_bids_anew():
-    """25 jobs of one GPU, 24 GPUs: who waits is farther from fair at 600 s than those who have run."""
+    """25 jobs of one GPU, 24 GPUs: the waiting one is farther from fair at 600 s than those that ran."""
     simulator, policy = vggs(*[1] * 25), Themis()
     assert len(decided(simulator, policy)) == 24
     simulator.advance()
@@ -205,8 +205,8 @@ def test_at_the_end_of_its_lease_a_job_bids_anew():
 @pytest.mark.parametrize("equal", ["fairness", "locality"])
 @pytest.mark.parametrize(("seed", "load"), [(0, 0.9), (1, 1.5), (2, 3.0)])
 def test_only_changed_workers_move(seed, load, equal):
-    """On random workloads: all GPUs in use while there is somebody to use them; who keeps his number stays where he is;
-    who loses workers keeps others of his own; split models are whole; candidates have the same counts."""
+    """On random workloads: all GPUs in use while a job can use them; a job that keeps its number stays where it is;
+    one that loses workers keeps others of its own; split models are whole; candidates have the same counts."""
     simulator, policy = Simulator("cassini-testbed", "contention:workers=elastic"), Themis(equal=equal)
     simulator.reset(open_workload(f"cassini-poisson:jobs=40,load={load}", seed=seed), seed)
     view, topology, resized, several = simulator.view, simulator.topology, 0, 0

@@ -44,7 +44,7 @@ def play(word, workload, seed=0):
 
 
 def told(word, rows, arrival_s=None, duration_s=None):
-    """Who starts and who is stopped, in order: ("start", job, seconds)."""
+    """Starts and stops, in order: ("start", job, seconds)."""
     workload = workload_of(rows, arrival_s, duration_s)
     log, _ = play(f"{word}{',' if ':' in word else ':'}scan_s=0,slow=none", workload)
     return [(type(one).__name__.lower(), one.job, time_s) for time_s, one in log if isinstance(one, Start | Preempt)]
@@ -62,7 +62,7 @@ def test_the_shortest_comes_first_whatever_its_level_and_within_levels_after_the
         assert told(f"{word}:levels=on", rows, duration_s=times)[0] == ("start", 0, 0.0)
 
 
-def test_who_has_more_time_left_times_gpus_is_stopped_and_nobody_else():
+def test_a_job_with_more_time_left_times_gpus_is_stopped_and_no_other():
     """Job 0 has 8 x 990 s left when job 1 (32 x 100 s) comes, which is more; then job 2 of 32 x 300 s waits."""
     rows, times = [west(8), west(32), west(32)], [1000.0, 100.0, 300.0]
     found = told("srtf", rows, [0.0, 10.0, 20.0], times)
@@ -73,7 +73,7 @@ def test_who_has_more_time_left_times_gpus_is_stopped_and_nobody_else():
     assert all(what == "start" for what, *_ in told("sjf", rows, [0.0, 10.0, 20.0], times))
 
 
-def test_within_levels_nobody_of_a_higher_level_is_stopped_and_anybody_of_a_lower_one():
+def test_within_levels_no_job_of_a_higher_level_is_stopped_and_any_of_a_lower_one():
     times, at = [1000.0, 100.0], [0.0, 10.0]
     for own, other, word, stops in (
         (0, 6, "srtf:levels=on", False),
@@ -123,7 +123,7 @@ def test_random_starts_fill_what_there_is_and_repeat():
     assert sum(time_s == 0.0 for time_s, _ in log) == 5  # 48, 16 and 16 A100
 
 
-def test_a_random_start_may_stop_a_lower_priority_and_nobody_who_started_at_the_same_instant():
+def test_a_random_start_may_stop_a_lower_priority_and_none_that_started_at_the_same_instant():
     low, high = ([(V100, 32)], [], 6, 0, 0.0), ([(V100, 32)], [], 0, 0, 0.0)
     workload = workload_of([low, high, high], [0.0, 50.0, 50.0])
     log, _ = play("random-start:scan_s=0,slow=none", workload)

@@ -7,7 +7,7 @@ import pytest
 
 from clustergym.policies import make
 from clustergym.policies.mast import Hardware, RegionalScheduler, place_search
-from clustergym.policies.mast.regional_scheduler import lay_regions
+from clustergym.policies.mast.regional_scheduler import write_regions
 from clustergym.policies.mast.type_choices import TypeChoices
 from clustergym.simulator.base.decisions import Preempt, Start
 from clustergym.simulator.engine.simulator import Simulator
@@ -77,14 +77,14 @@ def test_the_faster_type_is_taken_while_it_is_free_and_the_other_one_rather_than
     assert sorted(set(simulator.state.finish_s[:7].tolist())) == ends
 
 
-def test_nobody_is_stopped_for_speed_alone():
+def test_no_job_is_stopped_for_speed_alone():
     """A workload of low priority has all V100; the next one, of high priority, takes A100, free and slower."""
     rows = [([(V100, 32)], [], 6, 0, 0.0), ([(EITHER, 16)], [], 0, 0, 0.0)]
     log, simulator = play("mast:slow=none,scan_s=0", workload_of(rows, [0.0, 10.0]))
     assert types_given(log, simulator.topology) == [(0, "V"), (1, "A")] and simulator.metrics()["preemptions"] == 0
 
 
-def test_who_stops_others_takes_the_type_where_the_least_important_leave():
+def test_a_job_that_stops_others_takes_the_type_where_the_least_important_leave():
     """All A100 are held at level 5, all V100 at level 4: the newcomer is faster on V100, and takes A100."""
     rows = [([(A100, size)], [], 5, 0, 0.0) for size in (32, 16, 16, 16)] + [([(V100, 32)], [], 4, 0, 0.0)]
     rows += [([(EITHER, 16)], [], 0, 0, 0.0)]
@@ -94,7 +94,7 @@ def test_who_stops_others_takes_the_type_where_the_least_important_leave():
     assert len([one for _, one in log if isinstance(one, Preempt)]) == 1
 
 
-def test_who_was_stopped_goes_on_on_what_is_free():
+def test_a_stopped_job_goes_on_on_what_is_free():
     """100 s on V100 are 400 of 1,000; the other 600 take 300 s on A100, as V100 goes to a higher level."""
     rows = [([(EITHER, 32)], [], 6, 0, 0.0), ([(V100, 32)], [], 0, 1, 0.0)]
     log, simulator = play("mast:slow=none,scan_s=0", workload_of(rows, [0.0, 100.0]))
@@ -120,7 +120,7 @@ def test_the_award_is_the_rule_said_over_the_single_choices(seed):
     speeds = np.array([[1.0, float(rng.choice([0.5, 1.0, 2.0])), 1.0]] * len(rows))
     choices, hardware = TypeChoices.between(demands, speeds), Hardware.of(topology, demands)
     plain, level, last = RegionalScheduler(hardware, len(rows), False), int(rng.integers(0, 5)), len(rows) - 1
-    r = lay_regions(hardware, len(rows), choices)
+    r = write_regions(hardware, len(rows), choices)
     for job in range(last):
         lower = int(rng.integers(0, 7))
         parts = choices.parts(job, choices.first_types(job)[0])[0]

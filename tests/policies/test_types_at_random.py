@@ -1,4 +1,4 @@
-"""Workloads of up to three parts that accept several types, drawn at random: what must hold whoever schedules them.
+"""Workloads of up to three parts that accept several types, drawn at random: what must hold under every scheduler.
 
 All data are in both regions; durations are those at speed 1. What runs where is read from the timeline of an
 evaluation, and compared with docs/concepts/regions.md and docs/policies/mast.md by trying every choice of clusters.
@@ -84,7 +84,7 @@ def jobs(draw: st.DrawFn) -> list[tuple[list[Part], str]]:
 def check_places_and_work(played: Played, parts: list[list[Part]]) -> None:
     """All parts in one region, each whole in a cluster of a type that it accepts; speed x time adds up to the duration.
 
-    A start takes the container time, and that to save who was stopped for it; until then nothing is done.
+    A start takes the container time, and that to save what was stopped for it; until then nothing is done.
     """
     kinds, done_s = played.topology.cluster_gpu_type, [0.0] * len(parts)
     for stretch in played.stretches:
@@ -106,9 +106,9 @@ def free_at(played: Played, time_s: float) -> list[dict[int, tuple[str, int]]]:
 
 
 def check_choices(played: Played, parts: list[list[Part]]) -> None:
-    """Nobody waits for faster units while others are free, or begins on slower ones while a faster choice stays free.
+    """No job waits for faster units while others are free, or begins on slower ones while a faster choice stays free.
 
-    Who is stopped for a start makes room that may have come too late for others.
+    A job stopped for a start makes room that may have come too late for others.
     """
     kinds, arrival_s = played.topology.cluster_gpu_type, played.workload.arrival_s.tolist()
     bounds = {time_s for s in played.stretches for time_s in (s.start_s, s.end_s)}

@@ -38,14 +38,14 @@ def play(folder, rows, **options):
     return Played(FILES, folder, rows, "mast:slow=none,scan_s=0", **options)
 
 
-def test_who_finds_two_types_free_gets_the_faster(tmp_path):
+def test_a_job_that_finds_two_types_free_gets_the_faster(tmp_path):
     """1,000 s are 30 + 1,000 / 2 on H100, and 30 + 1,000 / 4 for a model that says so: `*` is for all others."""
     played = play(tmp_path, ["x,100,8,1000,A100|H100:8,home,6,30,0,", "y,900,8,1000,H100|A100:8,home,6,30,0,sharp"])
     assert played.of("x") == [("east", "H100", 100.0, 630.0)]
     assert played.of("y") == [("east", "H100", 900.0, 1180.0)]
 
 
-def test_who_finds_one_type_free_takes_it_and_stays(tmp_path):
+def test_a_job_that_finds_one_type_free_takes_it_and_stays(tmp_path):
     """H100 are held until 20 / 2 = 10 s; x is on A100 from 0 on, 30 + 1,000 / 0.5, and is not stopped for speed.
 
     Slowdown is over the fastest that a workload accepts: z has 1, x 2,030 / (1,000 / 2).

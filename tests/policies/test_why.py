@@ -42,10 +42,10 @@ def why(policy, topology, job, *rows, decision="start", **others):
     )
 
 
-# Orders and who is passed over.
+# Orders and jobs that are passed over.
 
 
-def test_fifo_tells_the_arrival_and_who_does_not_fit():
+def test_fifo_tells_the_arrival_and_which_job_does_not_fit():
     """Job 0 holds 6 of 8 GPUs; job 1 wants 4 and waits; job 2 of 1 GPU came at 20 s and passes it."""
     rows = [(0, 6, 100), (10, 4, 100), (20, 1, 100)]
     assert why("fifo", "flat:machines=1", 0, *rows) == "arrived at 0 s; one machine"
@@ -55,7 +55,7 @@ def test_fifo_tells_the_arrival_and_who_does_not_fit():
     )
 
 
-def test_fifo_strict_passes_nobody():
+def test_fifo_strict_passes_no_job():
     """Job 2 starts after job 1, at 100 s."""
     rows = [(0, 6, 100), (10, 4, 100), (20, 1, 100)]
     assert why("fifo:head=strict", "flat:machines=1", 2, *rows) == "arrived at 20 s; one machine"
@@ -87,7 +87,7 @@ def test_a_pass_is_told_as_it_goes_on():
     assert why("sjf", "flat:machines=1", 3, *rows).endswith("before it: 1 needs 8 GPUs, 2 are free")
 
 
-def test_backfilling_says_for_whom_it_is_no_later():
+def test_backfilling_says_for_which_job_it_is_no_later():
     """EASY: job 1 of 8 GPUs starts at 100 s; job 2 of 1 GPU ends by 80 s."""
     rows = [(0, 6, 100), (10, 8, 100), (20, 1, 60)]
     assert why("fifo:head=reserve", "flat:machines=1", 2, *rows).endswith("no later for it: 1 needs 8 GPUs, 2 are free")
@@ -106,7 +106,7 @@ def test_dally_tells_the_timer_that_ran_out():
     )
 
 
-def test_dally_tells_who_refuses_and_for_how_long():
+def test_dally_tells_which_job_refuses_and_for_how_long():
     """Job 5 of 1 GPU comes at 100 s and starts: job 4, which came first, waits for a machine for 500 s more."""
     rows = [*_apart([(0, 4, 1e6)] * 4 + [(0, 8, 100)]), (100, 1, 10)]
     words = why("dally-manual:timers=600/6000,lease=0", TWO_BY_TWO, 5, *rows, network=SLOWER)
@@ -143,7 +143,7 @@ def test_greedy_tells_both_ends():
     )
 
 
-def test_greedy_tells_who_would_rather_wait():
+def test_greedy_tells_which_job_would_rather_wait():
     """Job 2 would end 1,000 s after 900 s of waiting, sooner than in 2,000 s: longer job 3 of 1 GPU passes it."""
     rows = [(0, 5, 1000), (0, 5, 9000), (0, 6, 1000), (0, 1, 3000)]
     words = why("greedy", "dally:racks=1,machines=2", 3, *_late(rows), network=SLOWER)
@@ -188,7 +188,7 @@ def test_bsbf_tells_both_sums():
     )
 
 
-def test_bsbf_tells_who_finds_no_partner():
+def test_bsbf_tells_which_job_finds_no_partner():
     """xi 3: job 0 has 50 s left, job 1 brings 100 s: 350 s together, 200 s apart. Job 2 takes the other GPU."""
     words = why(
         "sjf-bsbf",
@@ -237,7 +237,7 @@ def test_every_decision_of_a_built_in_policy_has_words(environment, word):
 
 
 def test_a_rule_that_is_asked_decision_by_decision_says_the_same():
-    """As in an environment, where nobody makes the pass at once."""
+    """As in an environment, where the pass is not made at once."""
     made = policies.make("srtf")
     simulator = Simulator("flat:machines=1", rule=made.rule)
     simulator.reset(Workload.from_arrays("by hand", [0.0, 100.0], [8, 8], [1000.0, 300.0]))
@@ -301,7 +301,7 @@ def test_a_why_that_fails_is_told_like_a_decide_that_fails(tmp_path):
     word = f"py:{tmp_path}/mine.py:Broken"
     with pytest.raises(InputError, match=r"seed 0: IndexError: .* \(.*mine.py, line 13\)"):
         evaluate(SETTING, [word], [0], record="first")
-    assert evaluate(SETTING, [word], [0])[0].jobs == 30  # nobody asks
+    assert evaluate(SETTING, [word], [0])[0].jobs == 30  # nothing asks
     assert not evaluate(SETTING, [Silent()], [0], record="first")[0].decisions[0][-1]
     with pytest.raises(InputError, match="why gave 7; expected text"):
         evaluate(SETTING, [Number()], [0], record="first")

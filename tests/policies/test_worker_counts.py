@@ -21,7 +21,7 @@ def bids(*asked: int, least: int = 1, most: int = 12, leased=None) -> list[Bid]:
     [
         ((12, 12), 24, [12, 12]),
         ((12, 12, 2), 24, [11, 11, 2]),  # paper cassini, Sec. 4.2: each of two gives up one worker
-        ((4, 4), 24, [12, 12]),  # nobody has more than 12
+        ((4, 4), 24, [12, 12]),  # none has more than 12
         ((4, 4, 4), 24, [8, 8, 8]),
         ((6, 3, 3), 24, [12, 6, 6]),
         ((5, 10), 6, [2, 4]),
@@ -40,15 +40,15 @@ def test_models_that_are_split_have_all_or_nothing():
     assert fair_counts([*bids(6, 6), whole], 5) == [3, 2, 0]
 
 
-def test_who_holds_a_worker_under_a_lease_keeps_it_at_a_tie():
-    """5 GPUs for two equal jobs: the third goes to who has it, not to who is farther from fair."""
+def test_a_job_that_holds_a_worker_under_a_lease_keeps_it_at_a_tie():
+    """5 GPUs for two equal jobs: the third goes to the job that has it, not to the one farther from fair."""
     assert fair_counts(bids(4, 4), 5) == [3, 2]
     assert fair_counts(bids(4, 4, leased=[2, 3]), 5) == [2, 3]
     assert fair_counts(bids(4, 4, 4, leased=[0, 0, 2]), 2) == [1, 0, 1]  # and is there at all
 
 
 def test_what_is_fair_stays_so():
-    """The same auction again, everybody with his workers under lease, changes nothing, in whatever order."""
+    """The same auction again, every job with its workers under lease, changes nothing, in whatever order."""
     some = bids(7, 3, 11, 5, 2)
     counts = fair_counts(some, 17)
     for order in itertools.permutations(range(5)):
@@ -91,7 +91,7 @@ def test_no_way_to_share_the_gpus_is_fairer(jobs, gpus, most):
 
 
 @given(jobs=SHARES, gpus=st.integers(1, 12))
-def test_more_gpus_are_worse_for_nobody_who_is_there(jobs, gpus):
+def test_more_gpus_are_worse_for_no_job_that_is_there(jobs, gpus):
     some = [Bid(asked, 1, 12) for asked, _ in jobs]
     fewer, more = fair_counts(some, gpus), fair_counts(some, gpus + 1)
     assert all(a <= b for a, b in zip(fewer, more, strict=True))

@@ -41,6 +41,9 @@ def folder(tmp_path, monkeypatch) -> Path:
     (tmp_path / "mine.py").write_text(block("concepts/workloads.md", "python", "def bursts"))
     artist = (ROOT / "tests" / "data" / "workloads" / "synthetic_artist_sim.csv").read_text()
     (tmp_path / "batch_500.csv").write_text(artist)
+    (tmp_path / "faults.json").write_text(block("concepts/failures.md", "json", "node_id"))
+    (tmp_path / "es.csv").write_text(block("concepts/regions.md", "csv", "EUR/MWh"))
+    (tmp_path / "es-carbon.csv").write_text(block("concepts/regions.md", "csv", "Carbon Intensity"), encoding="utf-8")
     hosts = "".join(f"host{i},G6,P{i // 8},S{i // 4}\n" for i in range(16))
     (tmp_path / "topo.csv").write_text("ip,DSW,PSW,ASW\n" + hosts)
     monkeypatch.chdir(tmp_path)
@@ -118,7 +121,9 @@ def test_short_commands_of_the_docs_run(folder, capsys):
     """Lists, workloads and placements: whatever takes seconds, as it stands."""
     for page in PAGES:
         for words in commands(page):
-            short = words[0] in (*LISTS, "communication") or (words[0] == "workload" and "fit-profile" not in words)
+            short = words[0] in (*LISTS, "communication", "outages", "prices") or (
+                words[0] == "workload" and "fit-profile" not in words
+            )
             if short or words == ["reproduce", "--list"]:
                 assert run(words) == 0, f"{page.name}: clustergym {shlex.join(words)}: {capsys.readouterr().err}"
                 capsys.readouterr()

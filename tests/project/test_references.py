@@ -27,7 +27,7 @@ def test_a_page_of_a_paper_cites_it_as_listed_and_says_what_is_not_sure(page):
 
 
 def test_the_list_names_each_paper_once_and_says_where_each_can_be_found():
-    """Facts that were wrong before: SJF-BSBF's venue and Harmony's; Dally's proceedings nobody has found."""
+    """Facts that were wrong before: SJF-BSBF's venue and Harmony's; Dally's proceedings are not found."""
     assert len({name for one in references() for name in one.names}) == 1 + len(references())  # MAST and Tetris
     assert (reference("sjf-bsbf").short, reference("harmony").short) == ("IWQoS'24", "ICDCS'21")
     assert reference("tetris") == reference("mast")

@@ -27,7 +27,7 @@ def flows_of(run):
 
 
 def check_rates(run):
-    """Nobody can get more but from somebody who has no more, to a byte per second; offered sums are exact."""
+    """No job can get more but from one that has no more, to a byte per second; offered sums are exact."""
     state, jobs = run.state, len(run.jobs)
     flows, sending = flows_of(run), state.is_sending[:jobs] == 1
     rate = np.where(sending, state.send_rate[:jobs], 0.0)
@@ -74,7 +74,7 @@ def test_rates_are_fair_when_links_carry_less_for_a_while(seed, times, pick):
 
 @calm(150)
 @given(SEEDS, st.integers(0, 1000))
-def test_which_links_can_bind_follows_from_who_is_on_them(seed, pick):
+def test_which_links_can_bind_follows_from_the_jobs_on_them(seed, pick):
     """Jobs leave, come back and change their ways, links carry less and are whole again."""
     run = random_run(seed)
     whole, rng = run.capacity, random.Random(pick)
@@ -107,7 +107,7 @@ def test_what_was_sent_on_one_way_is_sent_on_another(seed, times, pick):
     for until_s in times:
         run.play(until_s)
         job = rng.randrange(len(run.jobs))
-        if run.state.phase_of[job] >= 0 and len(ways[job].links):
+        if run.state.phase_position[job] >= 0 and len(ways[job].links):
             left = run.state.bytes_left[job]
             sent = run.state.send_rate[job] * (run.now_s - run.state.sent_since_s[job])
             count = rng.randrange(len(ways[job].links) + 1)
@@ -165,7 +165,7 @@ def test_however_it_is_cut(seed, times):
 
 @calm(80)
 @given(SEEDS, TIMES, st.integers(0, 1000))
-def test_who_leaves_and_enters_leaves_no_trace(seed, times, pick):
+def test_a_job_that_leaves_and_enters_leaves_no_trace(seed, times, pick):
     """Lists, sums and marks after jobs left are those of the jobs that are there."""
     run = random_run(seed)
     rng = random.Random(pick)

@@ -96,7 +96,7 @@ def random_run(seed: int, fails: bool = True) -> tuple[Simulator, Rule, Workload
         semantics = events()
     if semantics.auctions and semantics.chunk < 1.0 and 0.0 < semantics.lease_s <= max(rule.preemption_cost):
         semantics = artist_sim(100.0, semantics.chunk, semantics.release_s)
-    rule = replace(rule, **{name: getattr(Rule, name) for name in semantics.in_place})  # who sets them aside says so
+    rule = replace(rule, **{name: getattr(Rule, name) for name in semantics.in_place})  # overridden
     failures, network = None, NETWORKS[rng.integers(len(NETWORKS))]
     if fails and topology.num_racks <= 3 and rng.random() < 0.5:
         # One machine or another every 400 s. A chunk must be shorter, or a gang on all GPUs never gets through one.

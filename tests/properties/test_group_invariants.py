@@ -133,7 +133,7 @@ def test_subtasks_overlap_only_as_the_rule_says(seed):
                 assert overlap(own) == 1
                 order = ["COMP", "COMM"] if simulator.config.groups.comm == "merged" else ["PULL", "COMP", "PUSH"]
                 follows = {kind: order[(i + 1) % len(order)] for i, kind in enumerate(order)}
-                if simulator.state.n_loading == 0 and simulator.state.n_moved == 0:
+                if simulator.state.n_loading == 0 and simulator.state.n_dirty_jobs == 0:
                     assert all(b.kind == follows[a.kind] for a, b in pairwise(own))
         simulator.apply(any_decision(simulator.view, rng))
     assert seen > 0 or len(simulator.workload) < 4
@@ -231,7 +231,7 @@ def test_a_run_that_begins_later_is_as_long(seed):
 
 @calm(40)
 @given(SEEDS)
-def test_who_runs_elsewhere_changes_nothing(seed):
+def test_jobs_elsewhere_change_nothing(seed):
     """A group beside up to 80 jobs that come, each on a machine of its own: another 80 decision points.
 
     Naive groups to the bit, for their errors would grow.

@@ -66,7 +66,7 @@ def drawn_days(rng):
 @calm(12)
 @given(seed=st.integers(0, 10_000), word=st.sampled_from(SCHEDULERS))
 def test_schedulers_and_tetris_keep_what_holds_in_regions(seed, word):
-    """Data, gangs, freshness, caps, storage and outages at every instant; who starts has its data, fresh if need be."""
+    """Data, gangs, freshness, caps, storage and outages at every instant; a start has its data, fresh if need be."""
     rng = np.random.default_rng(seed)
     simulator, workload = drawn_days(rng)
     simulator.reset(open_workload(workload, seed=seed), seed)
@@ -90,7 +90,7 @@ def test_schedulers_and_tetris_keep_what_holds_in_regions(seed, word):
 @calm(10)
 @given(seed=st.integers(0, 10_000))
 def test_quotas_bound_what_a_tenant_has_within_its_priority(seed):
-    """Whom `mast` stops for another ranks below it, and who is within quota keeps every tenant at its quota or below.
+    """What `mast` stops for another ranks below it; workloads within quota keep every tenant at its quota or below.
 
     By GMS's reference in plain Python: a workload beyond its tenant's quota has the lowest priority of all.
     """

@@ -66,7 +66,7 @@ class Region:
             yield here[(rack >= names[low]) & (rack <= names[high])].sum(), high - low + 1
 
     def packs(self, parts, importance, first=None):
-        """Whether all parts have room at once, part 0 in cluster `first`, if everybody less important leaves."""
+        """Whether all parts have room at once, part 0 in cluster `first`, if all that are less important leave."""
         held = [units for units, other, _ in self.held.values() if other >= importance]
         clusters = range(len(self.types))
         room = [self.machines[at].sum() - sum(len(self.inside(at, units)) for units in held) for at in clusters]
@@ -169,12 +169,12 @@ def test_the_papers_example_preempts_exactly_job_3():
     assert region.running == [1, 2, 4] and region.free.sum() == 2
 
 
-def test_a_free_cluster_is_taken_before_anybody_has_to_leave():
+def test_a_free_cluster_is_taken_before_any_workload_has_to_leave():
     region = one_cluster(8, clusters=2)
     region.start(0, 6, [(0, 8)], 0.0)
     plan = region.start(1, 0, [(0, 8)], 1.0)
     assert plan.clusters == (1,) and plan.leaves == ()
-    assert region.plan(2, 6, [(0, 8)], 2.0) is None  # nobody of the same priority has to leave
+    assert region.plan(2, 6, [(0, 8)], 2.0) is None  # none of the same priority has to leave
     assert region.plan(2, 5, [(0, 4)], 2.0).leaves == (0,)
     assert region.plan(2, 5, [(0, 4)], 2.0, cluster=1) is None
     assert region.plan(2, 5, [(0, 4)], 2.0, preempts=False) is None
@@ -188,7 +188,7 @@ def test_the_lowest_priority_leaves_then_the_longest_running():
 
 
 def test_the_region_with_the_best_plan_wins_and_all_parts_lie_in_it():
-    """Region 0 has to preempt for the second part; region 1 does not. Who leaves gives all its parts back."""
+    """Region 0 has to preempt for the second part; region 1 does not. What leaves gives all its parts back."""
     machines, racks = [np.array([4])] * 4, [np.array([0])] * 4
     regions = RegionalScheduler(Hardware.from_clusters([0, 0, 1, 1], [0, 1, 0, 1], machines, racks), 8)
     regions.start(0, 6, [(0, 1), (1, 4)], 0.0, region=0)

@@ -1,7 +1,7 @@
 """Jobs in other rows: with decisions that are bound to ids nothing that becomes of a job may change.
 
 Rows are read in order of arrival, so only those that arrive at once can change places. Among these the row decides what
-rules decide: who is next, who of those that are held starts, the priorities that Crux gives to equal jobs, and who goes
+rules decide: which is next, which of those held starts, the priorities that Crux gives to equal jobs, and which goes
 first of those that begin at once in a job group. And what chance draws for a job it draws for its row: jitter, offsets,
 hashed routes, durations and metrics of job groups. So these are not asked here.
 """

@@ -43,7 +43,7 @@ def test_whatever_is_decided_counts_are_exact_memory_holds_and_the_work_is_done_
     assert simulator.done and (s.iterations_left[: len(workload)] == 0.0).all()
     ran = s.attained_s[: len(workload)]
     assert table["queueing_delay_s"] + ran == pytest.approx(table["jct_s"], rel=1e-9, abs=1e-6)
-    if simulator.pace is None:
+    if simulator.rate_provider is None:
         alone_s = s.iterations[: len(workload)] * s.compute_iteration_s[: len(workload)]
         assert gpu_seconds(s)["compute"] == pytest.approx(float((workload.gpus * alone_s).sum()), rel=1e-9)
         assert (table["jct_s"] >= alone_s * (1 - 1e-9)).all()

@@ -105,7 +105,7 @@ class Machine(RuleBasedStateMachine):
             invariants.look(self.world.simulator)
 
     def teardown(self) -> None:
-        """Whatever was done, everybody comes to the end, with all work done once."""
+        """Whatever was done, every job comes to the end, with all work done once."""
         if self.world is not None:
             self.world.finish()
             (invariants.look_back if self.world.simulator.done else invariants.look)(self.world.simulator)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from clustergym.policies.tetris import VERSIONS, Tetris, optimum
 from clustergym.policies.tetris.milp import best_homes
-from clustergym.policies.tetris.table_search import climb, climb_jobs, settle, wander
+from clustergym.policies.tetris.table_search import climb, climb_jobs, converged_moves, wander
 from clustergym.simulator.table_placement.placement import KIB, Objective, Placement
 from clustergym.simulator.table_placement.placement_metrics import runs_in
 from clustergym.tests.support import geo_random
@@ -89,7 +89,7 @@ def test_constraints_never_get_worse(seed, size, objective):
     storage, cpu, met = excess(warehouse, objective, home)
     assert placement.is_sound() == (not storage.any() and not cpu.any() and met >= threshold)
     cost = placement.cost
-    for move in settle(placement, 3):
+    for move in converged_moves(placement, 3):
         assert home[move.table] == move.source
         home[move.table] = move.target
         then_storage, then_cpu, then_met = excess(warehouse, objective, home)
@@ -280,9 +280,9 @@ def gaps_to_optimum(count: int) -> np.ndarray:
             continue
         best = optimum(placement)[1]
         costs = []
-        settle(placement)
+        converged_moves(placement)
         costs.append(placement.cost)
-        settle(placement, pairs=True)
+        converged_moves(placement, pairs=True)
         costs.append(placement.cost)
         kicked = Placement(placement.warehouse, V2)
         wander(kicked, np.inf, 300, np.random.default_rng(0))

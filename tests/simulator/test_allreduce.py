@@ -223,7 +223,7 @@ def test_the_shape_of_a_gang_does_not_depend_on_the_order_of_its_gpus(gpus, flat
 def test_the_memo_gives_what_the_computation_gives_even_when_it_is_full():
     network = load_network("allreduce:calibration=artist")
     s = empty_state(Capacity.fitting(1, 1, layered=True))[0]
-    network.lay_models(s, network.calibration.models)
+    network.write_models(s, network.calibration.models)
     for machines, models in itertools.product(range(2, 402), (1, 3, 4, 5)):
         s["units"] = 0, 0, machines, 2
         assert compute_fraction(s, models) == compute_fraction(s, models) == fresh_fraction(s, models)

@@ -52,7 +52,7 @@ class Fractions:
     def __init__(self) -> None:
         network = load_network(NETWORK)
         self.scratch = empty_state(Capacity.fitting(1, 1, layered=True))[0]
-        network.lay_models(self.scratch, [network.layers_of(model) for model in MODELS])
+        network.write_models(self.scratch, [network.layers_of(model) for model in MODELS])
         self.known: dict[tuple, float] = {}
 
     def __call__(self, job: Any, gang: list[tuple[int, ...]]) -> float:
@@ -269,7 +269,7 @@ def test_reference_by_hand(chunk_s, again_s):
     assert [grant.time_s for grant in grants] == pytest.approx([0.0, again_s, 2 * again_s])
 
 
-def test_who_is_stopped_started_elsewhere_and_moved_at_one_instant_holds_one_gang():
+def test_a_job_stopped_started_elsewhere_and_moved_at_one_instant_holds_one_gang():
     """A job of 3 of 8 GPUs, at 5 s to (3, 4, 5) and on to (5, 6, 7): it holds these and no others."""
     simulator = Simulator("flat:machines=1", semantics="artist-sim:lease_s=0,chunk=0")
     simulator.reset(Workload.from_arrays("two", np.array([0.0, 5.0]), np.array([3, 1]), np.array([100.0, 10.0])))
@@ -297,7 +297,7 @@ def test_a_simulator_refuses_a_rule_whose_fields_its_semantics_set_aside(field):
         simulator.use(policy.rule)
 
 
-def test_a_lease_that_nobody_asked_for_is_that_of_the_semantics():
+def test_a_lease_that_was_not_asked_for_is_that_of_the_semantics():
     """Dally's own is 3,600 s; under another it has that of the semantics, and a lease that was asked for is refused."""
     semantics = load_semantics("artist-sim:lease_s=1800")
     Simulator("flat:machines=1", semantics=semantics, rule=policies.make("dally").rule_under(semantics))

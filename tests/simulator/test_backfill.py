@@ -155,11 +155,11 @@ def test_a_pass_asked_anew_in_the_middle_of_an_instant_goes_on_the_same_way(orde
     for seed in range(40):
         simulator = hard(random_case(seed), order, head, seed)
         while not simulator.ended:
-            plan = simulator.pass_ahead()
+            plan = simulator.preview_pass()
             longest = max(longest, len(plan))
             while plan:
                 simulator.apply(plan.pop(0))
-                assert simulator.pass_ahead() == plan, seed
+                assert simulator.preview_pass() == plan, seed
             simulator.advance()
     assert longest >= 5
 
@@ -186,13 +186,13 @@ def crowds(draw):
 
 
 def holds(simulator, jobs):
-    """Who runs until when: (start, planned end, GPUs)."""
+    """Runs until when: (start, planned end, GPUs)."""
     s = simulator.state
     return [(s.started_s[j], s.planned_finish_s[j], jobs[j][1]) for j in simulator.view.running.tolist()]
 
 
 def first_promises(simulator, jobs, rule, promised):
-    """Play; `promised(simulator)` says after each pass who is promised which time; the first of each job."""
+    """Play; `promised(simulator)` says after each pass which job is promised which time; the first of each job."""
     simulator.use(rule)
     found: dict[int, float] = {}
     while not simulator.ended:
@@ -266,7 +266,7 @@ def test_a_slow_gang_counts_for_as_long_as_it_is_held():
 def test_promises_count_gpus_where_the_placer_wants_whole_machines():
     """Two machines of 4, consolidated. A and B (3 GPUs each, until 10 and 12) take one each; C asks 2 GPUs: 2 are free,
     but on two machines. It is promised 10, when A ends; D (1 GPU, 8 s) is gone by 10 and starts at 2, E (1 GPU, 20 s)
-    waits although a GPU would be to spare at 10, for nobody knows which: it starts with C."""
+    waits although a GPU would be to spare at 10, as which is unknown: it starts with C."""
     jobs = [(0, 3, 10), (0, 3, 12), (1, 2, 5), (2, 1, 8), (3, 1, 20)]
     assert starts(jobs, TWO_MACHINES, Rule("fifo", "reserve", "consolidated")) == [0, 0, 10, 2, 10]
     assert starts(jobs, TWO_MACHINES, Rule("fifo", "conservative", "consolidated")) == [0, 0, 10, 2, 10]
@@ -282,7 +282,7 @@ def test_a_job_whose_gpus_are_never_on_one_machine_does_not_starve(head):
 
 
 @pytest.mark.parametrize("head", ["reserve", "conservative"])
-def test_a_job_that_asks_more_than_is_up_blocks_nobody(head):
+def test_a_job_that_asks_more_than_is_up_blocks_no_other(head):
     """Of two machines of 2 GPUs, the second is down from 6.0 to 29.4 s (seed 813). A runs on the first until 20. B (4
     GPUs) at 10 asks more than is up and is promised none: C (30 s) starts at 11, D when A ends, E when D does. At 29.4
     B is promised 41, when C ends. F (1 GPU) at 30 would run until 42, and waits."""

@@ -273,7 +273,7 @@ def quick(monkeypatch):
 
 
 def wait(about: str, seconds: float = 0.3) -> None:
-    with compile_messages.about(about), compile_messages.told():
+    with compile_messages.about(about), compile_messages.waiting_message():
         time.sleep(seconds)
 
 
@@ -303,7 +303,7 @@ def test_what_is_soon_over_is_not_worth_a_word(quick, monkeypatch):
 def test_a_bar_says_it_instead(quick, monkeypatch):
     monkeypatch.setattr(sys, "stderr", said := io.StringIO())
     told: list[str | None] = []
-    with compile_messages.told_by(told.append):
+    with compile_messages.messages_to(told.append):
         wait("a third thing")
     assert told[0] == "compiling a third thing (once): 0 s" and told[-1] is None and said.getvalue() == ""
 
@@ -338,7 +338,7 @@ def test_one_process_compiles_and_others_wait(tmp_path):
     entered = threading.Event()
 
     def first() -> None:
-        with store.alone("key", compile_messages.told()):
+        with store.alone("key", compile_messages.waiting_message()):
             entered.set()
             time.sleep(0.2)
             order.append("first")
@@ -346,7 +346,7 @@ def test_one_process_compiles_and_others_wait(tmp_path):
     thread = threading.Thread(target=first)
     thread.start()
     entered.wait()
-    with store.alone("key", compile_messages.told()):
+    with store.alone("key", compile_messages.waiting_message()):
         order.append("second")
     thread.join()
     assert order == ["first", "second"]

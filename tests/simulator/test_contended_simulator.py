@@ -157,7 +157,7 @@ def test_iterations_take_what_the_workload_says_at_the_best_tier():
 
 
 def test_a_slow_link_is_part_of_a_job_alone():
-    """Rings cross the cable once each way; at 10 Gbps 0.08 s at 50 become 0.4 s, and nobody is in anybody's way."""
+    """Rings cross the cable once each way; at 10 Gbps 0.08 s at 50 become 0.4 s, and no flow slows another."""
     simulator = contended((0.0, 2, "half", 10.0), topology=dumbbell(gbps=10.0))
     simulator.apply(Start(0, ACROSS))
     assert simulator.view.phases_of(0).iteration_s == pytest.approx(0.5)
@@ -187,7 +187,7 @@ def test_back_at_the_same_instant_is_never_gone():
         assert {name: stayed[name] for name in never} == never
 
 
-def test_who_moves_goes_on_where_it_was():
+def test_a_moved_job_goes_on_where_it_was():
     """Moved in the middle of an iteration, at no cost, a job alone loses nothing: not while computing nor sending."""
     for when in (3.33, 3.29, 3.4):
         rows = [(0.0, 2, "half", 60.0), (when, 1, "quiet", 10.0)]
@@ -304,7 +304,7 @@ def test_a_snapshot_goes_on_the_same():
             again.restore(kept)
 
 
-def test_dedicated_is_exact_where_nobody_shares():
+def test_dedicated_is_exact_where_no_job_shares():
     for words in ("", ",offsets=random,jitter=0.1"):
         both = []
         for mode in ("exact", "dedicated"):
@@ -374,7 +374,7 @@ def test_the_bits_are_those_of_interpreted_and_of_checked_code(flags):
 
 def check_conserved(simulator: Simulator) -> None:
     """GPU-seconds add up, and without failures so do work and bytes."""
-    s = simulator.plain.record
+    s = simulator.raw.record
     parts = gpu_seconds(s)
     held = sum(parts[name] for name in ("compute", "comm", "interference", "restore", "lost"))
     assert parts["held"] == pytest.approx(held, rel=1e-9, abs=1e-6)
@@ -425,7 +425,7 @@ def test_a_horizon_stops_the_clock_in_the_middle():
     assert simulator.view.remaining_s(0) == pytest.approx((100 - 10 / 0.26) * 0.18, rel=0.01)
     assert metrics["iteration_time_mean"] == pytest.approx(0.26)
     assert metrics["congestion_bytes"] == pytest.approx(10 / 0.26 * 0.16 * 50e9 / 8, rel=0.02)
-    parts = gpu_seconds(simulator.plain.record)
+    parts = gpu_seconds(simulator.raw.record)
     assert parts["held"] == pytest.approx(40.0) == pytest.approx(parts["compute"] + parts["comm"])
 
 
@@ -483,9 +483,9 @@ def test_what_a_network_needs():
         Simulator("dally:racks=2", "contention")
     with pytest.raises(InputError, match="says itself how fast jobs run"):
         from clustergym.simulator.elastic.applications import fitted_applications
-        from clustergym.simulator.elastic.elastic import TrainingPace
+        from clustergym.simulator.elastic.elastic import TrainingRates
 
-        Simulator("cassini-testbed", "contention", pace=TrainingPace(fitted_applications("t4")))
+        Simulator("cassini-testbed", "contention", rate_provider=TrainingRates(fitted_applications("t4")))
     with pytest.raises(InputError, match="semantics=events"):
         Simulator("cassini-testbed", "contention", semantics="artist-sim")
     for model, batch, said in (("VGG61", 512, "did you mean"), ("VGG16", 0, "has no batch_size")):
@@ -553,7 +553,7 @@ def test_phases_that_cannot_be(tmp_path, name, text, said):
 
 @pytest.mark.parametrize("name", ["p.csv", "p.json"])
 def test_a_network_has_the_phases_of_its_file_when_it_was_made(tmp_path, name):
-    """0.2 s, then 0.4: who is made after the edit has the new ones, who was there before keeps his."""
+    """0.2 s, then 0.4: a job made after the edit has the new ones, one made before keeps its own."""
     path, jct_s = tmp_path / name, []
     row = {"iteration_s": 0.0, "phases": [{"start_s": 0.1, "duration_s": 0.05, "gbps": 40}]}
     jobs = replace(workload((0.0, 2, "half", 10.0)), model=np.array(["a"], object))

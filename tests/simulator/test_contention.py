@@ -17,7 +17,7 @@ import pytest
 from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.cluster.links import GBPS
 from clustergym.simulator.contention import network_calls as rows
-from clustergym.simulator.contention.phase_run import Contender, PhaseRun, lay_phases, steady_state
+from clustergym.simulator.contention.phase_run import Contender, PhaseRun, steady_state, write_phases
 from clustergym.simulator.profiles.phases import Phases, in_order
 from clustergym.tests.support import random_contention
 from clustergym.tests.support.drawn import some
@@ -87,7 +87,7 @@ def test_of_a_link_to_which_too_much_is_offered_a_part_arrives(carried):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_the_less_a_hot_link_carries_the_less_has_who_has_least(seed):
+def test_the_less_a_hot_link_carries_the_less_has_the_job_with_least(seed):
     drawn, least = random_run(seed), []
     for carried in (1.0, 0.9, 0.7, 0.3):
         jobs = [Contender(Phases(9.0, (0.0,), (9.0,), (max(job.phases.rate),)), job.use) for job in drawn.jobs]
@@ -101,7 +101,7 @@ def test_a_link_that_a_job_crosses_twice_binds_it_alone():
     run = PhaseRun([C], [Contender(down_up(0.1, 0.1, 45), use({0: 2}))])
     run.play(5.0)
     assert [*run.alone_s, *run.iteration_s] == pytest.approx([0.1 + 0.1 * 45 / 25] * 2)
-    assert run.link_congestion[0] == 0.0  # nobody is in its way but itself
+    assert run.link_congestion[0] == 0.0  # nothing is in its way but itself
 
 
 def test_a_part_of_a_flow_takes_a_part_of_the_rate():
@@ -143,7 +143,7 @@ def test_gains_of_shifts_on_one_link(jobs, published):
 def test_gains_of_shifts_above_duty_sum_1():
     """Two jobs that take turns keep the link busy: above duty sum 1 a shift still helps, less and less, 0 at 2.
 
-    Together: 1 - d/2 + d; in turns: d. With the re-adjustment of 5 % a shift costs: nobody ever meets a slot.
+    Together: 1 - d/2 + d; in turns: d. With the re-adjustment of 5 % a shift costs: no job ever meets a slot.
     """
     gains = []
     for duty in (1.1, 1.5, 2.0):
@@ -161,7 +161,7 @@ def test_gains_of_shifts_above_duty_sum_1():
 
 
 def max_min_by_lp(capacity: np.ndarray, flows: np.ndarray, top: np.ndarray) -> np.ndarray:
-    """Max-min fair rates: raise the least as far as it goes, fix who can go no further, again.
+    """Max-min fair rates: raise the least as far as it goes, fix those that can go no further, again.
 
     Args:
         flows: (links, jobs). top: (jobs,).
@@ -230,7 +230,7 @@ def test_without_pacing_a_shift_is_lost_by_drift():
     assert free.congestion_bytes > 0.0
 
 
-def test_who_is_early_waits_and_who_is_a_little_late_skips_no_slot():
+def test_an_early_job_waits_and_one_a_little_late_skips_no_slot():
     """A job that is held up for less than a period begins at once afterwards, and catches up with its slots."""
     late = Contender(down_up(0.4, 0.4), use({0: 1}), shift_s=0.0, period_s=1.0)
     once = Contender(down_up(0.01, 0.5), use({0: 1}), begin_s=2.5, rounds=1)
@@ -242,7 +242,7 @@ def test_who_is_early_waits_and_who_is_a_little_late_skips_no_slot():
 
 
 def test_slots_that_are_over_are_skipped():
-    """Who is more than a period late begins at once, in the last slot that has begun, and makes that delay good."""
+    """A job more than a period late begins at once, in the last slot that has begun, and makes that delay good."""
     late = Contender(down_up(0.4, 0.4), use({0: 1}), shift_s=0.0, period_s=1.0)
     once = Contender(down_up(0.01, 2.5), use({0: 1}), begin_s=2.5, rounds=1)
     run = PhaseRun([C], [late, once, once], log=True)
@@ -255,7 +255,7 @@ def test_slots_that_are_over_are_skipped():
     assert run.durations[0][-1] == pytest.approx(1.0) and begun[-1] == pytest.approx(round(begun[-1]))
 
 
-def test_with_adjust_who_is_late_waits_for_the_next_slot():
+def test_with_adjust_a_late_job_waits_for_the_next_slot():
     late = Contender(down_up(0.4, 0.4), use({0: 1}), shift_s=0.0, period_s=1.0)
     once = Contender(down_up(0.01, 0.5), use({0: 1}), begin_s=2.5, rounds=1)
     run = PhaseRun([C], [late, once], adjust=0.05, log=True)
@@ -332,7 +332,7 @@ def test_a_stretch_makes_down_times_longer():
 
 def test_enter_links_says_when_there_is_no_room():
     run = PhaseRun([C], [])
-    lay_phases(run.records, 0, 0, down_up(0.1, 0.1))
+    write_phases(run.records, 0, 0, down_up(0.1, 0.1))
     size = len(run.state.use_after)
     many = np.zeros(size + 1, np.int64)
     assert not rows.enter_links(run.records, 0, 0, many, many + 1)

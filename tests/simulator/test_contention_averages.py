@@ -16,7 +16,7 @@ from clustergym.tests.support.scripted_contention import contended as make
 STARTS = (0.0, Start(0, ACROSS)), (0.0, Start(1, ALSO))
 
 
-def test_rates_change_when_somebody_leaves():
+def test_rates_change_when_a_job_leaves():
     """0.26 s an iteration together, 0.18 s alone, as phase by phase."""
     simulator = make((0.0, 2, "half", 10.0), (0.0, 2, "half", 30.0), words=",mode=averaged")
     metrics = simulator.run(Script(*STARTS))
@@ -48,7 +48,7 @@ def test_free_jobs_run_as_phase_by_phase():
 
 def test_steady_states_are_remembered_by_what_jobs_do():
     simulator = make(*[(0.0, 2, "half", 50.0)] * 2, words=",mode=averaged")
-    averages = simulator.network.pace.averages
+    averages = simulator.network.rate_provider.averages
     simulator.run(Script(*STARTS))
     assert averages.played == 1
     # Other jobs, other servers, another order: the same two again.
@@ -80,7 +80,7 @@ def test_gpu_seconds_and_work_are_conserved(seed):
     failures = Failures(mtbf_s=60.0, mttr_s=5.0, checkpoint_s=2.0) if seed % 3 == 0 else None
     simulator = random_run(seed, words=["mode=averaged"], failures=failures)
     simulator.run((random_contended.Careful if simulator.rule.lease else random_contended.Random)(seed))
-    s = simulator.plain.record
+    s = simulator.raw.record
     parts = gpu_seconds(s)
     held = sum(parts[name] for name in ("compute", "comm", "interference", "restore", "lost"))
     assert parts["held"] == pytest.approx(held, rel=1e-9, abs=1e-6)

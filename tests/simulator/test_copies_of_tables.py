@@ -1,4 +1,4 @@
-"""Copies of tables: who goes first, caps of regions, and times that are drawn (regions/wan_flow.py, copy_times.py)."""
+"""Copies of tables: which goes first, caps of regions, and drawn times (regions/wan_flow.py, copy_times.py)."""
 
 from __future__ import annotations
 
@@ -322,8 +322,10 @@ def test_bad_caps_of_the_preset_are_one_sentence(word, said):
 
 
 def test_caps_of_presets_and_files_are_bytes_a_second(tmp_path):
-    lands = Topology.load("mast:egress_gbps=8").lands
-    assert lands.egress_bytes_per_s.tolist() == [1e9] * 4 and np.isinf(lands.ingress_bytes_per_s).all()
+    region_network = Topology.load("mast:egress_gbps=8").region_network
+    assert (
+        region_network.egress_bytes_per_s.tolist() == [1e9] * 4 and np.isinf(region_network.ingress_bytes_per_s).all()
+    )
     path = tmp_path / "two.yaml"
     clusters = "clusters: [{name: a, gpu_type: A100, gpu_machines: 1}]"
     path.write_text(
@@ -331,8 +333,11 @@ def test_caps_of_presets_and_files_are_bytes_a_second(tmp_path):
         f"- {{name: west, storage_tb: 1, ingress_gbps: 2, {clusters}}}\n",
         encoding="utf-8",
     )
-    lands = Topology.load(str(path)).lands
-    assert lands.egress_bytes_per_s.tolist() == [0.5e9, FREE] and lands.ingress_bytes_per_s.tolist() == [FREE, 0.25e9]
+    region_network = Topology.load(str(path)).region_network
+    assert region_network.egress_bytes_per_s.tolist() == [
+        0.5e9,
+        FREE,
+    ] and region_network.ingress_bytes_per_s.tolist() == [FREE, 0.25e9]
     path.write_text(path.read_text().replace("egress_gbps: 4", "egress_gbps: 0"), encoding="utf-8")
     with pytest.raises(InputError, match="egress_gbps"):
         Topology.load(str(path))

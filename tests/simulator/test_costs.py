@@ -202,7 +202,7 @@ class WithoutTheFirst(Anything):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_run_costs_what_its_pieces_cost(tmp_path, seed):
-    """With somebody who waits at all times every event is a decision point: between them nothing changes."""
+    """With a job that waits at all times every event is a decision point: between them nothing changes."""
     price = np.random.default_rng(seed).uniform(-20.0, 90.0, (3, 7))
     failures = Failures(region_mtbf_s=40_000.0, region_mttr_s=3_000.0)
     tariff = Tariff(str(written(tmp_path, price)), egress_per_gb=0.5)

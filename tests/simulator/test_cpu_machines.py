@@ -174,7 +174,7 @@ def test_for_plain_jobs_cpu_machines_change_nothing(policy):
 @pytest.mark.parametrize("policy", ["mast:slow=none", "greedy:slow=none", "federated:slow=none"])
 @pytest.mark.parametrize("network", [PENALTY, RINGS])
 def test_for_workloads_without_cpu_parts_cpu_machines_change_nothing(policy, network):
-    """All metrics but those of CPU machines: no cluster has any, or each has some that nobody asks."""
+    """All metrics but those of CPU machines: no cluster has any, or each has some that no job asks for."""
     world = small_world()
     for seed in range(3):
         drawn = geo_small.random_workload(seed)

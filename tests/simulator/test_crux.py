@@ -57,7 +57,7 @@ def test_jobs_that_meet_keep_their_order_as_long_as_there_are_levels():
 
 
 def test_levels_are_cut_where_most_is_kept_apart():
-    """5 and 3 meet, and that is worth more than 1 and 0 who meet too; 3 and 1 never meet."""
+    """5 and 3 meet, and that is worth more than 1 and 0, which meet too; 3 and 1 never meet."""
     assert compressed([5, 3, 1, 0], {(5, 3): 10.0, (1, 0): 5.0}, 2) == {5: 1, 3: 0, 1: 0, 0: 0}
     assert set(compressed([5, 3, 1, 0], {(5, 3): 10.0}, 1).values()) == {0}
 
@@ -93,15 +93,15 @@ def test_one_of_two_jobs_runs_as_if_alone(mode):
     assert slowdown["fair"][0] > 1.01 and slowdown["crux"][1] > 1.01
 
 
-def test_who_is_left_is_nobody_behind():
-    """Equal jobs: the first goes first, and takes 1.8 s; the other waits once for .08 s, and then meets nobody."""
+def test_the_last_job_is_behind_none():
+    """Equal jobs: the first goes first, and takes 1.8 s; the other waits once for .08 s, and then meets none."""
     simulator = contended((0.0, 2, "half", 10.0), (0.0, 2, "half", 30.0), words=",rates=crux")
     simulator.run(Script(*STARTS))
     assert simulator.jobs()["jct_s"] == pytest.approx([1.8, 30 * 0.18 + 0.08], rel=1e-3)
 
 
 def test_weights_that_grow_in_the_simulator():
-    """Who begins later by an offset is behind, and the two part: mean iterations near to those alone."""
+    """A job that begins later by an offset is behind, and the two part: mean iterations near to those alone."""
     rows = (0.0, 2, "half", 200.0), (0.0, 2, "half", 200.0)
     found = {}
     for rates in ("fair", "mltcp"):
@@ -137,7 +137,7 @@ def test_any_scheduler_has_them():
         ("dally+mltcp:slope=steep", "slope"),
     ],
 )
-def test_words_that_name_nobody(word, said):
+def test_words_that_name_no_scheduler(word, said):
     with pytest.raises(InputError, match=said):
         policies.make(word)
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clustergym.simulator.cluster.region_hardware import NO_GPU, Clusters, World
+from clustergym.simulator.cluster.region_hardware import NO_GPU, Clusters, RegionHardware
 from clustergym.simulator.table_placement.placement import Objective, Placement
-from clustergym.simulator.table_placement.placement_metrics import runs_in, standing_of
+from clustergym.simulator.table_placement.placement_metrics import placement_state_of, runs_in
 from clustergym.simulator.warehouse.warehouse import NO_APP, Jobs, Tables, Warehouse
 from clustergym.tests.support.demand_reference import HIGH, FigureFour, moved
 from clustergym.tests.support.drawn import calm
@@ -22,7 +22,7 @@ HOURS = st.integers(0, 1600).map(lambda count: count / 16)  # 225 s each: whole 
 
 
 @st.composite
-def worlds(draw: st.DrawFn) -> World:
+def worlds(draw: st.DrawFn) -> RegionHardware:
     """2 to 5 regions, 1 to 4 types; a region may lack some of the types, or all, and some types are nowhere."""
     regions, types = draw(st.integers(2, 5)), draw(st.integers(1, 4))
     counts = st.lists(st.sampled_from([0, 0, 1, 1, 2, 3, 7]), min_size=regions, max_size=regions)
@@ -32,7 +32,7 @@ def worlds(draw: st.DrawFn) -> World:
     rows = [row for row in rows if row[2]] + [(region, NO_GPU, 0) for region in range(regions)]
     region, gpu_type, machines = (np.array(column) for column in zip(*rows, strict=True))
     ones = np.ones(len(rows), np.int64)
-    return World(
+    return RegionHardware(
         name="drawn",
         regions=tuple(f"r{region}" for region in range(regions)),
         gpu_types=tuple(f"g{gpu}" for gpu in range(types)),
@@ -147,17 +147,17 @@ def test_a_warehouse_stands_as_its_homes_copies_and_accepted_types_have_it(wareh
     at_home = [[region == at for region in figure.regions] for at in home]
     hosts = [figure.runs_in(reader, copies) for reader in figure.readers]
     assert [list(np.flatnonzero(row)) for row in runs_in(warehouse)] == hosts
-    standing, known = standing_of(warehouse), FigureFour(warehouse, Objective())
+    state, known = placement_state_of(warehouse), FigureFour(warehouse, Objective())
     training = {job: 1.0 for job, reader in enumerate(figure.readers) if reader.training}
     recurring = {job: 1.0 for job in training if warehouse.jobs.recurring[job]}
     high = {job: float(figure.readers[job].gpu_s) for job in recurring if figure.readers[job].level in HIGH}
     homely = [job for job, reader in enumerate(figure.readers) if figure.runs_in(reader, at_home)]
-    told = (standing.home, standing.waiting, standing.two, standing.four)
+    told = (state.home, state.waiting, state.two, state.four)
     candidates = (
         [job for job, of in enumerate(hosts) if low <= len(of) <= most] for low, most in ((0, 0), (2, 5), (4, 5))
     )
     assert told == pytest.approx((share(homely, recurring), *(share(jobs, training) for jobs in candidates)))
     collocated = share([job for job, of in enumerate(hosts) if of], high), share(homely, high)
-    assert (standing.collocated, standing.collocated_at_home) == pytest.approx(collocated)
+    assert (state.collocated, state.collocated_at_home) == pytest.approx(collocated)
     loads = known.loads(home, copies)
-    assert (standing.worst, standing.deviation) == pytest.approx((max(loads), statistics.pstdev(loads)))
+    assert (state.worst, state.deviation) == pytest.approx((max(loads), statistics.pstdev(loads)))

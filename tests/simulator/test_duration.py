@@ -44,7 +44,7 @@ def alone(topology, network, gpus, model="", semantics="events"):
 @pytest.mark.parametrize("duration", ["isolated", "compute"])
 @pytest.mark.parametrize("gpus", [1, 2, 4, 8, 12, 16, 32, 48])
 @pytest.mark.parametrize("network", NETWORKS)
-def test_alone_on_the_empty_cluster_nobody_is_slowed_down(network, gpus, duration):
+def test_alone_on_the_empty_cluster_no_job_is_slowed_down(network, gpus, duration):
     """Whatever the duration means. As isolated it is the time that the job takes; computing alone is no longer."""
     simulator = alone(
         RACKS, network + (":" if ":" not in network else ",") + f"duration={duration}", gpus, NETWORKS[network]
@@ -61,7 +61,7 @@ def test_alone_on_the_empty_cluster_nobody_is_slowed_down(network, gpus, duratio
 
 
 @pytest.mark.parametrize(("gpus", "topology"), [(16, "leaf-spine"), (16, "fat-tree"), (12, "cassini-testbed")])
-def test_alone_on_links_nobody_is_slowed_down(gpus, topology):
+def test_alone_on_links_no_job_is_slowed_down(gpus, topology):
     simulator = alone(topology, "contention", gpus, "VGG16")
     assert simulator.metrics()["slowdown_mean"] == pytest.approx(1.0, rel=1e-6)
 
@@ -140,7 +140,7 @@ def test_the_environment_takes_durations_as_its_semantics_do():
     assert "duration=isolated" in DelayEnv().simulator.network.describe()
 
 
-def test_a_duration_that_nobody_knows_is_refused():
+def test_an_unknown_duration_is_refused():
     with pytest.raises(
         InputError, match="unknown value of network penalty: duration 'isolate'; did you mean 'isolated'"
     ):
@@ -148,7 +148,7 @@ def test_a_duration_that_nobody_knows_is_refused():
 
 
 @pytest.mark.parametrize(("gpus", "gang"), [(4, 1), (8, 2)])
-def test_on_measured_tables_nobody_is_slowed_down_alone_either(shared_traces, gpus, gang):
+def test_on_measured_tables_no_job_is_slowed_down_alone_either(shared_traces, gpus, gang):
     """12 samples a GPU of bert on one machine of 4 T4, or two: computing is the time less the synchronisation."""
     folder = shared_traces / "adaptdl" / "simulator" / "traces"
     tables = read_tables(str(folder), "bert")

@@ -9,7 +9,7 @@ from clustergym.policies import make
 from clustergym.policies.pollux.pollux import Pollux
 from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.elastic.applications import fitted_applications, measured_applications
-from clustergym.simulator.elastic.elastic import TrainingPace
+from clustergym.simulator.elastic.elastic import TrainingRates
 from clustergym.simulator.elastic.online_fit import fit_throughput
 from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.jobs.workload import Workload
@@ -113,8 +113,8 @@ def test_a_job_alone_by_hand(tmp_path):
     60 steps until 120, where 41 are left: 20.5 s, rounded to 20. From 140 to 180 it makes 80, and 21 take 10 s. From
     190 to 240 it makes 100; the last step would take half a second, rounded to none.
     """
-    pace = TrainingPace(measured_applications(str(write_tables(tmp_path))), tunes=False)
-    simulator = Simulator("flat:machines=2,gpus_per_machine=4", pace=pace)
+    rate_provider = TrainingRates(measured_applications(str(write_tables(tmp_path))), tunes=False)
+    simulator = Simulator("flat:machines=2,gpus_per_machine=4", rate_provider=rate_provider)
     policy = make("tiresias-rounds")
     simulator.use(policy.clock)
     simulator.reset(workload([1], [10.0], [16]))
@@ -125,18 +125,18 @@ def test_a_job_alone_by_hand(tmp_path):
 def test_one_policy_plays_in_several_simulators(tmp_path, word):
     applications = measured_applications(str(write_tables(tmp_path)))
     policy = make(word)
-    pace = TrainingPace(applications, tunes=policy.elastic)
+    rate_provider = TrainingRates(applications, tunes=policy.elastic)
     found = []
     for _ in range(2):
-        simulator = Simulator("flat:machines=2,gpus_per_machine=4", pace=pace)
+        simulator = Simulator("flat:machines=2,gpus_per_machine=4", rate_provider=rate_provider)
         simulator.reset(workload([1, 2], [10.0, 20.0], [16, 16]))
         found.append(simulator.run(policy)["jct_mean"])
     assert found[0] == found[1]
 
 
 def test_jobs_of_given_size_need_a_batch_that_is_known(tmp_path):
-    pace = TrainingPace(measured_applications(str(write_tables(tmp_path))), tunes=False)
-    simulator = Simulator("flat:machines=2,gpus_per_machine=4", pace=pace)
+    rate_provider = TrainingRates(measured_applications(str(write_tables(tmp_path))), tunes=False)
+    simulator = Simulator("flat:machines=2,gpus_per_machine=4", rate_provider=rate_provider)
     policy = make("tiresias-rounds")
     simulator.use(policy.clock)
     simulator.reset(workload([1], [0.0], [8]))
@@ -145,8 +145,8 @@ def test_jobs_of_given_size_need_a_batch_that_is_known(tmp_path):
 
 
 def test_a_job_doubles_its_gpus_and_grows_its_batch(tmp_path):
-    pace = TrainingPace(measured_applications(str(write_tables(tmp_path, epochs=30))))
-    simulator = Simulator("flat:machines=2,gpus_per_machine=4", pace=pace)
+    rate_provider = TrainingRates(measured_applications(str(write_tables(tmp_path, epochs=30))))
+    simulator = Simulator("flat:machines=2,gpus_per_machine=4", rate_provider=rate_provider)
     policy = Pollux()
     simulator.use(policy.clock)
     simulator.reset(workload([1], [10.0], [16], 3030.0))
@@ -156,7 +156,7 @@ def test_a_job_doubles_its_gpus_and_grows_its_batch(tmp_path):
             simulator.apply(decision)
         held.add(len(simulator.view.gpus_of(0)))
         simulator.advance()
-    trainee = pace.trainee(simulator, 0)
+    trainee = rate_provider.trainee(simulator, 0)
     assert {1, 2, 4} <= held  # and 0 while it waits for its first round
     assert trainee.fit is not None and any(gpus * local > 16 for _, gpus, local in trainee.seen)
     assert simulator.metrics()["jct_mean"] < 3030 / 2  # half the time that the smallest batch on one GPU takes
@@ -164,8 +164,8 @@ def test_a_job_doubles_its_gpus_and_grows_its_batch(tmp_path):
 
 def test_fairness_is_of_the_gpus_that_a_job_asks(tmp_path):
     """Each asks one GPU of 8, which is less than its share, and ends on more: fair is the time alone on that one."""
-    pace = TrainingPace(measured_applications(str(write_tables(tmp_path, epochs=30))))
-    simulator, policy = Simulator("flat:machines=2,gpus_per_machine=4", pace=pace), Pollux()
+    rate_provider = TrainingRates(measured_applications(str(write_tables(tmp_path, epochs=30))))
+    simulator, policy = Simulator("flat:machines=2,gpus_per_machine=4", rate_provider=rate_provider), Pollux()
     simulator.use(policy.clock)
     simulator.reset(workload([1] * 5, [0.0] * 5, [16] * 5, 3030.0))
     simulator.run(policy)
@@ -187,7 +187,7 @@ def test_shipped_profiles_train_elastically(gpu):
         iterations=steps,
     )
     simulator = Simulator(
-        "flat:machines=4,gpus_per_machine=4", pace=TrainingPace(fitted_applications(gpu)), horizon_s=20_000.0
+        "flat:machines=4,gpus_per_machine=4", rate_provider=TrainingRates(fitted_applications(gpu)), horizon_s=20_000.0
     )
     policy = make("pollux:generations=5")
     simulator.use(policy.clock)
@@ -199,12 +199,12 @@ def test_shipped_profiles_train_elastically(gpu):
 
 def test_what_cannot_be(tmp_path):
     with pytest.raises(InputError, match=r"interval_s = 0\.5"):
-        TrainingPace(fitted_applications("t4"), interval_s=0.5)
+        TrainingRates(fitted_applications("t4"), interval_s=0.5)
     for word in ("pollux:round=0", "pollux:exponent=0", "pollux:patience=0", "tiresias-rounds:threshold=0"):
         with pytest.raises(InputError, match="expected"):
             make(word)
-    pace = TrainingPace(measured_applications(str(write_tables(tmp_path))), tunes=False)
-    simulator = Simulator("flat:machines=2,gpus_per_machine=4", pace=pace)
+    rate_provider = TrainingRates(measured_applications(str(write_tables(tmp_path))), tunes=False)
+    simulator = Simulator("flat:machines=2,gpus_per_machine=4", rate_provider=rate_provider)
     simulator.reset(workload([1], [0.0], [16]))
     with pytest.raises(InputError, match="jobs must be elastic"):
         simulator.run(make("pollux"))

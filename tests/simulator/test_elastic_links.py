@@ -1,4 +1,4 @@
-"""Jobs on links with other numbers of workers than they ask: how fast, how much work is left, who may, under leases."""
+"""Jobs on links with other numbers of workers than they ask: how fast, how much work is left, which may, by lease."""
 
 from __future__ import annotations
 
@@ -119,8 +119,8 @@ def test_a_lease_is_for_a_place():
     assert simulator.view.gpus_of(0) == [0, 3] and simulator.view.lease_end_s(0) == 600.0
 
 
-def test_who_has_what_he_asks_runs_as_without():
-    """Jobs that nobody resizes: bit for bit the same on both networks."""
+def test_a_job_that_has_what_it_asks_runs_as_without():
+    """Jobs that are not resized: bit for bit the same on both networks."""
     runs = []
     for network in ("contention", ELASTIC):
         simulator = Simulator("cassini-testbed", network)
@@ -155,7 +155,7 @@ class Resizer:
         return Resize(job, gpus) if view.may_resize(job) and set(gpus) != set(own) else Advance()
 
     def _first(self, view, free):
-        """Somebody runs, so that time passes."""
+        """A job runs, so that time passes."""
         if len(view.running) or not len(view.queue):
             return Advance()
         job = int(view.queue[0])
@@ -177,7 +177,7 @@ def test_gpus_and_work_are_conserved(seed, mode):
         gangs = [gpu for job in view.running.tolist() for gpu in view.gpus_of(job)]
         assert len(gangs) == len(set(gangs)) == 24 - len(view.free_gpus)
         simulator.advance()
-    s = simulator.plain.record
+    s = simulator.raw.record
     parts, jobs = gpu_seconds(s), len(workload)
     spent = sum(parts[name] for name in ("compute", "comm", "interference", "restore", "lost"))
     assert spent == pytest.approx(parts["held"]) and parts["all"] == pytest.approx(parts["busy"] + parts["free"])

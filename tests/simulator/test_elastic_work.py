@@ -13,7 +13,7 @@ from clustergym.experiments.commands.options import pairs
 from clustergym.policies import make
 from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.elastic.applications import fitted_applications, measured_applications
-from clustergym.simulator.elastic.elastic import TrainingPace, Work
+from clustergym.simulator.elastic.elastic import TrainingRates, Work
 from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.jobs.workload import Workload
 from clustergym.simulator.profiles.measured_tables import read_tables
@@ -52,7 +52,7 @@ def random_workload(rng, topology):
 
 def played(word, jobs, topology="flat:machines=4,gpus_per_machine=4", network=MEASURED, **options):
     policy = make(word)
-    simulator = Simulator(topology, network, pace=policy.pace("2080ti"), **options)
+    simulator = Simulator(topology, network, rate_provider=policy.rate_provider("2080ti"), **options)
     simulator.reset(jobs)
     simulator.run(policy)
     return simulator
@@ -75,8 +75,8 @@ def test_jobs_by_hand(tmp_path, iterations, expected):
     30 steps take until 105. The third epoch begins at 190: 303 steps end at 240. Of 606 steps 404 are left then, 100
     until 240, 120 in each of the next two minutes, and 64 take 32 s: it ends at 392.
     """
-    pace = TrainingPace(measured_applications(str(write_tables(tmp_path))), tunes=False)
-    simulator = Simulator("flat:machines=2,gpus_per_machine=4", pace=pace)
+    rate_provider = TrainingRates(measured_applications(str(write_tables(tmp_path))), tunes=False)
+    simulator = Simulator("flat:machines=2,gpus_per_machine=4", rate_provider=rate_provider)
     simulator.reset(toy(iterations))
     assert simulator.run(make("tiresias-rounds"))["jct_mean"] == pytest.approx(expected, abs=1e-4)
 
@@ -90,7 +90,7 @@ def test_elastic_work_is_in_proportion_to_iterations():
         )
         simulator = played("pollux:generations=5", jobs)
         ended[iterations] = simulator.metrics()["jct_mean"]
-        work[iterations] = simulator.pace.trainee(simulator, 0).work.ends[-1]
+        work[iterations] = simulator.rate_provider.trainee(simulator, 0).work.ends[-1]
     assert work[1000.0] == pytest.approx(100.0 * work[10.0], rel=1e-12)
     assert work[3748.0] == 14774.0
     assert ended[10.0] < 150.0 < 400.0 < ended[1000.0] < 600.0 < 900.0 < ended[3748.0]
@@ -166,7 +166,7 @@ def test_without_adapting_a_thousand_iterations_take_a_hundred_times_ten(seed):
     assert took_s[1000.0] == pytest.approx(100.0 * took_s[10.0], rel=1e-14)
 
 
-def test_without_adapting_nobody_moves_for_nothing():
+def test_without_adapting_no_job_moves_for_nothing():
     """Two of four machines of one GPU are held for an hour; a job of 3 GPUs waits for them, and starts at the round."""
     jobs = Workload.from_arrays("wait", [0.0, 0.0, 60.0], [1, 1, 3], [3590.0, 3590.0, 7200.0])
     simulator = played(OFF, jobs, "flat:machines=4,gpus_per_machine=1", "none")
@@ -181,14 +181,17 @@ def test_without_adapting_a_large_job_makes_way_for_several_small_ones():
     assert simulator.state.finish_s[:4].tolist() == pytest.approx([6600.0, 660.0, 660.0, 660.0])
 
 
-def test_who_is_elastic_is_told_apart():
+def test_elastic_jobs_are_distinguished():
     """adapt=off needs jobs that have what they ask, adapt=on jobs that do not."""
     jobs = Workload.from_arrays("bert", [0.0], [4], [60.0], model=["bert"], batch_size=[48])
     assert make("pollux").elastic and not make("pollux:adapt=off").elastic
-    assert make("pollux:adapt=off").pace("2080ti") is None
-    cases = [("pollux:adapt=off", TrainingPace(fitted_applications("t4")), "this simulator are elastic; expected jobs")]
-    for word, pace, says in (*cases, ("pollux", None, "or play pollux:adapt=off, where they have what they ask")):
-        simulator = Simulator("flat:machines=1,gpus_per_machine=4", pace=pace)
+    assert make("pollux:adapt=off").rate_provider("2080ti") is None
+    cases = [
+        ("pollux:adapt=off", TrainingRates(fitted_applications("t4")), "this simulator are elastic; expected jobs")
+    ]
+    cases.append(("pollux", None, "or play pollux:adapt=off, where they have what they ask"))
+    for word, rates, says in cases:
+        simulator = Simulator("flat:machines=1,gpus_per_machine=4", rate_provider=rates)
         simulator.reset(jobs)
         with pytest.raises(InputError, match=says):
             simulator.run(make(word))

@@ -130,7 +130,7 @@ def test_channels_split_a_flow_evenly():
 
 
 @pytest.mark.parametrize("mode", ["exact", "averaged"])
-def test_who_collides_shares_and_who_does_not_is_alone(mode):
+def test_flows_that_collide_share_and_others_are_alone(mode):
     """Two jobs of .1 s Down and .08 s Up, which fills a link: .18 s an iteration, .26 s where they share an uplink."""
     paths = EqualPaths(Topology.load(SPINES).links)
     collided = []

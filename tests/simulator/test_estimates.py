@@ -1,4 +1,4 @@
-"""What is known of run times: estimates by hand, what rests on them, and who does without."""
+"""What is known of run times: estimates by hand, what rests on them, and which policies do without."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_greedy_waits_for_the_end_that_it_expects(estimate_s, seconds, expected)
     """A job of 10 s holds 3 GPUs of a machine; another wants 2 at 1 s, L in a machine, 2 L over two.
 
     Expected to end at 40: 16 <= 0.9 (39 + 8), it starts at once. Expected at 5: 8 > 0.9 (4 + 4), it waits; at 6, where
-    somebody arrives, the end is expected at 12: 8 <= 0.9 (6 + 4). Exactly known, it is at 10 both times.
+    a job arrives, the end is expected at 12: 8 <= 0.9 (6 + 4). Exactly known, it is at 10 both times.
     """
     rows = [(0, 3, 10, estimate_s), (0, 3, 100, 100), (1, 2, seconds, seconds), (6, 8, 1, 1)]
 
@@ -115,7 +115,7 @@ def test_greedy_waits_for_the_end_that_it_expects(estimate_s, seconds, expected)
 def test_what_a_pair_gains_goes_by_estimates(event_s, starts_s):
     """At xi = 1.8 a job shares a GPU if the one there has 1.6 times as much left (pairs.py).
 
-    A job of 1,000 s that is estimated at 100 has 90 left at 10 s, so one of 90 s waits. Whenever somebody comes after
+    A job of 1,000 s that is estimated at 100 has 90 left at 10 s, so one of 90 s waits. When a job comes after
     150 s, the first has outlived its estimate by so much that 1.6 x 90 = 144 are taken to be left.
     """
     rows = [(0, 1, 1000, 100), (10, 1, 90, 90)] + ([(event_s, 1, 5000, 5000)] if event_s else [])
@@ -138,8 +138,8 @@ def test_estimates_without_error_change_nothing_but_rounding():
 
 
 @pytest.mark.parametrize("environment", ["Delay", "Sharing"])
-def test_who_does_not_know_run_times_plays_the_same_where_nothing_is_known(environment):
-    """And who does refuses: so every policy says truly which it is."""
+def test_a_policy_without_run_times_plays_the_same_where_nothing_is_known(environment):
+    """And one that needs them refuses: so every policy says truly which it is."""
     workload = open_workload("philly-sample:jobs=24,hours=1", seed=1)
     for name in policies.list(environment):
         policy = policies.make(name)
@@ -316,7 +316,7 @@ def test_texts_of_estimates_are_what_they_are_made_of():
         assert Estimates.load(text).describe() == text and Estimates.load(Estimates.load(text)) == Estimates.load(text)
 
 
-def test_evaluate_says_who_knows_run_times():
+def test_evaluate_says_which_policies_know_run_times():
     def run(*words):
         command = ["evaluate", "Delay", "--workload", "poisson:jobs=6", "--seeds", "0", *words]
         return CliRunner().invoke(app, command)

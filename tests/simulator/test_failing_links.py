@@ -108,7 +108,7 @@ def test_down_with_a_second_way(tmp_path):
     assert now[f"leaf0->{other}"] == pytest.approx(49.5 * BYTES["half"], rel=1e-6)
 
 
-def test_who_must_go_another_way_shares_it(tmp_path):
+def test_a_flow_that_must_go_another_way_shares_it(tmp_path):
     """Two jobs in lockstep over two spines, .18 s an iteration; over the one that is left .26 s, from 1.8 to 4.4 s."""
     links = Topology.load("leaf-spine:leaves=2,spines=2,machines=2").links
     uses = [link_use(links, workers).links.tolist() for workers in ([0, 2], [1, 3])]

@@ -60,7 +60,7 @@ def edited(name: str) -> dict[str, CodeType]:
 @pytest.mark.parametrize(
     ("name", "at_least", "at_most", "rooms"),
     [
-        ("policies.cassini.overlap._lay_amounts", 2, 5, {"policies"}),
+        ("policies.cassini.overlap._write_amounts", 2, 5, {"policies"}),
         ("policies.mast.auction._serve", 3, 20, {"policies", "envs"}),
         ("policies.dally._timer_of", 40, 110, {"policies", "envs"}),  # Delay-v0 shows its timers
         ("envs.delay.observation._observe_cluster", 3, 12, {"envs"}),
@@ -69,7 +69,7 @@ def edited(name: str) -> dict[str, CodeType]:
     ],
 )
 def test_an_edit_of_a_kernel_compiles_those_that_it_is_part_of(name, at_least, at_most, rooms, monkeypatch):
-    """Of some 1,350; who calls it, and who calls those."""
+    """Of some 1,350; its callers, and theirs."""
     changed = compiled_anew(monkeypatch, edited(f"clustergym.{name}"))
     assert f"clustergym.{name}" in changed
     assert at_least <= len(changed) <= at_most
@@ -77,7 +77,7 @@ def test_an_edit_of_a_kernel_compiles_those_that_it_is_part_of(name, at_least, a
 
 
 @compiled
-def test_who_is_compiled_anew_is_who_reaches_the_edit(monkeypatch):
+def test_what_reaches_the_edit_is_compiled_anew(monkeypatch):
     """By the names in the code, asked of Python by itself."""
     functions = kernels()
 

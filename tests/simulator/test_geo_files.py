@@ -76,6 +76,18 @@ def test_rows_and_tables_alone_are_enough(tmp_path: Path) -> None:
     assert geo.history.table.tolist() == [0, 1] and geo.app_cpu_hours.shape == (0, 2)
 
 
+def test_rows_that_read_no_table_need_no_file_of_tables(tmp_path: Path) -> None:
+    """They name no regions then, and run in those of any topology; written and read again they are the same."""
+    path = written(tmp_path, csv=cell(0, "tables", ""), tables_csv=None, regions_json=None, history_csv=None)
+    workload = open_workload(path)
+    geo = workload.geo
+    assert geo is not None and geo.regions == () and len(geo.tables) == 0 and geo.gpu_types == ("A100", "V100", "CPU")
+    workload.save(tmp_path / "again.csv")
+    assert open_workload(tmp_path / "again.csv").geo == geo
+    named = geo.over(("east", "west"))
+    assert named.regions == ("east", "west") and named.tables.copies.shape == named.app_cpu_hours.shape == (0, 2)
+
+
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
@@ -185,7 +197,7 @@ BROKEN = {
     ),
     "quota of a misspelt column": (
         {"tenants_csv": TENANTS.replace("gpus", "gpu")},
-        "mine.tenants.csv: column 'gpus' is missing; it has: 'tenant, gpu, cpu_machines'",
+        "mine.tenants.csv: column 'gpus' is missing; did you mean 'gpu'? it has: 'tenant, gpu, cpu_machines'",
     ),
     "quota without a column": (
         {"tenants_csv": "tenant,gpus\nvision,16\n"},
@@ -211,7 +223,7 @@ def test_a_malformed_file_is_one_sentence(case: str, tmp_path: Path) -> None:
 
 def test_columns_without_parts_are_not_taken_for_regions(tmp_path: Path) -> None:
     (tmp_path / "plain.csv").write_text("job_id,arrival_s,gpus,duration_s,level\na,0,1,5,3\n", encoding="utf-8")
-    with pytest.warns(UserWarning, match="column 'level' is not read"):
+    with pytest.warns(UserWarning, match="level is read, but nothing outside regions heeds"):
         assert open_workload(tmp_path / "plain.csv").geo is None
 
 
@@ -246,7 +258,7 @@ def test_generate_inspect_and_convert(tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_generating_to_the_terminal_says_what_is_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
     code, said, warned = call(capsys, "workload", "generate", "mast-like:jobs=3,gpus=128")
-    assert code == 0 and len(said.splitlines()) == 4 and ",parts,tables,level," in said.splitlines()[0]
+    assert code == 0 and len(said.splitlines()) == 4 and ",parts,tables,recurring," in said.splitlines()[0]
     assert "tables, quotas and history are not printed; --to OUT.csv" in warned
     code, said, _ = call(capsys, "workload", "generate", "mast-like:jobs=3,gpus=128", "--json")
     assert code == 0 and set(json.loads(said)[0]) >= {"parts", "tables", "level", "recurring", "container_s"}

@@ -15,7 +15,7 @@ from clustergym.experiments.storing.identity import fingerprint
 from clustergym.policies.tetris import VERSIONS, Tetris
 from clustergym.simulator.base.decisions import Replicate
 from clustergym.simulator.base.errors import InputError
-from clustergym.simulator.cluster.region_hardware import World
+from clustergym.simulator.cluster.region_hardware import RegionHardware
 from clustergym.simulator.cluster.region_network import CPU_TYPE
 from clustergym.simulator.cluster.topology import Topology
 from clustergym.simulator.engine.simulator import Simulator
@@ -32,18 +32,18 @@ def test_a_world_is_a_topology_and_back() -> None:
     units = np.bincount(topology.gpu_cluster)
     assert units.tolist() == [32, 16, 16, 32, 8, 16, 16]
     assert set(topology.machine_gpus[topology.rack_cluster[topology.machine_rack] == 2]) == {1}
-    again = World.of(topology)
+    again = RegionHardware.of(topology)
     assert np.array_equal(again.gpus, world.gpus) and np.array_equal(again.cpu_machines, world.cpu_machines)
     assert again.gpu_types == world.gpu_types
     assert again.topology() == topology and hash(again.topology()) == hash(topology)
-    assert World.of(topology, ("V100",)).gpu_types == ("V100", "A100")
+    assert RegionHardware.of(topology, ("V100",)).gpu_types == ("V100", "A100")
 
 
 def test_lands_are_part_of_what_a_topology_is() -> None:
     one = geo_small.small_topology()
     other = replace(geo_small.small_world(), storage_bytes=np.array([1, 1, 1])).topology()
     assert one != other and one == geo_small.small_topology()
-    assert Topology.load("flat").lands is None
+    assert Topology.load("flat").region_network is None
 
 
 def test_a_region_without_machines_is_one_sentence() -> None:
@@ -52,7 +52,7 @@ def test_a_region_without_machines_is_one_sentence() -> None:
         machines = np.where(world.clusters.region == 2, 0, world.clusters.gpu_machines)
         replace(world, clusters=replace(world.clusters, gpu_machines=machines)).topology()
     with pytest.raises(InputError, match="no regions with storage; expected such as mast:regions=4"):
-        World.of(Topology.load("flat"))
+        RegionHardware.of(Topology.load("flat"))
 
 
 SPEC = {
@@ -72,10 +72,10 @@ SPEC = {
 
 def test_a_specification_with_storage_is_a_topology_with_lands(tmp_path: Path) -> None:
     topology = Topology.from_spec(SPEC)
-    assert topology.lands is not None
-    assert topology.lands.storage_bytes.tolist() == [25 * 10**11, 10**12]
-    assert topology.lands.wan_bytes_per_s[0, 1] == 2e9 and topology.lands.wan_bytes_per_s[1, 0] == 1e9
-    assert topology.lands.fault_group.tolist() == [0, 0]
+    assert topology.region_network is not None
+    assert topology.region_network.storage_bytes.tolist() == [25 * 10**11, 10**12]
+    assert topology.region_network.wan_bytes_per_s[0, 1] == 2e9 and topology.region_network.wan_bytes_per_s[1, 0] == 1e9
+    assert topology.region_network.fault_group.tolist() == [0, 0]
     assert topology.cluster_names == ("a", "a", "a-cpu") and topology.num_cpu_machines == 20
     assert repr(topology) == "<Topology custom: 2 regions, 3 clusters, 4 racks, 24 machines, 32 GPUs, 20 CPU machines>"
     (tmp_path / "mine.json").write_text(json.dumps(SPEC), encoding="utf-8")
@@ -110,7 +110,7 @@ def test_a_bad_specification_is_one_sentence(path: tuple[str | int, ...], value:
 
 def test_preset_mast_is_uneven_and_of_the_size_asked() -> None:
     topology = Topology.load("mast:regions=20,gpus=100000")
-    world = World.of(topology)
+    world = RegionHardware.of(topology)
     assert topology.num_gpus == 200_000 and topology.num_cpu_machines == 100_000
     assert int(world.gpus.sum()) == 100_000 and int(world.cpu_machines.sum()) == 100_000
     units = np.bincount(topology.gpu_cluster)
@@ -418,7 +418,7 @@ def test_small_workloads_can_be_drawn_too(word: str) -> None:
 def test_quotas_share_out_the_supply_and_types_are_asked_alike(drawn: Workload) -> None:
     geo = drawn.geo
     assert geo is not None
-    world = World.of(Topology.load("mast:regions=20,gpus=100000"), geo.gpu_types[:-1])
+    world = RegionHardware.of(Topology.load("mast:regions=20,gpus=100000"), geo.gpu_types[:-1])
     hours = drawn.duration_s / 3600.0
     asked = [(np.where(geo.part_type == kind, geo.part_units, 0).sum(axis=1) * hours).sum() for kind in range(3)]
     load = np.array(asked) / world.gpus.sum(axis=0) / 24.0

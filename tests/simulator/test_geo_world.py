@@ -13,7 +13,7 @@ from scipy.stats import spearmanr
 
 from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.table_placement.placement import Objective, Placement
-from clustergym.simulator.table_placement.placement_metrics import runs_in, standing_of
+from clustergym.simulator.table_placement.placement_metrics import placement_state_of, runs_in
 from clustergym.simulator.warehouse import mast_statistics
 from clustergym.simulator.warehouse.job_families import draw_families, draw_work
 from clustergym.simulator.warehouse.mast_data import mast_like, skewed_loads
@@ -202,7 +202,7 @@ def test_members_of_a_family_read_the_same_tables_and_one_recurs(generated):
 
 
 def test_gpu_hours_go_with_the_number_of_tables_as_asked():
-    """The correlation changes who asks how much; what is asked stays the same, pair by pair."""
+    """The correlation changes which job asks how much; what is asked stays the same, pair by pair."""
     found, pairs = [], []
     for size_reads in (0.0, 0.5, 1.0):
         families = draw_families(np.random.default_rng(3), 500, 5, 2.0, size_reads)
@@ -249,7 +249,7 @@ def test_no_worst_region_is_below_all_regions_together():
     stranded = 0
     for seed in range(200):
         warehouse = random_warehouse(seed)
-        found, jobs = standing_of(warehouse), warehouse.jobs
+        found, jobs = placement_state_of(warehouse), warehouse.jobs
         runs = runs_in(warehouse).any(axis=1)
         counted = jobs.high & jobs.recurring & runs
         supply_h = max(24.0 * warehouse.world.gpus.sum(), 1e-9)

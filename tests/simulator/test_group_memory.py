@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from clustergym.experiments.reproduce.harmony.harmony_reload import fit_gc_slope, reload_jobs, reload_table
 from clustergym.simulator.base.errors import InputError
-from clustergym.simulator.groups.group_memory import GC_SLOPE, MemoryTerms, memory_dtype, settled
-from clustergym.simulator.groups.kernels.memory_kernels import settle
+from clustergym.simulator.groups.group_memory import GC_SLOPE, MemoryTerms, balanced, memory_dtype
+from clustergym.simulator.groups.kernels.memory_kernels import find_memory_balance
 from clustergym.simulator.workloads.trace_statistics import HARMONY_GB
 
 GB = 1e9
@@ -25,11 +25,11 @@ ROUND_NUMBERS = MemoryTerms(ram_bytes=100 * GB, expansion=1.0, gc_threshold=0.7,
 def one(comp_s=8.0, comm_s=10.0, input_gb=100.0, model_gb=0.0, asked=-1.0, **terms):
     """A job alone on one machine."""
     terms = replace(ROUND_NUMBERS, **terms)
-    return settled([comp_s], [comm_s], [input_gb * GB], [model_gb * GB], 1, [asked], terms)
+    return balanced([comp_s], [comm_s], [input_gb * GB], [model_gb * GB], 1, [asked], terms)
 
 
 def random_group(seed, terms=None):
-    """Arguments of `settled`: 1 to 8 jobs on 1 to 16 machines, some with an asked ratio, memory tight or not."""
+    """Arguments of `balanced`: 1 to 8 jobs on 1 to 16 machines, some with an asked ratio, memory tight or not."""
     rng = np.random.default_rng(seed)
     jobs, machines = int(rng.integers(1, 9)), int(rng.integers(1, 17))
     input_bytes, model_bytes = rng.exponential(1, jobs), rng.exponential(0.3, jobs)
@@ -62,13 +62,13 @@ def test_the_eight_jobs_of_table_i_on_32_machines():
     jobs = reload_jobs()
     columns = (jobs.comp_machine_s, jobs.comm_s, jobs.input_bytes, jobs.model_bytes)
     raw = MemoryTerms(expansion=1.0)
-    by_alpha = {a: settled(*columns, 32, np.full(8, a), raw) for a in (0.0, 0.1, 0.2, 0.3, 0.34)}
+    by_alpha = {a: balanced(*columns, 32, np.full(8, a), raw) for a in (0.0, 0.1, 0.2, 0.3, 0.34)}
     assert [round(found.disk_s.sum(), 1) for found in by_alpha.values()] == [0.0, 15.2, 30.4, 45.6, 51.7]
     assert (round(by_alpha[0.0].occupancy, 3), round(by_alpha[0.3].occupancy, 3)) == (0.674, 0.495)
     # Eq. (1) is sum of COMM 73.8 s (COMP: 1.05 x 73.8 / 2 = 38.8, the longest job 21.8 + 11.5): the disk is longer
     # from alpha .5 on
     assert by_alpha[0.34].round_s == pytest.approx(81.2 / 1.1)
-    assert settled(*columns, 32, np.full(8, 0.6), raw).round_s == pytest.approx(0.6 * 608.5 / 4)
+    assert balanced(*columns, 32, np.full(8, 0.6), raw).round_s == pytest.approx(0.6 * 608.5 / 4)
 
 
 def test_the_collector_s_curve():
@@ -94,7 +94,7 @@ def test_nothing_is_spilled_without_pressure():
 
 def test_a_collector_that_comm_hides_costs_nothing():
     """Two jobs, COMM 50 each: with COMP 1 each even gc 50 is only 51 a job, 100 a round: all stays in memory."""
-    found = settled([1, 1], [50, 50], [49 * GB, 49 * GB], [0, 0], 1, None, ROUND_NUMBERS)
+    found = balanced([1, 1], [50, 50], [49 * GB, 49 * GB], [0, 0], 1, None, ROUND_NUMBERS)
     assert (list(found.alpha), found.round_s) == ([0.0, 0.0], 100.0)
 
 
@@ -108,7 +108,7 @@ def test_a_model_is_spilled_when_the_input_is_not_enough():
 def test_no_model_is_spilled_while_input_is_in_memory():
     for seed in range(200):
         group = random_group(seed)
-        found = settled(*group)
+        found = balanced(*group)
         if found.model_spill.any():
             assert (found.alpha[group[5] < 0] == 1).all() and (found.alpha[found.model_spill > 0] == 1).all()
 
@@ -120,12 +120,12 @@ def test_asked_ratios_are_kept_and_can_be_too_low():
     for seed in range(100):
         group = random_group(seed)
         asked = group[5]
-        assert (settled(*group).alpha[asked >= 0] == asked[asked >= 0]).all()
+        assert (balanced(*group).alpha[asked >= 0] == asked[asked >= 0]).all()
 
 
-def test_who_asks_is_helped_by_who_climbs():
+def test_a_job_that_asks_is_helped_by_one_that_climbs():
     """80 GB asked to stay and 80 that climb, of 100: the second one keeps at most 20."""
-    found = settled([1, 1], [1, 1], [80 * GB, 80 * GB], [0, 0], 1, [0.0, -1.0], ROUND_NUMBERS)
+    found = balanced([1, 1], [1, 1], [80 * GB, 80 * GB], [0, 0], 1, [0.0, -1.0], ROUND_NUMBERS)
     assert found.alpha[0] == 0.0 and found.alpha[1] >= 0.75 and not found.out_of_memory
 
 
@@ -136,11 +136,11 @@ def test_a_group_s_memory_is_of_its_own_members():
     s["comp_machine_s"], s["comm_s"], s["input_bytes"], s["alpha_asked"] = 8.0, 10.0, 100 * GB, -1.0
     for name in ("ram_bytes", "expansion", "gc_threshold", "gc_slope", "disk_bandwidth", "pass_fraction", "spills"):
         s[name] = getattr(ROUND_NUMBERS, name)
-    assert settle(s, 1) == 0
+    assert find_memory_balance(s, 1) == 0
     assert list(s["alpha"]) == [0.0, 0.0, 0.2] and list(s["disk_s"]) == [0.0, 0.0, 20.0]
     assert list(s["group_gc"]) == [0.0, pytest.approx(1.5)] and s["group_occupancy"][0] == 0.0
     s["first_member"] = [0, -1]
-    assert settle(s, 1) == 0 and list(s["group_gc"]) == [0.0, 1.0] and s["group_occupancy"][1] == 0.0
+    assert find_memory_balance(s, 1) == 0 and list(s["group_gc"]) == [0.0, 1.0] and s["group_occupancy"][1] == 0.0
 
 
 @settings(max_examples=200, deadline=None)
@@ -149,7 +149,7 @@ def test_bytes_are_conserved(seed):
     """What is kept, from the occupancy, and what is spilled are all bytes; loads are what passes the disk."""
     group = random_group(seed)
     _, _, inputs, models, machines, _, terms = group
-    found = settled(*group)
+    found = balanced(*group)
     assert ((found.alpha >= 0) & (found.alpha <= 1) & (found.model_spill >= 0) & (found.model_spill <= 1)).all()
     kept = found.occupancy * machines * terms.ram_bytes / terms.expansion
     spilled = found.alpha @ inputs + found.model_spill @ models
@@ -162,7 +162,7 @@ def test_bytes_are_conserved(seed):
 @given(st.integers(0, 10**6))
 def test_without_spills_all_stays_and_more_than_fits_is_out_of_memory(seed):
     group = random_group(seed, MemoryTerms(spills=False))
-    found = settled(*group)
+    found = balanced(*group)
     zeros = np.zeros(len(found.alpha))
     assert not found.alpha.any() and not found.model_spill.any() and not found.disk_s.any()
     occupancy = round_of(group, zeros, zeros)[0]
@@ -174,7 +174,7 @@ def test_without_spills_all_stays_and_more_than_fits_is_out_of_memory(seed):
 def test_jobs_that_climb_are_never_out_of_memory(seed):
     group = random_group(seed)
     assume((group[5] < 0).all())
-    assert not settled(*group).out_of_memory
+    assert not balanced(*group).out_of_memory
 
 
 def neighbours(group, alpha, model_spill):
@@ -197,7 +197,7 @@ def neighbours(group, alpha, model_spill):
 @given(st.integers(0, 10**6))
 def test_the_climb_ends_where_no_step_helps(seed):
     group = random_group(seed)
-    found = settled(*group)
+    found = balanced(*group)
     occupancy, long_s, spilled = round_of(group, found.alpha, found.model_spill)
     assert found.round_s == pytest.approx(long_s) and found.occupancy == pytest.approx(occupancy)
     for alpha, model_spill in neighbours(group, found.alpha, found.model_spill):
@@ -220,7 +220,7 @@ BETTER = {
 def test_what_is_better_never_hurts_under_asked_ratios(better, seed, by):
     *group, asked, terms = random_group(seed)
     asked = np.abs(asked)  # those that climb are asked for all
-    before, after = (settled(*group, asked, t) for t in (terms, BETTER[better](terms, by)))
+    before, after = (balanced(*group, asked, t) for t in (terms, BETTER[better](terms, by)))
     assert after.round_s <= before.round_s * (1 + 1e-12)
 
 
@@ -232,7 +232,7 @@ def test_what_is_better_hurts_the_climb_by_less_than_a_step(better, seed, by):
     comp, comm, inputs, models, machines, asked, terms = random_group(seed)
     climbing = np.full(len(asked), -1.0)
     rest = (comp, comm, inputs, models, machines, climbing)
-    before, after = (settled(*rest, t) for t in (terms, BETTER[better](terms, by)))
+    before, after = (balanced(*rest, t) for t in (terms, BETTER[better](terms, by)))
     step_s = 0.05 * max(inputs.max(), 2 * models.max()) / (machines * terms.disk_bandwidth)
     assert after.round_s <= before.round_s * (1 + 1e-12) + step_s
 
@@ -261,7 +261,7 @@ def test_half_and_twice_the_slope():
 def test_52_9_s_cannot_be_where_memory_is_spread_evenly():
     """With all eight jobs' bytes over 32 machines occupancy is .674: no collector; and so with expansion 1.3."""
     jobs = reload_jobs()
-    found = settled(
+    found = balanced(
         jobs.comp_machine_s, jobs.comm_s, jobs.input_bytes, jobs.model_bytes, 32, np.full(8, 0.3), MemoryTerms()
     )
     assert found.occupancy == pytest.approx(0.674, abs=5e-4) and found.gc == 1.0
@@ -289,7 +289,7 @@ def test_the_eight_jobs_are_in_two_groups_of_four():
 )
 def test_bad_groups(arguments, says):
     with pytest.raises(InputError, match=says):
-        settled(*arguments)
+        balanced(*arguments)
 
 
 @pytest.mark.parametrize(
@@ -316,6 +316,6 @@ def test_the_same_without_compiling():
         text=True,
         check=True,
     )
-    found = [settled(*random_group(seed)) for seed in range(60)]
+    found = [balanced(*random_group(seed)) for seed in range(60)]
     ours = [[list(f.alpha), list(f.model_spill), list(f.disk_s), f.occupancy, f.gc, f.round_s] for f in found]
     assert json.loads(run.stdout) == json.loads(json.dumps(ours))

@@ -18,7 +18,7 @@ NAIVE = GroupTerms("naive", False)
 
 
 class OneGroup:
-    """Everybody is in one group of 8 machines from their arrival on."""
+    """Every job is in one group of 8 machines from its arrival on."""
 
     def decide(self, view):
         if not len(view.queue):
@@ -128,7 +128,7 @@ def test_a_comm_is_on_the_machines_that_its_group_has_at_the_time(terms):
     ],
 )
 def test_the_areas_are_the_metrics(terms, config, failures):
-    """Over the makespan; between two decision points nobody is busier than all the time."""
+    """Over the makespan; between two decision points no machine is busier than all the time."""
     rng = np.random.default_rng(3)
     jobs = list(zip(rng.uniform(8, 80, 6), rng.uniform(1, 9, 6), strict=True))
     workload = ps_workload(jobs, rng.integers(3, 40, 6), gpus=8, arrivals=np.sort(rng.uniform(0, 300, 6)), epochs=2)
@@ -167,7 +167,7 @@ def test_a_timeline_of_gpus_knows_gpus_held():
     assert use.share.max() <= 1.0
 
 
-def test_who_goes_back_to_a_snapshot_forgets_what_came_later():
+def test_going_back_to_a_snapshot_forgets_what_came_later():
     simulator = group_simulator(ps_workload([(16, 4), (8, 1)], [2, 1], gpus=8, arrivals=[0.0, 5.0]), 16)
     once = simulator.snapshot()
     first = seen(simulator)

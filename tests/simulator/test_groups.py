@@ -55,7 +55,7 @@ def finish_times(simulator):
 
 
 def by_machines(workload, machines, **words):
-    """One that is reset, and everybody in group 0 on 8 machines of as many as there are."""
+    """One that is reset, and every job in group 0 on 8 machines of as many as there are."""
     simulator = group_simulator(workload, machines, **words)
     join_one_group(simulator, 8)
     return simulator
@@ -136,7 +136,7 @@ def test_naive_jobs_lose_where_they_meet():
 
 
 def test_a_naive_group_goes_on_while_others_come():
-    """Who arrives elsewhere does not change it: 20 jobs at 1, 2, 3 ... s on other machines."""
+    """Arrivals elsewhere do not change it: 20 jobs at 1, 2, 3 ... s on other machines."""
     alone = group_simulator(ps_workload(SECONDARY, 10, gpus=8), 8, terms=NAIVE, loss=0.2)
     play_one_group(alone, 8)
     workload = ps_workload([*SECONDARY, *[(1, 1)] * 20], 10, gpus=8, arrivals=[0, 0, *range(1, 21)])
@@ -265,7 +265,7 @@ def test_what_is_undone_at_the_same_instant_has_not_happened():
     assert found[0] == found[1]
 
 
-def test_a_group_that_nobody_is_to_be_in_goes_at_once():
+def test_a_group_that_no_job_is_to_be_in_goes_at_once():
     """A's iterations end at 8, 13, 18. Paused at 15.5, it loses what it has begun: COMP 13-14, 8 machine-seconds.
 
     B on all 16 machines: 15.5 + 3 + 1 + 1 = 20.5. A again on 16: 23.5, two more of 4.5 s: 32.5.
@@ -287,7 +287,7 @@ def test_a_group_that_nobody_is_to_be_in_goes_at_once():
 
 
 def test_a_job_on_its_way_gets_there_although_its_group_goes():
-    """A is to go from A and C's group to D's at 4.5, C at 4.75: nobody is left, so both go then, to load until 7.75."""
+    """A is to go from A and C's group to D's at 4.5, C at 4.75: none is left, so both go then, to load until 7.75."""
     workload = ps_workload([*TWO, (8, 1), (8, 1), (8, 1)], 4, gpus=8, arrivals=[0, 0, 0, 4.5, 4.75])
     simulator = group_simulator(workload, 24, move_s=3.0)
     for decision in (AssignGroup(0, None, 8), AssignGroup(1, 0), AssignGroup(2, None, 8)):
@@ -334,7 +334,7 @@ def test_fewer_machines_in_the_middle_of_a_comp():
     assert finish_times(simulator) == [29.0, 8.0]
 
 
-def test_machines_of_a_group_without_jobs_are_free_though_nobody_is_there_to_decide():
+def test_machines_of_a_group_without_jobs_are_free_though_nothing_decides():
     """A runs until 5; B arrives at 105. Of 110 s the 8 machines are in groups for 5 + 5."""
     workload = ps_workload([(8, 4), (8, 4)], 1, gpus=8, arrivals=[0, 105])
     simulator = group_simulator(workload, 8)
@@ -371,7 +371,7 @@ def test_twin_groups_end_together():
 
 
 def test_what_is_left_is_of_now_at_every_decision_point():
-    """A(8, 4) alone ends an iteration every 5 s, whether its group is steady or not, whoever looks or does not."""
+    """A(8, 4) alone ends an iteration every 5 s, whether its group is steady or not, whether it is read or not."""
     arrivals = [0.0, *(7.0 + 13.0 * np.arange(12))]
     simulator = by_machines(ps_workload([(8, 4), *[(1, 1)] * 12], MANY, gpus=8, arrivals=arrivals), 20)
     for time_s in arrivals[1:]:
@@ -462,7 +462,7 @@ def test_the_last_jobs_that_ran_out_of_memory_together_are_remembered():
     assert simulator.state.out_of_memory == 80
 
 
-def test_who_spills_does_not_run_out_of_memory():
+def test_a_job_that_spills_does_not_run_out_of_memory():
     workload = ps_workload([(4, 1)] * 3, 10, inputs=15 * GB)
     simulator = group_simulator(workload, 1, expansion=1.0)
     play_one_group(simulator, 1)

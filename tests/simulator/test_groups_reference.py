@@ -153,7 +153,7 @@ def test_equation_1_is_the_cycle_of_the_merged_executor(part):
 
 
 def apply_to(world, simulator, decision):
-    """The decision has just been carried out by the simulator, who says which group was opened."""
+    """The decision has just been carried out by the simulator, which says which group was opened."""
     if isinstance(decision, AssignGroup):
         group = simulator.view.group_of(decision.job)
         if decision.group is None:

@@ -1,4 +1,4 @@
-"""Holds that wait for a tier, by hand; timers that bind nobody; Algorithm 1 as a fixed policy of holds."""
+"""Holds that wait for a tier, by hand; timers that bind no job; Algorithm 1 as a fixed policy of holds."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def filled(*rows, topology=TWO_MACHINES, until=100.0, **options):
 
 
 def test_a_job_starts_by_itself_when_its_tier_has_room_before_its_time():
-    """2 GPUs are asked for at 10 and held for a machine until 150: job 0 ends at 100, and nobody is asked there."""
+    """2 GPUs are asked for at 10 and held for a machine until 150: job 0 ends at 100, and nothing is asked there."""
     simulator = filled((10, 2, 50), (200, 1, 5))
     apply(simulator, Hold(2, 150.0, MACHINE))
     simulator.advance()
@@ -155,7 +155,7 @@ def test_of_two_holds_of_one_machine_the_first_in_the_order_is_served(order, fir
     assert start_s[5 - first] == simulator.jobs()["finish_s"][first]
 
 
-def test_whoever_finds_none_does_not_stop_those_behind_it():
+def test_a_job_that_finds_none_does_not_stop_those_behind_it():
     """Job 2 wants 8 GPUs of one rack, job 3 wants 3: at 100 machine 0 is free, which is enough for 3 only."""
     simulator = filled((10, 8, 50), (10, 3, 40))
     apply(simulator, Hold(2, LONG, RACK), Hold(3, LONG, MACHINE))
@@ -181,7 +181,7 @@ def test_room_that_a_preemption_of_the_same_instant_makes_is_taken():
     assert (simulator.view.now_s, simulator.view.queue.tolist()) == (15.0, [0])
 
 
-def test_who_is_stopped_and_held_and_gets_its_own_gpus_back_has_not_stopped():
+def test_a_job_stopped_and_held_that_gets_its_own_gpus_back_has_not_stopped():
     """7 s to restore. At 10 job 0 is stopped and held for a machine: it gets the same GPUs, and ends at 100."""
     simulator = filled((10, 4, 50), rule=replace(TIERED, preemption_cost=(7.0,)))
     apply(simulator, Preempt(0), Hold(0, LONG, MACHINE), Hold(2, LONG, MACHINE))
@@ -197,7 +197,7 @@ def test_until_gpus_are_freed_its_tier_is_tried_first_and_else_it_is_back_in_the
     assert (simulator.view.now_s, simulator.view.queue.tolist(), started(simulator, 2)[0]) == (100.0, [3], 100.0)
 
 
-def test_until_gpus_are_freed_whoever_frees_some_decides_about_it():
+def test_until_gpus_are_freed_the_one_that_frees_some_decides_about_it():
     """Job 2 is held without a time for a machine at 10. At 20 job 0 is stopped: job 2 is in the queue at once."""
     simulator = filled((10, 2, 500), (20, 1, 5))
     apply(simulator, Hold(2, None, MACHINE))
@@ -207,10 +207,10 @@ def test_until_gpus_are_freed_whoever_frees_some_decides_about_it():
 
 
 def test_a_held_job_can_still_be_started():
-    """Held for a machine, job 2 is started on two machines at 10; at 100 nobody is served in its place."""
+    """Held for a machine, job 2 is started on two machines at 10; at 100 no job is served in its place."""
     simulator = filled((10, 2, 500), (10, 4, 50))
     apply(simulator, Hold(2, LONG, MACHINE), Hold(3, LONG, MACHINE), Start(2, [3, 7]))
-    assert (simulator.state.n_standing, simulator.state.standing[0]) == (1, 3)
+    assert (simulator.state.n_tier_holds, simulator.state.tier_hold_jobs[0]) == (1, 3)
     simulator.run()
     assert simulator.jobs()["first_start_s"].tolist() == [0.0, 0.0, 10.0, 510.0]
 
@@ -225,7 +225,7 @@ def test_a_hold_outlives_a_failure_and_takes_what_comes_back():
     simulator.advance()
     s, view = simulator.state, simulator.view
     assert (s.failures, view.queue.tolist(), view.held.tolist()) == (1, [0], [1])
-    back_s = float(s.event_key[s.event_of[s.first_machine_event]])
+    back_s = float(s.event_key[s.event_position[s.first_machine_event]])
     apply(simulator, Hold(0, LONG))
     simulator.run()
     assert started(simulator, 1)[0] == back_s > view.workload.arrival_s[1]
@@ -252,7 +252,7 @@ def test_other_placers_give_what_they_give_if_its_tier_is_good_enough(placer):
 
 
 def test_with_rounds_a_hold_is_served_at_rounds():
-    """Rounds of 80 s: room from 100 on is taken at 160, nobody is asked; a hold that ends at 130 is over at 130."""
+    """Rounds of 80 s: room from 100 on is taken at 160, with no decision; a hold that ends at 130 is over at 130."""
     for until_s, start_s in ((LONG, 160.0), (130.0, -1.0)):
         simulator = laid(
             TWO_MACHINES, (0, 3, 100), (0, 3, 900), (0, 2, 50), (300, 1, 5), rule=replace(TIERED, round=80.0)
@@ -305,7 +305,7 @@ def test_a_tier_that_is_none_is_refused_in_a_sentence(tier):
     assert simulator.snapshot().tobytes() == before
 
 
-def test_nobody_to_come_and_no_room_is_a_stall():
+def test_no_job_to_come_and_no_room_is_a_stall():
     """5 GPUs never fit a machine of 4. Held for one without a time the job never comes back, and nothing runs."""
     simulator = laid(TWO_MACHINES, (0, 5, 50))
     apply(simulator, Hold(0, None, MACHINE))
@@ -365,7 +365,7 @@ def test_another_rule_serves_the_holds_that_stand_in_its_own_order():
     assert simulator.jobs()["first_start_s"][2:].tolist() == [140.0, 100.0]
 
 
-# Timers that bind nobody.
+# Timers that bind no job.
 
 
 def pressed(seed, whole=False, n=60):
@@ -399,10 +399,10 @@ def test_timers_to_look_at_change_nothing(order, placer):
         assert (simulator.state.next_wait > 0) == ("tuner" in timers)
 
 
-def test_timers_to_look_at_follow_what_is_accepted_by_whoever_decides():
+def test_timers_to_look_at_follow_what_is_accepted_by_any_player():
     """Initial timers of an hour. Job 2 takes a machine after 90 s, so a gang of 2 that comes at 110 has until 200.
 
-    One of 4, of which nobody was seen, has an hour for each. At 150 job 3 takes a rack after 40 s, before its timer of
+    One of 4, of which none was seen, has an hour for each. At 150 job 3 takes a rack after 40 s, before its timer of
     the machine has run out: the timer of the rack is 40 s, and that of job 4, which came at 110 too, has run out.
     """
     rule = replace(TIERED, tuner=Tuner(), advisory=True)
@@ -439,7 +439,7 @@ def test_without_timers_there_is_nothing_to_look_at():
 
 
 class AlgorithmOne:
-    """Who waits is held for the worst tier that it takes now, until it takes a worse one: line 10, line 18, line 21."""
+    """A waiting job is held for the worst tier that it takes now, until it takes a worse: line 10, line 18, line 21."""
 
     def decide(self, view):
         for job in view.queue.tolist():
@@ -554,15 +554,15 @@ def check_holds(simulator, witness):
             has_run = s.stopped_s[job] > s.held_since_s[job]  # on its own GPUs, as if never stopped, until one failed
             assert until_s == math.inf or view.now_s >= until_s or has_run
             del witness.held[job]
-    assert s.n_standing == sum(tier is not None for _, tier, _ in witness.held.values())
-    assert sorted(s.standing[: s.n_standing].tolist()) == np.flatnonzero(s.hold_tier[: s.n_jobs]).tolist()
+    assert s.n_tier_holds == sum(tier is not None for _, tier, _ in witness.held.values())
+    assert sorted(s.tier_hold_jobs[: s.n_tier_holds].tolist()) == np.flatnonzero(s.hold_tier[: s.n_jobs]).tolist()
 
 
 @calm(120)
 @given(st.integers(0, 1_000_000))
 @pytest.mark.filterwarnings("ignore::clustergym.simulator.workloads.WorkloadWarning")
 def test_a_held_job_starts_by_itself_exactly_when_it_should(seed):
-    """At every instant: GPUs are conserved; who is held for a tier has no room there; nobody starts late or worse."""
+    """At every instant: GPUs are conserved; a job held for a tier has no room there; none starts late or worse."""
     simulator = random_holds.random_run(seed, rounds=False)
     witness = Witness(seed)
     for _ in range(400):

@@ -263,7 +263,7 @@ def read():
 
 
 def test_what_one_process_has_compiled_the_kernels_of_another_are_linked_with(tmp_path):
-    """Kernels of kernels, entries that kernels call, and both in a compiled function of somebody else."""
+    """Kernels of kernels, entries that kernels call, and both in another's compiled function."""
     (tmp_path / "some_kernels.py").write_text(KERNELS)
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     environ = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": path, "NUMBA_DISABLE_JIT": "0"}
@@ -319,7 +319,7 @@ def test_code_that_was_used_longest_ago_goes_once_a_day(monkeypatch, tmp_path):
 
     assert used(700) == set(files[:7])
     assert not files[9].parent.exists() and files[0].parent.exists()
-    assert used(300) == set(files[:7])  # today somebody has looked already
+    assert used(300) == set(files[:7])  # today's check is done
     os.utime(home / "swept", (now - 1e5,) * 2)
     assert Store(lambda: files[6].parents[1]).content(files[6], "some") is None  # no seal: it goes
     found = files[5]

@@ -108,13 +108,13 @@ class Hashed:
 
 
 def starts(simulator, workload, filtered):
-    """(time, job, GPUs, sub-batch) of every start; unless `filtered` nothing is known of who may share."""
+    """(time, job, GPUs, sub-batch) of every start; unless `filtered` nothing is known of what may share."""
     found = []
     simulator.reset(workload)
     while not simulator.ended:
         if not filtered:
             simulator.state.pair_ratio[:] = 0.0
-            simulator.state.class_key[:] = np.inf  # nobody was refused yet
+            simulator.state.class_key[:] = np.inf  # none was refused yet
         decision = simulator.next_decision()
         if isinstance(decision, Start):
             found.append((simulator.view.now_s, decision.job, tuple(decision.gpus), decision.sub_batch))

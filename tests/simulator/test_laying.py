@@ -81,14 +81,14 @@ def test_pairs_are_numbered_by_model_and_gang_size(pairs, room):
 
 @pytest.mark.parametrize("horizon_s", [np.inf, 9_000.0])
 def test_times_are_those_of_finished_jobs(horizon_s):
-    """Sums as numpy has them, bit for bit, of all jobs and of some; who is late need not have finished."""
+    """Sums as numpy has them, bit for bit, of all jobs and of some; a late job need not have finished."""
     simulator = simulated("poisson:jobs=60,deadlines=1/3", horizon_s=horizon_s)
     simulator.run()
     s, n = simulator.state, 60
     for among in (None, np.arange(n) % 3 == 0):
         asked = np.ones(n, bool) if among is None else among
         done = asked & (s.finish_s[:n] >= 0.0)
-        jobs = FinishedJobs(simulator.plain, among)
+        jobs = FinishedJobs(simulator.raw, among)
         jct_s = (s.finish_s - s.arrival_s)[:n][done]
         alone_s = (s.iterations * s.base_iteration_s)[:n][done]
         share = s.n_gpus / np.maximum(1.0, s.mean_active[:n][done])
@@ -102,8 +102,8 @@ def test_times_are_those_of_finished_jobs(horizon_s):
     assert tuple(simulator.metrics()) == NAMES
 
 
-def test_means_of_nobody_are_nan():
+def test_means_of_no_job_are_nan():
     simulator = simulated()
-    jobs = FinishedJobs(simulator.plain)
+    jobs = FinishedJobs(simulator.raw)
     assert (jobs.count, jobs.are_all) == (0, False) and np.isnan(jobs.means()).all()
     assert np.isnan(simulator.metrics()["jct_mean"])

@@ -1,4 +1,4 @@
-"""Least congested paths: of a flow against all paths, of jobs by hand, in the whole simulator, whoever came before."""
+"""Least congested paths: of a flow against all paths, of jobs by hand, in the whole simulator, whatever came before."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Watched(Random):
         return super().decide(view)
 
 
-def test_who_sends_nothing_is_in_nobodys_way():
+def test_a_job_that_sends_nothing_slows_none():
     """A job that only computes has no bytes, and so no intensity to be ordered by; the two others take a spine each."""
     simulator, script = spines((0.0, 2, "quiet", 20.0), (0.0, 2, "half", 10.0), (0.0, 2, "half", 10.0))
     simulator.run(script)
@@ -187,8 +187,8 @@ def test_two_jobs_never_meet_and_three_do(mode, rates):
         assert jct_s[0] == pytest.approx(3.6, rel=1e-3) and jct_s[2] < 3.8  # one goes first
 
 
-def test_who_runs_moves_in_the_middle_of_a_phase():
-    """From .14 s to 2.14 s spine 0 is for "light", and "half" is on the other; nobody loses any time.
+def test_a_running_job_moves_in_the_middle_of_a_phase():
+    """From .14 s to 2.14 s spine 0 is for "light", and "half" is on the other; no job loses any time.
 
     Intensities are 2 x .1 / .08 = 2.5 of "half" and 2 x .16 / (.04 x 20 / 50) = 20 of "light". At .14 s half of the
     bytes of the first iteration are sent, at 2.14 s three quarters of those of the twelfth, which began at 1.98 s.
@@ -225,12 +225,12 @@ def test_never_worse_than_a_hash_where_paths_collide():
     assert least <= min(hashed) * (1 + 1e-9) and max(hashed) > 1.1 * least
 
 
-# Whoever came before
+# Jobs that came before
 
 
 @calm(40)
 @given(st.integers(0, 10_000), st.randoms(use_true_random=False))
-def test_paths_follow_from_who_runs_and_from_nothing_else(seed, random):
+def test_paths_follow_from_the_running_jobs_and_from_nothing_else(seed, random):
     """In whatever order jobs are named, and whatever the network was asked before."""
     rng = np.random.default_rng(seed)
     topology = Topology.load(list(FABRICS.values())[seed % 3])
@@ -251,7 +251,7 @@ def test_paths_follow_from_who_runs_and_from_nothing_else(seed, random):
     for job, (phases, use) in expected.items():
         assert found[job][0] == phases
         assert found[job][1].links.tolist() == use.links.tolist() and found[job][1].flows.tolist() == use.flows.tolist()
-    for job, gpus in gangs.items():  # alone is in the company of nobody
+    for job, gpus in gangs.items():  # alone: with no other job
         alone, lone = network.alone(topology, jobs, job, gpus), other.together(topology, jobs, {job: gpus})[job]
         assert alone[0] == lone[0] and alone[1].links.tolist() == lone[1].links.tolist()
 
@@ -275,7 +275,7 @@ def test_same_run_from_a_snapshot_in_the_middle(words):
         again.restore(kept)
         again.run(Random(seed))
         assert outcome(again) == expected
-    assert moved > 3  # who kept his GPUs and got other links
+    assert moved > 3  # jobs that kept their GPUs and got other links
 
 
 @pytest.mark.slow
@@ -297,14 +297,14 @@ def test_a_job_is_on_the_links_that_the_network_has_for_it(words):
         expected = {job: simulator.view.links_of(job) for job in simulator.view.running.tolist()}
         done = int(simulator.state.done)
         simulator.advance()
-        if simulator.state.done == done:  # else paths have been chosen without those who have ended
+        if simulator.state.done == done:  # else paths have been chosen without jobs that have ended
             for job, use in expected.items():
                 assert laid(simulator, job) == list(zip(use.links.tolist(), use.flows.tolist(), strict=True))
                 seen += len(use.links) > 0
     assert seen > 10
 
 
-def test_a_placement_is_seen_beside_who_runs():
+def test_a_placement_is_seen_beside_running_jobs():
     """A job that would start on the second pair is seen on the other spine."""
     simulator, _ = spines(*[(0.0, 2, "half", 10.0)] * 2)
     links = simulator.topology.links

@@ -68,7 +68,7 @@ def philly_job(name: str, *attempts: tuple[str | None, str | None, int]) -> dict
 
 
 def test_an_attempt_without_an_end_is_no_short_job(tmp_path):
-    """j2 ran 60 s and then until nobody knows when; j3 30 min on GPUs that are not listed and 30 min; j4 never.
+    """j2 ran 60 s and then until an unknown end; j3 30 min on GPUs that are not listed and 30 min; j4 never.
 
     j1, j3 and j5 held 2 x 2 + 1 + 1 / 60 GPU-hours.
     """
@@ -140,7 +140,8 @@ def test_shares_of_a_gpu_are_summed_over_the_tasks_of_a_job(tmp_path):
     tasks += "jobB,worker,4.0,Terminated,2000.0,5600.0,600.0,29.0,100.0,V100\n"
     workload, said = read(tmp_path / "pai_task_table.csv", tasks)
     assert jobs(workload) == [("jobA", 2, 3600.0), ("jobB", 4, 3600.0)]
-    assert "summed over a job and rounded up to whole ones: 6 GPU-hours are asked, 6 are read" in said[-1]
+    assert "summed over a job and rounded up to whole ones: 6 GPU-hours are asked, 6 are read" in said[0]
+    assert workload.gpu_type.tolist() == ["MISC", "V100"]  # not CPU: that is of the task without
 
 
 def test_shares_of_a_gpu_are_told_in_every_format_that_has_them(tmp_path):
@@ -150,9 +151,37 @@ def test_shares_of_a_gpu_are_told_in_every_format_that_has_them(tmp_path):
     assert workload.gpus.tolist() == [1, 1]
     assert said[-1].endswith("1.9 GPU-hours are asked, 2 are read")
     pods = OPENB + "p0,1,1,1,500,,LS,Failed,0,3605,5\np1,1,1,2,1000,,LS,Failed,0,3605,5\n"
-    assert read(tmp_path / "pods.csv", pods)[1][-1].endswith("2.5 GPU-hours are asked, 3 are read")
+    assert read(tmp_path / "pods.csv", pods)[1][0].endswith("2.5 GPU-hours are asked, 3 are read")
     whole = pods.replace(",500,", ",1000,")
     assert not [one for one in read(tmp_path / "pods.csv", whole)[1] if "GPU-hours" in one]
+
+
+LISTED = "job_id,user,num_cpu,num_gpu,num_inst,submit_time,duration\n1,u,6,0.2,2,0,3600\n2,u,6,0.75,2,0,7200\n"
+PODS = "".join(
+    f"p{number},1,1,1,{milli},,LS,Failed,0,{5 + end},5\n"
+    for number, (milli, end) in enumerate([(499, 3600), (500, 3600), (1000, 7200)])
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "gpus", "dropped", "hours"),
+    [
+        (LISTED, [2], "0.4 GPU-hours", "3.4 GPU-hours are asked, 4 are read"),
+        (OPENB + PODS, [1, 1], "0.499 GPU-hours", "2.999 GPU-hours are asked, 3 are read"),
+    ],
+    ids=["pai", "openb"],
+)
+def test_shares_are_rounded_to_the_nearest_and_jobs_below_half_a_gpu_dropped_with_their_hours(
+    tmp_path, text, gpus, dropped, hours
+):
+    """PAI: .4 of a GPU for 1 h is dropped, 1.5 for 2 h become 2. Pods: .499 is dropped, .5 for 1 h is one GPU."""
+    name = "pai" if text is LISTED else "openb"
+    workload, said = read(tmp_path / "w.csv", text, format=f"{name}:share=round")
+    assert workload.gpus.tolist() == gpus
+    assert f"1 below half a GPU ({dropped})" in said[0]
+    assert said[1] == f"shares of a GPU are summed over a job and rounded to the nearest whole one: {hours}"
+    with pytest.raises(InputError, match="share 'keep'; known: round, whole"):
+        open_workload(tmp_path / "w.csv", format=f"{name}:share=keep")
 
 
 # ---- reasons, one by one
@@ -256,7 +285,7 @@ def test_odd_jobs_of_json_and_lines_of_a_trace_without_header_are_left_out(tmp_p
     tasks = TASKS.replace("A,", "").replace("B,", "x,")
     workload, said = read(tmp_path / "pai_task_table.csv", tasks)
     assert jobs(workload) == [("b", 1, 60.0)]
-    assert "dropped 1 of 2 jobs: 1 bad, the first at line 2, column 'start_time': 'x'" in said[-1]
+    assert "dropped 1 of 2 jobs: 1 bad, the first at line 2, column 'start_time': 'x'" in said[0]
 
 
 def test_our_own_schema_refuses_what_does_not_fit(tmp_path):
@@ -269,10 +298,9 @@ def test_our_own_schema_refuses_what_does_not_fit(tmp_path):
 
 
 def test_columns_that_are_not_read_are_told_once_but_for_harmless_ones(tmp_path):
-    """Of openb's columns the type of a GPU alone would change something; `gpu_time` is num_gpus x duration."""
-    pods = OPENB + "p0,1,1,1,1000,T4,LS,Failed,0,65,5\n"
-    (said,) = read(tmp_path / "pods.csv", pods)[1]
-    assert said.startswith("column 'gpu_spec' is not read; those that are: 'name, num_gpu, gpu_milli")
+    """Of openb's columns none would change something; `gpu_time` is num_gpus x duration."""
+    pods = OPENB + "p0,1,1,1,1000,,Guaranteed,Failed,0,65,5\n"
+    assert read(tmp_path / "pods.csv", pods)[1] == []
     assert read(tmp_path / "philly.csv", PHILLY + "2017-01-01 00:00:00,5,1,5,v\n")[1] == []
     (said,) = read(tmp_path / "simple.csv", "job_id,submit_time,num_gpu,duration,nodes,why\na,0,1,5,2,x\n")[1]
     assert said.startswith("columns 'nodes, why' are not read")
@@ -303,7 +331,7 @@ def test_columns_that_are_not_read_are_told_of_outages_speeds_and_prices(tmp_pat
 
 
 def test_the_deadline_of_elasticflow_is_read(tmp_path):
-    """`ddl` is on the clock of submit_time; who takes best effort has none; a deadline before the arrival is bad."""
+    """`ddl` is on the clock of submit_time; best-effort jobs have none; a deadline before the arrival is bad."""
     text = ELASTIC.replace("duration\n", "duration,best_effort\n")
     text += "0,3715485,2011,cifar10,3719996,4096,1,5644,0\n1,3717550,1548,ncf,3717583,32768,8,66,1\n"
     text += "2,3721209,14577,yolov3,3721208,64,1,33276,0\n"

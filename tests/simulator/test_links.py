@@ -1,4 +1,4 @@
-"""Links, routes, and who shares what. Numbers are worked out by hand in the docstrings."""
+"""Links, routes, and what shares what. Numbers are worked out by hand in the docstrings."""
 
 import itertools
 import json
@@ -257,7 +257,7 @@ def test_machines_of_a_gang():
 
 
 def test_sharing_lists_links_of_several_jobs():
-    """x on servers 0 and 4, y on 1 and 5, z on 2 and 3: x and y meet between leaves 0 and 1, z meets nobody."""
+    """x on servers 0 and 4, y on 1 and 5, z on 2 and 3: x and y meet between leaves 0 and 1, z meets none."""
     links = Topology.load("leaf-spine:leaves=2,spines=1").links
     uses = {name: link_use(links, machines) for name, machines in {"x": [0, 4], "y": [1, 5], "z": [2, 3]}.items()}
     found = sharing(uses)

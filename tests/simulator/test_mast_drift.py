@@ -131,7 +131,7 @@ def test_each_region_peaks_at_15_h_of_its_own_clock():
 @pytest.mark.parametrize("ratio", [1.25, 2.0, 20.0])
 def test_tables_fill_so_much_of_the_storage_as_homes_allow(ratio):
     topology = Topology.load("mast:regions=4,gpus=256")
-    room = topology.lands.storage_bytes
+    room = topology.region_network.storage_bytes
     for seed in range(5):
         workload = open_workload(f"mast-like:jobs=100,tables=200,storage_ratio={ratio}", seed=seed)
         tables = workload.geo.tables

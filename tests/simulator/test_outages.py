@@ -33,7 +33,7 @@ pytestmark = pytest.mark.usefixtures("run_by_python")
 EAST, WEST, SOUTH = range(3)
 CLICKS = 0
 ONE = [([(A100, 8)], [0], 6, 0, 10.0)]
-LATER = [*ONE, ([(CPU, 1)], [], 6, 0, 0.0)]  # with somebody who waits, every event is a decision point
+LATER = [*ONE, ([(CPU, 1)], [], 6, 0, 0.0)]  # with a job that waits, every event is a decision point
 
 
 def alone(tmp_path, *rows, checkpoint_s=150.0, topology="flat:machines=1,gpus_per_machine=4", **groups):
@@ -125,7 +125,7 @@ def started(simulator, job, region):
     simulator.apply(Start(job, find_units(simulator.view, job, region)))
 
 
-def test_with_notice_nobody_starts_there_and_who_runs_goes_on_until_the_outage(tmp_path):
+def test_with_notice_no_job_starts_there_and_running_jobs_go_on_until_the_outage(tmp_path):
     """The job works from 10 s on. Notice at 300 s; at 500 s it is stopped with 490 s done, and starts anew at 800 s."""
     simulator = laid(tmp_path, LATER, ["500,300,region,east,200"])
     view, s = simulator.view, simulator.state
@@ -161,7 +161,7 @@ def refusal(simulator, decision):
     return str(error.value)
 
 
-def test_who_leaves_a_machine_that_is_about_to_go_down_leaves_it_to_nobody(tmp_path):
+def test_a_job_that_leaves_a_machine_about_to_go_down_leaves_it_to_none(tmp_path):
     simulator = laid(tmp_path, LATER, ["500,300,machine,0,200", "500,300,machine,1,200"])
     s = simulator.state
     simulator.apply(Start(0, [0, 1, 2, 3, 8, 9, 16, 17]))  # machines 0, 1 and 2

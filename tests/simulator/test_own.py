@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from clustergym.simulator.base.errors import InputError
-from clustergym.simulator.files.own_code import blamed, expect_trusted, is_own, own, parsed
+from clustergym.simulator.files.user_code import blamed, expect_trusted, is_user_code, own, parsed
 
 MINE = """
 from dataclasses import dataclass
@@ -220,7 +220,7 @@ def test_a_file_that_cannot_be_imported_says_why_and_where(folder, source, sente
 
 def test_a_file_that_names_itself_while_it_is_imported_is_told_so(folder):
     (folder / "loop.py").write_text(
-        "from clustergym.simulator.files.own_code import own\nown('py:loop.py:X', 'policy')\nclass X:\n    pass\n"
+        "from clustergym.simulator.files.user_code import own\nown('py:loop.py:X', 'policy')\nclass X:\n    pass\n"
     )
     assert "names itself while it is imported" in said("py:loop.py:X")
 
@@ -242,7 +242,7 @@ def test_an_exception_that_is_not_of_the_users_files_is_left_alone(folder):
 
 
 def test_only_words_that_begin_so_are_own():
-    assert is_own("py:a.py:B") and not is_own("ppo:a.py:B") and not is_own(3)
+    assert is_user_code("py:a.py:B") and not is_user_code("ppo:a.py:B") and not is_user_code(3)
 
 
 def test_what_a_file_imports_is_not_loaded_again_so_its_edit_is_an_error(folder):

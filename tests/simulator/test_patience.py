@@ -81,7 +81,7 @@ def test_time_that_stands_still_is_noticed():
         simulator.run()
 
 
-def test_failures_while_nobody_is_there_are_no_reason_to_stop():
+def test_failures_while_no_job_is_there_are_no_reason_to_stop():
     """3e6 failures of two machines between the first job, which takes 1e-3 s, and the second one."""
     simulator = Simulator(FEW, failures=Failures(0.5, 0.5, 0.0))
     simulator.reset(jobs([0.0, 1.5e6], 1e-3))

@@ -191,8 +191,8 @@ def test_data_parallel_gpts_are_the_low_ends_of_table_3(model, millions):
 
 @given(name=st.sampled_from(TABLE_3), workers=st.integers(2, 12), strategy=st.integers(0, 3))
 @settings(max_examples=80, deadline=None)
-def test_all_bytes_go_from_somebody_to_somebody(name, workers, strategy):
-    """What goes where adds up to the bytes of the phases, and traffic.py knows who sends it."""
+def test_all_bytes_go_from_a_worker_to_a_worker(name, workers, strategy):
+    """What goes where adds up to the bytes of the phases, and traffic.py knows what sends it."""
     model = cassini_models()[name]
     plan = model.strategies[strategy % len(model.strategies)]
     workers = 4 * (1 + workers // 4) if plan == "hybrid" else workers

@@ -1,4 +1,4 @@
-"""Machines of several network cards, on rails or not: wiring, who sends where, and iterations by hand."""
+"""Machines of several network cards, on rails or not: wiring, which card sends where, and iterations by hand."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TOGETHER = "leaf-spine:leaves=2,spines=1,machines=2,gpus_per_machine=2,nics=2"  
 
 @pytest.mark.parametrize("word", RAILS)
 def test_wiring_of_rails(word):
-    """NIC k of a machine is at leaf k of its group, or all at one; everybody reaches everybody by a shortest way."""
+    """NIC k of a machine is at leaf k of its group, or all at one; each reaches each by a shortest way."""
     topology = Topology.load(word)
     links, nics = topology.links, int(word.partition("nics=")[2][0])
     graph = links.graph()
@@ -118,7 +118,7 @@ def test_a_graph_of_ones_own_has_nics():
             Topology.from_graph(own_graph(**nic))
 
 
-# Who sends where; NIC c of machine m of two is 2 m + c
+# Senders and receivers; NIC c of machine m of two is 2 m + c
 
 
 def test_a_ring_splits_into_one_for_each_rail():
@@ -135,7 +135,7 @@ def test_a_ring_splits_into_one_for_each_rail():
 def test_what_leaves_a_machine_goes_by_the_rail_of_the_receiver():
     """Stage 1 on NIC 1 of machine 0 sends to NIC 0 of machine 1: over NIC 0 of machine 0, where stage 0 is."""
     assert streams_of("line", [0, 1, 2, 3], 2) == {(0, 2): 1.0}
-    assert streams_of("line", [1, 2], 2) == {(1, 2): 1.0}  # nobody of the gang is on NIC 0
+    assert streams_of("line", [1, 2], 2) == {(1, 2): 1.0}  # none of the gang is on NIC 0
     assert streams_of("all-to-all", [0, 1, 2, 3], 2) == pytest.approx(
         {(0, 2): 2 / 3, (1, 3): 2 / 3, (2, 0): 2 / 3, (3, 1): 2 / 3}
     )

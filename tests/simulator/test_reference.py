@@ -58,7 +58,7 @@ def test_srtf_with_consolidation_and_restore_cost_runs_for_orientation(trace, th
     )
     ours = f"{result['jct_mean']:.3f} / {result['makespan']:.0f} / {result['preemptions']}"
     print(f"{trace}: theirs {theirs}, ours {ours}")
-    # Whatever the rules, nobody ends before it could have, and who is stopped pays.
+    # Whatever the rules, no job ends before it could have, and a stopped one pays.
     assert all(end >= job[0] + job[2] for end, job in zip(result["finish_s"], oracle_jobs(trace), strict=True))
     assert result["preemptions"] > 0
 
@@ -72,7 +72,7 @@ def test_strict_lets_the_blocked_head_block_all_and_skip_does_not(head, finish_s
 
 @pytest.mark.parametrize("placer", ["count", "consolidated"])
 @pytest.mark.parametrize(("head", "finish_s"), [("strict", [10, 13, 21, 25]), ("skip", [10, 13, 24, 16])])
-def test_strict_lets_nobody_start_behind_the_blocked_head_but_stops_nobody_for_it(head, finish_s, placer):
+def test_strict_lets_no_job_start_behind_the_blocked_head_but_stops_none_for_it(head, finish_s, placer):
     """4 GPUs, srtf. At 1 the order is 0 (9 s left, 2 GPUs), 2 (11 s, 3 GPUs, does not fit), 1 (12 s left, 1 GPU).
 
     1 runs on either way: stopping it would not let 2 start. At 4 comes 3 (12 s, 1 GPU), behind 2. skip: 3 runs 4-16, so
@@ -127,7 +127,7 @@ def test_consolidated_is_best_fit_and_large_gangs_take_whole_machines():
     assert simulate(jobs, [4, 4, 4], placer="consolidated")["finish_s"] == [30, 30, 10, 20, 27]
 
 
-def test_consolidated_preempts_only_whom_the_new_job_needs():
+def test_consolidated_preempts_only_jobs_that_the_new_one_needs():
     """2 machines of 2, srtf. 0 and 2 share the first, 1 has the second. 3 (2 GPUs, 5 s) at 10: releasing
     2, the worst, does not help, releasing 1 does; 2 gets its GPU back. 1 restores at 15 and has 50 s left.
     """
@@ -155,7 +155,7 @@ def test_rounds_start_jobs_at_their_multiples_only():
     [("fifo", "strict"), ("sjf", "strict"), *[(order, "skip") for order in ("fifo", "sjf", "srtf", "srsf", "las")]],
 )
 def test_on_a_single_machine_consolidated_equals_count(order, head):
-    """Who can be placed by releasing jobs after it is who fits greedily. Whole seconds, so no rounding."""
+    """The jobs that fit after releasing later ones are those that fit greedily. Whole seconds, so no rounding."""
     for seed in range(30):
         rng = random.Random(seed)
         arrivals = sorted(rng.randrange(60) for _ in range(25))

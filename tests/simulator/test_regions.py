@@ -93,7 +93,7 @@ def said(simulator, decision):
 
 ONE = [([(A100, 8)], [CLICKS], 6, 0, 10.0)]
 PAIR = [([(A100, 16), (CPU, 4)], [CLICKS], 6, 0, 10.0)]
-LATER = [*ONE, ([(CPU, 1)], [], 6, 0, 0.0)]  # with somebody who waits, every event is a decision point
+LATER = [*ONE, ([(CPU, 1)], [], 6, 0, 0.0)]  # with a job that waits, every event is a decision point
 
 
 def test_a_job_of_several_parts_holds_their_units_in_one_region():
@@ -159,7 +159,7 @@ def test_units_that_are_held_are_refused():
     assert "is held by job 0" in said(simulator, Start(1, units))
 
 
-def test_every_start_takes_its_containers_and_the_checkpoint_of_whom_it_takes_units_from():
+def test_every_start_takes_its_containers_and_the_checkpoint_of_jobs_it_takes_units_from():
     rows = [([(A100, 32)], [CLICKS], 6, 0, 10.0), ([(A100, 32)], [CLICKS], 0, 0, 20.0)]
     simulator = laid(rows, arrival_s=[0, 100])
     started(simulator, 0, EAST)
@@ -171,7 +171,7 @@ def test_every_start_takes_its_containers_and_the_checkpoint_of_whom_it_takes_un
     simulator.advance()
     assert simulator.view.now_s == 1150.0  # its 1,000 s
     started(simulator, 0, EAST)
-    assert simulator.state.since_s[0] == 1150.0 + 10.0  # nobody was stopped for it
+    assert simulator.state.since_s[0] == 1150.0 + 10.0  # no job was stopped for it
     simulator.advance()
     assert simulator.jobs()["finish_s"].tolist() == [1160.0 + 1000.0 - 90.0, 1150.0]
     assert simulator.jobs()["restore_s"].tolist() == [20.0, 50.0]
@@ -197,7 +197,7 @@ def test_a_job_that_starts_and_moves_at_one_instant_pays_for_its_last_place():
     simulator.apply(Start(1, first[:16]))
     assert simulator.state.since_s[1] == 150.0
     simulator.apply(Migrate(1, units_of(simulator.view, "east", "A100", 16, 1)))
-    assert simulator.state.since_s[1] == 120.0  # there was nobody
+    assert simulator.state.since_s[1] == 120.0  # there was none
 
 
 def test_a_copy_takes_its_bytes_over_the_rate_of_the_link():
@@ -232,7 +232,7 @@ def test_copies_on_one_link_share_it_equally_and_other_links_do_not_care():
     ]
 
 
-def test_a_move_deletes_the_old_copy_when_all_of_the_table_is_there_and_nobody_reads_it():
+def test_a_move_deletes_the_old_copy_when_all_of_the_table_is_there_and_no_job_reads_it():
     simulator = laid(LATER, arrival_s=[0, 0], duration_s=500.0)
     view = simulator.view
     started(simulator, 0, EAST)
@@ -257,7 +257,7 @@ def test_a_copy_that_is_to_be_deleted_has_no_new_readers():
     assert view.regions_of(1) == [WEST]
     units = units_of(view, "east", "A100", 16)[8:]
     assert "table clicks in region east is about to be deleted" in said(simulator, Start(1, units))
-    # who has it may be stopped and go on at the same instant
+    # a job that has it may be stopped and go on at the same instant
     held = view.gpus_of(0)
     simulator.apply(Preempt(0))
     simulator.apply(Start(0, held))
@@ -358,8 +358,8 @@ def test_a_move_takes_over_a_copy_on_its_way_and_may_be_given_up():
 
 
 @pytest.mark.parametrize("last", [Drop(CLICKS, WEST), Replicate(CLICKS, SOUTH)])
-def test_a_move_that_is_given_up_leaves_no_copy_that_nobody_wants(last):
-    """A quarter of the table lies in the west when its home no longer moves there: whoever wanted that wants it not."""
+def test_a_move_that_is_given_up_leaves_no_unwanted_copy(last):
+    """A quarter of the table lies in the west when its home no longer moves there: that wish is gone."""
     tables = replace(geo_small.small_tables(), read_share=np.array([0.25, 1, 1, 1, 1]))
     simulator = laid(LATER, arrival_s=[0, 0], tables=tables)
     view = simulator.view
@@ -497,7 +497,7 @@ def test_a_lag_without_end_is_none_and_a_bad_one_is_refused():
         Simulator(geo_small.small_topology(), replica_lag_s=-1)
 
 
-def test_tables_are_due_every_so_often_whether_anybody_waits_or_not():
+def test_tables_are_due_every_so_often_whether_a_job_waits_or_not():
     simulator = laid(ONE, arrival_s=[10], duration_s=250.0, every_s=100.0)
     seen = []
     while not simulator.ended:
@@ -509,7 +509,7 @@ def test_tables_are_due_every_so_often_whether_anybody_waits_or_not():
         assert not simulator.view.tables_due or simulator.view.now_s > 10.0
     assert seen == [10.0, 110.0, 210.0]
     simulator = laid(ONE, every_s=100.0)
-    with pytest.raises(Stalled):  # nobody decides anything: it would go on for ever
+    with pytest.raises(Stalled):  # nothing is decided: it would go on for ever
         simulator.advance()
     simulator.apply(Replicate(CLICKS, WEST))
     simulator.advance()
@@ -546,7 +546,7 @@ def fail_at(simulator, region, time_s):
     """Modify the run: the next failure of a region comes at a time; returns it."""
     s = simulator.state
     item = int(s.first_region_event + region)
-    place = int(s.event_of[item])
+    place = int(s.event_position[item])
     s.event_key[place] = time_s
     while place > 0:  # towards the root of the heap of four children
         parent = (place - 1) // 4
@@ -556,7 +556,7 @@ def fail_at(simulator, region, time_s):
             field[[place, parent]] = field[[parent, place]]
         place = parent
     items = s.event_item[: s.event_count]
-    s.event_of[items] = np.arange(len(items))
+    s.event_position[items] = np.arange(len(items))
     return time_s
 
 
@@ -589,7 +589,7 @@ def test_the_last_copy_in_a_region_that_is_up_is_not_deleted():
     check_regions(simulator)
 
 
-def test_slos_are_by_level_and_count_who_still_waits():
+def test_slos_are_by_level_and_count_jobs_that_still_wait():
     rows = [([(A100, 32)], [CLICKS], 0, 0, 0.0)] * 3 + [([(A100, 32)], [CLICKS], 6, 0, 0.0)]
     simulator = laid(rows, arrival_s=[0, 0, 0, 0], duration_s=1000.0)  # level 0 may wait 300 s, level 6 for ever
     started(simulator, 0, EAST)
@@ -616,7 +616,7 @@ def test_an_undone_start_is_no_start_where_it_would_have_been_in_time():
     assert simulator.metrics()["slo_violation_rate"] == 0.5  # job 1 waits, 1,000 s by now
 
 
-def test_who_waits_for_another_to_be_saved_waits_for_its_start():
+def test_a_job_that_waits_for_another_to_be_saved_waits_for_its_start():
     """Level 0 may wait 300 s. The second comes at 100 s and takes the first one's units at 390 s, saved in 30 s."""
     rows = [([(A100, 32)], [CLICKS], 6, 0, 0.0), ([(A100, 16)], [CLICKS], 0, 0, 0.0), ([(CPU, 1)], [], 6, 0, 0.0)]
     simulator = laid(rows, arrival_s=[0, 100, 390], duration_s=1000.0)
@@ -628,7 +628,7 @@ def test_who_waits_for_another_to_be_saved_waits_for_its_start():
     simulator.apply(Start(1, taken[:16]))
     assert simulator.state.late_starts == 1 and simulator.metrics()["slo_violation_rate"] == 1.0
     assert simulator.jobs()["first_start_s"][1] == 390.0
-    simulator.apply(Migrate(1, units_of(simulator.view, "east", "A100", 16, 1)))  # nobody was stopped for it there
+    simulator.apply(Migrate(1, units_of(simulator.view, "east", "A100", 16, 1)))  # no job was stopped for it there
     assert simulator.state.late_starts == 0 and simulator.metrics()["slo_violation_rate"] == 0.0
     simulator.apply(Migrate(1, taken[:16]))
     simulator.apply(Preempt(1))

@@ -59,7 +59,7 @@ def test_a_job_grows_into_the_memory_that_its_partner_leaves(restore, left_s):
 
 
 def test_the_rule_hands_out_the_resize_as_a_decision():
-    """Nobody waits at 100 s: the decision point is there for the job that can grow. Then there is none."""
+    """No job waits at 100 s: the decision point is there for the job that can grow. Then there is none."""
     simulator = simulator_of("sjf-ffs:restore=on", TWO_JOBS)
     policy = policies.make("sjf-ffs:restore=on")
     for expected in (Start(0, [0], 8), Start(1, [0], 128), Advance(), Resize(1, [0], sub_batch=512), Advance()):
@@ -76,18 +76,18 @@ def test_without_restore_there_is_no_decision_point_for_it():
     assert simulator.done
 
 
-def test_who_waits_is_served_before_who_runs_grows():
+def test_a_waiting_job_is_served_before_a_running_one_grows():
     """A third job waits when bert ends: it shares first (cifar10 in passes of 128 leaves 8 GiB), and takes the room."""
     simulator = simulator_of("sjf-ffs:restore=on", [*TWO_JOBS, (50, 5000, "bert", 8)])
     simulator.schedule()
     simulator.advance()
     simulator.advance()
     assert simulator.view.now_s == 100.0
-    assert simulator.pass_ahead() == [Start(2, [0], 8)]
+    assert simulator.preview_pass() == [Start(2, [0], 8)]
 
 
 @pytest.mark.parametrize("word", ["sjf-ffs:restore=on", "sjf-bsbf:restore=on", "sjf-ffs:restore=on,round=90"])
-def test_who_is_alone_on_its_gpus_runs_in_the_largest_passes(word):
+def test_a_job_alone_on_its_gpus_runs_in_the_largest_passes(word):
     simulator = Simulator(
         "bsbf-physical",
         "allreduce:calibration=measured,gpu=2080ti",
@@ -97,7 +97,7 @@ def test_who_is_alone_on_its_gpus_runs_in_the_largest_passes(word):
     simulator.reset(open_workload("philly-sample:jobs=64,hours=2", seed=3))
     grown = 0
     while not simulator.done:
-        grown += sum(isinstance(decision, Resize) for decision in simulator.pass_ahead())
+        grown += sum(isinstance(decision, Resize) for decision in simulator.preview_pass())
         simulator.schedule()
         view, s = simulator.view, simulator.state
         for job in view.running.tolist():
@@ -126,7 +126,7 @@ def test_a_resize_changes_the_passes_and_costs_nothing():
     assert simulator.view.free_memory[0] == pytest.approx(11.0 * 2**30)
 
 
-def test_smaller_passes_make_room_for_those_who_were_refused():
+def test_smaller_passes_make_room_for_refused_jobs():
     """Beside bert in passes of 8 another does not fit even with 1 sample (4.02 of 3.24 GiB), in passes of 4 it does."""
     simulator = simulator_of("sjf-ffs", [(0, 1000, "bert", 8), (0, 2000, "bert", 8)])
     assert simulator.schedule() == 1 and simulator.next_decision() == Advance()
@@ -264,7 +264,7 @@ def test_where_run_times_are_not_known_the_ends_are_not_either():
 
 @pytest.mark.parametrize(("exponent", "played"), [(0, 8), (1, 4), (2, 2), (9, 2)])
 def test_an_agent_gives_a_job_larger_passes_when_its_partner_has_left(exponent, played):
-    """Nobody waits at 60 s. The second has done 60 / 4.482 = 13.4 s; whole, the rest takes 986.6 s, and 7.76 GiB."""
+    """No job waits at 60 s. The second has done 60 / 4.482 = 13.4 s; whole, the rest takes 986.6 s, and 7.76 GiB."""
     env, _ = two_berts()
     observation, *_ = env.step((FIRST, 0))
     assert env.view.now_s == 60.0 and env.view.sub_batch(1) == 1
@@ -293,7 +293,7 @@ def test_one_exponent_gives_the_largest_passes_that_fit():
 
 
 def test_a_job_that_could_grow_is_offered_once():
-    """Who advances has decided: without another event the episode goes on to its end."""
+    """Advancing is a decision: without another event the episode goes on to its end."""
     env, _ = two_berts()
     env.step((FIRST, 0))
     *_, ended, _, info = env.step((0, 0))

@@ -77,7 +77,7 @@ def test_a_lease_ends_in_the_loss_of_the_gpus_and_an_auction_a_second_per_gpu_la
 
 
 def test_freed_gpus_can_be_taken_at_any_auction_before_their_own():
-    """4 GPUs, freed at 100, auctioned at 104. A job that comes at 101 calls an auction, which serves who waits."""
+    """4 GPUs, freed at 100, auctioned at 104. A job that comes at 101 calls an auction, which serves what waits."""
     busy = (0, 4, 100)
     assert starts(laid("artist-sim:chunk=1", ONE, busy, (1, 4, 8)))[1] == (104.0, 1)
     assert starts(laid("artist-sim:chunk=1", ONE, busy, (1, 4, 8), (101, 1, 8)))[1] == (101.0, 1)
@@ -94,7 +94,7 @@ def test_an_arrival_calls_an_auction_only_if_a_gpu_is_free():
 def test_a_delay_timer_that_runs_out_is_noticed_at_the_next_auction(newcomer, start_s):
     """1 GPU is free on each of 2 machines until 5001; 2 GPUs are asked for at 100, timers of 1000 s.
 
-    Nobody comes: offered the GPUs freed at 5001 three seconds later. A gang that does not fit comes at 2000: the
+    No job comes: offered the GPUs freed at 5001 three seconds later. A gang that does not fit comes at 2000: the
     auction that it calls gives the older job both machines.
     """
     rows = [(0, 3, 5001), (0, 3, 5001), (100, 2, 50)] + [(2000, 8, 10)] * newcomer
@@ -405,7 +405,7 @@ def test_an_environment_under_auctions_refuses_such_a_policy():
         policies.make("dally:lease=0").act(env)
 
 
-def test_who_moves_does_not_end_for_a_rounding_error():
+def test_a_moved_job_does_not_end_for_a_rounding_error():
     """Without chunks a grant ends when its job moves. 8.8 + (59.6 - 8.8) is less than 59.6 in floating point."""
     before_s, at_s = 8.8, 59.6
     assert before_s + (at_s - before_s) < at_s

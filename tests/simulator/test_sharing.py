@@ -311,29 +311,29 @@ class Steps:
 
 
 def paced(answers, jobs, elastic=False, **options):
-    pace = Steps(answers, elastic)
-    simulator = Simulator(TWO, pace=pace, **options)
+    rate_provider = Steps(answers, elastic)
+    simulator = Simulator(TWO, rate_provider=rate_provider, **options)
     simulator.reset(Workload.from_arrays("hand", *map(list, zip(*jobs, strict=True))))
-    return simulator, pace
+    return simulator, rate_provider
 
 
 def test_rates_are_asked_for_at_the_start_and_at_the_end_of_each_phase():
     """100 iterations: 40 at 1 s, 50 at 2 s, 10 at 0.5 s."""
-    simulator, pace = paced([(1.0, 60.0), (2.0, 10.0), (0.5, 0.0)], [(5, 1, 100)])
+    simulator, rate_provider = paced([(1.0, 60.0), (2.0, 10.0), (0.5, 0.0)], [(5, 1, 100)])
     play(simulator, Start(0, (0,)))
     assert simulator.done and finishes(simulator) == [150.0]
-    assert pace.asked == [(5.0, 0, 100.0), (45.0, 0, 60.0), (145.0, 0, 10.0)]
+    assert rate_provider.asked == [(5.0, 0, 100.0), (45.0, 0, 60.0), (145.0, 0, 10.0)]
 
 
 def test_a_job_back_on_its_gpus_is_not_asked_again():
-    simulator, pace = paced([(1.0, 0.0), (3.0, 0.0)], [(0, 1, 100), (10, 2, 1)])
+    simulator, rate_provider = paced([(1.0, 0.0), (3.0, 0.0)], [(0, 1, 100), (10, 2, 1)])
     play(simulator, Start(0, (0,)))
     play(simulator, Preempt(0), Start(0, (0,)))
-    assert len(pace.asked) == 1 and finishes(simulator)[0] == 100.0
-    simulator, pace = paced([(1.0, 0.0), (3.0, 0.0)], [(0, 1, 100), (10, 2, 1)])
+    assert len(rate_provider.asked) == 1 and finishes(simulator)[0] == 100.0
+    simulator, rate_provider = paced([(1.0, 0.0), (3.0, 0.0)], [(0, 1, 100), (10, 2, 1)])
     play(simulator, Start(0, (0,)))
     play(simulator, Migrate(0, (1,)))
-    assert pace.asked == [(0.0, 0, 100.0), (10.0, 0, 90.0)]
+    assert rate_provider.asked == [(0.0, 0, 100.0), (10.0, 0, 90.0)]
     assert finishes(simulator)[0] == 10.0 + 270.0
 
 
@@ -347,15 +347,15 @@ def test_partners_slow_an_asked_rate_down_too():
 
 def test_elastic_jobs_change_their_size_and_pay_a_restore():
     """Two iterations a second on two GPUs; 10 s without progress when the GPUs change."""
-    simulator, pace = paced(
+    simulator, rate_provider = paced(
         [(1.0, 0.0), (0.5, 0.0), (1.0, 0.0)], [(0, 1, 100), (20, 1, 30)], True, rule=Rule("fifo", preemption_cost=10.0)
     )
     play(simulator, Start(0, (0,)))
     assert simulator.view.now_s == 20.0
     simulator.apply(Resize(0, (0, 1), batch=2))
-    assert simulator.view.gpus_of(0) == [0, 1] and len(pace.asked) == 1
+    assert simulator.view.gpus_of(0) == [0, 1] and len(rate_provider.asked) == 1
     simulator.advance()
-    assert pace.asked[1] == (20.0, 0, 80.0)
+    assert rate_provider.asked[1] == (20.0, 0, 80.0)
     # 80 left at 0.5 s from 30 on: done at 70; job 1 then runs from 70 to 100.
     assert simulator.view.now_s == 70.0
     play(simulator, Start(1, (1,)))
@@ -367,7 +367,7 @@ def test_elastic_jobs_change_their_size_and_pay_a_restore():
 
 
 def test_a_stop_and_a_start_on_other_gpus_at_one_instant_cost_one_restore():
-    simulator, pace = paced(
+    simulator, rate_provider = paced(
         [(1.0, 0.0), (0.5, 0.0)], [(0, 1, 100), (20, 1, 30)], True, rule=Rule("fifo", preemption_cost=10.0)
     )
     play(simulator, Start(0, (0,)))
@@ -376,7 +376,7 @@ def test_a_stop_and_a_start_on_other_gpus_at_one_instant_cost_one_restore():
     assert simulator.view.gpus_of(0) == [1, 0]
     simulator.advance()
     assert finishes(simulator)[0] == 70.0
-    assert len(pace.asked) == 2
+    assert len(rate_provider.asked) == 2
 
 
 def test_elastic_jobs_are_looked_at_every_round_while_one_is_there():
@@ -392,8 +392,8 @@ def test_elastic_jobs_are_looked_at_every_round_while_one_is_there():
 
 
 def test_the_first_start_costs_a_restore_where_the_pace_says_so():
-    simulator, pace = paced([(1.0, 0.0)], [(0, 1, 100)], rule=Rule("fifo", preemption_cost=30.0))
-    pace.restores_first = True
+    simulator, rate_provider = paced([(1.0, 0.0)], [(0, 1, 100)], rule=Rule("fifo", preemption_cost=30.0))
+    rate_provider.restores_first = True
     simulator.reset(simulator.workload)
     play(simulator, Start(0, (0,)))
     assert finishes(simulator) == [130.0]
@@ -427,14 +427,14 @@ def test_a_failure_takes_all_jobs_of_its_gpus_and_the_work_since_their_checkpoin
 def schedule_failure(simulator, time_s):
     """Let the only machine fail at `time_s`."""
     s = simulator.state
-    place = s.event_of[s.first_machine_event]
+    place = s.event_position[s.first_machine_event]
     assert place >= 0
     s.event_key[place] = time_s
     while place > 0 and s.event_key[(place - 1) // 4] > time_s:
         above = (place - 1) // 4
         for name in ("event_key", "event_item"):
             getattr(s, name)[[place, above]] = getattr(s, name)[[above, place]]
-        s.event_of[s.event_item[place]], s.event_of[s.event_item[above]] = place, above
+        s.event_position[s.event_item[place]], s.event_position[s.event_item[above]] = place, above
         place = above
 
 

@@ -13,7 +13,7 @@ from clustergym.simulator.sharing.sharing_model import Sharing
 from clustergym.simulator.workloads import Workload
 
 
-def test_nobody_is_hindered_who_never_shares_a_gpu():
+def test_no_job_is_hindered_that_never_shares_a_gpu():
     """A job alone in small passes gets large ones, and its machine fails before the next checkpoint.
 
     What it had done in small passes took longer than it would now; the difference is no interference, which stays 0.
@@ -55,16 +55,16 @@ class ByBatch:
         return 0.5 * simulator.view.batch(job), 0.0
 
 
-@pytest.mark.parametrize("pace", [None, ByBatch()], ids=["passes", "batches"])
+@pytest.mark.parametrize("rate_provider", [None, ByBatch()], ids=["passes", "batches"])
 @pytest.mark.parametrize("seed", range(5))
-def test_a_failure_without_checkpoints_leaves_nothing_done(pace, seed):
+def test_a_failure_without_checkpoints_leaves_nothing_done(rate_provider, seed):
     """Two jobs on the one GPU, the second from 10 s on, no checkpoint ever, and the machine fails.
 
     Every 7 s the first goes on with another sub-batch (or, where it is elastic, another batch), so that what it has
     done was done at several rates, alone and hindered. All of it is lost: both have their 4000 iterations before them,
     and held = lost.
     """
-    network = "none" if pace else "allreduce:calibration=measured,gpu=2080ti"
+    network = "none" if rate_provider else "allreduce:calibration=measured,gpu=2080ti"
     workload = Workload.from_arrays(
         "two", [0.0, 10.0], [1, 1], [4000.0] * 2, iterations=[4000.0] * 2, model=["cifar10"] * 2, batch_size=[256] * 2
     )
@@ -72,17 +72,17 @@ def test_a_failure_without_checkpoints_leaves_nothing_done(pace, seed):
         *("flat:machines=1,gpus_per_machine=1", network),
         sharing=Sharing(2, "constant:xi=1.5"),
         failures=Failures(400.0, 10.0, 1e6),
-        pace=pace,
+        rate_provider=rate_provider,
         rule=Rule("fifo", round=7.0),
     )
     simulator.reset(workload, seed)
     view, sizes = simulator.view, [256, 16, 64, 4]
     while not simulator.state.failures:
         for job in view.queue.tolist():
-            simulator.apply(Start(job, [0], batch=256) if pace else Start(job, [0], sub_batch=256))
+            simulator.apply(Start(job, [0], batch=256) if rate_provider else Start(job, [0], sub_batch=256))
         size = sizes[int(view.now_s // 7.0) % 4]
-        if 0 in view.running and size != (view.batch(0) if pace else view.sub_batch(0)):
-            simulator.apply(Resize(0, [0], size) if pace else Resize(0, [0], sub_batch=size))
+        if 0 in view.running and size != (view.batch(0) if rate_provider else view.sub_batch(0)):
+            simulator.apply(Resize(0, [0], size) if rate_provider else Resize(0, [0], sub_batch=size))
         simulator.advance()
     parts = gpu_seconds(simulator.state)
     assert parts["lost"] == pytest.approx(parts["held"]) and parts["held"] > 0.0

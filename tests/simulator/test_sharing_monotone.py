@@ -1,4 +1,4 @@
-"""More interference ends no job earlier, as long as who holds which GPUs stays the same."""
+"""More interference ends no job earlier, as long as each job's GPUs stay the same."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ XIS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0)
 
 
 def gangs_of(rng, num_gpus, jobs_per_gpu):
-    """Random gangs, no GPU in more of them than it may hold; nobody is left to wait."""
+    """Random gangs, no GPU in more of them than it may hold; none is left to wait."""
     load = np.zeros(num_gpus, dtype=int)
     gangs = []
     for _ in range(int(rng.integers(2, 21))):

@@ -94,7 +94,7 @@ def test_a_fifo_job_can_be_stopped_when_its_lease_ends(lease_s, finish_s, stops)
     assert (done, metrics["preemptions"]) == (finish_s, stops)
 
 
-def test_a_lease_that_ends_while_nobody_waits_is_renewed():
+def test_a_lease_that_ends_while_no_job_waits_is_renewed():
     """4 GPUs, sjf, leases of 30 s. 0's first lease ends at 30 in peace; 1 comes at 40 and gets its GPUs at 60.
 
     1 runs 60-65; 0 has 40 s left: 105.
@@ -223,7 +223,7 @@ def test_stopped_and_started_on_the_same_gpus_at_one_instant_was_not_preempted(a
 def test_what_counts_is_where_a_job_is_when_the_instant_is_over(meanwhile):
     """As above, but 0 starts on [2, 3] at 3; or at 8, when 1 has ended: 7 s to restore and 7 s left, so 17 and 22.
 
-    Or it is back at 3, after 1 had, and gave back, its GPUs: when the instant is over, nobody was stopped.
+    Or it is back at 3, after 1 had, and gave back, its GPUs: when the instant is over, no job was stopped.
     """
     simulator = laid(
         FOUR, [(0, 2, 10), (3, 4 if meanwhile == "another instant" else 2, 5)], Rule("fifo", preemption_cost=(7.0,))
@@ -314,7 +314,7 @@ def test_nothing_can_be_decided_after_the_end(decision):
 
 
 def test_waiting_for_nothing_is_stalled_and_starting_goes_on_from_there():
-    """1 job, nobody starts it, nothing is to come: Stalled, and the state is as before."""
+    """1 job, not started, nothing to come: Stalled, and the state is as before."""
     simulator = laid(ONE, [(0, 1, 5)])
     before = simulator.snapshot().tobytes()
     for _ in range(2):
@@ -503,7 +503,7 @@ def test_a_job_that_starts_and_stops_at_one_instant_has_not_run():
     assert (metrics["preemptions"], finishes(simulator)) == (0, [15, 5])
 
 
-def test_a_lease_holds_whoever_decides_and_an_undone_stop_does_not_renew_it():
+def test_a_lease_holds_for_every_player_and_an_undone_stop_does_not_renew_it():
     """Lease 100 s from 0: no stop at 60, but at 100; back on its GPUs at once, the job has a new lease, until 200."""
     simulator = laid(FOUR, [(0, 2, 500), (60, 2, 300), (70, 4, 1)], Rule("fifo", lease=100.0))
     simulator.apply(Start(0, [0, 1]))

@@ -1,4 +1,4 @@
-"""Size classes: few, the same results in all of them, and room that nobody uses costs nothing."""
+"""Size classes: few, the same results in all of them, and unused room costs nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.groups.group_fields import GroupCapacity
 from clustergym.simulator.record.extents import Block, blocks_of, used_parts
 from clustergym.simulator.record.field_axes import CALL, RUN, Axis, Field, dtype_of
-from clustergym.simulator.record.plain import Plain
+from clustergym.simulator.record.raw_record import RawRecord
 from clustergym.simulator.record.state import Capacity, state_dtype
 from clustergym.simulator.record.zeroed import SPARSE_BYTES, zeroed
 from clustergym.simulator.workloads import open_workload
@@ -104,11 +104,11 @@ def test_what_a_longer_run_has_left_does_not_matter():
     for jobs, seed in ((300, 1), (140, 2), (300, 3)):
         new = Simulator("dally:racks=2", "none")
         assert str(delay_run(used, jobs, seed)) == str(delay_run(new, jobs, seed))
-        extent = new.plain.extent
-        theirs = (part.tobytes() for part in new.plain._parts_of(extent, is_running=False))
+        extent = new.raw.extent
+        theirs = (part.tobytes() for part in new.raw._parts_of(extent, is_running=False))
         assert all(
             part.tobytes() == their
-            for part, their in zip(used.plain._parts_of(extent, is_running=False), theirs, strict=True)
+            for part, their in zip(used.raw._parts_of(extent, is_running=False), theirs, strict=True)
         )
 
 
@@ -128,7 +128,7 @@ def test_a_snapshot_of_a_large_record_goes_on_the_same():
 def test_blocks_are_all_bytes_once():
     """By hand: first what is short and of no axis, n (8 bytes) and odd (5 x 8); a, b, skip (3 x 8), grid (2 x 3 x 8).
 
-    Of `odd`, which has as many entries as `others`, nobody has counted how many are in use; `others` has two more.
+    Of `odd`, which has as many entries as `others`, the number in use is not counted; `others` has two more.
     """
     jobs, others = Axis("job", 3), Axis("other", 3).and_more(2)
     fields: list[Field] = [("a", "f8", (jobs,)), ("b", "f8", (jobs,)), ("skip", "i8", (jobs,), CALL), ("n", "i8")]
@@ -170,7 +170,7 @@ def resident_bytes() -> int:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="it asks Linux")
-def test_room_that_nobody_uses_takes_no_memory():
+def test_unused_room_takes_no_memory():
     """Of 1 GB one byte in every 16 MB is written: 64 pages."""
     before = resident_bytes()
     dtype = np.dtype([("all", "u1", (1 << 24,))])
@@ -205,5 +205,5 @@ def test_an_environment_goes_on_in_the_large_class():
             if ended:
                 break
         returns.append(rewards)
-        assert isinstance(env.simulator.plain, Plain) and (env.simulator.capacity.jobs > 136) == large
+        assert isinstance(env.simulator.raw, RawRecord) and (env.simulator.capacity.jobs > 136) == large
     assert returns[0] == returns[1]

@@ -31,7 +31,7 @@ def play(simulator, *decisions):
     simulator.advance()
 
 
-def test_a_job_takes_seven_thirds_of_its_time_whoever_comes_or_goes():
+def test_a_job_takes_seven_thirds_of_its_time_whatever_comes_or_goes():
     """slices=2: 3/7 of a GPU each. Job 0 (300 s) is alone until 100 and from 450 on, job 1 (150 s) beside it between:
 
     700 s and 350 s on their slices all the same; isolated they take 300 and 150 s.
@@ -117,7 +117,7 @@ def slopes(word):
     return dict(zip(MODELS, simulator.state.memory_sample[:6].tolist(), strict=True))
 
 
-def test_what_nobody_measured_of_memory_is_assumed_halved_or_left_out():
+def test_unmeasured_memory_is_assumed_halved_or_left_out():
     """Measured: cifar10 and imagenet. The other slopes are assumed: as they are, half of them, or none."""
     as_it_is = slopes("assumed")
     for word, part in MEMORY.items():

@@ -174,7 +174,7 @@ def test_load_gives_back_a_topology():
     ("source", "says"),
     [
         ("dalyl", "did you mean 'dally'"),
-        ("torus", "known: bsbf-physical, bsbf-simulation, cassini-testbed, .*leaf-spine, mast; or the path of a YAML"),
+        ("torus", "known: bsbf-physical, bsbf-simulation, cassini-testbed, .*leaf-spine, mast, nodes; or the path of"),
         ("", "empty"),
         ("dally:racks", "not key=value"),
         ("dally:rcks=2", "did you mean 'racks'"),
@@ -243,7 +243,7 @@ def test_list_topologies_lists_what_loads():
     listed = list_topologies()
     assert [entry["name"] for entry in listed] == [
         "flat", "dally", "bsbf-physical", "bsbf-simulation", "harmony",
-        "cassini-testbed", "cassini-two-gpu", "fat-tree", "leaf-spine", "hosts", "mast",
+        "cassini-testbed", "cassini-two-gpu", "fat-tree", "leaf-spine", "hosts", "nodes", "mast",
     ]  # fmt: skip
     for entry in listed:
         if entry["gpus"] is None:  # it depends on a file

@@ -102,7 +102,7 @@ def test_fits_of_a_t4_take_longer_by_the_ratio_of_bandwidths_and_the_oversubscri
     assert said() == [f"topology 'flat': network {word} does not use latency_us of rack"]
 
 
-def test_fits_of_a_cluster_whose_links_nobody_states_do_not_use_bandwidths(said):
+def test_fits_of_a_cluster_with_unstated_links_do_not_use_bandwidths(said):
     network = load_network("allreduce:gpu=a100")
     assert on_topology(network, Topology.from_spec(spec(bandwidth_gbps=10))).longer == (1.0, 1.0)
     word = "allreduce:calibration=measured,gpu=a100,duration=isolated"
@@ -112,7 +112,7 @@ def test_fits_of_a_cluster_whose_links_nobody_states_do_not_use_bandwidths(said)
 @pytest.mark.parametrize(
     "network", ["none", "penalty", "allreduce", "allreduce:calibration=artist", "allreduce:gpu=t4"]
 )
-@pytest.mark.parametrize("preset", sorted({*PRESETS, f"hosts:file={DATA / 'hosts.csv'}"} - {"hosts"}))
+@pytest.mark.parametrize("preset", sorted({*PRESETS, f"hosts:file={DATA / 'hosts.csv'}"} - {"hosts", "nodes"}))
 def test_presets_change_nothing_and_are_silent(preset, network, said):
     plain = load_network(network)
     assert on_topology(plain, Topology.load(preset)) is plain

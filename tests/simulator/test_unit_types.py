@@ -108,7 +108,7 @@ def test_parts_of_different_types_go_at_the_pace_of_the_slowest_gpus(tmp_path):
 
 
 @pytest.mark.parametrize("moves", [False, True], ids=["preempted", "migrated"])
-def test_who_goes_on_on_another_type_does_the_rest_at_its_speed(tmp_path, moves):
+def test_a_job_that_goes_on_on_another_type_does_the_rest_at_its_speed(tmp_path, moves):
     """400 of 1,000 s on A100; 300 s for the other 600 on V100: from 400 to 700; back after 100 of them: 400 to do."""
     rows = [*ONE, ([(CPU, 1)], [], 6, 0, 0.0)]
     simulator = laid(rows, tmp_path, arrival_s=[0.0, 400.0])
@@ -130,7 +130,7 @@ def test_who_goes_on_on_another_type_does_the_rest_at_its_speed(tmp_path, moves)
     assert used["comm_time_mean"] == pytest.approx(0.0, abs=1e-9)
 
 
-def test_who_is_back_on_its_units_at_the_same_instant_has_not_been_elsewhere(tmp_path):
+def test_a_job_back_on_its_units_at_the_same_instant_has_not_been_elsewhere(tmp_path):
     simulator = laid([*ONE, ([(CPU, 1)], [], 6, 0, 0.0)], tmp_path, arrival_s=[0.0, 400.0])
     own = units_of(simulator, "east.a", 8)
     simulator.apply(Start(0, own))
@@ -341,7 +341,7 @@ def test_a_type_that_no_region_has_is_told(tmp_path):
         Simulator(geo_small.small_topology()).reset(workload)
 
 
-def test_who_fits_no_region_is_told_with_its_types(tmp_path):
+def test_a_job_that_fits_no_region_is_named_with_its_types(tmp_path):
     with pytest.raises(InputError, match=r"asks 33 A100\|V100; no region"):
         Simulator(geo_small.small_topology()).reset(read(tmp_path, "A100|V100:33", 33))
 

@@ -17,7 +17,7 @@ from clustergym.tests.support.geo_small import A100
 from clustergym.tests.support.small_envs import SMALL
 
 PENALTY = "penalty:table=chronus,default=1/1.2/1.5,duration=compute"
-PLAYED = {  # environment: what is not as in SMALL, and who knows run times there
+PLAYED = {  # environment: what is not as in SMALL, and which policy knows run times there
     "Delay": ({"network": PENALTY}, ("greedy", "sjf:head=reserve,placer=tier")),
     "Sharing": ({}, ("sjf-bsbf",)),
     "TimeShift": ({"network": "contention:duration=compute"}, ("sjf-bsbf+cassini",)),

@@ -53,7 +53,7 @@ def test_three_jobs_on_two_links_by_weights():
     assert rates([48, 40], [sender([0, 1]), sender([0], 3), sender([1])]) == pytest.approx([12, 36, 28])
 
 
-def test_who_has_priority_has_all_it_wants():
+def test_a_job_with_priority_has_all_it_wants():
     assert rates([48], [sender([0], 1, 0), sender([0], 1, 1, gbps=30)]) == pytest.approx([18, 30])
     assert rates([48], [sender([0], 1, -1), sender([0], 1, 5), sender([0], 1, 0)])[1] == 48
     three = [sender([0], 1, 2, gbps=30), sender([0], 2, 1), sender([0], 1, 1)]
@@ -74,7 +74,7 @@ def test_iterations_of_two_jobs_by_weight_and_priority():
     run = PhaseRun([C], [first, second], log=True)
     run.play(40.0)
     assert run.durations[0] == pytest.approx(2.0)
-    assert run.durations[1][:3] == pytest.approx([3.0, 2.0, 2.0], abs=1e-6)  # it has waited once, and meets nobody more
+    assert run.durations[1][:3] == pytest.approx([3.0, 2.0, 2.0], abs=1e-6)  # it has waited once, and meets none
     # Weights 3 and 1: at 1 s rates of 3/4 and 1/4; the first is done at 1 + 4/3, the second has 2/3 of its bytes left.
     run = PhaseRun([C], [dataclasses.replace(each, weight=3.0), each], log=True)
     run.play(2.0 + 2.0)
@@ -206,7 +206,7 @@ def test_flows_of_one_size_keep_the_ratio_of_their_weights():
     assert first_end_s((1.0, 1.0), 0.3, Growth(0.25, 1.75, 256)) == pytest.approx(exact, rel=1e-3)
 
 
-def test_who_begins_together_stays_together_and_others_part():
+def test_jobs_that_begin_together_stay_together_and_others_part():
     """MLTCP's point: with weights that grow two equal jobs end up in turns; with fixed ones they meet for ever."""
     phases = in_order([(1.0, 0.0), (1.0, C)])
     jobs = [Contender(phases, use({0: 1}), begin_s=start) for start in (0.0, 0.1)]

@@ -163,7 +163,7 @@ def test_helios_like_has_the_measured_statistics():
 
 
 def test_philly_sample_is_what_pollux_samples():
-    """Published workloads, 960 jobs: by hour 18 18 10 19 23 36 19 16 of 160; models as below; nobody after 8 h."""
+    """Published workloads, 960 jobs: by hour 18 18 10 19 23 36 19 16 of 160; models as below; none after 8 h."""
     workload = open_workload(f"philly-sample:jobs={MANY},gpu=t4")
     by_hour = np.histogram(workload.arrival_s, 8, (0, 28800))[0] / MANY * 160
     assert by_hour == pytest.approx([18.2, 17.2, 11.5, 19.1, 26.4, 33.7, 17.9, 16.1], abs=0.4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 
 import numpy as np
@@ -53,6 +54,11 @@ FILES = {
     "synthetic_muri.csv": "muri",
     "synthetic_chronus.csv": "chronus",
     "synthetic_simple.csv": "simple",
+    "synthetic_log.swf": "swf",
+    "synthetic_acme_seren.csv": "acme",
+    "synthetic_acme_kalos.csv": "acme",
+    "synthetic_spot_gpu.csv": "spot-gpu",
+    "synthetic_supercloud.csv": "supercloud",
     "synthetic_sacct.csv": "sacct",
     "synthetic_sacct.json": "sacct",
 }
@@ -65,7 +71,7 @@ def test_every_format_is_recognised_and_read(file, name):
 
 
 def test_every_format_has_a_synthetic_file():
-    assert set(FILES.values()) | {"parquet"} == set(FORMATS)
+    assert set(FILES.values()) | {"parquet", "gpu-v2026"} == set(FORMATS)  # these two are written by their tests
 
 
 def test_own_csv_fills_what_is_absent():
@@ -276,9 +282,70 @@ def test_pai_tasks_are_summed_and_joined_with_the_job_table(tmp_path):
     assert columns(quiet(alone), "arrival_s", "user") == [[900.0, 1005.0], ["", ""]]
 
 
+def test_pai_types_are_those_of_gpu_tasks_and_a_start_is_known_with_the_job_table(tmp_path):
+    """job1 has a CPU task beside two of MISC; with two types among them none is read. It starts at 1,005 of 990."""
+    workload = quiet(WORKLOADS / "synthetic_pai" / "pai_task_table.csv")
+    assert columns(workload, "gpu_type", "start_s") == [["T4", "MISC"], [900.0, 1005.0]]
+    alone = tmp_path / "pai_task_table.csv"
+    text = (WORKLOADS / "synthetic_pai" / "pai_task_table.csv").read_text()
+    alone.write_text(text.replace("200.0,MISC", "200.0,V100"))
+    with pytest.warns(WorkloadWarning) as caught:
+        workload = open_workload(alone)
+    assert "got several types of GPU: 1; the type of none is read" in str(caught[0].message)
+    assert columns(workload, "gpu_type", "start_s") == [["T4", ""], [np.inf, np.inf]]
+    assert quiet(WORKLOADS / "synthetic_pai_jobs.csv").gpu_type.tolist() == ["V100", "P100", "T4"]
+
+
+def test_many_pai_tasks_are_read_in_time_in_proportion(tmp_path):
+    """20,000 jobs of two tasks take about .3 CPU s; a pass over all names for each job took a hundred times that."""
+    rows = [f"j{i // 2},t{i % 2},1.0,Terminated,{i // 2}.0,{i // 2 + 60}.0,1,1,50.0,T4\n" for i in range(40_000)]
+    (tmp_path / "pai_task_table.csv").write_text("".join(rows))
+    begin_s = time.process_time()
+    assert len(quiet(tmp_path / "pai_task_table.csv")) == 20_000
+    assert time.process_time() - begin_s < 5.0
+
+
 def test_openb_counts_from_scheduling_to_deletion():
     workload = quiet(WORKLOADS / "synthetic_openb_pods.csv")
     assert columns(workload, "job_id", "gpus", "duration_s") == [["pod-0", "pod-1"], [1, 8], [990.0, 290.0]]
+
+
+def test_openb_keeps_starts_types_and_classes_as_levels(tmp_path):
+    """Guaranteed 0, LS 1, Burstable 2, BE 3; a class of another name is bad."""
+    workload = quiet(WORKLOADS / "synthetic_openb_pods.csv")
+    assert columns(workload, "start_s", "level", "gpu_type") == [[10.0, 30.0], [1, 3], ["", "V100M32"]]
+    head, row, *_ = (WORKLOADS / "synthetic_openb_pods.csv").read_text().splitlines()
+    words = ("Guaranteed", "Burstable", "LSR")
+    rows = [row.replace("pod-0", f"p{i}").replace("LS", word) for i, word in enumerate(words)]
+    rows[0] = rows[0].replace(",460,,", ",460,V100M16|V100M32,")
+    path = tmp_path / "pods.csv"
+    path.write_text("\n".join([head, *rows]))
+    with pytest.warns(WorkloadWarning) as caught:
+        workload = open_workload(path)
+    assert columns(workload, "level", "gpu_type") == [[0, 2], ["V100M16|V100M32", ""]]
+    said = " ".join(str(one.message) for one in caught)
+    assert "1 bad, the first at line 4, column 'qos': 'LSR'; expected one of Guaranteed, LS" in said
+    assert "gpu_type, level are read, but nothing outside regions heeds them yet" in said
+    path.write_text("\n".join([head.replace("qos", "class"), *rows]))
+    assert quiet(path).level.tolist() == [0, 0, 0]
+
+
+@needs_traces
+def test_openb_prints_gpu_hours_by_share_and_counts_apart_what_was_never_scheduled():
+    """Of 8,152 pods 1,088 ask no GPU, 861 of the rest were never scheduled; 1,205 of the others ask less than half."""
+    path = TRACES / "alibaba/cluster-trace-gpu-v2023/csv/openb_pod_list_default.csv"
+    if not path.is_file():
+        pytest.skip(f"{path.name} is not among the traces here")
+    for share, jobs, told in (
+        ("whole", 6203, "51,470.7 GPU-hours are asked, 59,612.2 are read"),
+        ("round", 4998, "51,470.7 GPU-hours are asked, 45,620.9 are read"),
+    ):
+        with pytest.warns(WorkloadWarning) as caught:
+            workload = open_workload(path, format=f"openb:share={share}")
+        said = " ".join(str(one.message) for one in caught)
+        assert len(workload) == jobs and "1,088 without a GPU, 861 never scheduled" in said and told in said
+        assert workload.work_s().sum() / 3600 == pytest.approx(59612.2 if share == "whole" else 45620.9, abs=0.05)
+    assert "1,205 below half a GPU (6,118.2 GPU-hours); 45,620.9 GPU-hours are read, 6,118.2 dropped" in said
 
 
 def test_pollux_durations_come_from_the_profiles():
@@ -379,6 +446,7 @@ REAL = {
     "adaptdl/simulator/traces/philly.csv": ("philly", 82247, 107235, 1080390950.0),
     "helios_venus_slice/helios_venus_2vc_sept.csv": ("helios", 1867, 87757, 10549988.0),
     "dally/batch_500.csv": ("artist-sim", 500, 2544, 46993968.0),
+    "swf/lublin_256.swf": ("swf", 10000, 221010, 48627667.0),
     "oracle/common_160.csv": ("simple", 160, 504, 420205.0),
     "oracle/common_480.csv": ("simple", 480, 1446, 1571948.0),
     "tiresias/simulator/60_job.csv": ("tiresias", 60, 170, 10705.0),

@@ -2,7 +2,7 @@
 
 The compiled kernels are checked against it; it shares no code with them. It is in its turn checked against the grant
 logs of the corrected ArtISt-sim, the simulator behind paper dally (the two in test_artist_semantics.py). Floats are
-added in the order of that simulator, chunk by chunk: among jobs of one GPU, rounding decides who comes first.
+added in the order of that simulator, chunk by chunk: among jobs of one GPU, rounding decides which comes first.
 
 Gandiva is built from a description; there is no log of it. Its random choices are those of the function `shuffle`.
 """
@@ -138,13 +138,13 @@ class Artist:
         return self
 
     def key(self, runner: Runner) -> float:
-        """Who is offered GPUs first: the least."""
+        """Which job is offered GPUs first: the least."""
         if self.policy == "gandiva":
             return -runner.first_start_s
         return runner.service if self.policy == "tiresias" else runner.sensitivity
 
     def auction(self) -> None:
-        """Offer all free GPUs to everybody who bids, once; the winners start afterwards."""
+        """Offer all free GPUs to all that bid, once; the winners start afterwards."""
         bidders = [one for one in self.active if not one.held]
         if self.policy == "gandiva":  # running jobs on several machines would like to move
             bidders += [one for one in self.active if len({gpu[:2] for gpu in one.held}) > 1 and not one.to_move]

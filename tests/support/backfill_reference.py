@@ -50,7 +50,7 @@ def expected_end_s(start: float, run_s: float, now: float) -> float:
 
 
 def free_at(time: float, held: list[tuple[float, float, int]], gpus: int) -> int:
-    """GPUs that nobody holds, or is promised, at an instant."""
+    """GPUs neither held nor promised at an instant."""
     return gpus - sum(count for begin, end, count in held if begin <= time < end)
 
 

@@ -138,7 +138,7 @@ class Cluster:
         return None
 
     def alone_on_empty(self, j: int) -> int | None:
-        """The sub-batch that the job has on GPUs that hold nobody."""
+        """The sub-batch that the job has on empty GPUs."""
         for b in sub_batches(self.jobs[j].batch):
             if self.fits(j, b):
                 return b

@@ -6,20 +6,20 @@ below only, without looking at any other code of this project, so that the two c
 "A lease is 3,600 s from the start. At every offer round (an arrival, an end, the end of a lease,
 a timer) while a job waits, one that refused by its timers included, every running job whose lease
 has ended joins the bids with its GPUs counted as free and its starvation at 0, in the order of
-Nw_sens rounded to 1e-6; ties: fewer GPUs, earlier last assignment, lower id. Who gets the same
-GPUs back has not stopped and begins a new lease; who gets others pays `preemption_cost`; who gets
-none waits, its starvation counted from now. While nobody waits, a lease that has ended changes
+Nw_sens rounded to 1e-6; ties: fewer GPUs, earlier last assignment, lower id. A job that gets the same
+GPUs back has not stopped and begins a new lease; one that gets others pays `preemption_cost`; one that gets
+none waits, its starvation counted from now. While none waits, a lease that has ended changes
 nothing."
 
 Starvation 0 means a last assignment now, for the ties too; that of a waiting job is its arrival or
-the moment it lost its GPUs. All who bid while running give their GPUs back before the walk; then
+the moment it lost its GPUs. All that bid while running give their GPUs back before the walk; then
 each is offered what the placer finds, with no preference for its own: the same set is a new lease
 and nothing else; another set is a stop and a start at once, no wait recorded, since it has not
 waited; if it accepts nothing, be it that it refuses the tier on which it ran, it is stopped.
-With `lease_s` 0 nobody is stopped; with `moves` too, a running job that does not lie inside one
-machine bids at starvation 0 (last assignment: when it got its GPUs), whether or not somebody
+With `lease_s` 0 no job is stopped; with `moves` too, a running job that does not lie inside one
+machine bids at starvation 0 (last assignment: when it got its GPUs), whether or not a job
 waits, and moves if what it accepts, its own GPUs counted as free, is a better tier. After a walk
-with a move there is another, but who started or moved at this instant does not move again.
+with a move there is another, but a job that started or moved at this instant stays.
 """
 
 import math
@@ -49,7 +49,7 @@ class Runner:
     started_s: float = 0.0  # since when it holds the present gang
     since_s: float = 0.0  # since when it progresses there: the start and the cost
     slowdown: float = 1.0
-    assigned_s: float = 0.0  # last assignment of one who waits: it arrived or lost its GPUs
+    assigned_s: float = 0.0  # last assignment of a waiting job: it arrived or lost its GPUs
     lease_end_s: float = math.inf
     alarm_s: float = math.inf  # while it waits: when one of its timers ends
     waiting_key: int = 0  # Nw_sens when it lost its GPUs; 0 if it never ran
@@ -127,7 +127,7 @@ class Dally:
                     r.alarm_s = self.next_alarm(r)
 
     def order(self, runners):
-        """(runner, whether it runs) for all who bid, in the order of service."""
+        """(runner, whether it runs) for all that bid, in the order of service."""
         bids = [(r.waiting_key, r.gpus, r.assigned_s, r.id, r, False) for r in self.waiting]
         for r in runners:
             assigned_s = self.now if self.lease_s > 0 else r.started_s
@@ -150,7 +150,7 @@ class Dally:
             self.start(r, gang, tier, waited=not runs)
 
     def leaseless_walk(self):
-        """One walk without leases: nobody is stopped. True if somebody moved."""
+        """One walk without leases: none is stopped. True if a job moved."""
         movers, moved = [], False
         if self.moves:
             movers = [r for r in self.running if r.tier > MACHINE and r.started_s < self.now]

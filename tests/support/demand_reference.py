@@ -2,7 +2,7 @@
 
 Written from the paper and the documented readings of it, it shares no code with the slow path: nothing is kept up, no
 sum is multiplied out. The readings: Expression 1 is a share of all bytes that jobs read; Expressions 4 and 5 are "at
-most"; a GPU type that jobs of a level accept, with hours or without, but of which nobody counts as where it is, has a
+most"; a GPU type that jobs of a level accept, with hours or without, but which no job counts as its own, has a
 share of 0 in each region's demand; where no region has a type, or storage, each has a share of 0 in its supply. A job
 that accepts several types counts in a region as GPUs of each by their share there.
 """

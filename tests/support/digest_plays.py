@@ -48,7 +48,7 @@ class Play:
     """One play.
 
     Attributes:
-        setting: who and where.
+        setting: the policy and the environment.
         how: `drawn`; `evaluated`, by the command line; `played`, by the policy in the environment.
         seed: of everything.
         name: what the report calls it, and unlike that of any other play.

@@ -12,7 +12,7 @@ import numpy as np
 
 from clustergym import policies
 from clustergym.simulator.elastic.applications import fitted_applications
-from clustergym.simulator.elastic.elastic import TrainingPace
+from clustergym.simulator.elastic.elastic import TrainingRates
 from clustergym.simulator.engine.simulator import Simulator
 from clustergym.tests.support import geo_small
 from clustergym.tests.support.paths import ROOT
@@ -37,7 +37,7 @@ class Terms:
         alone: (simulator of the environment, policy) -> one like it that this policy may play.
         left_out: whether a policy cannot play in a setting.
         columns: of the jobs, that have to be equal; None: all.
-        baseline: whom rewards are compared with, and who plays; None: a test of its own does that.
+        baseline: the policy that plays, and whose rewards count; None: a test of its own does that.
         terminates: every episode of the variants ends by itself.
         played: options under `settings`; None: `small`.
         is_ruled: `alone` has the compiled rule of a policy that has one.
@@ -73,9 +73,9 @@ def of_delay(own: Any, policy: Any) -> Any:
 
 
 def of_sharing(own: Any, policy: Any) -> Any:
-    pace = TrainingPace(fitted_applications("2080ti")) if own.pace is not None else None
+    rate_provider = TrainingRates(fitted_applications("2080ti")) if own.rate_provider is not None else None
     rule = policy.rule or policies.make("sjf").rule
-    return own.twin(rule, pace=pace)
+    return own.twin(rule, rate_provider=rate_provider)
 
 
 def of_links(own: Any, policy: Any) -> Any:
@@ -223,7 +223,7 @@ TERMS: dict[str, Terms] = {
             "small window": {"slots": 1, "running_slots": 0, "clusters": 1, "brings": 0, "region_slots": 3},
             "failing": {"mtbf_s": 20_000.0, "region_mtbf_s": 5_000.0, "region_mttr_s": 600.0, "checkpoint_s": 300.0},
             "every instant": {"skip_idle": False, "reward": "slowdown", "order": "shortest", "round": 34.0},
-            "anybody leaves": {"preempts": "any", "order": "shortest", "brings": 3, "reward": "queueing"},
+            "any workload leaves": {"preempts": "any", "order": "shortest", "brings": 3, "reward": "queueing"},
             "tables move": {"tables": "tetris-v2", "tables_every_s": 600.0, "reward": "makespan"},
             "drawn copies": {
                 "topology": geo_small.small_topology(egress_bytes_per_s=np.full(3, 1e7)),

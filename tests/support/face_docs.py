@@ -9,7 +9,7 @@ from typing import Any
 
 import clustergym
 
-GIVEN = ("ClusterView", "GroupView")  # nobody makes one: simulators give them
+GIVEN = ("ClusterView", "GroupView")  # users make none: simulators give them
 
 
 def faces() -> dict[str, Any]:

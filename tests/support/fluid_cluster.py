@@ -21,7 +21,7 @@ class Scripted:
     """Starts every job where it is told to; shifts some of those that run, drawn anew, whenever it is asked.
 
     Attributes:
-        gpus: of each job. rng, often: who is shifted, how often, to where.
+        gpus: of each job. rng, often: which is shifted, how often, to where.
         given: the shifts: at, job, seconds, period.
     """
 

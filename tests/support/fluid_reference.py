@@ -1,6 +1,6 @@
 """Reference of link contention: jobs that iterate on links, as docs/concepts/network.md says, in plain numpy.
 
-Written from that page by somebody who has not read the kernels, and it shares no code with them; what the page left
+Written from that page without reading the kernels, and it shares no code with them; what the page left
 open was asked of the simulator, and is on the page now. Rates are whole bytes per second, rounded down where a link
 fills; of links that fill at once the first is rounded first.
 
@@ -164,7 +164,7 @@ def held_back(
 ) -> tuple[np.ndarray, np.ndarray]:
     """How many flows of each job cross the link that holds it back, (J,) at least and at most; 0: none does.
 
-    That link is full, and nobody sends there who is behind it, or whose flows are faster for their weight.
+    That link is full, and no job sends there that is behind it, or whose flows are faster for their weight.
     """
     full = rate @ flows >= capacity * (1 - 1e-7)
     least, most = np.zeros(len(rate)), np.zeros(len(rate))

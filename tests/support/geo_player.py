@@ -1,4 +1,4 @@
-"""Somebody who plays the regions of geo_small at random, or first come first served; and what must hold at any time.
+"""A player of the regions of geo_small at random, or first come first served; and what must hold at any time.
 
 The script is for the modes chosen when Python starts: `NUMBA_DISABLE_JIT=1 python geo_player.py 4` prints one line of
 JSON with what `played` returns for the seeds 0 to 3.

@@ -11,17 +11,17 @@ import math
 
 import numpy as np
 
-from clustergym.simulator.cluster.region_hardware import NO_GPU, Clusters, World
+from clustergym.simulator.cluster.region_hardware import NO_GPU, Clusters, RegionHardware
 from clustergym.simulator.table_placement.placement import DAY_S, KIB, Objective, Placement, kib, seconds
 from clustergym.simulator.warehouse.warehouse import NO_APP, Jobs, Tables, Warehouse
 
 
-def random_world(rng: np.random.Generator, regions: int, types: int, table_bytes: float) -> World:
+def random_world(rng: np.random.Generator, regions: int, types: int, table_bytes: float) -> RegionHardware:
     rows = [(region, gpu) for region in range(regions) for gpu in range(types) if rng.random() < 0.7]
     rows += [(region, NO_GPU) for region in range(regions)]
     region, gpu = np.array(rows, np.int64).T
     slack = rng.uniform(0.6, 2.0, regions) * 2.5 * table_bytes / regions
-    return World(
+    return RegionHardware(
         name="random",
         regions=tuple(f"r{i}" for i in range(regions)),
         gpu_types=tuple(f"g{i}" for i in range(types)),
@@ -181,7 +181,7 @@ def excess(warehouse: Warehouse, objective: Objective, home: np.ndarray) -> tupl
 def two_days() -> list[object]:
     """Costs, moves and copies of two days, exactly."""
     from clustergym.policies.tetris import VERSIONS, Tetris
-    from clustergym.policies.tetris.table_search import settle, wander
+    from clustergym.policies.tetris.table_search import converged_moves, wander
     from clustergym.simulator.warehouse.mast_data import mast_like
 
     warehouse = mast_like(300, 8, seed=5)
@@ -191,7 +191,7 @@ def two_days() -> list[object]:
         said += [plan.cost[0].hex(), plan.cost[1].hex(), len(plan.moves), plan.home.tolist(), int(plan.copies.sum())]
         warehouse = plan.applied(warehouse)
     small = Placement(random_warehouse(1, tables=8, jobs=9), Objective())
-    settle(small, pairs=True)
+    converged_moves(small, pairs=True)
     wander(small, 1e12, 20, np.random.default_rng(0))
     return [*said, small.cost.hex(), small.home.tolist()]
 

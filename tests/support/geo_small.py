@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from clustergym.simulator.base.codes import LEVELS
-from clustergym.simulator.cluster.region_hardware import NO_GPU, Clusters, World
+from clustergym.simulator.cluster.region_hardware import NO_GPU, Clusters, RegionHardware
 from clustergym.simulator.cluster.region_network import CPU_TYPE
 from clustergym.simulator.cluster.topology import Topology
 from clustergym.simulator.warehouse.demands import MOST_PARTS, NO_TYPE, Demands
@@ -28,11 +28,11 @@ SIZE_BYTES = np.array([100, 200, 50, 400, 1000], np.int64) * 10**9
 HOME = np.array([0, 0, 1, 1, 2], np.int64)
 
 
-def small_world() -> World:
+def small_world() -> RegionHardware:
     # region, type, GPU machines, GPUs each, CPU machines
     rows = [(0, A100, 4, 8, 0), (0, A100, 2, 8, 16), (1, V100, 4, 8, 8), (1, A100, 2, 8, 0), (2, A100, 2, 8, 0)]
     region, gpu, machines, gpus, cpus = np.array(rows, np.int64).T
-    return World(
+    return RegionHardware(
         name="small",
         regions=REGIONS,
         gpu_types=TYPES[:-1],

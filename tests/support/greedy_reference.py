@@ -46,7 +46,7 @@ def place(racks: list[list[int]], free: list[int], need: int) -> tuple[int, dict
 def room_at(
     groups: list[list[int]], free: list[int], running: list[tuple[float, dict[int, int]]], need: int, now: float
 ) -> float:
-    """The earliest instant at which one group of machines has `need` free GPUs, if nobody else takes them."""
+    """The earliest instant at which one group of machines has `need` free GPUs, if no other job takes them."""
     for instant in sorted({now, *(end for end, _ in running)}):
         then = list(free)
         for end, held in running:

@@ -1,7 +1,7 @@
 """Job groups a second time, in plain Python and one subtask after another: moves, machines and the ends of jobs.
 
 No memory, no failures, no jitter. Written from the rules alone: a job has a group that it is in and one that it is to
-be in; it leaves when its iteration is over, at once if it has begun nothing; who enters loads; a group that nobody is
+be in; it leaves when its iteration is over, at once if it has begun none; on entering it loads; a group that no job is
 to be in is gone when an instant ends; other machines stretch the COMP in progress and owe loading.
 """
 
@@ -15,7 +15,7 @@ EPSILON_S = 1e-7  # instants that lie nearer are one
 
 
 class Group:
-    """Its machines, who is executed, who has which resource (job, end), who queues."""
+    """Its machines, the job executed, the holder of each resource (job, end), the queues."""
 
     def __init__(self, machines: int) -> None:
         self.machines, self.before = machines, 0

@@ -167,7 +167,7 @@ class House:
         return sorted((a, b) for a, b in graph.edges if a < b and graph.has_edge(b, a))
 
     def of_folders(self, folder: str, kinds: Sequence[str] = KINDS) -> nx.DiGraph[str]:
-        """The folders inside `folder` and who imports whom."""
+        """The folders inside `folder` and what imports what."""
         graph: nx.DiGraph[str] = nx.DiGraph()
         for one in self.arrows:
             parts = self.part_of(one.importer, folder), self.part_of(one.imported, folder)
@@ -176,7 +176,7 @@ class House:
         return graph
 
     def importers(self) -> dict[str, set[str]]:
-        """Who imports each module."""
+        """The importers of each module."""
         found: dict[str, set[str]] = {module: set() for module in self.paths}
         for one in self.arrows:
             found[one.imported].add(one.importer)

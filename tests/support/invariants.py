@@ -16,7 +16,7 @@ from clustergym.simulator.groups.group_codes import LOADING, NAIVE, OUT
 from clustergym.simulator.groups.group_simulator import GroupSimulator
 from clustergym.tests.support.geo_player import check_regions
 
-# nan also where jobs have finished: while no iteration has, and in groups, where nobody has GPUs
+# nan also where jobs have finished: while no iteration has, and in groups, where no job has GPUs
 UNKNOWN = ("iteration_time_mean", "iteration_time_p99", "finish_time_fairness_mean", "finish_time_fairness_max")
 
 
@@ -150,7 +150,7 @@ def check_gpu_seconds(simulator: Any) -> None:
     assert near(parts["held"], used, least=1e-9 * whole)
     assert near(parts["all"], parts["busy"] + parts["free"] + parts["down"], least=1e-6)
     least = dict(parts)
-    if simulator.pace is not None:  # its iterations may be faster than the workload's
+    if simulator.rate_provider is not None:  # its iterations may be faster than the workload's
         del least["comm"]
     assert min(least.values()) >= -1e-9 * whole, parts
     assert parts["shared"] <= parts["busy"] + 1e-9 * whole
@@ -158,7 +158,7 @@ def check_gpu_seconds(simulator: Any) -> None:
 
 
 def check_left(simulator: Any) -> None:
-    """No job has more work left than it has, or less than none; who has finished has none."""
+    """No job has more work left than it has, or less than none; a finished job has none."""
     s, n = simulator.state, int(simulator.state.n_jobs)
     left, whole = s.iterations_left[:n], s.iterations[:n]
     assert (left >= 0.0).all() and (left <= whole * (1 + 1e-9)).all()
@@ -166,7 +166,7 @@ def check_left(simulator: Any) -> None:
 
 
 def check_links(simulator: Any) -> None:
-    """Who is on the network runs or has just lost its GPUs; both lists of its uses agree; no link carries too much."""
+    """A job on the network runs or has just lost its GPUs; both lists of its uses agree; no link carries too much."""
     s, links = simulator.state, int(simulator.state.n_links)
     if s.averages:
         return
@@ -198,7 +198,7 @@ def check_links(simulator: Any) -> None:
         assert (carried <= s.link_capacity[:links]).all()
     if s.links_change and not s.links_changed:  # else ways are laid before time passes
         assert not s.link_users[:links][s.link_capacity[:links] == 0.0].any()
-        cut_off = (s.cut_off[: s.n_jobs] > 0) & (s.phase_of[: s.n_jobs] >= 0)
+        cut_off = (s.cut_off[: s.n_jobs] > 0) & (s.phase_position[: s.n_jobs] >= 0)
         assert (s.first_use[: s.n_jobs][cut_off] < 0).all() and not s.send_rate[: s.n_jobs][cut_off].any()
 
 
@@ -220,7 +220,7 @@ def check_end(simulator: Any) -> None:
         n = len(workload)
         work = (s.gpus[:n] * computing_s(simulator)).sum()
         assert near(gpu_seconds(s)["compute"], float(work), 1e-6)
-    elif simulator.pace is None:
+    elif simulator.rate_provider is None:
         alone_s = computing_s(simulator)
         assert near(gpu_seconds(s)["compute"], float((workload.gpus * alone_s).sum()))
         assert (table["jct_s"] >= alone_s * (1 - 1e-9)).all()
@@ -252,7 +252,7 @@ def check_groups(simulator: GroupSimulator) -> None:
     check_machines(s)
     check_members(s)
     check_work(s)
-    if s.n_moved == 0 and s.n_touched == 0:
+    if s.n_dirty_jobs == 0 and s.n_dirty_groups == 0:
         check_memory(s)
 
 

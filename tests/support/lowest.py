@@ -1,7 +1,7 @@
 """Whether the lower bounds of pyproject.toml are versions that can be installed together: `make test-lowest` asks.
 
 `python tests/support/lowest.py FILE`: FILE is what `uv pip compile --resolution lowest-direct` found. A bound below it
-is one that nobody can have, so that nothing is known of it.
+is one that no user can have, so that nothing is known of it.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ A tag ends a docstring of a module, a class or a function, after other text or a
     Setting: mast, Figure 2.
 
 `Paper` says that this is a part of the algorithm that bears the paper's name, `Setting` that it is what the paper's
-experiments play on: speeds, jobs, clusters, other schedulers as its authors have them. Who reads an algorithm against
+experiments play on: speeds, jobs, clusters, other schedulers as its authors have them. A reader of an algorithm against
 its paper reads the files with tags of the first kind; these are counted. Places go by `;`.
 """
 

@@ -1,4 +1,4 @@
-"""A run over regions of which everything is a user's file: regions, speeds, workloads, tables; who held what when."""
+"""A run over regions where everything is a user's file: regions, speeds, workloads, tables; charts of jobs."""
 
 from __future__ import annotations
 

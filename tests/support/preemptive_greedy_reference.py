@@ -12,7 +12,7 @@ The rule. Restore cost c_v: what a start anew costs a job; left_v: its isolated 
    left_v x w_v > theta x mine_j x w_j + c_v; else it stays.
 5. Victims are taken by cost for each GPU freed in the area, ties by index, until j fits. A mover claims the fullest
    machine outside that has room beside earlier claims; if none has, it is stopped if it may be, else left.
-6. From the last taken to the first, who is not needed stays.
+6. From the last taken to the first, a job that is not needed stays.
 7. The area of the least sum of costs wins, ties by index. If none serves j, the next job is asked.
 8. First all stops, then all moves, each in the order taken, then j starts, and the pass begins anew.
 """
@@ -83,7 +83,7 @@ class PreemptiveGreedy(Policy):
             self.instant, self.decisions = instant, self.one_pass(view)
         return next(self.decisions, Advance())
 
-    # Points 1, 2 and 8: who is asked, and what comes of it
+    # Points 1, 2 and 8: which jobs are asked, and what comes of it
 
     def one_pass(self, view: ClusterView) -> Iterator[Decision]:
         made_room = True
@@ -134,12 +134,12 @@ class PreemptiveGreedy(Policy):
         assert gang is not None and tier_of(view, gang) <= room.area.tier
         yield Start(job, gang)
 
-    # Points 3 to 7: whom to stop or move
+    # Points 3 to 7: which jobs to stop or move
 
     def find_room(self, view: ClusterView, job: int, runners: list[Runner]) -> Room | None:
         """Points 3 and 7.
 
-        Where an area has room as it is nobody need make way: the job takes the free GPUs, or it would rather wait for a
+        Where an area has room as it is none need make way: the job takes the free GPUs, or it would rather wait for a
         better shape (allreduce).
         """
         if any(has_room(view, area, view.gpus(job)) for area in areas(view, view.gpus(job))):
@@ -283,7 +283,7 @@ def areas(view: ClusterView, need: int) -> list[Area]:
 
 
 def has_room(view: ClusterView, area: Area, need: int) -> bool:
-    """Whether an area has room without anybody making way."""
+    """Whether an area has room without a job making way."""
     free = view.free_by_machine.tolist()
     return sum(free[machine] for machine in area.machines) >= need
 
@@ -316,7 +316,7 @@ def gpus_inside(view: ClusterView, machine: int, need: int, placer: str) -> list
 
 
 def room_at_s(view: ClusterView, need: int, tier: int, runners: list[Runner]) -> float:
-    """The first instant with room for the gang in one machine, or rack, if all end as planned and nobody else comes.
+    """The first instant with room for the gang in one machine, or rack, if all end as planned and no other job comes.
 
     Under allreduce a rack has room if enough of its machines are wholly free.
     """

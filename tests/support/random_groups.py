@@ -72,7 +72,7 @@ def join_one_group(simulator: GroupSimulator, machines: int) -> None:
 
 
 def play_one_group(simulator: GroupSimulator, machines: int) -> None:
-    """To the end, everybody in one group from their arrival on."""
+    """To the end, every job in one group from its arrival on."""
     while not simulator.ended:
         join_one_group(simulator, machines)
         simulator.advance()

@@ -66,7 +66,7 @@ def random_workload(rng: np.random.Generator, total: int, most: int = 25) -> Wor
 
 
 def random_simulator(seed: int, plain: bool = False, most: int = 25, **options: Any) -> Simulator:
-    """At its first decision, 2 to `most` jobs. `plain`: neither network, failures nor a pace.
+    """At its first decision, 2 to `most` jobs. `plain`: neither network, failures nor a rate provider.
 
     `options` are arguments that are not drawn.
     """
@@ -77,13 +77,14 @@ def random_simulator(seed: int, plain: bool = False, most: int = 25, **options: 
     )
     network = str(rng.choice(["none", "penalty:default=1/1.2/1.5", "allreduce:calibration=measured,gpu=2080ti"]))
     failures = [None, Failures(3000.0, 60.0, 50.0), Failures(3000.0, 300.0, 0.0)][rng.integers(3)]
-    pace = [None, None, Phases(False), Phases(True)][rng.integers(4)]
+    rate_provider = [None, None, Phases(False), Phases(True)][rng.integers(4)]
     rule = Rule(
         "fifo", preemption_cost=float(rng.choice([0.0, 7.0])), round=0.0 if plain else float(rng.choice([0.0, 25.0]))
     )
     if plain:
-        network, failures, pace = "none", None, None
-    simulator = Simulator(topology, network, rule=rule, failures=failures, sharing=sharing, pace=pace, **options)
+        network, failures, rate_provider = "none", None, None
+    config = {"rule": rule, "failures": failures, "sharing": sharing, "rate_provider": rate_provider}
+    simulator = Simulator(topology, network, **config, **options)
     simulator.reset(random_workload(rng, simulator.topology.num_gpus, most), seed)
     return simulator
 

@@ -131,7 +131,7 @@ def simulate(
         return (remaining_s * gpus[j] if order == "srsf" else remaining_s, j)
 
     def assign_count(walk: list[int]) -> None:
-        """Whoever fits in what those before it leave runs; strict: none starts after one that does not fit."""
+        """A job that fits in what those before it leave runs; strict: none starts after one that does not fit."""
         room, runs, blocked = len(machine_of), set(), False
         for j in walk:
             if gpus[j] > room:
@@ -148,7 +148,7 @@ def simulate(
 
     def assign_consolidated(walk: list[int]) -> None:
         """A running job keeps its GPUs at its turn; a waiting one may take those of running jobs after it."""
-        later = [j for j in reversed(walk) if where[j] is not None]  # who ran and whose turn is to come
+        later = [j for j in reversed(walk) if where[j] is not None]  # those that ran and whose turn is to come
         for j in walk:
             if later and later[-1] == j:
                 later.pop()

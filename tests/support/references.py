@@ -111,7 +111,7 @@ def mentions(text: str) -> Iterator[Mention]:
     """All venues with years of a text, in order.
 
     A paper is named by a name of its system, its title or its first author; of several the one that ends nearest before
-    the venue. Who has an author in common with another, or a name, may be either.
+    the venue. A paper with an author or name in common with another may be either.
     """
     flat = _MARKS.sub(" ", text)
     venues = list(_VENUE.finditer(flat))

@@ -76,7 +76,7 @@ def others(seed: int, folder: Path) -> World:
     kind = np.random.default_rng([seed, 13]).choice([kind for kind, often in kinds.items() for _ in range(often)])
     if kind != "groups":
         return make_world(str(kind), seed)
-    # Jitter and errors are drawn by row; after a failure all of a group begin at once, and the row says who is first.
+    # Jitter and errors are drawn by row; after a failure all of a group begin at once, and the row says which is first.
     return Groups(random_groups(seed, jitter=0.0, model_error=0.0, failures=None))
 
 
@@ -115,7 +115,7 @@ def scripted(world: World, rng: np.random.Generator) -> list[Decision]:
     simulator.apply, simulator.advance = apply, advance
     world.careful = False
     verbs = [verb for verb in world.verbs if verb != "hold"]  # which of those that are held starts, the row decides
-    most = 1 if isinstance(world, Groups) else 4  # and who goes first of those that enter a group at once
+    most = 1 if isinstance(world, Groups) else 4  # and which goes first of those that enter a group at once
     for _ in range(TURNS):
         for _ in range(int(rng.integers(most + 1))):
             world.do(verbs[rng.integers(len(verbs))], rng)

@@ -1,6 +1,6 @@
 """Whether numba is as it was after clustergym was imported, has compiled kernels, and has failed at one.
 
-    python tests/support/untouched.py alone   what becomes of somebody else's functions without clustergym
+    python tests/support/untouched.py alone   what becomes of others' functions without clustergym
     python tests/support/untouched.py         the same, between our kernels; and what of numba is another one
 
 Prints JSON: {"theirs": [[text]] by moment, "changes": [[place or rule]] by moment}.
@@ -68,7 +68,7 @@ class Account:
 
 
 def theirs() -> list[str]:
-    """What becomes of somebody else's functions that are compiled now, and of one that cannot be."""
+    """What becomes of others' functions that are compiled now, and of one that cannot be."""
 
     @numba.njit
     def add(values: Any) -> Any:
@@ -98,7 +98,7 @@ def theirs() -> list[str]:
 
 
 def kernels() -> Any:
-    """Compile an entry, its kernel and a function of somebody else that it calls; then try one that cannot be."""
+    """Compile an entry, its kernel and another's function that it calls; then try one that cannot be."""
     from clustergym.simulator.compiler.interpreting import compile_at_once
     from clustergym.simulator.compiler.jit import entry, kernel
 

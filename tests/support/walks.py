@@ -194,7 +194,7 @@ def arrival() -> Trace:
             _, _, _, _, info = env.step(chosen)
         if info["active_jobs"] + info["finished_jobs"] > known:
             return trace
-    raise AssertionError("nobody arrives")
+    raise AssertionError("no job arrives")
 
 
 def move() -> Trace:

@@ -1,7 +1,7 @@
 """Random simulators of every kind with every option, and random decisions in them, one at a time.
 
-A `World` is a simulator at a decision point and whoever plays it; `make_world(kind, seed)` makes one, the same for a
-seed everywhere. What must hold is in invariants.py.
+A `World` is a simulator at a decision point and its player; `make_world(kind, seed)` makes one, the same
+for a seed everywhere. What must hold is in invariants.py.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class World:
         return int(s.events) + (int(s.phase_events) if "phase_events" in s.dtype.names else 0)
 
     def do(self, verb: str, rng: np.random.Generator) -> bool:
-        """Carry a random decision of a kind out, if there is one; who is refused must leave the record as it was."""
+        """Carry a random decision of a kind out, if there is one; a refused one must leave the record as it was."""
         decision = None if self.ended else self.verbs[verb](self.simulator.view, rng)
         if decision is None:
             return False
@@ -342,7 +342,7 @@ def random_elastic(seed: int, large: bool = False) -> World:
     simulator = Simulator(
         topology,
         "allreduce:calibration=measured,gpu=2080ti",
-        pace=make("pollux").pace("2080ti"),
+        rate_provider=make("pollux").rate_provider("2080ti"),
         failures=Failures(20_000.0, 300.0, 60.0) if rng.random() < 0.3 else None,
         sharing=Sharing(2, "constant:xi=1.5", 11.0) if rng.random() < 0.3 else None,
         estimates=str(rng.choice(["exact", "none"])),
@@ -549,7 +549,7 @@ class Groups(World):
             self.simulator.apply(AssignGroup(int(view.queue[0]), None, view.free_machines))
 
     def let_rule(self) -> None:
-        """Where nobody runs: a job on all machines."""
+        """Where no job runs: a job on all machines."""
         if not self.ended and len(self.simulator.view.running) == 0:
             self.unstall()
 

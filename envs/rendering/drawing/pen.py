@@ -178,9 +178,9 @@ class Pen:
         angle = math.atan2(end[1] - start[1], end[0] - start[0])
         long, half = (5.0 + 1.6 * width) * self.scale, (2.2 + 1.1 * width) * self.scale
         neck = end[0] - long * math.cos(angle), end[1] - long * math.sin(angle)
-        aside = half * math.sin(angle), half * math.cos(angle)
+        sideways = half * math.sin(angle), half * math.cos(angle)
         self._draw.line((*start, *neck), fill=colour, width=self.unit(width))
-        corners = [end, (neck[0] - aside[0], neck[1] + aside[1]), (neck[0] + aside[0], neck[1] - aside[1])]
+        corners = [end, (neck[0] - sideways[0], neck[1] + sideways[1]), (neck[0] + sideways[0], neck[1] - sideways[1])]
         self._draw.polygon(corners, fill=colour)
 
     def tag(self, place: tuple[int, int], words: str, size: float, ink: Colour, ground: Colour) -> None:

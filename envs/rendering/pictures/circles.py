@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 
 OVERSAMPLING = 3  # arcs are drawn larger and scaled down: Pillow does not smooth them
 MOST_RINGS = 8
-MANNERS = ("all begin at once", "as they are turned")
+VARIANTS = ("all begin at once", "as they are turned")
 
 
 def draw_circles(pen: Pen, box: Box, crossing: Crossing | None, labels: Mapping[int, str], when: str = "") -> None:
     """Two circles side by side: a ring a job, coloured where it uses the link; the score in the middle."""
     u = pen.unit
-    told = "" if crossing is None else f"{crossing.link}, {1000 * crossing.perimeter_s:,.0f} ms around"
-    pen.title(box, f"Circles{when}", told)
+    subtitle = "" if crossing is None else f"{crossing.link}, {1000 * crossing.perimeter_s:,.0f} ms around"
+    pen.title(box, f"Circles{when}", subtitle)
     if crossing is None:
         pen.text((box[0] + u(12), box[1] + u(30)), "no jobs meet on a link", 10, palette.FAINT)
         return
     half = (box[2] - box[0]) // 2
     side = min(half - u(20), box[3] - box[1] - u(86))
     top = box[1] + u(46)
-    for number, manner in enumerate(MANNERS):
+    for number, variant in enumerate(VARIANTS):
         middle = box[0] + half // 2 + number * half
-        pen.text((middle, box[1] + u(30)), manner, 10, palette.FAINT, anchor="ma")
+        pen.text((middle, box[1] + u(30)), variant, 10, palette.FAINT, anchor="ma")
         begins_s = crossing.begins_s if number else (0.0,) * len(crossing.jobs)
         disc = _disc(crossing, begins_s, side)
         pen.image.paste(disc, (middle - side // 2, top))
@@ -76,9 +76,9 @@ def draw_use(pen: Pen, box: Box, crossing: Crossing | None, when: str = "") -> N
         return
     top, bottom = box[1] + u(30), box[3] - u(22)
     height = (bottom - top - u(16)) // 2
-    for number, manner in enumerate(MANNERS):
+    for number, variant in enumerate(VARIANTS):
         first = top + number * (height + u(16))
-        pen.text((box[0] + u(12), first), manner, 9, palette.FAINT)
+        pen.text((box[0] + u(12), first), variant, 9, palette.FAINT)
         _draw_strip(pen, (box[0] + u(12), first + u(13), box[2] - u(12), first + height), crossing, number)
     length_s = float(crossing.use[0][0][-1])
     pen.text((box[0] + u(12), box[3] - u(16)), "0 s", 9, palette.FAINT)

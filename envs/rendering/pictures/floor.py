@@ -91,7 +91,7 @@ def plan_floor(shape: ClusterShape, area: Box, scale: float) -> FloorPlan:
             gaps = Gaps(gaps.least, *(math.ceil(gap * scale) for gap in gaps[1:]))
             grid = _best_grid(counts, gaps, size, scale)
             if min(grid.width, grid.height) >= gaps.least:
-                return _lay(items, gaps, grid, area, by_machine)
+                return _floor_plan(items, gaps, grid, area, by_machine)
     gpus = f"{shape.gpus:,} GPUs on {len(shape.machine_slots):,} machines"
     raise InputError(f"{gpus} do not fit a picture whose cluster has {size[0]}x{size[1]} pixels; draw a larger one")
 
@@ -139,7 +139,7 @@ def _line(counts: Counts, grid: Grid) -> tuple[int, int]:
     return per_line, min(per_line, counts.slots) - 1
 
 
-def _lay(shape: ClusterShape, gaps: Gaps, grid: Grid, area: Box, by_machine: bool) -> FloorPlan:
+def _floor_plan(shape: ClusterShape, gaps: Gaps, grid: Grid, area: Box, by_machine: bool) -> FloorPlan:
     counts, racks = Counts.of(shape), shape.racks()
     per_line, slot_gaps = _line(counts, grid)
     line_width = per_line * (grid.width + gaps.gpu) - gaps.gpu + slot_gaps * (gaps.slot - gaps.gpu)

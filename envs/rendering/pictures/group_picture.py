@@ -111,12 +111,12 @@ def _draw_lanes(pen: Pen, scene: GroupScene, box: Box) -> None:
 def _draw_lane(pen: Pen, scene: GroupScene, lane: GroupLane, box: Box, left: int) -> None:
     u = pen.unit
     lasts = f"round {span(lane.round_s)}" if math.isfinite(lane.round_s) else "not measured yet"
-    told = f"{lane.machines} machines · {lasts} · CPU {lane.cpu:.0%} · network {lane.net:.0%} · "
-    told += f"memory {lane.memory:.0%} · jobs"
+    facts = f"{lane.machines} machines · {lasts} · CPU {lane.cpu:.0%} · network {lane.net:.0%} · "
+    facts += f"memory {lane.memory:.0%} · jobs"
     swatch = (left, box[1] + u(2), left + u(9), box[1] + u(11))
     pen.box(swatch, _group_colour(lane.group))
     x = pen.text((left + u(14), box[1] + u(6)), f"group {lane.group}", 10, palette.INK, bold=True, anchor="lm") + u(8)
-    x = pen.text((x, box[1] + u(6)), told, 10, palette.FAINT, anchor="lm", within=box[2] - x) + u(6)
+    x = pen.text((x, box[1] + u(6)), facts, 10, palette.FAINT, anchor="lm", within=box[2] - x) + u(6)
     _draw_members(pen, lane, (x, box[1] + u(1), box[2], box[1] + u(11)))
     first = box[1] + u(15)
     middle = (first + box[3]) // 2
@@ -164,7 +164,7 @@ def _draw_axis(pen: Pen, scene: GroupScene, box: Box) -> None:
 def _draw_foot(pen: Pen, scene: GroupScene, box: Box) -> None:
     u, middle = pen.unit, (box[1] + box[3]) // 2
     if not scene.waiting:
-        pen.text((box[0], middle), "nobody waits", 10, palette.FAINT, anchor="lm")
+        pen.text((box[0], middle), "no job waits", 10, palette.FAINT, anchor="lm")
         return
     x = pen.text((box[0], middle), "waiting", 10, palette.FAINT, anchor="lm") + u(8)
     for job in scene.waiting:

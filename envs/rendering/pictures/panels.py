@@ -14,7 +14,7 @@ from ..scenes.scene import RunningJob, Scene, WaitingJob
 from .floor import Box
 
 ROW = 15  # units
-TIERS_TOLD = "colour: the job; band: its gang lies within one"
+TIERS_LABEL = "colour: the job; band: its gang lies within one"
 Job = TypeVar("Job")
 
 
@@ -32,7 +32,7 @@ def draw_queue(pen: Pen, box: Box, scene: Scene) -> None:
     if more:
         pen.text((box[0] + u(12), top + len(shown) * u(ROW)), f"and {more:,} more", 10, palette.FAINT)
     elif not shown:
-        pen.text((box[0] + u(12), top), "nobody waits", 10, palette.FAINT)
+        pen.text((box[0] + u(12), top), "no job waits", 10, palette.FAINT)
 
 
 def _draw_waiting(pen: Pen, box: Box, y: int, job: WaitingJob, widest: float) -> None:
@@ -88,10 +88,10 @@ def _draw_job(pen: Pen, box: Box, y: int, job: RunningJob, has_band: bool) -> No
     pen.text((box[2] - u(12), middle), span(job.remaining_s), 10, palette.FAINT, anchor="rm")
 
 
-def draw_tiers(pen: Pen, place: tuple[int, int], told: str = TIERS_TOLD) -> int:
-    """A swatch for each tier, after `told`; from `place`, left and middle. Returns the x of its end."""
+def draw_tiers(pen: Pen, place: tuple[int, int], label: str = TIERS_LABEL) -> int:
+    """A swatch for each tier, after `label`; from `place`, left and middle. Returns the x of its end."""
     u, (x, y), side = pen.unit, place, pen.unit(15)
-    x = pen.text((x, y), told, 10, palette.FAINT, anchor="lm") + u(8)
+    x = pen.text((x, y), label, 10, palette.FAINT, anchor="lm") + u(8)
     for tier, word in enumerate(("slot", "machine", "rack", "or across racks")):
         swatch = (x, y - side // 2, x + side, y - side // 2 + side)
         pen.box(swatch, palette.mix(palette.USED, palette.WHITE, 0.45))

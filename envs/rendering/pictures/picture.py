@@ -19,7 +19,7 @@ from ..scenes.scene import ClusterShape, Scene, read_scene
 from ..scenes.seen import Seen, draw_run
 from .floor import Box, FloorPlan, plan_floor
 from .network_picture import draw_network
-from .panels import TIERS_TOLD, draw_queue, draw_running, draw_tiers, draw_totals
+from .panels import TIERS_LABEL, draw_queue, draw_running, draw_tiers, draw_totals
 from .region_map import draw_regions
 
 
@@ -115,9 +115,9 @@ class Stage:
         u, side = self.unit, self.unit(15)
         x, y = self.margin, self.size[1] - u(25) + side // 2
         if self.plan.by_machine:
-            told = "a box: a machine, the darker the more GPUs used; band: its widest gang"
-            x = pen.text((x, y), told, 10, palette.FAINT, anchor="lm") + u(14)
-        x = draw_tiers(pen, (x, y), "within one" if self.plan.by_machine else TIERS_TOLD)
+            label = "a box: a machine, the darker the more GPUs used; band: its widest gang"
+            x = pen.text((x, y), label, 10, palette.FAINT, anchor="lm") + u(14)
+        x = draw_tiers(pen, (x, y), "within one" if self.plan.by_machine else TIERS_LABEL)
         for word, fill in (("free", palette.GPU_FREE), ("down", palette.GPU_DOWN)):
             box = (x, y - side // 2, x + side, y - side // 2 + side)
             pen.box(box, fill)

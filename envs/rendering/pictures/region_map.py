@@ -51,31 +51,40 @@ def draw_regions(simulator: Simulator, size: tuple[int, int], seen: Seen | None 
     return draw_region_scene(read_regions(simulator), size, seen)
 
 
-def draw_region_scene(world: RegionScene, size: tuple[int, int], seen: Seen | None = None) -> np.ndarray:
+def draw_region_scene(region_scene: RegionScene, size: tuple[int, int], seen: Seen | None = None) -> np.ndarray:
     """A scene of regions as a picture."""
     pen = Pen.page(size)
     boxes = Boxes(size, pen.unit)
     pen.panels(boxes.map, boxes.course, boxes.queue, boxes.running)
-    _draw_totals(pen, boxes.map[0], size[0], world)
-    draw_run(pen, world.scene.jct_s, seen, round(size[0] * 0.3))
-    _draw_map(pen, boxes.map, world)
-    _draw_course(pen, boxes.course, world)
-    draw_queue(pen, boxes.queue, world.scene)
-    draw_running(pen, boxes.running, world.scene, bands=False)
+    _draw_totals(pen, boxes.map[0], size[0], region_scene)
+    draw_run(pen, region_scene.scene.jct_s, seen, round(size[0] * 0.3))
+    _draw_map(pen, boxes.map, region_scene)
+    _draw_course(pen, boxes.course, region_scene)
+    draw_queue(pen, boxes.queue, region_scene.scene)
+    draw_running(pen, boxes.running, region_scene.scene, bands=False)
     _draw_legend(pen, boxes)
     return pen.pixels()
 
 
-def _draw_totals(pen: Pen, margin: int, width: int, world: RegionScene) -> None:
-    scene = world.scene
+def _draw_totals(pen: Pen, margin: int, width: int, region_scene: RegionScene) -> None:
+    scene = region_scene.scene
     pen.text((margin, pen.unit(14)), clock(scene.now_s), 24, palette.INK, bold=True)
-    words = f"{scene.name} · {len(world.regions)} regions"
-    words += f" · {world.late:,} started too late" if world.late else ""
+    words = f"{scene.name} · {len(region_scene.regions)} regions"
+    words += f" · {region_scene.late:,} started too late" if region_scene.late else ""
     pen.text((margin + 2, pen.unit(44)), words, 10, palette.FAINT, within=round(width * 0.3))
     down = f"GPUs used, {scene.down:,} units down" if scene.down else "GPUs used"
-    draw_total(pen, round(width * 0.33), _of(world.gpus), down, [(world.gpus[0], GPUS)], world.gpus[1])
-    draw_total(pen, round(width * 0.505), _of(world.cpus), "CPU machines used", [(world.cpus[0], CPUS)], world.cpus[1])
-    waits = "waiting" + (f", {world.homeless:,} for data" if world.homeless else "")
+    draw_total(
+        pen, round(width * 0.33), _of(region_scene.gpus), down, [(region_scene.gpus[0], GPUS)], region_scene.gpus[1]
+    )
+    draw_total(
+        pen,
+        round(width * 0.505),
+        _of(region_scene.cpus),
+        "CPU machines used",
+        [(region_scene.cpus[0], CPUS)],
+        region_scene.cpus[1],
+    )
+    waits = "waiting" + (f", {region_scene.n_unplaceable:,} for data" if region_scene.n_unplaceable else "")
     draw_total(pen, round(width * 0.661), f"{len(scene.running):,}", "running")
     draw_total(pen, round(width * 0.713), f"{scene.waiting + scene.held_jobs:,}", waits)
     done = [(scene.done, palette.TIER_COLOURS[0])]
@@ -86,25 +95,25 @@ def _of(pair: tuple[int, int]) -> str:
     return f"{pair[0]:,} / {pair[1]:,}"
 
 
-def _draw_map(pen: Pen, box: Box, world: RegionScene) -> None:
+def _draw_map(pen: Pen, box: Box, region_scene: RegionScene) -> None:
     u = pen.unit
-    pen.title(box, "Regions", _flow_words(world))
+    pen.title(box, "Regions", _flow_words(region_scene))
     inner = (box[0] + u(10), box[1] + u(30), box[2] - u(10), box[3] - u(10))
-    places = place_regions(len(world.regions), inner, u(12), u(118))
-    tags = [_draw_flow(pen, places, flow, world) for flow in world.flows]
+    places = place_regions(len(region_scene.regions), inner, u(12), u(118))
+    tags = [_draw_flow(pen, places, flow, region_scene) for flow in region_scene.flows]
     for at, words in tags:
         if words:
             pen.tag(at, words, 9, FLOW, palette.CARD)
-    for region, place in zip(world.regions, places, strict=True):
+    for region, place in zip(region_scene.regions, places, strict=True):
         _draw_region(pen, place, region)
 
 
-def _flow_words(world: RegionScene) -> str:
-    tables = sum(flow.tables for flow in world.flows)
-    if not tables and not world.stuck:
+def _flow_words(region_scene: RegionScene) -> str:
+    tables = sum(flow.tables for flow in region_scene.flows)
+    if not tables and not region_scene.stuck:
         return "no tables on the way"
-    left = amount(sum(flow.left_bytes for flow in world.flows))
-    stuck = f", {world.stuck:,} without a source" if world.stuck else ""
+    left = amount(sum(flow.left_bytes for flow in region_scene.flows))
+    stuck = f", {region_scene.stuck:,} without a source" if region_scene.stuck else ""
     return f"copies on the way: {tables:,}, {left} left{stuck}"
 
 
@@ -143,8 +152,8 @@ def _draw_region(pen: Pen, place: Box, region: Region) -> None:
     rows = len(region.supplies) + 1
     line = min(u(18), (bottom - top - u(22)) // max(1, rows))
     if right - left < u(84) or line < u(9):
-        told = pen.text((right - u(5), (top + bottom) // 2), f"{region.load:.2f}x", 9, edge, bold=True, anchor="rm")
-        room = right - pad - (told - right) - u(12)
+        load_end = pen.text((right - u(5), (top + bottom) // 2), f"{region.load:.2f}x", 9, edge, bold=True, anchor="rm")
+        room = right - pad - (load_end - right) - u(12)
         pen.text((pad, (top + bottom) // 2), region.name, 9, palette.INK, anchor="lm", within=room)
         return
     state = "down" if not region.is_up else ""
@@ -194,16 +203,16 @@ def _draw_storage(pen: Pen, row: Box, region: Region) -> None:
         pen.bar(track, parts, 1000)
 
 
-def _draw_flow(pen: Pen, places: list[Box], flow: Flow, world: RegionScene) -> tuple[tuple[int, int], str]:
+def _draw_flow(pen: Pen, places: list[Box], flow: Flow, region_scene: RegionScene) -> tuple[tuple[int, int], str]:
     """An arrow from card to card, wider for more bytes; directions side by side. Returns place and words of its tag."""
     boxes = [places[region] for region in (flow.source, flow.target)]
     source, target = (((box[0] + box[2]) / 2, (box[1] + box[3]) / 2) for box in boxes)
     angle = math.atan2(target[1] - source[1], target[0] - source[0])
-    aside = 5 * pen.scale
-    shift = -math.sin(angle) * aside, math.cos(angle) * aside
+    sideways = 5 * pen.scale
+    shift = -math.sin(angle) * sideways, math.cos(angle) * sideways
     start = _on_edge(places[flow.source], source, angle, shift)
     end = _on_edge(places[flow.target], target, angle + math.pi, shift)
-    largest = max(other.left_bytes for other in world.flows)
+    largest = max(other.left_bytes for other in region_scene.flows)
     width = 1.0 + 3.0 * math.sqrt(flow.left_bytes / largest) if largest > 0.0 else 1.0
     pen.arrow(start, end, FLOW, width)
     place = tuple(round(a + TAG_AT * (b - a)) for a, b in zip(start, end, strict=True))
@@ -218,7 +227,7 @@ def _on_edge(place: Box, middle: tuple[float, float], angle: float, shift: tuple
     return round(middle[0] + dx * far + shift[0]), round(middle[1] + dy * far + shift[1])
 
 
-def _draw_course(pen: Pen, box: Box, world: RegionScene) -> None:
+def _draw_course(pen: Pen, box: Box, region_scene: RegionScene) -> None:
     u = pen.unit
     pen.title(box, "In use")
     x = box[0] + u(64)
@@ -231,22 +240,22 @@ def _draw_course(pen: Pen, box: Box, world: RegionScene) -> None:
         pen.box((plot[0], y, plot[2], y + 1), palette.TRACK)
         if step % 2 == 0:
             pen.text((plot[0] - u(5), y), f"{100 * step // GRID} %", 9, palette.FAINT, anchor="rm")
-    bins = world.course.shape[1]
+    bins = region_scene.course.shape[1]
     if bins == 0:
         pen.text((plot[0], plot[3] + u(5)), "nothing has happened yet", 9, palette.FAINT)
         return
     pen.text((plot[0], plot[3] + u(5)), "first arrival", 9, palette.FAINT)
-    pen.text((plot[2], plot[3] + u(5)), f"{span(world.elapsed_s)} later", 9, palette.FAINT, anchor="ra")
+    pen.text((plot[2], plot[3] + u(5)), f"{span(region_scene.elapsed_s)} later", 9, palette.FAINT, anchor="ra")
     for number, colour in ((1, CPUS), (0, GPUS)):
-        _draw_line(pen, plot, world, world.course[number], colour)
+        _draw_line(pen, plot, region_scene, region_scene.course[number], colour)
 
 
-def _draw_line(pen: Pen, plot: Box, world: RegionScene, shares: np.ndarray, colour: Colour) -> None:
+def _draw_line(pen: Pen, plot: Box, region_scene: RegionScene, shares: np.ndarray, colour: Colour) -> None:
     before: tuple[int, int] | None = None
     for number, share in enumerate(shares.tolist()):
         y = plot[3] - round((plot[3] - plot[1]) * min(1.0, share))
-        begin, end = (min(world.elapsed_s, edge * world.bin_s) for edge in (number, number + 1))
-        left, right = (plot[0] + round((plot[2] - plot[0]) * at / world.elapsed_s) for at in (begin, end))
+        begin, end = (min(region_scene.elapsed_s, edge * region_scene.bin_s) for edge in (number, number + 1))
+        left, right = (plot[0] + round((plot[2] - plot[0]) * at / region_scene.elapsed_s) for at in (begin, end))
         if before is not None:
             pen.line(before, (left, y), colour, 1.6)
         pen.line((left, y), (right, y), colour, 1.6)
@@ -256,14 +265,14 @@ def _draw_line(pen: Pen, plot: Box, world: RegionScene, shares: np.ndarray, colo
 def _draw_legend(pen: Pen, boxes: Boxes) -> None:
     u = pen.unit
     x, y, side = boxes.map[0], boxes.foot + u(7), u(12)
-    entries = [("GPUs used", GPUS), ("CPU machines used", CPUS), ("asked by who waits", ASKED)]
+    entries = [("GPUs used", GPUS), ("CPU machines used", CPUS), ("asked by waiting jobs", ASKED)]
     entries += [("down", palette.GPU_DOWN), ("tables on the way", FLOW)]
     x = pen.swatches(x, y, side, entries)
     pen.box((x, y + u(2), x + u(30), y + side - u(2)), ASKED)
     pen.box((x, y + u(2), x + u(18), y + side - u(2)), GPUS)
     pen.box((x + u(18) - 1, y, x + u(18) + 1, y + side), palette.INK)
-    told = "black tick: all there is, where more is asked"
-    pen.text((x + u(35), y + side // 2), told, 10, palette.FAINT, anchor="lm")
+    label = "black tick: all there is, where more is asked"
+    pen.text((x + u(35), y + side // 2), label, 10, palette.FAINT, anchor="lm")
     x, y = boxes.map[0], boxes.foot + u(32)
     words = "1.00x: held and asked over what there is; a region's frame has the colour of its scarcest units"
     x = pen.text((x, y), words, 10, palette.FAINT, anchor="lm") + u(12)

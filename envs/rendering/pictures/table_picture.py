@@ -60,8 +60,8 @@ def draw_tables(
 def _draw_totals(pen: Pen, width: int, scene: TableScene) -> None:
     u = pen.unit
     pen.text((u(14), u(14)), clock(scene.now_s), 24, palette.INK, bold=True)
-    told = f"{len(scene.regions)} regions · {scene.tables:,} tables of {amount(float(scene.size_bytes.sum()))}"
-    pen.text((u(16), u(44)), told, 10, palette.FAINT, within=round(width * 0.36))
+    summary = f"{len(scene.regions)} regions · {scene.tables:,} tables of {amount(float(scene.size_bytes.sum()))}"
+    pen.text((u(16), u(44)), summary, 10, palette.FAINT, within=round(width * 0.36))
     home, together = ([(round(10 * share), palette.USED)] for share in (scene.home, scene.collocated))
     draw_total(pen, round(width * 0.385), f"{scene.home:.0f} %", "train where their tables live", home, 1000)
     draw_total(pen, round(width * 0.585), f"{scene.collocated:.0f} %", "have data and GPUs together", together, 1000)
@@ -181,5 +181,5 @@ def _draw_legend(pen: Pen, boxes: Boxes) -> None:
     u = pen.unit
     x, y, side = boxes.tables[0], boxes.foot + u(9), u(13)
     x = pen.swatches(x, y, side, zip(WORDS, COLOURS, strict=True))
-    told = "GPUs 1.00x: high-priority jobs ask for all"
-    pen.text((x, y + side // 2), told, 10, palette.FAINT, anchor="lm")
+    label = "GPUs 1.00x: high-priority jobs ask for all"
+    pen.text((x, y + side // 2), label, 10, palette.FAINT, anchor="lm")

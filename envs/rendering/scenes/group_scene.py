@@ -58,7 +58,7 @@ class GroupScene:
 
 def read_groups(simulator: GroupSimulator) -> GroupScene:
     """The groups of a simulator now, and their next subtasks without further decisions."""
-    view, s = simulator.view, simulator.plain.record
+    view, s = simulator.view, simulator.raw.record
     groups = view.groups.tolist()
     rounds = {group: view.cycle_s(group) for group in groups}
     longest_s = max((seconds for seconds in rounds.values() if math.isfinite(seconds)), default=0.0)
@@ -96,6 +96,6 @@ def _lane(simulator: GroupSimulator, group: int, round_s: float, until_s: float)
         round_s=round_s,
         cpu=cpu,
         net=net,
-        memory=float(simulator.plain.record["group_occupancy"][group]),
+        memory=float(simulator.raw.record["group_occupancy"][group]),
         subtasks=tuple(simulator.subtasks(group, until_s)) if not simulator.ended else (),
     )

@@ -76,27 +76,27 @@ def _crossing(simulator: Simulator, meetings: SharedLinks) -> Crossing | None:
 def _describe(simulator: Simulator, meetings: SharedLinks, component: Component, number: int) -> Crossing:
     links = simulator.topology.links
     assert links is not None
-    wheel = component.circle
+    unified_circle = component.circle
     turned = turned_now(simulator, component)
     on = np.flatnonzero(component.flows[number] > 0)
     jobs = [component.jobs[position] for position in on]
     link = component.links[number]
-    seconds = turned * (wheel.circle.perimeter_s / wheel.demand.shape[1])
-    excess = [wheel.links_at(at)[number] for at in (np.zeros_like(turned), turned)]
+    seconds = turned * (unified_circle.circle.perimeter_s / unified_circle.demand.shape[1])
+    excess = [unified_circle.links_at(at)[number] for at in (np.zeros_like(turned), turned)]
     return Crossing(
         link=links.link_names[link],
         capacity=float(links.capacity[link]),
         jobs=tuple(jobs),
         phases=tuple(component.phases[position] for position in on),
         flows=tuple(component.flows[number, on].tolist()),
-        periods_s=tuple(wheel.circle.periods_s[position] for position in on),
-        iterations=tuple(wheel.circle.iterations[position] for position in on),
-        perimeter_s=wheel.circle.perimeter_s,
+        periods_s=tuple(unified_circle.circle.periods_s[position] for position in on),
+        iterations=tuple(unified_circle.circle.iterations[position] for position in on),
+        perimeter_s=unified_circle.circle.perimeter_s,
         begins_s=tuple(seconds[on].tolist()),
         scores=(1.0 - float(excess[0]), 1.0 - float(excess[1])),
         use=(
             _use(simulator, meetings, component, link, on, None),
-            _use(simulator, meetings, component, link, on, (seconds, wheel.circle.periods_s)),
+            _use(simulator, meetings, component, link, on, (seconds, unified_circle.circle.periods_s)),
         ),
     )
 
@@ -110,7 +110,7 @@ def _use(
     turned: tuple[np.ndarray, tuple[float, ...]] | None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Use of a link by the jobs at `on` in the long run: all begin at once, or `turned` by (seconds, periods)."""
-    links, s = simulator.topology.links, simulator.plain.record
+    links, s = simulator.topology.links, simulator.raw.record
     assert links is not None
     contenders = []
     for position, job in enumerate(component.jobs):

@@ -64,7 +64,7 @@ class RegionScene:
     stuck: int  # copies that wait for a source
     gpus: tuple[int, int]  # used, all
     cpus: tuple[int, int]  # used, all
-    homeless: int  # waiting workloads that no region can run
+    n_unplaceable: int  # waiting workloads that no region can run
     late: int  # workloads whose first start was too late
     bin_s: float  # width of the bins of `course` from the first arrival on, seconds
     course: np.ndarray  # float64 (2, k): share of the GPUs, and of the CPU machines, in use in each bin
@@ -78,47 +78,47 @@ def has_regions(simulator: Simulator) -> bool:
 
 def read_regions(simulator: Simulator) -> RegionScene:
     """The regions of a simulator now."""
-    s, view = simulator.plain.record, simulator.view
+    s, view = simulator.raw.record, simulator.view
     demands, cpu = view.demands, int(s["cpu_type"])
-    asked, homeless = _asked(simulator)
+    asked, n_unplaceable = _asked(simulator)
     flows, stuck = _flows(simulator)
     units, held = (s[name][: int(s["n_types"])] for name in ("type_gpus", "type_held"))
     is_gpu = np.arange(len(units)) != cpu
     elapsed_s = float(s["now_s"] - s["start_s"])
-    bins = max(1, int(np.ceil(elapsed_s / float(s["course_s"])))) if elapsed_s > 0.0 else 0
-    lasted_s = np.minimum(float(s["course_s"]), elapsed_s - np.arange(bins) * float(s["course_s"]))
+    bins = max(1, int(np.ceil(elapsed_s / float(s["usage_bin_s"])))) if elapsed_s > 0.0 else 0
+    lasted_s = np.minimum(float(s["usage_bin_s"]), elapsed_s - np.arange(bins) * float(s["usage_bin_s"]))
     whole = np.array([max(1, int(units[is_gpu].sum())), max(1, int(units[cpu]))])
     return RegionScene(
-        scene=_told(simulator, read_scene(simulator)),
+        scene=_with_regions(simulator, read_scene(simulator)),
         regions=tuple(_region(simulator, region, asked[region]) for region in range(len(demands.regions))),
         flows=flows,
         stuck=stuck,
         gpus=(int(held[is_gpu].sum()), int(units[is_gpu].sum())),
         cpus=(int(held[cpu]), int(units[cpu])),
-        homeless=homeless,
+        n_unplaceable=n_unplaceable,
         late=int(s["late_starts"]),
-        bin_s=float(s["course_s"]),
-        course=s["course_held_s"][:, :bins] / (whole[:, None] * lasted_s),
+        bin_s=float(s["usage_bin_s"]),
+        course=s["usage_held_s"][:, :bins] / (whole[:, None] * lasted_s),
         elapsed_s=elapsed_s,
     )
 
 
 def _asked(simulator: Simulator) -> tuple[np.ndarray, int]:
     """Units that waiting workloads ask, float64 (regions, types); number of workloads that no region can run."""
-    s, view = simulator.plain.record, simulator.view
+    s, view = simulator.raw.record, simulator.view
     asked = np.zeros((int(s["n_regions"]), int(s["n_types"])))
-    homeless = 0
+    n_unplaceable = 0
     for job in [*view.queue.tolist(), *view.held.tolist()]:
         regions = view.regions_of(job)
-        homeless += not regions
+        n_unplaceable += not regions
         for kinds, units in zip(view.demands.types_of(job), s["part_units"][job].tolist(), strict=False):
             for kind in kinds if regions else ():
                 asked[regions, kind] += units / len(regions) / len(kinds)
-    return asked, homeless
+    return asked, n_unplaceable
 
 
 def _region(simulator: Simulator, region: int, asked: np.ndarray) -> Region:
-    s, view = simulator.plain.record, simulator.view
+    s, view = simulator.raw.record, simulator.view
     clusters = np.flatnonzero(s["cluster_region"][: int(s["n_clusters"])] == region)
     kinds, names = s["cluster_type"][clusters], simulator.topology.cluster_gpu_type
     first, machines = int(s["region_first_machine"][region]), int(s["region_machines"][region])
@@ -165,7 +165,7 @@ def _flows(simulator: Simulator) -> tuple[tuple[Flow, ...], int]:
     return tuple(Flow(*link, *by_link[link]) for link in sorted(by_link)), stuck
 
 
-def _told(simulator: Simulator, scene: Scene) -> Scene:
+def _with_regions(simulator: Simulator, scene: Scene) -> Scene:
     view, names = simulator.view, simulator.view.demands.regions
 
     def running(job: RunningJob) -> RunningJob:

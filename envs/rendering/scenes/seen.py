@@ -39,9 +39,9 @@ def mean_jct_s(s: np.void) -> float:
 
 def run_words(jct_s: float, seen: Seen | None) -> str:
     """`policy greedy · mean JCT so far 1.2 h`; `jct_s` as from `mean_jct_s`."""
-    told = "no job finished yet" if np.isnan(jct_s) else f"mean JCT so far {span(jct_s)}"
+    jct = "no job finished yet" if np.isnan(jct_s) else f"mean JCT so far {span(jct_s)}"
     policy = cut(seen.policy, LONGEST_NAME) if seen is not None else ""
-    return f"policy {policy} · {told}" if policy else told
+    return f"policy {policy} · {jct}" if policy else jct
 
 
 def done_words(done: int, jobs: int, jct_s: float) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from ....simulator.base.codes import HIGH_LEVELS
 from ....simulator.engine.simulator import Simulator
 from ....simulator.table_placement.placement import Objective, Placement
-from ....simulator.table_placement.placement_metrics import standing_of
+from ....simulator.table_placement.placement_metrics import placement_state_of
 from ..drawing import palette
 from ..drawing.picture_words import cut
 from .seen import mean_jct_s
@@ -62,9 +62,9 @@ class TableScene:
 
 def read_tables(simulator: Simulator) -> TableScene:
     """The tables of a simulator now."""
-    view, s = simulator.view, simulator.plain.record
+    view, s = simulator.view, simulator.raw.record
     warehouse = view.projected_warehouse()
-    placement, standing = Placement(warehouse, Objective()), standing_of(warehouse)
+    placement, state = Placement(warehouse, Objective()), placement_state_of(warehouse)
     n, regions = int(s["n_tables"]), int(s["n_regions"])
     place = np.arange(regions)[:, None]
     lies = np.where(s["table_copies"][:n] >> place & 1, COPY, NOTHING).astype(np.int8)
@@ -95,8 +95,8 @@ def read_tables(simulator: Simulator) -> TableScene:
         stored=stored,
         cost=placement.cost,
         terms=placement.terms,
-        home=standing.home,
-        collocated=standing.collocated,
+        home=state.home,
+        collocated=state.collocated,
         moving=tuple(
             Moving(tables[table], None if source is None else names[source], names[region], left)
             for table, source, region, left in transfers
@@ -117,7 +117,7 @@ def table_lines(simulator: Simulator, width: int = 100) -> list[str]:
         "  ".join(f"{mark} {word}" for mark, word in zip(MARKS, WORDS, strict=True)),
     ]
     for region, row in enumerate(scene.lies):
-        told = f"{cut(scene.regions[region], 12):<12} {scene.load[region]:5.2f}x {100 * scene.stored[region]:3.0f} %  "
+        head = f"{cut(scene.regions[region], 12):<12} {scene.load[region]:5.2f}x {100 * scene.stored[region]:3.0f} %  "
         marks = "".join(MARKS[code] for code in row.tolist())
-        lines.append(told + (marks if len(marks) <= room else marks[: room - 2] + ".."))
+        lines.append(head + (marks if len(marks) <= room else marks[: room - 2] + ".."))
     return [cut(line, width) for line in lines]

@@ -80,9 +80,9 @@ class Target:
         words = [f"{policy}:head={head},placer={placer}" for policy in EXCLUSIVE]
         words[-1] += f",thresholds={thresholds},preemption_cost=30"
         given = {"policies": tuple(words), "jobs": self.jobs, "seeds": seeds, "by_class": self.by_class}
-        told: dict[str, Any] = {"jobs_per_gpu": 2, "interference": "measured", "gpu": "2080ti"}
+        sharing: dict[str, Any] = {"jobs_per_gpu": 2, "interference": "measured", "gpu": "2080ti"}
         network = "allreduce:calibration=measured,gpu=2080ti"
-        setting = Setting.of("Sharing", self.topology, word, network, **told, memory_gb=11.0, memory="assumed")
+        setting = Setting.of("Sharing", self.topology, word, network, **sharing, memory_gb=11.0, memory="assumed")
         return Case("", setting, 0, "bsbf.bsbf_runs:calibrated", tuple(given.items()))
 
     def drawn(self, candidates: int) -> list[Parameters]:

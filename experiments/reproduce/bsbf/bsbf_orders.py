@@ -154,13 +154,14 @@ def verdict_of(
 
 def _one_at_a_time(means: Means, jobs: int, cells: Mapping[str, tuple[str, ...]]) -> str:
     """What the factors outside of the product do to the ratio that is spoken of most."""
-    told = {
+    ratios = {
         one: " / ".join(f"{means['sjf-bsbf', at].mean() / means[other, at].mean():.2f}" for other in OTHERS)
         for at, one in cells.items()
     }
-    changed = "; ".join(f"{one[0]} {text}" for one, text in told.items() if len(one) == 1)
+    changed = "; ".join(f"{one[0]} {text}" for one, text in ratios.items() if len(one) == 1)
     return (
-        f"{jobs} jobs, sjf-bsbf over {' / over '.join(OTHERS)}: base cell {told[BASE]}; with one other value: {changed}"
+        f"{jobs} jobs, sjf-bsbf over {' / over '.join(OTHERS)}: base cell {ratios[BASE]}; "
+        f"with one other value: {changed}"
     )
 
 

@@ -13,7 +13,7 @@ from ....simulator.cluster.topology import Topology
 from ....simulator.workloads import open_workload
 from ...comparing.intervals import Estimate, paired_ratio
 from ..case import Case, Outcome
-from ..engine import Bound, Play
+from ..engine import Play, RowContext
 from ..rows import Row, printed
 from ..schema import Line
 
@@ -123,7 +123,7 @@ def _mean(values: np.ndarray) -> float:
     return float(values.mean()) if len(values) else float("nan")
 
 
-def met(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+def met(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """How many published completion times of the table are met within another tolerance in a setting."""
     table, tolerance = play.entry.rows[0], line.given["tolerance"]
     published = {key: value for one in play.entry.rows[:2] for key, value in one.paper.items()}
@@ -137,7 +137,7 @@ def met(play: Play, line: Line, here: Bound) -> Iterator[Row]:
     yield printed(words, sum(row.ok is True for row in cells))
 
 
-def crossing(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+def crossing(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """From how many jobs on SJF-BSBF is below Pollux, on a straight line between the loads that were played."""
     ours, other = line.policies
     behind = {int(at.split()[0]): play.runs.ratio(jct_h, ours, other, at).mean for at in play.group(play.entry.at)}
@@ -148,7 +148,7 @@ def crossing(play: Play, line: Line, here: Bound) -> Iterator[Row]:
     yield Row("jobs from which sjf-bsbf is below pollux", (120.0, 240.0), at, (120.0, 240.0))
 
 
-def falls(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+def falls(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """Notes where more interference gives a lower mean JCT, and what changed there."""
     for group in play.entry.at:
         for policy in line.policies:

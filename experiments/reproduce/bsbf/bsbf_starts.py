@@ -91,7 +91,7 @@ class SharedStart:
     Attributes:
         job: index.
         partners: how many.
-        free: GPUs of its gang that hold nobody else.
+        free: GPUs of its gang that hold no other job.
         together_s: it starts now, at the sub-batch that it got.
         apart_s: it starts when the last partner has ended, at the sub-batch of an empty GPU.
     """

@@ -25,7 +25,7 @@ ALL = (100.0, 100.0)
 
 
 def theorem1(play: Play) -> list[Row]:
-    """10,000 random pairs: where the least sum of completion times lies, and who decides so."""
+    """10,000 random pairs: where the least sum of completion times lies, and which rules find it."""
     rng = np.random.default_rng(play.options.seed)
     pairs = QUICK_PAIRS if play.options.quick else PAIRS
     new_s, running_s = 10.0 ** rng.uniform(1.0, 5.0, (2, pairs))

@@ -1,7 +1,7 @@
-"""Paper cassini: runs on links, how slow jobs are there, and who shares links with whom, for how long.
+"""Paper cassini: runs on links, how slow jobs are there, and which jobs share links, for how long.
 
 Two jobs meet while both have flows on a link. A link is crowded while its jobs would send more than it has if all sent
-at once at the rates of their Up phases: on others nobody can be in anybody's way. Congestion is what jobs offer to
+at once at the rates of their Up phases: on others no job can slow another. Congestion is what jobs offer to
 links above their capacity, in bytes of all traces together: the paper counts packets that are marked for it (ECN).
 """
 
@@ -20,7 +20,7 @@ from ....policies.registry import make
 from ....simulator.cluster.routes import sharing
 from ..case import Case, Outcome
 from ..case_runs import Take
-from ..engine import Bound, Play
+from ..engine import Play, RowContext
 from ..rows import Row, bounded, clear_order, printed, ratio
 from ..schema import Line
 
@@ -31,11 +31,11 @@ MATTERS = 0.01  # of a link, by which the rotations of a shift that matters diff
 SHARE = 1 / 3  # of the decisions, that shifts that matter are to be at least
 
 
-class Meetings:
+class LinkSharing:
     """Seconds that jobs share links, counted while a run is played.
 
     Attributes:
-        running_s, shared_s, crowded_s: of each job, on GPUs, on links with anybody, and on crowded ones, float64 (n,).
+        running_s, shared_s, crowded_s: of each job, on GPUs, on links with others, and on crowded ones, float64 (n,).
         partner_s: the others on its crowded links, times seconds, float64 (n,).
         together_s: seconds that two jobs, the lower number first, are on a crowded link.
     """
@@ -45,7 +45,7 @@ class Meetings:
         self.together_s: dict[tuple[int, int], float] = {}
 
     def advance(self, simulator: Any) -> None:
-        """Let the simulator go on to its next decision; until then everybody stays where he is."""
+        """Let the simulator go on to its next decision; until then every job stays where it is."""
         joined, capacity = simulator.network.joined(simulator), simulator.state.link_capacity
         running = simulator.view.running
         crowded = []
@@ -76,12 +76,13 @@ def on_links(case: Case, table: str = "") -> Mapping[str, Any]:
     Returns:
         `slowdown`: each job's mean iteration time, over that alone with as many workers; `congestion_bytes`: its part
         of the congestion; `model`: names, without how they are parallelised; `running_s`, `shared_s`, `crowded_s`,
-        `partner_s`: of `Meetings`. Of shape (pairs,): `pair_first`, `pair_second`, `pair_s`: jobs that are on a crowded
-        link together, and how long. Of a compiled rule, which is not asked, there are no pairs and no seconds. One
+        `partner_s`: of `LinkSharing`. Of shape (pairs,): `pair_first`, `pair_second`, `pair_s`: jobs that are on a
+        crowded link together, and how long. Of a compiled rule, which is not asked, there are no pairs and no seconds.
+        One
         number: `jobs_at_once`, how many hold GPUs on average until the last has finished.
     """
     simulator, policy = case.begun()
-    meetings = Meetings(len(simulator.workload))
+    meetings = LinkSharing(len(simulator.workload))
     decider = policy.decider(simulator)
     if decider is None:
         simulator.run()
@@ -158,12 +159,12 @@ def congested(outcome: Outcome, model: str | None = None) -> float:
 
 
 def _bound(play: Play, at: str) -> Any:
-    """The most that there is to win: how slow jobs are under themis, over that where nobody meets."""
+    """The most that there is to win: how slow jobs are under themis, over that where no jobs meet."""
     return play.runs.ratio(slowdown, "themis", "ideal", at)
 
 
-def ahead(play: Play, line: Line, here: Bound) -> Iterator[Row]:
-    """Who is ahead of whom, judged where there is something to win."""
+def ahead(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
+    """Which policy is ahead, judged where there is something to win."""
     room, head = _bound(play, here.at), f"{play.label(here.at)}: slowdown of jobs,"
     said = None if room.mean > ROOM else "nothing to win"
     yield printed(f"{head} themis / ideal: the bound", room, "x", said)
@@ -173,7 +174,7 @@ def ahead(play: Play, line: Line, here: Bound) -> Iterator[Row]:
     list(met_note(play, line, here))
 
 
-def met_note(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+def met_note(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """A note why there is nothing to win; none where there is something."""
     at, room = here.at, _bound(play, here.at)
     if room.mean > ROOM:
@@ -186,14 +187,14 @@ def met_note(play: Play, line: Line, here: Bound) -> Iterator[Row]:
     shared, crowded = (play.runs.mean(take, "themis", at).mean for take in (shared_part, crowded_part))
     most = ", ".join(f"{pair} ({seconds / together.total():.0%})" for pair, seconds in together.most_common(MET_MOST))
     play.notes.append(
-        f"{play.label(at)}: nothing to win, since jobs are only {100 * (room.mean - 1):.2g} % slower than where nobody "
-        f"meets: they share links {shared:.3g} % of their time, crowded ones {crowded:.3g} %"
+        f"{play.label(at)}: nothing to win, since jobs are only {100 * (room.mean - 1):.2g} % slower than where no "
+        f"jobs meet: they share links {shared:.3g} % of their time, crowded ones {crowded:.3g} %"
         + (f"; most together are {most}" if together else "")
     )
     yield from ()
 
 
-def congestion_of(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+def congestion_of(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """Ratios of congestion: those of published marks, of a model's jobs or of all, and of links counted alone."""
     at = here.at
 
@@ -244,7 +245,7 @@ def steps(outcome: Outcome) -> float:
     return float(outcome["steps"])
 
 
-def decided(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+def decided(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """Which part of the decisions are shifts, and shifts that matter."""
     played = play.runs.of(line.policies[0], "default")
     all_, shifts, matter = ([float(one[name]) for one in played] for name in ("steps", "shifts", "matter"))

@@ -6,7 +6,7 @@ ms that VGG16 computes of 255 ms in Figure 3 (profiles/cassini_models.py). `at_i
 time for all jobs of a snapshot, which the rows with "chosen" have: of the widest interval of times at which all
 communication times with shifts are within 10 %, the one nearest to the longest of the rule. `at_published_times` is a
 third reading: two workers a job, and an Up phase that takes the published time with shifts, so that its rate is the
-ring's bytes over that. It computes by the rule; its times with shifts are no result where nobody meets, and what is
+ring's bytes over that. It computes by the rule; its times with shifts are no result where no jobs meet, and what is
 compared are those without.
 
 `congestion` asks whether a contended link carries less than its capacity: the option `carried` of network contention is
@@ -29,7 +29,7 @@ from ....simulator.contention.phase_run import PhaseRun
 from ....simulator.profiles.cassini_models import GBPS, phases_of
 from ....simulator.profiles.phases import Phases, in_order
 from ...comparing.intervals import estimate
-from ..engine import Bound, Play
+from ..engine import Play, RowContext
 from ..rows import Row, bounded, order, printed, table
 from ..schema import Line
 from .cassini_links import (
@@ -169,7 +169,7 @@ def chosen_ms(snapshot: Snapshot, step_ms: int = 1) -> tuple[int, int, int]:
     return min(widest, key=lambda time: abs(time - longest_ms(snapshot))), widest[0], widest[-1]
 
 
-def table2(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+def table2(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """Scores, shifts and communication times of the five snapshots."""
     seeds, step_ms = _seeds(play), 10 if play.options.quick else 1
     for snapshot in snapshots(play):

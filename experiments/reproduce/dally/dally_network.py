@@ -13,7 +13,7 @@ import numpy as np
 from ....simulator.base.errors import InputError
 from ....simulator.network.allreduce import AllReduce, allreduce
 from ...inspecting.placement_explained import Units, explain
-from ..engine import Bound, Play
+from ..engine import Play, RowContext
 from ..rows import Row, table
 from ..schema import Line
 from .dally_jobs import dally_file
@@ -109,7 +109,7 @@ CONFIGURATIONS = {
 LISTED_AS = {"VGG11": "VGG", "BERT-large": "BERT"}  # the authors' layer files are called so
 
 
-def table1(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+def table1(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """Exposed communication of 8 GPUs as % of compute, a column by one configuration."""
     settings = "; ".join(f"{place}: {configuration.says}" for place, configuration in CONFIGURATIONS.items())
     play.notes.append(settings)

@@ -1,7 +1,7 @@
 """Paper dally against its authors' own simulator, corrected: the same grants in the same order, job by job.
 
 The reference logs (traces/dally/peer) hold every grant of three policies on the batch set at 2 racks, machines in
-natural order. Where ours departs, the longest identical prefix is printed and the first difference is told. The logs,
+natural order. Where ours departs, the longest identical prefix and the first difference are printed. The logs,
 of the authors' simulator as corrected (docs/results/reproductions.md says how), are not ours to publish: beside the
 authors' jobs alone ours is held against hashes of them, at every 500th grant and at the last, over all grants up to it.
 Two jobs are cut in that set and no other (readers/artist_sim_trace.py): how long they run in the Poisson set is printed
@@ -47,7 +47,7 @@ UNCUT_S = {"399455": 70_708.0, "399469": 322_464.0}
 
 @dataclass(frozen=True)
 class Grant:
-    """One gang that was granted: when, to whom, which GPUs (`rack.machine.gpu`, in ascending order)."""
+    """One grant to a gang: the instant, the job, the GPUs (`rack.machine.gpu`, in ascending order)."""
 
     time_s: float
     job_id: str
@@ -191,9 +191,9 @@ def _compared(play: Play, name: str, run: Run, log: Path, job_ids: Sequence[str]
     yield Row(
         f"{name}: end of a job, largest difference", 0.0, apart, (0.0, 100.0 * (TIGHT if same else LOOSE)), unit="%"
     )
-    told = f"all {len(theirs):,}" if same else f"{prefix:,} of {len(theirs):,}"
+    count = f"all {len(theirs):,}" if same else f"{prefix:,} of {len(theirs):,}"
     play.notes.append(
-        f"{name}: {told} grants are the same" + ("" if same else f"; {_difference(ours, theirs, prefix)}")
+        f"{name}: {count} grants are the same" + ("" if same else f"; {_difference(ours, theirs, prefix)}")
     )
 
 
@@ -203,8 +203,8 @@ def _held_against(play: Play, name: str, run: Run, marks: Marks) -> Iterator[Row
     prefix = marks.identical(ours)
     same = prefix == marks.count == len(ours)
     yield from _rows(name, run, marks.count, prefix, (marks.makespan, marks.jct_mean, marks.jct_p99), same)
-    told = f"all {marks.count:,}" if same else f"{prefix:,} of {marks.count:,}"
-    play.notes.append(f"{name}: {told} grants are the same, in steps of {EVERY}, by hashes of the log")
+    count = f"all {marks.count:,}" if same else f"{prefix:,} of {marks.count:,}"
+    play.notes.append(f"{name}: {count} grants are the same, in steps of {EVERY}, by hashes of the log")
 
 
 def _rows(name: str, run: Run, grants: int, prefix: int, times: tuple[float, ...], same: bool) -> Iterator[Row]:

@@ -89,10 +89,10 @@ def timers_drawn(play: Play) -> list[Path]:
             if then.any():
                 orders.append((one["time_s"][then], one["timer_s"][then]))
         grid_s = np.linspace(0.0, max((float(time_s[-1]) for time_s, _ in orders), default=0.0), 400)
-        laid = np.array([np.interp(grid_s, *one, right=np.nan) for one in orders])
-        thin[label] = [(grid_s[~np.isnan(one)], one[~np.isnan(one)]) for one in laid]
-        bold[label] = (grid_s, np.nanmedian(laid, axis=0))
-        every.append(float(np.nanquantile(laid, 0.99)))
+        on_grid = np.array([np.interp(grid_s, *one, right=np.nan) for one in orders])
+        thin[label] = [(grid_s[~np.isnan(one)], one[~np.isnan(one)]) for one in on_grid]
+        bold[label] = (grid_s, np.nanmedian(on_grid, axis=0))
+        every.append(float(np.nanquantile(on_grid, 0.99)))
     x = axes.durations(0.0, max(float(time_s[-1]) for time_s, _ in bold.values()))
     title = "Batch: tuned rack timer of 16 GPUs until half of the jobs are done (Figure 4)"
     about = {"title": title, "x_label": "time since the start", "y_label": "rack timer"}

@@ -14,12 +14,12 @@ from ...playing.evaluation import play
 from ...playing.over_time import bin_means
 from ..case import Case, Outcome
 from ..case_runs import improvement
-from ..engine import Bound, Play
+from ..engine import Play, RowContext
 from ..rows import Row, bounded, printed, ratio
 from ..schema import Line
 
 POINTS = 1000  # of a series
-CROWDED = 0.5  # a timer settles while the cluster is crowded: until so many of the jobs are left
+CROWDED = 0.5  # a timer is tuned while the cluster is crowded: until so many of the jobs are left
 APART = 1.8  # most of the ratio natively, over that under the authors' semantics
 
 
@@ -88,7 +88,7 @@ def crowded(outcome: Outcome) -> np.ndarray:
     return np.asarray(outcome["jobs_left"] > CROWDED * len(outcome["jct_s"]))
 
 
-def settled_h(outcome: Outcome) -> float:
+def late_timer_h(outcome: Outcome) -> float:
     """Mean of the timer over the time in which more than CROWDED of the jobs are left, hours."""
     then = crowded(outcome)
     return float(outcome["timer_s"][then].mean() / 3600.0) if then.any() else 0.0
@@ -98,7 +98,7 @@ def _lower(play: Play, line: Line, column: str | None, at: str) -> Estimate:
     return improvement(*play.runs.pair(play.take(line, column), line.policies[0], at, line.over[0], at))
 
 
-def at_most(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+def at_most(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """By how much a policy is below another where that is most, over settings, and numbers if there are several."""
     found = {
         ", ".join(filter(None, (column, play.label(at)))): _lower(play, line, column, at)
@@ -108,13 +108,13 @@ def at_most(play: Play, line: Line, here: Bound) -> Iterator[Row]:
     yield ratio(f"{line.what} below {line.over[0]}, at most ({where})", line.paper, found[where])
 
 
-def mean_over_sizes(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+def mean_over_sizes(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """The mean of the same over settings."""
     mean = float(np.mean([_lower(play, line, None, at).mean for at in play.group(line.at)]))
     yield ratio(f"{line.what} below {line.over[0]}, mean over cluster sizes", line.paper, mean)
 
 
-def one_order(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+def one_order(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """How far a single machine order lies from the mean of all: why one run ranks nothing."""
     (at,) = play.group(line.at)
     size = play.label(at)
@@ -130,15 +130,15 @@ def one_order(play: Play, line: Line, here: Bound) -> Iterator[Row]:
     yield printed(f"machine orders in which dally is before tiresias, {size}", 100.0 * (first < second).mean(), "%")
 
 
-def longer(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+def longer(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """By how much the timer of a smaller cluster is above that of the next larger one."""
     for smaller, larger in pairwise(play.group(play.entry.at)):
-        found = paired_difference(*(play.runs.each(settled_h, line.policies[0], at) for at in (smaller, larger)))
+        found = paired_difference(*(play.runs.each(late_timer_h, line.policies[0], at) for at in (smaller, larger)))
         what = f"{line.what}, {play.label(smaller)} minus {play.label(larger)}"
         yield bounded(what, line.paper, found, (float(np.nextafter(0.0, 1.0)), float("inf")), "h")
 
 
-def apart(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+def apart(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """Dally over greedy natively, over the same under the authors' semantics."""
     take, policies = play.take(line, None), (line.policies[0], line.over[0])
     native, theirs = (

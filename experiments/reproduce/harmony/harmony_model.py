@@ -18,7 +18,7 @@ from ....simulator.jobs.ps_jobs import PsJobs
 from ....simulator.workloads import Workload
 from ...comparing.intervals import estimate
 from ..case import Outcome
-from ..engine import Bound, Play
+from ..engine import Play, RowContext
 from ..rows import Row, printed
 from ..schema import Line
 
@@ -180,7 +180,7 @@ def groups_of(outcome: Outcome, workload: Workload) -> list[Group]:
     ]
 
 
-def model_error(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+def model_error(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """Figure 13b: groups drawn at random under every executor, and all groups of Harmony's runs."""
     first, count = 10_000 * play.options.seed, QUICK_GROUPS if play.options.quick else GROUPS
     drawn = [drawn_group(seed) for seed in range(first, first + count)]

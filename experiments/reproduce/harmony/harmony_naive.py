@@ -15,7 +15,7 @@ from ....policies.harmony.problem import never_runs
 from ....simulator.groups.group_config import GroupConfig
 from ...comparing.intervals import Estimate, paired_ratio
 from ..case_runs import Runs, Take
-from ..engine import Bound, Play
+from ..engine import Play, RowContext
 from ..rows import Row, order, printed, ratio
 from ..schema import Line
 from .harmony_runs import MACHINES
@@ -40,7 +40,7 @@ def word(case: Case, execution: str = "") -> str:
     return f"naive-colocation:partitions={case[0]},jobs={case[1]}{own}"
 
 
-def told(case: Case) -> str:
+def label(case: Case) -> str:
     """A case in a row."""
     return f"P={case[0]} C={case[1]}"
 
@@ -63,7 +63,7 @@ def _takes(play: Play) -> dict[str, Take]:
     return {name: play.number(metric, 1.0, 3600.0) for name, metric in TIMES.items()}
 
 
-def naive(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+def naive(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """Figure 10: the average of all cases, the best and the worst."""
     able, unable = parted(play)
     runs = play.sweep(play.name, [(one, at) for at in (LIMITED, FREE) for one in ("isolated", *map(word, able))])
@@ -72,10 +72,10 @@ def naive(play: Play, line: Line, here: Bound) -> Iterator[Row]:
     yield from _judged(play, line.paper, runs, FREE, able)
     for case in ran:
         for name, take in _takes(play).items():
-            yield printed(f"{told(case)}: {name}", runs.ratio(take, "isolated", word(case), LIMITED), "x")
+            yield printed(f"{label(case)}: {name}", runs.ratio(take, "isolated", word(case), LIMITED), "x")
         failed = runs.mean(play.number("out_of_memory"), word(case), LIMITED)
-        yield printed(f"{told(case)}: groups out of memory", failed)
-    left = ", ".join(map(told, [*unable, *(case for case in able if case not in ran)])) or "none"
+        yield printed(f"{label(case)}: groups out of memory", failed)
+    left = ", ".join(map(label, [*unable, *(case for case in able if case not in ran)])) or "none"
     play.notes.append(f"left out, as a job can never run: {left}; and with more than {MOST_JOBS} at once")
 
 
@@ -89,13 +89,13 @@ def _judged(play: Play, papers: Mapping[str, float], runs: Runs, at: str, cases:
         best = max(cases, key=lambda case: found[case].mean)
         what = f"{words}{name}, the mean of {len(usual)} cases"
         yield printed(what, mean, "x", f"{paper:g}") if words else ratio(what, paper, mean, "x")
-        yield order(f"{words}{name}, the worst of them, {told(worst)}", "below 1", found[worst])
-        yield printed(f"{words}{name}, the best, {told(best)}", found[best], "x")
+        yield order(f"{words}{name}, the worst of them, {label(worst)}", "below 1", found[worst])
+        yield printed(f"{words}{name}, the best, {label(best)}", found[best], "x")
         every = averaged(runs, take, [word(case) for case in cases], at)
         yield printed(f"{words}{name}, the mean of all {len(cases)} cases", every, "x")
 
 
-def breakdown(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+def breakdown(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """Sec. V-C: what subtasks, grouping and reloading add, in shares of the whole benefit over isolated jobs."""
     able, _ = parted(play)
     cases = [case for case in able if case[0] >= LEAST_PARTITIONS]
@@ -120,10 +120,10 @@ def breakdown(play: Play, line: Line, here: Bound) -> Iterator[Row]:
         for way, some in (*list(ways.items())[:2], ("+ grouping", ["harmony"])):
             found = averaged(runs, take, some, FREE)
             yield printed(f"{FREE}, {way}: isolated's {name} over its", found, "x")
-    play.notes.append(f"cases: {', '.join(map(told, cases))}")
+    play.notes.append(f"cases: {', '.join(map(label, cases))}")
 
 
-def losses(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+def losses(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """Isolated over naive co-location by its interference, and which comes nearest to the published ratios."""
     names, errors, takes = [word(case) for case in GRID], {}, _takes(play)
     places = play.group(["interference"])[: 2 if play.options.quick else None]

@@ -30,7 +30,7 @@ from itertools import combinations
 import numpy as np
 
 from ....simulator.base.errors import InputError
-from ....simulator.groups.group_memory import EXPANSION_BOUNDS, GC_SLOPE, MemoryTerms, Settled, settled
+from ....simulator.groups.group_memory import EXPANSION_BOUNDS, GC_SLOPE, BalancedMemory, MemoryTerms, balanced
 from ....simulator.workloads.harmony_jobs import LINK_BYTES_S
 from ....simulator.workloads.trace_statistics import HARMONY_GB
 from ..engine import Play
@@ -51,7 +51,7 @@ FINE = np.linspace(0.0, 1.0, 2_001)
 
 @dataclass(frozen=True)
 class ReloadJobs:
-    """The eight jobs: float64 (8,) each, as in `settled`, and how they are grouped (job indices)."""
+    """The eight jobs: float64 (8,) each, as in `balanced`, and how they are grouped (job indices)."""
 
     comp_machine_s: np.ndarray
     comm_s: np.ndarray
@@ -69,7 +69,7 @@ class ReloadTable:
         fixed_s: by alpha, mean over the jobs; inf where a group is out of memory.
         fixed_slowest_s: by alpha, of the slower group.
         dynamic_s, dynamic_slowest_s: the same with climbing.
-        dynamic_alpha: float64 (8,), what the jobs settle on.
+        dynamic_alpha: float64 (8,), where the jobs' climbing ends.
     """
 
     alphas: tuple[float, ...]
@@ -87,7 +87,7 @@ class ReloadTable:
 
     @property
     def alpha_mean_min_max(self) -> tuple[float, float, float]:
-        """Of what the jobs settle on."""
+        """Of where the jobs' climbing ends."""
         return float(self.dynamic_alpha.mean()), float(self.dynamic_alpha.min()), float(self.dynamic_alpha.max())
 
 
@@ -120,18 +120,18 @@ def _halves(comp_machine_s: np.ndarray, comm_s: np.ndarray, raw_bytes: np.ndarra
     return min(halves, key=key)
 
 
-def _group(jobs: ReloadJobs, members: tuple[int, ...], asked: float, terms: MemoryTerms) -> Settled:
+def _group(jobs: ReloadJobs, members: tuple[int, ...], asked: float, terms: MemoryTerms) -> BalancedMemory:
     here, ratios = list(members), np.full(len(members), asked)
     comp_machine_s, comm_s = jobs.comp_machine_s[here], jobs.comm_s[here]
     raw = jobs.input_bytes[here], jobs.model_bytes[here]
-    return settled(comp_machine_s, comm_s, raw[0], raw[1], MACHINES // 2, ratios, terms)
+    return balanced(comp_machine_s, comm_s, raw[0], raw[1], MACHINES // 2, ratios, terms)
 
 
-def _settled(jobs: ReloadJobs, asked: float, terms: MemoryTerms) -> list[Settled]:
+def _balanced_groups(jobs: ReloadJobs, asked: float, terms: MemoryTerms) -> list[BalancedMemory]:
     return [_group(jobs, members, asked, terms) for members in jobs.groups]
 
 
-def _seconds(groups: list[Settled]) -> tuple[float, float]:
+def _seconds(groups: list[BalancedMemory]) -> tuple[float, float]:
     """Mean over the groups, which are of one size, and the slower one."""
     rounds = [float("inf") if group.out_of_memory else group.round_s for group in groups]
     return float(np.mean(rounds)), max(rounds)
@@ -140,8 +140,8 @@ def _seconds(groups: list[Settled]) -> tuple[float, float]:
 def reload_table(terms: MemoryTerms | None = None, kappa: float = 1.0) -> ReloadTable:
     """Iteration time of the eight jobs by alpha, and with climbing; `kappa` as in `reload_jobs`."""
     terms, jobs = terms or MemoryTerms(), reload_jobs(kappa)
-    fixed = [_seconds(_settled(jobs, alpha, terms)) for alpha in ALPHAS]
-    climbed = _settled(jobs, -1.0, terms)
+    fixed = [_seconds(_balanced_groups(jobs, alpha, terms)) for alpha in ALPHAS]
+    climbed = _balanced_groups(jobs, -1.0, terms)
     alpha = np.zeros(len(jobs.comm_s))
     for members, group in zip(jobs.groups, climbed, strict=True):
         alpha[list(members)] = group.alpha
@@ -159,7 +159,7 @@ def fit_gc_slope(terms: MemoryTerms | None = None, kappa: float = 1.0, slowest: 
     given, jobs, target_s = terms or MemoryTerms(), reload_jobs(kappa), PUBLISHED_FIXED_S
 
     def seconds(slope: float) -> float:
-        return _seconds(_settled(jobs, PUBLISHED_ALPHA, replace(given, gc_slope=slope)))[slowest]
+        return _seconds(_balanced_groups(jobs, PUBLISHED_ALPHA, replace(given, gc_slope=slope)))[slowest]
 
     low, high = 0.0, 1000.0
     if not seconds(low) <= target_s <= seconds(high):

@@ -19,7 +19,7 @@ from ...charts.chart import Shape, upright
 from ...comparing.intervals import estimate, paired_ratio
 from ...playing.over_time import bin_means
 from ..case import Case, Outcome
-from ..engine import Bound, Play
+from ..engine import Play, RowContext
 from ..paper_pictures import looks, picture
 from ..rows import Row, bounded, printed, table
 from ..schema import Line
@@ -118,7 +118,7 @@ def _speedup(play: Play, line: Line, column: str, at: str, over: str = "harmony"
     return play.runs.ratio(play.take(line, column), "isolated", over, at).mean
 
 
-def same_work(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+def same_work(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """COMP is conserved, so without moves, and but for the collector, CPU and makespan are one result."""
     ours, isolated = line.policies
     cpu = play.runs.ratio(play.number("gpu_utilisation", 100.0), ours, isolated, line.at[0])
@@ -128,7 +128,7 @@ def same_work(play: Play, line: Line, here: Bound) -> Iterator[Row]:
     yield bounded(words, "1 (one result)", cpu.mean / makespan.mean, bounds)
 
 
-def always_busy(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+def always_busy(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """Were the CPU of all machines busy all the time."""
     (at,) = play.group(play.entry.at)
     isolated = play.runs.each(play.number("makespan", 1.0, 3600.0), "isolated", at)
@@ -141,7 +141,7 @@ def always_busy(play: Play, line: Line, here: Bound) -> Iterator[Row]:
     yield printed("bound: isolated's makespan over that with the CPU always busy", found, "x")
 
 
-def jobs_a_group(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+def jobs_a_group(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """Jobs that run together over groups, in the mean."""
     jobs, groups = (
         play.runs.each(play.number(name), "harmony", here.at) for name in ("jobs_running_mean", "groups_mean")
@@ -149,7 +149,7 @@ def jobs_a_group(play: Play, line: Line, here: Bound) -> Iterator[Row]:
     yield printed(f"{play.label(here.at)}: jobs a group", paired_ratio(jobs, groups))
 
 
-def spread(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+def spread(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """What is gained where jobs arrive 8 minutes apart, over what is gained where all come at once."""
     places = play.group(play.entry.at)
     for column, paper in zip(line.columns, line.paper, strict=True):
@@ -158,7 +158,7 @@ def spread(play: Play, line: Line, here: Bound) -> Iterator[Row]:
         yield table(words, paper, apart / at_once, "x", FLAT)
 
 
-def readings(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+def readings(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """Each reading, and by how much it moves the two ratios of the first."""
     base: dict[str, float] = {}
     for at in play.group(play.entry.at):
@@ -170,7 +170,7 @@ def readings(play: Play, line: Line, here: Bound) -> Iterator[Row]:
         yield printed(f"{play.label(at)}: jobs that run together", running, "", "27.2")
 
 
-def sensitivity(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+def sensitivity(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """How much of Harmony's gain is kept where what it measures is wrong."""
     for group, words in zip(play.entry.at, ("", "memory without limit: "), strict=True):
         places = {float(play.label(at).split()[1]): at for at in play.group([group])}
@@ -187,7 +187,7 @@ def sensitivity(play: Play, line: Line, here: Bound) -> Iterator[Row]:
                     yield printed(what, kept, "%")
 
 
-def nearest(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+def nearest(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """Which number of machines of an isolated job comes nearest to the derived use, and which has most."""
     name, take = here.at, play.number("cpu_utilisation", 100.0)
     paper, used = {"all": (58.3, 5), "compute": (57.3, 7), "communication": (58.5, 5)}[name]
@@ -197,7 +197,7 @@ def nearest(play: Play, line: Line, here: Bound) -> Iterator[Row]:
     yield printed(f"{name}: dop of most CPU use", max(found, key=lambda dop: found[dop]))
 
 
-def best_plan(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+def best_plan(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """The shortest of many plans on each workload."""
     take, plans = play.number("jct_mean", 1.0, 3600.0), line.policies[: 2 if play.options.quick else None]
     shortest = np.min([play.runs.each(take, plan, here.at) for plan in plans], axis=0).tolist()
@@ -205,7 +205,7 @@ def best_plan(play: Play, line: Line, here: Bound) -> Iterator[Row]:
     yield printed(f"{play.label(here.at)}: the best of {len(plans)} plans / harmony", found, "x")
 
 
-def decision_times(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+def decision_times(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """What a policy takes for what it decides at an instant, on average over a run."""
     for word in line.given["policies"]:
         case = play.cases(word, "room, default")[0]
@@ -233,8 +233,8 @@ def use_drawn(play: Play) -> list[Path]:
         lines = {policy: binned(one, 100.0 * one[key]) for policy, one in outcomes.items()}
         names = {policy: f"{policy} (mean {100.0 * one.metrics[mean]:.0f} %)" for policy, one in outcomes.items()}
         about: dict[str, Any] = {"x_label": "time; upright: all jobs are done", "y_label": f"{what} use [%]"}
-        told = "; ".join(names.values())
-        chart = plots.curves(lines, look, x, y, title=f"{what} (Figure 11)", summary=told, **about)
+        summary = "; ".join(names.values())
+        chart = plots.curves(lines, look, x, y, title=f"{what} (Figure 11)", summary=summary, **about)
         ends = [
             Shape(f"thin {look[policy].classes}", [upright(float(x.at(edges_s[-1])), 0.0, 1.0)])
             for policy, (edges_s, _) in lines.items()

@@ -21,7 +21,7 @@ from ....policies.harmony.problem import REFERENCE_MACHINES, Plan, Problem
 from ....simulator.workloads.harmony_jobs import LINK_BYTES_S
 from ....simulator.workloads.trace_statistics import HARMONY_GB
 from ...comparing.intervals import estimate
-from ..engine import Bound, Play
+from ..engine import Play, RowContext
 from ..rows import Row, bounded, printed
 from ..schema import Line
 
@@ -83,7 +83,7 @@ def small_problem(
     return Problem(comp, comm, machines, beta=beta)
 
 
-def quality(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+def quality(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """Algorithm 1's score, u_cpu + .5 u_net, over the best known."""
     first, quick = 10_000 * play.options.seed, play.options.quick
     tiny = [small_problem(first + seed, TINY_JOBS[seed % len(TINY_JOBS)], TINY_MACHINES) for seed in range(TINY)]

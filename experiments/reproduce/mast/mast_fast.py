@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ....policies.mast.mast import Passes
+from ....policies.mast.mast import WorkloadPassPolicy
 from ....policies.tetris import VERSIONS, Tetris
-from ....policies.two_paths import Paths
+from ....policies.two_paths import TwoPathPolicy
 from ....simulator.base.codes import HIGH_LEVELS, LEVELS
 from ....simulator.base.decisions import Advance
 from ....simulator.cluster.region_network import CPU_TYPE
@@ -24,14 +24,14 @@ from ....simulator.cluster.topology import Topology
 from ....simulator.engine.simulator import Simulator
 from ....simulator.workloads import Workload, open_workload
 from ..case import Case, Outcome
-from ..engine import Bound, Play
+from ..engine import Play, RowContext
 from ..rows import Row, printed, ratio
 from ..schema import Line
 
 HOUR_S = 3600.0
 PROMISED = 4  # levels 0 to 3 have a time to start in
 LEVELS_OF = {"promised": range(PROMISED), "high": range(HIGH_LEVELS), "third": range(PROMISED - 1, PROMISED)}
-BUSY_H = (11.0, 19.0)  # the eight hours around the peak of a day's arrivals; two more to see who starts late
+BUSY_H = (11.0, 19.0)  # the eight hours around the peak of a day's arrivals; two more for late starts
 WARM_H = 2.0  # what is there at the beginning comes all at once
 
 
@@ -56,12 +56,12 @@ def fast(case: Case, gpus: int, tables: str, raised: bool, quotas: float = 1.0) 
     """
     workload = placed(case, tables, raised, quotas)
     simulator, policy = case.begun(workload)
-    assert isinstance(policy, Paths) and workload.geo is not None
+    assert isinstance(policy, TwoPathPolicy) and workload.geo is not None
     within, fullest, passes = _played(simulator, policy)
     s, jobs = simulator.state, len(workload)
     first_s = s.first_start_s[:jobs]
     half = policy.fast
-    assert isinstance(half, Passes)
+    assert isinstance(half, WorkloadPassPolicy)
     counts = {
         "asked": half.asked,
         "spared": half.spared,
@@ -115,13 +115,13 @@ def _demand(workload: Workload, gpus: int, horizon_s: float) -> float:
     return float((workload.geo.asked[:, 0] * runs_s).sum() / (gpus * horizon_s))
 
 
-def _played(simulator: Simulator, policy: Paths) -> tuple[np.ndarray, float, np.ndarray]:
+def _played(simulator: Simulator, policy: TwoPathPolicy) -> tuple[np.ndarray, float, np.ndarray]:
     """Play to the end. Returns which workloads GMS called within quota when it saw them first, bool (jobs,).
 
     Only to these a start in time is promised (Sec. 2). And `fullest`, and passes, float64 (n, 3): see `fast`.
     """
     fast, geo, topology = policy.fast, simulator.workload.geo, simulator.topology
-    assert isinstance(fast, Passes) and geo is not None
+    assert isinstance(fast, WorkloadPassPolicy) and geo is not None
     units = np.bincount(topology.gpu_cluster, minlength=topology.num_clusters)
     gpus = np.array([kind != CPU_TYPE for kind in topology.cluster_gpu_type])
     there = np.bincount(topology.cluster_region[gpus], units[gpus])
@@ -226,7 +226,7 @@ def attempts(outcome: Outcome) -> float:
     return outcome.metrics["asked"] / outcome.metrics["starts"]
 
 
-def sameness(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+def sameness(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """Whether (9) with one workload at a time starts every workload when (6) does."""
     (at,) = play.group(play.entry.at)
     pairs = zip(*(play.runs.of(policy, at) for policy in line.policies), strict=True)
@@ -235,13 +235,13 @@ def sameness(play: Play, line: Line, here: Bound) -> Iterator[Row]:
     yield Row(what, 100.0, 100.0 * float(np.mean(same)), (100.0, 100.0), unit="%")
 
 
-def least_trace(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+def least_trace(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """The least number of all traces."""
     (at,) = play.group(line.at)
     yield printed(line.what, min(play.runs.each(play.take(line, None), line.policies[0], at)), line.unit, line.paper)
 
 
-def highest(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+def highest(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """The highest mean of all settings."""
     take = play.take(line, next(iter(line.columns), None))
     means = (play.runs.mean(take, line.policies[0], at).mean for at in play.group(play.entry.at))

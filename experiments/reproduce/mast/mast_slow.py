@@ -22,11 +22,11 @@ import numpy as np
 from ....policies.tetris import VERSIONS, Tetris
 from ....simulator.regions.copy_times import BULK, HIGH, HOURS, KINDS, ON_DEMAND, SHARES
 from ....simulator.regions.region_metrics import seconds_within
-from ....simulator.table_placement.placement_metrics import Standing, standing_of
+from ....simulator.table_placement.placement_metrics import PlacementState, placement_state_of
 from ....simulator.warehouse import mast_statistics
 from ....simulator.warehouse.mast_data import mast_like
 from ..case import Case
-from ..engine import Bound, Play
+from ..engine import Play, RowContext
 from ..rows import Row, bounded, order, printed, ratio
 from ..schema import Line
 
@@ -41,13 +41,13 @@ MOST = 0.7  # of the best baseline, that the bound is to be in the default setti
 
 
 def week(case: Case, **given: Any) -> Mapping[str, Any]:
-    """Play it: the fields of `Standing` at its end, as metrics."""
+    """Play it: the fields of `PlacementState` at its end, as metrics."""
     return {"metrics": asdict(play_week(case.policy, case.seed, **given))}
 
 
 def play_week(
     version: str, seed: int, tables: int, days: int, reads: float, size_reads: float, remote: float = 1.0
-) -> Standing:
+) -> PlacementState:
     """So many days of a version on the data of a seed. V0's data has its copies for disasters and stranded jobs.
 
     Args:
@@ -62,7 +62,7 @@ def play_week(
     planned = Tetris(replace(played, objective=replace(played.objective, remote=remote)), quota)
     for _ in range(days if version != "static" else 0):
         start = planned.plan(start).applied(start)
-    return standing_of(start)
+    return placement_state_of(start)
 
 
 def transfer(case: Case) -> Mapping[str, Any]:
@@ -78,7 +78,7 @@ def transfer(case: Case) -> Mapping[str, Any]:
     return {"metrics": {**metrics, "fullest": float(sent.max())}, **times}
 
 
-def miss(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+def miss(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """How far a point is from V1's published worst region and deviation."""
     published = {"worst": mast_statistics.OVERLOAD["V1"], "deviation": mast_statistics.OVERLOAD_DEVIATION["V1"]}
     means = {name: play.runs.mean(play.number(name), "V1", here.at).mean for name in published}
@@ -86,7 +86,7 @@ def miss(play: Play, line: Line, here: Bound) -> Iterator[Row]:
     yield printed(f"{play.label(here.at)}: miss", float(np.sqrt((logs**2).sum())))
 
 
-def fitted(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+def fitted(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """The point with the least miss among those inside both ranges, if there are any."""
     points = [play.made[i : i + 3] for i in range(0, len(play.made) - 2, 3)]
     best = min(points, key=lambda rows: (not all(row.ok for row in rows[:2]), rows[2].ours))
@@ -95,7 +95,7 @@ def fitted(play: Play, line: Line, here: Bound) -> Iterator[Row]:
         yield printed(f"fitted {key}", float(value))
 
 
-def with_all(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+def with_all(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """How many points have all figures."""
     points: dict[str, list[Row]] = {}
     for row in play.made:
@@ -109,7 +109,7 @@ def with_all(play: Play, line: Line, here: Bound) -> Iterator[Row]:
     )
 
 
-def room(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+def room(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """The mean JCT of the bound over that of the best baseline; the default's is held to `MOST`."""
     *players, bound = line.policies
     take = play.number("jct_mean")
@@ -120,7 +120,7 @@ def room(play: Play, line: Line, here: Bound) -> Iterator[Row]:
         yield bounded(what, "at most 0.7", over, (0.0, MOST)) if usual else printed(what, over, "x")
 
 
-def copies(play: Play, line: Line, here: Bound) -> Iterator[Row]:
+def copies(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """Times of copies by kind beside the published ones, and how full the caps of regions are."""
     (at,), v2 = play.group(line.at), line.policies[-1]
     runs = play.runs.of(v2, at)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ....policies.mast.global_scheduler import lay_ranking, scan
+from ....policies.mast.global_scheduler import scan, write_ranking
 from ....policies.mast.regional_scheduler import Hardware, RegionalScheduler
 from ....simulator.base.codes import WAITING
 from ....simulator.record.state import Capacity, empty_state
@@ -41,7 +41,7 @@ def scan_s(pending: int, seed: int) -> float:
     s.status[:jobs] = WAITING
     s.arrival_s[:jobs] = workload.arrival_s
     s.now_s = workload.arrival_s[-1]
-    ranking = lay_ranking(demands)
+    ranking = write_ranking(demands)
     scan(records, 0, ranking)  # may compile
     taken_s = []
     for _ in range(SCANS):

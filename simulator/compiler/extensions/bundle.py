@@ -58,7 +58,7 @@ class Bundle(Fields):
         return builder.load(_word(builder, value, self.place[field] + 1 + axis, INDEX))
 
     def mark(self, argument: Any) -> None:
-        """Modify the argument of a kernel: nobody writes what it points to, so it need not be read anew."""
+        """Modify the argument of a kernel: nothing writes what it points to, so it need not be read anew."""
         argument.add_attribute("noalias")
         argument.attributes.dereferenceable = WORD_BYTES * self.words
 

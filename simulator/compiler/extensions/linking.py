@@ -1,7 +1,7 @@
 """The code of kernels: kept in parts of LLVM bitcode, linked, optimised and translated once for every entry.
 
 Numba makes each compiled function ready to run: it optimises it together with a copy of all that it calls, and
-translates that. Of kernels that only kernels call nobody needs this: as many levels deep as a kernel lies, as often its
+translates that. Kernels that only kernels call do not need this: as many levels deep as a kernel lies, as often its
 code would be optimised anew. So of these only the intermediate code is kept.
 """
 
@@ -31,7 +31,7 @@ PARTS: dict[str, Part] = {}
 
 
 def needed_by(roots: tuple[str, ...]) -> list[str]:
-    """Keys of the parts that those of `roots` need, with these: who calls comes before whom it calls."""
+    """Keys of the parts that those of `roots` need, with these: a caller comes before what it calls."""
     found: dict[str, None] = {}
 
     def visit(key: str) -> None:

@@ -1,6 +1,6 @@
 """`Outline`: the type of a record whose arrays may have any size, so that a kernel is compiled once for all sizes.
 
-Where a field lies and how long it is are constants that a kernel only names. Whoever makes an entry ready to run for
+Where a field lies and how long it is are constants that a kernel only names. Making an entry ready to run for
 records of one size gives their values before the code is optimised (linking.py), so they cost nothing at run time.
 """
 

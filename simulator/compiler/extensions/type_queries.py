@@ -1,4 +1,4 @@
-"""Questions to a record that its type answers: settled before a kernel is compiled, so that branches on them vanish.
+"""Questions to a record that its type answers: answered before a kernel is compiled, so that branches on them vanish.
 
 In a record without links `if has_links(s): ...` is never taken. LLVM would find that out as well, but only when every
 kernel below has been compiled: a quarter of the time that the first use takes.

@@ -9,7 +9,7 @@ from .group_log import note
 
 @kernel
 def available_machines(s):
-    """Machines that are free, or in groups that nobody is to be in."""
+    """Machines that are free, or in groups that no job is to be in."""
     found = s.free_machines
     for group in range(s.group_end):
         if s.is_group[group] and s.n_goal[group] == 0:

@@ -7,7 +7,7 @@ from ...compiler.jit import kernel
 from ...events.clock import next_event_s
 from ...numerics.heap import schedule_event
 from ...numerics.random import exponential, seed_of
-from ...running.patience import is_endless, renew
+from ...running.endless_runs import is_endless, renew
 from ..group_codes import CPU_QUEUE, LOADING, NAIVE, NET_QUEUE, NONE
 from .group_life import (
     PUT_OUT,
@@ -21,11 +21,11 @@ from .group_life import (
     machine_fails,
     mark,
     plan,
+    refresh_group,
     rescale,
     resize_comm,
     run_group,
     set_status,
-    settle,
 )
 from .passing import pass_time
 
@@ -33,7 +33,7 @@ from .passing import pass_time
 @kernel
 def something_comes(s):
     """True if an event is still to come but machines' that fail or are repaired, or one of these that may help."""
-    if s.next_arrival < s.n_jobs or s.n_executed > 0 or s.n_loading > 0 or s.n_moved > 0 or s.n_touched > 0:
+    if s.next_arrival < s.n_jobs or s.n_executed > 0 or s.n_loading > 0 or s.n_dirty_jobs > 0 or s.n_dirty_groups > 0:
         return True
     return s.down_machines > 0
 
@@ -41,28 +41,28 @@ def something_comes(s):
 @kernel
 def commit(s):
     """Modify `s`: the decisions of an instant are all made: jobs change places, groups have other machines."""
-    for place in range(s.n_touched):
-        group = s.touched[place]
+    for place in range(s.n_dirty_groups):
+        group = s.dirty_groups[place]
         if s.is_group[group] and s.n_goal[group] == 0:
             dissolve(s, group)
-    while s.n_moved > 0 or s.n_touched > 0:  # to settle one may touch others
-        if s.n_moved > 0:
-            s.n_moved -= 1
-            _move(s, s.moved[s.n_moved])
+    while s.n_dirty_jobs > 0 or s.n_dirty_groups > 0:  # to update one may touch others
+        if s.n_dirty_jobs > 0:
+            s.n_dirty_jobs -= 1
+            _move(s, s.dirty_jobs[s.n_dirty_jobs])
         else:
-            s.n_touched -= 1
-            group = s.touched[s.n_touched]
-            s.is_touched[group] = 0
+            s.n_dirty_groups -= 1
+            group = s.dirty_groups[s.n_dirty_groups]
+            s.is_dirty_group[group] = 0
             if s.is_group[group]:
-                _settle_decided(s, group)
+                _apply_decided(s, group)
 
 
 @kernel
 def _move(s, job):
     """Modify `s`: a job whose goal was changed goes there, if no iteration of its keeps it."""
-    if s.is_moved[job] == PUT_OUT:
+    if s.is_dirty_job[job] == PUT_OUT:
         count_leaving(s, job)
-    s.is_moved[job] = 0
+    s.is_dirty_job[job] = 0
     group = s.at[job]
     if s.goal[job] == group:
         return
@@ -85,8 +85,8 @@ def _has_begun_nothing(s, job):
 
 
 @kernel
-def _settle_decided(s, group):
-    """Modify `s`: at the end of an instant: a group that nobody is to be in goes, others take over what was decided."""
+def _apply_decided(s, group):
+    """Modify `s`: at the end of an instant: a group that no job is to be in goes, others take over what was decided."""
     if s.n_goal[group] == 0:
         dissolve(s, group)
         return
@@ -103,7 +103,7 @@ def _settle_decided(s, group):
         while job != NONE:
             s.owed_s[job] += s.move_s * abs(machines - before) / max(machines, before)
             job = s.next_member[job]
-    settle(s, group)
+    refresh_group(s, group)
 
 
 @kernel
@@ -114,7 +114,7 @@ def advance(s):
     s.happened = 0
     commit(s)
     while s.done < s.n_jobs:
-        if s.events >= s.patience and is_endless(s):
+        if s.events >= s.endless_check_at and is_endless(s):
             return ENDLESS
         time_s = next_event_s(s)
         if s.happened and time_s > s.now_s:
@@ -170,7 +170,7 @@ def _reach_horizon(s):
 
 @kernel
 def bring_all(s):
-    """Modify `s`: execute all groups until now: whoever looks sees what is left of each job."""
+    """Modify `s`: execute all groups until now: readers see what is left of each job."""
     left = s.n_groups
     group = 0
     while left > 0:
@@ -198,7 +198,7 @@ def _machine_event(s, machine):
 
 
 @kernel
-def lay_failures(s):
+def draw_failures(s):
     """Modify `s`: the first failure of every machine, if machines fail."""
     if s.mtbf_s > 0.0:
         for machine in range(s.n_machines):
@@ -219,7 +219,7 @@ def look_ahead(s, group, until_s):
     while joins_s <= until_s:
         pass_time(s, joins_s)
         for job in range(s.n_jobs):
-            if s.at[job] == group and s.place[job] == LOADING and s.event_key[s.event_of[job]] <= joins_s:
+            if s.at[job] == group and s.place[job] == LOADING and s.event_key[s.event_position[job]] <= joins_s:
                 end_load(s, job)
         joins_s = _loaded_next_s(s, group, until_s)
     bring_to(s, group, until_s)
@@ -229,6 +229,6 @@ def look_ahead(s, group, until_s):
 def _loaded_next_s(s, group, until_s):
     found_s = math.inf
     for job in range(s.n_jobs):
-        if s.at[job] == group and s.place[job] == LOADING and s.event_of[job] >= 0:
-            found_s = min(found_s, s.event_key[s.event_of[job]])
+        if s.at[job] == group and s.place[job] == LOADING and s.event_position[job] >= 0:
+            found_s = min(found_s, s.event_key[s.event_position[job]])
     return found_s if found_s <= until_s else math.inf

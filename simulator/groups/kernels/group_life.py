@@ -10,18 +10,18 @@ from ...base.codes import DONE, DOWN, JOINED, LEFT, RUNNING, SIZED, WAITING
 from ...compiler.jit import kernel
 from ...numerics.bitset import exclude, include
 from ...numerics.heap import schedule_event
-from ...running.patience import renew
+from ...running.endless_runs import renew
 from ..group_codes import CPU_QUEUE, LOADING, NAIVE, NET_QUEUE, NONE, ON_NET, OUT
 from .group_log import note
 from .linked_lists import append, take_out
-from .memory_kernels import settle_memory
+from .memory_kernels import balance_memory
 from .naive import begin_part, move_on, naive_end_s, take_done
 from .passing import pass_time
-from .steady import leap, settle_period, visible_s
+from .steady import leap, note_period_end, visible_s
 from .subtasks import dispatch, end_part, enqueue, last_part, next_end_s, second_rate, take_ended
 
 SAFE = 1.0 - 1e-9  # of a bound that rounding must not pass
-# Why a job is in `moved`: its goal was changed, or its group is no more while it is to be elsewhere.
+# Why a job is in `dirty_jobs`: its goal was changed, or its group is no more while it is to be elsewhere.
 MOVED, PUT_OUT = 1, 2
 
 
@@ -49,7 +49,7 @@ def set_goal(s, job, group):
     """Modify `s`: a job is to be in a group, or to wait (NONE)."""
     if s.goal[job] == group:
         return
-    note_moved(s, job, MOVED)
+    mark_job_dirty(s, job, MOVED)
     if s.goal[job] != NONE:
         s.n_goal[s.goal[job]] -= 1
         mark(s, s.goal[job])
@@ -61,21 +61,21 @@ def set_goal(s, job, group):
 
 
 @kernel
-def note_moved(s, job, how):
+def mark_job_dirty(s, job, how):
     """Modify `s`: the job is looked at when the instant ends: it is MOVED, or even PUT_OUT of its group already."""
-    if s.is_moved[job] == 0:
-        s.moved[s.n_moved] = job
-        s.n_moved += 1
-    s.is_moved[job] = max(s.is_moved[job], how)
+    if s.is_dirty_job[job] == 0:
+        s.dirty_jobs[s.n_dirty_jobs] = job
+        s.n_dirty_jobs += 1
+    s.is_dirty_job[job] = max(s.is_dirty_job[job], how)
 
 
 @kernel
 def mark(s, group):
     """Modify `s`: the group is looked at when the instant ends."""
-    if s.is_touched[group] == 0:
-        s.is_touched[group] = 1
-        s.touched[s.n_touched] = group
-        s.n_touched += 1
+    if s.is_dirty_group[group] == 0:
+        s.is_dirty_group[group] = 1
+        s.dirty_groups[s.n_dirty_groups] = group
+        s.n_dirty_groups += 1
 
 
 @kernel
@@ -133,7 +133,7 @@ def give_machines(s, group, machines):
 
 @kernel
 def dissolve(s, group):
-    """Modify `s`: there is no such group any more; who is still in it leaves at once, in mid-iteration if need be."""
+    """Modify `s`: there is no such group any more; a job still in it leaves at once, in mid-iteration if need be."""
     bring_to(s, group, s.now_s)
     for job in range(s.n_jobs if s.n_at[group] > 0 else 0):
         if s.at[job] == group:
@@ -146,7 +146,7 @@ def dissolve(s, group):
 
 @kernel
 def reclaim(s, machines, spared):
-    """Modify `s`: groups that nobody is to be in, but for one, go until so many machines are free, if that can be."""
+    """Modify `s`: groups that no job is to be in, but for one, go until so many machines are free, if that can be."""
     for group in range(s.group_end):
         if s.free_machines >= machines:
             return
@@ -196,7 +196,7 @@ def end_load(s, job):
     for part in range(last_part(s) + 1):
         s.part_end_s[job, part] = s.now_s
     begin(s, group, job, s.now_s)
-    settle(s, group)
+    refresh_group(s, group)
 
 
 @kernel
@@ -214,7 +214,7 @@ def quit_execution(s, job):
     group = s.at[job]
     if s.place[job] == LOADING:
         s.n_loading -= 1
-        left_s = s.event_key[s.event_of[job]] - s.now_s if s.event_of[job] >= 0 else 0.0
+        left_s = s.event_key[s.event_position[job]] - s.now_s if s.event_position[job] >= 0 else 0.0
         s.restore_s[job] -= left_s
         schedule_event(s, job, math.inf)
     elif s.place[job] != OUT:
@@ -257,12 +257,12 @@ def go_out(s, job):
 def put_out(s, job):
     """Modify `s`: a job leaves its group, which goes or fails; where else it is to be it enters as the instant ends."""
     go_out(s, job)
-    note_moved(s, job, PUT_OUT)
+    mark_job_dirty(s, job, PUT_OUT)
 
 
 @kernel
 def count_leaving(s, job):
-    """Modify `s`: a job has left a group because somebody has decided so."""
+    """Modify `s`: a job has left a group because a decision says so."""
     if s.goal[job] == NONE:
         s.preempted[job] += 1
         s.preemptions += 1
@@ -317,10 +317,10 @@ def fail_group(s, group):
 
 
 @kernel
-def settle(s, group):
+def refresh_group(s, group):
     """Modify `s`: memory and running COMP after a change of members, machines or speeds; it may lack memory."""
     gc_before = s.group_gc[group]
-    if settle_memory(s, group):
+    if balance_memory(s, group):
         fail_group(s, group)
         plan(s, group)
         return
@@ -463,7 +463,7 @@ def end_now(s, group, now_s):
             happened |= _go_on(s, group, job, now_s)
             job = take_ended(s, group, now_s)
     if happened and s.n_members[group] > 0:
-        settle(s, group)
+        refresh_group(s, group)
     elif s.execution != NAIVE:
         dispatch(s, group, now_s)
     return happened
@@ -494,7 +494,7 @@ def _go_on(s, group, job, now_s):
         s.happened |= is_known
         return True
     begin(s, group, job, now_s)
-    settle_period(s, group, job)
+    note_period_end(s, group, job)
     if is_known:
         pass_time(s, now_s)
         s.happened = 1

@@ -95,7 +95,7 @@ def _worth(s, group):
 
 
 @kernel
-def _lay(s, group, level):
+def _set_ratios(s, group, level):
     """Modify ratios: input out up to `level` steps, and what is above `STEPS` of it models."""
     out = min(level, STEPS) / STEPS
     job = s.first_member[group]
@@ -166,7 +166,7 @@ def _climb(s, group):
 
 
 @kernel
-def settle_memory(s, group):
+def balance_memory(s, group):
     """Modify ratios, loads, `group_gc` and `group_occupancy` of a group; 1 if it is out of memory, else 0.
 
     Without spills all stays in memory. With them only asked ratios can keep more than fits.
@@ -177,10 +177,10 @@ def settle_memory(s, group):
         return 0
     if s.spills != 0:
         level = 0
-        _lay(s, group, level)
+        _set_ratios(s, group, level)
         while level < 2 * STEPS and occupancy_of(s, group) > s.gc_threshold:
             level += 1
-            _lay(s, group, level)
+            _set_ratios(s, group, level)
         _climb(s, group)
     job = s.first_member[group]
     while job >= 0:
@@ -196,12 +196,12 @@ def settle_memory(s, group):
 
 
 @entry
-def settle(s, group):
-    """`settle_memory`, called from Python."""
-    return settle_memory(s, group)
+def find_memory_balance(s, group):
+    """`balance_memory`, called from Python."""
+    return balance_memory(s, group)
 
 
 @entry
-def settled_round_s(s, group):
-    """Seconds of one round of a group that has settled."""
+def balanced_round_s(s, group):
+    """Seconds of one round of a group whose memory is balanced."""
     return round_s(s, group, s.group_gc[group])

@@ -15,7 +15,7 @@ ROUNDS = 3  # since the group last changed: two whole periods
 
 
 @kernel
-def settle_period(s, group, job):
+def note_period_end(s, group, job):
     """Modify `s`: a job's iteration has ended: if it is the first member's, look whether everything recurs."""
     if job != s.first_member[group] or s.period_s[group] > 0.0 or s.jitter > 0.0 or s.execution != SUBTASKS:
         return

@@ -13,7 +13,7 @@ from ...base.errors import InputError
 from ...files import sealed_parquet
 from ...files.regular_files import read_bytes
 from ...jobs import ps_jobs, region_columns
-from ...jobs.left_out import tell_unread
+from ...jobs.left_out import warn_of_unread
 from ...jobs.trace_columns import A_TRACE, Table, read_csv
 from ...jobs.trace_head import Head
 from ...jobs.workload import COLUMNS, LARGEST_GANG, PARQUET_NAME_KEY, TEXT, Workload, clip
@@ -94,7 +94,7 @@ def _plain(column: Any) -> Any:
 
 def _workload(table: Table, name: str) -> Workload:
     known = dict.fromkeys((*COLUMNS, *(region_columns.COLUMNS if "parts" in table else ()), *ps_jobs.COLUMNS))
-    tell_unread(table.path, table.header, known)
+    warn_of_unread(table.path, table.header, known)
     ps = read_ps(table) if has_ps(table) else None
     numbers = table.numbers(NUMBERS)
     duration_s, iterations, iteration_s, arrival_s = (

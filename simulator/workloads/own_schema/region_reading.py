@@ -15,7 +15,7 @@ from ...base.errors import InputError
 from ...base.names import choose
 from ...cluster.region_hardware import NO_GPU
 from ...cluster.region_network import CPU_TYPE, MOST_REGIONS
-from ...jobs.left_out import tell_unread
+from ...jobs.left_out import warn_of_unread
 from ...jobs.region_columns import ANY, TERABYTE, siblings
 from ...jobs.trace_columns import Table, read_csv
 from ...jobs.workload import LARGEST_GANG, LONGEST_S, clip, first_duplicate
@@ -44,10 +44,10 @@ def read_demands(table: Table, path: str | Path) -> Demands:
     """The rows' demands of regions, in order; InputError names file, place, value and what was expected."""
     beside = siblings(path)
     whole = _whole(beside["regions.json"])
-    stored = _sibling(beside["tables.csv"], TABLE_COLUMNS, f"the tables that the jobs of {path} read")
-    assert stored is not None
+    needed = f"the tables that the jobs of {path} read" if any(map(str.split, table.text("tables", ""))) else None
+    stored = _sibling(beside["tables.csv"], TABLE_COLUMNS, needed)
     parts = [_parts(table, row, word) for row, word in enumerate(table.text("parts"))]
-    regions = _in_order(whole["regions"], _mentioned(stored), stored.path)
+    regions = _in_order(whole["regions"], [] if stored is None else _mentioned(stored), str(beside["tables.csv"]))
     mentioned = [kind for row in parts for kinds, _ in row for kind in kinds if kind != CPU_TYPE]
     types = _in_order(whole["gpu_types"], mentioned, table.path)
     names, tables = _tables(stored, regions)
@@ -129,7 +129,7 @@ def _sibling(path: Path, columns: Mapping[str, bool], what: str | None) -> Table
     for name, is_needed in columns.items():
         if is_needed:
             table.column(name)
-    tell_unread(table.path, table.header, columns)
+    warn_of_unread(table.path, table.header, columns)
     return table
 
 
@@ -189,7 +189,9 @@ def _check_units(table: Table, units: np.ndarray) -> None:
         raise table.error(row, "gpus", f"{units[row]}, the units of its parts")
 
 
-def _tables(stored: Table, regions: tuple[str, ...]) -> tuple[tuple[str, ...], Tables]:
+def _tables(stored: Table | None, regions: tuple[str, ...]) -> tuple[tuple[str, ...], Tables]:
+    if stored is None:
+        return (), Tables.none(len(regions))
     names = stored.text("table")
     for row, name in enumerate(names):
         if name.split() != [name]:

@@ -24,9 +24,11 @@ from ...jobs.trace_head import Head, read_head
 from ...jobs.workload import REQUIRED, Workload, WorkloadWarning, clip
 from ..own_schema import own_format
 from . import (
+    acme_trace,
     artist_sim_trace,
     chronus_trace,
     gavel_trace,
+    gpu_v2026_trace,
     helios_trace,
     muri_trace,
     openb_trace,
@@ -36,6 +38,9 @@ from . import (
     pollux_trace,
     sacct_trace,
     simple_trace,
+    spot_gpu_trace,
+    supercloud_trace,
+    swf_trace,
     tiresias_trace,
 )
 
@@ -66,7 +71,12 @@ def _formats() -> Iterator[Format]:
         muri_trace,
         tiresias_trace,
         simple_trace,
+        swf_trace,
         gavel_trace,
+        acme_trace,
+        spot_gpu_trace,
+        gpu_v2026_trace,
+        supercloud_trace,
         sacct_trace,
     ):
         known = getattr(module, "KNOWN", ())
@@ -125,9 +135,9 @@ def _tell_unheeded(path: str | Path, read: Workload) -> None:
     if read.geo is not None or not (any(read.gpu_type) or read.level.any()):
         return
     given = [name for name in ("gpu_type", "level", "tenant") if any(getattr(read, name))]
-    which = f"{given[0]} is" if len(given) == 1 else f"{', '.join(given)} are"
+    which, them = (f"{given[0]} is", "it") if len(given) == 1 else (f"{', '.join(given)} are", "them")
     warnings.warn(
-        f"{path}: {which} read, but nothing outside regions heeds them yet: there the column parts gives types, as "
+        f"{path}: {which} read, but nothing outside regions heeds {them} yet: there the column parts gives types, as "
         "A100:16 (docs/concepts/workloads.md)",
         WorkloadWarning,
         stacklevel=4,

@@ -24,7 +24,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ...base.errors import InputError
-from ...jobs.left_out import BadRows, LeftOut, tell_unread
+from ...jobs.left_out import BadRows, LeftOut, warn_of_unread
 from ...jobs.trace_columns import Table, cell, read_csv, read_json_list
 from ...jobs.trace_head import Head, read_head
 from ...jobs.workload import AGREEMENT, LARGEST_GANG, Workload, WorkloadWarning
@@ -127,6 +127,6 @@ def _json_table(path: str | Path, bad_rows: BadRows) -> Table:
         elif field not in _OPTIONAL:
             raise InputError(f"{path}, job {lacking[0] + 1}: field {field!r} is missing; expected it in every job")
     shown = {column: field for field, column in _FIELDS.items()}
-    tell_unread(str(path), (name for job in jobs for name in job), tuple(_FIELDS), _HARMLESS)
+    warn_of_unread(str(path), (name for job in jobs for name in job), tuple(_FIELDS), _HARMLESS)
     left_out = LeftOut(str(path), len(jobs), bad_rows)
     return Table(str(path), columns, np.arange(1, len(jobs) + 1), "job", shown=shown, left_out=left_out)

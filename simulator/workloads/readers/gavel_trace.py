@@ -96,7 +96,7 @@ def read(
     for model in without:
         table.drop(np.array(models) == choose(model, models, "model of the trace"), f"of {model}")
     if not steps_per_s:
-        _tell_short(table, np.array(models), duration_s)
+        _warn_of_short(table, np.array(models), duration_s)
     ids = [str(i) for i in range(len(table))]
     rest: dict[str, Any] = {"iterations": steps, "model": models, "batch_size": np.array(batches, dtype=np.int64)}
     rest["priority"] = np.rint(table.number("priority", low=-1e9, high=1e9, default=0)).astype(np.int64)
@@ -110,7 +110,7 @@ def _expect_in_place(table: Table) -> None:
     table.number("needs_data_dir", low=0, high=1, whole=True)
 
 
-def _tell_short(table: Table, models: np.ndarray, duration_s: np.ndarray) -> None:
+def _warn_of_short(table: Table, models: np.ndarray, duration_s: np.ndarray) -> None:
     there = ~table.left_out.gone if table.left_out is not None else np.ones(len(models), bool)
     medians = {str(name): float(np.median(duration_s[there & (models == name)])) for name in np.unique(models[there])}
     short_s = medians.pop(_SHORT, None)

@@ -1,10 +1,12 @@
 """Alibaba openb pod list (2023): GPU pods of a shared production cluster.
 
 Schema published at github alibaba/clusterdata, cluster-trace-gpu-v2023 (csv/openb_pod_list_*.csv): name, cpu_milli,
-memory_mib, num_gpu, gpu_milli (share of one GPU in thousandths), gpu_spec, qos, pod_phase, creation_time,
-deletion_time, scheduled_time (s). Our mapping: arrival is creation_time, run time is deletion_time - scheduled_time, a
-share of a GPU takes a whole one (one warning says how many GPU-hours that adds), the tenant is the qos class; pods
-without GPUs, never scheduled, or without an end are dropped.
+memory_mib, num_gpu, gpu_milli (share of one GPU in thousandths), gpu_spec (the types that it accepts, | between them;
+empty: any), qos, pod_phase, creation_time, deletion_time, scheduled_time (s). Our mapping: arrival is creation_time,
+start scheduled_time, run time from there to deletion_time. A share of a GPU is rounded up (`share=whole`), or to the
+nearest (`round`). Levels are qos classes, those first that Kubernetes evicts last: Guaranteed, Burstable, best effort;
+Alibaba's latency-sensitive LS comes before Burstable, an assumption. Pods without GPUs, never scheduled, or without an
+end are dropped.
 """
 
 from __future__ import annotations
@@ -13,15 +15,17 @@ from pathlib import Path
 
 import numpy as np
 
-from ...jobs.left_out import BadRows, whole_gpus
-from ...jobs.trace_columns import read_csv
+from ...jobs.left_out import BadRows, Share
+from ...jobs.trace_columns import Table, read_csv
 from ...jobs.trace_head import Head
 from ...jobs.workload import LARGEST_GANG, Workload
 
 NAME = "openb"
 SUMMARY = "Alibaba openb pod list (cluster-trace-gpu-v2023)"
 
-_READ = ("name", "num_gpu", "gpu_milli", "qos", "creation_time", "deletion_time", "scheduled_time")
+_TIMES = ("creation_time", "deletion_time", "scheduled_time")
+_READ = ("name", "num_gpu", "gpu_milli", "gpu_spec", "qos", *_TIMES)
+_CLASSES = ("Guaranteed", "LS", "Burstable", "BE")  # by level, the most important first
 _HARMLESS = {
     **dict.fromkeys(("cpu_milli", "memory_mib"), "no part of a workload"),
     "pod_phase": "a pod that failed held its GPUs as well",
@@ -34,7 +38,7 @@ def recognises(head: Head) -> bool:
     return head.has("gpu_milli") or head.has("num_gpu", "creation_time")
 
 
-def read(path: str | Path, *, bad_rows: BadRows = "drop") -> Workload:
+def read(path: str | Path, *, share: Share = "whole", bad_rows: BadRows = "drop") -> Workload:
     """Read an openb pod list; pods that are no GPU job are dropped."""
     table = read_csv(path, keep=_READ, harmless=_HARMLESS, bad_rows=bad_rows)
     milli = table.number("gpu_milli", low=0, high=1000, default=1000, blank=1000)
@@ -44,6 +48,21 @@ def read(path: str | Path, *, bad_rows: BadRows = "drop") -> Workload:
     table.drop(np.isnan(start_s), "never scheduled")
     table.drop(np.isnan(end_s), "without an end")
     table.drop(end_s <= start_s, "that end when they start, or before")
-    arrival_s, tenant = table.number("creation_time", low=0), table.text("qos", "")
-    shares = asked if (milli < 1000).any() else None
-    return table.workload("name", arrival_s, whole_gpus(asked), end_s - start_s, asked_gpus=shares, tenant=tenant)
+    return table.workload(
+        "name",
+        table.number("creation_time", low=0),
+        asked,
+        end_s - start_s,
+        share=share if (milli < 1000).any() else None,
+        level=_levels(table),
+        gpu_type=table.text("gpu_spec", ""),
+        start_s=start_s,
+    )
+
+
+def _levels(table: Table) -> np.ndarray:
+    """The place of each pod's class among `_CLASSES`, int64 (rows,); 0 where the file has no classes."""
+    code = {name: level for level, name in enumerate(_CLASSES)}
+    found = np.array([code.get(word, -1) for word in table.text("qos", _CLASSES[0])], np.int64)
+    table.mark_bad(found < 0, "qos", f"one of {', '.join(_CLASSES)}")
+    return np.maximum(found, 0)

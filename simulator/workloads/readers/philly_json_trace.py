@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...base.errors import InputError
-from ...jobs.left_out import BadRows, LeftOut, tell_unread
+from ...jobs.left_out import BadRows, LeftOut, warn_of_unread
 from ...jobs.trace_columns import Table, cell, read_json_list
 from ...jobs.trace_head import Head
 from ...jobs.workload import LONGEST_S, Workload, clip
@@ -40,7 +40,7 @@ def read(path: str | Path, *, zone: str = "America/Los_Angeles", bad_rows: BadRo
     fields = ("jobid", "submitted_time", "user", "vc")
     columns: dict[str, list[str] | np.ndarray] = {field: [cell(job.get(field)) for job in jobs] for field in fields}
     left_out = LeftOut(str(path), len(jobs), bad_rows)
-    tell_unread(str(path), (name for job in jobs for name in job), (*fields, "attempts"), _HARMLESS)
+    warn_of_unread(str(path), (name for job in jobs for name in job), (*fields, "attempts"), _HARMLESS)
     table = Table(str(path), columns, np.arange(1, len(jobs) + 1), "job", left_out=left_out)
     ran, clock = [_Run() for _ in jobs], Clock(zone)
     for row, job in enumerate(jobs):

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from ...base.errors import InputError
-from ...jobs.left_out import BadRows, LeftOut, tell_unread
+from ...jobs.left_out import BadRows, LeftOut, warn_of_unread
 from ...jobs.trace_columns import Table, cell, json_errors, read_csv
 from ...jobs.trace_head import Head, read_head
 from ...jobs.workload import Workload, clip
@@ -199,7 +199,7 @@ def _of_json(path: str | Path, bad_rows: BadRows) -> Table:
             mistakes.append((number, str(error)))
     if not rows:
         raise InputError(f'{path}: no job in a list "jobs"; expected at least one')
-    tell_unread(str(path), sorted(names), _OF_JSON)
+    warn_of_unread(str(path), sorted(names), _OF_JSON)
     left_out = LeftOut(str(path), len(rows), bad_rows)
     for number, said in mistakes:
         left_out.mark_bad(np.array([number - 1]), number, f"job {number}, {said}")

@@ -7,7 +7,7 @@ import math
 from ..base.codes import DONE, RUNNING
 from ..compiler.jit import kernel
 
-PATIENCE = 100_000  # events without one that arrives or finishes, from one look to the next,
+EVENTS_BETWEEN_CHECKS = 100_000  # events without one that arrives or finishes, from one look to the next,
 A_JOB = 100  # and so many more for every job that is there
 AT_ONCE = 10_000_000  # events at one instant
 LEAST_DONE = 1e-4  # of the work that was left when looked at before, what must be done since
@@ -23,13 +23,13 @@ def renew(s):
 
 @kernel
 def _wait(s):
-    s.patience = s.events + PATIENCE + A_JOB * (s.next_arrival - s.done)
+    s.endless_check_at = s.events + EVENTS_BETWEEN_CHECKS + A_JOB * (s.next_arrival - s.done)
 
 
 @kernel
 def is_endless(s):
-    """Modify `s`; true if nothing comes of all the events since the last look. Called once `s.patience` is over."""
-    if s.patience == 0:
+    """Modify `s`; true if nothing came of all events since the last check. Called once `s.endless_check_at` is over."""
+    if s.endless_check_at == 0:
         renew(s)
         return False
     left_s = _left_s(s)

@@ -1,7 +1,7 @@
 """The state of an environment in the middle of an episode: kept, restored, copied, and sent to other processes.
 
-An environment consists of its arguments, which copies share, and of a `Moment`: the bytes of its row (the simulator's
-record, the window, the last outcome) and a little that Python keeps beside them (`aside`).
+An environment consists of its arguments, which copies share, and of a `SavedState`: the bytes of its row (the
+simulator's record, the window, the last outcome) and a little that Python keeps beside them (`python_state`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SHARED = ("spec",)  # by copies, beside what they were made from
 
 
 @dataclass(frozen=True, eq=False)
-class Moment:
+class SavedState:
     """A snapshot; it stays as it is, and can be restored often."""
 
     capacity: Room
@@ -35,84 +35,84 @@ class Moment:
     mask: np.ndarray
     reference: np.ndarray
     terms: Mapping[str, str]  # of the run; see `SimulatedCluster.terms`
-    aside: Mapping[str, Any]  # the rest of the state
+    python_state: Mapping[str, Any]  # the rest of the state
 
     def __getstate__(self) -> dict[str, Any]:
-        state, instant = vars(self), self.aside.get("instant", {})
+        state, instant = vars(self), self.python_state.get("instant", {})
         if instant.get("expert") is None:
             return state
-        return {**state, "aside": {**self.aside, "instant": {**instant, "expert": LeftBehind()}}}
+        return {**state, "python_state": {**self.python_state, "instant": {**instant, "expert": LeftBehind()}}}
 
 
-def moment_of(env: Any) -> Moment:
+def saved_state_of(env: Any) -> SavedState:
     """The present of an environment."""
-    rows, row, plain = env.stepper.rows, env.row, env.simulator.plain
+    rows, row, plain = env.stepper.rows, env.row, env.simulator.raw
     extent = None if plain.data.nbytes < SPARSE_BYTES else plain.extent
     record, window = plain.data.copy() if extent is None else packed(plain, extent), env.interface.data.copy()
     outcome, features = rows.outcomes[row].copy(), rows.features[row].copy()
     mask, reference = rows.masks[row].copy(), rows.references[row].copy()
-    aside = env.aside()
-    return Moment(rows.capacity, extent, record, window, outcome, features, mask, reference, env.terms, aside)
+    rest = env.python_state()
+    return SavedState(rows.capacity, extent, record, window, outcome, features, mask, reference, env.terms, rest)
 
 
-def go_back(env: Any, moment: Any) -> None:
-    """Modify an environment: continue at a moment of it, or of one with the same arguments; InputError for others."""
-    if not isinstance(moment, Moment):
-        given = type(moment).__name__
+def go_back(env: Any, saved: Any) -> None:
+    """Modify an environment: continue at a saved state of one with the same arguments; InputError for others."""
+    if not isinstance(saved, SavedState):
+        given = type(saved).__name__
         raise InputError(f"restore: {given} given; expected what snapshot() of such an environment gave")
     rows, row, window = env.stepper.rows, env.row, env.interface.data
     own = (window.shape, rows.features[row].shape, rows.masks[row].shape, type(env.simulator.capacity))
-    if own != (moment.window.shape, moment.features.shape, moment.mask.shape, type(moment.capacity)):
+    if own != (saved.window.shape, saved.features.shape, saved.mask.shape, type(saved.capacity)):
         raise InputError("restore: a snapshot of an environment of another kind; expected one that was made alike")
-    for name, told in env.terms.items():
-        if moment.terms[name] != told:
-            before = moment.terms[name]
-            given = f"a snapshot of an environment with {name} {before}, this one has {told}"
+    for name, value in env.terms.items():
+        if saved.terms[name] != value:
+            before = saved.terms[name]
+            given = f"a snapshot of an environment with {name} {before}, this one has {value}"
             raise InputError(f"restore: {given}; expected one that was made alike")
-    _write_record(env, moment)
-    window[...] = moment.window
-    rows.outcomes[row], rows.features[row], rows.masks[row] = moment.outcome, moment.features, moment.mask
-    if moment.reference.size:
+    _write_record(env, saved)
+    window[...] = saved.window
+    rows.outcomes[row], rows.features[row], rows.masks[row] = saved.outcome, saved.features, saved.mask
+    if saved.reference.size:
         rows.fit_references()
-        rows.references[row, : moment.reference.size] = moment.reference
-    env.take_aside(moment.aside)
+        rows.references[row, : saved.reference.size] = saved.reference
+    env.take_python_state(saved.python_state)
 
 
-def _write_record(env: Any, moment: Moment) -> None:
+def _write_record(env: Any, saved: SavedState) -> None:
     """Modify the record of a row; in a batch all records may become larger, never smaller."""
     stepper, simulator, row = env.stepper, env.simulator, env.row
-    if stepper.rows.capacity != moment.capacity:
-        stepper.widen(row, moment.capacity)
+    if stepper.rows.capacity != saved.capacity:
+        stepper.widen(row, saved.capacity)
     room = stepper.rows.capacity
-    if room != moment.capacity:
-        simulator.move_to(moment.capacity.empty(), moment.capacity, keep=False)
-    if moment.extent is None:
-        simulator.plain.data[...] = moment.record
+    if room != saved.capacity:
+        simulator.move_to(saved.capacity.empty(), saved.capacity, keep=False)
+    if saved.extent is None:
+        simulator.raw.data[...] = saved.record
     else:
-        unpack(simulator.plain, moment.extent, moment.record)
-    if room != moment.capacity:
+        unpack(simulator.raw, saved.extent, saved.record)
+    if room != saved.capacity:
         own = stepper.rows.records[row : row + 1]
         own.view(np.ndarray).view(np.uint8)[...] = 0
         simulator.move_to(own.view(np.recarray), room)
 
 
-def parts_of(env: Any) -> tuple[dict[str, Any], Moment | None]:
-    """Attributes and moment that a copy of an environment needs beside the arguments."""
-    return env.extras(), moment_of(env) if env.simulator.has_run else None
+def parts_of(env: Any) -> tuple[dict[str, Any], SavedState | None]:
+    """Attributes and saved state that a copy of an environment needs beside the arguments."""
+    return env.extras(), saved_state_of(env) if env.simulator.has_run else None
 
 
-def complete(env: Any, extras: Mapping[str, Any], moment: Moment | None) -> None:
+def complete(env: Any, extras: Mapping[str, Any], saved: SavedState | None) -> None:
     """Modify an environment that was just made from the same arguments as another: become like that one."""
     vars(env).update(extras)
-    if moment is not None:
-        go_back(env, moment)
+    if saved is not None:
+        go_back(env, saved)
 
 
-def made_again(make: Callable[..., Any], given: Any, extras: Mapping[str, Any], moment: Moment | None) -> Any:
+def made_again(make: Callable[..., Any], given: Any, extras: Mapping[str, Any], saved: SavedState | None) -> Any:
     """Another environment, made from the same arguments."""
     arguments, named = given
     env = make(*arguments, **named)
-    complete(env, extras, moment)
+    complete(env, extras, saved)
     return env
 
 

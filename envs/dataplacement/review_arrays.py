@@ -29,7 +29,7 @@ class Readers(NamedTuple):
     able: Any  # bool (J,), whether some region has its tables and hardware
 
 
-class Look(NamedTuple):
+class ReviewArrays(NamedTuple):
     """Places of the tables at a review, the decisions made, and their effects."""
 
     order: Any  # int64 (T,), the tables by turn
@@ -63,7 +63,7 @@ def count_readers(k, table):
 
 
 @entry
-def lay_lacks(k, copies):
+def write_lacks(k, copies):
     """Modify `k.lacks`, all zero: the number of tables of each job that each region lacks."""
     for table in range(copies.shape[0]):
         for region in range(copies.shape[1]):
@@ -148,7 +148,7 @@ def list_legal(s, look, table, spent):
 
 
 @entry
-def lay_legal(states, row, look, table, spent):
+def write_legal(states, row, look, table, spent):
     """`list_legal`, for Python."""
     list_legal(states[row], look, table, spent)
 

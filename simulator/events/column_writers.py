@@ -1,4 +1,4 @@
-"""Laying GPUs and jobs into a cleared record in kernels: environments are reset often."""
+"""Writing GPUs and jobs into a cleared record in kernels: environments are reset often."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..record.feature_groups import has_berths
 
 
 @entry
-def lay_gpus(cluster, arrays, berths, empty):
+def write_gpus(cluster, arrays, berths, empty):
     """Modify `cluster` and `berths`, int64 (arrays, [layers,] room): the GPUs to racks of a free cluster.
 
     `arrays`, `empty`: int64 (arrays, GPUs), (arrays,), their values; of berths `empty` everywhere.
@@ -27,7 +27,7 @@ def lay_gpus(cluster, arrays, berths, empty):
 
 
 @entry
-def lay_columns(states, row, arrival_s, deadline_s, gpus, iterations, profile, compute_s, base_s):
+def write_columns(states, row, arrival_s, deadline_s, gpus, iterations, profile, compute_s, base_s):
     """Modify the record in `row`, cleared first: its jobs, in order of arrival; returns how many have a deadline.
 
     `arrival_s` to `iterations`: columns (jobs,). `profile`: int64 (jobs,), rows of the slowdowns. `compute_s`,
@@ -64,8 +64,8 @@ def lay_columns(states, row, arrival_s, deadline_s, gpus, iterations, profile, c
         s.job_at_rank[job] = job
     for job in range(min(jobs, s.next_first_gpu.size)):
         s.next_first_gpu[job] = FREE
-    for event in range(s.event_of.size):
-        s.event_of[event] = -1
+    for event in range(s.event_position.size):
+        s.event_position[event] = -1
     s.n_jobs = jobs
     s.last_end_s = -1.0
     s.now_s = s.start_s = arrival_s[0]
@@ -73,7 +73,7 @@ def lay_columns(states, row, arrival_s, deadline_s, gpus, iterations, profile, c
 
 
 @entry
-def lay_demands(gpus, skewed, kind, kinds, demand, class_gpus, class_skewed, class_base):
+def write_demands(gpus, skewed, kind, kinds, demand, class_gpus, class_skewed, class_base):
     """Modify the last four: demand classes of jobs, by GPUs, skew and kind; returns how many; -1: no room.
 
     Args:

@@ -1,4 +1,4 @@
-"""A state record that is laid often: cleared and copied only as far as it is in use."""
+"""A state record that is written often: cleared and copied only as far as it is in use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from ..compiler.compile_messages import about
 from ..compiler.jit import direct
 from .extents import Block, blocks_of, used_parts
-from .field_axes import COUNTED, GPU, JOB, LAID, LINK, LOGGED, MEMO, READ, RUN, SEAT, USE, head_bytes, holding
+from .field_axes import COUNTED, GPU, JOB, LINK, LOGGED, MEMO, OVERWRITTEN, READ, RUN, SEAT, USE, head_bytes, holding
 from .state import CLUSTER_ARRAYS, JOB_FLOATS, JOB_INTEGERS, PER_BERTH, Capacity, state_dtype, state_fields
 from .zeroed import SPARSE_BYTES
 
@@ -36,7 +36,7 @@ class Extent(NamedTuple):
 
 @cache
 def _blocks(capacity: Capacity, is_running: bool) -> list[Block]:
-    holds = (RUN, LAID, COUNTED, MEMO) if is_running else (RUN,)
+    holds = (RUN, OVERWRITTEN, COUNTED, MEMO) if is_running else (RUN,)
     return blocks_of(state_fields(capacity), state_dtype(capacity), Extent(0, 0).used, holds)
 
 
@@ -55,7 +55,7 @@ def _names(capacity: Capacity, *holds: str) -> list[str]:
     return holding(state_fields(capacity), *holds)
 
 
-class Plain:
+class RawRecord:
     """The only record of an array by item, `record["gpus"]`: np.record looks every field up in Python.
 
     Attributes:
@@ -84,7 +84,7 @@ class Plain:
         return self.data[first : first + 8 * len(names) * length].view(kind).reshape(-1, length)
 
     def call(self, kernel: Callable[..., Any], *arguments: Any) -> Any:
-        """`kernel(records, 0, *arguments)`, an entry that is given arguments of the same types by everybody."""
+        """`kernel(records, 0, *arguments)`, an entry that is always given arguments of the same types."""
         code = self._codes.get(kernel)
         if code is None:
             with about(f"the simulator for up to {self.capacity.words}"):
@@ -112,22 +112,22 @@ class Plain:
         for part in self._parts_of(_both(self.extent, Extent(jobs, gpus)), is_running=False):
             part.fill(0)
 
-    def take_over(self, other: Plain) -> None:
-        """Become as `other`, a record of the same capacity that has been laid and has not run yet."""
-        own, laid = self.record, other.record
-        holds = (LAID, MEMO) if own["shapes"] > 0 or laid["shapes"] > 0 else (LAID,)
+    def take_over(self, other: RawRecord) -> None:
+        """Become as `other`, a record of the same capacity that has been written and has not run yet."""
+        own, written = self.record, other.record
+        holds = (OVERWRITTEN, MEMO) if own["shapes"] > 0 or written["shapes"] > 0 else (OVERWRITTEN,)
         for name in _names(self.capacity, *holds):
-            own[name] = laid[name]
+            own[name] = written[name]
         self._become(other, is_running=False)
 
-    def become(self, other: Plain) -> None:
+    def become(self, other: RawRecord) -> None:
         """Become as `other`, a record of the same capacity."""
         if self.data.nbytes < SPARSE_BYTES:
             self.data[:] = other.data
         else:
             self._become(other, is_running=True)
 
-    def _become(self, other: Plain, is_running: bool) -> None:
+    def _become(self, other: RawRecord, is_running: bool) -> None:
         extent = _both(self.extent, other.extent)
         for part, their in zip(self._parts_of(extent, is_running), other._parts_of(extent, is_running), strict=True):
             part[...] = their

@@ -15,7 +15,7 @@ NAMESPACE = "clustergym/"
 
 
 @dataclass(frozen=True)
-class Manner:
+class CommonOptions:
     """Arguments of an environment that do not concern its window or cluster; see `ClusterEnv`."""
 
     max_decisions: float | None = None
@@ -27,15 +27,15 @@ class Manner:
     render_mode: str | None = None
 
 
-MANNER = frozenset(one.name for one in fields(Manner))
+COMMON_OPTIONS = frozenset(one.name for one in fields(CommonOptions))
 
 
 def arguments(part: str, named: Mapping[str, Any]) -> Iterator[inspect.Parameter]:
     """The keyword arguments of an environment beside its own, `named`."""
     env_id = f"{NAMESPACE}{part}"
-    usual, kinds = ENVIRONMENTS[env_id].options, get_type_hints(Manner)
-    told = [(one.name, one.default, kinds[one.name]) for one in fields(Manner)]
-    told += [(key, usual.get(key, one.default), one.kind) for key, one in options_of(env_id).items()]
-    for name, default, kind in told:
+    usual, kinds = ENVIRONMENTS[env_id].options, get_type_hints(CommonOptions)
+    options = [(one.name, one.default, kinds[one.name]) for one in fields(CommonOptions)]
+    options += [(key, usual.get(key, one.default), one.kind) for key, one in options_of(env_id).items()]
+    for name, default, kind in options:
         if name not in named:
             yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)

@@ -16,7 +16,7 @@ from .base import Policy, RulePolicy
 from .registry import DATA_PLACEMENT, GEO
 
 
-class Twofold(RulePolicy):
+class PolicyByView(RulePolicy):
     """A rule on GPUs, and another policy elsewhere; the view says where.
 
     Args:
@@ -114,7 +114,7 @@ class Twofold(RulePolicy):
         """The policy in place of the rule, in groups and in regions."""
         if isinstance(view, GroupView):
             return self._groups if self._make_groups is not None else None
-        if self.in_regions is None or view.topology.lands is None or view.workload.geo is None:
+        if self.in_regions is None or view.topology.region_network is None or view.workload.geo is None:
             return None
         self._expect_taken("in regions")
         return self.in_regions

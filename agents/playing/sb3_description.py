@@ -20,10 +20,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from ...envs.registration import ENVIRONMENTS
 from ...simulator.base.errors import InputError
 from ...simulator.base.names import choose
-from ...simulator.files.own_code import expect_trusted
+from ...simulator.files.user_code import expect_trusted
 from ...simulator.files.yaml_files import validated
 from .sb3_zip import FLAG, VARIABLE
-from .windows import telling_keys
+from .windows import play_keys
 
 SCHEMA_VERSION = 1
 MOST_BYTES = 2**24
@@ -104,7 +104,7 @@ def _shapes(found: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True)
-class Beside:
+class Sb3Description:
     """The description, and its path."""
 
     path: Path
@@ -114,7 +114,7 @@ class Beside:
     normaliser: Normaliser | None
 
 
-def read_beside(path: Path) -> Beside | None:
+def read_sb3_description(path: Path) -> Sb3Description | None:
     """The description beside the agent in `path`; None if there is none. InputError: invalid or untrusted."""
     file = path.with_suffix(".json")
     if not file.is_file():
@@ -131,13 +131,13 @@ def read_beside(path: Path) -> Beside | None:
     expect_trusted(found.env_kwargs, f"{file}: env_kwargs")
     choose(found.environment, ENVIRONMENTS, f"environment in {file}:")
     for key in found.env_kwargs:
-        choose(key, telling_keys(found.environment), f"key of env_kwargs in {file}:")
+        choose(key, play_keys(found.environment), f"key of env_kwargs in {file}:")
     normaliser = None
     if found.normalise is not None:
         kept = found.normalise.mean, found.normalise.var
         mean, var = ({key: np.array(one) for key, one in values.items()} for values in kept)
         normaliser = Normaliser(mean, var, epsilon=found.normalise.epsilon, clip=found.normalise.clip)
-    return Beside(file, found.environment, found.env_kwargs, found.mode, normaliser)
+    return Sb3Description(file, found.environment, found.env_kwargs, found.mode, normaliser)
 
 
 def read_normaliser(path: Path, allow_pickle: bool) -> Normaliser | None:
@@ -147,7 +147,7 @@ def read_normaliser(path: Path, allow_pickle: bool) -> Normaliser | None:
     if not allow_pickle:
         allow = f"allow it with {FLAG} (or {VARIABLE}=1, or allow_pickle=True)"
         raise InputError(
-            f"{path}: this is a pickle, which can run any code when opened; if you trust who wrote it, {allow}"
+            f"{path}: this is a pickle, which can run any code when opened; if you trust its author, {allow}"
         )
     try:
         with path.open("rb") as file:

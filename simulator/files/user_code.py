@@ -2,7 +2,7 @@
 
 FILE is relative to the present folder, or absolute; it may hold ":" and ",". NAME depends on the place: a policy, a
 generator of workloads, a reward, a topology, a network. A user who writes such a word runs its code; a word from a
-folder, perhaps of somebody else, is refused unless that is allowed.
+folder, perhaps another user's, is refused unless that is allowed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 
 from ..base.errors import ClustergymError, InputError
 from ..base.names import LISTED, arguments_of, parse_name
-from .own_code_files import expect_own_imports, expect_unchanged, files_of, files_with, stamp_of
+from .user_code_files import expect_own_imports, expect_unchanged, files_of, files_with, stamp_of
 
 PREFIX = "py:"
 TRUST = "CLUSTERGYM_TRUST_PY"  # in the environment; 1: words out of folders may run too
@@ -40,7 +40,7 @@ _asked: set[str] = set()  # words of the user in this process: what they name ru
 
 
 @dataclass(frozen=True)
-class Own:
+class UserObject:
     """The object of a word.
 
     Attributes:
@@ -97,12 +97,12 @@ def plain_module(name: str | None) -> str | None:
     return _OWN if name is not None and name.startswith(_OWN) else name
 
 
-def is_own(word: Any) -> bool:
+def is_user_code(word: Any) -> bool:
     """Whether a word begins with `py:`."""
     return isinstance(word, str) and word.strip().startswith(PREFIX)
 
 
-def own(word: str, what: str, trusted: bool = True) -> Own:
+def own(word: str, what: str, trusted: bool = True) -> UserObject:
     """The object of a word `py:...`, reloaded if the file changed; `trusted`: the user's own word; or InputError."""
     place, name, params = parsed(word, what)
     said = f"{what} {word!r}"
@@ -120,7 +120,7 @@ def own(word: str, what: str, trusted: bool = True) -> Own:
     if path is not None and place.endswith(".py"):
         expect_own_imports(path, files, said)
     expect_unchanged(files[1:] if place.endswith(".py") else files, said, shown)
-    return Own(word.strip(), what, found, params, files)
+    return UserObject(word.strip(), what, found, params, files)
 
 
 def function_of(source: Any, what: str, leading: int, **offered: Any) -> Callable[..., Any]:
@@ -137,8 +137,10 @@ def made_of(source: Any, what: str, **offered: Any) -> Any:
     return _offered(source, what, offered).made()
 
 
-def _offered(source: Any, what: str, offered: Mapping[str, Any]) -> Own:
-    found = own(source, what) if isinstance(source, str) else Own(_named(source), what, source, {}, files_of(source))
+def _offered(source: Any, what: str, offered: Mapping[str, Any]) -> UserObject:
+    found = (
+        own(source, what) if isinstance(source, str) else UserObject(_named(source), what, source, {}, files_of(source))
+    )
     taken = _parameters(found.factory)
     given = {key: value for key, value in offered.items() if key in taken and key not in found.params}
     return replace(found, params={**given, **found.params})
@@ -167,7 +169,7 @@ def parsed(word: str, what: str) -> tuple[str, str, dict[str, str]]:
     found = _MODULE_WORD.fullmatch(rest)
     if found is None or found["place"].endswith(".py"):
         found = _FILE_WORD.fullmatch(rest)
-    if found is None or not is_own(word):
+    if found is None or not is_user_code(word):
         raise InputError(f"{what} {word!r}: {EXPECTED}")
     name, given = found["name"], found["rest"] or ""
     return found["place"], name, parse_name(f"{name}:{given}", f"{what} {word!r},")[1]
@@ -188,7 +190,7 @@ def expect_trusted(value: Any, where: str) -> None:
 
 
 def _words(value: Any) -> Iterator[str]:
-    if is_own(value):
+    if is_user_code(value):
         yield value
     elif isinstance(value, Mapping):
         for item in value.values():
@@ -209,7 +211,7 @@ def blamed(what: str, files: Iterable[Path | str]) -> Iterator[None]:
         place = line_in(error, files)
         if place is None:
             raise
-        raise InputError(f"{what}: {_told(error)} ({place})") from error
+        raise InputError(f"{what}: {_message_of(error)} ({place})") from error
 
 
 def line_in(error: BaseException, files: Iterable[Path | str]) -> str | None:
@@ -235,7 +237,7 @@ def shown(path: Path) -> str:
         return str(path)
 
 
-def _told(error: BaseException) -> str:
+def _message_of(error: BaseException) -> str:
     text = " ".join(str(error.msg if isinstance(error, SyntaxError) else error).split())
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
@@ -257,9 +259,9 @@ def _imported(place: str, said: str) -> tuple[ModuleType, Path | None]:
     except ModuleNotFoundError as error:
         if error.name is not None and (place == error.name or place.startswith(f"{error.name}.")):
             raise InputError(f"{said}: there is no module {place!r}; {EXPECTED}") from None
-        raise InputError(f"{said}: {_told(error)}") from error
+        raise InputError(f"{said}: {_message_of(error)}") from error
     except (Exception, SystemExit) as error:
-        raise InputError(f"{said}: importing {place}: {_told(error)}{_last_line(error)}") from error
+        raise InputError(f"{said}: importing {place}: {_message_of(error)}{_last_line(error)}") from error
     file = getattr(module, "__file__", None)
     return module, None if file is None else Path(file).resolve()
 
@@ -292,7 +294,7 @@ def _from_file(path: Path, said: str) -> ModuleType:
         else:
             sys.modules[name] = before
         if isinstance(error, Exception | SystemExit) and not isinstance(error, ClustergymError):
-            raise InputError(f"{said}: {_told(error)}{_last_line(error, path)}") from error
+            raise InputError(f"{said}: {_message_of(error)}{_last_line(error, path)}") from error
         raise
     finally:
         _loading.discard(path)
