@@ -386,9 +386,8 @@ class Table:
         kept = np.arange(len(self)) if self.left_out is None else self.left_out.kept_rows(held, duration_s)
         kept = kept if order is None else order[np.isin(order, kept)]
         if share is not None and self.left_out is not None:
-            asked_h = asked * duration_s / 3600.0
-            read_h = (gpus * duration_s)[kept].sum() / 3600.0
-            self.left_out.warn_of_shares(share, float(asked_h[kept].sum() + asked_h[small].sum()), float(read_h))
+            asked_h, read_h = (one * duration_s / 3600.0 for one in (asked, gpus))
+            self.left_out.warn_of_shares(share, float(asked_h[kept].sum() + asked_h[small].sum()), read_h[kept].sum())
         arrival_s, gpus, duration_s = np.asarray(arrival_s, np.float64)[kept], gpus[kept], duration_s[kept]
         if from_start:
             first_s = arrival_s.min()

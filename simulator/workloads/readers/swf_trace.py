@@ -74,12 +74,13 @@ def read(path: str | Path, *, procs_per_gpu: int = 1, bad_rows: BadRows = "drop"
     table.drop(run_s < 0, "without a run time")
     table.drop(run_s == 0, "whose run time is rounded to 0 s")
     _warn_of_larger(table, header, processors)
+    is_shared = bool((processors % procs_per_gpu).any())
     return table.workload(
         "job number",
         submit_s,
-        -(-processors // procs_per_gpu),
+        processors / procs_per_gpu if is_shared else processors // procs_per_gpu,
         run_s,
-        asked_gpus=processors / procs_per_gpu if (processors % procs_per_gpu).any() else None,
+        share="whole" if is_shared else None,
         start_s=np.where(wait_s < 0, np.inf, submit_s + wait_s),
         estimate_s=np.where(asked_s > 0, asked_s, np.inf),
         user=_names(user),
