@@ -12,9 +12,11 @@ import torch
 from ...envs.configured import gang_room
 from ...envs.reference import job_ends_s
 from ...policies import Policy, make_for
+from ...simulator.base.said_once import say_once
 from ...simulator.engine.simulator import Simulator
 from ...simulator.numerics.random import draw_seed
 from ...simulator.workloads import Workload, open_workload
+from ...simulator.workloads.log_slices import is_sliced
 from ..vec_env import sb3_vec_env
 from .config import Config, Scenario
 
@@ -38,6 +40,9 @@ class Validation:
 
     def __init__(self, config: Config) -> None:
         self.config = config
+        trained_on = {word for one in config.training for word in one.workloads if is_sliced(word)}
+        if any(word in trained_on for one in config.validation for word in one.workloads):
+            say_once("validation plays the slices that are trained on: name another log, or other hours of it, there")
         seeds = range(FIRST_SEED, FIRST_SEED + config.validation_seeds)
         self.cases = [(one, seed, _workload(config, one, seed)) for one in config.validation for seed in seeds]
         variants = [{"topology": one.topology, "network": one.network, "workload": own} for one, _, own in self.cases]

@@ -148,7 +148,7 @@ def _lines(cells: Sequence[tuple[str, str]]) -> Text:
 def _print(console: Console, section: Section) -> None:
     from rich.text import Text
 
-    from ..comparing.table import MARK, policy_table, print_fitting
+    from ..comparing.table import MARK, policy_table, print_fitting, print_groups
     from ..report import numbers, page
 
     for name, value in page.facts(section).items():
@@ -175,6 +175,8 @@ def _print(console: Console, section: Section) -> None:
     console.print(styled("; ".join(notes), "dim"))
     for warning in numbers.warnings(section):
         console.print(styled(warning))
+    if section.setting.by is not None:
+        print_groups(console, section.labelled, section.setting.by)
     console.print()
 
 

@@ -242,7 +242,8 @@ def rows(runs: list[Run], setting: Setting) -> list[dict[str, Any]]:
     described = {word: semantics_of(make_for(word, setting.environment), setting) for word in words}
     found = []
     for run in runs:
-        about = {"policy": run.policy, "seed": run.seed, "knows_run_times": run.knows_run_times}
+        about = {"policy": run.policy, "seed": run.seed, "depends_on_seed": run.is_drawn}
+        about |= {"knows_run_times": run.knows_run_times}
         found.append({**about, "metrics": run.metrics, "semantics": described[run.policy], "setting": common})
     return found
 

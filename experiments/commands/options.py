@@ -79,7 +79,10 @@ _ZIP = "Also open agents in .zip files of stable-baselines3. Opening one can run
 _PY = "Also run code that words py:... in the folder of an agent name: only in folders that you trust."
 _SPEEDS = "How fast models are on types of GPUs (model, type, speed), in regions; all alike without it."
 _NETWORK = "Network model with parameters, as penalty:table=...; `networks` lists them."
-_SET = "An option of the simulated cluster, window=START/END, or in regions by=level|tenant|region|copy; "
+_SET = (
+    "An option of the simulated cluster, window=START/END, or by=user|tenant|model|gpus|level|hour, in regions also "
+    "by=region|copy; "
+)
 Ray = Annotated[str | None, option("--ray", "auto|local|HOST:PORT", _RAY)]
 Json = Annotated[bool, option("--json", None, "One JSON document on stdout, nothing else there.")]
 Quiet = Annotated[bool, option("--quiet -q", None, "No progress and no warnings on stderr.")]
@@ -197,8 +200,13 @@ def _format(workload: str | None, format: str | None, semantics: str) -> str | N
     from ...simulator.base.names import parse_name
     from ...simulator.rules.semantics import load_semantics
     from ...simulator.workloads import is_path, recognise
+    from ...simulator.workloads.log_slices import is_sliced
 
-    if load_semantics(semantics).name != "artist-sim" or workload is None or not (format or is_path(workload)):
+    if load_semantics(semantics).name != "artist-sim" or workload is None:
+        return format
+    if is_sliced(workload) and "format=" not in workload:
+        raise BadArgument("--set semantics=artist-sim: slices name how jobs are read, as format=artist-sim:scale=gang")
+    if not (format or is_path(workload)):
         return format
     with word_or_file(workload):
         name, options = parse_name(format, "format") if format else (recognise(workload), {})

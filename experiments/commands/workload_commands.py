@@ -263,12 +263,12 @@ def _print_written(jobs: Workload, to: Path, json: bool) -> None:
 def _drawn(kind: str, jobs: int | None, seed: int | None) -> Workload:
     from ...simulator.base.names import choose, parse_name
     from ...simulator.files.user_code import is_user_code
-    from ...simulator.workloads import GENERATORS, open_workload
+    from ...simulator.workloads import NAMED, open_workload
 
     if is_user_code(kind):
         return open_workload(kind if jobs is None else f"{kind},jobs={jobs}", seed=seed or 0)
     name, given = parse_name(kind, "workload")
-    choose(name, GENERATORS, "workload")
+    choose(name, NAMED, "workload")
     for key, value in (("jobs", jobs), ("seed", seed)):
         if value is not None and key in given:
             raise BadArgument(f"workload {kind!r}: --{key} and {key}= are both given; one of them is enough")

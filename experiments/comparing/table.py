@@ -11,7 +11,7 @@ from ...policies import Policy, make_for
 from ...simulator.engine.metric_registry import METRICS, Metric, columns
 from ...simulator.rules.rule import Rule
 from ..console.terminal import plain_table, styled
-from ..playing.by_group import name_of, shown_of
+from ..playing.by_group import table_of
 from ..playing.runs import Run, grouped, is_one, same_as
 from ..settings.describing import describe_load, describe_network, describe_topology, describe_workload, semantics_of
 from ..settings.evaluation_setting import Setting
@@ -124,24 +124,17 @@ def print_table(console: Console, runs: Sequence[Run]) -> None:
 
 
 def print_groups(console: Console, runs: Sequence[Run], by: str) -> None:
-    """Print a row for each policy and group of jobs, or kind of copies: means over the seeds that have some in it."""
-    metrics = shown_of(by)
-    first = next(iter(metrics))
+    """Print a row for each policy and group of jobs, or kind of copies."""
+    headers, rows, note = table_of(runs, by)
     table = plain_table(padding=(0, 1, 0, 0))
-    for header in ("policy", by):
+    for header in headers[:2]:
         table.add_column(header, overflow="fold")
-    for header, _ in metrics.values():
+    for header in headers[2:]:
         table.add_column(styled(header), justify="right", no_wrap=True)
-    for policy, mine in grouped(runs).items():
-        names = dict.fromkeys(name for run in mine for name in run.metrics if name.startswith(f"{first}["))
-        for group in (name.partition("=")[2][:-1] for name in names):
-            cells = []
-            for metric, (_, factor) in metrics.items():
-                values = [run.metrics.get(name_of(metric, by, group), math.nan) for run in mine]
-                known = [value for value in values if not math.isnan(value)]
-                cells.append(styled(f"{factor * sum(known) / len(known):,.1f}" if known else "-"))
-            table.add_row(styled(broken(policy)), styled(group), *cells)
+    for policy, *cells in rows:
+        table.add_row(styled(broken(policy)), *map(styled, cells))
     console.print(table)
+    console.print(note, style="dim", markup=False)
 
 
 def _alone(runs: Sequence[Run]) -> list[str]:

@@ -19,8 +19,9 @@ from ...simulator.jobs.estimates import Estimates
 from ...simulator.profiles.skew import jobs_taken_for_skewed
 from ...simulator.rules.rule import SKEW_PLACERS
 from ...simulator.workloads import Workload
+from ...simulator.workloads.log_slices import is_sliced, slices_of
 from ..settings.evaluation_setting import Setting, may_draw, workload_of
-from .by_group import by_group
+from .by_group import by_group, expect_groups
 from .copy_rows import CopyRows
 from .executors import Executor, elsewhere
 from .group_timeline import group_timeline, group_words
@@ -56,6 +57,8 @@ def play(setting: Setting, player: Any, seed: int, record: bool = False, progres
     given, player = player, as_player(player)
     policy = make_for(player, setting.environment)
     workload = workload_of(setting, seed if setting.is_drawn else 0)
+    if setting.by is not None:
+        expect_groups(setting, setting.by, workload)
     simulator = simulator_of(setting.config, policy)
     simulator.reset(policy.workload_for(workload), seed)
     decider = policy.decider(simulator)
@@ -75,7 +78,7 @@ def play(setting: Setting, player: Any, seed: int, record: bool = False, progres
     counted = Window.load(setting.window).of(simulator.state) if setting.window else np.ones(len(workload), bool)
     metrics = simulator.metrics() if setting.window is None else _of_window(setting, given, workload, seed, simulator)
     if setting.by is not None:
-        metrics |= by_group(simulator, setting.by, counted)
+        metrics |= by_group(simulator, setting, setting.by, counted)
     jct_s = simulator.jobs()["jct_s"][counted]
     knows = run_times_known(policy, simulator.estimates)
     moved = () if copies is None else copies.rows()
@@ -159,9 +162,12 @@ def evaluate(
         Runs in the order of the policies, then of the seeds.
 
     Raises:
-        InputError: no policy, two of one name, or an error of one: at once, or with a store after all other runs.
+        InputError: no policy, two of one name, a seed beyond the slices of a log; or an error of a policy: at once, or
+            with a store after all other runs.
     """
     _expect_some(policies, seeds)
+    if is_sliced(setting.workload) and setting.is_drawn and any(seeds):  # slice 0 is always there
+        slices_of(setting.workload)[0].expect_seeds(seeds)
     players = players_of(policies)
     recorded = frozenset(seeds if record == "all" else seeds[:1] if record == "first" else ())
     every = [(player, seed, seed in recorded) for seed in seeds for player in players.values()]

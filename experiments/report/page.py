@@ -10,6 +10,7 @@ from ..charts import marks
 from ..charts.chart import HEIGHT, WIDTH
 from ..charts.marks import JOB_COLOURS, Style, styles
 from ..comparing.table import ranges
+from ..playing.by_group import table_of
 from ..storing.event_file import folder_name
 from . import episode_words, figures, learning_curves, numbers, sweeps
 from .episodes import Episodes, chosen
@@ -83,6 +84,7 @@ def _view(section: Section, of_label: Mapping[str, Style], pair: Episodes | None
         "title": section.setting.environment.rpartition("/")[2] + (f", {section.place}" if section.place else ""),
         "facts": facts(section),
         **{name: getattr(numbers, name)(section) for name in ("verdict", "headers", "rows", "warnings")},
+        "groups": None if section.setting.by is None else table_of(section.labelled, section.setting.by),
         "section": section,
         "ratios": figures.ratios(section, of_label),
         "boxes": figures.box_over_seeds(section, of_label),
@@ -102,8 +104,8 @@ def facts(section: Section) -> dict[str, str]:
     """The setting in words, without default values."""
     setting, folders = section.setting, {"folder": section.place} if section.place else {}
     places = {"topology": setting.topology, "workload": setting.workload, "network": setting.network}
-    own = {"format": setting.format, "oversize": setting.oversize, "window": setting.window}
-    usual = {"format": None, "oversize": "error", "window": None}
+    own = {"format": setting.format, "oversize": setting.oversize, "window": setting.window, "by": setting.by}
+    usual = {"format": None, "oversize": "error", "window": None, "by": None}
     found = folders | {"environment": setting.environment, **places, "seeds": ranges(section.seeds)}
     found |= setting.config.unusual()
     found |= {name: value for name, value in own.items() if value != usual[name]}

@@ -25,7 +25,7 @@ from ...simulator.rules.semantics import Semantics
 from ...simulator.workloads import A_WORKLOAD, Workload, open_workload
 from ...simulator.workloads import is_path as is_trace
 
-GROUPS = ("level", "tenant", "region", "copy")  # over regions, of which there are metrics (playing/by_group.py)
+GROUPS = ("user", "tenant", "model", "gpus", "level", "hour", "region", "copy")  # see playing/by_group.py
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Setting:
         oversize: treatment of jobs larger than the cluster (`error`, `drop`, `cap`).
         window: "START/END", seconds since the first arrival: metrics are of that time and the jobs that arrive in it
             (simulator/engine/time_window.py); None: of the whole run.
-        by: metrics are also of each `level`, `tenant` or `region` of jobs, or of each kind of `copy` of a table
+        by: metrics are also of each group of jobs, by one of GROUPS, or of each kind of `copy` of a table
             (playing/by_group.py); None: of all jobs alone.
     """
 

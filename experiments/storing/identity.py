@@ -25,7 +25,7 @@ from .run_files import short_hash
 PACKAGE = Path(__file__).resolve().parents[2]
 PLAYING = (
     *("simulator", "policies", "experiments/settings/evaluation_setting.py"),
-    *("experiments/playing/evaluation.py", "experiments/playing/recording.py"),
+    *(f"experiments/playing/{name}.py" for name in ("evaluation", "recording", "by_group")),
 )
 LOOKING = ("envs", "agents")  # an agent sees through an environment's eyes
 

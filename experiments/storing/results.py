@@ -67,7 +67,7 @@ def write_copies(runs: Sequence[Run], path: Path) -> None:
 
 
 def write_parquet(runs: Sequence[Run], setting: Setting, path: Path) -> None:
-    """Write one row a run: policy, seed, the fields of the setting, the number of jobs, and a column a metric."""
+    """Write one row a run: policy, seed, fields of the setting, what it knew and drew, jobs, and a column a metric."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -79,6 +79,7 @@ def write_parquet(runs: Sequence[Run], setting: Setting, path: Path) -> None:
         "seed": pa.array([run.seed for run in runs], pa.int64()),
         **{key: pa.array([value] * len(runs), kinds.get(key, text)) for key, value in setting.words().items()},
         "knows_run_times": pa.array([run.knows_run_times for run in runs], text),
+        "depends_on_seed": pa.array([run.is_drawn for run in runs], pa.bool_()),
         "jobs": pa.array([run.jobs for run in runs], pa.int64()),
         **{name: pa.array([run.metrics.get(name, math.nan) for run in runs], number) for name in names},
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,16 +15,17 @@ from ..base.errors import InputError
 from ..base.names import arguments_of, called, choose, parse_name
 from ..files.file_marks import path_unless
 from ..files.user_code import function_of, is_user_code, shown_word
-from ..jobs.region_columns import siblings
 from ..jobs.workload import Workload
 from ..jobs.workload import WorkloadWarning as WorkloadWarning
 from .generators import GENERATORS
+from .log_slices import NAME, beside, is_sliced, slices, slices_of
 from .readers import FORMATS, read_trace
 from .readers import recognise as recognise
 
 Oversize = Literal["error", "drop", "cap"]
 Source = Workload | str | Path | Callable[[np.random.Generator], Workload]
-A_WORKLOAD = path_unless(GENERATORS, beside=lambda path: map(str, siblings(path).values()))
+NAMED: Mapping[str, Callable[..., Workload]] = {**GENERATORS, NAME: slices}
+A_WORKLOAD = path_unless(NAMED, beside)
 _SUFFIXES = {".csv", ".json", ".parquet", ".trace", ".txt", ".tsv"}
 
 
@@ -39,12 +40,13 @@ def open_workload(
     """The workload that a word, a path or a Workload names.
 
     Args:
-        source: a Workload (passed through), a path, or a generator with its parameters (`poisson:jobs=100,load=0.9`). A
-            word is a path if it holds a "/", ends as a trace file does (.csv .json .parquet .trace .txt .tsv), or
-            exists. A generator of one's own is a function from a numpy random generator to a Workload, or its word,
-            `py:FILE.py:NAME[,key=value...]` (simulator/files/user_code.py).
+        source: a Workload (passed through), a path, a generator with its parameters (`poisson:jobs=100,load=0.9`), or
+            slices of a log (`slices:file=log.csv,hours=24`). A word is a path if it holds a "/", ends as a trace file
+            does (.csv .json .parquet .trace .txt .tsv), or exists. A generator of one's own is a function from a numpy
+            random generator to a Workload, or its word, `py:FILE.py:NAME[,key=value...]`
+            (simulator/files/user_code.py).
         format: of a file, with its options (`artist-sim:scale=gang`); None recognises it.
-        seed: of a generator that does not get its own (`poisson:seed=3`).
+        seed: of a generator that does not get its own (`poisson:seed=3`); of slices which one.
         oversize: jobs larger than the cluster are an "error", or "drop" or "cap" them.
         cluster_gpus: the size of the cluster; None: jobs are not checked. A generator with this parameter takes it too.
 
@@ -66,6 +68,8 @@ def workload_source(
         if format is not None:
             raise InputError(f"format {format!r}: it is for files; workload {shown_word(source)!r} is a generator")
         return _own_generator(source, oversize, cluster_gpus)
+    if format is not None and is_sliced(source):
+        raise InputError(f"format {format!r}: slices name that of their file in their word: {NAME}:file=...,format=...")
     if isinstance(source, str) and format is None and not is_path(source):
         return _generator(source, oversize, cluster_gpus)
     if isinstance(source, Workload):
@@ -85,7 +89,7 @@ def is_path(word: str) -> bool:
         return False
     separators = {"/", os.sep, os.altsep or "/"}
     name, _, rest = word.partition(":")
-    if name in GENERATORS or ("=" in rest and "/" not in name and not os.path.exists(word)):
+    if name in NAMED or ("=" in rest and "/" not in name and not os.path.exists(word)):
         return False  # parameters may hold "/", and a misspelt generator deserves a suggestion
     return any(mark in word for mark in separators) or Path(word).suffix.lower() in _SUFFIXES or os.path.exists(word)
 
@@ -93,7 +97,7 @@ def is_path(word: str) -> bool:
 def list_workloads() -> list[dict[str, str]]:
     """Every generator and format: its name, kind ("generator", "format"), summary and parameters."""
     rows: list[tuple[str, str, str, Callable[..., Any]]] = [
-        (name, "generator", (make.__doc__ or "").strip().splitlines()[0], make) for name, make in GENERATORS.items()
+        (name, "generator", (make.__doc__ or "").strip().splitlines()[0], make) for name, make in NAMED.items()
     ]
     rows += [(form.name, "format", form.summary, form.read) for form in FORMATS.values()]
     return [{"name": n, "kind": kind, "summary": s, "parameters": _parameters(make)} for n, kind, s, make in rows]
@@ -101,7 +105,9 @@ def list_workloads() -> list[dict[str, str]]:
 
 def _generator(word: str, oversize: Oversize, cluster_gpus: int | None) -> Callable[[int], Workload]:
     name, params = parse_name(word, "workload")
-    function = GENERATORS[choose(name, GENERATORS, "workload")]
+    function = NAMED[choose(name, NAMED, "workload")]
+    if name == NAME:
+        slices_of(word)  # reads the file
     if cluster_gpus is not None and "cluster_gpus" in inspect.signature(function).parameters:
         params = {"cluster_gpus": str(cluster_gpus), **params}
     arguments = arguments_of(function, params, f"workload {name}")
@@ -131,7 +137,7 @@ def _parameters(function: Callable[..., Any]) -> str:
     shown = []
     for parameter in inspect.signature(function).parameters.values():
         if parameter.name not in ("path", "seed"):
-            default = parameter.default
+            default = "..." if parameter.default is parameter.empty else parameter.default
             text = "/".join(map(str, default)) if isinstance(default, tuple) else str(default)
             shown.append(f"{parameter.name}={text}")
     return ", ".join(shown)

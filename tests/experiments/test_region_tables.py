@@ -83,7 +83,7 @@ def test_how_long_copies_took_is_told_by_kind(capsys):
 def test_what_is_no_group_is_refused():
     with pytest.raises(InputError, match="by 'team'"):
         setting_of("team")
-    with pytest.raises(InputError, match="have no levels or regions"):
+    with pytest.raises(InputError, match="have no level but 0"):
         play(Setting.of("Delay", "flat:machines=1", "poisson:jobs=2", by="level"), "fifo", 0)
 
 
