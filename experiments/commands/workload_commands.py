@@ -60,7 +60,7 @@ def inspect(
             jobs = open_workload(source, format=format, seed=seed)
         cluster = _cluster(topology)
         load = _offered(jobs, cluster, network, speeds)
-        from ..inspecting.log_report import load_table, log_facts, log_lines
+        from ..inspecting.log_report import log_facts, print_log
         from ..inspecting.workload_report import draw, print_report, summary
 
         log = log_facts(jobs, cluster)
@@ -69,8 +69,8 @@ def inspect(
         if json:
             print_json(summary(jobs) | load | log)
             return
-        print_report(jobs, out(), load_table(log))
-        print_lines(*log_lines(log))
+        print_report(jobs, out())
+        print_log(log, out())
         if load:
             where = f"({topology}, {load['network']})"
             said = f"offered load, {'as jobs run alone' if jobs.ps is None else 'of COMP'}: {_shown_load(load)} {where}"

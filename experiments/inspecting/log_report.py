@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,13 +10,18 @@ from ...simulator.base.durations import duration
 from ...simulator.cluster.topology import Topology
 from ...simulator.cluster.unit_types import gpus_of
 from ...simulator.workloads import Workload
+from ..console.terminal import print_lines
+from .workload_report import print_table
 
-WEEK_S = 7 * 86400.0
+if TYPE_CHECKING:
+    from rich.console import Console
+
+DAY_S = 86400.0
+WEEK_S = 7 * DAY_S
 MOST_PARTS = 12  # of a log, in a table
 DIGITS = 3  # of instants: milliseconds, so that rounding lets no job begin before another has ended
 WITHIN = 2.0
 ALL = "all"
-Table = tuple[str, list[str], list[list[str]]]  # title, header and rows
 
 
 def log_facts(workload: Workload, topology: Topology | None = None) -> dict[str, Any]:
@@ -94,8 +99,18 @@ def _load(workload: Workload, gpus: dict[str, int]) -> list[dict[str, float]]:
     return rows
 
 
-def log_lines(facts: dict[str, Any]) -> list[str]:
-    """The facts as lines."""
+def print_log(facts: dict[str, Any], console: Console) -> None:
+    """Print the load by week and type, where there are several, and the facts as lines."""
+    rows = facts.get("load", [])
+    kinds = [key for key in rows[0] if key not in ("from_s", "to_s")] if rows else []
+    if len(rows) * len(kinds) > 1:
+        days = [f"{row['from_s'] / DAY_S:.1f} - {row['to_s'] / DAY_S:.1f}" for row in rows]
+        shown = [[day, *(f"{row[kind]:.3g}" for kind in kinds)] for day, row in zip(days, rows, strict=True)]
+        print_table(console, "Load that arrives, over the GPUs (by type)", ["days", *kinds], shown)
+    print_lines(*_lines(facts))
+
+
+def _lines(facts: dict[str, Any]) -> list[str]:
     lines = []
     if "waits" in facts:
         waits = facts["waits"]
@@ -119,16 +134,3 @@ def log_lines(facts: dict[str, Any]) -> list[str]:
             f"{found['within_2x']:.0%}, under 1 {found['under']:.0%}"
         )
     return lines
-
-
-def load_table(facts: dict[str, Any]) -> list[Table]:
-    """The table of the load by week and type, where there are several."""
-    rows = facts.get("load", [])
-    kinds = [key for key in rows[0] if key not in ("from_s", "to_s")] if rows else []
-    shown = [[f"{_day(row['from_s'])} - {_day(row['to_s'])}", *(f"{row[kind]:.3g}" for kind in kinds)] for row in rows]
-    table = "Load that arrives, over the GPUs (by type)", ["days", *kinds], shown
-    return [table] if len(rows) * len(kinds) > 1 else []
-
-
-def _day(since_s: float) -> str:
-    return f"{since_s / 86400.0:.1f}"

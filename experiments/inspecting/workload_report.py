@@ -257,8 +257,8 @@ def ps_tables(facts: dict[str, Any]) -> list[Table]:
     return [("What a PS job asks (means)", header, rows)]
 
 
-def print_report(workload: Workload, console: Console, more: Sequence[Table] = ()) -> None:
-    """Print the summary as tables with bars; `more` tables behind."""
+def print_report(workload: Workload, console: Console) -> None:
+    """Print the summary as tables with bars."""
     facts = summary(workload)
     unit = "unit" if "regions" in facts else "machine" if "ps" in facts else "GPU"
     offered = "machines" if "ps" in facts else "GPUs"
@@ -296,11 +296,11 @@ def print_report(workload: Workload, console: Console, more: Sequence[Table] = (
         rates = facts["hours"]
         hours = [(f"{hour:02d}", f"{rate:.2f}", _bar(rate / max(rates), mark)) for hour, rate in enumerate(rates)]
         tables.append(("Arrivals by hour (1 = mean; hour 0 is that of time 0)", ("hour", "rate", ""), hours))
-    for table in [*tables, *more]:
-        _print_table(console, *table)
+    for table in tables:
+        print_table(console, *table)
 
 
-def _print_table(console: Console, title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def print_table(console: Console, title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """A titled table; columns without a header (words or bars) are left-aligned, the others hold numbers."""
     table = plain_table()
     for name in header:
