@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from ..simulator.base.errors import ClustergymError
-from .commands import bench, communication, compare, evaluate, listing, render, reproduce, train, tune, warm
+from .commands import bench, communication, compare, evaluate, listing, render, reproduce, train, tune, warm, whatif
 from .commands import option_files as files
 from .commands import workload_commands as workloads
 from .console import interrupt
@@ -57,6 +57,7 @@ app.command()(listing.topologies)
 app.command()(listing.networks)
 app.command()(listing.workloads)
 app.command(cls=evaluate.WithOptions)(evaluate.evaluate)
+app.command()(whatif.whatif)
 app.command()(train.train)
 app.command()(tune.tune)
 app.command()(compare.compare)

@@ -91,6 +91,10 @@ class Policy:
         if self.knows_run_times:
             estimates.expect_known(f"policy {self.name}")
 
+    def measured(self, simulator: Simulator) -> dict[str, float]:
+        """Figures of a run under it that has ended, beside the metrics, by names that no metric has."""
+        return {}
+
     def why(self, view: Any, decision: Decision) -> str:
         """Why it decides so, in a few words; may be empty; `decision` was just given, and not carried out."""
         return ""

@@ -40,7 +40,7 @@ class Entry:
     environments: tuple[str, ...] = (DELAY,)  # ids
     first: tuple[str, ...] = ()  # first arguments of the builder, which are no parameters of the policy
     transport: str = ""  # how its jobs share full links (transports.py); empty: fairly
-    is_slow: bool = False  # it may take minutes an episode, so it plays only where it is named
+    only_named: bool = False  # it may take minutes an episode, or asks for a log: it plays only where it is named
 
     @property
     def factory(self) -> Callable[..., Policy]:
@@ -59,6 +59,7 @@ SUMMARIES = {
     "fifo": "first in, first out, by arrival; head=reserve (EASY) and head=conservative: with backfilling",
     "sjf": "shortest job first, by isolated run time; running jobs are left alone; heads as fifo",
     "edf": "earliest deadline first, jobs without one last; running jobs are left alone",
+    "replay": "as it was: each job starts when its log says that it started (start_s), on its machines where known",
     "srtf": "shortest remaining time first: made anew at each event, preemptive",
     "srsf": "shortest remaining service (GPUs x time left) first, preemptive",
     "las": "two-dimensional least attained service: queues by GPUs x time held, preemptive",
@@ -114,6 +115,7 @@ _BUILT: dict[str, tuple[Any, ...]] = {
     "fifo": (".ordered:backfilled", BOTH, ("fifo",)),
     "sjf": (".greedy.shortest:shortest_job", (*BOTH, GEO)),
     "edf": (".ordered:ordered", BOTH, ("edf",)),
+    "replay": (".replay:Replay", BOTH, (), "", True),
     "srtf": (".greedy.shortest:remaining", (DELAY, GEO), ("srtf",)),
     "srsf": (".greedy.shortest:remaining", (DELAY, GEO), ("srsf",)),
     "las": (".ordered:las",),
@@ -235,13 +237,13 @@ def make_for(source: Any, env_id: str | None) -> Policy:
 
 
 def able(env_id: str, estimates: str = "exact", plain: bool = False) -> builtins.list[str]:
-    """Policies of `list(env_id)`, without slow ones, that can play with limited knowledge.
+    """Policies of `list(env_id)` that can play with limited knowledge, without those that play only where named.
 
     `estimates`: of run times; without any, policies that need them are left out. `raw`: models are unknown and jobs
     not elastic: policies of elastic jobs are left out.
     """
     known = Estimates.load(estimates)
-    quick = [word for word in list(env_id) if word not in POLICIES or not POLICIES[word].is_slow]
+    quick = [word for word in list(env_id) if word not in POLICIES or not POLICIES[word].only_named]
     policies = {word: make_for(word, env_id) for word in quick}
     return [
         word

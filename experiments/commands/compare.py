@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..report.numbers import Cell
 
 PAGE = "report.html"
+TITLE = "Scheduling policies compared"
 FEW = 4  # pictures that are named one by one
 _TWO = (
     "Lay an episode of these two policies side by side, decision by decision; default: of the best and the "
@@ -40,7 +41,7 @@ def compare(
         Path | None, option("--pictures", "DIR", "Write every chart as a file of its own, there.")
     ] = None,
     kinds: Annotated[str, option("--as", "KINDS", "Of --pictures: svg, pdf, png, or several.")] = "svg",
-    title: Annotated[str, option("--title", "TEXT", "Of the page.")] = "Scheduling policies compared",
+    title: Annotated[str, option("--title", "TEXT", "Of the page.")] = TITLE,
     episodes: Two = None,
     seed: Seed = None,
     json: Json = False,
@@ -48,7 +49,7 @@ def compare(
 ) -> None:
     """Compare what was evaluated and trained into folders: print the table, write one HTML page that shows it all."""
     from ..charts.chart_files import expect_installed, kinds_of
-    from ..report import load, page
+    from ..report import load
     from ..report.pictures import of_material
 
     with terminal.warnings_on_one_line(quiet):
@@ -60,9 +61,7 @@ def compare(
         to = folders[0] / PAGE if file is None else file
         terminal.expect_writable(to, "--out" if file is not None else "the page")
         pairs = _pairs(material, episodes, seed)
-        html = page.render(material, page.made_by(typed.get()), title, pairs)
-        with written_whole(to) as draft:
-            draft.write_text(html, encoding="utf-8", errors="backslashreplace")  # of words that were no UTF-8
+        write_page(material, to, title, pairs)
         drawn = of_material(material, pictures, wanted, pairs) if pictures is not None else []
     if json:
         files = {"pictures": [str(path) for path in drawn]} if drawn else {}
@@ -76,6 +75,17 @@ def compare(
     if drawn:
         names = ", ".join(path.name for path in drawn[:FEW]) + (" and more" if drawn[FEW:] else "")
         print_lines(f"pictures: {pictures}: {names}")
+
+
+def write_page(
+    material: Material, to: Path, title: str = TITLE, pairs: Mapping[int, Episodes | None] | None = None
+) -> None:
+    """Write the page of some runs; `pairs` as for `page.render`."""
+    from ..report import page
+
+    html = page.render(material, page.made_by(typed.get()), title, pairs)
+    with written_whole(to) as draft:
+        draft.write_text(html, encoding="utf-8", errors="backslashreplace")  # of words that were no UTF-8
 
 
 def _pairs(material: Material, wanted: tuple[str, str] | None, seed: int | None) -> dict[int, Episodes | None]:

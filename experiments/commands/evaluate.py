@@ -126,7 +126,7 @@ def evaluate(
             return
         runs, notes = played(setting, words, chosen, logdir, options)
         notes += files.written(runs, setting)
-        _print(setting, words, chosen, runs, baseline, notes, json)
+        print_runs(setting, words, chosen, runs, baseline, notes, json)
 
 
 @dataclass(frozen=True)
@@ -214,9 +214,10 @@ def _evaluate_each(
         print_lines(f"one page of all: clustergym compare {logdir}/{name}=*")
 
 
-def _print(
+def print_runs(
     setting: Setting, words: Words, seeds: list[int], runs: list[Run], baseline: str | None, notes: Words, json: bool
 ) -> None:
+    """Print the setting, the table, what else was asked, and `notes`; or JSON."""
     from ..comparing import table
 
     if json:

@@ -19,6 +19,7 @@ from ..console.terminal import BadArgument, arguments, out, print_json, print_li
 from .options import Format, Json, Network, NoSeed, Quiet, Seed, Speeds, Topology, argument, option, whole
 
 if TYPE_CHECKING:
+    from ...simulator.cluster.topology import Topology as Cluster
     from ...simulator.profiles.fitting import Fitted
     from ...simulator.workloads import Workload
 
@@ -46,7 +47,10 @@ def inspect(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Show demand, durations, arrivals and models of a workload; with --topology also the load that it offers there."""
+    """Show demand, durations, arrivals and models of a workload; of a log waits as they were.
+
+    With --topology also the load that it offers there, by week and type, and what does not fit.
+    """
     from ...simulator.workloads import open_workload
 
     with warnings_on_one_line(quiet):
@@ -54,15 +58,19 @@ def inspect(
             terminal.expect_writable(picture, "--picture")
         with word_or_file(source):
             jobs = open_workload(source, format=format, seed=seed)
-        load = _offered(jobs, topology, network, speeds)
+        cluster = _cluster(topology)
+        load = _offered(jobs, cluster, network, speeds)
+        from ..inspecting.log_report import log_facts, print_log
         from ..inspecting.workload_report import draw, print_report, summary
 
+        log = log_facts(jobs, cluster)
         if picture is not None:
             draw(jobs, picture)
         if json:
-            print_json(summary(jobs) | load)
+            print_json(summary(jobs) | load | log)
             return
         print_report(jobs, out())
+        print_log(log, out())
         if load:
             where = f"({topology}, {load['network']})"
             said = f"offered load, {'as jobs run alone' if jobs.ps is None else 'of COMP'}: {_shown_load(load)} {where}"
@@ -78,22 +86,28 @@ def _shown_load(load: dict[str, Any]) -> str:
     return f"{least:.4g} on the fastest types that they accept to {most:.4g} on the slowest"
 
 
-def _offered(jobs: Workload, topology: str | None, network: str | None, speeds: str | None) -> dict[str, Any]:
-    """The load that the jobs offer to a cluster, on the fastest and slowest types; nothing without a cluster."""
+def _cluster(topology: str | None) -> Cluster | None:
     from ...simulator.cluster.topology import Topology as Cluster
+
+    if topology is None:
+        return None
+    with word_or_file(topology):
+        return Cluster.load(topology)
+
+
+def _offered(jobs: Workload, cluster: Cluster | None, network: str | None, speeds: str | None) -> dict[str, Any]:
+    """The load that the jobs offer to a cluster, on the fastest and slowest types; nothing without a cluster."""
     from ...simulator.configuration.network_choice import load_network
     from ...simulator.configuration.offered_load import offered_load
     from ...simulator.configuration.unit_speeds import UnitSpeeds
 
-    if topology is None:
+    if cluster is None:
         for option, value in (("--network", network), ("--speeds", speeds)):
             if value is not None:
                 raise BadArgument(f"{option}: the load depends on the cluster too; give --topology")
         return {}
     with arguments():
         fidelity = load_network("none" if network is None else network)
-    with word_or_file(topology):
-        cluster = Cluster.load(topology)
     if speeds is None:
         return {"offered_load": offered_load(jobs, cluster, fidelity), "network": fidelity.describe()}
     with word_or_file(speeds):

@@ -16,6 +16,7 @@ from ..playing.runs import Run, grouped, is_one, same_as
 from ..settings.describing import describe_load, describe_network, describe_topology, describe_workload, semantics_of
 from ..settings.evaluation_setting import Setting
 from .intervals import FEWEST_TO_TELL, Estimate, against, by_policy
+from .replays import notes_of_replays
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -119,7 +120,8 @@ def print_table(console: Console, runs: Sequence[Run]) -> None:
         notes.append("jobs that had not finished at the end are in no JCT")
     if notes:
         console.print("; ".join(notes), style="dim", markup=False)
-    for line in [*_alone(runs), *same_as(runs)]:
+    replays = [f"{word}: {text}" for word, text in notes_of_replays(runs).items()]
+    for line in [*_alone(runs), *same_as(runs), *replays]:
         console.print(line, style="dim", markup=False)
 
 

@@ -297,10 +297,10 @@ def print_report(workload: Workload, console: Console) -> None:
         hours = [(f"{hour:02d}", f"{rate:.2f}", _bar(rate / max(rates), mark)) for hour, rate in enumerate(rates)]
         tables.append(("Arrivals by hour (1 = mean; hour 0 is that of time 0)", ("hour", "rate", ""), hours))
     for table in tables:
-        _print_table(console, *table)
+        print_table(console, *table)
 
 
-def _print_table(console: Console, title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def print_table(console: Console, title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """A titled table; columns without a header (words or bars) are left-aligned, the others hold numbers."""
     table = plain_table()
     for name in header:

@@ -79,6 +79,7 @@ def play(setting: Setting, player: Any, seed: int, record: bool = False, progres
     metrics = simulator.metrics() if setting.window is None else _of_window(setting, given, workload, seed, simulator)
     if setting.by is not None:
         metrics |= by_group(simulator, setting, setting.by, counted)
+    metrics |= policy.measured(simulator)
     jct_s = simulator.jobs()["jct_s"][counted]
     knows = run_times_known(policy, simulator.estimates)
     moved = () if copies is None else copies.rows()

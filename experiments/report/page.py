@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..charts import marks
 from ..charts.chart import HEIGHT, WIDTH
 from ..charts.marks import JOB_COLOURS, Style, styles
+from ..comparing.replays import notes_of_replays
 from ..comparing.table import ranges
 from ..playing.by_group import table_of
 from ..storing.event_file import folder_name
@@ -109,6 +110,7 @@ def facts(section: Section) -> dict[str, str]:
     found = folders | {"environment": setting.environment, **places, "seeds": ranges(section.seeds)}
     found |= setting.config.unusual()
     found |= {name: value for name, value in own.items() if value != usual[name]}
+    found |= notes_of_replays(run for entry in section.entries for run in entry.runs)
     return {name: f"{value:g}" if isinstance(value, float) else str(value) for name, value in found.items()}
 
 

@@ -10,7 +10,7 @@ the classes; a failed one is blocked for the rest of the pass, since room only s
 decides for itself are in `offer_pass.py`, rules that share GPUs in `bsbf/`; `decision_loop.py` selects the pass.
 """
 
-from ...simulator.base.codes import COUNT, RUNNING, WAITING
+from ...simulator.base.codes import COUNT, LOGGED, RUNNING, WAITING
 from ...simulator.compiler.jit import kernel
 from ...simulator.lifecycle.lifecycle import enter_queue, grant_lease, leave_queue, plan, preempt
 from ...simulator.record.feature_groups import has_berths
@@ -46,6 +46,8 @@ def order_pass(s):
         if c < 0:
             break
         job = s.queue_item[s.class_base[c]]
+        if s.order == LOGGED and s.order_key[job] > s.now_s:
+            break
         if find_gang(s, job, s.placer) or (s.n_picked > 0 and evict_for(s, job)):
             start(s, job)
             started += 1

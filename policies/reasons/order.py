@@ -63,6 +63,7 @@ VALUES: dict[str, Callable[[MidInstant, Rule, int], str]] = {
     "nw-sens": lambda instant, rule, job: f"Nw_sens {nw_sens(instant, job):.6g}",
     "latest": _latest,
     "edf": _edf,
+    "logged": lambda instant, rule, job: f"started at {seconds(float(instant.s['logged_s'][job]))} in the log",
     "turns": lambda instant, rule, job: f"has waited {seconds(instant.waited_s(job))}",
 }
 

@@ -8,6 +8,7 @@ DECIDE, FINISHED, STALLED, HORIZON, ASK, ENDLESS = 0, 1, 2, 3, 4, 5
 
 # Order of the queue (rules/orders.py).
 FIFO, SJF, SRTF, SRSF, LAS, RANDOM, NW_SENS, LATEST, EDF, TURNS, WEIGHTED = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+LOGGED = 11
 
 # Placer (running/placers.py).
 COUNT, CONSOLIDATED, TIER, SKEW, SCATTER, FIRST, FIRST_SKEW, AFFINITY = 0, 1, 2, 3, 4, 5, 6, 7

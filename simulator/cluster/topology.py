@@ -208,7 +208,6 @@ class Topology:
         check_gpu_count(int(levels["slot_gpus"].sum()), f"topology {name!r}")
         regions = len(levels["region_clusters"])
         _check_network(name, tiers, links, len(machine_slots))
-        usual = UserNumbers(tuple(tiers), region_network is None and any(cluster_gpu_type))
         topology = cls(
             name=name,
             **_index_arrays(levels),
@@ -219,7 +218,8 @@ class Topology:
             machine_order=checked_order(machine_order, f"topology {name!r}"),
             links=links,
             region_network=region_network,
-            written=usual if written is None else written,
+            written=written or UserNumbers(tuple(tiers), region_network is None and any(cluster_gpu_type)),
+            about="",  # named, so that mypy does not take an array for it
         )
         check_machines(topology)
         check_region_network(topology, region_network)

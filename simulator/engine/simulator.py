@@ -39,6 +39,7 @@ from ..events.initialise import (
     write_classes,
     write_event_ids,
     write_job_columns,
+    write_logged,
     write_machines,
     write_semantics,
     write_sizes,
@@ -181,6 +182,7 @@ class Simulator(BaseSimulator):
         if capacity.regions > 0:
             write_regions(s, self.topology, workload, *self.config.of_tables, self.config.tariff)
         write_classes(s, self.rule, self._skewed())
+        self._write_logged()
         self._code = codes.DECIDE
         if self.outages is not None:
             self.outages.write_into(s, self.topology, capacity.regions > 0)
@@ -259,6 +261,7 @@ class Simulator(BaseSimulator):
         self.rule = rule
         self._asked = NEVER
         if self.capacity.jobs > 0:
+            self._write_logged()
             hand_over(self.records, self.raw.record, rule, self._skewed(), self.semantics)
 
     def list_partners(self) -> None:
@@ -273,6 +276,10 @@ class Simulator(BaseSimulator):
 
     def _skewed(self) -> np.ndarray | None:
         return jobs_taken_for_skewed(self.workload) if self.rule.placer in SKEW_PLACERS else None
+
+    def _write_logged(self) -> None:
+        if self.rule.order == "logged":
+            write_logged(self.raw.record, self.workload)
 
     def _close_instant(self) -> None:
         self._go(rule_loop().advance)

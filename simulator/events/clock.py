@@ -2,7 +2,7 @@
 
 import math
 
-from ..base.codes import HELD, WAITING
+from ..base.codes import HELD, LOGGED, WAITING
 from ..compiler.jit import kernel
 from ..flows.cable_failures import cable_event
 from ..lifecycle import lifecycle
@@ -119,6 +119,8 @@ def _job_event(s, job):
         if s.delays:
             schedule_event(s, job, math.inf)
             lifecycle.ask_to_be_woken(s, job)
+        elif s.order == LOGGED:
+            schedule_event(s, job, math.inf)
         else:
             lifecycle.demote(s, job)
         return False

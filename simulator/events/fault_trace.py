@@ -1,6 +1,6 @@
 """Faults of servers as they were: InfiniteHBD's published list, or a list of outages, and what they say of the servers.
 
-Source: stepfun-ai/InfiniteHBD-Trace (SIGCOMM 2025), a JSON list of events: `node_id`, `event_time` in days,
+Source: stepfun-ai/InfiniteHBD-Trace on GitHub, a JSON list of events: `node_id`, `event_time` in days,
 `event_type` (fault_start or fault_end) and `fault_type`. An end belongs to the earliest open start of its server and
 type. A server without a fault is not in it: how many there are has to be said.
 """

@@ -404,6 +404,12 @@ def write_classes(s: np.void, rule: Rule, skewed: np.ndarray | None) -> None:
     s["n_classes"] = classes
 
 
+def write_logged(s: np.void, workload: Workload) -> None:
+    """Write when each job started according to its log, and where that is unknown, when it arrived."""
+    start_s = workload.start_s
+    s["logged_s"][: len(workload)] = np.where(np.isfinite(start_s), start_s, workload.arrival_s)
+
+
 NO_FLAGS, NOTHING = np.zeros(0, np.bool_), np.zeros(0, np.int64)
 
 

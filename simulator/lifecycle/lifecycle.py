@@ -2,7 +2,7 @@
 
 import math
 
-from ..base.codes import AFFINITY, DONE, FREE, HELD, HOLD, MIGRATE, PREEMPT, RUNNING, START, WAITING, WORD
+from ..base.codes import AFFINITY, DONE, FREE, HELD, HOLD, LOGGED, MIGRATE, PREEMPT, RUNNING, START, WAITING, WORD
 from ..compiler.jit import kernel
 from ..flows.sessions import computing_s, note_local, plays
 from ..numerics import heap
@@ -68,6 +68,8 @@ def enqueue(s, job, key):
     s.waiting += 1
     if s.delays and s.auctions == 0:
         ask_to_be_woken(s, job)
+    if s.order == LOGGED and key > s.now_s:
+        schedule_event(s, job, key)
 
 
 @kernel

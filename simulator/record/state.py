@@ -231,6 +231,7 @@ JOB_FLOATS = (
     "begun_s",  # last time that it got GPUs, or a lease of those that it has; -1 = never
     "comm_s",
     "restore_s",
+    "logged_s",  # when the log says that it started, under the order LOGGED
     "order_key",  # place in the order while waiting
     "run_key",  # place in the order while running (LAS)
     "active_at_arrival",  # active_integral when it arrived

@@ -17,6 +17,7 @@ from ..base.codes import (
     LAS,
     LATEST,
     LEVEL_SPAN,
+    LOGGED,
     MILLIONTHS,
     NW_SENS,
     PLACE_SPAN,
@@ -66,6 +67,8 @@ def plain_key(s, job):
         return -s.first_start_s[job]
     if order == EDF:  # no deadline (infinity) comes last, by arrival as all ties
         return s.deadline_s[job]
+    if order == LOGGED:
+        return s.logged_s[job]
     if order == TURNS:  # the longest wait first; a job stopped now comes last
         return s.now_s if s.status[job] == RUNNING else s.waiting_since_s[job]
     return s.arrival_s[job]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..base import codes
@@ -22,6 +22,7 @@ ORDERS = {
     "edf": codes.EDF,
     "turns": codes.TURNS,
     "weighted": codes.WEIGHTED,
+    "logged": codes.LOGGED,
 }
 HEADS = {
     "strict": codes.NO_BACKFILL,
@@ -92,7 +93,8 @@ class Rule:
             (most slowed down so far, in millionths; then fewer GPUs, then longest since it got or lost GPUs: paper
             dally), `latest` (first started last, never started last of all: Gandiva), `edf` (earliest deadline, none
             last), `turns` (longest wait since it arrived or lost its GPUs: Gandiva with slices), `weighted` (isolated
-            run time left x GPUs to the power of `exponent`).
+            run time left x GPUs to the power of `exponent`), `logged` (when the log says that it started, and not
+            before; unknown: when it arrived).
         head: `strict` (no job passes one that does not fit), `skip` (every job in order that fits starts), `reserve` (a
             job passes one that does not fit if that starts no later for it, as expected: EASY backfilling) or
             `conservative` (no job at all may start later for it); policies/passes/backfill.py has the definitions.
@@ -195,6 +197,8 @@ class Rule:
                 raise InputError(f"{name} = {value:g}: expected 0, or at least {SHORTEST_S:g} seconds")
         if self.slicing:
             self._check_slicing()
+        if self.order == "logged" and replace(self, order="fifo") != Rule("fifo", self.head, self.placer):
+            raise InputError("order=logged goes with a head and a placer alone")
         self._check_preempt()
         if list(self.thresholds) != sorted(set(self.thresholds)):
             raise InputError(f"thresholds = {_slashed(self.thresholds)}: expected GPU-seconds in ascending order")

@@ -116,7 +116,7 @@ def test_under_the_semantics_of_artist_sim_too(word):
     assert differences(policies.make(word), **options) == []
 
 
-@pytest.mark.parametrize("name", policies.list("Delay"))
+@pytest.mark.parametrize("name", policies.able("Delay"))
 def test_with_failures_too(name):
     options = {"mtbf_s": 5000.0, "mttr_s": 1000.0, "checkpoint_s": 300.0, **SETTINGS["crowded"]}
     assert differences(policies.make(name, preemption_cost=(30.0,)), **options) == []

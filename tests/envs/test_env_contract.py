@@ -16,7 +16,7 @@ from clustergym.tests.support.env_terms import TERMS, differences, made
 
 SHORT = {env_id: env_id.removeprefix("clustergym/").removesuffix("-v0") for env_id in ENVIRONMENTS}
 VARIANTS = [(env_id, name) for env_id, terms in TERMS.items() for name in terms.variants]
-SLOW = {word for word, entry in policies.registry.POLICIES.items() if entry.is_slow}
+SLOW = {word for word, entry in policies.registry.POLICIES.items() if entry.only_named}
 LESS = {
     "oracle": "oracle:steps=400",
     "pollux": "pollux:individuals=10,generations=5",

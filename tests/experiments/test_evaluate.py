@@ -89,7 +89,7 @@ def test_progress_ends_at_the_number_of_runs():
     assert seen[-1] == pytest.approx(6)
 
 
-@pytest.mark.parametrize("word", [*policies.list("Delay"), "las:head=strict,placer=consolidated,preemption_cost=30"])
+@pytest.mark.parametrize("word", [*policies.able("Delay"), "las:head=strict,placer=consolidated,preemption_cost=30"])
 @pytest.mark.parametrize("failing", [False, True])
 def test_a_recorded_run_is_the_run(word, failing):
     """Same metrics to the last bit; and the recorded stretches account for every GPU-second held."""

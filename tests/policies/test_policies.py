@@ -312,10 +312,10 @@ def test_shorter_first_beats_first_come_on_a_real_kind_of_workload():
 
 def test_the_list_of_policies():
     dally = ["dally", "dally-manual", "dally-nowait", "dally-consolidated"]
-    expected = ["random", "greedy", *ORDERED[1:], "gandiva", *dally]
+    expected = ["random", "greedy", "fifo", "sjf", "edf", "replay", *ORDERED[4:], "gandiva", *dally]
     assert policies.list("Delay") == policies.list("clustergym/Delay-v0") == expected
     elastic = ["pollux", "tiresias-rounds"]
-    sharing = ["random", "fifo", "sjf", "edf", "tiresias", "sjf-ffs", "sjf-bsbf", *elastic, "gandiva"]
+    sharing = ["random", "fifo", "sjf", "edf", "replay", "tiresias", "sjf-ffs", "sjf-bsbf", *elastic, "gandiva"]
     assert policies.list("Sharing") == sharing
     rivals = ["themis+crux", "themis+mltcp"]
     augmented = ["themis+cassini", *rivals, "pollux+cassini", "dally+cassini", "sjf-bsbf+cassini"]

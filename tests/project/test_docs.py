@@ -44,6 +44,8 @@ def folder(tmp_path, monkeypatch) -> Path:
     (tmp_path / "faults.json").write_text(block("concepts/failures.md", "json", "node_id"))
     (tmp_path / "es.csv").write_text(block("concepts/regions.md", "csv", "EUR/MWh"))
     (tmp_path / "es-carbon.csv").write_text(block("concepts/regions.md", "csv", "Carbon Intensity"), encoding="utf-8")
+    (tmp_path / "slurm-log.txt").write_text((ROOT / "docs" / "examples" / "slurm-log.txt").read_text())
+    (tmp_path / "my-log.csv").write_text("job_id,arrival_s,gpus,duration_s,start_s\na,0,1,100,5\nb,0,8,50,9\n")
     hosts = "".join(f"host{i},G6,P{i // 8},S{i // 4}\n" for i in range(16))
     (tmp_path / "topo.csv").write_text("ip,DSW,PSW,ASW\n" + hosts)
     monkeypatch.chdir(tmp_path)

@@ -433,3 +433,26 @@ def test_a_list_of_no_outages_is_told(tmp_path):
     path.write_text("start_s,duration_s,what,name\n")
     with pytest.warns(WorkloadWarning, match="a header but no rows: there are no outages"):
         assert len(OutageList.load(str(path), "", Topology.load("flat:machines=2"), False).time_s) == 0
+
+
+# ---- Philly's dates are Pacific
+
+
+def test_an_attempt_over_the_hour_that_clocks_repeat_ends_after_it_began(tmp_path):
+    """5 November 2017: from 1:50 to 1:10 of the second pass are 20 min; j2 from 0:30 to 3:30 ran four hours."""
+    day = json.dumps([philly_job("j1", ("01:50:00", "01:10:00", 1)), philly_job("j2", ("00:30:00", "03:30:00", 1))])
+    workload, said = read(tmp_path / "log.json", day.replace("2017-10-01 0", "2017-11-05 0"))
+    assert jobs(workload) == [("j1", 1, 1200.0), ("j2", 1, 14400.0)]
+    assert said == []
+    assert jobs(read(tmp_path / "log.json", day, format="philly-json:zone=UTC")[0]) == [("j2", 1, 10800.0)]
+
+
+def test_dates_of_the_philly_csv_are_in_a_zone(tmp_path):
+    """Two jobs at 0:30 and 3:30 of the night in which clocks go back an hour: four hours apart, in UTC three."""
+    text = PHILLY + "2017-11-05 00:30:00,5,1,5,v\n2017-11-05 03:30:00,5,1,5,v\n"
+    assert read(tmp_path / "w.csv", text)[0].arrival_s.tolist() == [0.0, 14400.0]
+    assert read(tmp_path / "w.csv", text, format="philly:zone=UTC")[0].arrival_s.tolist() == [0.0, 10800.0]
+    with pytest.raises(
+        InputError, match="zone 'Pacific' is not known; expected one such as America/Los_Angeles or UTC"
+    ):
+        read(tmp_path / "w.csv", text, format="philly:zone=Pacific")

@@ -244,6 +244,7 @@ def test_what_is_needed_is_named(tmp_path, columns, missing):
     ("text", "said"),
     [
         ('{"jobs": [7, {"time": {"submission": 5}}, {"time": 3}]}', "job 1, the job: 7; expected an object"),
+        ('{"jobs": [null, {"time": {"submission": 5}}]}', "job 1, field 'JobID': ''; expected a job id"),
         ('{"jobs": [\n{"time": {"submission": 5}},\n{"time": ]}', "line 3, column 10: not valid JSON"),
         ('{"jobs": [\n{"time": {"submission": 5}}', "not valid JSON"),
         ('{"jobs": [], "x": {"submission": 5}}', 'no job in a list "jobs"; expected at least one'),

@@ -246,7 +246,7 @@ def random_rule(rng: np.random.Generator) -> Rule:
     lease, round_s = float(rng.choice([0.0, 0.0, 20.0, 100.0])), float(rng.choice([0.0, 0.0, 25.0]))
     match int(rng.integers(7)):
         case 0:
-            order = str(rng.choice(sorted(set(ORDERS) - {"turns", "weighted"})))
+            order = str(rng.choice(sorted(set(ORDERS) - {"logged", "turns", "weighted"})))
             thresholds = (50.0, 400.0) if order == "las" and rng.random() < 0.5 else ()
             quantum, head = float(rng.choice([0.0, 1.0, 10.0])), str(rng.choice(["strict", "skip"]))
             return Rule(order, head, str(rng.choice(list(PLACERS))), cost, thresholds, quantum, round_s, lease)

@@ -126,11 +126,11 @@ def read_trace(path: str | Path, format: str | None = None) -> Workload:
         if format is None or (other := _likely(path)) in ("", name):
             raise
         raise InputError(f"{error}; the file looks as --format {other} reads it") from None
-    _tell_unheeded(path, read)
+    _warn_of_unheeded(path, read)
     return read
 
 
-def _tell_unheeded(path: str | Path, read: Workload) -> None:
+def _warn_of_unheeded(path: str | Path, read: Workload) -> None:
     """Say in one warning which columns were read that only regions heed: types of GPU or levels, tenants with them."""
     if read.geo is not None or not (any(read.gpu_type) or read.level.any()):
         return

@@ -192,8 +192,9 @@ def _of_json(path: str | Path, bad_rows: BadRows) -> Table:
     names: set[str] = set()
     for number, job in enumerate(_jobs(path), start=1):
         try:
-            rows.append(_cells(_of_kind(job, dict, "the job")))
-            names |= _POLICY_OF_JSON & job.keys()
+            fields = _of_kind(job, dict, "the job")
+            rows.append(_cells(fields))
+            names |= _POLICY_OF_JSON & fields.keys()
         except InputError as error:
             rows.append(("",) * len(_CELLS))
             mistakes.append((number, str(error)))

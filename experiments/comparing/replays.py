@@ -1,0 +1,40 @@
+"""What a replay shows (policies/replay.py): where a log does not fit a cluster, and how long its jobs really waited."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ...simulator.base.durations import duration
+from ..playing.runs import Run, distinct, grouped
+
+REPLAYED = "late_jobs"  # a figure that only replays have
+
+
+def notes_of_replays(runs: Iterable[Run]) -> dict[str, str]:
+    """A sentence for each policy that replays a log, by its word."""
+    found = {word: distinct(mine) for word, mine in grouped(runs).items() if REPLAYED in mine[0].metrics}
+    return {word: note(mine) for word, mine in found.items()}
+
+
+def note(runs: Sequence[Run]) -> str:
+    """The same of one policy's runs; of several, jobs are counted together, and means are those of the runs."""
+
+    def total(name: str) -> float:
+        return sum(run.metrics[name] for run in runs)
+
+    late = [run.metrics for run in runs if run.metrics[REPLAYED]]
+    fits = "every job starts when it did"
+    if late:
+        most_s = max(metrics["most_late_s"] for metrics in late)
+        fits = (
+            f"the log does not fit this cluster: {total(REPLAYED):,.0f} of {sum(run.jobs for run in runs):,} jobs "
+            f"start later than they did, the first at {duration(late[0]['first_late_s'])}, by at most "
+            f"{duration(most_s)}"
+        )
+    waits = [f"{total(name) / len(runs):,.0f} s" for name in ("observed_wait_mean", "queueing_delay_mean")]
+    said = [fits, f"mean wait as it was {waits[0]}, replayed {waits[1]}"]
+    if total("jobs_without_start"):
+        said.append(f"{total('jobs_without_start'):,.0f} without a logged start start as they come")
+    if total("jobs_elsewhere"):
+        said.append(f"{total('jobs_elsewhere'):,.0f} are placed by placer=: their machines are not known, or not free")
+    return "; ".join(said)
