@@ -225,8 +225,8 @@ def print_runs(
         return
     table.print_setting(out(), setting, words, seeds)
     table.print_table(out(), runs)
-    if setting.by is not None:
-        table.print_groups(out(), runs, setting.by)
+    for by in setting.groupings:
+        table.print_groups(out(), runs, by)
     if baseline is not None:
         table.print_comparison(out(), runs, baseline)
     print_lines(*notes)
