@@ -55,6 +55,7 @@ def test_the_command_of_the_page_gives_what_the_page_shows(tmp_path, monkeypatch
     last_s = seconds(min(row[3] for row in jobs), max(row[5] for row in jobs))
     (tmp_path / LOG.name).write_text(LOG.read_text())
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
     page = ROOT / "docs" / "start" / "your-log.md"
     (words,) = [words for words in commands(page) if words[0] == "whatif"]
     assert run([*words, "--quiet"]) == 0
