@@ -39,8 +39,10 @@ Seeds = Annotated[str | None, option("--seeds", "LIST", f"0-9, or 0,3,5-7; defau
 OneSeed = Annotated[int | None, option("--seed", "N", "One seed: short for --seeds N.", whole(0))]
 Logdir = Annotated[Path | None, option("--logdir", "DIR", "TensorBoard scalars, results.parquet, pictures.")]
 Decisions = Annotated[Path | None, option("--decisions", "FILE", "Write every decision as csv.")]
-_JOBS = "Write as csv when which job held how many GPUs of which type in which region."
-JobsTable = Annotated[Path | None, option("--jobs-table", "FILE", _JOBS)]
+_JOBS = "Write a row for each job: user, wait, JCT, slowdown and more."
+JobsTable = Annotated[Path | None, option("--jobs-table", "FILE.csv|.parquet", _JOBS)]
+_STRETCHES = "Write as csv when which job held how many GPUs of which type in which region."
+Stretches = Annotated[Path | None, option("--stretches-table", "FILE", _STRETCHES)]
 Copies = Annotated[Path | None, option("--copies-table", "FILE", "In regions: write every copy of a table as csv.")]
 Jobs = Annotated[int, option("--jobs -j", "N", "Processes to use.", whole(1, opt.MOST_PROCESSES))]
 Baseline = Annotated[str | None, option("--baseline", "POLICY", "Compare mean JCTs with its, workload by workload.")]
@@ -86,6 +88,7 @@ def evaluate(
     logdir: Logdir = None,
     decisions: Decisions = None,
     jobs_table: JobsTable = None,
+    stretches_table: Stretches = None,
     copies_table: Copies = None,
     jobs: Jobs = 1,
     ray: Ray = None,
@@ -115,7 +118,7 @@ def evaluate(
         open_setting(setting, chosen[0])
         if baseline is not None and baseline not in words:
             raise BadArgument(f"--baseline {baseline!r} is none of the policies: {' '.join(words)}")
-        files = _Files(decisions, jobs_table, copies_table)
+        files = _Files(decisions, jobs_table, stretches_table, copies_table)
         files.check(setting)
         options = Options(jobs, cluster(ray), fresh, bool(files.given), quiet)
         if sweep is not None:
@@ -133,11 +136,13 @@ def evaluate(
 class _Files:
     decisions: Path | None
     jobs: Path | None
+    stretches: Path | None
     copies: Path | None
 
     @property
     def given(self) -> dict[str, Path]:
-        every = {"--decisions": self.decisions, "--jobs-table": self.jobs, "--copies-table": self.copies}
+        every = {"--decisions": self.decisions, "--jobs-table": self.jobs}
+        every |= {"--stretches-table": self.stretches, "--copies-table": self.copies}
         return {name: path for name, path in every.items() if path is not None}
 
     def check(self, setting: Setting) -> None:
@@ -147,9 +152,15 @@ class _Files:
         features = ENVIRONMENTS[setting.environment].features
         if self.copies is not None and REGIONS not in features:
             raise BadArgument(f"--copies-table: {setting.environment} has no regions, and no copies of tables")
-        if self.jobs is not None and setting.config.unit != "GPUs":
-            raise BadArgument(f"--jobs-table: jobs of {setting.environment} hold no GPUs")
+        for name in ("--jobs-table", "--stretches-table"):
+            if name in self.given and setting.config.unit != "GPUs":
+                raise BadArgument(f"{name}: jobs of {setting.environment} hold no GPUs")
         for name, path in self.given.items():
+            endings = (".csv", ".parquet") if name == "--jobs-table" else (".csv",)
+            if path.suffix.lower() not in endings and (path.suffix.lower() == ".parquet" or endings[1:]):
+                raise BadArgument(f"{name} {path}: expected a name that ends in {' or '.join(endings)}")
+            if list(self.given.values()).count(path) > 1:
+                raise BadArgument(f"{name} {path}: another option writes there too")
             expect_writable(path, name)
 
     def written(self, runs: list[Run], setting: Setting) -> list[str]:
@@ -159,9 +170,12 @@ class _Files:
             results.write_decisions(runs, self.decisions)
         if self.jobs is not None:
             results.write_jobs(runs, setting, self.jobs)
+        if self.stretches is not None:
+            results.write_stretches(runs, setting, self.stretches)
         if self.copies is not None:
             results.write_copies(runs, self.copies)
-        words = {"--decisions": "decisions", "--jobs-table": "jobs on GPUs", "--copies-table": "copies"}
+        words = {"--decisions": "decisions", "--jobs-table": "jobs"}
+        words |= {"--stretches-table": "jobs on GPUs", "--copies-table": "copies"}
         return [f"{words[name]}: {path}" for name, path in self.given.items()]
 
 

@@ -25,7 +25,7 @@ from .by_group import by_group, expect_groups
 from .copy_rows import CopyRows
 from .executors import Executor, elsewhere
 from .group_timeline import group_timeline, group_words
-from .recording import ABOUT_TABLES, HAPPENINGS, WORDS, Recorded, Timeline, decisions, timeline
+from .recording import ABOUT_TABLES, HAPPENINGS, JOB_FIELDS, WORDS, Recorded, Timeline, decisions, timeline
 from .runs import Run, RunStore, players_of
 
 Record = Literal["nothing", "first", "all"]
@@ -80,7 +80,10 @@ def play(setting: Setting, player: Any, seed: int, record: bool = False, progres
     if setting.by is not None:
         metrics |= by_group(simulator, setting, setting.by, counted)
     metrics |= policy.measured(simulator)
-    jct_s = simulator.jobs()["jct_s"][counted]
+    jobs = simulator.jobs()
+    jct_s = jobs["jct_s"][counted]
+    if seen is not None and workload.ps is None:
+        seen = replace(seen, **{name: jobs[name] for name in JOB_FIELDS})
     knows = run_times_known(policy, simulator.estimates)
     moved = () if copies is None else copies.rows()
     drawn = simulator.is_drawn or may_draw(setting, player)

@@ -37,7 +37,7 @@ from ...simulator.files import sealed_parquet
 from ..charts.chart_files import is_ours
 from ..console.terminal import BadArgument, expect_writable
 from ..playing.copy_rows import COPY_COLUMNS
-from ..playing.recording import Timeline
+from ..playing.recording import JOB_FIELDS, Timeline
 from ..playing.runs import Run, players_of
 from ..settings.evaluation_setting import Setting, stamps
 from . import command_log, evaluation_file, identity, results
@@ -51,7 +51,7 @@ RECORDED = ("timeline_", "decision_", "copy_")
 DECISION = ("time_s", "job_id", "decision", "gpus", "shift_s", "why")
 TIMELINE = (
     *("job", "start_s", "end_s", "arrival_s", "leave_s", "begin_s", "stop_s", "gpu_machine", "unit"),
-    *("use_s", "cpu_use", "network_use", "machine_names"),
+    *("use_s", "cpu_use", "network_use", "machine_names", *JOB_FIELDS),
 )
 BETWEEN_TABLES_S = 60.0
 SHARE_FOR_TABLES = 0.05  # of the time may go into tables of the runs so far
