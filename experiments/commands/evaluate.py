@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 DEFAULT_SEEDS = "0-9"
 FEW = 3  # Gantt charts that are named one by one
 _POLICIES = (
-    'Policies with parameters, in one quoted value ("fifo:head=skip las") or the option repeated; one of your '
-    "own: py:FILE.py:NAME[,key=value...]; default: all that play in ENV, but for best-rotations and lookahead."
+    'Policies with parameters, in one quoted value ("fifo:head=skip las") or the option repeated; one of your own: '
+    "py:FILE.py:NAME[,key=value...]; with a name for tables: LABEL=WORD; default: all that play in ENV, but for "
+    "best-rotations and lookahead."
 )
 Policies = Annotated[list[str] | None, option("--policies", "NAMES", _POLICIES)]
 Seeds = Annotated[str | None, option("--seeds", "LIST", f"0-9, or 0,3,5-7; default {DEFAULT_SEEDS}.")]
@@ -114,10 +115,12 @@ def evaluate(
         described: Described = partial(opt.described_setting, env, format=format, oversize=oversize, assume=True)
         setting = described(**places, assignments=assigned)
         facts = (setting.environment, setting.config.semantics.describe(), setting.config.estimates.describe())
-        words = opt.chosen_policies(policies or (), *facts, plain=not policies and is_plain(setting))
+        words = opt.chosen_policies(policies or (), *facts, plain=not policies and is_plain(setting), labels=True)
         open_setting(setting, chosen[0])
-        if baseline is not None and baseline not in words:
+        names = shown_names(words)
+        if baseline is not None and baseline not in {**names, **dict.fromkeys(names.values())}:
             raise BadArgument(f"--baseline {baseline!r} is none of the policies: {' '.join(words)}")
+        baseline = None if baseline is None else names.get(baseline, baseline)
         files = _Files(decisions, jobs_table, stretches_table, copies_table)
         files.check(setting)
         options = Options(jobs, cluster(ray), fresh, bool(files.given), quiet)
@@ -206,6 +209,7 @@ def _evaluate_each(
     json: bool,
 ) -> None:
     from ..comparing import table
+    from ..playing.runs import as_shown
 
     for setting in settings.values():
         open_setting(setting, seeds[0])
@@ -219,7 +223,7 @@ def _evaluate_each(
         return
     table.print_setting(out(), next(iter(settings.values())), words, seeds)
     out().print(f"sweep of {name}: {', '.join(settings)}; the setting above is that of the first", markup=False)
-    table.print_sweep(out(), name, runs, baseline)
+    table.print_sweep(out(), name, {value: as_shown(mine) for value, mine in runs.items()}, baseline)
     if logdir is not None:
         from ..report.pictures import of_sweep
 
@@ -233,17 +237,26 @@ def print_runs(
 ) -> None:
     """Print the setting, the table, what else was asked, and `notes`; or JSON."""
     from ..comparing import table
+    from ..playing.runs import as_shown
 
     if json:
         print_json(rows(runs, setting))
         return
     table.print_setting(out(), setting, words, seeds)
-    table.print_table(out(), runs)
+    shown = as_shown(runs)
+    table.print_table(out(), shown)
     if setting.by is not None:
-        table.print_groups(out(), runs, setting.by)
+        table.print_groups(out(), shown, setting.by)
     if baseline is not None:
-        table.print_comparison(out(), runs, baseline)
+        table.print_comparison(out(), shown, baseline)
     print_lines(*notes)
+
+
+def shown_names(words: Words) -> dict[str, str]:
+    """Word -> its name in tables, of words with or without labels."""
+    from ..playing.runs import label_and_word
+
+    return {word: label or word for label, word in map(label_and_word, words)}
 
 
 def rows(runs: list[Run], setting: Setting) -> list[dict[str, Any]]:
@@ -257,7 +270,8 @@ def rows(runs: list[Run], setting: Setting) -> list[dict[str, Any]]:
     described = {word: semantics_of(make_for(word, setting.environment), setting) for word in words}
     found = []
     for run in runs:
-        about = {"policy": run.policy, "seed": run.seed, "depends_on_seed": run.is_drawn}
+        about = {"policy": run.policy, **({"label": run.label} if run.label else {}), "seed": run.seed}
+        about |= {"depends_on_seed": run.is_drawn}
         about |= {"knows_run_times": run.knows_run_times}
         found.append({**about, "metrics": run.metrics, "semantics": described[run.policy], "setting": common})
     return found

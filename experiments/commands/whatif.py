@@ -9,7 +9,7 @@ from ..console import terminal
 from ..console.terminal import out, print_json, print_lines
 from . import options as opt
 from .compare import PAGE, write_page
-from .evaluate import Jobs, Options, played, print_runs, rows
+from .evaluate import Jobs, Options, played, print_runs, rows, shown_names
 from .options import Format, Json, Network, Quiet, argument, option
 
 REPLAY = "replay"
@@ -48,7 +48,7 @@ def whatif(
         given = {"format": format, "oversize": oversize, "assignments": tuple(set_ or ())}
         setting = opt.described_setting("Delay", log, topology, network, **given, assume=True)
         told = (setting.environment, setting.config.semantics.describe(), setting.config.estimates.describe())
-        words = opt.chosen_policies(policies or [POLICIES], *told)
+        words = opt.chosen_policies(policies or [POLICIES], *told, labels=True)
         opt.open_setting(setting, chosen[0])
         workload = workload_of(setting, chosen[0] if setting.is_drawn else 0)
         facts = log_facts(workload, Topology.load(setting.topology))
@@ -57,7 +57,7 @@ def whatif(
             print_log(facts, out())
         folder = logdir or Path(f"whatif-{Path(log).stem}")
         runs, notes = played(setting, words, chosen, folder, Options(jobs, None, False, False, quiet))
-        baseline = REPLAY if REPLAY in words else None
+        baseline = shown_names(words).get(REPLAY)
         write_page(load([folder], baseline), folder / PAGE)
     if json:
         print_json({"log": facts, "runs": rows(runs, setting), "report": str(folder / PAGE)})

@@ -26,7 +26,7 @@ from .copy_rows import CopyRows
 from .executors import Executor, elsewhere
 from .group_timeline import group_timeline, group_words
 from .recording import ABOUT_TABLES, HAPPENINGS, JOB_FIELDS, WORDS, Recorded, Timeline, decisions, timeline
-from .runs import Run, RunStore, players_of
+from .runs import Run, RunStore, labels_of, players_of, with_labels
 
 Record = Literal["nothing", "first", "all"]
 Task = tuple[str | PolicyObject, int, bool]  # a player, its seed, and whether the run is recorded
@@ -154,8 +154,8 @@ def evaluate(
 
     Args:
         setting: to play on.
-        policies: words, as on the command line; or objects that decide, copied for each run, called by their `name` or
-            else by their class (docs/tutorials/write-a-policy.md).
+        policies: words, as on the command line, with or without labels; or objects that decide, copied for each run,
+            called by their `name` or else by their class (docs/tutorials/write-a-policy.md).
         seeds: at least one.
         processes, executor: number of processes of this machine; or an executor in their place (`executors.py`).
         record: whose decisions and timelines to keep: no run's, those of the first seed, all.
@@ -193,7 +193,7 @@ def evaluate(
         for run in runs:
             if (run.policy, run.seed) not in played and store.find(run.policy, run.seed, record == "all") is None:
                 store.keep(run if record == "all" else replace(run, timeline=None, decisions=(), copies=()))
-    return runs
+    return with_labels(runs, labels_of(policies))
 
 
 def _play_all(

@@ -61,7 +61,10 @@ def write_jobs(runs: Sequence[Run], setting: Setting, path: Path) -> None:
 
 
 def _write(path: Path, runs: Sequence[Run], columns: Sequence[str], rows_of: Rows) -> None:
-    header, rows = ("policy", "seed", *columns), ((run.policy, run.seed, *row) for run in runs for row in rows_of(run))
+    about = {run.policy: (run.policy, run.label or run.policy) for run in runs}
+    names = ("policy", "label") if any(run.label for run in runs) else ("policy",)
+    header = (*names, "seed", *columns)
+    rows = ((*about[run.policy][: len(names)], run.seed, *row) for run in runs for row in rows_of(run))
     with written_whole(path) as draft:
         if path.suffix.lower() == PARQUET:
             _write_parquet(header, rows, draft)
@@ -74,7 +77,8 @@ def _write_parquet(header: Sequence[str], rows: Iterable[Sequence[Any]], path: P
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    kinds = dict.fromkeys(("policy", "job_id", *TEXTS), pa.string()) | dict.fromkeys(("seed", *COUNTS), pa.int64())
+    texts, counts = ("policy", "label", "job_id", *TEXTS), ("seed", *COUNTS)
+    kinds = dict.fromkeys(texts, pa.string()) | dict.fromkeys(counts, pa.int64())
     columns = zip(header, zip(*rows, strict=True), strict=True)
     pq.write_table(pa.table({name: pa.array(some, kinds.get(name, pa.float64())) for name, some in columns}), path)
 
@@ -131,8 +135,10 @@ def write_parquet(runs: Sequence[Run], setting: Setting, path: Path) -> None:
     names = list(dict.fromkeys(name for run in runs for name in run.metrics))
     text, number = pa.string(), pa.float64()
     kinds = {key: text if _is_text(one.kind) else number for key, one in setting.config.options().items()}
+    labels = [run.label or run.policy for run in runs]
     columns: dict[str, pa.Array] = {
         "policy": pa.array([run.policy for run in runs], text),
+        **({"label": pa.array(labels, text)} if any(run.label for run in runs) else {}),
         "seed": pa.array([run.seed for run in runs], pa.int64()),
         **{key: pa.array([value] * len(runs), kinds.get(key, text)) for key, value in setting.words().items()},
         "knows_run_times": pa.array([run.knows_run_times for run in runs], text),
