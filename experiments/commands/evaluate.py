@@ -224,6 +224,7 @@ def _evaluate_each(
     table.print_setting(out(), next(iter(settings.values())), words, seeds)
     out().print(f"sweep of {name}: {', '.join(settings)}; the setting above is that of the first", markup=False)
     table.print_sweep(out(), name, {value: as_shown(mine) for value, mine in runs.items()}, baseline)
+    print_lines(*filter(None, [_heads(next(iter(settings.values())), words)]))
     if logdir is not None:
         from ..report.pictures import of_sweep
 
@@ -244,7 +245,7 @@ def print_runs(
         return
     table.print_setting(out(), setting, words, seeds)
     shown = as_shown(runs)
-    table.print_table(out(), shown)
+    table.print_table(out(), shown, [_heads(setting, words)])
     if setting.by is not None:
         table.print_groups(out(), shown, setting.by)
     if baseline is not None:
@@ -257,6 +258,12 @@ def shown_names(words: Words) -> dict[str, str]:
     from ..playing.runs import label_and_word
 
     return {word: label or word for label, word in map(label_and_word, words)}
+
+
+def _heads(setting: Setting, words: Words) -> str:
+    from ..comparing.heads import note_of_heads
+
+    return note_of_heads({name: word for word, name in shown_names(words).items()}, setting)
 
 
 def rows(runs: list[Run], setting: Setting) -> list[dict[str, Any]]:

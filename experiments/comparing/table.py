@@ -96,8 +96,8 @@ def ranges(seeds: Sequence[int]) -> str:
     return ",".join("-".join(map(str, part)) for part in parts)
 
 
-def print_table(console: Console, runs: Sequence[Run]) -> None:
-    """Print one row a policy: means over seeds, 95 % intervals under them, the best marked."""
+def print_table(console: Console, runs: Sequence[Run], more: Sequence[str] = ()) -> None:
+    """Print one row a policy: means over seeds, 95 % intervals under them, the best marked; lines `more` below."""
     estimates = by_policy(runs)
     knows = {run.policy: run.knows_run_times for run in runs}
     shown = columns({name for name in METRICS if all(name in row for row in estimates.values())})
@@ -122,7 +122,7 @@ def print_table(console: Console, runs: Sequence[Run]) -> None:
     if notes:
         console.print("; ".join(notes), style="dim", markup=False)
     replays = [f"{word}: {text}" for word, text in notes_of_replays(runs).items()]
-    for line in [*_alone(runs), *same_as(runs), *replays]:
+    for line in [*_alone(runs), *same_as(runs), *replays, *filter(None, more)]:
         console.print(line, style="dim", markup=False)
 
 

@@ -91,6 +91,11 @@ class Section:
         """All runs, their policy the label of their entry."""
         return [replace(run, policy=entry.label) for entry in self.entries for run in entry.runs]
 
+    @property
+    def words(self) -> dict[str, str]:
+        """Label -> word of the policies."""
+        return {entry.label: entry.policy for entry in self.entries}
+
     def entry(self, label: str) -> Entry:
         """The policy of that label."""
         return next(entry for entry in self.entries if entry.label == label)
