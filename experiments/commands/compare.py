@@ -54,6 +54,9 @@ def compare(
         Path | None, option("--pictures", "DIR", "Write every chart as a file of its own, there.")
     ] = None,
     kinds: Annotated[str, option("--as", "KINDS", "Of --pictures: svg, pdf, png, or several.")] = "svg",
+    size: Annotated[
+        str | None, option("--size", "WIDTH", "Of --pictures: their width, as 3.3in or 84mm; default 7.9in.")
+    ] = None,
     table: Annotated[str | None, option("--table", "latex|markdown|csv", _TABLE)] = None,
     columns: Annotated[str | None, option("--columns", "NAMES", _COLUMNS)] = None,
     title: Annotated[str, option("--title", "TEXT", "Of the page.")] = TITLE,
@@ -63,15 +66,17 @@ def compare(
     quiet: Quiet = False,
 ) -> None:
     """Compare what was evaluated and trained into folders: print the table, write one HTML page that shows it all."""
-    from ..charts.chart_files import expect_installed, kinds_of
+    from ..charts.chart_files import expect_installed, kinds_of, width_px
     from ..report import load
     from ..report.paper_table import table_text
     from ..report.pictures import of_material
 
+    if size is not None and pictures is None:
+        raise BadArgument("--size: it is that of --pictures DIR, which is not given")
     _expect_fitting(table, columns, {"--json": json, "--episodes": episodes, "--seed": seed is not None})
     with terminal.warnings_on_one_line(quiet):
         with arguments():
-            wanted = kinds_of(kinds)
+            wanted, width = kinds_of(kinds), width_px(size or "760px")
         if pictures is not None:
             expect_installed(wanted)
         material = load.load(folders, baseline)
@@ -81,7 +86,7 @@ def compare(
         terminal.expect_writable(to, "--out" if file is not None else "the page")
         pairs = _pairs(material, episodes, seed)
         write_page(material, to, title, pairs)
-        drawn = of_material(material, pictures, wanted, pairs) if pictures is not None else []
+        drawn = of_material(material, pictures, wanted, pairs, width) if pictures is not None else []
     if json:
         files = {"pictures": [str(path) for path in drawn]} if drawn else {}
         print_json({"report": str(to), **_as_json(material, pairs), **files})
