@@ -224,8 +224,8 @@ def _print(console: Console, section: Section) -> None:
     console.print(styled("; ".join(notes), "dim"))
     for warning in numbers.warnings(section):
         console.print(styled(warning))
-    if section.setting.by is not None:
-        print_groups(console, section.labelled, section.setting.by)
+    for by in section.setting.groupings:
+        print_groups(console, section.labelled, by)
     console.print()
 
 

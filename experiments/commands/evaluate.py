@@ -246,8 +246,8 @@ def print_runs(
     table.print_setting(out(), setting, words, seeds)
     shown = as_shown(runs)
     table.print_table(out(), shown, [_heads(setting, words)])
-    if setting.by is not None:
-        table.print_groups(out(), shown, setting.by)
+    for by in setting.groupings:
+        table.print_groups(out(), shown, by)
     if baseline is not None:
         table.print_comparison(out(), shown, baseline)
     print_lines(*notes)

@@ -81,7 +81,7 @@ _SPEEDS = "How fast models are on types of GPUs (model, type, speed), in regions
 _NETWORK = "Network model with parameters, as penalty:table=...; `networks` lists them."
 _SET = (
     "An option of the simulated cluster, window=START/END, or by=user|tenant|model|gpus|level|hour, in regions also "
-    "by=region|copy; "
+    "by=region|copy (by=user/hour: both); "
 )
 Ray = Annotated[str | None, option("--ray", "auto|local|HOST:PORT", _RAY)]
 Json = Annotated[bool, option("--json", None, "One JSON document on stdout, nothing else there.")]

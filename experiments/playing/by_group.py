@@ -126,7 +126,7 @@ def _of_copies(s: np.void) -> dict[str, float]:
 
 def table_of(runs: Sequence[Run], by: str) -> tuple[list[str], list[list[str]], str]:
     """Headers and rows of a table of groups, policy, group, then means over the seeds that have it; and a note."""
-    known = {name.partition("[")[0] for run in runs for name in run.metrics if "[" in name}
+    known = {name.partition("[")[0] for run in runs for name in run.metrics if f"[{by}=" in name}
     metrics = {name: one for name, one in _shown_of(by).items() if name in known}
     rows = []
     for policy, mine in grouped(runs).items():
@@ -141,7 +141,7 @@ def table_of(runs: Sequence[Run], by: str) -> tuple[list[str], list[list[str]], 
 
 def _names(runs: Sequence[Run], metric: str, by: str) -> list[str]:
     """The groups of some runs: numbers ascending, names in order of appearance, OTHERS last."""
-    names = dict.fromkeys(name for run in runs for name in run.metrics if name.startswith(f"{metric}["))
+    names = dict.fromkeys(name for run in runs for name in run.metrics if name.startswith(f"{metric}[{by}="))
     groups = [name.partition("=")[2][:-1] for name in names]
     return sorted(groups, key=lambda one: math.inf if one == OTHERS else float(one) if by in NUMBERS else 0.0)
 

@@ -57,8 +57,8 @@ def play(setting: Setting, player: Any, seed: int, record: bool = False, progres
     given, player = player, as_player(player)
     policy = make_for(player, setting.environment)
     workload = workload_of(setting, seed if setting.is_drawn else 0)
-    if setting.by is not None:
-        expect_groups(setting, setting.by, workload)
+    for by in setting.groupings:
+        expect_groups(setting, by, workload)
     simulator = simulator_of(setting.config, policy)
     simulator.reset(policy.workload_for(workload), seed)
     decider = policy.decider(simulator)
@@ -77,8 +77,8 @@ def play(setting: Setting, player: Any, seed: int, record: bool = False, progres
     rows = tuple(_decision_rows(simulator, kept))
     counted = Window.load(setting.window).of(simulator.state) if setting.window else np.ones(len(workload), bool)
     metrics = simulator.metrics() if setting.window is None else _of_window(setting, given, workload, seed, simulator)
-    if setting.by is not None:
-        metrics |= by_group(simulator, setting, setting.by, counted)
+    for by in setting.groupings:
+        metrics |= by_group(simulator, setting, by, counted)
     metrics |= policy.measured(simulator)
     jobs = simulator.jobs()
     jct_s = jobs["jct_s"][counted]

@@ -38,7 +38,7 @@ def headers(section: Section, metrics: Sequence[Metric] | None = None) -> list[t
 
     `metrics`: None: those that tables of such runs have.
     """
-    shown = _metrics(section) if metrics is None else metrics
+    shown = metrics_of(section) if metrics is None else metrics
     found = [(metric.header or metric.name.replace("_", " "), metric.shown_unit) for metric in shown]
     found += [("finished", "% of jobs")] if section.is_unfinished else []
     return found + ([] if section.one_set_of_seeds else [("seeds", "")])
@@ -46,7 +46,7 @@ def headers(section: Section, metrics: Sequence[Metric] | None = None) -> list[t
 
 def rows(section: Section, metrics: Sequence[Metric] | None = None) -> list[Row]:
     """The table, best mean JCT first; `metrics` as for `headers`."""
-    shown = _metrics(section) if metrics is None else metrics
+    shown = metrics_of(section) if metrics is None else metrics
     values = {one: {entry.label: entry.estimate(one.name) for entry in section.entries} for one in shown}
     best = {metric: best_of(metric, row) for metric, row in values.items()}
     table = []
@@ -63,7 +63,8 @@ def rows(section: Section, metrics: Sequence[Metric] | None = None) -> list[Row]
     return table
 
 
-def _metrics(section: Section) -> list[Metric]:
+def metrics_of(section: Section) -> list[Metric]:
+    """Those that tables of such runs have, from left to right."""
     return columns({name for entry in section.entries for run in entry.runs for name in run.metrics})
 
 

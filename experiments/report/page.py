@@ -85,7 +85,7 @@ def _view(section: Section, of_label: Mapping[str, Style], pair: Episodes | None
         "title": section.setting.environment.rpartition("/")[2] + (f", {section.place}" if section.place else ""),
         "facts": facts(section),
         **{name: getattr(numbers, name)(section) for name in ("verdict", "headers", "rows", "warnings")},
-        "groups": None if section.setting.by is None else table_of(section.labelled, section.setting.by),
+        "groups": {by: table_of(section.labelled, by) for by in section.setting.groupings},
         "section": section,
         "ratios": figures.ratios(section, of_label),
         "boxes": figures.box_over_seeds(section, of_label),

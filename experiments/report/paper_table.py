@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from ...simulator.base.errors import InputError
 from ...simulator.base.names import choose
-from ...simulator.engine.metric_registry import METRICS, Metric, columns
+from ...simulator.engine.metric_registry import METRICS
 from ...simulator.files.csv_cells import write_csv
 from ..comparing.intervals import Estimate
 from ..playing.by_group import table_of
@@ -50,7 +50,7 @@ def table_text(material: Material, kind: str, names: Sequence[str] = ()) -> str:
             raise InputError(f"--columns: {name!r} is given twice")
     if RATIO in names and any(section.baseline is None for section in sections):
         raise InputError("--columns ratio: there is no baseline; name a policy that was played by --baseline")
-    count = sum(1 + (one.setting.by is not None) for one in sections)
+    count = sum(1 + len(one.setting.groupings) for one in sections)
     if kind == "csv" and count > 1:
         raise InputError(
             f"--table csv holds one table, and these are {count} (settings, or by=): give latex or markdown"
@@ -65,8 +65,8 @@ def _tables(section: Section, kind: str, names: Sequence[str]) -> Iterable[str]:
     facts = [f"{name}: {value}" for name, value in page.facts(section).items()]
     heads, lines, notes = _cells(section, names)
     yield write(["policy"], heads, lines, notes, facts)
-    if section.setting.by is not None:
-        headers, rows, note = table_of(section.labelled, section.setting.by)
+    for by in section.setting.groupings:
+        headers, rows, note = table_of(section.labelled, by)
         split = [(name, unit.strip("[]")) for name, _, unit in (header.rpartition("[") for header in headers[2:])]
         heads = [(name.strip(), unit) if name else (unit, "") for name, unit in split]
         grouped = [(row[:2], [Cell(text, "", False) for text in row[2:]]) for row in rows]
@@ -133,19 +133,14 @@ def _markdown(left: Sequence[str], heads: Heads, lines: Lines, notes: Sequence[s
 
 
 def _csv(section: Section, names: Sequence[str]) -> str:
-    shown = list(names) or [*([RATIO] if section.baseline is not None else []), *_usual(section)]
-    ends = [(name, METRICS[name].unit == "s") for name in shown if name != RATIO]
-    units = {name: "_s" if is_time else "" for name, is_time in ends}
+    usual = [RATIO] * (section.baseline is not None) + [metric.name for metric in numbers.metrics_of(section)]
+    shown = names or usual
+    units = {name: "_s" for name in shown if name != RATIO and METRICS[name].unit == "s"}
     header = ["policy", "label", "seeds", "finished"]
     header += [f"{name}{part}{units.get(name, '')}" for name in shown for part in ("", "_low", "_high")]
     file = io.StringIO()
     write_csv(file, header, (_csv_row(section, entry, shown) for entry in section.entries))
     return file.getvalue()
-
-
-def _usual(section: Section) -> list[str]:
-    metrics: list[Metric] = columns({name for entry in section.entries for run in entry.runs for name in run.metrics})
-    return [metric.name for metric in metrics]
 
 
 def _csv_row(section: Section, entry: Entry, names: Sequence[str]) -> list[object]:

@@ -144,6 +144,13 @@ def test_csv_holds_one_table(command, evaluated):
         status, _, error = command("compare", *folders, "--table", "csv")
         assert status == 2 and f"--table csv holds one table, and these are {count}" in error
     assert command("compare", "out", "other", "--table", "latex")[1].count(r"\begin{tabular}") == 3
+    evaluated("both", "--set", "by=gpus/user")
+    text = command("compare", "both", "--table", "markdown")[1]
+    assert [line[:17] for line in text.splitlines() if "JCT mean" in line and line.startswith("|")] == [
+        "| policy | JCT ra",
+        "| policy | gpus |",
+        "| policy | user |",
+    ]
 
 
 def test_text_is_escaped_for_latex():
