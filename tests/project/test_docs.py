@@ -76,9 +76,9 @@ def expect_known(name: str, options: dict[str, Any]) -> None:
         setting = described_setting(options["env"], **made, assignments=options.get("set_") or ())
         known = [word for word in " ".join(words).split() if not AGENT.match(word)]
         if known or not words:
-            chosen_policies(
-                known, setting.environment, setting.config.semantics.describe(), setting.config.estimates.describe()
-            )
+            config = setting.config
+            terms = (setting.environment, config.semantics.describe(), config.estimates.describe())
+            chosen_policies(known, *terms, labels=name == "evaluate")
         open_setting(setting)
     elif name == "train":
         from clustergym.agents.training.config import assign, default_config, make_config
