@@ -9,7 +9,7 @@ from ..console import terminal
 from ..console.terminal import out, print_json, print_lines
 from . import options as opt
 from .compare import PAGE, write_page
-from .evaluate import Jobs, Options, played, print_runs, rows
+from .evaluate import Jobs, Options, played, print_runs, rows, shown_names
 from .options import Format, Json, Network, Quiet, argument, option
 
 REPLAY = "replay"
@@ -52,7 +52,8 @@ def whatif(
         given: Any = {"format": format, "oversize": oversize, "assignments": tuple(set_ or ())}
         setting = opt.described_setting("Delay", log, topology, network, **given, assume=True)
         about = (setting.environment, setting.config.semantics.describe(), setting.config.estimates.describe())
-        words = opt.chosen_policies(policies or [POLICIES], *about)
+        words = opt.chosen_policies(policies or [POLICIES], *about, labels=True)
+        names = shown_names(words)
         opt.open_setting(setting)
         slices = slices_of(log)[0] if is_sliced(log) else None
         workload = workload_of(setting, 0) if slices is None else slices.log
@@ -66,13 +67,13 @@ def whatif(
             print_log(facts, out())
         folder = logdir or Path(f"whatif-{workload.name}")
         runs, notes = played(setting, words, chosen, folder, Options(jobs, None, False, False, quiet))
-        others = [word for word in words if word != REPLAY]
-        baseline = REPLAY if REPLAY in words and (slices is None or not others) else (*others, None)[0]
+        others = [name for word, name in names.items() if word != REPLAY]
+        baseline = names[REPLAY] if REPLAY in names and (slices is None or not others) else (*others, None)[0]
         write_page(load([folder], baseline), folder / PAGE)
     if json:
         print_json({"log": facts, "runs": rows(runs, setting), "report": str(folder / PAGE)})
         return
-    if slices is not None and REPLAY in words:
+    if slices is not None and REPLAY in names:
         notes.append(UNEQUAL)
     notes.append(f"report, with waits by {setting.by}: {folder / PAGE}")
     print_runs(setting.copy_with(by=None), words, chosen, runs, baseline, notes, json)

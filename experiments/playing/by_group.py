@@ -62,7 +62,7 @@ def expect_groups(setting: Setting, by: str, workload: Workload) -> None:
     if by == "hour" and is_sliced(setting.workload) and (hours := slices_of(setting.workload)[0].hours) % DAY_H:
         raise InputError(f"by = hour: slices of {hours:g} h begin at any hour of a day; expected 24 h, or days")
     is_known = by in (*OF_REGIONS, "gpus", "hour") or (by == "level" and workload.geo is not None)
-    if not is_known and not any(_column(workload, by).tolist()):
+    if not is_known and not any(column_of(workload, by).tolist()):
         raise InputError(f"by = {by}: {whose} have no {by}{' but 0' if by == 'level' else ''}")
 
 
@@ -92,7 +92,7 @@ def by_group(simulator: Any, setting: Setting, by: str, counted: np.ndarray) -> 
 
 def groups_of(workload: Workload, by: str, log: Workload) -> Groups:
     """The jobs of a workload by a column; which groups stand alone is decided by all jobs of its `log`."""
-    own, counts = _column(workload, by).tolist(), Counter(_column(log, by).tolist())
+    own, counts = column_of(workload, by).tolist(), Counter(column_of(log, by).tolist())
     counts.update(value for value in own if value not in counts)  # gangs that were capped
     kept = [value for value, _ in counts.most_common(MOST)]
     names = {value: str(value) or UNKNOWN for value in (sorted(kept) if by in NUMBERS else kept)}
@@ -100,7 +100,8 @@ def groups_of(workload: Workload, by: str, log: Workload) -> Groups:
     return {name: group == name for name in dict.fromkeys([*names.values(), OTHERS])}
 
 
-def _column(workload: Workload, by: str) -> np.ndarray:
+def column_of(workload: Workload, by: str) -> np.ndarray:
+    """What `by` says of each job, (jobs,): text, or whole numbers of NUMBERS."""
     if by == "hour":
         return (workload.arrival_s // 3600.0 % DAY_H).astype(np.int64)
     if by == "tenant" and workload.geo is not None:

@@ -110,7 +110,7 @@ def facts(section: Section) -> dict[str, str]:
     found = folders | {"environment": setting.environment, **places, "seeds": ranges(section.seeds)}
     found |= setting.config.unusual()
     found |= {name: value for name, value in own.items() if value != usual[name]}
-    found |= notes_of_replays(run for entry in section.entries for run in entry.runs)
+    found |= notes_of_replays(section.labelled)
     return {name: f"{value:g}" if isinstance(value, float) else str(value) for name, value in found.items()}
 
 
