@@ -18,7 +18,7 @@ from ..simulator.base import codes
 from ..simulator.base.arguments import check_range, checked_seed
 from ..simulator.base.errors import InputError, InvalidDecision, Stalled
 from ..simulator.base.names import choose
-from ..simulator.configuration.cluster_config import SimulatedCluster
+from ..simulator.configuration.cluster_config import SimulatedCluster, describe_value
 from ..simulator.engine.base_simulator import Decider
 from ..simulator.engine.protocols import Remembers
 from ..simulator.engine.view import ClusterView
@@ -166,6 +166,17 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         self._seen: tuple[int, Seen] | None = None  # of which run
         self._set_spaces()
         self._own = frozenset(vars(self)).difference(SETTINGS) | {"_own"}
+
+    def __str__(self) -> str:
+        """Every value that it was made with, one a line; where none was given, the default."""
+        arguments, named = self.given
+        bound = inspect.signature(type(self)).bind(*arguments, **named)
+        bound.apply_defaults()
+        made = {**self.config.words(), "topology": self.config.topology, "network": self.config.network}
+        made["workload"] = self.workload
+        values = bound.arguments | {key: made[key] for key in bound.arguments if made.get(key) is not None}
+        lines = [f"{key} = {one if isinstance(one, str) else describe_value(one)}" for key, one in values.items()]
+        return "\n  ".join([f"<{NAMESPACE}{self.part}", *lines]) + ">"
 
     @property
     def config(self) -> SimulatedCluster:

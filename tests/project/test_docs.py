@@ -19,7 +19,7 @@ from clustergym.tests.support.docs_blocks import PAGES, ROOT, SHELL, blocks, com
 
 DOCS = [page for page in PAGES if page.name != "README.md"]
 EVALUATIONS = ("evaluate", "render")
-LISTS = ("envs", "policies", "topologies", "networks", "workloads")
+LISTS = ("envs", "options", "policies", "topologies", "networks", "workloads")
 OWN_TRACE = "job_id,arrival_s,gpus,duration_s\na,0,1,100\nb,0,8,50\nc,10,4,25\n"
 AGENT = re.compile(r"[a-z-]+:runs/|sb3:|py:agent\.py:")  # words of a user's own, which a page has trained before
 EXITS = ("MissingParameter", "NoArgsIsHelpError", "BadOptionUsage", "Exit")  # left out, or an option that ends it
