@@ -180,6 +180,16 @@ def test_every_command_of_the_readme_runs_in_its_order(folder, capsys):
         assert run([*words, *less.get(words[0], [])]) == 0, f"{shlex.join(words)}: {capsys.readouterr().err}"
 
 
+def test_the_trace_of_the_readme_plays_in_sharing_at_the_first_try(folder, capsys):
+    """Its models and batches are those of Sharing-v0's network, interference and memory; nothing is assumed."""
+    (made,) = [words for words in commands(ROOT / "README.md") if words[:2] == ["workload", "generate"]]
+    assert made[made.index("--to") + 1] == "my-trace.csv"
+    assert run([*made, "--jobs", "20"]) == 0
+    played = ["evaluate", "Sharing", "--workload", "my-trace.csv", "--topology", "flat:machines=16"]
+    assert run([*played, "--policies", "fifo", "--seeds", "0"]) == 0
+    assert "assumed" not in capsys.readouterr().err
+
+
 def test_every_other_line_of_the_readme_is_pip_or_a_target_of_make():
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
