@@ -63,7 +63,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
     Episode      terminated when every job is done; truncated at `horizon_s` or after `max_decisions`, and then
                  charged for unfinished jobs (envs/reward.py).
     Info         active_jobs, waiting_jobs, running_jobs, finished_jobs, used_gpus; elapsed_s, action_mask,
-                 invalid_action (an illegal action counted as 0), forced_action (as the first legal candidate, since no
+                 invalid_action (an illegal candidate counted as 0), forced_action (as the first legal one, since no
                  time could pass), adjusted_action (a part out of range became the nearest);
                  max_decisions of reset and on the last step; metrics on the last step.
 
@@ -398,7 +398,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         return [asked for asked in found if hasattr(asked, "memory") and hasattr(asked, "recall")]
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Play one action; see the class docstring."""
+        """Play one action; see the class docstring. InputError: its candidate is out of range."""
         if not self.simulator.runs:
             self._expect_reset()
         self.form.read(action, self._action)
