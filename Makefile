@@ -110,9 +110,11 @@ clean: ## remove the virtual environment and everything generated
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): pyproject.toml constraints.txt
+	@test ! -e $(VENV) -o -e $(READY) -o -L $(VENV)/src/clustergym || { \
+		echo "$(VENV) was not made by make, which would clear it: rename or remove it, then make again"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "clustergym needs Python 3.11 or newer; try: make PYTHON=python3.12")'
 	@echo "installing clustergym[$(EXTRAS)] into $(VENV) (once; a few minutes) ..."
-	@$(PYTHON) -m venv --clear $(VENV) || { echo "python3 -m venv failed; on Debian and Ubuntu: apt install python3-venv"; exit 1; }
+	@$(PYTHON) -m venv --clear $(VENV) || { rm -rf $(VENV); echo "python3 -m venv failed; on Debian and Ubuntu: apt install python3-venv"; exit 1; }
 	@mkdir -p $(VENV)/src && ln -sfn ../.. $(VENV)/src/clustergym
 	@$(if $(filter demo,$(MAKECMDGOALS)),$(INSTALL) -e . && { $(COMPILE) & } &&,) $(INSTALL) -e ".[$(EXTRAS)]" && wait
 	@printf '%s' "$(CURDIR)" > $@
