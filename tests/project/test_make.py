@@ -20,7 +20,7 @@ def clone(tmp_path) -> Path:
 
 def make(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """`make` with a Python that does nothing and succeeds."""
-    return subprocess.run(["make", "PYTHON=true", *words], cwd=folder, capture_output=True, text=True)
+    return subprocess.run(["make", "PYTHON=true", *words], cwd=folder, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("target", ["demo", "test", ".venv/.ready"])
@@ -46,3 +46,19 @@ def test_make_makes_its_own_virtual_environment_anew(clone, mark):
         (clone / ".venv").mkdir()
         (clone / ".venv" / ".ready").write_text("/elsewhere")
     assert make(clone, ".venv/.ready").stdout.startswith("installing clustergym[")
+
+
+def test_docs_need_the_extra_docs_alone(clone):
+    """In a virtual environment of their own, without learners, plots and tests; nothing of .venv is used."""
+    planned = make(clone, "-n", "docs").stdout
+    assert '-e ".[docs]"' in planned
+    assert ".venv/" not in planned
+    assert "agents" not in planned
+
+
+def test_pages_are_searched_from_disk_and_load_nothing_from_elsewhere():
+    """The offline plugin would load the script of its worker from a server, if no polyfill had that name."""
+    settings = (ROOT / "mkdocs.yml").read_text()
+    assert "\n  - offline " in settings
+    assert "\n  polyfills: [iframe-worker.js]" in settings
+    assert "http" not in (ROOT / "docs" / "iframe-worker.js").read_text()
