@@ -12,23 +12,24 @@ import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger, TensorBoardOutputFormat
 
-from ..envs.cluster_env import ClusterEnv
-from ..envs.common_options import NAMESPACE
-from ..policies import make_for
-from ..simulator.base.errors import InputError
-from ..simulator.engine.metric_registry import METRICS
-from .training.validation import FIRST_SEED, play_alone
+from ...envs.cluster_env import ClusterEnv
+from ...envs.common_options import NAMESPACE
+from ...policies import make_for
+from ...simulator.base.errors import InputError
+from ...simulator.engine.metric_registry import METRICS
+from .validation import FIRST_SEED, play_alone
 
 SHOWN = [metric for metric in METRICS.values() if metric.own_tag or metric.name == "jobs_finished"]
 INVALID = "rollout/invalid_actions"
 WORKLOADS = 20  # that a baseline plays
+POINTS = 200  # of its lines: TensorBoard takes the few points of a short line for outliers, and does not show them
 
 
 class MetricsCallback(BaseCallback):
     """Log what a training does to the cluster, with the tags of `clustergym train`: `jct/mean_s`, `gpu_utilisation`...
 
-    A value is the mean over the training episodes that ended last, as many as `rollout/ep_rew_mean` is of
-    (`stats_window_size`); `rollout/invalid_actions` is the share of illegal actions since the log was last written. An
+    A value is the mean over the training episodes that ended last, as many as `rollout/ep_rew_mean` is
+    of; `rollout/invalid_actions` is the share of illegal actions since the log was last written. An
     episode that is cut off has the JCTs of the jobs that finished: see `more/jobs_finished`.
 
     Args:
@@ -79,7 +80,7 @@ class MetricsCallback(BaseCallback):
             levels = _means([_played(word, envs[i % len(envs)], FIRST_SEED + i) for i in range(WORKLOADS)])
             folder = str(Path(self.logger.dir or "") / word.replace("/", ","))
             log = Logger(folder, [TensorBoardOutputFormat(folder)])
-            for step in (self.num_timesteps, self.locals["total_timesteps"]):
+            for step in np.linspace(self.num_timesteps, self.locals["total_timesteps"], POINTS, dtype=int).tolist():
                 for tag, level in levels.items():
                     log.record(tag, level)
                 log.dump(step)
