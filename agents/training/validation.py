@@ -40,9 +40,7 @@ class Validation:
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        trained_on = {word for one in config.training for word in one.workloads if is_sliced(word)}
-        if any(word in trained_on for one in config.validation for word in one.workloads):
-            say_once("validation plays the slices that are trained on: name another log, or other hours of it, there")
+        _warn_of_slices(config)
         seeds = range(FIRST_SEED, FIRST_SEED + config.validation_seeds)
         self.cases = [(one, seed, _workload(config, one, seed)) for one in config.validation for seed in seeds]
         variants = [{"topology": one.topology, "network": one.network, "workload": own} for one, _, own in self.cases]
@@ -93,6 +91,12 @@ def ratios(played: Sequence[Played], reference: Sequence[Played]) -> dict[str, f
         pair[0] += own.jct_s
         pair[1] += other.jct_s
     return {scenario: own / other for scenario, (own, other) in totals.items()}
+
+
+def _warn_of_slices(config: Config) -> None:
+    trained_on = {word for one in config.training for word in one.workloads if is_sliced(word)}
+    if any(word in trained_on for one in config.validation for word in one.workloads):
+        say_once("validation plays the slices of a log that training plays: name those of another log there")
 
 
 def _workload(config: Config, scenario: Scenario, seed: int) -> Workload:

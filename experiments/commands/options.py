@@ -81,7 +81,7 @@ _SPEEDS = "How fast models are on types of GPUs (model, type, speed), in regions
 _NETWORK = "Network model with parameters, as penalty:table=...; `networks` lists them."
 _SET = (
     "An option of the simulated cluster, window=START/END, or by=user|tenant|model|gpus|level|hour, in regions also "
-    "by=region|copy; "
+    "by=region|copy (by=user/hour: both); "
 )
 Ray = Annotated[str | None, option("--ray", "auto|local|HOST:PORT", _RAY)]
 Json = Annotated[bool, option("--json", None, "One JSON document on stdout, nothing else there.")]
@@ -235,9 +235,16 @@ def open_setting(setting: Setting, seed: int = 0) -> None:
 
 
 def chosen_policies(
-    values: Sequence[str], env_id: str, semantics: str = "events", estimates: str = "exact", plain: bool = False
+    values: Sequence[str],
+    env_id: str,
+    semantics: str = "events",
+    estimates: str = "exact",
+    plain: bool = False,
+    labels: bool = False,
 ) -> list[str]:
     """The words of policies in `values`, each of which may hold several; all that play in the environment if none.
+
+    With `labels` a word may have one before it, as LABEL=WORD, and keeps it.
 
     "All" leaves out those that may take minutes an episode (`best-rotations`, `lookahead`), those that need run times
     where nothing is known of them, and those of elastic jobs where nothing is known of models (`raw`).
@@ -251,12 +258,17 @@ def chosen_policies(
     from ...policies import list as policies_of
     from ...simulator.jobs.estimates import Estimates
     from ...simulator.rules.semantics import load_semantics
+    from ..playing.runs import label_and_word, players_of
 
     known = Estimates.load(estimates)
-    words = [word for value in values for word in _split(value)] if values else able(env_id, estimates, plain)
-    if not words:
+    typed = [word for value in values for word in _split(value)] if values else able(env_id, estimates, plain)
+    if not typed:
         raise BadArgument("--policies: no name is given; leave the option out to play all of them")
+    with arguments():
+        words = [label_and_word(word)[1] for word in typed]
     for word in words:
+        if not labels and word not in typed:
+            raise BadArgument(f"policy {typed[words.index(word)]!r}: labels are for --policies of evaluate and whatif")
         if "," in word.partition(":")[0]:
             raise BadArgument(f"--policies {word!r}: names are separated by spaces: {' '.join(word.split(','))!r}")
         with word_or_file(word.partition(":")[2]):
@@ -269,7 +281,9 @@ def chosen_policies(
             policy.expect_known(known)
         if words.count(word) > 1:
             raise BadArgument(f"--policies: {word!r} is given twice")
-    return words
+    with arguments():
+        players_of(typed)  # two of one label
+    return typed
 
 
 def _split(value: str) -> list[str]:

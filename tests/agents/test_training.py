@@ -156,6 +156,16 @@ def test_a_heuristic_meets_in_a_validation_what_an_agent_meets_there(env):
     assert validation.play_heuristic("sjf:placer=tier")[1].metrics == pytest.approx(info["metrics"], nan_ok=True)
 
 
+def test_slices_that_are_trained_on_are_named_where_validation_plays_them(tmp_path):
+    """Seeds go round: of two slices, validation's 10,000 and 10,001 are 0 and 1, which training draws too."""
+    path = tmp_path / "log.csv"
+    path.write_text("job_id,arrival_s,gpus,duration_s\na,0,1,5\nb,4000,1,5\nc,7000,1,5\n")
+    sliced = [{**SMALL["training"][0], "workloads": [f"slices:file={path},hours=1"]}]
+    with pytest.warns(UserWarning, match="validation plays the slices of a log that training plays"):
+        cases = Validation(small(training=sliced, validation=sliced)).cases
+    assert [workload.job_id.tolist() for _, _, workload in cases] == [["a"], ["b", "c"]]
+
+
 @pytest.mark.parametrize("env", [{}, {"mtbf_s": 90000.0}, {"horizon_s": 3000.0}])
 def test_no_agent_looks_better_in_a_validation_for_leaving_jobs(env):
     """An agent that never starts the last jobs, the long ones, may have the better mean over those that finish."""

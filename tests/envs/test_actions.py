@@ -84,5 +84,5 @@ def test_where_some_tables_will_be_is_a_part_of_where_all_will():
     few_homes, few_copies = env.view.projected(2, 3)
     assert (homes[2:5] == few_homes).all() and (copies[2:5] == few_copies).all()
     assert copies[np.arange(len(homes)), homes].all()
-    day = env.interface.day
+    day = env.interface.placement_review
     assert day is not None and (day.copies == copies).all() and (day.placement.home == homes).all()

@@ -140,3 +140,11 @@ def test_a_slice_can_be_swept_and_saved(log, tmp_path, capsys):
     assert run(["workload", "generate", word, "--seed", "1", "--to", str(tmp_path / "one.csv"), "-q"]) == 0
     saved = (tmp_path / "one.csv").read_text().splitlines()
     assert [line.split(",")[:2] for line in saved[1:]] == [["c", "0.0"], ["d", "100.0"], ["e", "3599.0"]]
+
+
+def test_replay_starts_jobs_when_the_log_did_on_the_clock_of_a_slice(log):
+    """c waited 50 s and d 300 s in the log: JCT 250 and 340 in slice 1, e 10 at once."""
+    rows = ["a,0,8,100,0", "b,50,8,60,100", "c,3600,8,200,3650", "d,3700,8,40,4000", "e,7199,1,10,7199"]
+    log.write_text("job_id,arrival_s,gpus,duration_s,start_s\n" + "\n".join(rows) + "\n")
+    (found,) = evaluate(setting(log), ["replay"], [1])
+    assert found.jct_s.tolist() == [250.0, 340.0, 10.0]
