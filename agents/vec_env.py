@@ -61,7 +61,7 @@ def sb3_vec_env(
 
 
 def _by_row(seeds: Sequence[int], rows: int, has_others: bool) -> list[list[int]]:
-    """Shared out as `evaluate_policy` shares out episodes: the last rows have one more."""
+    """Shared out as SB3 shares out the episodes of an evaluation: the last rows have one more."""
     if has_others:
         raise InputError("seeds are of a fixed set of episodes: give them without seed and replicas")
     if len(seeds) < rows:
