@@ -2,9 +2,9 @@
 
 It gives what `DummyVecEnv` of single environments gives, bit for bit, except for `infos`, since a dict per row and step
 costs as much as stepping the row. Only rows whose episode has ended have one (elapsed_s, action_mask, invalid_action,
-forced_action, adjusted_action, max_decisions, metrics, TimeLimit.truncated, terminal_observation); the others are
-empty, and their values stand in the arrays `elapsed_s`, `invalid_action`, `forced_action`, `adjusted_action` and
-`action_masks()`.
+forced_action, adjusted_action, max_decisions, metrics and each by its name, TimeLimit.truncated, terminal_observation);
+the others are empty, and their values stand in the arrays `elapsed_s`, `invalid_action`, `forced_action`,
+`adjusted_action` and `action_masks()`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from ..envs.batch_state import restore, state_of
 from ..envs.outcome import ELAPSED_S, IS_ADJUSTED, IS_FORCED, IS_INVALID, REWARD, TERMINATED, TRUNCATED, counts_of
 from ..envs.registration import env_class, resolve
 from ..envs.vector import FLAGS
+from ..simulator.base.arguments import checked_seed
+from ..simulator.base.errors import InputError
 
 
 def sb3_vec_env(
@@ -28,6 +30,7 @@ def sb3_vec_env(
     num_envs: int,
     *,
     seed: int | None = None,
+    seeds: Sequence[int] | None = None,
     replicas: int = 1,
     variants: Sequence[Mapping[str, Any]] = (),
     full_infos: bool = False,
@@ -40,6 +43,8 @@ def sb3_vec_env(
         id: `clustergym/Delay-v0`, or `Delay`.
         num_envs: rows.
         seed: of the first reset: row i gets seed + i // replicas; None: from the system's entropy.
+        seeds: of a fixed set of episodes, instead of `seed`: each row plays a part of them in turn, from its first at
+            every `reset`. With `n_eval_episodes=len(seeds)` SB3's callbacks play each once an evaluation.
         replicas: rows k g to k g + k - 1 are seeded alike and play the same workloads (k = replicas).
         variants: keyword arguments that differ: row i has `variants[i % len(variants)]`.
         full_infos: every row's info is complete at every step, as with `DummyVecEnv`; slower.
@@ -51,9 +56,19 @@ def sb3_vec_env(
     """
     name = resolve(id)
     batch = Batch(env_class(name), num_envs, replicas=replicas, variants=variants, strict=strict, kwargs=kwargs)
-    made = ClusterVecEnv(batch, seed=seed, full_infos=full_infos)
+    fixed = () if seeds is None else _by_row(seeds, num_envs, has_others=seed is not None or replicas > 1)
+    made = ClusterVecEnv(batch, seed=seed, full_infos=full_infos, seeds_by_row=fixed)
     made.env_id, made.env_kwargs = name, {**kwargs, **(dict(variants[0]) if variants else {})}
     return made
+
+
+def _by_row(seeds: Sequence[int], rows: int, has_others: bool) -> list[list[int]]:
+    """Shared out as SB3 shares out the episodes of an evaluation: the last rows have one more."""
+    if has_others:
+        raise InputError("seeds are of a fixed set of episodes: give them without seed and replicas")
+    if len(seeds) < rows:
+        raise InputError(f"seeds: {len(seeds)} for {rows} rows; expected one a row at least, or fewer rows")
+    return [part.tolist() for part in np.array_split([checked_seed(one) for one in seeds], rows)[::-1]]
 
 
 class ClusterVecEnv(VecEnv):
@@ -62,8 +77,16 @@ class ClusterVecEnv(VecEnv):
     env_id: str
     env_kwargs: Mapping[str, Any]
 
-    def __init__(self, batch: Batch, seed: int | None = None, full_infos: bool = False) -> None:
+    def __init__(
+        self,
+        batch: Batch,
+        seed: int | None = None,
+        full_infos: bool = False,
+        seeds_by_row: Sequence[Sequence[int]] = (),
+    ) -> None:
         self.batch, self.envs, self.full_infos = batch, batch.envs, full_infos
+        self._fixed = seeds_by_row
+        self._places = np.zeros(batch.num_envs, np.int64)  # of the present episodes in it
         super().__init__(batch.num_envs, self.envs[0].observation_space, self.envs[0].action_space)
         self.metadata = self.envs[0].metadata
         self._actions: np.ndarray | None = None
@@ -79,7 +102,7 @@ class ClusterVecEnv(VecEnv):
         self.envs = self.batch.envs
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
-        """Seed the next reset: row i gets seed + i // replicas. Returns the seeds by row."""
+        """Seed the next reset: row i gets seed + i // replicas. Returns the seeds by row. A fixed set stays."""
         if seed is None:
             seed = int(np.random.default_rng().integers(2**31))
         self._seeds = self.batch.seeds(seed)
@@ -90,12 +113,17 @@ class ClusterVecEnv(VecEnv):
         batch = self.batch
         if batch.replicas > 1 and any(seed is None for seed in self._seeds):
             batch.align()
-        batch.reset(batch.stepper.every_row, self._seeds, self._options)
+        self._places[:] = 0
+        batch.reset(batch.stepper.every_row, self._fixed_seeds() or self._seeds, self._options)
         self.reset_infos = [env.begun() for env in self.envs]
         self._outcomes = np.zeros_like(batch.rows.outcomes)
         self._reset_seeds()
         self._reset_options()
         return self.present()
+
+    def _fixed_seeds(self) -> list[int]:
+        """The seeds of the present episodes by row; none, unless there is a fixed set."""
+        return [seeds[place % len(seeds)] for seeds, place in zip(self._fixed, self._places.tolist(), strict=False)]
 
     def present(self) -> Any:
         """The observations of the present by row, new arrays."""
@@ -140,11 +168,13 @@ class ClusterVecEnv(VecEnv):
         chosen = np.flatnonzero(terminated | truncated)
         for i in chosen.tolist():
             infos[i] = self._info(i)
-            infos[i]["max_decisions"], infos[i]["metrics"] = self.envs[i].decisions_at_most, batch.metrics[i]
+            metrics = batch.metrics[i]
+            infos[i] |= {"max_decisions": self.envs[i].decisions_at_most, "metrics": metrics, **metrics}
             infos[i]["TimeLimit.truncated"] = bool(truncated[i])
             seen = batch.rows.features[i].copy(), batch.rows.masks[i].copy()
             infos[i]["terminal_observation"] = self.envs[i].form.observed(*seen)
-        batch.reset(chosen)
+        self._places[chosen] += 1
+        batch.reset(chosen, self._fixed_seeds())
         for i in chosen.tolist():
             self.reset_infos[i] = self.envs[i].begun()
         return self.present(), rewards, terminated | truncated, infos
@@ -205,9 +235,11 @@ class ClusterVecEnv(VecEnv):
 
     def get_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """The whole state, to continue elsewhere: arrays and JSON data; InputError: workloads given to `reset`."""
-        return state_of(self.batch)
+        arrays, data = state_of(self.batch)
+        return arrays, {**data, "places": self._places.tolist()}
 
     def set_state(self, arrays: Mapping[str, np.ndarray], data: Mapping[str, Any]) -> None:
         """Continue at a state of `get_state` of equally made environments; InputError: of others or another version."""
         restore(self.batch, arrays, data)
+        self._places[:] = data.get("places", 0)
         self._outcomes = self.batch.rows.outcomes.copy()

@@ -65,7 +65,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
     Info         active_jobs, waiting_jobs, running_jobs, finished_jobs, used_gpus; elapsed_s, action_mask,
                  invalid_action (an illegal candidate counted as 0), forced_action (as the first legal one, since no
                  time could pass), adjusted_action (a part out of range became the nearest);
-                 max_decisions of reset and on the last step; metrics on the last step.
+                 max_decisions of reset and on the last step; on the last step also metrics, and each by its name.
 
     Args:
         topology: preset with arguments, specification, path, or a `Topology`; None: that of the environment.
@@ -420,7 +420,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         }
         metrics = self.end_of_step() if n_stopped else None
         if metrics is not None:
-            info["max_decisions"], info["metrics"] = self.decisions_at_most, metrics
+            info |= {"max_decisions": self.decisions_at_most, "metrics": metrics, **metrics}
         if self.render_mode == "human":
             self.render()
         return self.form.copied(self._features, self._mask), reward, terminated > 0.0, truncated > 0.0, info

@@ -190,6 +190,7 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         for name, of_rows, rows_present in zip(names, values, present, strict=True):
             by_name[name], by_name["_" + name] = of_rows, rows_present
         infos["_metrics"] = ended
+        infos |= by_name
 
     def _renew(self, infos: dict[str, Any], metrics: dict[int, dict[str, float]]) -> None:
         rows, chosen = self.batch.rows, np.flatnonzero(self._ended)

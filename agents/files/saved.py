@@ -95,7 +95,7 @@ def save_agent(folder: str | Path, policy: BasePolicy, description: AgentDescrip
     """
     folder = Path(folder)
     weights = policy.state_dict()
-    _expect_fitting(weights, build_policy(description, str(folder)), folder / WEIGHTS)
+    expect_weights(weights, build_policy(description, str(folder)), folder / WEIGHTS)
     described = description.model_copy(update={"versions": description.versions or _versions()})
     text = json.dumps(described.model_dump(mode="json"), indent=2, ensure_ascii=False)
     with replaced_whole(folder) as draft:
@@ -119,7 +119,7 @@ def load_agent(path: str | Path) -> SavedAgent:
     description = read_description(folder)
     policy = build_policy(description, str(folder / DESCRIPTION))
     weights = read_tensors(folder / WEIGHTS)
-    _expect_fitting(weights, policy, folder / WEIGHTS)
+    expect_weights(weights, policy, folder / WEIGHTS)
     policy.load_state_dict(weights)
     policy.set_training_mode(False)
     _expect_playing(policy, folder)
@@ -207,17 +207,19 @@ def _expect_plain(value: Any, place: str, source: str) -> None:
         raise InputError(f"{source}: {place} = {value!r:.40}: expected a number, text, a list or a mapping")
 
 
-def _expect_fitting(weights: dict[str, torch.Tensor], policy: BasePolicy, path: Path) -> None:
+def expect_weights(
+    weights: dict[str, torch.Tensor], policy: BasePolicy, path: Path, described_by: str = DESCRIPTION
+) -> None:
     """Refuse weights whose names, shapes or types are not those of the policy, or that are not finite."""
     expected = policy.state_dict()
     for word, names in (("missing", expected.keys() - weights.keys()), ("unknown", weights.keys() - expected.keys())):
         if names:
-            raise InputError(f"{path}: tensor {min(names)!r} is {word}; {DESCRIPTION} describes another policy")
+            raise InputError(f"{path}: tensor {min(names)!r} is {word}; {described_by} describes another policy")
     for name, tensor in weights.items():
         wanted = expected[name]
         if tensor.shape != wanted.shape or tensor.dtype != wanted.dtype:
             found, should = (f"{list(t.shape)} {str(t.dtype).removeprefix('torch.')}" for t in (tensor, wanted))
-            raise InputError(f"{path}: tensor {name!r} is {found}; {DESCRIPTION} describes {should}")
+            raise InputError(f"{path}: tensor {name!r} is {found}; {described_by} describes {should}")
         if not torch.isfinite(tensor).all():
             raise InputError(f"{path}: tensor {name!r} holds numbers that are not finite")
 

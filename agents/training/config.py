@@ -59,8 +59,9 @@ class Config(_Checked):
 
     `imitate` is a policy to clone before PPO, the reference by default, or `none`: `imitation_steps` of its decisions,
     in `imitation_epochs` passes, of which a share `imitation_own` is taken at states that a clone of the others reaches
-    (Delay-v0, Sharing-v0); then logits are divided by `soften`, for exploration. The fields from `num_envs` to
-    `normalise` are those of PPO in stable-baselines3; `normalise` scales rewards by the spread of returns.
+    (Delay-v0, Sharing-v0); then logits are divided by `soften`, for exploration. `start_from` is the word of an agent:
+    the training begins with its weights, and imitates nothing. The fields from `num_envs` to `normalise` are those of
+    PPO in stable-baselines3; `normalise` scales rewards by the spread of returns.
     """
 
     environment: str
@@ -77,6 +78,7 @@ class Config(_Checked):
     reference: str = ""
     replicas: Annotated[int, Field(ge=2)] = 16
     imitate: str | None = ""
+    start_from: str | None = None
     imitation_steps: Positive = 30_000
     imitation_epochs: Positive = 10
     imitation_own: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
@@ -86,7 +88,8 @@ class Config(_Checked):
     n_steps: Positive = 256
     batch_size: Annotated[int, Field(ge=2)] = 2048
     n_epochs: Positive = 2
-    learning_rate: Annotated[float, Field(gt=0.0, le=1.0)] = 2e-3  # falls linearly to 0
+    learning_rate: Annotated[float, Field(gt=0.0, le=1.0)] = 2e-3
+    lr_schedule: Literal["linear", "constant"] = "linear"  # it falls to 0 over the whole length, or stays
     gamma: Rate = 1.0
     gae_lambda: Rate = 1.0
     clip_range: Annotated[float, Field(gt=0.0)] = 0.2
@@ -117,6 +120,8 @@ class Config(_Checked):
             raise ValueError("variance = 'reference' compares mean JCTs; with another reward give 'group' or 'none'")
         if not self.reference:
             object.__setattr__(self, "reference", _better_greedy(self.environment, self.env))
+        if self.start_from is not None:
+            object.__setattr__(self, "imitate", None)
         if self.imitate == "":
             object.__setattr__(self, "imitate", self.reference)
         if self.variance == "group" and self.num_envs % self.replicas:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from inspect import signature
 from typing import Any
 
@@ -54,7 +55,7 @@ def make_learner(config: Config, env: ClusterVecEnv) -> Any:
     learner = LEARNERS[config.algo, grouped](
         policy_class(config.algo),
         wrapped,
-        learning_rate=lambda left: config.learning_rate * max(left, 0.0),  # the last rollout may go past the end
+        learning_rate=_falling(config.learning_rate) if config.lr_schedule == "linear" else config.learning_rate,
         n_steps=config.steps_of_rollout,
         batch_size=min(config.batch_size, config.num_envs * config.steps_of_rollout),
         n_epochs=config.n_epochs,
@@ -72,6 +73,10 @@ def make_learner(config: Config, env: ClusterVecEnv) -> Any:
     return learner
 
 
+def _falling(rate: float) -> Callable[[float], float]:
+    return lambda left: rate * max(left, 0.0)  # the last rollout may go past the end
+
+
 def decisions_expected(config: Config) -> float:
     """Expected decisions of an episode before the first one: a start and an advance a job."""
     jobs = [(scenario.share, len(first_workload(config, scenario))) for scenario in config.training]
@@ -86,7 +91,11 @@ def first_workload(config: Config, scenario: Scenario) -> Workload:
 
 def policy_kwargs(config: Config, env: ClusterVecEnv) -> dict[str, Any]:
     """Arguments that build the policy anew, beside its spaces: plain values."""
-    tables = env.get_attr("tables")[0]
+    return {**kind_of_policy(config), "tables": env.get_attr("tables")[0].to_json()}
+
+
+def kind_of_policy(config: Config) -> dict[str, Any]:
+    """Those that do not depend on the window."""
     squash = {"squash": config.squash} if "squash" in signature(network_class(config.net)[0]).parameters else {}
-    built: dict[str, Any] = {"network": config.net, "tables": tables.to_json(), "holds": config.holds}
-    return {**built, "critic": config.variance != "group", "options": {**squash, **config.net_options}}
+    kind: dict[str, Any] = {"network": config.net, "holds": config.holds, "critic": config.variance != "group"}
+    return {**kind, "options": {**squash, **config.net_options}}

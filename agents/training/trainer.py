@@ -31,10 +31,11 @@ from ..files.checkpoint import (
     write_checkpoint,
 )
 from ..files.saved import AgentDescription, save_agent
-from .config import Config
+from .config import Config, make_config
 from .groups import rows_of_rollout
 from .imitation import Imitated, clone
 from .learners import decisions_expected, make_env, make_learner, policy_kwargs
+from .starting import start
 from .validation import MODES, Mode, Played, Validation, ratios
 from .what_is_read import expect_same, read_in
 
@@ -135,9 +136,14 @@ class Training:
         return f"a rollout is {found}; {asked}{cut}"
 
     def run(self, resume: bool = False) -> dict[str, Any]:
-        """Train to the end, or `resume` from the checkpoint; returns the best agent's validation results."""
+        """Train to the end, or `resume` from the checkpoint; returns the best agent's validation results.
+
+        The checkpoint may be of a training that was to be shorter.
+        """
         if resume:
             self._restore(read_checkpoint(self.folder / CHECKPOINT))
+        elif self.config.start_from is not None:
+            start(self.learner.policy, self.config)
         elif self.config.imitate is None:
             self._calibrate()
         else:
@@ -180,9 +186,12 @@ class Training:
             self.loop_state.best |= {"reference": self.config.reference, "ratios": by_mode[mode]}
             save_agent(self.best, self.learner.policy, self._description())
         self.loop_state.evaluated = self.step
-        spacing = self.config.timesteps / self.config.evaluations
-        self.loop_state.next_evaluation = int((self.step // spacing + 1) * spacing)
+        self.loop_state.next_evaluation = self._evaluation_after(self.step)
         self.listener.evaluated(evaluated, self.best)
+
+    def _evaluation_after(self, step: int) -> int:
+        spacing = self.config.timesteps / self.config.evaluations
+        return int((step // spacing + 1) * spacing)
 
     def _description(self) -> AgentDescription:
         best = self.loop_state.best
@@ -237,7 +246,9 @@ class Training:
 
     def _restore(self, saved: Checkpoint) -> None:
         learner, data = self.learner, saved.data
-        if data["config"] != self.config.model_dump(mode="json"):
+        begun = make_config(data["config"], str(self.folder / CHECKPOINT))
+        is_longer = begun.timesteps < self.config.timesteps
+        if _but_for_length(begun) != _but_for_length(self.config):
             raise InputError(f"{self.folder / CHECKPOINT}: it belongs to another configuration than this one")
         expect_same(data.get("read", {}), self.read, self.folder / CHECKPOINT)
         learner.each = data.get("each", 0.0)
@@ -257,10 +268,16 @@ class Training:
             learner.env.returns = saved.arrays["returns"]
         learner.num_timesteps, learner._n_updates = saved.step, data["updates"]
         self.loop_state.next_evaluation, self.loop_state.best = data["next_evaluation"], data["best"]
+        if is_longer:
+            self.loop_state.next_evaluation = self._evaluation_after(saved.step)
         self.loop_state.evaluated = data.get("evaluated", -1)
         self.loop_state.imitation = data.get("imitation", {})
         learner._current_progress_remaining = 1.0 - saved.step / self.config.timesteps
         restore_random_states(saved.arrays, data["random"])
+
+
+def _but_for_length(config: Config) -> dict[str, Any]:
+    return config.model_dump(mode="json", exclude={"timesteps"})
 
 
 def _decided(env: Any, policy: Any, rng: np.random.Generator) -> np.ndarray:

@@ -78,7 +78,7 @@ class Validation:
         self.env.seed(0)
         self.env.reset()
         return [
-            Played(scenario.name, seed, *_simulate(env.simulator, workload, policy))
+            Played(scenario.name, seed, *play_alone(env.simulator, workload, policy))
             for (scenario, seed, workload), env in zip(self.cases, self.env.envs, strict=True)
         ]
 
@@ -104,8 +104,8 @@ def _workload(config: Config, scenario: Scenario, seed: int) -> Workload:
     return open_workload(word, seed=seed, cluster_gpus=gang_room(config.environment, scenario.topology))
 
 
-def _simulate(own: Simulator, workload: Workload, policy: Policy) -> tuple[dict[str, float], float]:
-    """A heuristic alone, on the cluster of `own`: metrics, and the mean JCT, seconds."""
+def play_alone(own: Simulator, workload: Workload, policy: Policy) -> tuple[dict[str, float], float]:
+    """A heuristic alone, on a cluster as `own`, which was just reset: metrics, and the mean JCT, seconds."""
     policy.expect_known(own.estimates)
     simulator: Simulator = own.config.for_policy(policy).build(policy.rule_under(own.semantics))
     simulator.reset(policy.workload_for(workload), seed=draw_seed(own.state))

@@ -7,6 +7,7 @@ drawing.py lays charts out for files.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -16,6 +17,11 @@ from .axes import Axis
 
 WIDTH, HEIGHT = 2000, 1000  # of the coordinates on a page, whole numbers
 LABEL_PX = 17  # least distance of two labels at the right edge
+
+
+def chart_name(*parts: str) -> str:
+    """The name of a chart's file: of letters, digits, "-", "_" and "." alone."""
+    return re.sub(r"[^A-Za-z0-9._]+", "-", "-".join(parts)).strip("-")[:150]
 
 
 @dataclass(frozen=True)
@@ -65,6 +71,10 @@ class Chart:
     def with_shapes(self, *shapes: Shape, first: bool = False) -> Chart:
         """With more shapes, above all others or below them."""
         return replace(self, shapes=[*shapes, *self.shapes] if first else [*self.shapes, *shapes])
+
+    def with_note(self, sentence: str) -> Chart:
+        """With a sentence more under the chart; "" adds nothing."""
+        return replace(self, note=" ".join(filter(None, (self.note, sentence and f"{sentence}."))))
 
     def with_labels_apart(self) -> Chart:
         """With the labels at the right edge moved as little as possible so that they do not touch at this height."""

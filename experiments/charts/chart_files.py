@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 KINDS = ("svg", "pdf", "png")
+UNITS = {"in": 96.0, "cm": 96.0 / 2.54, "mm": 96.0 / 25.4, "pt": 96.0 / 72.0, "px": 1.0}  # pixels
+NARROWEST_IN, WIDEST_IN = 2.0, 20.0
 FONT = "Helvetica, Arial, 'DejaVu Sans', sans-serif"
 _OURS = f'role="img" font-family="{FONT}"'
 POINTS = 0.75  # of a pixel: 96 pixels and 72 points are an inch
@@ -34,6 +37,16 @@ def kinds_of(text: str) -> list[str]:
     if unknown or not kinds:
         raise InputError(f"{text!r}: expected kinds of pictures among {', '.join(KINDS)}, as svg,pdf")
     return list(dict.fromkeys(kinds))
+
+
+def width_px(text: str) -> float:
+    """The width of a drawing in pixels, from text such as `3.3in`; InputError: another unit, or no such width."""
+    found = re.fullmatch(r"(\d{1,5}(?:\.\d{1,5})?)([a-z]{2})", text.strip().lower())
+    pixels = float(found[1]) * UNITS.get(found[2], 0.0) if found else 0.0
+    if not NARROWEST_IN <= pixels / UNITS["in"] <= WIDEST_IN:
+        limits = f"{NARROWEST_IN:g} to {WIDEST_IN:g} inches"
+        raise InputError(f"{text!r}: expected a width of {limits} in {', '.join(UNITS)}, as 3.3in or 84mm")
+    return pixels
 
 
 def expect_installed(kinds: Sequence[str], what: str = "pictures as PDF and PNG") -> None:

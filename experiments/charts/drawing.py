@@ -19,6 +19,7 @@ PANEL_PX = 520.0  # the width of one of several charts beside each other
 SIZE, SMALL, TITLE = 12.0, 11.0, 15.0  # of letters
 LINE = 1.45  # from one line of text to the next, of its size
 SWATCH = 26.0
+HIGHEST = 0.75  # of the width of a drawing: a plot
 MOST_OF_ROWS = 0.3  # of the width, for labels at the left; as much for those at the right
 INK, FAINT, CARD = (THEME[name][0] for name in ("ink", "faint", "card"))
 GROUND = "#f4f5f6"  # under a Gantt chart: free GPUs
@@ -118,15 +119,17 @@ def laid_out(chart: Chart, variables: Variables, width: float = PAPER, least_lef
     words = _heading(chart, width)
     top = _below(words) + GAP
     if chart.y_label:
-        words.append(Words(MARGIN, top + SMALL, chart.y_label, SMALL, colour=FAINT))
-        top += LINE * SMALL + GAP
+        for line in wrapped(chart.y_label, width - 2 * MARGIN, SMALL):
+            words.append(Words(MARGIN, top + SMALL, line, SMALL, colour=FAINT))
+            top += LINE * SMALL
+        top += GAP
     beside = MOST_OF_ROWS * width
     left = max(MARGIN + _room_at_left(chart, beside), least_left)
     right = width - MARGIN - _room_at_right(chart, beside)
     plot = (left, top, right, top + chart.height)
     strokes = [Stroke([box(left, right, top, plot[3])], True, {"fill": GROUND})] if chart.is_gantt else []
     strokes += [stroke for shape in chart.shapes if (stroke := _stroke(shape, plot, variables)) is not None]
-    words += _at_left(chart, plot, beside) + _at_right(chart, plot, beside, variables) + _under(chart, plot)
+    words += _at_left(chart, plot, beside) + _at_right(chart, plot, beside, variables) + _under(chart, plot, width)
     for x, y, text in chart.inside:
         foot = plot[3] - y * chart.height + 0.35 * SMALL
         words.append(Words(left + x * (right - left), foot, text, SMALL, "middle", CARD))
@@ -138,6 +141,14 @@ def laid_out(chart: Chart, variables: Variables, width: float = PAPER, least_lef
         y += LINE * SMALL
         words.append(Words(MARGIN, y, line, SMALL, colour=FAINT))
     return Drawing(width, round(y + MARGIN), chart.title, chart.summary, strokes, words, [plot])
+
+
+def fitting(chart: Chart, width: float) -> Chart:
+    """A chart for a drawing of this width: of curves and jobs no higher than three quarters of it."""
+    height = round(HIGHEST * width)
+    if height >= chart.height or (chart.y is None and not chart.is_gantt):
+        return chart
+    return replace(chart, height=height).with_labels_apart()
 
 
 def stacked(drawings: Sequence[Drawing], title: str, columns: int = 1) -> Drawing:
@@ -208,15 +219,21 @@ def _at_right(chart: Chart, plot: tuple[float, float, float, float], most: float
     return found
 
 
-def _under(chart: Chart, plot: tuple[float, float, float, float]) -> list[Words]:
+def _under(chart: Chart, plot: tuple[float, float, float, float], width: float) -> list[Words]:
+    """Marks of the horizontal axis, without those for which there is no room, and its label."""
     left, _, right, bottom = plot
     y = bottom + GAP + SMALL
-    found = []
+    found: list[Words] = []
     for at, text in chart.x.marks():
         anchor = "start" if at < 4 else "end" if at > 96 else "middle"
-        found.append(Words(left + at / 100.0 * (right - left), y, text, SMALL, anchor, FAINT))
+        mark = Words(left + at / 100.0 * (right - left), y, text, SMALL, anchor, FAINT)
+        if not found or mark.extent[0] >= found[-1].extent[2] + GAP / 2.0:
+            found.append(mark)
     if chart.x_label:
-        found.append(Words((left + right) / 2.0, y + LINE * SMALL, chart.x_label, SMALL, "middle", FAINT))
+        text = shortened(chart.x_label, width - 2 * MARGIN, SMALL)
+        half = MARGIN + width_of(text, SMALL) / 2.0
+        middle = min(max((left + right) / 2.0, half), width - half)
+        found.append(Words(middle, y + LINE * SMALL, text, SMALL, "middle", FAINT))
     return found
 
 

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ...simulator.base.errors import InputError
 from ..console import terminal
-from ..console.terminal import arguments, out, plain_table, print_json, print_lines, styled, typed, written_whole
+from ..console.terminal import (
+    BadArgument,
+    arguments,
+    out,
+    plain_table,
+    print_json,
+    print_lines,
+    styled,
+    typed,
+    written_whole,
+)
 from .options import Json, Quiet, argument, option, whole
 
 if TYPE_CHECKING:
@@ -27,6 +38,8 @@ _TWO = (
     "Lay an episode of these two policies side by side, decision by decision; default: of the best and the "
     "baseline, on the page alone."
 )
+_TABLE = "Print the table so, and nothing else on stdout: for a paper."
+_COLUMNS = 'Of --table: metrics and "ratio", separated by spaces; default those of the terminal.'
 Two = Annotated[tuple[str, str] | None, option("--episodes", "A B", _TWO)]
 Seed = Annotated[int | None, option("--seed", "N", "Of the episodes; default: the first that both recorded.", whole(0))]
 
@@ -41,6 +54,11 @@ def compare(
         Path | None, option("--pictures", "DIR", "Write every chart as a file of its own, there.")
     ] = None,
     kinds: Annotated[str, option("--as", "KINDS", "Of --pictures: svg, pdf, png, or several.")] = "svg",
+    size: Annotated[
+        str | None, option("--size", "WIDTH", "Of --pictures: their width, as 3.3in or 84mm; default 7.9in.")
+    ] = None,
+    table: Annotated[str | None, option("--table", "latex|markdown|csv", _TABLE)] = None,
+    columns: Annotated[str | None, option("--columns", "NAMES", _COLUMNS)] = None,
     title: Annotated[str, option("--title", "TEXT", "Of the page.")] = TITLE,
     episodes: Two = None,
     seed: Seed = None,
@@ -48,24 +66,35 @@ def compare(
     quiet: Quiet = False,
 ) -> None:
     """Compare what was evaluated and trained into folders: print the table, write one HTML page that shows it all."""
-    from ..charts.chart_files import expect_installed, kinds_of
+    from ..charts.chart_files import expect_installed, kinds_of, width_px
     from ..report import load
+    from ..report.paper_table import table_text
     from ..report.pictures import of_material
 
+    if size is not None and pictures is None:
+        raise BadArgument("--size: it is that of --pictures DIR, which is not given")
+    _expect_fitting(table, columns, {"--json": json, "--episodes": episodes, "--seed": seed is not None})
     with terminal.warnings_on_one_line(quiet):
         with arguments():
-            wanted = kinds_of(kinds)
+            wanted, width = kinds_of(kinds), width_px(size or "760px")
         if pictures is not None:
             expect_installed(wanted)
         material = load.load(folders, baseline)
+        with arguments():
+            text = "" if table is None else table_text(material, table, (columns or "").split())
         to = folders[0] / PAGE if file is None else file
         terminal.expect_writable(to, "--out" if file is not None else "the page")
         pairs = _pairs(material, episodes, seed)
         write_page(material, to, title, pairs)
-        drawn = of_material(material, pictures, wanted, pairs) if pictures is not None else []
+        drawn = of_material(material, pictures, wanted, pairs, width) if pictures is not None else []
     if json:
         files = {"pictures": [str(path) for path in drawn]} if drawn else {}
         print_json({"report": str(to), **_as_json(material, pairs), **files})
+        return
+    if table is not None:
+        sys.stdout.write(text)
+        if not quiet:
+            terminal.say(f"report: {to}" + (f"; pictures: {pictures}" if drawn else ""))
         return
     for number, section in enumerate(material.sections):
         _print(out(), section)
@@ -75,6 +104,16 @@ def compare(
     if drawn:
         names = ", ".join(path.name for path in drawn[:FEW]) + (" and more" if drawn[FEW:] else "")
         print_lines(f"pictures: {pictures}: {names}")
+
+
+def _expect_fitting(table: str | None, columns: str | None, others: Mapping[str, Any]) -> None:
+    if columns is not None and not columns.split():
+        raise BadArgument("--columns: no name is given; leave the option out for those of the terminal")
+    if table is None and columns is not None:
+        raise BadArgument("--columns: it says what --table prints; give --table latex, markdown or csv")
+    for name, given in others.items():
+        if table is not None and given:
+            raise BadArgument(f"--table goes without {name}: it prints the table alone")
 
 
 def write_page(
@@ -185,8 +224,8 @@ def _print(console: Console, section: Section) -> None:
     console.print(styled("; ".join(notes), "dim"))
     for warning in numbers.warnings(section):
         console.print(styled(warning))
-    if section.setting.by is not None:
-        print_groups(console, section.labelled, section.setting.by)
+    for by in section.setting.groupings:
+        print_groups(console, section.labelled, by)
     console.print()
 
 

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 DEFAULT_SEEDS = "0-9"
 FEW = 3  # Gantt charts that are named one by one
-_POLICIES = '"fifo:head=skip las"; `policies ENV`.'
+_POLICIES = "LABEL=WORD, WORD; `policies ENV`."
 Policies = Annotated[list[str] | None, option("--policies", "NAMES", _POLICIES)]
 Seeds = Annotated[str | None, option("--seeds", "LIST", f"0-9, or 0,3,5-7; default {DEFAULT_SEEDS}.")]
 OneSeed = Annotated[int | None, option("--seed", "N", "Short for --seeds N.", whole(0))]
-Logdir = Annotated[Path | None, option("--logdir", "DIR", "Keep results, pictures, event files.")]
+Logdir = Annotated[Path | None, option("--logdir", "DIR", "Keep results, pictures, logs.")]
 Decisions = Annotated[Path | None, option("--decisions", "FILE", "Write every decision as csv.")]
-_JOBS = "Write when jobs held GPUs, as csv."
-JobsTable = Annotated[Path | None, option("--jobs-table", "FILE", _JOBS)]
+JobsTable = Annotated[Path | None, option("--jobs-table", "FILE", "Write a row a job: csv or parquet.")]
+Stretches = Annotated[Path | None, option("--stretches-table", "FILE", "Write when jobs held GPUs, as csv.")]
 Copies = Annotated[Path | None, option("--copies-table", "FILE", "Write copies of tables as csv.")]
 Jobs = Annotated[int, option("--jobs -j", "N", "Processes to use.", whole(1, opt.MOST_PROCESSES))]
 Baseline = Annotated[str | None, option("--baseline", "POLICY", "Compare mean JCTs with its.")]
@@ -68,6 +68,7 @@ def evaluate(
     logdir: Logdir = None,
     decisions: Decisions = None,
     jobs_table: JobsTable = None,
+    stretches_table: Stretches = None,
     copies_table: Copies = None,
     jobs: Jobs = 1,
     ray: Ray = None,
@@ -93,11 +94,13 @@ def evaluate(
         described: Described = partial(opt.described_setting, env, format=format, oversize=oversize, assume=True)
         setting = described(**places, assignments=assigned)
         facts = (setting.environment, setting.config.semantics.describe(), setting.config.estimates.describe())
-        words = opt.chosen_policies(policies or (), *facts, plain=not policies and is_plain(setting))
+        words = opt.chosen_policies(policies or (), *facts, plain=not policies and is_plain(setting), labels=True)
         open_setting(setting, chosen[0])
-        if baseline is not None and baseline not in words:
+        names = shown_names(words)
+        if baseline is not None and baseline not in {**names, **dict.fromkeys(names.values())}:
             raise BadArgument(f"--baseline {baseline!r} is none of the policies: {' '.join(words)}")
-        files = _Files(decisions, jobs_table, copies_table)
+        baseline = None if baseline is None else names.get(baseline, baseline)
+        files = _Files(decisions, jobs_table, stretches_table, copies_table)
         files.check(setting)
         options = Options(jobs, cluster(ray), fresh, bool(files.given), quiet)
         if sweep is not None:
@@ -115,11 +118,13 @@ def evaluate(
 class _Files:
     decisions: Path | None
     jobs: Path | None
+    stretches: Path | None
     copies: Path | None
 
     @property
     def given(self) -> dict[str, Path]:
-        every = {"--decisions": self.decisions, "--jobs-table": self.jobs, "--copies-table": self.copies}
+        every = {"--decisions": self.decisions, "--jobs-table": self.jobs}
+        every |= {"--stretches-table": self.stretches, "--copies-table": self.copies}
         return {name: path for name, path in every.items() if path is not None}
 
     def check(self, setting: Setting) -> None:
@@ -129,9 +134,15 @@ class _Files:
         features = ENVIRONMENTS[setting.environment].features
         if self.copies is not None and REGIONS not in features:
             raise BadArgument(f"--copies-table: {setting.environment} has no regions, and no copies of tables")
-        if self.jobs is not None and setting.config.unit != "GPUs":
-            raise BadArgument(f"--jobs-table: jobs of {setting.environment} hold no GPUs")
+        for name in ("--jobs-table", "--stretches-table"):
+            if name in self.given and setting.config.unit != "GPUs":
+                raise BadArgument(f"{name}: jobs of {setting.environment} hold no GPUs")
         for name, path in self.given.items():
+            endings = (".csv", ".parquet") if name == "--jobs-table" else (".csv",)
+            if path.suffix.lower() not in endings and (path.suffix.lower() == ".parquet" or endings[1:]):
+                raise BadArgument(f"{name} {path}: expected a name that ends in {' or '.join(endings)}")
+            if list(self.given.values()).count(path) > 1:
+                raise BadArgument(f"{name} {path}: another option writes there too")
             expect_writable(path, name)
 
     def written(self, runs: list[Run], setting: Setting) -> list[str]:
@@ -141,9 +152,12 @@ class _Files:
             results.write_decisions(runs, self.decisions)
         if self.jobs is not None:
             results.write_jobs(runs, setting, self.jobs)
+        if self.stretches is not None:
+            results.write_stretches(runs, setting, self.stretches)
         if self.copies is not None:
             results.write_copies(runs, self.copies)
-        words = {"--decisions": "decisions", "--jobs-table": "jobs on GPUs", "--copies-table": "copies"}
+        words = {"--decisions": "decisions", "--jobs-table": "jobs"}
+        words |= {"--stretches-table": "jobs on GPUs", "--copies-table": "copies"}
         return [f"{words[name]}: {path}" for name, path in self.given.items()]
 
 
@@ -174,6 +188,7 @@ def _evaluate_each(
     json: bool,
 ) -> None:
     from ..comparing import table
+    from ..playing.runs import as_shown
 
     for setting in settings.values():
         open_setting(setting, seeds[0])
@@ -187,7 +202,8 @@ def _evaluate_each(
         return
     table.print_setting(out(), next(iter(settings.values())), words, seeds)
     out().print(f"sweep of {name}: {', '.join(settings)}; the setting above is that of the first", markup=False)
-    table.print_sweep(out(), name, runs, baseline)
+    table.print_sweep(out(), name, {value: as_shown(mine) for value, mine in runs.items()}, baseline)
+    print_lines(*filter(None, [_heads(next(iter(settings.values())), words)]))
     if logdir is not None:
         from ..report.pictures import of_sweep
 
@@ -201,17 +217,32 @@ def print_runs(
 ) -> None:
     """Print the setting, the table, what else was asked, and `notes`; or JSON."""
     from ..comparing import table
+    from ..playing.runs import as_shown
 
     if json:
         print_json(rows(runs, setting))
         return
     table.print_setting(out(), setting, words, seeds)
-    table.print_table(out(), runs)
-    if setting.by is not None:
-        table.print_groups(out(), runs, setting.by)
+    shown = as_shown(runs)
+    table.print_table(out(), shown, [_heads(setting, words)])
+    for by in setting.groupings:
+        table.print_groups(out(), shown, by)
     if baseline is not None:
-        table.print_comparison(out(), runs, baseline)
+        table.print_comparison(out(), shown, baseline)
     print_lines(*notes)
+
+
+def shown_names(words: Words) -> dict[str, str]:
+    """Word -> its name in tables, of words with or without labels."""
+    from ..playing.runs import label_and_word
+
+    return {word: label or word for label, word in map(label_and_word, words)}
+
+
+def _heads(setting: Setting, words: Words) -> str:
+    from ..comparing.heads import note_of_heads
+
+    return note_of_heads({name: word for word, name in shown_names(words).items()}, setting)
 
 
 def rows(runs: list[Run], setting: Setting) -> list[dict[str, Any]]:
@@ -225,7 +256,8 @@ def rows(runs: list[Run], setting: Setting) -> list[dict[str, Any]]:
     described = {word: semantics_of(make_for(word, setting.environment), setting) for word in words}
     found = []
     for run in runs:
-        about = {"policy": run.policy, "seed": run.seed, "depends_on_seed": run.is_drawn}
+        about = {"policy": run.policy, **({"label": run.label} if run.label else {}), "seed": run.seed}
+        about |= {"depends_on_seed": run.is_drawn}
         about |= {"knows_run_times": run.knows_run_times}
         found.append({**about, "metrics": run.metrics, "semantics": described[run.policy], "setting": common})
     return found

@@ -70,11 +70,11 @@ def cluster(address: str | None) -> Executor | None:
     return RayCluster(address)
 
 
-_RAY = "Ray cluster: auto, local or HOST:PORT."
+_RAY = "Ray: auto, local or HOST:PORT."
 _ZIP = "Open SB3's .zip agents, which can run any code: only those you trust."
 _PY = "Run code py:... in the folder of an agent: only folders that you trust."
 _SPEEDS = "How fast models are on types of GPUs (model, type, speed), in regions; all alike without it."
-_NETWORK = "Network model; `clustergym networks`."
+_NETWORK = "Network model; `networks`."
 Ray = Annotated[str | None, option("--ray", "HOST:PORT", _RAY)]
 Json = Annotated[bool, option("--json", None, "One JSON document on stdout.")]
 Quiet = Annotated[bool, option("--quiet -q", None, "No progress, no warnings.")]
@@ -82,13 +82,13 @@ Seed = Annotated[int, option("--seed", "N", "Seed of whatever is random.", whole
 NoSeed = Annotated[int, option("--seed", None, "Accepted everywhere; nothing is random here.", whole(0), hidden=True)]
 TrustZip = Annotated[bool, option("--trust-sb3-zip", None, _ZIP, callback=_trusting("CLUSTERGYM_TRUST_SB3_ZIP"))]
 TrustPy = Annotated[bool, option("--trust-py", None, _PY, callback=_trusting("CLUSTERGYM_TRUST_PY"))]
-Format = Annotated[str | None, option("--format", "NAME", "Trace format; recognised by default.")]
+Format = Annotated[str | None, option("--format", "NAME", "Trace format, if not recognised.")]
 Workload = Annotated[str | None, option("--workload", "NAME|PATH", "Generator, or a trace; `workloads`.")]
 Topology = Annotated[str | None, option("--topology", "NAME|PATH", "Preset, or a file; `topologies`.")]
 Network = Annotated[str | None, option("--network", "NAME", _NETWORK)]
 Speeds = Annotated[str | None, option("--speeds", "gavel|FILE.csv", _SPEEDS)]
 Env = Annotated[str, argument("ENV", "Environment: its id or short name (Delay).")]
-Assignments = Annotated[list[str] | None, option("--set", "KEY=VALUE...", "`clustergym options ENV` lists them.")]
+Assignments = Annotated[list[str] | None, option("--set", "KEY=VALUE...", "See `clustergym options ENV`.")]
 Oversize = Annotated[str, option("--oversize", "WHAT", "Too large jobs: error, drop, cap.", show_default=False)]
 
 
@@ -151,7 +151,7 @@ def described_setting(
 
 OF_METRICS = {  # keys of `--set` about metrics
     "window": "START/END: metrics between these seconds since the first arrival; END may be inf.",
-    "by": "a second table by user, tenant, model, gpus, level or hour; in regions also by region or copy.",
+    "by": "a second table by user, tenant, model, gpus, level, hour or user/hour; in regions also by region, copy.",
 }
 
 
@@ -228,9 +228,16 @@ def open_setting(setting: Setting, seed: int = 0) -> None:
 
 
 def chosen_policies(
-    values: Sequence[str], env_id: str, semantics: str = "events", estimates: str = "exact", plain: bool = False
+    values: Sequence[str],
+    env_id: str,
+    semantics: str = "events",
+    estimates: str = "exact",
+    plain: bool = False,
+    labels: bool = False,
 ) -> list[str]:
     """The words of policies in `values`, each of which may hold several; all that play in the environment if none.
+
+    With `labels` a word may have one before it, as LABEL=WORD, and keeps it.
 
     "All" leaves out those that may take minutes an episode (`best-rotations`, `lookahead`), those that need run times
     where nothing is known of them, and those of elastic jobs where nothing is known of models (`raw`).
@@ -244,12 +251,17 @@ def chosen_policies(
     from ...policies import list as policies_of
     from ...simulator.jobs.estimates import Estimates
     from ...simulator.rules.semantics import load_semantics
+    from ..playing.runs import label_and_word, players_of
 
     known = Estimates.load(estimates)
-    words = [word for value in values for word in _split(value)] if values else able(env_id, estimates, plain)
-    if not words:
+    typed = [word for value in values for word in _split(value)] if values else able(env_id, estimates, plain)
+    if not typed:
         raise BadArgument("--policies: no name is given; leave the option out to play all of them")
+    with arguments():
+        words = [label_and_word(word)[1] for word in typed]
     for word in words:
+        if not labels and word not in typed:
+            raise BadArgument(f"policy {typed[words.index(word)]!r}: labels are for --policies of evaluate and whatif")
         if "," in word.partition(":")[0]:
             raise BadArgument(f"--policies {word!r}: names are separated by spaces: {' '.join(word.split(','))!r}")
         with word_or_file(word.partition(":")[2]):
@@ -262,7 +274,9 @@ def chosen_policies(
             policy.expect_known(known)
         if words.count(word) > 1:
             raise BadArgument(f"--policies: {word!r} is given twice")
-    return words
+    with arguments():
+        players_of(typed)  # two of one label
+    return typed
 
 
 def _split(value: str) -> list[str]:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 CHECKPOINT = "checkpoint"
 Values = dict[str, Any]
 OF_CLONES = ("imitation_steps", "imitation_epochs", "imitation_own", "soften")  # mean nothing without imitation
+_TIMESTEPS = "Decisions to train for at most, in all; with --resume more than before."
+_START = "Begin with the weights of an agent: maskable-ppo:DIR/best, zoo:ENV."
 _VARIANCE = "Rewards against the reference policy's, or advantages against replicas of the workload."
 _IMITATE = "Clone this policy before learning; by default a good rule; or none."
 _SEEDS = "A training for each, in DIR/seed=N; the same command goes on where it stopped."
@@ -34,10 +36,11 @@ Jobs = Annotated[int, option("--jobs -j", "N", "With --seeds: trainings at once.
 def train(
     env: Annotated[str, argument("ENV", "Environment: its id or short name (Delay); or Delay-preemptive.")],
     logdir: Annotated[Path, option("--logdir", "DIR", "Where agent, checkpoint and TensorBoard logs go.")],
-    timesteps: Annotated[int | None, option("--timesteps", "N", "Decisions to train for at most.", whole(1))] = None,
+    timesteps: Annotated[int | None, option("--timesteps", "N", _TIMESTEPS, whole(1))] = None,
     algo: Annotated[str | None, option("--algo", "maskable-ppo|ppo", "The learner.")] = None,
     net: Net = None,
     imitate: Imitated = None,
+    start_from: Annotated[str | None, option("--start-from", "POLICY", _START)] = None,
     variance: Variance = None,
     workload: Annotated[
         list[str] | None, option("--workload", "NAME|PATH", "Train on these instead of the mix; repeatable.")
@@ -61,14 +64,15 @@ def train(
     expect_installed()
     _expect_fitting(seeds, ray, jobs, seed, resume)
     options = {"timesteps": timesteps, "algo": algo, "net": net, "imitate": imitate, "variance": variance, "seed": seed}
-    given = {key: value for key, value in options.items() if value is not None}
+    given = {key: value for key, value in (options | {"start_from": start_from}).items() if value is not None}
     changed = {k: v for k, v in (("workload", workload), ("topology", topology), ("network", network)) if v}
     with terminal.warnings_on_one_line(quiet):
         if resume:
             beside = [*given, *changed, *(name for name, value in (("config", config), ("set", set_)) if value)]
+            beside = ["--" + key.replace("_", "-") for key in beside if key != "timesteps"]
             if beside:
-                raise BadArgument(f"--resume goes on as begun: leave out {', '.join('--' + key for key in beside)}")
-            checked = _begun(logdir, env)
+                raise BadArgument(f"--resume goes on as begun: leave out {', '.join(beside)}")
+            checked = _begun(logdir, env, timesteps)
         else:
             checked = _opened(logdir, env, config, given, changed, set_ or ())
         if seeds is not None:
@@ -102,7 +106,7 @@ def expect_installed() -> None:
         raise MissingExtra('training needs more; install it with: pip install "clustergym[agents]"') from None
 
 
-def _begun(logdir: Path, env: str) -> Config:
+def _begun(logdir: Path, env: str, timesteps: int | None) -> Config:
     from ...agents.training.config import default_config, make_config
     from ...simulator.files.user_code import expect_trusted
     from ..learning.training import CONFIG, read_config
@@ -113,7 +117,10 @@ def _begun(logdir: Path, env: str) -> Config:
     with arguments():
         if default_config(env)["environment"] != checked.environment:
             raise BadArgument(f"--logdir {logdir}: the training there is one of {checked.environment}")
-    return checked
+    if timesteps is not None and timesteps < checked.timesteps:
+        more = f"expected more than the {checked.timesteps:,} decisions of the training there"
+        raise BadArgument(f"--timesteps {timesteps}: {more}, or --resume without it")
+    return checked.model_copy(update={"timesteps": timesteps or checked.timesteps})
 
 
 def configured(env: str, file: Path | None, given: Values, words: Values, assignments: Sequence[str]) -> Config:
@@ -138,6 +145,8 @@ def configured(env: str, file: Path | None, given: Values, words: Values, assign
     with arguments():
         values |= given
         changes = pairs(assignments)
+        if "start_from" in given and "imitate" in {**given, **changes}:
+            raise BadArgument("--start-from begins with an agent's weights and imitates nothing: leave --imitate out")
         for key, text in changes.items():
             if key in given:
                 raise BadArgument(f"--set {key}={text}: --{key} says {given[key]}; give one of them")
@@ -147,16 +156,20 @@ def configured(env: str, file: Path | None, given: Values, words: Values, assign
         config = make_config(values, "configuration")
         idle = [key for key in OF_CLONES if key in changes]
         if idle and config.imitate is None:
-            raise BadArgument(f"--set {idle[0]}={changes[idle[0]]}: nothing is imitated (--imitate none); leave it out")
+            why = "--imitate none" if config.start_from is None else "--start-from"
+            raise BadArgument(f"--set {idle[0]}={changes[idle[0]]}: nothing is imitated ({why}); leave it out")
         return config
 
 
 def open_all(config: Config) -> None:
     """Open all that a configuration names, so that a mistake shows before the work."""
     from ...agents.training.config import expect_fitting
+    from ...agents.training.starting import starting_agent
 
     with arguments():
         expect_fitting(config)
+        if config.start_from is not None:
+            starting_agent(config)
     for scenario in (*config.training, *config.validation):
         for workload in scenario.workloads:
             opt.open_setting(opt.described_setting(config.environment, workload, scenario.topology, scenario.network))
@@ -178,20 +191,23 @@ def _replace_scenarios(values: dict[str, Any], words: dict[str, Any]) -> None:
 def _train(config: Config, logdir: Path, resume: bool, quiet: bool) -> dict[str, Any]:
     from ...agents.files.checkpoint import read_checkpoint
     from ...agents.files.folders import complete_folder
+    from ...agents.training.starting import what_differs
     from ...agents.training.trainer import Training
     from ..learning.training import TrainingLog, words_beside, write_config
     from ..storing.command_log import recorded
 
     # Killed before its first checkpoint, a training begins anew, which ends with the same weights too.
     resume = resume and complete_folder(logdir / CHECKPOINT).is_dir()
-    at = read_checkpoint(logdir / CHECKPOINT).step if resume else None
+    saved = read_checkpoint(logdir / CHECKPOINT) if resume else None
     with recorded(logdir, 1), progress("training", config.timesteps, quiet) as show:
-        log = TrainingLog(logdir, config, at, show, quiet)
+        log = TrainingLog(logdir, config, saved.step if saved else None, show, quiet)
         training = Training(config, logdir, log, command=_command_of(logdir))
         if not quiet:
             say(training.about)
+            if saved and saved.data["config"]["timesteps"] < config.timesteps:
+                say(what_differs(config, saved))
+        write_config(logdir, config)
         if not resume:
-            write_config(logdir, config)
             log.heuristics(training.validation, words_beside(config))
         short = short_name(config.environment)
         again = shlex.join(["clustergym", "train", short, "--logdir", str(logdir), "--resume"])
@@ -251,7 +267,9 @@ def _command_of(logdir: Path) -> str:
 
     commands = [str(entry["command"]) for entry in command_log.read(logdir)]
     begun = [command for command in commands if "--resume" not in command.split()]
-    return (begun or commands or [typed.get()])[-1]  # a damaged log says nothing
+    longer = [command for command in commands if {"--resume", "--timesteps"} <= set(command.split())]
+    # A damaged log says nothing.
+    return " && ".join(dict.fromkeys([(begun or commands or [typed.get()])[-1], *longer]))
 
 
 def _print(config: Config, logdir: Path, best: dict[str, Any], json: bool) -> None:

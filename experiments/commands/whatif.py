@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from ..console import terminal
 from ..console.terminal import out, print_json, print_lines
 from . import options as opt
 from .compare import PAGE, write_page
-from .evaluate import Jobs, Options, played, print_runs, rows
+from .evaluate import Jobs, Options, played, print_runs, rows, shown_names
 from .options import Format, Json, Network, Quiet, argument, option
 
 REPLAY = "replay"
 POLICIES = f"{REPLAY} fifo:head=reserve greedy dally"
+UNEQUAL = (
+    f"{REPLAY}: in slices its jobs wait for those of the slice before, which other policies do not have: compare these "
+    "with each other"
+)
 _POLICIES = f'In one quoted value, as for `evaluate`; default "{POLICIES}".'
 _LOGDIR = "Runs, pictures and report; default whatif-LOG. The same command goes on where it was stopped."
 
 
 def whatif(
-    log: Annotated[str, argument("LOG", "A trace in any known format, or another workload.")],
+    log: Annotated[str, argument("LOG", "A trace in any known format; or slices:file=TRACE,hours=24, for intervals.")],
     topology: Annotated[str, option("--topology", "NAME|PATH", "The cluster: a preset with parameters, or a file.")],
     policies: Annotated[list[str] | None, option("--policies", "NAMES", _POLICIES)] = None,
     network: Network = "none",
-    seeds: Annotated[str, option("--seeds", "LIST", "Where a word draws the log, or failures are drawn.")] = "0",
+    seeds: Annotated[str | None, option("--seeds", "LIST", "Default: all slices, or 0.")] = None,
     set_: opt.Assignments = None,
     format: Format = None,
     oversize: opt.Oversize = "error",
@@ -35,31 +39,41 @@ def whatif(
 ) -> None:
     """Show what other policies would have made of a log: waits as they were and would be, as a table and a page.
 
-    It is `workload inspect`, `evaluate Delay --baseline replay` and `compare`, with --network none.
+    It is `workload inspect`, `evaluate Delay --network none --baseline replay --set by=gpus/user/hour` and `compare`.
     """
     from ...simulator.cluster.topology import Topology
+    from ...simulator.workloads.log_slices import is_sliced, slices_of
     from ..inspecting.log_report import log_facts, print_log
     from ..inspecting.workload_report import size
     from ..report.load import load
     from ..settings.evaluation_setting import workload_of
 
     with terminal.warnings_on_one_line(quiet):
-        chosen = opt.parse_seeds(seeds)
-        given = {"format": format, "oversize": oversize, "assignments": tuple(set_ or ())}
+        given: Any = {"format": format, "oversize": oversize, "assignments": tuple(set_ or ())}
         setting = opt.described_setting("Delay", log, topology, network, **given, assume=True)
-        told = (setting.environment, setting.config.semantics.describe(), setting.config.estimates.describe())
-        words = opt.chosen_policies(policies or [POLICIES], *told)
-        opt.open_setting(setting, chosen[0])
-        workload = workload_of(setting, chosen[0] if setting.is_drawn else 0)
+        about = (setting.environment, setting.config.semantics.describe(), setting.config.estimates.describe())
+        words = opt.chosen_policies(policies or [POLICIES], *about, labels=True)
+        names = shown_names(words)
+        opt.open_setting(setting)
+        slices = slices_of(log)[0] if is_sliced(log) else None
+        workload = workload_of(setting, 0) if slices is None else slices.log
+        chosen = opt.parse_seeds(seeds) if seeds is not None else list(range(1 if slices is None else len(slices)))
+        if setting.by is None:
+            has_hours = slices is None or slices.hours % 24.0 == 0.0
+            setting = setting.copy_with(by="gpus" + "/user" * any(workload.user) + "/hour" * has_hours)
         facts = log_facts(workload, Topology.load(setting.topology))
         if not json:
             print_lines(f"{workload.name}: {size(workload)}")
             print_log(facts, out())
-        folder = logdir or Path(f"whatif-{Path(log).stem}")
+        folder = logdir or Path(f"whatif-{workload.name}")
         runs, notes = played(setting, words, chosen, folder, Options(jobs, None, False, False, quiet))
-        baseline = REPLAY if REPLAY in words else None
+        others = [name for word, name in names.items() if word != REPLAY]
+        baseline = names[REPLAY] if REPLAY in names and (slices is None or not others) else (*others, None)[0]
         write_page(load([folder], baseline), folder / PAGE)
     if json:
         print_json({"log": facts, "runs": rows(runs, setting), "report": str(folder / PAGE)})
         return
-    print_runs(setting, words, chosen, runs, baseline, [*notes, f"report: {folder / PAGE}"], json)
+    if slices is not None and REPLAY in names:
+        notes.append(UNEQUAL)
+    notes.append(f"report, with waits by {setting.by}: {folder / PAGE}")
+    print_runs(setting.copy_with(by=None), words, chosen, runs, baseline, notes, json)

@@ -12,7 +12,7 @@ from ...simulator.engine.metric_registry import METRICS, Metric, columns
 from ...simulator.rules.rule import Rule
 from ..console.terminal import plain_table, styled
 from ..playing.by_group import table_of
-from ..playing.runs import Run, grouped, is_one, same_as
+from ..playing.runs import Run, grouped, is_one, label_and_word, same_as
 from ..settings.describing import describe_load, describe_network, describe_topology, describe_workload, semantics_of
 from ..settings.evaluation_setting import Setting
 from .intervals import FEWEST_TO_TELL, Estimate, against, by_policy
@@ -34,7 +34,7 @@ SWEPT_COLUMN, FIRST_COLUMN = 19, 14  # characters that a policy's numbers and a 
 
 
 def print_setting(console: Console, setting: Setting, words: Sequence[str], seeds: Sequence[int]) -> None:
-    """Print the setting and the rules of the policies."""
+    """Print the setting and the rules of the policies, whose words may have labels."""
     config = setting.config
     facts = {
         "environment": setting.environment,
@@ -50,10 +50,11 @@ def print_setting(console: Console, setting: Setting, words: Sequence[str], seed
         facts["window"] = f"{setting.window} s: its time, and the jobs that arrive in it"
     if unusual := config.unusual():
         facts["options"] = shown(unusual)
-    for word in words:
+    for label, word in map(label_and_word, words):
         policy = make_for(word, setting.environment)
         options_text = shown(_policy_options(policy, setting))
-        facts[word] = options_text if policy.rule else f"decides in Python {options_text}".rstrip()
+        said = options_text if policy.rule else f"decides in Python {options_text}".rstrip()
+        facts[label or word] = f"{word} {said}" if label else said
     grid = plain_table(show_header=False, box=None)
     grid.add_column(no_wrap=max(map(len, facts)) <= WIDEST_FACT, max_width=WIDEST_FACT, overflow="fold", style="bold")
     grid.add_column(overflow="fold")
@@ -95,8 +96,8 @@ def ranges(seeds: Sequence[int]) -> str:
     return ",".join("-".join(map(str, part)) for part in parts)
 
 
-def print_table(console: Console, runs: Sequence[Run]) -> None:
-    """Print one row a policy: means over seeds, 95 % intervals under them, the best marked."""
+def print_table(console: Console, runs: Sequence[Run], more: Sequence[str] = ()) -> None:
+    """Print one row a policy: means over seeds, 95 % intervals under them, the best marked; lines `more` below."""
     estimates = by_policy(runs)
     knows = {run.policy: run.knows_run_times for run in runs}
     shown = columns({name for name in METRICS if all(name in row for row in estimates.values())})
@@ -121,7 +122,7 @@ def print_table(console: Console, runs: Sequence[Run]) -> None:
     if notes:
         console.print("; ".join(notes), style="dim", markup=False)
     replays = [f"{word}: {text}" for word, text in notes_of_replays(runs).items()]
-    for line in [*_alone(runs), *same_as(runs), *replays]:
+    for line in [*_alone(runs), *same_as(runs), *replays, *filter(None, more)]:
         console.print(line, style="dim", markup=False)
 
 

@@ -59,13 +59,14 @@ def progress_of(folder: Path, config: Config) -> TrainingProgress:
     """The progress of the training in `folder`; InputError if it has another configuration or cannot be read."""
     from ...agents.files.checkpoint import read_checkpoint
     from ...agents.files.folders import complete_folder
+    from ...agents.training.config import make_config
     from ...agents.training.trainer import CHECKPOINT
     from ...agents.training.what_is_read import expect_same, read_in
     from .training import CONFIG, read_config
 
     if not (folder / CONFIG).exists():
         return TrainingProgress()
-    if read_config(folder) != config.model_dump(mode="json"):
+    if make_config(read_config(folder), str(folder / CONFIG)).model_dump(mode="json") != config.model_dump(mode="json"):
         raise InputError(f"{folder}: the training there has another configuration; give another folder")
     if not complete_folder(folder / CHECKPOINT).is_dir():
         return TrainingProgress()

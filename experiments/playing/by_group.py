@@ -62,7 +62,7 @@ def expect_groups(setting: Setting, by: str, workload: Workload) -> None:
     if by == "hour" and is_sliced(setting.workload) and (hours := slices_of(setting.workload)[0].hours) % DAY_H:
         raise InputError(f"by = hour: slices of {hours:g} h begin at any hour of a day; expected 24 h, or days")
     is_known = by in (*OF_REGIONS, "gpus", "hour") or (by == "level" and workload.geo is not None)
-    if not is_known and not any(_column(workload, by).tolist()):
+    if not is_known and not any(column_of(workload, by).tolist()):
         raise InputError(f"by = {by}: {whose} have no {by}{' but 0' if by == 'level' else ''}")
 
 
@@ -92,7 +92,7 @@ def by_group(simulator: Any, setting: Setting, by: str, counted: np.ndarray) -> 
 
 def groups_of(workload: Workload, by: str, log: Workload) -> Groups:
     """The jobs of a workload by a column; which groups stand alone is decided by all jobs of its `log`."""
-    own, counts = _column(workload, by).tolist(), Counter(_column(log, by).tolist())
+    own, counts = column_of(workload, by).tolist(), Counter(column_of(log, by).tolist())
     counts.update(value for value in own if value not in counts)  # gangs that were capped
     kept = [value for value, _ in counts.most_common(MOST)]
     names = {value: str(value) or UNKNOWN for value in (sorted(kept) if by in NUMBERS else kept)}
@@ -100,7 +100,8 @@ def groups_of(workload: Workload, by: str, log: Workload) -> Groups:
     return {name: group == name for name in dict.fromkeys([*names.values(), OTHERS])}
 
 
-def _column(workload: Workload, by: str) -> np.ndarray:
+def column_of(workload: Workload, by: str) -> np.ndarray:
+    """What `by` says of each job, (jobs,): text, or whole numbers of NUMBERS."""
     if by == "hour":
         return (workload.arrival_s // 3600.0 % DAY_H).astype(np.int64)
     if by == "tenant" and workload.geo is not None:
@@ -125,7 +126,7 @@ def _of_copies(s: np.void) -> dict[str, float]:
 
 def table_of(runs: Sequence[Run], by: str) -> tuple[list[str], list[list[str]], str]:
     """Headers and rows of a table of groups, policy, group, then means over the seeds that have it; and a note."""
-    known = {name.partition("[")[0] for run in runs for name in run.metrics if "[" in name}
+    known = {name.partition("[")[0] for run in runs for name in run.metrics if f"[{by}=" in name}
     metrics = {name: one for name, one in _shown_of(by).items() if name in known}
     rows = []
     for policy, mine in grouped(runs).items():
@@ -140,7 +141,7 @@ def table_of(runs: Sequence[Run], by: str) -> tuple[list[str], list[list[str]], 
 
 def _names(runs: Sequence[Run], metric: str, by: str) -> list[str]:
     """The groups of some runs: numbers ascending, names in order of appearance, OTHERS last."""
-    names = dict.fromkeys(name for run in runs for name in run.metrics if name.startswith(f"{metric}["))
+    names = dict.fromkeys(name for run in runs for name in run.metrics if name.startswith(f"{metric}[{by}="))
     groups = [name.partition("=")[2][:-1] for name in names]
     return sorted(groups, key=lambda one: math.inf if one == OTHERS else float(one) if by in NUMBERS else 0.0)
 

@@ -25,8 +25,8 @@ from .by_group import by_group, expect_groups
 from .copy_rows import CopyRows
 from .executors import Executor, elsewhere
 from .group_timeline import group_timeline, group_words
-from .recording import ABOUT_TABLES, HAPPENINGS, WORDS, Recorded, Timeline, decisions, timeline
-from .runs import Run, RunStore, players_of
+from .recording import ABOUT_TABLES, HAPPENINGS, JOB_FIELDS, WORDS, Recorded, Timeline, decisions, timeline
+from .runs import Run, RunStore, labels_of, players_of, with_labels
 
 Record = Literal["nothing", "first", "all"]
 Task = tuple[str | PolicyObject, int, bool]  # a player, its seed, and whether the run is recorded
@@ -57,8 +57,8 @@ def play(setting: Setting, player: Any, seed: int, record: bool = False, progres
     given, player = player, as_player(player)
     policy = make_for(player, setting.environment)
     workload = workload_of(setting, seed if setting.is_drawn else 0)
-    if setting.by is not None:
-        expect_groups(setting, setting.by, workload)
+    for by in setting.groupings:
+        expect_groups(setting, by, workload)
     simulator = simulator_of(setting.config, policy)
     simulator.reset(policy.workload_for(workload), seed)
     decider = policy.decider(simulator)
@@ -77,10 +77,13 @@ def play(setting: Setting, player: Any, seed: int, record: bool = False, progres
     rows = tuple(_decision_rows(simulator, kept))
     counted = Window.load(setting.window).of(simulator.state) if setting.window else np.ones(len(workload), bool)
     metrics = simulator.metrics() if setting.window is None else _of_window(setting, given, workload, seed, simulator)
-    if setting.by is not None:
-        metrics |= by_group(simulator, setting, setting.by, counted)
+    for by in setting.groupings:
+        metrics |= by_group(simulator, setting, by, counted)
     metrics |= policy.measured(simulator)
-    jct_s = simulator.jobs()["jct_s"][counted]
+    jobs = simulator.jobs()
+    jct_s = jobs["jct_s"][counted]
+    if seen is not None and workload.ps is None:
+        seen = replace(seen, **{name: jobs[name] for name in JOB_FIELDS})
     knows = run_times_known(policy, simulator.estimates)
     moved = () if copies is None else copies.rows()
     drawn = simulator.is_drawn or may_draw(setting, player)
@@ -151,8 +154,8 @@ def evaluate(
 
     Args:
         setting: to play on.
-        policies: words, as on the command line; or objects that decide, copied for each run, called by their `name` or
-            else by their class (docs/tutorials/write-a-policy.md).
+        policies: words, as on the command line, with or without labels; or objects that decide, copied for each run,
+            called by their `name` or else by their class (docs/tutorials/write-a-policy.md).
         seeds: at least one.
         processes, executor: number of processes of this machine; or an executor in their place (`executors.py`).
         record: whose decisions and timelines to keep: no run's, those of the first seed, all.
@@ -190,7 +193,7 @@ def evaluate(
         for run in runs:
             if (run.policy, run.seed) not in played and store.find(run.policy, run.seed, record == "all") is None:
                 store.keep(run if record == "all" else replace(run, timeline=None, decisions=(), copies=()))
-    return runs
+    return with_labels(runs, labels_of(policies))
 
 
 def _play_all(

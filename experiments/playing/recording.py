@@ -24,6 +24,7 @@ WORDS = {getattr(codes, word.upper()): word for word in KINDS.split()}  # code -
 ABOUT_TABLES = (REPLICATE, MOVE, DROP)
 Progress = Callable[[int], None]
 Steps = tuple[np.ndarray, np.ndarray]  # times, and values from each of them on
+JOB_FIELDS = ("first_start_s", "queueing_delay_s", "slowdown", "preemptions")  # of `Simulator.jobs`
 HAPPENINGS = (codes.JOINED, LEFT, codes.SIZED)  # no decisions: results of those about groups
 
 
@@ -129,6 +130,10 @@ class Timeline:
     cpu_use: np.ndarray = field(default_factory=lambda: np.zeros(0))  # shares of all machines', from each on
     network_use: np.ndarray = field(default_factory=lambda: np.zeros(0))
     machine_names: Sequence[str] = ()  # as decisions call them, `rack.machine`; none: by number
+    first_start_s: np.ndarray = field(default_factory=lambda: np.zeros(0))  # float64 (n,) of all jobs; nan: never
+    queueing_delay_s: np.ndarray = field(default_factory=lambda: np.zeros(0))  # (n,), of finished jobs, else nan
+    slowdown: np.ndarray = field(default_factory=lambda: np.zeros(0))  # (n,), the same
+    preemptions: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))  # int64 (n,)
 
     @property
     def num_gpus(self) -> int:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
 from ...policies import PolicyObject, as_player, word_of
+from ...policies.registry import OURS
 from ...simulator.base.errors import InputError
 from ..settings.evaluation_setting import Setting
 from .recording import Timeline
 
+_LABEL = re.compile(r"[A-Za-z0-9._-]+")
 DECISION_COLUMNS = ("policy", "seed", "time_s", "job_id", "decision", "gpus", "shift_s", "why")
 
 
@@ -31,6 +34,7 @@ class Run:
         timeline: GPUs of each job over time, if it was recorded.
         knows_run_times: whether the policy knew how long jobs run: `yes`, `no` or `estimates`; empty: unknown.
         copies: rows of `COPY_COLUMNS` (copy_rows.py), if they were recorded over regions.
+        label: its name in tables and charts where that is not its word, else "".
         is_drawn: whether it depends on its seed: a number was drawn, or may have been in a user's code.
     """
 
@@ -44,6 +48,7 @@ class Run:
     knows_run_times: str = ""
     copies: tuple[tuple[str, ...], ...] = ()
     is_drawn: bool = True
+    label: str = ""
 
 
 class RunStore(Protocol):
@@ -63,16 +68,53 @@ class RunStore(Protocol):
         """Raise InputError if anything that its numbers depend on has changed since."""
 
 
+def label_and_word(text: str) -> tuple[str, str]:
+    """The label and the word of a policy as it was typed, `EASY=fifo:head=reserve`; without one the label is "".
+
+    Raises:
+        InputError: a label of other characters than letters, digits, "-", "_" and ".", or that is a policy's name; no
+            word after it.
+    """
+    label, equals, word = text.partition("=")
+    if not equals or ":" in label:
+        return "", text
+    if not _LABEL.fullmatch(label) or not word.strip():
+        raise InputError(f"policy {text!r}: expected LABEL=WORD, a label of letters, digits, '-', '_' and '.'")
+    if label in OURS:
+        raise InputError(f"policy {text!r}: the label {label!r} is the name of a policy; give another label")
+    return label, word
+
+
 def players_of(policies: Sequence[Any]) -> dict[str, str | PolicyObject]:
-    """The players by their names in tables; InputError for an object that is no policy, or two of one name."""
+    """The players by their words, without labels; InputError for an object that is no policy, or two of one name."""
     players: dict[str, str | PolicyObject] = {}
     for policy in policies:
-        player = as_player(policy)
+        player = as_player(label_and_word(policy)[1] if isinstance(policy, str) else policy)
         word = word_of(player)
         if word in players:
             raise InputError(f"policies: two are called {word!r}; give each a `name` of its own")
         players[word] = player
+    labels = list(labels_of(policies).values())
+    for label in labels:
+        if labels.count(label) > 1 or label in players:
+            raise InputError(f"policies: two are called {label!r}; give each a label of its own")
     return players
+
+
+def labels_of(policies: Sequence[Any]) -> dict[str, str]:
+    """Word -> label of the policies that have one; errors as `label_and_word`."""
+    pairs = (label_and_word(policy) for policy in policies if isinstance(policy, str))
+    return {word: label for label, word in pairs if label}
+
+
+def with_labels(runs: Iterable[Run], labels: Mapping[str, str]) -> list[Run]:
+    """Runs with the labels of their words."""
+    return [replace(run, label=labels.get(run.policy, "")) for run in runs]
+
+
+def as_shown(runs: Iterable[Run]) -> list[Run]:
+    """Runs for tables: in place of its word a policy has its label, if it has one."""
+    return [replace(run, policy=run.label or run.policy) for run in runs]
 
 
 def is_same(one: Run, other: Run) -> bool:

@@ -10,12 +10,11 @@ import numpy as np
 
 from ...simulator.base.durations import duration
 from ..charts import axes
-from ..charts.chart import WIDTH, Chart, Label, Shape, box, segment
+from ..charts.chart import WIDTH, Chart, Label, Shape, box, chart_name, segment
 from ..charts.marks import JOB_COLOURS, SHADES
 from ..playing.gantt_boxes import gantt_boxes
 from ..playing.over_time import MOST_GPU_ROWS, shares_in_use
 from ..playing.recording import Timeline
-from ..storing.event_file import folder_name
 
 Stretches = Mapping[int, Sequence[tuple[float, float]]]
 JOB_HUES = len(JOB_COLOURS)  # classes j0.. of the style sheet; a job has the same one under every policy
@@ -52,7 +51,7 @@ def gantt(label: str, timeline: Timeline, stop_s: float, seed: int, same: Stretc
     summary = f"{label}, seed {seed}: {jobs} jobs in {len(stretches_s)} stretches of {each} each; ends after {stop}"
     height = int(np.clip(7 * (timeline.num_gpus if by_gpu else len(rows)), 120, 320))
     y_label = label_of_rows if by_gpu else "one row a machine, full colour: all its GPUs in use"
-    labels, name = rows if len(rows) <= 20 else (), f"gantt-{folder_name(label)}"
+    labels, name = rows if len(rows) <= 20 else (), chart_name("gantt", label)
     about: Any = {"y_label": y_label, "shapes": drawn, "rows": labels, "name": name, "is_gantt": True}
     return Chart(label, summary, height, x, None, "time since the first arrival", **about)
 

@@ -12,9 +12,8 @@ import numpy as np
 from ...simulator.base.durations import duration
 from ...simulator.engine.metric_registry import GROUPS, METRICS, kind_of
 from ..charts import axes
-from ..charts.chart import Chart, Label, Shape, grid, polyline, segment
+from ..charts.chart import Chart, Label, Shape, chart_name, grid, polyline, segment
 from ..charts.marks import Style
-from ..storing.event_file import folder_name
 from .load import Training
 
 # tag: (title, whether in seconds)
@@ -65,7 +64,7 @@ def _chart(tag: str, trainings: Sequence[Training], agents: Agents, heuristics: 
         ends.append(Label(agents[one].classes, 100.0 * place, _name(one)))
     ended = [f"{_name(one)} ends at {_value(curve[-1, 1], is_time)}" for one, curve in curves.items()]
     summary = "; ".join([*ended, *(f"{name} {_value(level, is_time)}" for name, level in levels.items())])
-    legend, name = [(end.classes, end.text) for end in sorted(ends, key=lambda end: -end.at)], folder_name(tag)
+    legend, name = [(end.classes, end.text) for end in sorted(ends, key=lambda end: -end.at)], chart_name(tag)
     about: Any = {"ends": ends, "legend": legend, "name": f"learning-{name}"}
     return Chart(title, summary, OTHER_PX, x, y, "training steps", shapes=shapes, **about)
 

@@ -28,7 +28,7 @@ Curve = Sequence[tuple[int, float]]
 class Entry:
     """One policy of a section."""
 
-    label: str  # its word on the page, with its folder where the word alone is not enough
+    label: str  # its label or word on the page, with its folder where that alone is not enough
     policy: str  # its word
     runs: tuple[Run, ...]  # ascending seeds, each once
 
@@ -90,6 +90,11 @@ class Section:
     def labelled(self) -> list[Run]:
         """All runs, their policy the label of their entry."""
         return [replace(run, policy=entry.label) for entry in self.entries for run in entry.runs]
+
+    @property
+    def words(self) -> dict[str, str]:
+        """Label -> word of the policies."""
+        return {entry.label: entry.policy for entry in self.entries}
 
     def entry(self, label: str) -> Entry:
         """The policy of that label."""
@@ -200,12 +205,21 @@ def section(setting: Setting, parts: Sequence[tuple[Path, Sequence[Run]]], basel
     for folder, runs in parts:
         for word, mine in grouped(runs).items():
             by_word.setdefault(word, []).append((folder, {run.seed: run for run in mine}))
-    entries = [entry for word, places in by_word.items() for entry in _entries(word, places) if entry.runs]
+    names = {word: _label(places) or word for word, places in by_word.items()}
+    common = {name for name in names.values() if list(names.values()).count(name) > 1}
+    names = {word: f"{name} ({word})" if name in common and name != word else name for word, name in names.items()}
+    found = (_entries(names[word], word, places) for word, places in by_word.items())
+    entries = [entry for some in found for entry in some if entry.runs]
     entries.sort(key=lambda entry: (_or_last(entry.estimate("jct_mean").mean), entry.label))
     return Section(setting, tuple(entries), _baseline(entries, baseline), tuple(folder for folder, _ in parts))
 
 
-def _entries(word: str, places: Sequence[tuple[Path, dict[int, Run]]]) -> list[Entry]:
+def _label(places: Sequence[tuple[Path, dict[int, Run]]]) -> str:
+    """The label of a policy: that of the first folder that gives it one."""
+    return next((run.label for _, runs in places for run in runs.values() if run.label), "")
+
+
+def _entries(label: str, word: str, places: Sequence[tuple[Path, dict[int, Run]]]) -> list[Entry]:
     merged: dict[int, Run] = {}
     for _, runs in places:
         for seed, run in runs.items():
@@ -213,10 +227,10 @@ def _entries(word: str, places: Sequence[tuple[Path, dict[int, Run]]]) -> list[E
             if not is_same(other, run):
                 names = _short_names([folder for folder, _ in places])
                 named = zip(names, places, strict=True)
-                return [Entry(f"{word} ({name})", word, _ascending(runs)) for name, (_, runs) in named]
+                return [Entry(f"{label} ({name})", word, _ascending(runs)) for name, (_, runs) in named]
             if other.timeline is None:
                 merged[seed] = run
-    return [Entry(word, word, _ascending(merged))]
+    return [Entry(label, word, _ascending(merged))]
 
 
 def _ascending(runs: Mapping[int, Run]) -> tuple[Run, ...]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ...simulator.engine.metric_registry import Metric, columns
+from ..comparing.heads import note_of_heads
 from ..comparing.intervals import FEWEST_TO_TELL, Estimate
 from ..comparing.table import best_of
 from ..playing.runs import twins
@@ -31,16 +33,21 @@ class Row:
     cells: tuple[Cell, ...]
 
 
-def headers(section: Section) -> list[tuple[str, str]]:
-    """(header, unit) of the columns: metrics of the runs, then the share of finished jobs and the number of seeds."""
-    found = [(metric.header, metric.shown_unit) for metric in _metrics(section)]
+def headers(section: Section, metrics: Sequence[Metric] | None = None) -> list[tuple[str, str]]:
+    """(header, unit) of the columns: metrics, then the share of finished jobs and the number of seeds.
+
+    `metrics`: None: those that tables of such runs have.
+    """
+    shown = metrics_of(section) if metrics is None else metrics
+    found = [(metric.header or metric.name.replace("_", " "), metric.shown_unit) for metric in shown]
     found += [("finished", "% of jobs")] if section.is_unfinished else []
     return found + ([] if section.one_set_of_seeds else [("seeds", "")])
 
 
-def rows(section: Section) -> list[Row]:
-    """The table, best mean JCT first."""
-    values = {one: {entry.label: entry.estimate(one.name) for entry in section.entries} for one in _metrics(section)}
+def rows(section: Section, metrics: Sequence[Metric] | None = None) -> list[Row]:
+    """The table, best mean JCT first; `metrics` as for `headers`."""
+    shown = metrics_of(section) if metrics is None else metrics
+    values = {one: {entry.label: entry.estimate(one.name) for entry in section.entries} for one in shown}
     best = {metric: best_of(metric, row) for metric, row in values.items()}
     table = []
     for entry in section.entries:
@@ -56,7 +63,8 @@ def rows(section: Section) -> list[Row]:
     return table
 
 
-def _metrics(section: Section) -> list[Metric]:
+def metrics_of(section: Section) -> list[Metric]:
+    """Those that tables of such runs have, from left to right."""
     return columns({name for entry in section.entries for run in entry.runs for name in run.metrics})
 
 
@@ -88,7 +96,8 @@ def warnings(section: Section) -> list[str]:
         found += ["Jobs that had not finished are in no JCT: compare policies that finished different jobs with care."]
     if not section.one_set_of_seeds:
         found.append("Policies were played on different seeds: compare their ratios, which are over common seeds.")
-    return found + [f"{line}." for line in section.same_runs]
+    heads = note_of_heads(section.words, section.setting)
+    return found + [f"{line}." for line in (heads, *section.same_runs) if line]
 
 
 def verdict(section: Section) -> str:

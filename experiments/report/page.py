@@ -85,7 +85,7 @@ def _view(section: Section, of_label: Mapping[str, Style], pair: Episodes | None
         "title": section.setting.environment.rpartition("/")[2] + (f", {section.place}" if section.place else ""),
         "facts": facts(section),
         **{name: getattr(numbers, name)(section) for name in ("verdict", "headers", "rows", "warnings")},
-        "groups": None if section.setting.by is None else table_of(section.labelled, section.setting.by),
+        "groups": {by: table_of(section.labelled, by) for by in section.setting.groupings},
         "section": section,
         "ratios": figures.ratios(section, of_label),
         "boxes": figures.box_over_seeds(section, of_label),
@@ -110,7 +110,7 @@ def facts(section: Section) -> dict[str, str]:
     found = folders | {"environment": setting.environment, **places, "seeds": ranges(section.seeds)}
     found |= setting.config.unusual()
     found |= {name: value for name, value in own.items() if value != usual[name]}
-    found |= notes_of_replays(run for entry in section.entries for run in entry.runs)
+    found |= notes_of_replays(section.labelled)
     return {name: f"{value:g}" if isinstance(value, float) else str(value) for name, value in found.items()}
 
 

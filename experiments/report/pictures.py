@@ -11,9 +11,10 @@ from ...simulator.base.errors import InputError
 from ..charts import marks
 from ..charts.chart import Chart
 from ..charts.chart_files import is_ours, png, save
-from ..charts.drawing import Drawing, laid_out, stacked
+from ..charts.drawing import PAPER, Drawing, fitting, laid_out, stacked
 from ..charts.marks import variables_of
 from ..charts.plots import Styles
+from ..comparing.heads import note_of_heads
 from ..playing.recording import Timeline
 from ..playing.runs import Run, grouped
 from ..settings.evaluation_setting import Setting
@@ -30,29 +31,37 @@ CARD_PX = 460.0  # the width of pictures on TensorBoard's cards, so that words a
 
 
 def of_section(section: Section, styles: Styles) -> list[Chart]:
-    """All charts of a setting."""
+    """All charts of a setting; those of several policies say under which jobs pass a blocked one."""
+    heads = note_of_heads(section.words, section.setting)
     means = (figures.ratios(section, styles), figures.box_over_seeds(section, styles))
     over_seeds = (*means, figures.jct_cdf(section.entries, styles))
-    shown = [chart for chart in over_seeds if chart is not None]
-    return [*shown, *figures.over_time(section, styles), *_gantts(*figures.one_seed(section))]
+    shown = [chart for chart in (*over_seeds, *figures.over_time(section, styles)) if chart is not None]
+    return [*(chart.with_note(heads) for chart in shown), *_gantts(*figures.one_seed(section))]
 
 
-def of_material(material: Material, folder: Path, kinds: Sequence[str], pairs: Pairs) -> list[Path]:
-    """Write the charts of a page into `folder`, which is made; each of several settings has a folder in it."""
+def of_material(
+    material: Material, folder: Path, kinds: Sequence[str], pairs: Pairs, width: float = PAPER
+) -> list[Path]:
+    """Write the charts of a page into `folder`, which is made; each of several settings has a folder in it.
+
+    `width`: of each, pixels.
+    """
     of_label, of_training, of_name = page_styles(material)
     paths = []
     for number, one in enumerate(material.sections):
         place = _made(folder / f"setting-{number + 1}" if material.sections[1:] else folder)
-        paths += write(of_section(one, of_label), of_label, place, kinds)
+        paths += write(of_section(one, of_label), of_label, place, kinds, width=width)
         if (pair := pairs.get(number)) is not None:
-            both = of_episodes(pair, of_label)
+            both = of_episodes(
+                pair, of_label, width, note_of_heads({name: one.words[name] for name in pair.labels}, one.setting)
+            )
             paths += [save(both, place / f"episodes-seed-{pair.seed}.{kind}") for kind in kinds]
     if (sweep := sweeps.found(material.sections)) is not None:
-        paths += write(sweeps.charts(sweep, of_label), of_label, _made(folder), kinds)
+        paths += write(sweeps.charts(sweep, of_label), of_label, _made(folder), kinds, width=width)
     found = {style.name: style for style in (*of_training.values(), *of_name.values())}
     groups = by_yardstick(material)
     charts = [chart for group in groups for chart in learning_curves.charts(group, of_training, of_name)]
-    return paths + (write(charts, found, _made(folder), kinds) if charts else [])
+    return paths + (write(charts, found, _made(folder), kinds, width=width) if charts else [])
 
 
 def _made(folder: Path) -> Path:
@@ -104,17 +113,19 @@ def of_run(run: Run) -> Drawing:
     return _under_each_other([replace(chart, legend=()) for chart in charts], found, charts[0].title)
 
 
-def of_episodes(pair: Episodes, styles: Styles) -> Drawing:
-    """Two episodes on one time axis."""
+def of_episodes(pair: Episodes, styles: Styles, width: float = PAPER, note: str = "") -> Drawing:
+    """Two episodes on one time axis, `width` pixels wide, with a `note` under the first chart."""
+    first, *others = figures.of_episodes(pair, styles)
     title = f"{pair.labels[0]} and {pair.labels[1]}, seed {pair.seed}"
-    return _under_each_other(figures.of_episodes(pair, styles), styles, title)
+    return _under_each_other([first.with_note(note), *others], styles, title, width)
 
 
-def _under_each_other(charts: Sequence[Chart], styles: Styles, title: str) -> Drawing:
+def _under_each_other(charts: Sequence[Chart], styles: Styles, title: str, width: float = PAPER) -> Drawing:
     """Charts whose time axes are the same, aligned one under the other."""
     variables = variables_of(styles)
-    left = max(laid_out(chart, variables).plots[0][0] for chart in charts)
-    return stacked([laid_out(chart, variables, least_left=left) for chart in charts], title)
+    fit = [fitting(chart, width) for chart in charts]
+    left = max(laid_out(chart, variables, width).plots[0][0] for chart in fit)
+    return stacked([laid_out(chart, variables, width, left) for chart in fit], title)
 
 
 def _gantts(seed: int, timelines: Mapping[str, Timeline]) -> list[Chart]:
@@ -125,9 +136,17 @@ def _gantts(seed: int, timelines: Mapping[str, Timeline]) -> list[Chart]:
 
 
 def write(
-    charts: Sequence[Chart], styles: Styles, folder: Path, kinds: Sequence[str] = ("svg",), keep_others: bool = False
+    charts: Sequence[Chart],
+    styles: Styles,
+    folder: Path,
+    kinds: Sequence[str] = ("svg",),
+    keep_others: bool = False,
+    width: float = PAPER,
 ) -> list[Path]:
-    """Write each chart into `folder`; returns the paths. `keep_others`: SVG files of other origin stay (a warning)."""
+    """Write each chart into `folder`, `width` pixels wide; returns the paths.
+
+    `keep_others`: SVG files of other origin stay (a warning).
+    """
     variables = variables_of(styles)
     paths: list[Path] = []
     for chart in charts:
@@ -138,6 +157,6 @@ def write(
         if keep_others and path.exists() and not is_ours(path):
             warnings.warn(f"{path}: it is not clustergym's and is left as it is", StoredRunWarning, stacklevel=2)
             continue
-        drawing = laid_out(chart, variables)
+        drawing = laid_out(fitting(chart, width), variables, width)
         paths += [save(drawing, folder / f"{name}.{kind}") for kind in kinds]
     return paths

@@ -11,12 +11,12 @@ from ...simulator.base.durations import duration
 from ...simulator.base.errors import InputError
 from ...simulator.base.names import parse_name
 from ..charts import axes
-from ..charts.chart import Chart, Shape, segment
+from ..charts.chart import Chart, Shape, chart_name, segment
 from ..charts.marks import Style
 from ..charts.plots import means
+from ..comparing.heads import note_of_heads
 from ..comparing.intervals import Estimate
 from ..settings.sweeping import PLACES
-from ..storing.event_file import folder_name
 from .load import Section
 
 WIDEST = 2.0  # an interval of few seeds reaches at most so many times beyond the means
@@ -86,7 +86,9 @@ def _parameters(words: Mapping[str, Any]) -> dict[str, str]:
 def charts(sweep: Swept, styles: Mapping[str, Style]) -> list[Chart]:
     """The mean JCT over the values; and its ratio to the baseline's, if there is one."""
     drawn = [_chart(sweep, styles, is_ratio) for is_ratio in (False, True)[: 1 + (sweep.baseline is not None)]]
-    return [chart for chart in drawn if chart is not None]
+    words = {label: word for section in sweep.sections for label, word in section.words.items()}
+    heads = note_of_heads(words, sweep.sections[0].setting)
+    return [chart.with_note(heads) for chart in drawn if chart is not None]
 
 
 def _of(section: Section, label: str, is_ratio: bool) -> Estimate | None:
@@ -110,7 +112,7 @@ def _chart(sweep: Swept, styles: Mapping[str, Style], is_ratio: bool) -> Chart |
     title = f"Mean JCT{f' as a ratio to {sweep.baseline},' * is_ratio} over {sweep.name}"
     y_label = "below 1 is better (log scale)" if is_ratio else f"mean JCT{' (log scale)' if y.log else ''}"
     note = f"Dots: means over seeds. Bands: {'paired ' * is_ratio}95 % intervals."
-    name = f"sweep-{folder_name(sweep.name)}-{'jct-ratio' if is_ratio else 'jct'}"
+    name = chart_name("sweep", sweep.name, "jct-ratio" if is_ratio else "jct")
     about = {"title": title, "x_label": sweep.name, "y_label": y_label, "note": note, "name": name}
     chart = means(sweep.values, lines, styles, y, "{:.3f}".format if is_ratio else duration, **about)
     one = Shape("one", [segment(0.0, 1.0, float(y.at(1.0)))])

@@ -41,7 +41,7 @@ class Setting:
         window: "START/END", seconds since the first arrival: metrics are of that time and the jobs that arrive in it
             (simulator/engine/time_window.py); None: of the whole run.
         by: metrics are also of each group of jobs, by one of GROUPS, or of each kind of `copy` of a table
-            (playing/by_group.py); None: of all jobs alone.
+            (playing/by_group.py); several: `user/hour`; None: of all jobs alone.
     """
 
     environment: str
@@ -78,8 +78,8 @@ class Setting:
         env_id = resolve(environment)
         workload = ENVIRONMENTS[env_id].defaults["workload"] if workload is None else workload
         window_text = Window.load(window).describe() if window else None
-        if by is not None:
-            choose(by, GROUPS, "by")
+        for one in () if by is None else by.split("/"):
+            choose(one, GROUPS, "by")
         return cls(env_id, workload, config_of(env_id, topology, network, **options), format, oversize, window_text, by)
 
     @classmethod
@@ -107,6 +107,11 @@ class Setting:
     def network(self) -> Any:
         """The cluster's."""
         return self.config.network
+
+    @property
+    def groupings(self) -> tuple[str, ...]:
+        """Each of `by`."""
+        return () if self.by is None else tuple(dict.fromkeys(self.by.split("/")))
 
     @property
     def is_drawn(self) -> bool:

@@ -3,8 +3,8 @@
 Its fields: `schema`; `setting` (the fields of `Setting`; no horizon is null); `content` (hashes of the files and of the
 user's own that its words name, by option); `sources` (hash of those that numbers depend on); `versions`; `policies`:
 word -> identity of its runs, a hash of all the others and of the word (of a trained agent also of its files and of the
-code that plays it); and `sha256`, of the others. Schema 1 had no checksums; the content of schema 2 was of topology,
-workload and network as they were opened, words included.
+code that plays it); `labels`: word -> label, of those that have one; and `sha256`, of the others. Schema 1 had no
+checksums; the content of schema 2 was of topology, workload and network as they were opened, words included.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SCHEMA = 3
 WITH_WORDS = 2
 WITHOUT_CHECKSUMS = 1
 NAME = "evaluation.json"
-CHECKSUM = "sha256"
+CHECKSUM, LABELS = "sha256", "labels"
 
 
 def common(setting: Setting) -> dict[str, Any]:
@@ -42,11 +42,19 @@ def _words(setting: Setting) -> dict[str, Any]:
     return {key: None if value == math.inf else value for key, value in setting.words().items()}
 
 
-def declare(folder: Path, now: Mapping[str, Any], identities: Mapping[str, str]) -> None:
-    """Write `evaluation.json`; earlier policies stay if everything else is unchanged."""
+def declare(folder: Path, now: Mapping[str, Any], identities: Mapping[str, str], labels: Mapping[str, str]) -> None:
+    """Write `evaluation.json`; earlier policies stay if everything else is unchanged.
+
+    The words of `identities` have the `labels` that they are given now, or none; of other words a label that is given
+    anew is taken away.
+    """
     before = read(folder)
     kept = before["policies"] if before is not None and all(before[key] == value for key, value in now.items()) else {}
     document = {**now, "policies": {**kept, **identities}}
+    earlier = {} if before is None else before.get(LABELS, {})
+    others = {word: label for word, label in earlier.items() if word in kept and word not in identities}
+    named = {word: label for word, label in others.items() if label not in labels.values()} | dict(labels)
+    document |= {LABELS: named} if named else {}
     if document != before:
         with written_whole(folder / NAME) as draft:
             text = json.dumps(document | {CHECKSUM: _checksum(document)}, indent=2)

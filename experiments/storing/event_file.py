@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 NAME = "events.out.tfevents."
 HEURISTIC, AGENT = ".evaluate", ".agent"  # endings of files
 AGENT_WORDS = tuple(AGENTS)
+HPARAMS = "_hparams_/"
 _SCALARS, _IMAGES = "scalars", "images"
 
 
@@ -86,7 +87,7 @@ class EventFile:
         with written_whole(self.path) as draft, open(draft, "wb") as file:
             writer = RecordWriter(file)
             writer.write(Event(wall_time=time.time(), file_version="brain.Event:2").SerializeToString())
-            for record in _kept(old, until):
+            for record in _kept(old, until, without=HPARAMS if ending == AGENT else None):
                 writer.write(record)
                 event = Event.FromString(record)
                 self.last_step = max(self.last_step, event.step)
@@ -109,12 +110,17 @@ class EventFile:
         self._file.close()
 
 
-def _kept(paths: list[Path], until: int | None) -> Iterator[bytes]:
-    """The events up to a step, each once: a kill between copying and removing leaves the same ones in two files."""
+def _kept(paths: list[Path], until: int | None, without: str | None) -> Iterator[bytes]:
+    """The events up to a step, each once: a kill between copying and removing leaves the same ones in two files.
+
+    Those of tags that begin with `without` are left out: TensorBoard shows the first of several rows of HParams.
+    """
     seen: set[bytes] = set()
     for path in paths if until is not None else ():
         for event in events(path):
             record = event.SerializeToString()
+            if without and any(value.tag.startswith(without) for value in event.summary.value):
+                continue
             if not event.HasField("file_version") and event.step <= until and record not in seen:
                 seen.add(record)
                 yield record

@@ -37,8 +37,8 @@ from ...simulator.files import sealed_parquet
 from ..charts.chart_files import is_ours
 from ..console.terminal import BadArgument, expect_writable
 from ..playing.copy_rows import COPY_COLUMNS
-from ..playing.recording import Timeline
-from ..playing.runs import Run, players_of
+from ..playing.recording import JOB_FIELDS, Timeline
+from ..playing.runs import Run, labels_of, players_of, with_labels
 from ..settings.evaluation_setting import Setting, stamps
 from . import command_log, evaluation_file, identity, results
 from .event_file import HEURISTIC, files
@@ -51,7 +51,7 @@ RECORDED = ("timeline_", "decision_", "copy_")
 DECISION = ("time_s", "job_id", "decision", "gpus", "shift_s", "why")
 TIMELINE = (
     *("job", "start_s", "end_s", "arrival_s", "leave_s", "begin_s", "stop_s", "gpu_machine", "unit"),
-    *("use_s", "cpu_use", "network_use", "machine_names"),
+    *("use_s", "cpu_use", "network_use", "machine_names", *JOB_FIELDS),
 )
 BETWEEN_TABLES_S = 60.0
 SHARE_FOR_TABLES = 0.05  # of the time may go into tables of the runs so far
@@ -113,7 +113,8 @@ def read(folder: Path, timelines: bool = True) -> Evaluation:
     runs = [run for run in found if run is not None]
     runs.sort(key=lambda run: (place[run.policy], run.seed))
     setting, played_on = evaluation_file.setting_of(about), evaluation_file.played_on(about)
-    return Evaluation(folder, setting, played_on, tuple(runs), about["versions"], command_log.read(folder))
+    labelled = tuple(with_labels(runs, about.get(evaluation_file.LABELS, {})))
+    return Evaluation(folder, setting, played_on, labelled, about["versions"], command_log.read(folder))
 
 
 def _read_run(path: Path, without: tuple[str, ...], seals: bool, identities: Mapping[str, str]) -> Run | None:
@@ -218,7 +219,7 @@ def open_store(folder: Path, setting: Setting, policies: Sequence[Any], fresh: b
         gone = "earlier results are not used and leave tables and pictures; a folder of its own keeps them"
         warnings.warn(f"{folder}: {change}; {gone}", StoredRunWarning, stacklevel=2)
     remove_orphans(folder / RUNS)
-    evaluation_file.declare(folder, common, identities)
+    evaluation_file.declare(folder, common, identities, labels_of(policies))
     if changes:
         _forget_shown(folder)
         _forget_left(folder)

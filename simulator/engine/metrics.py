@@ -26,7 +26,7 @@ from ..flows.sessions import LEAST_S
 from ..jobs.workload import Workload
 from ..record.raw_record import RawRecord
 from ..regions.region_metrics import costs, in_regions, share
-from .finished_jobs import FAIRNESS, JCT, QUEUED, FinishedJobs
+from .finished_jobs import FAIRNESS, JCT, QUEUED, SLOWDOWN, TIMES, FinishedJobs
 from .metric_registry import NAMES
 
 
@@ -134,13 +134,14 @@ def job_table(raw: RawRecord, workload: Workload) -> dict[str, np.ndarray]:
     """One row a job, in order of arrival; times are nan for what has not happened."""
     s, n = raw.record, int(raw.record["n_jobs"])
     finished = s["status"][:n] == DONE
-    fairness = np.full(n, np.nan)
-    fairness[finished] = FinishedJobs(raw).times[FAIRNESS]
+    times = np.full((TIMES, n), np.nan)
+    times[:, finished] = FinishedJobs(raw).times
     interference_s = s["interference_s"][:n] if len(s["gpu_job"]) > len(s["gpu_slot"]) else np.zeros(n)
     return {
         **times_of_jobs(s, workload, s["comm_s"][:n], s["first_start_s"][:n] >= 0.0),
         "interference_s": np.where(finished, interference_s, np.nan),
-        "finish_time_fairness": fairness,
+        "slowdown": times[SLOWDOWN],
+        "finish_time_fairness": times[FAIRNESS],
         "preemptions": s["preempted"][:n].copy(),
         "tier": np.where((s["status"][:n] == RUNNING) | finished, s["tier"][:n], -1),
     }

@@ -16,10 +16,12 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs the extra agents")
 pytest.importorskip("sb3_contrib", reason="needs the extra agents")
 
+from clustergym.agents.files.checkpoint import Checkpoint  # noqa: E402
 from clustergym.agents.files.saved import load_agent  # noqa: E402
 from clustergym.agents.training.config import Config, assign, default_config, make_config  # noqa: E402
 from clustergym.agents.training.groups import Episodes, rows_of_rollout  # noqa: E402
 from clustergym.agents.training.learners import make_env, make_learner  # noqa: E402
+from clustergym.agents.training.starting import starting_agent, what_differs  # noqa: E402
 from clustergym.agents.training.trainer import Training  # noqa: E402
 from clustergym.agents.training.validation import Validation, ratios  # noqa: E402
 from clustergym.experiments import cli  # noqa: E402
@@ -281,6 +283,95 @@ def test_resuming_in_the_middle_changes_nothing(tmp_path, changes):
     assert all(torch.equal(tensor, weights_of(training)[name]) for name, tensor in weights_of(whole).items())
 
 
+@pytest.mark.parametrize("after_the_end", [False, True])
+def test_a_training_made_longer_ends_with_the_weights_of_one_begun_as_long(tmp_path, capfd, after_the_end):
+    """1,536 decisions at a constant rate, ended or killed by `kill -9`, then --resume --timesteps 2304; 18 rollouts."""
+    whole, longer = tmp_path / "whole", tmp_path / "longer"
+    begin = ["train", "Delay", *options(evaluations=3), "--set=lr_schedule=constant", "--seed", "3", "--logdir"]
+    assert cli.run([*(word.replace("1024", "2304") for word in begin), str(whole), "--quiet"]) == 0
+    shorter = [*(word.replace("1024", "1536") for word in begin), str(longer), "--quiet"]
+    if after_the_end:
+        assert cli.run(shorter) == 0
+    else:
+        process = run_command(*shorter)
+        deadline = time.monotonic() + 240
+        while step_of(longer) < 0 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+        assert process.wait(240) == -signal.SIGKILL
+    again = ["train", "Delay", "--logdir", str(longer), "--resume", "--timesteps"]
+    capfd.readouterr()
+    assert cli.run([*again, "2304"]) == 0
+    said = capfd.readouterr().err
+    assert "it goes on to the weights of a training of 2,304 decisions that was not begun as one of 1,536" in said
+    tensors = "checkpoint/tensors.safetensors"
+    assert (whole / tensors).read_bytes() == (longer / tensors).read_bytes()
+    assert json.loads((longer / "config.json").read_text())["timesteps"] == 2304
+    assert [row["timesteps"] for row in hparams(longer / "agent")] == [2304.0]
+    if after_the_end:
+        assert f" && clustergym {' '.join(again)} 2304" in load_agent(longer / "best").description.command
+    assert cli.run([*again, "2303"]) == 2
+    assert "expected more than the 2,304 decisions of the training there" in capfd.readouterr().err
+
+
+def hparams(folder: Path) -> list[dict[str, float]]:
+    """Numbers of the rows of the HParams page that the log of an agent has."""
+    from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
+
+    from clustergym.experiments.storing.event_file import events, files
+
+    found = []
+    for event in [one for path in files(folder) for one in events(path)]:
+        for value in event.summary.value:
+            if value.tag == "_hparams_/session_start_info":
+                row = HParamsPluginData.FromString(value.metadata.plugin_data.content).session_start_info.hparams
+                found.append({key: one.number_value for key, one in row.items()})
+    return found
+
+
+@pytest.mark.parametrize(
+    ("changes", "step", "expected"),
+    [
+        (
+            {},
+            1024,
+            "other weights than a training of 4,096 decisions that was not begun as one of 1,024: the learning rate"
+            " fell to 0 over 1,024 decisions until step 1,024, and goes on at 0.0015 (lr_schedule=constant keeps it)",
+        ),
+        ({"lr_schedule": "constant"}, 512, "goes on to the weights of a training of 4,096 decisions"),
+        ({"lr_schedule": "constant", "n_steps": 256}, 1024, "rollouts were cut to 1,024 decisions"),
+        ({"lr_schedule": "constant", "variance": "group", "replicas": 4}, 1000, "rollouts were cut to 1,024 decisions"),
+        ({"lr_schedule": "constant", "variance": "group", "replicas": 4}, 500, "goes on to the weights of a training"),
+    ],
+    ids=str,
+)
+def test_a_sentence_says_what_differs_in_a_training_made_longer(changes, step, expected):
+    """From 1,024 to 4,096 decisions, 2e-3 at first. A rollout is 8 rows x 16 or 256 steps, or 8 episodes of 30."""
+    config = small(timesteps=4096, learning_rate=2e-3, **changes)
+    saved = Checkpoint(step, data={"config": {"timesteps": 1024}, "each": 30.0})
+    assert expected in what_differs(config, saved)
+
+
+def test_a_training_starts_from_the_weights_of_an_agent(tmp_path):
+    """Before its first update it plays the validation as that agent did, and imitates nothing."""
+    listener = Quiet()
+    first = Training(small(timesteps=256), tmp_path / "first", listener)
+    first.run()
+    config = small(start_from=f"maskable-ppo:{first.best}", seed=7, timesteps=256, imitate="fifo")
+    assert config.imitate is None
+    second = Training(config, tmp_path / "second", Quiet())
+    second.run()
+    found = second.listener.evaluations[0]
+    best = first.loop_state.best
+    assert (found.step, found.ratios[best["mode"]]) == (0, best["ratios"])
+    assert load_agent(second.best).description.config["start_from"] == f"maskable-ppo:{first.best}"
+
+
+def test_a_training_starts_from_a_shipped_agent_whose_file_leaves_defaults_out():
+    config = make_config(default_config("Delay") | {"start_from": "zoo:Delay", "squash": False}, "test")
+    assert starting_agent(config).description.steps == 5_649_026
+
+
 def test_group_advantages_by_hand():
     """Two replicas of one workload. Row 0 decides at 0 s and 10 s and gets -1, -3; row 1 at 0 s and 20 s: -2, -2.
 
@@ -422,6 +513,32 @@ def test_values_are_assigned_by_dotted_names():
         (["train", "Delay", "--logdir", "{dir}/a", "--imitate", "fifo", "--set", "imitate=sjf"], 2, ["fifo", "sjf"]),
         (["train", "Delay", "--logdir", "{dir}/none", "--resume", "--imitate", "none"], 2, ["--resume", "--imitate"]),
         (["train", "Delay", "--logdir", "{dir}/a", "--workload", "poison"], 2, ["poison"]),
+        (
+            ["train", "Delay", "--logdir", "{dir}/a", "--start-from", "greedy"],
+            2,
+            ["greedy", "folder of a trained agent"],
+        ),
+        (["train", "Delay", "--logdir", "{dir}/a", "--start-from", "maskable-ppo:none"], 2, ["none: there is no such"]),
+        (
+            ["train", "Delay", "--logdir", "{dir}/a", "--start-from", "zoo:Delay"],
+            2,
+            ["squash = False, this training True"],
+        ),
+        (
+            ["train", "Delay", "--logdir", "{dir}/a", "--start-from", "zoo:Geo"],
+            2,
+            ["Geo-v0", "Delay-v0", "both the same"],
+        ),
+        (
+            ["train", "Delay", "--logdir", "{dir}/a", "--start-from", "zoo:Delay", "--imitate", "fifo"],
+            2,
+            ["--start-from", "leave --imitate out"],
+        ),
+        (
+            ["train", "Delay", "--logdir", "{dir}/a", "--start-from", "zoo:Delay", "--set", "soften=2"],
+            2,
+            ["soften=2", "--start-from"],
+        ),
         (["train", "Delay", "--logdir", "{dir}/a", "--set", "env.slots=0"], 2, ["slots"]),
         (["train", "Delay", "--logdir", "{dir}/a", "--set", "env.slot=8"], 2, ["slot", "slots"]),
         (["train", "Delay", "--logdir", "{dir}/a", "--set", "env.observation=dict"], 2, ["observation"]),

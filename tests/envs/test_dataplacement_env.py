@@ -66,7 +66,7 @@ def legal(env):
 
 
 def turn_to(env, table):
-    while env.interface.day.offered != table:
+    while env.interface.placement_review.offered != table:
         env.step((LEAVE,))
 
 
@@ -97,8 +97,8 @@ def test_passes_in_a_kernel_are_those_in_python(options):
 def test_tables_are_offered_by_the_bytes_that_are_read():
     env = begun()
     offered = []
-    while env.interface.day is not None and env.view.now_s == 0.0:
-        offered.append(env.interface.day.offered)
+    while env.interface.placement_review is not None and env.view.now_s == 0.0:
+        offered.append(env.interface.placement_review.offered)
         env.step((LEAVE,))
     assert offered == [VIDEOS, USERS, CLICKS, ADS, LOGS]  # 1,000, 200, 100 and 50 GB by one reader each; logs by none
     assert env.view.now_s == 612.0  # the next look, and the 18th pass of the scheduler
@@ -110,7 +110,7 @@ def test_what_is_offered_of_a_table():
     # Home to west or south, a replica in either; nothing to drop. The fourth region does not exist.
     assert legal(env) == [DONE, LEAVE, *home_to(WEST), *replica_to(WEST), *home_to(SOUTH), *replica_to(SOUTH)]
     env.step(replica_to(WEST))
-    assert env.interface.day.offered == CLICKS and env.view.transfers == [(CLICKS, EAST, WEST, 1e11)]
+    assert env.interface.placement_review.offered == CLICKS and env.view.transfers == [(CLICKS, EAST, WEST, 1e11)]
     assert legal(env) == [DONE, LEAVE, *home_to(WEST), *drop_at(WEST), *home_to(SOUTH), *replica_to(SOUTH)]
     env.step(home_to(SOUTH))
     assert env.view.moving_to(CLICKS) == SOUTH and env.view.home(CLICKS) == EAST
@@ -151,7 +151,7 @@ def test_the_quota_masks_what_is_beyond_it():
     env.step(home_to(WEST))
     assert legal(env) == [DONE, LEAVE, *home_to(EAST), *replica_to(EAST), *replica_to(WEST)]  # they copy nothing more
     env.step((LEAVE,))
-    assert env.interface.day.offered == ADS and set(legal(env)) > {DONE, LEAVE}  # 50 GB
+    assert env.interface.placement_review.offered == ADS and set(legal(env)) > {DONE, LEAVE}  # 50 GB
 
 
 def test_storage_masks_what_has_no_room():

@@ -154,3 +154,11 @@ def test_groups_are_in_tables_pages_and_files(log, tmp_path, capsys, monkeypatch
     assert run(["compare", str(out), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["settings"][0]["policies"][0]
     assert found["metrics"]["jct_mean[user=bob]"]["mean"] == 110.0
+
+
+def test_several_groupings_are_tables_of_their_own(log, capsys):
+    """As each alone."""
+    both = play(setting(log, "user/gpus"), "fifo", 0).metrics
+    alone = [play(setting(log, by), "fifo", 0).metrics for by in ("user", "gpus")]
+    assert both == pytest.approx(alone[0] | alone[1], nan_ok=True)
+    assert len(both) > max(map(len, alone))

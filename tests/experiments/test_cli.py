@@ -267,7 +267,7 @@ def test_logdir_gets_scalars_results_and_pictures(capsys, tmp_path):
         rows = call_json(capsys, *arguments)
     logs = tmp_path / "logs"
     names = {"jct-ratio.svg", "jct-by-seed.svg", "jct-cdf.svg", "gpus-in-use.svg", "queue.svg"}
-    assert {path.name for path in logs.glob("*.svg")} == names | {"gantt-fifo.svg", "gantt-las,head=strict.svg"}
+    assert {path.name for path in logs.glob("*.svg")} == names | {"gantt-fifo.svg", "gantt-las-head-strict.svg"}
     table = pd.read_parquet(logs / "results.parquet")
     assert table[["policy", "seed", "jct_mean"]].values.tolist() == [
         [row["policy"], row["seed"], row["metrics"]["jct_mean"]] for row in rows

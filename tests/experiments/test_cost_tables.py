@@ -43,7 +43,7 @@ def write_prices(path, hours):
 def off_by(folder, capsys, workload, hours, seeds, policies, *more):
     """How far metrics are from what the tables say, relative, by run and name."""
     write_prices(folder / "prices.csv", int(hours))
-    tables = ("--jobs-table", str(folder / "jobs.csv"), "--copies-table", str(folder / "copies.csv"))
+    tables = ("--stretches-table", str(folder / "jobs.csv"), "--copies-table", str(folder / "copies.csv"))
     given = (f"prices={folder / 'prices.csv'}", f"watts={WATTS}", f"egress_per_gb={EGRESS}")
     given += (f"storage_per_tb_month={STORAGE}", "region_mtbf_s=300000", "region_mttr_s=9000", *more)
     words = ("--topology", str(folder / "regions.yaml"), "--workload", workload, "--policies", policies)
@@ -94,7 +94,9 @@ def test_tables_are_kept_with_the_runs_of_a_folder(places, capsys):
     words = ("evaluate", "Geo", "--policies", "mast", "--seeds", "0", "--quiet", "--topology")
     words += (str(places / "regions.yaml"), "--workload", SHORT[0], "--logdir", str(places / "out"))
     for name in ("first.csv", "again.csv"):
-        assert run([*words, "--copies-table", str(places / name), "--jobs-table", str(places / f"jobs-{name}")]) == 0
+        assert (
+            run([*words, "--copies-table", str(places / name), "--stretches-table", str(places / f"jobs-{name}")]) == 0
+        )
     assert (places / "first.csv").read_text() == (places / "again.csv").read_text()
     jobs = cost_reference.rows_of(places / "jobs-first.csv")
     assert (places / "jobs-again.csv").read_text() == (places / "jobs-first.csv").read_text()
@@ -107,7 +109,7 @@ def test_tables_are_kept_with_the_runs_of_a_folder(places, capsys):
 def test_a_cluster_of_one_place_has_a_table_of_jobs_and_none_of_copies(tmp_path, capsys):
     words = ["evaluate", "Delay", "--policies", "fifo", "--seeds", "0", "--topology", "flat:machines=1", "--quiet"]
     words += ["--workload", "batch:jobs=4", "--network", "none"]
-    assert run([*words, "--jobs-table", str(tmp_path / "jobs.csv")]) == 0
+    assert run([*words, "--stretches-table", str(tmp_path / "jobs.csv")]) == 0
     assert len({row["job_id"] for row in cost_reference.rows_of(tmp_path / "jobs.csv")}) == 4
     assert run([*words, "--copies-table", str(tmp_path / "copies.csv")]) == 2
     assert "clustergym/Delay-v0 has no regions" in capsys.readouterr().err

@@ -55,6 +55,7 @@ def test_the_command_of_the_page_gives_what_the_page_shows(tmp_path, monkeypatch
     last_s = seconds(min(row[3] for row in jobs), max(row[5] for row in jobs))
     (tmp_path / LOG.name).write_text(LOG.read_text())
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
     page = ROOT / "docs" / "start" / "your-log.md"
     (words,) = [words for words in commands(page) if words[0] == "whatif"]
     assert run([*words, "--quiet"]) == 0
@@ -62,6 +63,8 @@ def test_the_command_of_the_page_gives_what_the_page_shows(tmp_path, monkeypatch
     for line in page.read_text().partition("```text\n")[2].partition("```")[0].splitlines():
         assert " ".join(line.split()) in " ".join(printed.split()), line
     assert f"mean {sum(waits_s) / 400:,.0f} s" in printed and f"{last_s:,.0f}" in printed
+    report = (tmp_path / "whatif-slurm-log" / "report.html").read_text()
+    assert [report.count(f"<h3>By {one}</h3>") for one in ("gpus", "user", "hour")] == [1, 1, 1]
     assert run([*words, "--quiet", "--json"]) == 0  # from the runs that are kept
     assert figures(capsys.readouterr().out)["replay"]["queueing_delay_mean"] == pytest.approx(sum(waits_s) / 400)
 
@@ -71,6 +74,21 @@ def test_the_made_log_is_what_its_script_writes():
 
     made = runpy.run_path(str(LOG.parent / "make_slurm_log.py"))["rows"]()
     assert "\n".join(made) + "\n" == LOG.read_text()
+
+
+def test_slices_give_intervals_and_say_that_replay_is_no_measure(tmp_path, monkeypatch, capsys):
+    """Five days, whose jobs are 400 together; hours are left out where slices are no days."""
+    (tmp_path / LOG.name).write_text(LOG.read_text())
+    monkeypatch.chdir(tmp_path)
+    words = ["whatif", "slices:file=slurm-log.txt,hours=24", "--topology", "flat:machines=8", "--quiet"]
+    assert run([*words, "--policies", "replay fifo las"]) == 0
+    printed = capsys.readouterr().out
+    assert "against fifo" in printed and "compare these with each other" in printed
+    assert "report, with waits by gpus/user/hour: whatif-slurm-log/report.html" in printed
+    half_days = ["whatif", "slices:file=slurm-log.txt,hours=12", *words[2:], "--logdir", "other"]
+    assert run([*half_days, "--policies", "fifo", "--seeds", "0-1", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["runs"]
+    assert [row["seed"] for row in found] == [0, 1] and found[0]["setting"]["by"] == "gpus/user"
 
 
 def test_a_log_without_starts_is_refused_in_a_sentence(tmp_path, monkeypatch, capsys):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
@@ -191,3 +193,30 @@ def test_another_policy_can_take_over_and_give_back():
     while not simulator.ended:
         simulator.apply(simulator.ask(fifo if simulator.state.now_s == 10.0 else replay))
     assert started(simulator).tolist() == [10.0, 10.0, 10.0, 10.0]
+
+
+@pytest.mark.slow
+def test_a_million_jobs_take_less_than_a_minute(shared_traces, capsys):
+    """Lublin's 10,000 jobs repeated, at a load of 0.8 on 256 processors; the log is made by EASY."""
+    lublin = open_workload(shared_traces / "swf" / "lublin_256.swf")
+    times, count = -(-(10**6) // len(lublin)), 10**6
+    gpus, run_s = np.tile(lublin.gpus, times)[:count], np.tile(lublin.duration_s, times)[:count]
+    span_s = float((gpus * run_s).sum()) / (0.8 * 256)
+    since_s = (lublin.arrival_s + np.arange(times)[:, None] * lublin.arrival_s[-1] * (1 + 1e-4)).ravel()[:count]
+    arrival_s = np.floor(since_s / since_s[-1] * span_s)
+    easy = Simulator("flat:machines=32", rule=policies.make("fifo:head=reserve").rule)
+    easy.reset(Workload.from_arrays("lublin", arrival_s, gpus, run_s))
+    waits_s = easy.run()["queueing_delay_mean"]
+    log = Workload.from_arrays("lublin", arrival_s, gpus, run_s, start_s=started(easy))
+    policy = policies.make("replay")
+    simulator = Simulator("flat:machines=32", rule=policy.rule)
+    begun_s = time.process_time()
+    simulator.reset(policy.workload_for(log))
+    simulator.run(policy.decider(simulator))
+    took_s = time.process_time() - begun_s
+    change = np.repeat([1, -1], count)[np.lexsort((np.repeat([1, -1], count), np.append(arrival_s, log.start_s)))]
+    with capsys.disabled():
+        print(f"\nreplay of {count:,} jobs: {took_s:.1f} CPU s; longest queue {change.cumsum().max():,}")
+    assert np.array_equal(started(simulator), log.start_s)
+    assert simulator.metrics()["queueing_delay_mean"] == pytest.approx(waits_s, rel=1e-9)
+    assert took_s < 60.0

@@ -25,6 +25,7 @@ NEEDS = {  # by a word of the command
     "sb3.py": ("stable-baselines3",),
     "contrib.py": ("sb3-contrib", "stable-baselines3"),
     "maskable_ppo_delay.py": ("sb3-contrib", "stable-baselines3"),
+    "metrics_ppo.py": ("sb3-contrib", "stable-baselines3", "tensorboard"),
     "rl_zoo3": ("rl_zoo3", "stable-baselines3"),
     "cleanrl": ("tyro", "tensorboard"),
     "torchrl_dqn.py": ("torchrl", "tensordict"),
@@ -34,9 +35,10 @@ NEEDS = {  # by a word of the command
 
 
 def lines() -> list[str]:
-    """What the page tells to type, but for what fetches and sets."""
+    """What the page tells to type, but for what fetches, sets and shows."""
     texts = [each.text for each in blocks(PAGE) if each.language == "bash"]
-    return [line for text in texts for line in text.splitlines() if not line.startswith(("git ", "export "))]
+    others = ("git ", "export ", "tensorboard ")
+    return [line for text in texts for line in text.splitlines() if not line.startswith(others)]
 
 
 def trainings() -> list[str]:

@@ -20,7 +20,7 @@ from clustergym.tests.support.docs_blocks import PAGES, ROOT, SHELL, blocks, com
 DOCS = [page for page in PAGES if page.name != "README.md"]
 EVALUATIONS = ("evaluate", "render")
 LISTS = ("envs", "options", "policies", "topologies", "networks", "workloads")
-OWN_TRACE = "job_id,arrival_s,gpus,duration_s\na,0,1,100\nb,0,8,50\nc,10,4,25\n"
+OWN_TRACE = "job_id,arrival_s,gpus,duration_s,user\na,0,1,100,ann\nb,0,8,50,bob\nc,10,4,25,ann\n"
 AGENT = re.compile(r"[a-z-]+:runs/|sb3:|py:agent\.py:")  # words of a user's own, which a page has trained before
 EXITS = ("MissingParameter", "NoArgsIsHelpError", "BadOptionUsage", "Exit")  # left out, or an option that ends it
 
@@ -76,9 +76,9 @@ def expect_known(name: str, options: dict[str, Any]) -> None:
         setting = described_setting(options["env"], **made, assignments=options.get("set_") or ())
         known = [word for word in " ".join(words).split() if not AGENT.match(word)]
         if known or not words:
-            chosen_policies(
-                known, setting.environment, setting.config.semantics.describe(), setting.config.estimates.describe()
-            )
+            config = setting.config
+            terms = (setting.environment, config.semantics.describe(), config.estimates.describe())
+            chosen_policies(known, *terms, labels=name == "evaluate")
         open_setting(setting)
     elif name == "train":
         from clustergym.agents.training.config import assign, default_config, make_config
@@ -137,7 +137,8 @@ def test_every_evaluation_of_a_page_runs(page, folder, capsys):
     """Each with its first seed only; an agent that the page trains before is not there."""
     for words in commands(page):
         if words[0] == "evaluate" and not any(AGENT.search(word) for word in words):
-            assert run([*words, "--seeds", "0", "--quiet"]) == 0, f"{shlex.join(words)}: {capsys.readouterr().err}"
+            first = [] if "--seed" in words else ["--seeds", "0"]
+            assert run([*words, *first, "--quiet"]) == 0, f"{shlex.join(words)}: {capsys.readouterr().err}"
 
 
 def run_python(page: Path, folder: Path) -> None:

@@ -251,7 +251,7 @@ def test_the_table_of_stretches_names_the_gpus_that_plain_jobs_held(tmp_path):
     table = tmp_path / "jobs.csv"
     where = ["--topology", "mast:regions=1,gpus=64", "--network", "none", "--workload", "poisson:jobs=20,gpus=16"]
     found = CliRunner().invoke(
-        app, ["evaluate", "Delay", *where, "--policies", "fifo", "--seeds", "0", "--jobs-table", str(table)]
+        app, ["evaluate", "Delay", *where, "--policies", "fifo", "--seeds", "0", "--stretches-table", str(table)]
     )
     assert found.exit_code == 0, found.output
     with open(table, encoding="utf-8", newline="") as file:

@@ -302,8 +302,8 @@ def test_bad_terms(field):
 
 FINGERPRINT = """
 import json, sys
-from clustergym.tests.simulator.test_group_memory import random_group, settled
-found = [settled(*random_group(seed)) for seed in range(60)]
+from clustergym.tests.simulator.test_group_memory import random_group, balanced
+found = [balanced(*random_group(seed)) for seed in range(60)]
 print(json.dumps([[list(f.alpha), list(f.model_spill), list(f.disk_s), f.occupancy, f.gc, f.round_s] for f in found]))
 """
 

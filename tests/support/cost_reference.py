@@ -3,8 +3,8 @@
     python tests/support/cost_reference.py RUNS.json JOBS.csv COPIES.csv TOPOLOGY.yaml PRICES.csv \
         --watts A100:55/400,CPU:100/350 --egress 0.02 --storage 23
 
-RUNS.json is what `clustergym evaluate Geo ... --json --jobs-table JOBS.csv --copies-table COPIES.csv` printed; of it
-only the makespan is used, and the metrics are what is compared. Nothing here is imported from clustergym: hours are
+RUNS.json is what `clustergym evaluate Geo ... --json --stretches-table JOBS.csv --copies-table COPIES.csv` printed; of
+it only the makespan is used, and the metrics are what is compared. Nothing here is imported from clustergym: hours are
 walked through one by one, and every row of a table is paid for by itself.
 """
 

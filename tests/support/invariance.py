@@ -90,7 +90,11 @@ class Player:
         """A random workload to play."""
         if self.policy.elastic:
             return workload_for(self.env_id, seed, ELASTIC_S, ELASTIC_JOBS)
-        return workload_for(self.env_id, seed, LONGEST_S if has_units(self.env_id) else CONTENDED_S)
+        found = workload_for(self.env_id, seed, LONGEST_S if has_units(self.env_id) else CONTENDED_S)
+        if self.policy.name != "replay":
+            return found
+        waits_s = np.random.default_rng(seed).integers(0, 3600, len(found))
+        return replace(found, start_s=found.arrival_s + waits_s)
 
     def play(self, workload: Workload, seed: int) -> Outcome:
         """The whole run."""
@@ -164,7 +168,8 @@ def in_units(workload: Workload, factor: float) -> Workload:
 
 def later(workload: Workload, seconds: float) -> Workload:
     """The same jobs, on a clock that is so many seconds ahead."""
-    moved = replace(workload, arrival_s=workload.arrival_s + seconds, deadline_s=workload.deadline_s + seconds)
+    times = ("arrival_s", "deadline_s", "start_s")
+    moved = replace(workload, **{name: getattr(workload, name) + seconds for name in times})
     if moved.geo is None or not len(moved.geo.known_s):
         return moved
     return replace(moved, geo=replace(moved.geo, known_s=moved.geo.known_s + seconds))
