@@ -15,6 +15,8 @@ from ..simulator.rules.rule import Rule
 from ..simulator.rules.semantics import Semantics
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from ..simulator.engine.simulator import Simulator
     from ..simulator.engine.view import ClusterView
     from ..simulator.groups.group_config import GroupTerms
@@ -93,8 +95,11 @@ class Policy:
         if self.knows_run_times:
             estimates.expect_known(f"policy {self.name}")
 
-    def measured(self, simulator: Simulator) -> dict[str, float]:
-        """Figures of a run under it that has ended, beside the metrics, by names that no metric has."""
+    def measured(self, simulator: Simulator, counted: np.ndarray | None = None) -> dict[str, float]:
+        """Figures of a run under it that has ended, beside the metrics, by names that no metric has.
+
+        `counted`, bool (jobs,): the jobs of the window that the metrics are of; None: all.
+        """
         return {}
 
     def why(self, view: Any, decision: Decision) -> str:

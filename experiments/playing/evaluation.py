@@ -79,7 +79,7 @@ def play(setting: Setting, player: Any, seed: int, record: bool = False, progres
     metrics = simulator.metrics() if setting.window is None else _of_window(setting, given, workload, seed, simulator)
     for by in setting.groupings:
         metrics |= by_group(simulator, setting, by, counted)
-    metrics |= policy.measured(simulator)
+    metrics |= policy.measured(simulator, counted)
     jobs = simulator.jobs()
     jct_s = jobs["jct_s"][counted]
     if seen is not None and workload.ps is None:
