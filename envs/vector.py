@@ -31,7 +31,7 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         num_envs: rows.
         autoreset_mode: NEXT_STEP (the next step resets a row whose episode has ended, and ignores its action),
             SAME_STEP (at once), or DISABLED.
-        replicas, variants: see `Batch`.
+        replicas, variants, strict: see `Batch`.
         copy: False: observations and masks are the arrays that the next step writes into; read only them, in time.
         full_infos: `infos` has the same keys at every reset and step, but for those of ends: each flag (false where no
             action was played) and `max_decisions`.
@@ -50,6 +50,7 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         replicas: int = 1,
         variants: Sequence[Mapping[str, Any]] = (),
+        strict: bool = True,
         copy: bool = True,
         full_infos: bool = False,
         **kwargs: Any,
@@ -57,7 +58,8 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         self.autoreset_mode = autoreset.autoreset_mode(autoreset_mode)
         self.copy = copy
         self.full_infos = full_infos
-        self.batch = Batch(type(self).env_class, num_envs, replicas=replicas, variants=variants, kwargs=kwargs)
+        of_batch: Any = {"replicas": replicas, "variants": variants, "strict": strict}
+        self.batch = Batch(type(self).env_class, num_envs, **of_batch, kwargs=kwargs)
         self.envs = self.batch.envs
         self.num_envs = self.batch.num_envs
         first = self.envs[0]
