@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Cells = Mapping[str, Mapping[str, Estimate]]  # by value and policy
 MARK = "*"
 KNOWS = "knows\nrun\ntimes"  # header of the column that says whether a policy knows how long jobs run
+SEVERAL = "of one trace, workloads slices:file=TRACE and resampled:file=TRACE make another for each seed"
 MOST_COLUMNS = 2000  # wider than any table
 LONGEST_UNBROKEN = 14
 WIDEST_FACT = 28
@@ -147,7 +148,7 @@ def _alone(runs: Sequence[Run]) -> list[str]:
     sentences = []
     if fixed:
         who = "" if len(fixed) == len(by_word) else f" of {', '.join(fixed)}"
-        sentences.append(f"nothing{who} depends on the seed: one run stands for all seeds")
+        sentences.append(f"nothing{who} depends on the seed: one run stands for all seeds; {SEVERAL}")
     if len(fixed) < len(alike):
         who = ", ".join(policy for policy in alike if policy not in fixed)
         sentences.append(f"{who}: what is drawn changed nothing on these seeds; they count as one run")

@@ -19,7 +19,7 @@ from ...simulator.jobs.estimates import Estimates
 from ...simulator.profiles.skew import jobs_taken_for_skewed
 from ...simulator.rules.rule import SKEW_PLACERS
 from ...simulator.workloads import Workload
-from ...simulator.workloads.log_slices import is_sliced, slices_of
+from ...simulator.workloads.log_samples import is_sliced, samples_of
 from ..settings.evaluation_setting import Setting, may_draw, workload_of
 from .by_group import by_group, expect_groups
 from .copy_rows import CopyRows
@@ -171,7 +171,7 @@ def evaluate(
     """
     _expect_some(policies, seeds)
     if is_sliced(setting.workload) and setting.is_drawn and any(seeds):  # slice 0 is always there
-        slices_of(setting.workload)[0].expect_seeds(seeds)
+        samples_of(setting.workload)[0].expect_seeds(seeds)
     players = players_of(policies)
     recorded = frozenset(seeds if record == "all" else seeds[:1] if record == "first" else ())
     every = [(player, seed, seed in recorded) for seed in seeds for player in players.values()]
