@@ -15,7 +15,7 @@ from ..playing.by_group import table_of
 from ..playing.runs import Run, grouped, is_one, label_and_word, same_as
 from ..settings.describing import describe_load, describe_network, describe_topology, describe_workload, semantics_of
 from ..settings.evaluation_setting import Setting
-from .intervals import FEWEST_TO_TELL, Estimate, against, by_policy
+from .intervals import FEWEST_TO_TELL, Estimate, against, by_policy, is_resampled
 from .replays import notes_of_replays
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def print_table(console: Console, runs: Sequence[Run], more: Sequence[str] = ())
     intervals, needed = print_fitting(console, drawn, estimates)
     notes = [f"{MARK} best of its column"] if any(best.values()) else []
     if any(not row[metric.name].is_sure for row in estimates.values() for metric in shown):
-        below = "below: 95 % interval of the mean over seeds"
+        below = f"below: 95 % interval of {'logs like this one' if is_resampled(runs) else 'the mean over seeds'}"
         notes.append(below if intervals else f"{needed} columns have room for the intervals")
     if unfinished:
         notes.append("jobs that had not finished at the end are in no JCT")

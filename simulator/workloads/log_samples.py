@@ -17,11 +17,6 @@ def is_sampled(word: Any) -> bool:
     return _name(word) in SAMPLED
 
 
-def is_sliced(word: Any) -> bool:
-    """Whether a workload word names the slices of a log."""
-    return _name(word) == log_slices.NAME
-
-
 def is_resampled(word: Any) -> bool:
     """Whether a workload word names a log whose blocks are drawn anew."""
     return _name(word) == resampled_log.NAME
@@ -31,7 +26,7 @@ def samples_of(word: str) -> tuple[Slices | Resampled, int | None]:
     """The samples that a word names, and the seed in it; errors as when the word is opened."""
     given = arguments_of(SAMPLED[_name(word)], parse_name(word, "workload")[1], f"workload {_name(word)}")
     seed = given.pop("seed", None)
-    return open_slices(**given) if is_sliced(word) else open_resampled(**given), seed
+    return open_resampled(**given) if is_resampled(word) else open_slices(**given), seed
 
 
 def _name(word: Any) -> str:

@@ -53,7 +53,8 @@ class Resampled:
         rows, arrival_s = self._draw(np.random.default_rng(seed))
         columns: dict[str, Any] = {column: getattr(self.log, column)[rows] for column in COLUMNS}
         columns["job_id"] = _unique(self.log.job_id, rows)
-        geo, ps = (None if part is None else part.take(rows) for part in (self.log.geo, self.log.ps))
+        geo = None if self.log.geo is None else self.log.geo.take(rows)
+        ps = None if self.log.ps is None else self.log.ps.take(rows)
         name = f"{self.log.name}, resample {seed}"
         jobs = replace(self.log, **columns, name=name, geo=geo, ps=ps, window_s=self.length_s)
         return later(jobs, arrival_s - columns["arrival_s"])

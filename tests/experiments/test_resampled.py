@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 from clustergym.experiments.cli import run
+from clustergym.experiments.comparing.intervals import estimate, paired_ratio
 
 # Ten jobs of 100 s on all 8 GPUs, 30 minutes apart: none ever waits, whichever blocks are drawn.
 LOG = "job_id,arrival_s,gpus,duration_s\n" + "".join(f"{i},{1800 * i},8,100\n" for i in range(10))
@@ -31,6 +33,37 @@ def test_each_seed_is_another_draw_and_any_seed_is_played(words, capsys):
     assert "0.0556 of the GPUs" in said
     table = pq.read_table("out/results.parquet")
     assert table["depends_on_seed"].to_pylist() == [True] * 3 and table["jct_mean"].to_pylist() == [100.0] * 3
+
+
+def test_the_interval_is_that_of_one_more_draw():
+    """1 and 3: of the mean 6.3531 in the logarithm (t of 2 runs is 12.706, s / (sqrt 2 x 2) = 1/2); sqrt 3 times here.
+
+    Many draws of one log: values around 1 with s = 0.1 have 1.96 x 0.1 about them, and not 0.1 x 1.96 / sqrt n.
+    """
+    found, wide = (estimate([1.0, 3.0], resampled=resampled) for resampled in (False, True))
+    assert np.log(wide.high / 2.0) == pytest.approx(np.sqrt(3.0) * np.log(found.high / 2.0)) and wide.mean == 2.0
+    values = np.random.default_rng(1).normal(1.0, 0.1, 4000).tolist()
+    assert estimate(values, resampled=True).high == pytest.approx(np.exp(0.196), abs=0.01)
+    ratio, plain_ratio = (paired_ratio([2.0, 3.0, 4.0], [1.0, 2.0, 4.0], resampled) for resampled in (True, False))
+    assert np.log(ratio.high / ratio.mean) == pytest.approx(2.0 * np.log(plain_ratio.high / plain_ratio.mean))
+    signed = estimate([-1.0, 3.0], signed=True, resampled=True)
+    assert signed.high - 1.0 == pytest.approx(np.sqrt(3.0) * 2.0 * 12.7062, rel=1e-4)
+
+
+def test_intervals_of_draws_are_those_of_their_kind_where_they_are_stored_too(words, capsys):
+    """Jobs of 2 h, one an hour or less on one machine: JCTs differ. Three draws: twice as long."""
+    rows = [f"{i},{1800 * i * i},8,7200" for i in range(10)]
+    Path("log.csv").write_text("job_id,arrival_s,gpus,duration_s\n" + "\n".join(rows) + "\n")
+    words[3] = "resampled:file=log.csv,block_h=6"
+    assert run([*words, "--seeds", "0-2", "--logdir", "out", "--set", "by=gpus"]) == 0
+    assert "95 % interval of logs like this one" in capsys.readouterr().out
+    assert run(["compare", "out", "--json"]) == 0
+    metrics = json.loads(capsys.readouterr().out)["settings"][0]["policies"][0]["metrics"]
+    values = pq.read_table("out/results.parquet")["jct_mean"].to_pylist()[:3]
+    expected = estimate(values, resampled=True)
+    assert metrics["jct_mean"]["high"] == pytest.approx(expected.high) and expected.high > estimate(values).high
+    assert metrics["jct_mean[gpus=8]"]["high"] == pytest.approx(expected.high)
+    assert metrics["gpu_utilisation"]["high"] <= 1.0
 
 
 def test_a_seed_in_the_word_is_one_run(words, capsys):
