@@ -42,7 +42,7 @@ def open_workload(
 
     Args:
         source: a Workload (passed through), a path, a generator with its parameters (`poisson:jobs=100,load=0.9`), or
-            samples of a log (`slices:file=log.csv,hours=24`, `resampled:file=log.csv,block_h=6`). A word is a path if
+            samples of a log (`slices:file=log.csv,hours=24`, `resampled:file=log.csv,block_h=3`). A word is a path if
             it holds a "/", ends as a trace file does (.csv .json .parquet .trace .txt .tsv), or exists. A generator of
             one's own is a function from a numpy random generator to a Workload, or its word,
             `py:FILE.py:NAME[,key=value...]` (simulator/files/user_code.py).

@@ -135,4 +135,4 @@ def test_jobs_of_regions_and_of_groups_are_resampled_too(tmp_path, kind):
 
 def test_it_is_listed_with_its_parameters():
     row = next(row for row in list_workloads() if row["name"] == "resampled")
-    assert row["parameters"] == "file=..., block_h=6.0, format="
+    assert row["parameters"] == "file=..., block_h=3.0, format="
