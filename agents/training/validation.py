@@ -16,7 +16,7 @@ from ...simulator.base.said_once import say_once
 from ...simulator.engine.simulator import Simulator
 from ...simulator.numerics.random import draw_seed
 from ...simulator.workloads import Workload, open_workload
-from ...simulator.workloads.log_slices import is_sliced
+from ...simulator.workloads.log_samples import is_sampled
 from ..vec_env import sb3_vec_env
 from .config import Config, Scenario
 
@@ -40,7 +40,7 @@ class Validation:
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        _warn_of_slices(config)
+        _warn_of_samples(config)
         seeds = range(FIRST_SEED, FIRST_SEED + config.validation_seeds)
         self.cases = [(one, seed, _workload(config, one, seed)) for one in config.validation for seed in seeds]
         variants = [{"topology": one.topology, "network": one.network, "workload": own} for one, _, own in self.cases]
@@ -93,10 +93,10 @@ def ratios(played: Sequence[Played], reference: Sequence[Played]) -> dict[str, f
     return {scenario: own / other for scenario, (own, other) in totals.items()}
 
 
-def _warn_of_slices(config: Config) -> None:
-    trained_on = {word for one in config.training for word in one.workloads if is_sliced(word)}
+def _warn_of_samples(config: Config) -> None:
+    trained_on = {word for one in config.training for word in one.workloads if is_sampled(word)}
     if any(word in trained_on for one in config.validation for word in one.workloads):
-        say_once("validation plays the slices of a log that training plays: name those of another log there")
+        say_once("validation plays jobs of a log that training plays: name those of another log there")
 
 
 def _workload(config: Config, scenario: Scenario, seed: int) -> Workload:

@@ -193,12 +193,13 @@ def _format(workload: str | None, format: str | None, semantics: str) -> str | N
     from ...simulator.base.names import parse_name
     from ...simulator.rules.semantics import load_semantics
     from ...simulator.workloads import is_path, recognise
-    from ...simulator.workloads.log_slices import is_sliced
+    from ...simulator.workloads.log_samples import is_sampled
 
     if load_semantics(semantics).name != "artist-sim" or workload is None:
         return format
-    if is_sliced(workload) and "format=" not in workload:
-        raise BadArgument("--set semantics=artist-sim: slices name how jobs are read, as format=artist-sim:scale=gang")
+    if is_sampled(workload) and "format=" not in workload:
+        said = "samples of a log name how jobs are read, as format=artist-sim:scale=gang"
+        raise BadArgument(f"--set semantics=artist-sim: {said}")
     if not (format or is_path(workload)):
         return format
     with word_or_file(workload):

@@ -4,6 +4,11 @@ An interval is Student's t with the jackknife's standard error, which leaves out
 cannot be negative, and ratios of such, it is made for the logarithm: workloads are skewed to the right, so the interval
 is longer upwards, never reaches below 0, and that of A over B is nearly the reciprocal of that of B over A.
 tests/experiments/test_coverage.py measures how often intervals hold the truth; docs/tutorials/evaluating.md shows it.
+
+Runs on one log whose blocks are drawn anew (`resampled:`) are no independent workloads: their mean comes to that of the
+log, not to the truth, however many there are. There the interval is of another such log: the spread of one draw, that
+is Student's t with the standard error of the mean times sqrt(runs + 1). Source: Efron, Bootstrap methods: another look
+at the jackknife, Annals of Statistics 7(1), 1979: the spread of resamples is that of the estimate.
 """
 
 from __future__ import annotations
@@ -11,10 +16,11 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ...simulator.engine.metric_registry import METRICS
 from ..playing.runs import Run, distinct, grouped, is_one
 
 COVERAGE = 0.95
@@ -50,30 +56,34 @@ class Estimate:
 UNKNOWN = Estimate(float("nan"), float("nan"), float("nan"))
 
 
-def estimate(values: Sequence[float], signed: bool = False) -> Estimate:
+def estimate(
+    values: Sequence[float], signed: bool = False, resampled: bool = False, most: float = math.inf
+) -> Estimate:
     """Mean and 95 % interval of `values` of independent runs, one a seed; nan values are left out.
 
-    The interval is symmetric where a value is negative, and with `signed`: values could be negative (differences).
+    The interval is symmetric where a value is negative, and with `signed`: values could be negative (differences). It
+    ends at `most`, the largest value that there can be: 1 of shares. `resampled`: the runs are draws of one log.
     """
     finite = np.array(values, np.float64)
     finite = finite[np.isfinite(finite)]
     if not signed:
-        return paired_ratio(finite.tolist(), np.ones(len(finite)).tolist())
+        found = paired_ratio(finite.tolist(), np.ones(len(finite)).tolist(), resampled)
+        return replace(found, high=max(found.mean, min(found.high, most)))
     if not len(finite):
         return UNKNOWN
     mean = float(_mean(finite))
     if len(finite) == 1 or np.all(finite == finite[0]):
         return Estimate(mean, mean, mean, len(finite))
-    half = float(mean_error(finite))
+    half = float(mean_error(finite)) * _widening(len(finite), resampled)
     return Estimate(mean, mean - half, mean + half, len(finite))
 
 
-def paired_ratio(values: Sequence[float], baseline: Sequence[float]) -> Estimate:
+def paired_ratio(values: Sequence[float], baseline: Sequence[float], resampled: bool = False) -> Estimate:
     """mean(values) / mean(baseline) and its 95 % interval: element i of both is one workload.
 
     It is the ratio of means, not the mean of ratios: a policy is judged on its total cost, and a workload on which the
     baseline happens to do well must not weigh more. Variation that both share is in no interval. Pairs with a nan are
-    left out.
+    left out. `resampled`: the runs are draws of one log.
     """
     ours, theirs = _pairs(values, baseline)
     if not len(ours):
@@ -82,7 +92,7 @@ def paired_ratio(values: Sequence[float], baseline: Sequence[float]) -> Estimate
         ratio = float(_mean(ours) / _mean(theirs))  # a baseline of zero has no ratio: inf or nan
         half = 0.0
         if len(ours) > 1 and np.isfinite(ratio) and ratio != 0.0:
-            half = float(ratio_error(ours, theirs))
+            half = float(ratio_error(ours, theirs)) * _widening(len(ours), resampled)
         if half < ROUNDING:
             low, high = ratio, ratio
         elif min(ours.min(), theirs.min()) >= 0.0:
@@ -92,10 +102,10 @@ def paired_ratio(values: Sequence[float], baseline: Sequence[float]) -> Estimate
     return Estimate(ratio, low, high, len(ours))
 
 
-def paired_difference(values: Sequence[float], baseline: Sequence[float]) -> Estimate:
+def paired_difference(values: Sequence[float], baseline: Sequence[float], resampled: bool = False) -> Estimate:
     """Mean of `values[i] - baseline[i]` and its 95 % interval; pairs with a nan are left out."""
     ours, theirs = _pairs(values, baseline)
-    return estimate((ours - theirs).tolist(), signed=True)
+    return estimate((ours - theirs).tolist(), signed=True, resampled=resampled)
 
 
 def mean_error(values: np.ndarray) -> np.ndarray:
@@ -129,6 +139,11 @@ def _pairs(values: Sequence[float], baseline: Sequence[float]) -> tuple[np.ndarr
 def _mean(values: np.ndarray) -> np.float64:
     """Equal values have this mean to the last bit, which sum / number need not give."""
     return np.float64(values[0]) if np.all(values == values[0]) else np.float64(values.mean())
+
+
+def _widening(count: int, resampled: bool) -> float:
+    """Of the interval of a mean: to that of one more draw, with the error of the mean in it."""
+    return math.sqrt(count + 1) if resampled else 1.0
 
 
 @functools.cache
@@ -181,13 +196,14 @@ def against(runs: Sequence[Run], baseline: str, metric: str = "jct_mean") -> dic
         Policy -> comparison with `baseline`, itself included, in the order of the runs.
     """
     by_word = grouped(runs)
-    return {policy: compared(*pairs(mine, by_word[baseline], metric)) for policy, mine in by_word.items()}
+    base = by_word[baseline]
+    return {name: compared(*pairs(mine, base, metric), is_resampled(mine)) for name, mine in by_word.items()}
 
 
-def compared(values: np.ndarray, baseline: np.ndarray) -> Comparison:
+def compared(values: np.ndarray, baseline: np.ndarray, resampled: bool = False) -> Comparison:
     """The comparison of pairs."""
     ours, theirs = values.tolist(), baseline.tolist()
-    ratio, difference = paired_ratio(ours, theirs), paired_difference(ours, theirs)
+    ratio, difference = (one(ours, theirs, resampled) for one in (paired_ratio, paired_difference))
     return Comparison(ratio, difference, int(np.sum(values < baseline)), len(values))
 
 
@@ -199,4 +215,16 @@ def by_policy(runs: Sequence[Run]) -> dict[str, dict[str, Estimate]]:
 def estimates_of(runs: Sequence[Run]) -> dict[str, Estimate]:
     """Metric -> estimate over the seeds of one policy."""
     different = distinct(runs)
-    return {name: estimate([run.metrics.get(name, math.nan) for run in different]) for name in runs[0].metrics}
+    return {name: estimate_of(different, name) for name in runs[0].metrics}
+
+
+def estimate_of(runs: Sequence[Run], metric: str) -> Estimate:
+    """Of a metric over runs that are not equal; also of a group of jobs, `gpu_utilisation[user=ann]`."""
+    known = METRICS.get(metric.partition("[")[0])
+    most = 1.0 if known is not None and known.unit == "share" else math.inf
+    return estimate([run.metrics.get(metric, math.nan) for run in runs], resampled=is_resampled(runs), most=most)
+
+
+def is_resampled(runs: Sequence[Run]) -> bool:
+    """Whether the runs are draws of one log."""
+    return any(run.is_resampled for run in runs)

@@ -15,7 +15,7 @@ from ..playing.by_group import table_of
 from ..playing.runs import Run, grouped, is_one, label_and_word, same_as
 from ..settings.describing import describe_load, describe_network, describe_topology, describe_workload, semantics_of
 from ..settings.evaluation_setting import Setting
-from .intervals import FEWEST_TO_TELL, Estimate, against, by_policy
+from .intervals import FEWEST_TO_TELL, Estimate, against, by_policy, is_resampled
 from .replays import notes_of_replays
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Cells = Mapping[str, Mapping[str, Estimate]]  # by value and policy
 MARK = "*"
 KNOWS = "knows\nrun\ntimes"  # header of the column that says whether a policy knows how long jobs run
+SEVERAL = "of one trace, workloads slices:file=TRACE and resampled:file=TRACE make another for each seed"
 MOST_COLUMNS = 2000  # wider than any table
 LONGEST_UNBROKEN = 14
 WIDEST_FACT = 28
@@ -115,7 +116,7 @@ def print_table(console: Console, runs: Sequence[Run], more: Sequence[str] = ())
     intervals, needed = print_fitting(console, drawn, estimates)
     notes = [f"{MARK} best of its column"] if any(best.values()) else []
     if any(not row[metric.name].is_sure for row in estimates.values() for metric in shown):
-        below = "below: 95 % interval of the mean over seeds"
+        below = f"below: 95 % interval of {'logs like this one' if is_resampled(runs) else 'the mean over seeds'}"
         notes.append(below if intervals else f"{needed} columns have room for the intervals")
     if unfinished:
         notes.append("jobs that had not finished at the end are in no JCT")
@@ -147,7 +148,7 @@ def _alone(runs: Sequence[Run]) -> list[str]:
     sentences = []
     if fixed:
         who = "" if len(fixed) == len(by_word) else f" of {', '.join(fixed)}"
-        sentences.append(f"nothing{who} depends on the seed: one run stands for all seeds")
+        sentences.append(f"nothing{who} depends on the seed: one run stands for all seeds; {SEVERAL}")
     if len(fixed) < len(alike):
         who = ", ".join(policy for policy in alike if policy not in fixed)
         sentences.append(f"{who}: what is drawn changed nothing on these seeds; they count as one run")

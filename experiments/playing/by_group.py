@@ -22,7 +22,7 @@ from ...simulator.engine.metrics import totals
 from ...simulator.regions.copy_times import KINDS
 from ...simulator.regions.region_metrics import copy_seconds
 from ...simulator.workloads import Workload
-from ...simulator.workloads.log_slices import is_sliced, slices_of
+from ...simulator.workloads.log_samples import is_sampled, samples_of
 from ..settings.evaluation_setting import Setting
 from .runs import Run, grouped
 
@@ -59,8 +59,8 @@ def expect_groups(setting: Setting, by: str, workload: Workload) -> None:
     whose = f"the jobs of workload {workload.name!r}"
     if by in OF_REGIONS and workload.geo is None:
         raise InputError(f"by = {by}: {whose} have no regions")
-    if by == "hour" and is_sliced(setting.workload) and (hours := slices_of(setting.workload)[0].hours) % DAY_H:
-        raise InputError(f"by = hour: slices of {hours:g} h begin at any hour of a day; expected 24 h, or days")
+    if by == "hour" and is_sampled(setting.workload) and not (found := samples_of(setting.workload)[0]).has_hours:
+        raise InputError(f"by = hour: {found.parts} begin at any hour of a day; expected slices of 24 h, or days")
     is_known = by in (*OF_REGIONS, "gpus", "hour") or (by == "level" and workload.geo is not None)
     if not is_known and not any(column_of(workload, by).tolist()):
         raise InputError(f"by = {by}: {whose} have no {by}{' but 0' if by == 'level' else ''}")
@@ -74,7 +74,7 @@ def by_group(simulator: Any, setting: Setting, by: str, counted: np.ndarray) -> 
     s, workload = simulator.raw.record, simulator.workload
     if by == "copy":
         return _of_copies(s)
-    log = slices_of(setting.workload)[0].log if is_sliced(setting.workload) else workload
+    log = samples_of(setting.workload)[0].log if is_sampled(setting.workload) else workload
     in_group = _regions(s, workload) if by == "region" else groups_of(workload, by, log)
     arrived = np.arange(len(workload)) < int(s["next_arrival"])
     metrics = partial(totals, simulator.raw) if workload.ps is None else simulator.metrics

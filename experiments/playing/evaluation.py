@@ -19,7 +19,7 @@ from ...simulator.jobs.estimates import Estimates
 from ...simulator.profiles.skew import jobs_taken_for_skewed
 from ...simulator.rules.rule import SKEW_PLACERS
 from ...simulator.workloads import Workload
-from ...simulator.workloads.log_slices import is_sliced, slices_of
+from ...simulator.workloads.log_samples import Slices, is_resampled, is_sampled, samples_of
 from ..settings.evaluation_setting import Setting, may_draw, network_of, workload_of
 from .by_group import by_group, expect_groups
 from .copy_rows import CopyRows
@@ -88,7 +88,8 @@ def play(setting: Setting, player: Any, seed: int, record: bool = False, progres
     moved = () if copies is None else copies.rows()
     drawn = simulator.is_drawn or may_draw(setting, player)
     about = word_of(player), seed, metrics, int(counted.sum()), jct_s[np.isfinite(jct_s)]
-    return Run(*about, rows, seen, knows, moved, drawn)
+    of_one_log = setting.is_drawn and is_resampled(setting.workload)
+    return Run(*about, rows, seen, knows, moved, drawn, is_resampled=of_one_log)
 
 
 def _taking_copies(copies: CopyRows, share: Callable[[int], None] | None) -> Callable[[int], None]:
@@ -170,8 +171,10 @@ def evaluate(
             with a store after all other runs.
     """
     _expect_some(policies, seeds)
-    if is_sliced(setting.workload) and setting.is_drawn and any(seeds):  # slice 0 is always there
-        slices_of(setting.workload)[0].expect_seeds(seeds)
+    if is_sampled(setting.workload) and setting.is_drawn and any(seeds):  # slice 0 is always there
+        samples, _ = samples_of(setting.workload)
+        if isinstance(samples, Slices):
+            samples.expect_seeds(seeds)
     players = players_of(policies)
     recorded = frozenset(seeds if record == "all" else seeds[:1] if record == "first" else ())
     every = [(player, seed, seed in recorded) for seed in seeds for player in players.values()]

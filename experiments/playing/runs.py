@@ -36,6 +36,7 @@ class Run:
         copies: rows of `COPY_COLUMNS` (copy_rows.py), if they were recorded over regions.
         label: its name in tables and charts where that is not its word, else "".
         is_drawn: whether it depends on its seed: a number was drawn, or may have been in a user's code.
+        is_resampled: whether its workload is a draw from one log (`resampled:`), as those of the other seeds are.
     """
 
     policy: str
@@ -49,6 +50,7 @@ class Run:
     copies: tuple[tuple[str, ...], ...] = ()
     is_drawn: bool = True
     label: str = ""
+    is_resampled: bool = False
 
 
 class RunStore(Protocol):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...simulator.base.errors import InputError, MissingExtra
-from ..comparing.intervals import Estimate, estimate, paired_ratio, pairs
+from ..comparing.intervals import Estimate, estimate_of, is_resampled, paired_ratio, pairs
 from ..playing.runs import Run, distinct, grouped, is_same, same_as
 from ..settings.evaluation_setting import Setting
 from ..storing.event_file import AGENT, AGENT_WORDS, HEURISTIC, files, scalars_of
@@ -53,7 +53,7 @@ class Entry:
 
     def estimate(self, metric: str) -> Estimate:
         """Mean over seeds and its interval; one run where all seeds give the same."""
-        return estimate([run.metrics.get(metric, np.nan) for run in distinct(self.runs)])
+        return estimate_of(distinct(self.runs), metric)
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,9 @@ class Section:
     def ratio(self, entry: Entry, metric: str = "jct_mean") -> Estimate | None:
         """Mean over the baseline's mean with the paired interval; None where there is nothing to compare."""
         mine, base = self.pairs(entry, metric)
-        return paired_ratio(mine.tolist(), base.tolist()) if len(mine) and base.mean() > 0.0 else None
+        if not len(mine) or not base.mean() > 0.0:
+            return None
+        return paired_ratio(mine.tolist(), base.tolist(), is_resampled(entry.runs))
 
 
 @dataclass(frozen=True, eq=False)

@@ -292,7 +292,9 @@ class Play:
         ours, theirs = self.runs.pair(take, here.policy, here.at, here.over, here.over_at or here.at)
         if line.form == "ratios":
             return estimate([one / other if other else math.nan for one, other in zip(ours, theirs, strict=True)])
-        return {"ratio": paired_ratio, "below": improvement, "minus": paired_difference}[line.form](ours, theirs)
+        compare: Callable[[Sequence[float], Sequence[float]], Estimate]
+        compare = {"ratio": paired_ratio, "below": improvement, "minus": paired_difference}[line.form]  # type: ignore[assignment]
+        return compare(ours, theirs)
 
     def _texts(self, line: Line, here: RowContext) -> dict[str, str]:
         policy, over = here.policy, here.over

@@ -13,7 +13,7 @@ from ...simulator.configuration.network_choice import on_topology
 from ...simulator.configuration.offered_load import offered_load
 from ...simulator.files.user_code import is_user_code, shown_word
 from ...simulator.rules.rule import Rule
-from ...simulator.workloads.log_slices import is_sliced, slices_of
+from ...simulator.workloads.log_samples import is_sampled, samples_of
 from .evaluation_setting import Setting, network_of, speeds_of, workload_of
 
 LOADS, MOST_JOBS = 10, 100_000  # workloads whose load is shown, and jobs that are drawn for it before it is enough
@@ -47,8 +47,8 @@ def describe_workload(setting: Setting, seed: int) -> str:
     """The workload's word, its size, and whether the seed matters."""
     workload = workload_of(setting, seed if setting.is_drawn else 0)
     how = "drawn anew for each seed, the same for all policies" if setting.is_drawn else "the same for all seeds"
-    if is_sliced(setting.workload):
-        found, own = slices_of(setting.workload)
+    if is_sampled(setting.workload):
+        found, own = samples_of(setting.workload)
         how = found.describe(own)
     return f"{shown_word(setting.workload)} ({len(workload):,} jobs; {how})"
 
@@ -89,7 +89,7 @@ def describe_load(setting: Setting, seeds: Sequence[int]) -> str:
 def _load_asked(setting: Setting) -> str:
     """The load that a generator's word asks for; empty: none."""
     word = setting.workload
-    if not setting.is_drawn or not isinstance(word, str) or is_user_code(word) or is_sliced(word):
+    if not setting.is_drawn or not isinstance(word, str) or is_user_code(word) or is_sampled(word):
         return ""
     return parse_name(word, "workload")[1].get("load", "")
 

@@ -12,7 +12,7 @@ from typing import Any
 from ...simulator.base.said_once import say_once
 from ...simulator.files.user_code import is_user_code, shown_word
 from ...simulator.workloads import is_path
-from ...simulator.workloads.log_slices import is_sliced
+from ...simulator.workloads.log_samples import is_sampled
 from .evaluation_setting import Setting, workload_of
 
 # 1.47: the median of all pairs that were measured on V100 GPUs (simulator/sharing/interference.py).
@@ -30,7 +30,7 @@ MEANS = {
 def is_plain(setting: Setting) -> bool:
     """Whether a user's trace or generator gives no job a model or a batch."""
     word = setting.workload
-    is_theirs = setting.format or is_user_code(word) or is_path(str(word)) or is_sliced(word)
+    is_theirs = setting.format or is_user_code(word) or is_path(str(word)) or is_sampled(word)
     if setting.environment not in ASSUMED or not is_theirs:
         return False
     workload = workload_of(setting, 0)

@@ -312,7 +312,7 @@ def _forget_shown(folder: Path) -> None:
 
 
 def _row_of(run: Run) -> dict[str, Any]:
-    names = ("policy", "seed", "jobs", "metrics", "jct_s", "knows_run_times", "is_drawn")
+    names = ("policy", "seed", "jobs", "metrics", "jct_s", "knows_run_times", "is_drawn", "is_resampled")
     row: dict[str, Any] = {name: getattr(run, name) for name in names}
     if run.timeline is not None:
         line = run.timeline
@@ -342,4 +342,5 @@ def _run_of(row: Mapping[str, Any]) -> Run:
         copies = tuple(zip(*(row.get(f"copy_{name}", ()) for name in COPY_COLUMNS), strict=True))  # nor these
     knows = row.get("knows_run_times", "")  # older runs do not say
     about = row["policy"], row["seed"], row["metrics"], row["jobs"], row["jct_s"]
-    return Run(*about, decisions, line, knows, copies, row.get("is_drawn", True))  # nor that
+    chance = {"is_drawn": row.get("is_drawn", True), "is_resampled": row.get("is_resampled", False)}  # nor these
+    return Run(*about, decisions, line, knows, copies, **chance)

@@ -18,13 +18,14 @@ from ..files.user_code import function_of, is_user_code, shown_word
 from ..jobs.workload import Workload
 from ..jobs.workload import WorkloadWarning as WorkloadWarning
 from .generators import GENERATORS
-from .log_slices import NAME, beside, is_sliced, slices, slices_of
+from .log_samples import SAMPLED, is_sampled, samples_of
+from .log_slices import beside
 from .readers import FORMATS, read_trace
 from .readers import recognise as recognise
 
 Oversize = Literal["error", "drop", "cap"]
 Source = Workload | str | Path | Callable[[np.random.Generator], Workload]
-NAMED: Mapping[str, Callable[..., Workload]] = {**GENERATORS, NAME: slices}
+NAMED: Mapping[str, Callable[..., Workload]] = {**GENERATORS, **SAMPLED}
 A_WORKLOAD = path_unless(NAMED, beside)
 _SUFFIXES = {".csv", ".json", ".parquet", ".trace", ".txt", ".tsv"}
 
@@ -41,10 +42,10 @@ def open_workload(
 
     Args:
         source: a Workload (passed through), a path, a generator with its parameters (`poisson:jobs=100,load=0.9`), or
-            slices of a log (`slices:file=log.csv,hours=24`). A word is a path if it holds a "/", ends as a trace file
-            does (.csv .json .parquet .trace .txt .tsv), or exists. A generator of one's own is a function from a numpy
-            random generator to a Workload, or its word, `py:FILE.py:NAME[,key=value...]`
-            (simulator/files/user_code.py).
+            samples of a log (`slices:file=log.csv,hours=24`, `resampled:file=log.csv,block_h=3`). A word is a path if
+            it holds a "/", ends as a trace file does (.csv .json .parquet .trace .txt .tsv), or exists. A generator of
+            one's own is a function from a numpy random generator to a Workload, or its word,
+            `py:FILE.py:NAME[,key=value...]` (simulator/files/user_code.py).
         format: of a file, with its options (`artist-sim:scale=gang`); None recognises it.
         seed: of a generator that does not get its own (`poisson:seed=3`); of slices which one.
         oversize: jobs larger than the cluster are an "error", or "drop" or "cap" them.
@@ -68,8 +69,10 @@ def workload_source(
         if format is not None:
             raise InputError(f"format {format!r}: it is for files; workload {shown_word(source)!r} is a generator")
         return _own_generator(source, oversize, cluster_gpus)
-    if format is not None and is_sliced(source):
-        raise InputError(f"format {format!r}: slices name that of their file in their word: {NAME}:file=...,format=...")
+    if format is not None and is_sampled(source):
+        raise InputError(
+            f"format {format!r}: samples of a log name that of their file in their word, as file=...,format=swf"
+        )
     if isinstance(source, str) and format is None and not is_path(source):
         return _generator(source, oversize, cluster_gpus)
     if isinstance(source, Workload):
@@ -106,8 +109,8 @@ def list_workloads() -> list[dict[str, str]]:
 def _generator(word: str, oversize: Oversize, cluster_gpus: int | None) -> Callable[[int], Workload]:
     name, params = parse_name(word, "workload")
     function = NAMED[choose(name, NAMED, "workload")]
-    if name == NAME:
-        slices_of(word)  # reads the file
+    if name in SAMPLED:
+        samples_of(word)  # reads the file
     if cluster_gpus is not None and "cluster_gpus" in inspect.signature(function).parameters:
         params = {"cluster_gpus": str(cluster_gpus), **params}
     arguments = arguments_of(function, params, f"workload {name}")

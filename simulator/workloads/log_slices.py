@@ -19,7 +19,6 @@ from typing import Annotated, Any
 import numpy as np
 
 from ..base.errors import InputError
-from ..base.names import arguments_of, parse_name
 from ..files.file_marks import path_mark, read_by
 from ..jobs.region_columns import siblings
 from ..jobs.workload import Workload, WorkloadWarning
@@ -57,16 +56,24 @@ class Slices:
     first: np.ndarray
     end: np.ndarray
 
+    @property
+    def parts(self) -> str:
+        """What the log is cut into."""
+        return f"slices of {self.hours:g} h"
+
+    @property
+    def has_hours(self) -> bool:
+        """Whether hours of day are the log's on the clock of a slice."""
+        return self.hours % 24.0 == 0.0
+
     def __len__(self) -> int:
         return len(self.begin_s)
 
     def workload(self, number: int) -> Workload:
         """The jobs of a slice on its own clock; `window_s` is its length, or as much of it as the log covers."""
-        begin_s, jobs = self.begin_s[number], self.log.take(np.arange(self.first[number], self.end[number]))
-        times = {name: getattr(jobs, name) - begin_s for name in ("arrival_s", "deadline_s", "start_s")}
-        times["arrival_s"] = np.maximum(times["arrival_s"], 0.0)  # rounding
-        window_s = float(self.covered_s[number]) or None
-        return replace(jobs, name=f"{self.log.name}, slice {number}", window_s=window_s, **times)
+        jobs = self.log.take(np.arange(self.first[number], self.end[number]))
+        jobs = replace(jobs, name=f"{self.log.name}, slice {number}", window_s=float(self.covered_s[number]) or None)
+        return later(jobs, -self.begin_s[number])
 
     def describe(self, seed: int | None = None) -> str:
         """How many there are, or which one `seed` plays, and what a run of one is."""
@@ -96,23 +103,19 @@ def slices(file: Annotated[str, LOG], hours: float = 24.0, format: str = "", see
         format: of the file, with one option at most (`philly:bad_rows=error`); none: recognised.
         seed: the number of the slice, modulo how many there are.
     """
-    found = _slices(file, hours, format)
+    found = open_slices(file, hours, format)
     return found.workload(seed % len(found))
 
 
-def is_sliced(word: Any) -> bool:
-    """Whether a workload word names the slices of a log."""
-    return isinstance(word, str) and word.strip().partition(":")[0] == NAME
+def later(jobs: Workload, by_s: Any) -> Workload:
+    """The jobs so many seconds later: a number, or one for each; arrivals of about 0 are 0."""
+    times = {name: getattr(jobs, name) + by_s for name in ("arrival_s", "deadline_s", "start_s")}
+    times["arrival_s"] = np.maximum(times["arrival_s"], 0.0)  # rounding
+    return replace(jobs, **times)
 
 
-def slices_of(word: str) -> tuple[Slices, int | None]:
-    """The slices that a word names, and the seed in it; errors as when the word is opened."""
-    given = arguments_of(slices, parse_name(word, "workload")[1], f"workload {NAME}")
-    seed = given.pop("seed", None)
-    return _slices(**given), seed
-
-
-def _slices(file: str, hours: float = 24.0, format: str = "") -> Slices:
+def open_slices(file: str, hours: float = 24.0, format: str = "") -> Slices:
+    """The slices of a log; arguments as of `slices`."""
     check_parameters(NAME, hours=hours)
     return _cut(file, hours, format, read_by(file, LOG, "file").stamps)
 

@@ -161,7 +161,7 @@ def test_slices_that_are_trained_on_are_named_where_validation_plays_them(tmp_pa
     path = tmp_path / "log.csv"
     path.write_text("job_id,arrival_s,gpus,duration_s\na,0,1,5\nb,4000,1,5\nc,7000,1,5\n")
     sliced = [{**SMALL["training"][0], "workloads": [f"slices:file={path},hours=1"]}]
-    with pytest.warns(UserWarning, match="validation plays the slices of a log that training plays"):
+    with pytest.warns(UserWarning, match="validation plays jobs of a log that training plays"):
         cases = Validation(small(training=sliced, validation=sliced)).cases
     assert [workload.job_id.tolist() for _, _, workload in cases] == [["a"], ["b", "c"]]
 

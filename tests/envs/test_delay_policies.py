@@ -8,7 +8,7 @@ import pytest
 
 from clustergym import policies
 from clustergym.envs.delay.observation import CANDIDATES, QUEUE
-from clustergym.simulator.base.errors import InvalidDecision
+from clustergym.simulator.base.errors import InputError, InvalidDecision
 from clustergym.simulator.rules.semantics import load_semantics
 from clustergym.simulator.workloads import Workload
 from clustergym.tests.support import env_terms
@@ -230,8 +230,12 @@ def test_features_of_a_waiting_job_follow_it_through_an_undone_stop():
     "action", [(10**30, 0, 0), (-(10**30), 0, 0), (0, 10**30, 0), (5, -(10**30), 0), (5, 0, 10**30)]
 )
 def test_a_huge_action_is_no_crash(action):
+    """A candidate that does not exist is refused; another part is adjusted, where the candidate has one."""
     env = gymnasium.make(DELAY)
     env.reset(seed=0)
+    if abs(action[0]) > 5:
+        with pytest.raises(InputError, match="expected 0 to 208"):
+            env.unwrapped.step(action)
+        return
     *_, info = env.unwrapped.step(action)
-    assert info["invalid_action"] == (action[0] not in (0, 5))
-    assert info["adjusted_action"] == (action[0] == 5)
+    assert not info["invalid_action"] and info["adjusted_action"] == (action[0] == 5)

@@ -49,7 +49,7 @@ def random_candidate(rng: np.random.Generator, mask: np.ndarray, sizes: list[int
 
 PLAYERS: dict[str, Choice] = {
     "always 0": lambda rng, mask, sizes: [0, *rest(sizes)],
-    "always illegal": lambda rng, mask, sizes: [-1, *rest(sizes)],
+    "always illegal": lambda rng, mask, sizes: [int(np.argmin(mask[: sizes[0]])), *rest(sizes)],
     "the last candidate": lambda rng, mask, sizes: [sizes[0] - 1, *rest(sizes)],
     "the last legal one": lambda rng, mask, sizes: [int(np.flatnonzero(mask[: sizes[0]])[-1]), *rest(sizes)],
     "random without a mask": lambda rng, mask, sizes: [int(rng.integers(n)) for n in sizes],

@@ -98,7 +98,7 @@ def test_hours_of_slices_are_those_of_the_log_if_slices_are_days(log):
     log.write_text(LOG + "d,170000,1,1,ann,,,0,\n")
     found = play(setting(f"slices:file={log},hours=24", "hour"), "fifo", 1).metrics
     assert groups(found, "hour") == {"1": (1, 30.0, 0.0), "23": (1, 1.0, 0.0)}
-    with pytest.raises(InputError, match="slices of 6 h begin at any hour of a day; expected 24 h, or days"):
+    with pytest.raises(InputError, match="slices of 6 h begin at any hour of a day; expected slices of 24 h, or days"):
         play(setting(f"slices:file={log},hours=6", "hour"), "fifo", 0)
 
 

@@ -8,11 +8,14 @@ import pytest
 from clustergym.experiments.comparing.intervals import (
     FEWEST_TO_TELL,
     estimate,
+    estimates_of,
     mean_error,
     paired_difference,
     paired_ratio,
     ratio_error,
 )
+from clustergym.experiments.playing.runs import Run
+from clustergym.experiments.report.load import Entry
 
 DRAWS = 10_000
 SEEDS = (3, 5, 10, 50)
@@ -109,6 +112,19 @@ def test_estimates_are_what_was_simulated():
     signed = estimate([1.0, 3.0], signed=True)
     assert (signed.low, signed.high) == pytest.approx((2.0 - 12.7062, 2.0 + 12.7062), rel=1e-4)
     assert estimate([-1.0, 3.0]).low == pytest.approx(1.0 - 2.0 * 12.7062, rel=1e-4)  # may be negative, as one is
+
+
+def test_intervals_of_shares_end_at_one():
+    """GPU use of 0.5 and 0.9: mean 0.7, and the interval of two runs would reach far beyond 1; that of JCTs does."""
+    metrics = {"gpu_utilisation": (0.5, 0.9), "slo_violation_rate[user=ann]": (0.5, 0.9), "jct_mean": (0.5, 0.9)}
+    runs = [
+        Run("fifo", seed, {name: both[seed] for name, both in metrics.items()}, 1, np.array([1.0])) for seed in (0, 1)
+    ]
+    found = estimates_of(runs)
+    assert [found[name].high for name in metrics][:2] == [1.0, 1.0] and found["jct_mean"].high > 10.0
+    entry = Entry("fifo", "fifo", tuple(runs))
+    assert entry.estimate("gpu_utilisation").high == 1.0
+    assert all(0.0 < one.low < one.mean == 0.7 for one in found.values())
 
 
 def test_a_ratio_turned_round_has_its_interval_turned_round():

@@ -70,7 +70,7 @@ def test_a_label_is_what_stands_before_the_first_equals_sign_if_no_colon_does(te
         ("A/b=fifo", "expected LABEL=WORD, a label of letters, digits, '-', '_' and '.'"),
         ("=fifo", "expected LABEL=WORD"),
         ("A=", "expected LABEL=WORD"),
-        ("A=B=fifo", "unknown policy 'B=fifo'"),
+        ("A=B=fifo", "unknown policy of clustergym/Delay-v0 'B=fifo'"),
         ("A=fifoo", "did you mean 'fifo'?"),
     ],
 )

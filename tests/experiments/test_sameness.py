@@ -78,6 +78,7 @@ def test_a_trace_under_rules_is_one_run(capsys, monkeypatch, trace):
     out = printed(capsys, *setting, "--policies", "fifo srtf sjf", "--baseline", "fifo")
     assert "1 of 1" in out and "of 10" not in out
     assert "nothing depends on the seed: one run stands for all seeds" in out
+    assert "slices:file=TRACE and resampled:file=TRACE" in " ".join(out.split())
     assert "interval of the mean" not in out
     drawn = printed(capsys, *setting, "--policies", "fifo random", "--baseline", "fifo")
     assert "nothing of fifo depends on the seed" in drawn

@@ -127,9 +127,9 @@ def test_slices_without_models_are_assumed_to_be_as_a_trace_without(log, capsys)
 
 def test_options_about_the_file_stand_in_the_word(log, capsys):
     assert run(command(log, "--seeds", "0", "--format", "csv")) == 2
-    assert "slices name that of their file in their word" in capsys.readouterr().err
+    assert "samples of a log name that of their file in their word" in capsys.readouterr().err
     assert run(command(log, "--seeds", "0", "--set", "semantics=artist-sim")) == 2
-    assert "slices name how jobs are read" in capsys.readouterr().err
+    assert "samples of a log name how jobs are read" in capsys.readouterr().err
 
 
 def test_a_slice_can_be_swept_and_saved(log, tmp_path, capsys):

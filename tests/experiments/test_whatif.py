@@ -83,7 +83,8 @@ def test_slices_give_intervals_and_say_that_replay_is_no_measure(tmp_path, monke
     words = ["whatif", "slices:file=slurm-log.txt,hours=24", "--topology", "flat:machines=8", "--quiet"]
     assert run([*words, "--policies", "replay fifo las"]) == 0
     printed = capsys.readouterr().out
-    assert "against fifo" in printed and "compare these with each other" in printed
+    assert "against fifo" in printed
+    assert "which slices of 24 h do not hold: compare other policies with each other" in printed
     assert "report, with waits by gpus/user/hour: whatif-slurm-log/report.html" in printed
     half_days = ["whatif", "slices:file=slurm-log.txt,hours=12", *words[2:], "--logdir", "other"]
     assert run([*half_days, "--policies", "fifo", "--seeds", "0-1", "--json"]) == 0

@@ -240,7 +240,7 @@ def test_where_it_cannot_decide_it_is_no_policy(folder):
 
 def test_a_word_that_forgets_py_is_told_so(capsys):
     status, _, err = command(capsys, "evaluate", "Delay", "--policies", "greedy mysched:ShortestWidest")
-    assert status == 2 and "unknown policy 'mysched'" in err
+    assert status == 2 and "unknown policy of clustergym/Delay-v0 'mysched'" in err
     assert "one of your own: py:FILE.py:NAME or py:package.module:NAME" in err
 
 

@@ -24,7 +24,16 @@ def bench(capsys, *arguments: str) -> dict:
 def test_they_are_listed(capsys):
     assert run(["bench", "--json"]) == 0
     listed = {row["name"]: row["summary"] for row in json.loads(capsys.readouterr().out)}
-    assert {"engine", "environment", "learning", "network", "many-machines", "start", "cold-start"} == set(listed)
+    assert {
+        "engine",
+        "environment",
+        "learning",
+        "network",
+        "many-machines",
+        "start",
+        "cold-start",
+        "resampled-coverage",
+    } == set(listed)
     assert all(summary.endswith(".") for summary in listed.values())
 
 
@@ -91,6 +100,14 @@ def test_tables_are_printed_without_json(capsys):
 def test_start(capsys):
     rows = bench(capsys, "start")["start"]
     assert rows[0]["name"] == "import clustergym" and all(row["cpu_s"] > 0.0 for row in rows)
+
+
+def test_resampled_coverage(capsys):
+    """The interval of another log is sqrt(11) times as long as that of the mean of 10 draws, where both are short."""
+    rows = bench(capsys, "resampled-coverage")["coverage"]
+    assert [(row["load"], row["block_h"]) for row in rows] == [(load, b) for load in (0.7, 1.0) for b in (3, 6, 24)]
+    assert all(2.5 < row["another log, width"] / row["of the mean, width"] < 4.5 for row in rows)
+    assert all(row["another log"] >= row["of the mean"] for row in rows)
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ import clustergym  # noqa: F401  (registers the environments)
 from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.files.file_marks import read_by
 from clustergym.simulator.workloads import A_WORKLOAD, WorkloadWarning, list_workloads, open_workload, workload_source
-from clustergym.simulator.workloads.log_slices import slices_of
+from clustergym.simulator.workloads.log_samples import samples_of
 
 HEAD = "job_id,arrival_s,gpus,duration_s,deadline_s,start_s\n"
 LOG = f"{HEAD}a,0,1,100,,10\nb,1800,2,600,2500,\nc,3600,4,50,4000,3700\nd,3700,1,50,,\ne,10900,9,10,,\nf,14300,1,10,,\n"
@@ -54,11 +54,11 @@ def test_what_is_left_out_is_counted(word, tmp_path):
     """With g at 15,000 s the log covers 600 s of a fifth hour, less than half of it; all of the fourth."""
     (tmp_path / "log.csv").write_text(LOG + "g,15000,1,10,,\n")
     with pytest.warns(WorkloadWarning, match="1 without a job and 1 at its ends of which it covers less than half"):
-        found, _ = slices_of(word)
+        found, _ = samples_of(word)
     assert len(found) == 3 and found.workload(2).window_s == 3600
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert slices_of(word)[0] is found  # once a process, as long as the file stays as it is
+        assert samples_of(word)[0] is found  # once a process, as long as the file stays as it is
 
 
 def test_a_log_shorter_than_a_slice_is_one(tmp_path):
@@ -106,7 +106,7 @@ def test_the_format_of_the_file_stands_in_the_word(word, tmp_path):
     path.write_text("job_id,submit_time,num_gpu,duration\n1,0,2,60\n2,3599,4,60\n")
     jobs = open_workload(f"slices:file={path},hours=1,format=simple:bad_rows=error")
     assert jobs.gpus.tolist() == [2, 4]
-    with pytest.raises(InputError, match="slices name that of their file in their word"):
+    with pytest.raises(InputError, match="samples of a log name that of their file in their word"):
         open_workload(word, format="csv")
 
 

@@ -133,7 +133,8 @@ def one_order(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
 def longer(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """By how much the timer of a smaller cluster is above that of the next larger one."""
     for smaller, larger in pairwise(play.group(play.entry.at)):
-        found = paired_difference(*(play.runs.each(late_timer_h, line.policies[0], at) for at in (smaller, larger)))
+        small_h, large_h = (play.runs.each(late_timer_h, line.policies[0], at) for at in (smaller, larger))
+        found = paired_difference(small_h, large_h)
         what = f"{line.what}, {play.label(smaller)} minus {play.label(larger)}"
         yield bounded(what, line.paper, found, (float(np.nextafter(0.0, 1.0)), float("inf")), "h")
 
@@ -141,8 +142,7 @@ def longer(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
 def apart(play: Play, line: Line, here: RowContext) -> Iterator[Row]:
     """Dally over greedy natively, over the same under the authors' semantics."""
     take, policies = play.take(line, None), (line.policies[0], line.over[0])
-    native, theirs = (
-        paired_ratio(*(play.runs.each(take, one, at) for one in policies)).mean for at in play.group(line.at)
-    )
+    each = ([play.runs.each(take, one, at) for one in policies] for at in play.group(line.at))
+    native, theirs = (paired_ratio(dally, greedy).mean for dally, greedy in each)
     what = f"dally / greedy, {line.given['label']}, events over artist-sim"
     yield bounded(what, None, native / theirs, (-float("inf"), APART))

@@ -166,7 +166,7 @@ def error_rows(what: str, found: np.ndarray) -> Iterator[Row]:
     beyond = 100.0 * (np.abs(found) > MODEL_ERROR)
     yield printed(f"{what}: mean error", estimate(found.tolist(), signed=True), "%")
     yield printed(f"{what}: largest, either way", float(np.abs(found).max()), "%")
-    yield printed(f"{what}: groups beyond 5 %", estimate(beyond.tolist()), "%")
+    yield printed(f"{what}: groups beyond 5 %", estimate(beyond.tolist(), most=100.0), "%")
 
 
 def groups_of(outcome: Outcome, workload: Workload) -> list[Group]:

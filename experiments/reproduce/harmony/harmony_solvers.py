@@ -116,7 +116,7 @@ def _small_rows(way: str, spread: float, problems: Sequence[Problem], best: Sequ
     yield printed(f"{words}: score over the optimum", estimate(found.tolist()), "x")
     if way == "all prefixes":
         yield printed(f"{words}: the worst of them", float(found.min()), "x")
-        yield printed(f"{words}: those within 2 %", estimate((100.0 * (found >= NEAR)).tolist()), "%")
+        yield printed(f"{words}: those within 2 %", estimate((100.0 * (found >= NEAR)).tolist(), most=100.0), "%")
 
 
 def _large_row(way: str, spread: float, problems: Sequence[Problem], best: Sequence[float]) -> Row:
