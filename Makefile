@@ -7,6 +7,7 @@ READY := $(VENV)/.ready
 EXTRAS := agents,report,render,tune,dev
 LOWEST := .venv-lowest
 GPU_VENV := .venv-gpu
+DOCS_VENV := .venv-docs
 # As pip does it: an extra index of PIP_FLAGS may hold the new versions only of what PyPI holds too.
 AS_PIP := --index-strategy unsafe-best-match
 
@@ -100,19 +101,20 @@ wheel: $(READY) ## a wheel for this platform and Python in dist/, with all kerne
 	@CLUSTERGYM_PREBUILT=1 $(RUN) -m pip wheel -q --disable-pip-version-check --no-build-isolation --no-deps -w dist .
 	@ls -l dist/*.whl
 
-docs: $(READY) ## the documentation as web pages, in site/
-	@$(RUN) -m pip install -qq $(PIP_FLAGS) -c constraints.txt -e ".[docs]"
-	@NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build --strict
+docs: $(DOCS_VENV)/.ready ## the documentation as web pages, in site/
+	@NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/python -m mkdocs build --strict
 	@echo "the pages are in site/index.html"
 
 clean: ## remove the virtual environment and everything generated
-	@rm -rf $(VENV) $(CLIENT_VENVS) $(GPU_VENV) $(LOWEST) build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) $(CLIENT_VENVS) $(GPU_VENV) $(DOCS_VENV) $(LOWEST) build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): pyproject.toml constraints.txt
+	@test ! -e $(VENV) -o -e $(READY) -o -L $(VENV)/src/clustergym || { \
+		echo "$(VENV) was not made by make, which would clear it: rename or remove it, then make again"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "clustergym needs Python 3.11 or newer; try: make PYTHON=python3.12")'
 	@echo "installing clustergym[$(EXTRAS)] into $(VENV) (once; a few minutes) ..."
-	@$(PYTHON) -m venv --clear $(VENV) || { echo "python3 -m venv failed; on Debian and Ubuntu: apt install python3-venv"; exit 1; }
+	@$(PYTHON) -m venv --clear $(VENV) || { rm -rf $(VENV); echo "python3 -m venv failed; on Debian and Ubuntu: apt install python3-venv"; exit 1; }
 	@mkdir -p $(VENV)/src && ln -sfn ../.. $(VENV)/src/clustergym
 	@$(if $(filter demo,$(MAKECMDGOALS)),$(INSTALL) -e . && { $(COMPILE) & } &&,) $(INSTALL) -e ".[$(EXTRAS)]" && wait
 	@printf '%s' "$(CURDIR)" > $@
@@ -125,8 +127,8 @@ $(CLIENT_VENVS)/%/.ready: pyproject.toml constraints.txt
 		-e . pytest $(NEEDS_$*)
 	@touch $@
 
-$(GPU_VENV)/.ready: pyproject.toml constraints.txt
-	@echo "installing clustergym[gpu] into $(@D) (once; a minute) ..."
+$(GPU_VENV)/.ready $(DOCS_VENV)/.ready: .venv-%/.ready: pyproject.toml constraints.txt
+	@echo "installing clustergym[$*] into $(@D) (once; a minute) ..."
 	@$(PYTHON) -m venv --clear $(@D)
-	@$(@D)/bin/python -m pip install -qq --disable-pip-version-check $(PIP_FLAGS) -c constraints.txt -e ".[gpu]" pytest
+	@$(@D)/bin/python -m pip install -qq --disable-pip-version-check $(PIP_FLAGS) -c constraints.txt -e ".[$*]" $(if $(filter gpu,$*),pytest)
 	@touch $@

@@ -8,7 +8,7 @@ from typing import Any
 # Public name -> the module that defines it, relative to this package.
 _LAZY = {
     "ClusterVecEnv": ".vec_env",
-    "MetricsCallback": ".metrics_callback",
+    "MetricsCallback": ".training.metrics_callback",
     "load_agent": ".files.saved",
     "save_agent": ".files.saved",
     "save_sb3": ".playing.sb3_saving",

@@ -34,6 +34,7 @@ def sb3_vec_env(
     replicas: int = 1,
     variants: Sequence[Mapping[str, Any]] = (),
     full_infos: bool = False,
+    strict: bool = True,
     **kwargs: Any,
 ) -> ClusterVecEnv:
     """Many environments of one kind as an SB3 `VecEnv`, stepped by one kernel call.
@@ -47,13 +48,14 @@ def sb3_vec_env(
         replicas: rows k g to k g + k - 1 are seeded alike and play the same workloads (k = replicas).
         variants: keyword arguments that differ: row i has `variants[i % len(variants)]`.
         full_infos: every row's info is complete at every step, as with `DummyVecEnv`; slower.
+        strict: a candidate out of range is an error; else it is an illegal one.
         kwargs: keyword arguments of every environment.
 
     Raises:
         InputError: a value that does not fit, in one sentence.
     """
     name = resolve(id)
-    batch = Batch(env_class(name), num_envs, replicas=replicas, variants=variants, kwargs=kwargs)
+    batch = Batch(env_class(name), num_envs, replicas=replicas, variants=variants, strict=strict, kwargs=kwargs)
     fixed = () if seeds is None else _by_row(seeds, num_envs, has_others=seed is not None or replicas > 1)
     made = ClusterVecEnv(batch, seed=seed, full_infos=full_infos, seeds_by_row=fixed)
     made.env_id, made.env_kwargs = name, {**kwargs, **(dict(variants[0]) if variants else {})}
@@ -61,7 +63,7 @@ def sb3_vec_env(
 
 
 def _by_row(seeds: Sequence[int], rows: int, has_others: bool) -> list[list[int]]:
-    """Shared out as `evaluate_policy` shares out episodes: the last rows have one more."""
+    """Shared out as SB3 shares out the episodes of an evaluation: the last rows have one more."""
     if has_others:
         raise InputError("seeds are of a fixed set of episodes: give them without seed and replicas")
     if len(seeds) < rows:

@@ -11,7 +11,7 @@ import gymnasium as gym
 import numpy as np
 
 from ..simulator.base import codes
-from ..simulator.base.arguments import checked_seed
+from ..simulator.base.arguments import check_flag, checked_seed
 from ..simulator.base.errors import InputError
 from ..simulator.compiler.compile_messages import about
 from ..simulator.compiler.jit import direct
@@ -173,6 +173,7 @@ class Batch:
         env_class, num_envs: a `ClusterEnv`; rows, >= 1.
         replicas: rows k g to k g + k - 1 are seeded alike, so they play the same workloads (k = replicas).
         variants: keyword arguments that differ: row i has `variants[i % len(variants)]`; none: all rows are alike.
+        strict: a candidate out of range is an error; else it is an illegal one.
         kwargs: keyword arguments of all environments.
 
     Attributes:
@@ -190,13 +191,16 @@ class Batch:
         *,
         replicas: int = 1,
         variants: Sequence[Mapping[str, Any]] = (),
+        strict: bool = True,
         kwargs: Mapping[str, Any] | None = None,
     ) -> None:
         _check_count("num_envs", num_envs)
         _check_count("replicas", replicas)
         if num_envs % replicas:
             raise InputError(f"replicas = {replicas}: expected a divisor of num_envs = {num_envs}")
-        self.given = env_class, num_envs, replicas, variants, kwargs
+        check_flag("strict", strict)
+        self.given = env_class, num_envs, replicas, variants, strict, kwargs
+        self.strict = strict
         self.num_envs, self.replicas = int(num_envs), int(replicas)
         kinds = [{**(kwargs or {}), **variant} for variant in variants] or [dict(kwargs or {})]
         first_alike = [next(j for j, other in enumerate(kinds) if _alike(kind, other)) for kind in kinds]
@@ -213,6 +217,7 @@ class Batch:
             env.join(self.stepper, i)
         self.metrics: dict[int, dict[str, float]] = {}
         self._begun = False  # whether every row has a run; known once it has been asked
+        self._candidates = self.rows.actions.view(np.uint64)[:, 0]  # a negative one is a large one
         self._codes = self.rows.windows.view(np.ndarray)["code"]  # numpy looks fields of records up in Python
 
     def snapshot(self) -> list[SavedState]:
@@ -240,9 +245,11 @@ class Batch:
         return _again, (self.given, [parts_of(env) for env in self.envs])
 
     @classmethod
-    def made(cls, env_class: Callable[..., Any], num_envs: int, replicas: int, variants: Any, kwargs: Any) -> Batch:
+    def made(
+        cls, env_class: Callable[..., Any], num_envs: int, replicas: int, variants: Any, strict: bool, kwargs: Any
+    ) -> Batch:
         """A batch from `given`."""
-        return cls(env_class, num_envs, replicas=replicas, variants=variants, kwargs=kwargs)
+        return cls(env_class, num_envs, replicas=replicas, variants=variants, strict=strict, kwargs=kwargs)
 
     def seeds(self, seed: int | None) -> list[int | None]:
         """Seeds by row; the first group of replicas gets `seed`."""
@@ -288,12 +295,23 @@ class Batch:
             self._begun = all(simulator.has_run for simulator in self.stepper.simulators)
 
     def step(self, actions: Any, chosen: np.ndarray | None = None) -> bool:
-        """Play `actions` in the chosen rows or all; True if an episode has ended, with `metrics` of these rows."""
+        """Play `actions` in the chosen rows or all; True if an episode has ended, with `metrics` of these rows.
+
+        InputError: actions of another shape, or, if `strict`, a candidate out of range in a row that plays.
+        """
         self.expect_begun(chosen)
         self.envs[0].form.read_all(actions, self.rows.actions)
         if chosen is None:
             chosen = self.stepper.every_row
+        if self.strict and np.maximum.reduce(self._candidates) >= self.envs[0].form.parts[0]:
+            self._expect_candidates(chosen)
         return self._look(chosen, self.stepper.step(chosen))
+
+    def _expect_candidates(self, chosen: np.ndarray) -> None:
+        """InputError for a candidate out of range in one of the rows that play."""
+        form, actions = self.envs[0].form, self.rows.actions
+        for row in chosen[self._candidates[chosen] >= form.parts[0]].tolist():
+            raise InputError(f"row {row}: {form.no_candidate(form.said(actions[row]).tolist(), actions[row, 0])}")
 
     def _look(self, chosen: np.ndarray, n_stopped: int) -> bool:
         if self.metrics:

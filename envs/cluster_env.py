@@ -18,7 +18,7 @@ from ..simulator.base import codes
 from ..simulator.base.arguments import check_range, checked_seed
 from ..simulator.base.errors import InputError, InvalidDecision, Stalled
 from ..simulator.base.names import choose
-from ..simulator.configuration.cluster_config import SimulatedCluster
+from ..simulator.configuration.cluster_config import SimulatedCluster, describe_value
 from ..simulator.engine.base_simulator import Decider
 from ..simulator.engine.protocols import Remembers
 from ..simulator.engine.view import ClusterView
@@ -63,7 +63,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
     Episode      terminated when every job is done; truncated at `horizon_s` or after `max_decisions`, and then
                  charged for unfinished jobs (envs/reward.py).
     Info         active_jobs, waiting_jobs, running_jobs, finished_jobs, used_gpus; elapsed_s, action_mask,
-                 invalid_action (an illegal action counted as 0), forced_action (as the first legal candidate, since no
+                 invalid_action (an illegal candidate counted as 0), forced_action (as the first legal one, since no
                  time could pass), adjusted_action (a part out of range became the nearest);
                  max_decisions of reset and on the last step; on the last step also metrics, and each by its name.
 
@@ -166,6 +166,17 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         self._seen: tuple[int, Seen] | None = None  # of which run
         self._set_spaces()
         self._own = frozenset(vars(self)).difference(SETTINGS) | {"_own"}
+
+    def __str__(self) -> str:
+        """Every value that it was made with, one a line; where none was given, the default."""
+        arguments, named = self.given
+        bound = inspect.signature(type(self)).bind(*arguments, **named)
+        bound.apply_defaults()
+        made = {**self.config.words(), "topology": self.config.topology, "network": self.config.network}
+        made["workload"] = self.workload
+        values = bound.arguments | {key: made[key] for key in bound.arguments if made.get(key) is not None}
+        lines = [f"{key} = {one if isinstance(one, str) else describe_value(one)}" for key, one in values.items()]
+        return "\n  ".join([f"<{NAMESPACE}{self.part}", *lines]) + ">"
 
     @property
     def config(self) -> SimulatedCluster:
@@ -387,7 +398,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         return [asked for asked in found if hasattr(asked, "memory") and hasattr(asked, "recall")]
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Play one action; see the class docstring."""
+        """Play one action; see the class docstring. InputError: its candidate is out of range."""
         if not self.simulator.runs:
             self._expect_reset()
         self.form.read(action, self._action)

@@ -124,14 +124,18 @@ class Form:
         return masks[..., : self.parts[0]] if self.is_single else masks
 
     def read(self, action: Any, parts: np.ndarray) -> None:
-        """Modify `parts`, int64 (parts,): the values of `action`, of the action space; InputError if it is none."""
+        """Modify `parts`, int64 (parts,): the values of `action`, of the action space; InputError if it is none.
+
+        Parts after the candidate may be out of range.
+        """
         said = action.tolist() if isinstance(action, np.ndarray) else action
         if self.is_single and not isinstance(said, list | tuple):
             said = [said]
         if type(said) is list:
             try:
                 WRITERS[len(self.outer_parts)](parts, 0, *said)  # in a third of the time
-                return
+                if said[0] < self.parts[0]:
+                    return
             except struct.error:
                 pass  # not that many whole numbers in this range: one by one, which says what is wrong
         try:
@@ -142,6 +146,8 @@ class Form:
                 parts[part] = value if -1 <= value <= FARTHEST else FARTHEST if value > 0 else -1
         except (TypeError, ValueError, IndexError, KeyError):
             raise self._refusal(action) from None
+        if not 0 <= parts[0] < self.parts[0]:
+            raise self.no_candidate(action, index(said[0]))
 
     def read_all(self, actions: Any, parts: np.ndarray) -> None:
         """Modify `parts`, int64 (n, parts): as `read`, for actions of a batch, whole numbers (n, parts), or (n,)."""
@@ -159,6 +165,10 @@ class Form:
         if not self.is_single:
             return parts
         return parts[0] if parts.ndim == 1 else parts[:, 0]
+
+    def no_candidate(self, action: Any, candidate: int) -> InputError:
+        """The error for an action whose candidate is out of range, and so not even an illegal one."""
+        return InputError(f"action {action!r}: candidate {candidate}: expected 0 to {self.parts[0] - 1}")
 
     def _refusal(self, action: Any) -> InputError:
         if self.is_single:

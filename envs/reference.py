@@ -79,7 +79,9 @@ class Reference:
             self._copy = simulator.capacity.empty()
             self._raw = RawRecord(self._copy, simulator.capacity)
         self._raw.become(simulator.raw)
-        skewed = jobs_taken_for_skewed(simulator.workload) if rule.placer in SKEW_PLACERS else None
+        skewed = None
+        if rule.placer in SKEW_PLACERS:
+            skewed = jobs_taken_for_skewed(simulator.workload, simulator.network.name)
         write_rule(self._raw.record, rule, skewed, simulator.semantics)
         for events in parts_of_a_run():
             code = rule_loop().run(self._copy, 0, events)

@@ -128,7 +128,7 @@ ENVIRONMENTS: dict[str, Entry] = {
 }
 
 
-OF_BATCHES = ("replicas", "variants")  # arguments of our own vector environments only,
+OF_BATCHES = ("replicas", "variants", "strict", "full_infos")  # arguments of our own vector environments only,
 OF_VECTORS = ("autoreset_mode", *OF_BATCHES, "copy")  # and of all vector environments
 
 
@@ -171,7 +171,8 @@ def make_vec(
     Args:
         id: `clustergym/Delay-v0`, or `Delay`.
         num_envs: number of environments.
-        vector_kwargs: `autoreset_mode`, `replicas`, `variants`, `copy`; they may also stand among `kwargs`.
+        vector_kwargs: `autoreset_mode`, `replicas`, `variants`, `strict`, `full_infos`, `copy`; they may also stand
+            among `kwargs`.
         wrappers: put around each environment. With them, or with `vectorization_mode="sync"` or `"async"`, these are
             single environments in Gymnasium's own `VectorEnv`, since a row of a batch cannot be wrapped.
         kwargs: keyword arguments of the environment.

@@ -31,8 +31,10 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         num_envs: rows.
         autoreset_mode: NEXT_STEP (the next step resets a row whose episode has ended, and ignores its action),
             SAME_STEP (at once), or DISABLED.
-        replicas, variants: see `Batch`.
+        replicas, variants, strict: see `Batch`.
         copy: False: observations and masks are the arrays that the next step writes into; read only them, in time.
+        full_infos: `infos` has the same keys at every reset and step, but for those of ends: each flag (false where no
+            action was played) and `max_decisions`.
         kwargs: of every environment.
 
     Raises:
@@ -48,12 +50,16 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         replicas: int = 1,
         variants: Sequence[Mapping[str, Any]] = (),
+        strict: bool = True,
         copy: bool = True,
+        full_infos: bool = False,
         **kwargs: Any,
     ) -> None:
         self.autoreset_mode = autoreset.autoreset_mode(autoreset_mode)
         self.copy = copy
-        self.batch = Batch(type(self).env_class, num_envs, replicas=replicas, variants=variants, kwargs=kwargs)
+        self.full_infos = full_infos
+        of_batch: Any = {"replicas": replicas, "variants": variants, "strict": strict}
+        self.batch = Batch(type(self).env_class, num_envs, **of_batch, kwargs=kwargs)
         self.envs = self.batch.envs
         self.num_envs = self.batch.num_envs
         first = self.envs[0]
@@ -91,7 +97,7 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         else:
             for i in chosen.tolist():
                 self._add_info(infos, self.envs[i].begun(), i)
-        return self._observed(), infos
+        return self._observed(), self._filled(infos)
 
     def snapshot(self) -> list[SavedState]:
         """The present of every row, for `restore`; of one: `envs[i].snapshot()`."""
@@ -135,7 +141,15 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
             self._renew(infos, metrics)
         elif metrics:
             self._add_ends(infos, list(metrics), metrics)
-        return self._observed(), rewards, terminated, truncated, infos
+        return self._observed(), rewards, terminated, truncated, self._filled(infos)
+
+    def _filled(self, infos: dict[str, Any]) -> dict[str, Any]:
+        if self.full_infos:
+            for key in FLAGS:
+                infos.setdefault(key, np.zeros(self.num_envs, np.bool_))
+                infos.setdefault("_" + key, np.zeros(self.num_envs, np.bool_))
+            self._add_limits(infos, list(range(self.num_envs)))
+        return infos
 
     def _stepped(self, begun: np.ndarray | None) -> dict[str, Any]:
         if begun is not None and begun.all():

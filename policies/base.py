@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -15,6 +15,8 @@ from ..simulator.rules.rule import Rule
 from ..simulator.rules.semantics import Semantics
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from ..simulator.engine.simulator import Simulator
     from ..simulator.engine.view import ClusterView
     from ..simulator.groups.group_config import GroupTerms
@@ -37,6 +39,7 @@ class Policy:
         tunes_workers: it changes the number of workers of data-parallel jobs: `contention:workers=elastic`.
         given: names of the parameters that were given when it was made by name (registry.py).
         clock: for a policy in Python: a rule with the preemption cost, rounds and leases; of job groups their terms.
+        acts_in: ids of the environments in which a parameter, by name, means something; one that is missing: in all.
         knows_run_times: it reads run times, as far as they are known (simulator/jobs/estimates.py).
         files: files of a trained agent, or of a user's policy; stores of results compare their content.
     """
@@ -51,6 +54,7 @@ class Policy:
     tunes_workers: bool = False
     knows_run_times: bool = False
     given: frozenset[str] = frozenset()
+    acts_in: Mapping[str, Collection[str]] = MappingProxyType({})
     files: tuple[Path, ...] = ()
 
     def rule_under(self, semantics: Semantics) -> Rule | None:
@@ -91,8 +95,11 @@ class Policy:
         if self.knows_run_times:
             estimates.expect_known(f"policy {self.name}")
 
-    def measured(self, simulator: Simulator) -> dict[str, float]:
-        """Figures of a run under it that has ended, beside the metrics, by names that no metric has."""
+    def measured(self, simulator: Simulator, counted: np.ndarray | None = None) -> dict[str, float]:
+        """Figures of a run under it that has ended, beside the metrics, by names that no metric has.
+
+        `counted`, bool (jobs,): the jobs of the window that the metrics are of; None: all.
+        """
         return {}
 
     def why(self, view: Any, decision: Decision) -> str:

@@ -13,7 +13,13 @@ from ..simulator.groups.group_simulator import GroupSimulator
 from ..simulator.groups.group_view import GroupView
 from ..simulator.rules.semantics import Semantics
 from .base import Policy, RulePolicy
-from .registry import DATA_PLACEMENT, GEO
+from .registry import DATA_PLACEMENT, DELAY, GEO, GROUPING, SHARING, TIME_SHIFT
+
+PLACES = {
+    "on GPUs": (DELAY, SHARING, TIME_SHIFT),
+    "where jobs run in groups": (GROUPING,),
+    "in regions": (GEO, DATA_PLACEMENT),
+}
 
 
 class PolicyByView(RulePolicy):
@@ -43,6 +49,10 @@ class PolicyByView(RulePolicy):
             "on GPUs": frozenset(for_gpus),
             "where jobs run in groups": frozenset(for_groups),
             "in regions": frozenset(for_regions),
+        }
+        self.acts_in = {
+            name: [env_id for where, names in self._only.items() if name in names for env_id in PLACES[where]]
+            for name in frozenset().union(*self._only.values())
         }
 
     @cached_property

@@ -266,15 +266,15 @@ def is_agent(name: str) -> bool:
     return isinstance(name, str) and name.strip().partition(":")[0] in AGENTS
 
 
-def environments_of(name: str) -> tuple[str, ...]:
-    """Ids of the environments that a policy's word plays in; raises as `make`."""
+def environments_of(name: str, env_id: str | None = None) -> tuple[str, ...]:
+    """Ids of the environments that a policy's word plays in; raises as `make`; `env_id`: where a name is looked for."""
     if is_agent(name):
         return make(name).environments  # type: ignore[attr-defined]
     if (found := _brought(name)) is not None:
         return _named_by(found) or getattr(make(name), "environments", ()) or ENVIRONMENTS
     if (composed := split(name)) is not None:
         return tuple(env_id for env_id in environments_of(composed[0]) if env_id == TIME_SHIFT) or (TIME_SHIFT,)
-    _expect_known(name)
+    _expect_known(name, env_id)
     return POLICIES[parse_name(name, "policy")[0]].environments
 
 
@@ -315,13 +315,16 @@ def maker_of(name: str) -> tuple[Callable[..., Any], dict[str, str]]:
     return POLICIES[word].factory, given
 
 
-def _expect_known(name: str) -> None:
-    """Raise InputError for an unknown policy, before its parameters, which may be a path, are looked at."""
+def _expect_known(name: str, env_id: str | None = None) -> None:
+    """Raise InputError for an unknown policy, before its parameters, which may be a path, are looked at.
+
+    `env_id`: the error lists the policies of this environment; None: all.
+    """
     word = name.strip().partition(":")[0] if isinstance(name, str) else name
     if word == "" or word in POLICIES:
         return
     try:
-        choose(word, (*POLICIES, *installed(OURS), *AGENTS), "policy")
+        choose(word, (*list(env_id), *AGENTS), "policy" if env_id is None else f"policy of {env_id}")
     except InputError as error:
         raise InputError(f"{error}; one of your own: {PREFIX}FILE.py:NAME or {PREFIX}package.module:NAME") from None
 
@@ -336,24 +339,36 @@ def _found(place: str) -> Callable[..., Any]:
     return getattr(importlib.import_module(module, __package__), name)
 
 
-def describe() -> builtins.list[dict[str, Any]]:
-    """One dict a policy: name, summary (one line), environments, parameters (name -> default), knows_run_times."""
+def describe(env_id: str | None = None) -> builtins.list[dict[str, Any]]:
+    """One dict a policy: name, summary (one line), environments, parameters (name -> default), knows_run_times.
+
+    `env_id`: only policies that play in this environment, and only parameters that mean something there.
+    """
     ours = [
-        _row(name, entry.summary, builtins.list(entry.environments), entry.factory, entry.factory())
+        _row(name, entry.summary, builtins.list(entry.environments), entry.factory, entry.factory(), env_id)
         for name, entry in POLICIES.items()
     ]
-    return ours + [_declared_row(name, point) for name, point in installed(OURS).items()]
+    rows = ours + [_declared_row(name, point) for name, point in installed(OURS).items()]
+    return [row for row in rows if env_id is None or env_id in row["environments"]]
 
 
 def _row(
-    name: str, summary: str, environments: builtins.list[str], factory: Callable[..., Any], policy: Policy | None
+    name: str,
+    summary: str,
+    environments: builtins.list[str],
+    factory: Callable[..., Any],
+    policy: Policy | None,
+    env_id: str | None = None,
 ) -> dict[str, Any]:
+    acts_in = {} if policy is None or env_id is None else policy.acts_in
     return {
         "name": name,
         "summary": summary,
         "environments": environments,
         "parameters": {
-            key: REQUIRED if one.default is one.empty else one.default for key, one in parameters_of(factory).items()
+            key: REQUIRED if one.default is one.empty else one.default
+            for key, one in parameters_of(factory).items()
+            if env_id in acts_in.get(key, (env_id,))
         },
         "knows_run_times": policy is not None and policy.knows_run_times,
     }

@@ -91,20 +91,24 @@ class Replay(RulePolicy):
         where = "on its machines" if is_there else f"placed by {self.rule.placer}"
         return f"started at {view.record['logged_s'][decision.job]:,.0f} s in the log; {where}"
 
-    def measured(self, simulator: Any) -> dict[str, float]:
+    def measured(self, simulator: Any, counted: np.ndarray | None = None) -> dict[str, float]:
         """Waits as they were, and starts later than logged: see experiments/comparing/replays.py, which tells them."""
         self._look(simulator.view)
         workload, first_s = simulator.workload, simulator.raw.record["first_start_s"][: len(simulator.workload)]
-        known = np.isfinite(workload.start_s)
+        counted = np.ones(len(workload), bool) if counted is None else counted
+        has_start, is_there = np.isfinite(workload.start_s), np.zeros(len(workload), bool)
+        is_there[list(self._machines.keys() - self._elsewhere)] = True
+        known = has_start & counted
         late_s = np.where(known & (first_s >= 0.0), first_s - workload.start_s, 0.0)
         late = late_s > LATE_S
+        waits_s = (workload.start_s - workload.arrival_s)[known]
         return {
-            "observed_wait_mean": float((workload.start_s - workload.arrival_s)[known].mean()),
+            "observed_wait_mean": float(waits_s.mean()) if known.any() else math.nan,
             "late_jobs": float(late.sum()),
             "first_late_s": float(workload.start_s[late].min()) if late.any() else math.nan,
             "most_late_s": float(late_s.max()),
-            "jobs_without_start": float((~known).sum()),
-            "jobs_elsewhere": float(len(workload) - len(self._machines) + len(self._elsewhere)),
+            "jobs_without_start": float((counted & ~has_start).sum()),
+            "jobs_elsewhere": float((counted & ~is_there).sum()),
         }
 
     def _look(self, view: ClusterView) -> None:

@@ -194,7 +194,6 @@ def expect_fitting(config: Config) -> None:
     from ...envs.cluster_env import ClusterEnv
     from ...envs.registration import env_class
     from ..networks import network_class
-    from .starting import starting_agent
 
     factory = env_class(config.environment)
     if config.imitation_own and factory.demonstration is not ClusterEnv.demonstration:  # there the expert is played
@@ -209,8 +208,6 @@ def expect_fitting(config: Config) -> None:
     options = [key for key in signature(network).parameters if key not in ("tables", "critic", "squash")]
     if config.imitate is not None and config.soften != 1.0 and not hasattr(network, "soften"):
         raise InputError(f"soften = {config.soften:g}: {config.net} has no soften(factor); set soften=1")
-    if config.start_from is not None:
-        starting_agent(config)
     for key, value in config.net_options.items():
         choose(key, options, "key of net_options:")
         if key in ("width", "heads") and not (isinstance(value, int) and value >= 1):

@@ -39,7 +39,7 @@ def _flat(described: Mapping[str, Any]) -> dict[str, Any]:
     parameters = signature(network_class(described["network"])[0]).parameters.values()
     defaults = {one.name: one.default for one in parameters if one.default is not one.empty}
     others = {key: value for key, value in described.items() if key not in ("tables", "options")}
-    return {**defaults, **described.get("options", {}), **others}
+    return {**others, **defaults, **described.get("options", {}), **others}  # those that matter most come first
 
 
 def start(policy: Any, config: Config) -> None:

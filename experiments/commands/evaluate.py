@@ -8,9 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-import typer.core
-
 from ...simulator.base.errors import MissingExtra
 from ..console import terminal
 from ..console.interrupt import leaving
@@ -30,38 +27,20 @@ if TYPE_CHECKING:
 
 DEFAULT_SEEDS = "0-9"
 FEW = 3  # Gantt charts that are named one by one
-_POLICIES = (
-    'Policies with parameters, in one quoted value ("fifo:head=skip las") or the option repeated; one of your own: '
-    "py:FILE.py:NAME[,key=value...]; with a name for tables: LABEL=WORD; default: all that play in ENV, but for "
-    "best-rotations and lookahead."
-)
+_POLICIES = "LABEL=WORD, WORD; `policies ENV`."
 Policies = Annotated[list[str] | None, option("--policies", "NAMES", _POLICIES)]
 Seeds = Annotated[str | None, option("--seeds", "LIST", f"0-9, or 0,3,5-7; default {DEFAULT_SEEDS}.")]
-OneSeed = Annotated[int | None, option("--seed", "N", "One seed: short for --seeds N.", whole(0))]
-Logdir = Annotated[Path | None, option("--logdir", "DIR", "TensorBoard scalars, results.parquet, pictures.")]
+OneSeed = Annotated[int | None, option("--seed", "N", "Short for --seeds N.", whole(0))]
+Logdir = Annotated[Path | None, option("--logdir", "DIR", "Keep results, pictures, logs.")]
 Decisions = Annotated[Path | None, option("--decisions", "FILE", "Write every decision as csv.")]
-_JOBS = "Write a row for each job: user, wait, JCT, slowdown and more."
-JobsTable = Annotated[Path | None, option("--jobs-table", "FILE.csv|.parquet", _JOBS)]
-_STRETCHES = "Write as csv when which job held how many GPUs of which type in which region."
-Stretches = Annotated[Path | None, option("--stretches-table", "FILE", _STRETCHES)]
-Copies = Annotated[Path | None, option("--copies-table", "FILE", "In regions: write every copy of a table as csv.")]
+JobsTable = Annotated[Path | None, option("--jobs-table", "FILE", "Write a row a job: csv or parquet.")]
+Stretches = Annotated[Path | None, option("--stretches-table", "FILE", "Write when jobs held GPUs, as csv.")]
+Copies = Annotated[Path | None, option("--copies-table", "FILE", "Write copies of tables as csv.")]
 Jobs = Annotated[int, option("--jobs -j", "N", "Processes to use.", whole(1, opt.MOST_PROCESSES))]
-Baseline = Annotated[str | None, option("--baseline", "POLICY", "Compare mean JCTs with its, workload by workload.")]
-_SWEEP = (
-    "Evaluate at n values of a parameter of the workload, topology or network, or of a key of --set; "
-    "KEY=a/b/c: at these. With --logdir each value has a folder there."
-)
+Baseline = Annotated[str | None, option("--baseline", "POLICY", "Compare mean JCTs with its.")]
+_SWEEP = "At n values of a parameter or option; KEY=a/b/c: at these."
 SweepOver = Annotated[str | None, option("--sweep", "KEY=a..b:n", _SWEEP)]
-Fresh = Annotated[bool, option("--fresh", None, "Forget the runs in --logdir, and play all of them.")]
-
-
-class WithOptions(typer.core.TyperCommand):
-    """A command whose help lists the options of `--set`; they are looked up when the help is asked for."""
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help."""
-        self.epilog = opt.options_text()
-        super().format_help(ctx, formatter)
+Fresh = Annotated[bool, option("--fresh", None, "Forget the runs in --logdir.")]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""`clustergym envs`, `policies`, `topologies`, `networks`, `workloads`: what can be chosen by name."""
+"""`clustergym envs`, `options`, `policies`, `topologies`, `networks`, `workloads`: what can be chosen by name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from ...simulator.base.names import short_name
 from ..console import terminal
 from ..console.terminal import BadArgument, arguments, out, plain_table, print_json, print_lines, styled
-from .options import Json, NoSeed, Quiet, argument, option
+from .options import Env, Json, NoSeed, Quiet, argument, option, options_of_set
 
 
 def envs(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> None:
@@ -22,6 +22,18 @@ def envs(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> None:
         print_json(rows)
     else:
         _print(("id", "paper", "summary", "defaults"), rows)
+
+
+def options(env: Env, json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> None:
+    """List what --set takes in an environment, with the defaults there."""
+    from ...envs.registration import resolve
+
+    with arguments():
+        rows = options_of_set(resolve(env))
+    if json:
+        print_json(rows)
+    else:
+        _print(("name", "default", "summary"), rows)
 
 
 def policies(
@@ -41,8 +53,8 @@ def policies(
     with terminal.warnings_on_one_line(quiet):
         with arguments():
             env_id = resolve(wanted) if wanted is not None else None
-        found = registry.describe() + registry.shipped()
-    rows = [dict(row) for row in found if env_id is None or env_id in row["environments"]]
+        agents = [row for row in registry.shipped() if env_id is None or env_id in row["environments"]]
+        rows = [dict(row) for row in (*registry.describe(env_id), *agents)]
     if json:
         print_json(rows)
     else:

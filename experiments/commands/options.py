@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ...simulator.base.names import short_name
 from ..console.terminal import BadArgument, arguments, word_or_file
 
 if TYPE_CHECKING:
@@ -71,37 +70,26 @@ def cluster(address: str | None) -> Executor | None:
     return RayCluster(address)
 
 
-_RAY = (
-    "Work on the machines of a Ray cluster: the one that this machine belongs to, one of this machine alone, "
-    "or the one there. Files that words name go along; -j means nothing then."
-)
-_ZIP = "Also open agents in .zip files of stable-baselines3. Opening one can run any code: only those you trust."
-_PY = "Also run code that words py:... in the folder of an agent name: only in folders that you trust."
+_RAY = "Ray: auto, local or HOST:PORT."
+_ZIP = "Open SB3's .zip agents, which can run any code: only those you trust."
+_PY = "Run code py:... in the folder of an agent: only folders that you trust."
 _SPEEDS = "How fast models are on types of GPUs (model, type, speed), in regions; all alike without it."
-_NETWORK = "Network model with parameters, as penalty:table=...; `networks` lists them."
-_SET = (
-    "An option of the simulated cluster, window=START/END, or by=user|tenant|model|gpus|level|hour, in regions also "
-    "by=region|copy (by=user/hour: both); "
-)
-Ray = Annotated[str | None, option("--ray", "auto|local|HOST:PORT", _RAY)]
-Json = Annotated[bool, option("--json", None, "One JSON document on stdout, nothing else there.")]
-Quiet = Annotated[bool, option("--quiet -q", None, "No progress and no warnings on stderr.")]
+_NETWORK = "Network model; `networks`."
+Ray = Annotated[str | None, option("--ray", "HOST:PORT", _RAY)]
+Json = Annotated[bool, option("--json", None, "One JSON document on stdout.")]
+Quiet = Annotated[bool, option("--quiet -q", None, "No progress, no warnings.")]
 Seed = Annotated[int, option("--seed", "N", "Seed of whatever is random.", whole(0))]
 NoSeed = Annotated[int, option("--seed", None, "Accepted everywhere; nothing is random here.", whole(0), hidden=True)]
 TrustZip = Annotated[bool, option("--trust-sb3-zip", None, _ZIP, callback=_trusting("CLUSTERGYM_TRUST_SB3_ZIP"))]
 TrustPy = Annotated[bool, option("--trust-py", None, _PY, callback=_trusting("CLUSTERGYM_TRUST_PY"))]
-Format = Annotated[str | None, option("--format", "NAME[:key=value,...]", "Trace format; recognised by default.")]
-Workload = Annotated[
-    str | None, option("--workload", "NAME|PATH", "Generator with parameters, or a trace; your own: py:FILE.py:NAME.")
-]
-Topology = Annotated[
-    str | None, option("--topology", "NAME|PATH", "Preset with parameters, or a file; your own: py:FILE.py:NAME.")
-]
+Format = Annotated[str | None, option("--format", "NAME", "Trace format, if not recognised.")]
+Workload = Annotated[str | None, option("--workload", "NAME|PATH", "Generator, or a trace; `workloads`.")]
+Topology = Annotated[str | None, option("--topology", "NAME|PATH", "Preset, or a file; `topologies`.")]
 Network = Annotated[str | None, option("--network", "NAME", _NETWORK)]
 Speeds = Annotated[str | None, option("--speeds", "gavel|FILE.csv", _SPEEDS)]
 Env = Annotated[str, argument("ENV", "Environment: its id or short name (Delay).")]
-Assignments = Annotated[list[str] | None, option("--set", "KEY=VALUE...", f"{_SET}several, or repeated.")]
-Oversize = Annotated[str, option("--oversize", "error|drop|cap", "Jobs larger than the cluster.")]
+Assignments = Annotated[list[str] | None, option("--set", "KEY=VALUE...", "See `clustergym options ENV`.")]
+Oversize = Annotated[str, option("--oversize", "WHAT", "Too large jobs: error, drop, cap.", show_default=False)]
 
 
 def expect_own_folder(logdir: Path | None, verb: str, *others: str) -> None:
@@ -161,7 +149,10 @@ def described_setting(
         return assumed(setting, {**words, **({} if network is None else {"network": network})})
 
 
-OF_METRICS = ("window", "by")  # keys of `--set` about metrics
+OF_METRICS = {  # keys of `--set` about metrics
+    "window": "START/END: metrics between these seconds since the first arrival; END may be inf.",
+    "by": "a second table by user, tenant, model, gpus, level, hour or user/hour; in regions also by region, copy.",
+}
 
 
 def keys_of(env_id: str) -> list[str]:
@@ -171,20 +162,22 @@ def keys_of(env_id: str) -> list[str]:
     return [*options_of(env_id), *OF_METRICS]
 
 
-def options_text() -> str:
-    """The options of `--set`, a paragraph each: name, environments that have it if not all, and summary."""
+def options_of_set(env_id: str) -> list[dict[str, Any]]:
+    """What `--set` takes in an environment, a dict each: name, default as it is there, and summary."""
     from ...envs.configured import options_of
     from ...envs.registration import ENVIRONMENTS
+    from ...simulator.base.names import text_of
 
-    places: dict[str, list[str]] = {}
-    summary: dict[str, str] = {}
-    for env_id in ENVIRONMENTS:
-        for key, option in options_of(env_id).items():
-            places.setdefault(key, []).append(short_name(env_id))
-            summary[key] = option.summary
-    everywhere = len(ENVIRONMENTS)
-    where = {key: "" if len(found) == everywhere else f" ({', '.join(found)})" for key, found in places.items()}
-    return "Options of --set:\n\n" + "\n\n".join(f"{key}{where[key]}: {summary[key]}" for key in summary)
+    usual = ENVIRONMENTS[env_id].options
+    rows = [
+        {
+            "name": key,
+            "default": text_of(usual.get(key, one.default)),
+            "summary": re.sub(r" \(\w+(/\w+)*\.py\)", "", one.summary),  # without names of modules
+        }
+        for key, one in options_of(env_id).items()
+    ]
+    return rows + [{"name": key, "default": "none", "summary": text} for key, text in OF_METRICS.items()]
 
 
 def _options(env_id: str, words: Mapping[str, str]) -> dict[str, Any]:
@@ -273,7 +266,7 @@ def chosen_policies(
         if "," in word.partition(":")[0]:
             raise BadArgument(f"--policies {word!r}: names are separated by spaces: {' '.join(word.split(','))!r}")
         with word_or_file(word.partition(":")[2]):
-            plays = env_id in environments_of(word)
+            plays = env_id in environments_of(word, env_id)
         if not plays:
             raise BadArgument(f"policy {word!r} does not play in {env_id}; these do: {', '.join(policies_of(env_id))}")
         with word_or_file(word.partition(":")[2]):

@@ -164,9 +164,12 @@ def configured(env: str, file: Path | None, given: Values, words: Values, assign
 def open_all(config: Config) -> None:
     """Open all that a configuration names, so that a mistake shows before the work."""
     from ...agents.training.config import expect_fitting
+    from ...agents.training.starting import starting_agent
 
     with arguments():
         expect_fitting(config)
+        if config.start_from is not None:
+            starting_agent(config)
     for scenario in (*config.training, *config.validation):
         for workload in scenario.workloads:
             opt.open_setting(opt.described_setting(config.environment, workload, scenario.topology, scenario.network))

@@ -9,7 +9,7 @@ from ..console import terminal
 from ..console.terminal import out, print_json, print_lines
 from . import options as opt
 from .compare import PAGE, write_page
-from .evaluate import Jobs, Options, played, print_runs, rows, shown_names
+from .evaluate import Fresh, Jobs, Options, played, print_runs, rows, shown_names
 from .options import Format, Json, Network, Quiet, argument, option
 
 REPLAY = "replay"
@@ -33,6 +33,7 @@ def whatif(
     oversize: opt.Oversize = "error",
     logdir: Annotated[Path | None, option("--logdir", "DIR", _LOGDIR)] = None,
     jobs: Jobs = 1,
+    fresh: Fresh = False,
     seed: opt.NoSeed = 0,
     json: Json = False,
     quiet: Quiet = False,
@@ -67,7 +68,7 @@ def whatif(
             print_lines(f"{workload.name}: {size(workload)}")
             print_log(facts, out())
         folder = logdir or Path(f"whatif-{workload.name}")
-        runs, notes = played(setting, words, chosen, folder, Options(jobs, None, False, False, quiet))
+        runs, notes = played(setting, words, chosen, folder, Options(jobs, None, fresh, False, quiet))
         others = [name for word, name in names.items() if word != REPLAY]
         baseline = names[REPLAY] if REPLAY in names and (samples is None or not others) else (*others, None)[0]
         write_page(load([folder], baseline), folder / PAGE)

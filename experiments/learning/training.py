@@ -28,6 +28,16 @@ if TYPE_CHECKING:
 
 CONFIG = "config.json"
 AGENT = "agent"
+LINES = 4  # heuristics in the first view of TensorBoard
+
+
+def lines_of(means: Mapping[str, float], reference: str) -> list[str]:
+    """The heuristics that TensorBoard shows beside an agent, of mean ratios by name, in the order given.
+
+    They are the reference, `fifo`, and the best others. With the agent they are five: it has seven colours for runs.
+    """
+    chosen = sorted(means, key=lambda word: (word not in (reference, "fifo"), means[word]))[:LINES]
+    return [word for word in means if word in chosen]
 
 
 class TrainingLog:
@@ -85,14 +95,16 @@ class TrainingLog:
             return None
 
     def heuristics(self, validation: Validation, words: Sequence[str]) -> None:
-        """Write heuristics as level lines, under the tags of all scenarios that the agent has."""
+        """Write some heuristics as level lines, under the tags of all scenarios that the agent has: `lines_of`."""
         from ...agents.training.validation import ratios
 
         first = self.config.validation[0].name
         played = {word: validation.play_heuristic(word) for word in dict.fromkeys([self.config.reference, *words])}
         reference = played[self.config.reference]
-        runs = [run for word in words for run in _runs(word, played[word], first)]
-        more = {word: self._levels(played[word], ratios(played[word], reference)) for word in words}
+        found = {word: ratios(played[word], reference) for word in words}
+        drawn = lines_of({word: _mean(one) for word, one in found.items()}, self.config.reference)
+        runs = [run for word in drawn for run in _runs(word, played[word], first)]
+        more = {word: self._levels(played[word], found[word]) for word in drawn}
         self.log.show(applying(runs))
         write_heuristics(runs, self.folder, self.config.timesteps, more, places_of(self.config))
 

@@ -20,7 +20,7 @@ from ...simulator.profiles.skew import jobs_taken_for_skewed
 from ...simulator.rules.rule import SKEW_PLACERS
 from ...simulator.workloads import Workload
 from ...simulator.workloads.log_samples import Slices, is_resampled, is_sampled, samples_of
-from ..settings.evaluation_setting import Setting, may_draw, workload_of
+from ..settings.evaluation_setting import Setting, may_draw, network_of, workload_of
 from .by_group import by_group, expect_groups
 from .copy_rows import CopyRows
 from .executors import Executor, elsewhere
@@ -79,7 +79,7 @@ def play(setting: Setting, player: Any, seed: int, record: bool = False, progres
     metrics = simulator.metrics() if setting.window is None else _of_window(setting, given, workload, seed, simulator)
     for by in setting.groupings:
         metrics |= by_group(simulator, setting, by, counted)
-    metrics |= policy.measured(simulator)
+    metrics |= policy.measured(simulator, counted)
     jobs = simulator.jobs()
     jct_s = jobs["jct_s"][counted]
     if seen is not None and workload.ps is None:
@@ -285,7 +285,7 @@ def _warn_once_here(setting: Setting, tasks: Sequence[Task]) -> None:
     players = {word_of(player): player for player, _, _ in tasks}.values()
     rules = [make_for(player, setting.environment).rule_under(semantics) for player in players]
     if any(rule is not None and rule.placer in SKEW_PLACERS for rule in rules):
-        jobs_taken_for_skewed(workload)
+        jobs_taken_for_skewed(workload, network_of(setting).name)
 
 
 def _play_there(task: tuple[Setting, str | PolicyObject, int, bool, RunStore | None]) -> Run | PolicyFailed:

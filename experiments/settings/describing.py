@@ -7,10 +7,11 @@ from dataclasses import asdict
 from typing import Any
 
 from ...policies import Policy
+from ...simulator.base.names import parse_name
 from ...simulator.cluster.topology import Topology
 from ...simulator.configuration.network_choice import on_topology
 from ...simulator.configuration.offered_load import offered_load
-from ...simulator.files.user_code import shown_word
+from ...simulator.files.user_code import is_user_code, shown_word
 from ...simulator.rules.rule import Rule
 from ...simulator.workloads.log_samples import is_sampled, samples_of
 from .evaluation_setting import Setting, network_of, speeds_of, workload_of
@@ -80,7 +81,17 @@ def describe_load(setting: Setting, seeds: Sequence[int]) -> str:
     there = f", after {at_once:,} jobs that are there at once" if at_once > 1 else ""
     several = f"; from {min(loads):.3g} to {max(loads):.3g} in the first {len(loads)} workloads" if loads[1:] else ""
     types = f" on the fastest types that they accept, {_mean(slowest)} on the slowest" if slowest != loads else ""
-    return f"{_mean(loads)} of the {setting.config.unit}{there}, as jobs run alone{types}{several}"
+    asked = _load_asked(setting)
+    drawn = f"{_mean(loads)} of the {setting.config.unit}{there}, as jobs run alone{types}{several}"
+    return f"{asked} asked; drawn {drawn}" if asked else drawn
+
+
+def _load_asked(setting: Setting) -> str:
+    """The load that a generator's word asks for; empty: none."""
+    word = setting.workload
+    if not setting.is_drawn or not isinstance(word, str) or is_user_code(word) or is_sliced(word):
+        return ""
+    return parse_name(word, "workload")[1].get("load", "")
 
 
 def _mean(loads: Sequence[float]) -> str:

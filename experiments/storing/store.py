@@ -331,8 +331,9 @@ def _run_of(row: Mapping[str, Any]) -> Run:
     decisions: tuple[tuple[str, ...], ...] = ()
     copies: tuple[tuple[str, ...], ...] = ()
     if "timeline_job" in row:
-        ends = np.cumsum(row["timeline_gpu_count"])[:-1]
-        gpus = tuple(tuple(part.tolist()) for part in np.split(row["timeline_gpus"], ends)) if len(ends) else ()
+        counts = row["timeline_gpu_count"]
+        parts = np.split(row["timeline_gpus"], np.cumsum(counts)[:-1]) if len(counts) else ()
+        gpus = tuple(tuple(part.tolist()) for part in parts)
         held = {name: row[f"timeline_{name}"] for name in TIMELINE if f"timeline_{name}" in row}
         line = Timeline(gpus=gpus, **held)  # older runs lack fields with a default
         empty = [""] * len(row["decision_time_s"])

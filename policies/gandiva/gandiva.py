@@ -33,6 +33,7 @@ from ...simulator.sharing.berths import alone_sub_batch, excess, excess_on, fits
 from ..base import RulePolicy
 from ..passes.order_pass import bring_back
 from ..passes.starts import start
+from ..registry import SHARING
 
 NONE = -1
 
@@ -61,7 +62,9 @@ def gandiva(
         packing=packing == "on",
         slicing=slicing,
     )
-    return RulePolicy("gandiva", rule)
+    policy = RulePolicy("gandiva", rule)
+    policy.acts_in = {"packing": (SHARING,)}
+    return policy
 
 
 @kernel

@@ -148,7 +148,8 @@ class SimulatedCluster:
 
     def terms(self) -> dict[str, str]:
         """What is simulated, field by field, in words that differ for a simulation of something else."""
-        return {one.name: _text_of(getattr(self, one.name)) for one in fields(self) if one.name != "rate_provider"}
+        named = [one.name for one in fields(self) if one.name != "rate_provider"]
+        return {name: describe_value(getattr(self, name)) for name in named}
 
     @staticmethod
     def gang_room(topology: Topology) -> int:
@@ -339,7 +340,8 @@ def _word(value: Any) -> Any:
     return value.describe() if hasattr(value, "describe") else shown_word(value)
 
 
-def _text_of(value: Any) -> str:
+def describe_value(value: Any) -> str:
+    """A value in words that differ for another one: an object by what it says of itself."""
     if hasattr(value, "machine_rack"):
         return f"{value.name} ({value.num_gpus} GPUs, {value.num_machines} machines, {value.num_racks} racks)"
     found = value.describe() if hasattr(value, "describe") else repr(value)

@@ -275,7 +275,9 @@ class Simulator(BaseSimulator):
             self._asked = NEVER
 
     def _skewed(self) -> np.ndarray | None:
-        return jobs_taken_for_skewed(self.workload) if self.rule.placer in SKEW_PLACERS else None
+        if self.rule.placer not in SKEW_PLACERS:
+            return None
+        return jobs_taken_for_skewed(self.workload, self.network.name)
 
     def _write_logged(self) -> None:
         if self.rule.order == "logged":

@@ -62,7 +62,8 @@ class GroupConfig:
         ram_gb: of a machine (m4.2xlarge, Sec. V-B).
         disk_mb_s: of a machine.
         expansion: bytes in memory for a raw one.
-        gc_threshold: occupancy above which collecting garbage costs; gc_slope: how much (group_memory.py).
+        gc_threshold: occupancy above which collecting garbage costs.
+        gc_slope: how much it costs (group_memory.py).
         pass_fraction: share of its input that an iteration reads.
         pull_share: PULL's share of an iteration's COMM.
     """

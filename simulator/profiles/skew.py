@@ -96,12 +96,15 @@ def is_skewed(models: np.ndarray, threshold: float = DEFAULT_THRESHOLD, unknown:
     return np.fromiter((verdicts[model] for model in models), dtype=bool, count=len(models))
 
 
-def jobs_taken_for_skewed(workload: Workload) -> np.ndarray:
-    """Which jobs of a workload Tiresias consolidates, bool (n,); a warning names unknown models of larger jobs."""
+def jobs_taken_for_skewed(workload: Workload, network: str) -> np.ndarray:
+    """Which jobs of a workload Tiresias consolidates, bool (n,).
+
+    A warning names unknown models of larger jobs, unless the name of the network is `none`, where no model matters.
+    """
     models = workload.model
     several = dict.fromkeys(models[workload.gpus > 1])
     unknown = [model for model in several if np.isnan(skew_of(str(model)))]
-    if unknown:
+    if unknown and network != "none":
         which = "no model" if len(unknown) == len(several) else f"{len(unknown)} of the {len(several)} models"
         what = "has a known skew" if len(unknown) == len(several) else "have no known skew"
         warnings.warn(

@@ -51,7 +51,8 @@ def test_the_log_has_metrics_of_training_episodes_and_level_lines_of_baselines(t
     alone = gymnasium.make("clustergym/Delay-v0", **SMALL)
     for policy in ("greedy", "fifo"):
         level = scalars_of(tmp_path / "PPO_1" / policy)
-        assert level.keys() >= TAGS and [step for step, _ in level["jct/mean_s"]] == [0, 512]
+        steps = [step for step, _ in level["jct/mean_s"]]
+        assert level.keys() >= TAGS and steps == [0, *(step for step, _ in agent["jct/mean_s"])]
         mean = np.mean([played(alone, seed, policy)["jct_mean"] for seed in range(FIRST_SEED, FIRST_SEED + 20)])
         assert {value for _, value in level["jct/mean_s"]} == {float(np.float32(mean))}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import Any
 
@@ -11,8 +12,10 @@ import pytest
 
 from clustergym.envs.delay.delay_window import UNTIL_OFFER, hold_of
 from clustergym.envs.geo.geo_window import candidate_of, start_of
+from clustergym.envs.registration import make_vec
 from clustergym.envs.step import NO_CANDIDATE, candidate_played
 from clustergym.envs.window import choice_of, running_candidate, waiting_candidate
+from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.base.tiers import MACHINE, RACK
 from clustergym.tests.support.small_envs import SMALL
 
@@ -84,5 +87,58 @@ def test_where_some_tables_will_be_is_a_part_of_where_all_will():
     few_homes, few_copies = env.view.projected(2, 3)
     assert (homes[2:5] == few_homes).all() and (copies[2:5] == few_copies).all()
     assert copies[np.arange(len(homes)), homes].all()
-    day = env.interface.placement_review
-    assert day is not None and (day.copies == copies).all() and (day.placement.home == homes).all()
+    review = env.interface.placement_review
+    assert review is not None and (review.copies == copies).all() and (review.placement.home == homes).all()
+
+
+@pytest.mark.parametrize("candidate", [-1, 9999, 2**40])
+@pytest.mark.parametrize("name", ["Delay", "Geo"])
+def test_a_candidate_that_does_not_exist_is_an_error_and_nothing_happens(name, candidate):
+    """Delay-v0 with 2 and 1 slots has 1 + 5 x 2 + 3 = 14 candidates: 0 to 13; an array says the same as a list."""
+    env = begun(name, **({"slots": 2, "running_slots": 1} if name == "Delay" else {}))
+    last = env.form.parts[0] - 1
+    assert name != "Delay" or last == 13
+    before = env.simulator.raw.record.tobytes()
+    for action in ([candidate, 0, 0], np.array([candidate, 0, 0])) if name == "Delay" else (candidate, [candidate]):
+        with pytest.raises(InputError, match=f"candidate {candidate}: expected 0 to {last}$"):
+            env.step(action)
+    assert env.simulator.raw.record.tobytes() == before
+    assert env.step([last, 0, 0] if name == "Delay" else last)[4]["invalid_action"] in (True, False)
+
+
+def test_other_parts_out_of_range_are_no_errors():
+    env = begun("Delay", slots=2, running_slots=1)
+    for parts in ([0, -7, 99], np.array([0, 2**40, -1])):
+        env.step(parts)
+
+
+def vector(**options: Any) -> Any:
+    envs = make_vec("Delay", 3, **{**SMALL["clustergym/Delay-v0"], "slots": 2, "running_slots": 1}, **options)
+    envs.reset(seed=0)
+    return envs
+
+
+def test_a_batch_names_the_row_whose_candidate_does_not_exist():
+    envs = vector()
+    for candidate in (14, -1):
+        with pytest.raises(
+            InputError, match=rf"row 1: action \[{candidate}, 0, 0\]: candidate {candidate}: expected 0"
+        ):
+            envs.step(np.array([[0, 0, 0], [candidate, 0, 0], [0, 0, 0]]))
+    assert envs.step(np.array([[0, 0, 0], [13, 9, -9], [0, 0, 0]]))[0]
+
+
+def test_a_batch_that_is_not_strict_takes_such_a_candidate_for_an_illegal_one():
+    envs = vector(strict=False)
+    infos = envs.step(np.array([[0, 0, 0], [14, 0, 0], [-1, 0, 0]]))[4]
+    assert infos["invalid_action"].tolist()[1:] == [True, True]
+    assert copy.deepcopy(envs).batch.strict is False
+
+
+def test_a_row_that_is_due_for_a_reset_may_have_any_action():
+    """Its action is ignored, as Gymnasium says of NEXT_STEP."""
+    envs = vector()
+    envs._ended[1] = True
+    envs.step(np.array([[0, 0, 0], [9999, 0, 0], [0, 0, 0]]))
+    with pytest.raises(InputError, match="row 1"):
+        envs.step(np.array([[0, 0, 0], [9999, 0, 0], [0, 0, 0]]))

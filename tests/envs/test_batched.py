@@ -324,6 +324,21 @@ def test_some_rows_are_reset_by_a_mask_as_single_ones_are():
     assert same(found[0][0], found[1][0]) and same(found[0][1], found[1][1])
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_full_infos_have_the_same_keys_at_every_step_but_for_ends(mode):
+    """Ends after 3 and 5 decisions; what is there without the option stays as it is."""
+    limits = [{"max_decisions": 3}, {"max_decisions": 5}]
+    made = [clustergym.make_vec("Delay", 2, autoreset_mode=mode, variants=limits, full_infos=b) for b in (False, True)]
+    _usual, full = (envs.reset(seed=0)[1] for envs in made)
+    keys = set(full)
+    assert {"invalid_action", "max_decisions", "action_mask"} < keys and not full["_invalid_action"].any()
+    for _ in range(20):
+        usual, full = (envs.step(np.zeros((2, 3), np.int64))[4] for envs in made)
+        assert keys <= set(full) and set(full) - keys <= set(usual)
+        assert full["max_decisions"].tolist() == [3, 5] and full["_max_decisions"].all()
+        assert all(same(usual[key], full[key]) for key in set(usual) - {"max_decisions", "_max_decisions"})
+
+
 def test_gymnasium_makes_them_and_attributes_pass_through():
     envs = gymnasium.make_vec("clustergym/Delay-v0", num_envs=3, workload="poisson:jobs=20,backlog=9")
     assert type(envs).__name__ == "DelayVectorEnv"
@@ -343,6 +358,7 @@ def test_gymnasium_makes_them_and_attributes_pass_through():
         ({"num_envs": 4, "replicas": 3}, "expected a divisor of num_envs = 4"),
         ({"num_envs": 2, "autoreset_mode": "same-stop"}, "did you mean 'same-step'?"),
         ({"num_envs": 2, "variants": [{"slots": 4}, {"slots": 5}]}, "the spaces of row 1 differ"),
+        ({"num_envs": 2, "full_infos": True, "vectorization_mode": "sync"}, "full_infos: single environments"),
         ({"num_envs": 1, "workload": []}, "expected at least one workload"),
         ({"num_envs": 1, "reference": "tiresia"}, "did you mean 'tiresias'?"),
         ({"num_envs": 1, "reference": 3}, "expected the name of a policy"),

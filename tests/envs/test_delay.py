@@ -127,7 +127,7 @@ def test_returns_are_what_reward_says(reward, expected, seed):
     assert total == pytest.approx(expected(info["metrics"], workload, 32), rel=1e-9, abs=1e-12)
 
 
-@pytest.mark.parametrize("action", [ADVANCE, hold(0), (-1, 0, 0)])
+@pytest.mark.parametrize("action", [ADVANCE, hold(0), (2, 0, 0)])
 def test_an_invalid_action_where_nothing_is_to_come_plays_the_first_legal_one(action):
     """One job, nothing runs: advance is illegal, a start is legal; time cannot pass, so the job starts."""
     env = by_hand([(0, 1, 10)])

@@ -17,7 +17,7 @@ import pytest
 from clustergym.experiments.cli import run
 from clustergym.experiments.console import terminal
 from clustergym.experiments.settings.describing import describe_load
-from clustergym.experiments.settings.evaluation_setting import Setting
+from clustergym.experiments.settings.evaluation_setting import Setting, workload_of
 
 SMALL = ("--workload", "poisson:jobs=20,backlog=10", "--seeds", "0-1")
 OWN = "job_id,arrival_s,gpus,duration_s"
@@ -116,6 +116,22 @@ def test_lists_as_table_and_as_json(capsys, command):
 
 def test_policies_of_an_environment(capsys):
     assert {row["name"] for row in call_json(capsys, "policies", "--env", "Delay")} >= {"fifo", "tiresias"}
+
+
+def test_the_load_of_a_generators_word_is_printed_beside_that_of_the_jobs_drawn():
+    """Ten draws of 80 arrivals at load 1.3 have 1.2 to 2.04; without `load=` nothing is asked."""
+    asked = describe_load(Setting.of("Delay"), range(10))
+    assert asked.startswith("1.3 asked; drawn 1.6 of the GPUs, after 48 jobs that are there at once")
+    assert asked.endswith("from 1.2 to 2.04 in the first 10 workloads")
+    assert "asked" not in describe_load(Setting.of("Delay", workload="poisson:jobs=5"), [0])
+    assert "asked" not in describe_load(Setting.of("Delay", workload="poisson:jobs=5,load=1,seed=3"), [0])
+
+
+def test_the_default_load_of_delay_is_the_mean_of_many_draws():
+    """Work of later arrivals over their time and 64 GPUs, of 200 workloads: within 5 % of 1.3."""
+    drawn = [workload_of(Setting.of("Delay"), seed) for seed in range(200)]
+    later = sum(float(one.work_s()[one.arrival_s > 0.0].sum()) for one in drawn)
+    assert later / sum(float(one.arrival_s[-1]) for one in drawn) / 64 == pytest.approx(1.3, rel=0.05)
 
 
 def test_evaluate_prints_semantics_and_a_row_a_policy(capsys):

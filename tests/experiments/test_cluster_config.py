@@ -60,10 +60,11 @@ def test_a_declared_field_is_a_key_of_set_with_its_type():
 
 
 @pytest.mark.usefixtures("cooled")
-def test_help_says_what_a_declared_field_is(capsys, monkeypatch):
+def test_options_says_what_a_declared_field_is(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
-    assert run(["evaluate", "--help"]) == 0
-    assert "cooling_kw (Delay): what its cooling takes, kilowatts." in capsys.readouterr().out
+    assert run(["options", "Delay"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "cooling_kw 0 what its cooling takes, kilowatts." in text
 
 
 @pytest.mark.usefixtures("cooled")

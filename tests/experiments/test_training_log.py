@@ -94,3 +94,13 @@ def test_what_says_nothing_is_not_logged(logged):
 
 def test_level_lines_end_where_the_training_did(logged):
     assert [step for step, _ in scalars_of(logged / "fifo")["jct/mean_s"]] == [0, 10, 12]
+
+
+def test_tensorboard_shows_an_agent_beside_four_heuristics():
+    """The reference, fifo and the best two of the others, in the order given: five runs for seven colours."""
+    from clustergym.experiments.learning.training import lines_of
+
+    means = {"random": 3.0, "greedy": 1.0, "fifo": 2.5, "las": 1.4, "sjf": 1.2, "dally": 1.3}
+    assert lines_of(means, "greedy") == ["greedy", "fifo", "sjf", "dally"]
+    assert lines_of(means, "random") == ["random", "greedy", "fifo", "sjf"]
+    assert lines_of({"mast": 1.0, "federated": 2.0}, "mast") == ["mast", "federated"]

@@ -92,6 +92,27 @@ def test_slices_give_intervals_and_say_that_replay_is_no_measure(tmp_path, monke
     assert [row["seed"] for row in found] == [0, 1] and found[0]["setting"]["by"] == "gpus/user"
 
 
+def test_another_setting_needs_another_folder_or_fresh(tmp_path, monkeypatch, capsys):
+    """What is refused names an option that `whatif` has; 4 GPUs as in the numbers by hand: FIFO waits 100 s."""
+    (tmp_path / "log.txt").write_text(SMALL)
+    monkeypatch.chdir(tmp_path)
+    words = ["whatif", "log.txt", "--policies", "fifo", "--quiet", "--json", "--topology"]
+    assert run([*words, "flat:machines=2"]) == 0
+    assert run([*words, "flat:machines=1,gpus_per_machine=4"]) == 2
+    assert "give another folder, or --fresh to forget it" in capsys.readouterr().err
+    assert run([*words, "flat:machines=1,gpus_per_machine=4", "--fresh"]) == 0
+    assert figures(capsys.readouterr().out)["fifo"]["queueing_delay_mean"] == 100.0
+
+
+def test_a_log_of_one_job_is_reported(tmp_path, monkeypatch, capsys):
+    """Its run holds GPUs once: one stretch, which the folder gives back for the chart of GPUs in use."""
+    (tmp_path / "log.csv").write_text("job_id,arrival_s,gpus,duration_s,start_s\na,0,2,9,3\n")
+    monkeypatch.chdir(tmp_path)
+    assert run(["whatif", "log.csv", "--topology", "flat:machines=1", "--policies", "replay fifo", "--json"]) == 0
+    assert [row["jct_mean"] for row in figures(capsys.readouterr().out).values()] == [12.0, 9.0]
+    assert (tmp_path / "whatif-log" / "gpus-in-use.svg").exists()
+
+
 def test_a_log_without_starts_is_refused_in_a_sentence(tmp_path, monkeypatch, capsys):
     (tmp_path / "log.csv").write_text("job_id,arrival_s,gpus,duration_s\na,0,1,9\n")
     monkeypatch.chdir(tmp_path)

@@ -160,6 +160,15 @@ def test_an_evaluation_keeps_what_the_log_shows(tmp_path):
     assert starts[1][0] == "110.0" and starts[1][1].startswith("started at 20 s in the log")
 
 
+def test_in_a_window_the_log_is_that_of_the_jobs_of_the_window(tmp_path):
+    """Of a and b alone: observed waits 10 and 20, replayed 10 and 110; b is 90 s late."""
+    LOG.save(tmp_path / "two.csv")
+    setting = Setting.of("clustergym/Delay-v0", "flat:machines=1,gpus_per_machine=4", str(tmp_path / "two.csv"), "none")
+    found = play(setting.copy_with(window="0/5"), "replay", 0).metrics
+    assert (found["observed_wait_mean"], found["queueing_delay_mean"]) == (15.0, 60.0)
+    assert (found["late_jobs"], found["most_late_s"], found["jobs_elsewhere"]) == (1, 90.0, 2)
+
+
 def test_in_an_environment_it_plays_the_same():
     import gymnasium
 

@@ -11,8 +11,10 @@ import sys
 from pathlib import Path
 
 import gymnasium
+import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers.vector import RecordEpisodeStatistics
 from packaging.requirements import Requirement
 
 import clustergym
@@ -21,6 +23,7 @@ from clustergym.tests.support.docs_blocks import ROOT, blocks
 PAGE = ROOT / "docs" / "tutorials" / "clients.md"
 FOLDER = ROOT / "docs" / "examples" / "clients"
 GLUE_LINES = 10
+FORM = {"action": "discrete", "observation": "flat", "slots": 4, "preemption": False}
 NEEDS = {  # by a word of the command
     "sb3.py": ("stable-baselines3",),
     "contrib.py": ("sb3-contrib", "stable-baselines3"),
@@ -53,9 +56,13 @@ def short(line: str) -> str:
 
 def versions(line: str) -> str:
     """Of what the command needs; skips the test where it is not installed."""
-    needed = next(names for word, names in NEEDS.items() if word in line)
+    return installed(*next(names for word, names in NEEDS.items() if word in line), "gymnasium", "torch")
+
+
+def installed(*needed: str) -> str:
+    """Their versions; skips the test where one is not installed."""
     found = []
-    for wanted in map(Requirement, (*needed, "gymnasium", "torch")):
+    for wanted in map(Requirement, needed):
         try:
             version = importlib.metadata.version(wanted.name)
         except importlib.metadata.PackageNotFoundError:
@@ -64,6 +71,11 @@ def versions(line: str) -> str:
             pytest.skip(f"{wanted} is not installed: `make test-clients` has a virtual environment with it")
         found.append(f"{wanted.name} {version}")
     return ", ".join(found)
+
+
+def changed(*names: str) -> str:
+    """What to do when a library behaves otherwise than the pages say."""
+    return f"changed upstream: {installed(*names)}; correct this test and docs/tutorials"
 
 
 def typed(line: str, folder: Path) -> str:
@@ -151,3 +163,141 @@ def test_gymnasium_hands_vector_kwargs_to_its_own_vector_environments():
         gymnasium.make_vec("clustergym/Delay-v0", 2, vector_kwargs=mode)
     envs = clustergym.make_vec("Delay", 2, vector_kwargs={"autoreset_mode": "same-step"})
     assert envs.metadata["autoreset_mode"] == AutoresetMode.SAME_STEP
+
+
+@pytest.mark.clients
+def test_tianshous_masks_are_heeded_by_q_learning_policies_only():
+    """Scores 1, 2, 3 and a mask that admits the first action alone: an actor takes the third."""
+    found = installed("tianshou>=2", "torch")
+    import torch
+    from tianshou.algorithm.modelfree.discrete_sac import DiscreteSACPolicy
+    from tianshou.algorithm.modelfree.dqn import DiscreteQLearningPolicy
+    from tianshou.algorithm.modelfree.reinforce import DiscreteActorPolicy
+    from tianshou.data import Batch
+
+    class Scores(torch.nn.Module):
+        output_dim = 3
+
+        def forward(self, seen, state=None, info=None):
+            return torch.tensor([[1.0, 2.0, 3.0]]).repeat(len(getattr(seen, "obs", seen)), 1), state
+
+    space, scores = gymnasium.spaces.Discrete(3), Scores()
+    chosen = {"action_space": space, "actor": scores, "deterministic_eval": True}
+    seen = Batch(obs=np.zeros((2, 5), np.float32), mask=np.array([[1, 0, 0]] * 2, np.int8))
+    for policy, action in (
+        (DiscreteQLearningPolicy(model=scores, action_space=space), 0),
+        (DiscreteActorPolicy(dist_fn=lambda each: torch.distributions.Categorical(logits=each), **chosen), 2),  # of PPO
+        (DiscreteSACPolicy(**chosen), 2),
+    ):
+        acts = policy(Batch(obs=seen, info={})).act
+        assert [int(act) for act in acts] == [action] * 2, f"{type(policy).__name__}: {changed('tianshou')}"
+    print(found)
+
+
+def torchrl_rollout(**options):
+    """Fifty steps of three rows whose episodes end after 12, 17 and 23 decisions; each plays its last legal action."""
+    import torch
+    from torchrl.envs import GymWrapper
+
+    def last_legal(td):  # of this name: then it is given the whole
+        mask = td["action_mask"].bool()
+        return td.set("action", (mask * torch.arange(mask.shape[-1])).argmax(-1))
+
+    limits = [{"max_decisions": each} for each in (12, 17, 23)]
+    envs = clustergym.make_vec("Delay", 3, variants=limits, **FORM, **options)
+    env = GymWrapper(envs, categorical_action_encoding=True)
+    env.set_seed(0)
+    return env.rollout(50, last_legal, break_when_any_done=False)
+
+
+@pytest.mark.clients
+@pytest.mark.parametrize(
+    ("options", "error", "part"),
+    [
+        ({}, RuntimeError, "must be one of SAME_STEP or DISABLED"),
+        ({"autoreset_mode": "same-step"}, KeyError, "max_decisions"),
+        ({"autoreset_mode": "same-step", "full_infos": True, "mask": "observation"}, TypeError, "0-d tensordict"),
+    ],
+    ids=["next-step", "same-step without full_infos", "same-step with two tables"],
+)
+def test_torchrl_takes_no_batch_of_other_modes_keys_and_forms(options, error, part):
+    """Its reader of infos remembers the keys of the first, and reads final observations of one table only."""
+    print(installed("torchrl", "tensordict", "torch"))
+    try:
+        torchrl_rollout(**options)
+    except error as raised:
+        assert part in str(raised), changed("torchrl", "tensordict")
+    else:
+        pytest.fail(changed("torchrl", "tensordict"))
+
+
+@pytest.mark.clients
+def test_torchrl_sees_the_same_under_same_step_as_under_disabled():
+    """Of 50 steps: 4 ends after 12, 2 after 17 and 2 after 23 decisions. Same-step has the mask from infos."""
+    print(installed("torchrl", "tensordict", "torch"))
+    same = torchrl_rollout(autoreset_mode="same-step", full_infos=True)
+    disabled = torchrl_rollout(autoreset_mode="disabled", mask="observation")
+    assert int(same["next", "done"].sum()) == 8 and not same["next", "invalid_action"].any()
+    for key in ("observation", "action_mask", "action", *(("next", key) for key in ("observation", "reward", "done"))):
+        assert bool((same[key] == disabled[key]).all()), key
+
+
+def normalised(**options):
+    """Of 2 rows with the mask in the observation, after five steps."""
+    print(installed("stable-baselines3", "torch"))
+    from stable_baselines3.common.vec_env import VecNormalize
+
+    from clustergym.agents import sb3_vec_env
+
+    envs = VecNormalize(sb3_vec_env("Delay", 2, seed=0, mask="observation", **FORM), **options)
+    envs.reset()
+    for _ in range(5):
+        seen, *_ = envs.step(np.zeros(2, np.int64))
+    return envs, seen["action_mask"]
+
+
+@pytest.mark.clients
+def test_vec_normalize_scales_a_mask_in_the_observation_unless_norm_obs_keys_leaves_it_out():
+    envs, mask = normalised()
+    assert not np.isin(mask, (0, 1)).all(), changed("stable-baselines3")
+    envs, mask = normalised(norm_obs_keys=["observation"])
+    assert np.array_equal(mask, envs.venv.env_method("action_masks")), changed("stable-baselines3")
+
+
+@pytest.mark.clients
+def test_vec_normalize_refuses_a_mask_that_is_multi_binary():
+    print(installed("stable-baselines3", "torch"))
+    from stable_baselines3.common.vec_env import VecNormalize
+
+    from clustergym.agents import sb3_vec_env
+
+    envs = sb3_vec_env("Delay", 2, seed=0, mask="observation", **FORM)
+    envs.observation_space["action_mask"] = gymnasium.spaces.MultiBinary(69)
+    with pytest.raises(ValueError, match="action_mask is of type MultiBinary"):
+        VecNormalize(envs)
+
+
+@pytest.mark.clients
+def test_vec_normalize_keeps_its_own_gamma_of_0_99_whatever_the_learner_has():
+    """Rewards are divided by the spread of returns under it."""
+    from stable_baselines3 import PPO
+
+    envs, _mask = normalised(norm_obs_keys=["observation"])
+    PPO("MultiInputPolicy", envs, gamma=1.0, n_steps=32)
+    assert envs.gamma == 0.99, changed("stable-baselines3")
+    assert normalised(norm_obs_keys=["observation"], gamma=1.0)[0].gamma == 1.0
+
+
+@pytest.mark.clients
+@pytest.mark.parametrize(("ours", "lengths"), [(False, [0, 0]), (True, [0, 3])], ids=["SyncVectorEnv", "ours"])
+def test_statistics_of_all_rows_are_zeroed_at_a_reset_mask_in_gymnasiums_own_vector_environment(ours, lengths):
+    """Three steps, then row 0 is reset. SyncVectorEnv takes the mask out of the caller's options before they look."""
+    sync = {"vectorization_mode": "sync", "vector_kwargs": {"autoreset_mode": AutoresetMode.DISABLED}}
+    envs = gymnasium.make_vec("clustergym/Delay-v0", 2, **({"autoreset_mode": "disabled"} if ours else sync), **FORM)
+    envs = RecordEpisodeStatistics(envs)
+    envs.reset(seed=0)
+    for _ in range(3):
+        envs.step(np.zeros(2, np.int64))
+    envs.reset(options={"reset_mask": np.array([True, False])})
+    assert envs.episode_lengths.tolist() == lengths, changed("gymnasium")
+    print(installed("gymnasium"))

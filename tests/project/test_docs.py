@@ -19,7 +19,7 @@ from clustergym.tests.support.docs_blocks import PAGES, ROOT, SHELL, blocks, com
 
 DOCS = [page for page in PAGES if page.name != "README.md"]
 EVALUATIONS = ("evaluate", "render")
-LISTS = ("envs", "policies", "topologies", "networks", "workloads")
+LISTS = ("envs", "options", "policies", "topologies", "networks", "workloads")
 OWN_TRACE = "job_id,arrival_s,gpus,duration_s,user\na,0,1,100,ann\nb,0,8,50,bob\nc,10,4,25,ann\n"
 AGENT = re.compile(r"[a-z-]+:runs/|sb3:|py:agent\.py:")  # words of a user's own, which a page has trained before
 EXITS = ("MissingParameter", "NoArgsIsHelpError", "BadOptionUsage", "Exit")  # left out, or an option that ends it
@@ -179,6 +179,16 @@ def test_every_command_of_the_readme_runs_in_its_order(folder, capsys):
     (folder / "my-trace.csv").unlink()  # a command makes it
     for words in commands(ROOT / "README.md"):
         assert run([*words, *less.get(words[0], [])]) == 0, f"{shlex.join(words)}: {capsys.readouterr().err}"
+
+
+def test_the_trace_of_the_readme_plays_in_sharing_at_the_first_try(folder, capsys):
+    """Its models and batches are those of Sharing-v0's network, interference and memory; nothing is assumed."""
+    (made,) = [words for words in commands(ROOT / "README.md") if words[:2] == ["workload", "generate"]]
+    assert made[made.index("--to") + 1] == "my-trace.csv"
+    assert run([*made, "--jobs", "20"]) == 0
+    played = ["evaluate", "Sharing", "--workload", "my-trace.csv", "--topology", "flat:machines=16"]
+    assert run([*played, "--policies", "fifo", "--seeds", "0"]) == 0
+    assert "assumed" not in capsys.readouterr().err
 
 
 def test_every_other_line_of_the_readme_is_pip_or_a_target_of_make():

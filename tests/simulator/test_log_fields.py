@@ -166,6 +166,8 @@ def test_a_number_of_gpus_that_is_none_is_a_bad_row():
         ("", ""),
         ("gn[3-1]", None),
         ("gn[x]", None),
+        ("gn[01-02", None),
+        ("gn[01],gn02]", None),
         ("gn[0-99999999]", None),
         ("a[0-999]b[0-999]", None),
     ],

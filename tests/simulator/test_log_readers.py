@@ -115,6 +115,8 @@ def test_two_formats_that_know_as_many_columns_are_refused_by_name(tmp_path):
         ("Job_ID\tarrival_time\tgpus\ttime", "did you mean job_id for 'Job_ID', arrival_s for 'arrival_time'? one of"),
         ("id,when,how,what", "(its columns are 'id, when, how, what'); one of your own begins with the line"),
         ("job_id/arrival_s/gpus/duration_s", "commas, semicolons, tabs or bars separate columns"),
+        ("; MaxProcs: 8\n1 0 5", "(it begins with '; MaxProcs: 8"),
+        ("; MaxProcs: 8\n1 0 5", "after lines with ';' --format swf looks for 18 numbers between blanks; one of"),
     ],
 )
 def test_an_unknown_file_is_answered_with_what_was_looked_for(tmp_path, header, said):

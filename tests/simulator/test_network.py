@@ -341,18 +341,27 @@ def test_the_rule_is_strictly_above_the_threshold():
 def test_tiresias_says_where_the_skew_of_models_is_not_known(gpus, models, says):
     """Where none is, it is `las:placer=consolidated`, whatever the models are: the same ends."""
     workload = Workload.from_arrays("by hand", [0.0] * 3, gpus, [5.0] * 3, model=models)
-    simulator = Simulator("flat:machines=2,gpus_per_machine=2", rule=policies.make("tiresias").rule)
+    place = "flat:machines=2,gpus_per_machine=2", "penalty:table=chronus,default=1/1.2/1.5"
+    simulator = Simulator(*place, rule=policies.make("tiresias").rule)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         simulator.reset(workload)
     assert [warning.category for warning in caught] == [WorkloadWarning] * bool(says)
     assert not says or says in str(caught[0].message)
     simulator.run()
-    other = Simulator("flat:machines=2,gpus_per_machine=2", rule=policies.make("las:placer=consolidated").rule)
+    other = Simulator(*place, rule=policies.make("las:placer=consolidated").rule)
     other.reset(workload)
     other.run()
     alike = simulator.jobs()["finish_s"].tolist() == other.jobs()["finish_s"].tolist()
     assert alike or not says.startswith("no model")
+
+
+def test_tiresias_says_nothing_of_models_where_no_network_knows_them():
+    workload = Workload.from_arrays("by hand", [0.0], [4], [5.0], model=["mystery"])
+    simulator = Simulator("flat:machines=2,gpus_per_machine=2", "none", rule=policies.make("tiresias").rule)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        simulator.reset(workload)
 
 
 @pytest.mark.parametrize("threshold", [-0.1, 1.5, float("nan"), float("inf")])

@@ -181,11 +181,12 @@ def test_a_bad_line_is_left_out_and_named(tmp_path, line, named):
         (job(1), True),
         (job(1).replace(" ", "\t"), True),
         (f"\n;\n{job(1, 1.5)}\nand so on", True),
+        (job(1, run="1.5E+1"), True),
         (job(1)[:-3], False),
         (job(1) + " 1", False),
         (job(1, user="ann"), False),
     ],
-    ids=["no job", "spaces", "tabs", "broken seconds", "17", "19", "a word"],
+    ids=["no job", "spaces", "tabs", "broken seconds", "an exponent", "17", "19", "a word"],
 )
 def test_a_log_is_recognised_by_eighteen_numbers(tmp_path, text, is_swf):
     path = tmp_path / "log"

@@ -137,6 +137,10 @@ BAD: dict[str, tuple[str | bytes, str]] = {
         read_data("synthetic_openb_pods.csv").replace(",20,320", ",x,320"),
         "column 'creation_time': 'x'",
     ),
+    "openb-early.csv": (
+        read_data("synthetic_openb_pods.csv").replace(",20,320", ",40,320"),
+        "column 'scheduled_time': '30'; expected a time not before creation_time",
+    ),
     "pollux-app.csv": (
         read_data("synthetic_pollux.csv").replace("ncf,1", "gpt9,1"),
         "line 3, column 'application': 'gpt9'",

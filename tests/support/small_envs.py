@@ -62,5 +62,7 @@ def random_actions(rng: np.random.Generator, masks: np.ndarray, space: gymnasium
     ]
     actions = np.array(columns, np.int64).T
     if rng.random() < 0.02:
-        actions[rng.integers(len(actions))] = [parts[0] + 5, *([-3] * (len(parts) - 1))]
+        row = rng.integers(len(actions))
+        illegal = np.flatnonzero(masks[row, : parts[0]] == 0)[-1:]
+        actions[row] = [max([0, *illegal]), *([-3] * (len(parts) - 1))]
     return actions if hasattr(space, "nvec") else actions[:, 0]

@@ -8,7 +8,8 @@ from clustergym.agents import MetricsCallback, sb3_vec_env
 
 form = {"action": "discrete", "observation": "flat", "order": "shortest", "slots": 8, "preemption": False}
 envs = VecMonitor(sb3_vec_env("Delay", 16, seed=0, reference="fifo", **form), info_keywords=("jct_mean",))
-fixed = VecMonitor(sb3_vec_env("Delay", 5, seeds=range(100, 110), **form))  # the same ten episodes at every evaluation
+# The same ten episodes at every evaluation; a limit, since an agent that has learnt little may wait 6,400 times.
+fixed = VecMonitor(sb3_vec_env("Delay", 5, seeds=range(100, 110), max_decisions=500, **form))
 callbacks = [
     MetricsCallback(baselines=("greedy", "fifo")),
     MaskableEvalCallback(fixed, eval_freq=1_024, n_eval_episodes=10, best_model_save_path="runs/mine/best"),

@@ -99,7 +99,7 @@ def _draw_map(pen: Pen, box: Box, region_scene: RegionScene) -> None:
     u = pen.unit
     pen.title(box, "Regions", _flow_words(region_scene))
     inner = (box[0] + u(10), box[1] + u(30), box[2] - u(10), box[3] - u(10))
-    places = place_regions(len(region_scene.regions), inner, u(12), u(118))
+    places = place_regions(len(region_scene.regions), inner, u(12), u(170))
     tags = [_draw_flow(pen, places, flow, region_scene) for flow in region_scene.flows]
     for at, words in tags:
         if words:
@@ -118,15 +118,17 @@ def _flow_words(region_scene: RegionScene) -> str:
 
 
 def place_regions(count: int, inner: Box, gap: int, most_high: int) -> list[Box]:
-    """A box for each region around the edge of `inner`, clockwise from the top left; at most `most_high` high."""
+    """A box for each region around the edge of `inner`, clockwise from the top left; at most `most_high` high.
+
+    With two rows or two columns they fill `inner`, but for four times `gap`, where arrows have their words.
+    """
     beside = 0 if count <= 6 else max(1, (count - 4) // 4)
     top = math.ceil((count - 2 * beside) / 2)
     below = count - 2 * beside - top
     rows = 2 + beside
-    height = min(most_high, (inner[3] - inner[1] - (rows - 1) * gap) // rows)
+    height = min(most_high, (inner[3] - inner[1] - (4 * gap if rows == 2 else (rows - 1) * gap)) // rows)
     width = (inner[2] - inner[0] - (max(top, 2) - 1) * gap) // max(top, 2)
-    widest = (inner[2] - inner[0] - gap) * 2 // 5
-    width = min(width, widest)
+    width = min(width, (inner[2] - inner[0] - 4 * gap) // 2)
     right, bottom = inner[2] - width, inner[3] - height
     steps = [inner[1] + (bottom - inner[1]) * (row + 1) // (beside + 1) for row in range(beside)]
     corners = [(x, inner[1]) for x in _spread(inner[0], right, top)]
@@ -150,7 +152,7 @@ def _draw_region(pen: Pen, place: Box, region: Region) -> None:
     pen.box((left + u(1), top + u(6), left + u(5), bottom - u(6)), edge)
     pad = left + u(12)
     rows = len(region.supplies) + 1
-    line = min(u(18), (bottom - top - u(22)) // max(1, rows))
+    line = min(u(26), (bottom - top - u(26)) // max(1, rows))
     if right - left < u(84) or line < u(9):
         load_end = pen.text((right - u(5), (top + bottom) // 2), f"{region.load:.2f}x", 9, edge, bold=True, anchor="rm")
         room = right - pad - (load_end - right) - u(12)

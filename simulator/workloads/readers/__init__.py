@@ -102,11 +102,14 @@ def _unrecognised(path: str | Path, head: Head) -> InputError:
     if b"\0" in head.data:
         return InputError(f"{path}: a binary file, or text that is not UTF-8; expected csv, json or parquet")
     begins = f"it begins with {clip(head.text.strip()[:40])}"
-    seen = f"its columns are {clip(', '.join(head.columns), 200)}" if len(head.columns) > 1 else begins
+    is_swf = head.text.lstrip().startswith(";")
+    seen = f"its columns are {clip(', '.join(head.columns), 200)}" if len(head.columns) > 1 and not is_swf else begins
     others = {name.lower(): name for name in head.columns if name not in REQUIRED}
     near = {name: difflib.get_close_matches(name, others, 1) for name in REQUIRED if name not in head.columns}
     meant = [f"{name} for {clip(others[close[0]])}" for name, close in near.items() if close]
     hint = f"did you mean {', '.join(meant)}? " if meant and len(near) - len(meant) < 2 else ""
+    if is_swf:
+        hint = "after lines with ';' --format swf looks for 18 numbers between blanks; "
     return InputError(
         f"{path}: the format is not recognised ({seen}); {hint}one of your own begins with the line "
         f"{','.join(REQUIRED)}; commas, semicolons, tabs or bars separate columns; that of others is said with "

@@ -169,6 +169,8 @@ def hosts_of(text: str) -> str | None:
     """A list of hosts, `gn[01-03,07],login`, as their names with spaces between; "": none; None: not understood."""
     if text.strip().upper() in _UNKNOWN | {"NONE ASSIGNED": np.nan, "(NULL)": np.nan}:
         return ""
+    if re.search(r"[\[\]]", re.sub(r"\[[^\[\]]*\]", "", text)):  # a bracket without its partner
+        return None
     names: list[str] = []
     for one in _HOSTS.findall(text):
         choices = []

@@ -43,14 +43,16 @@ def read(path: str | Path, *, share: Share = "whole", bad_rows: BadRows = "drop"
     table = read_csv(path, keep=_READ, harmless=_HARMLESS, bad_rows=bad_rows)
     milli = table.number("gpu_milli", low=0, high=1000, default=1000, blank=1000)
     asked = table.number("num_gpu", low=0, high=LARGEST_GANG, whole=True) * milli / 1000.0
+    arrival_s = table.number("creation_time", low=0)
     start_s, end_s = (table.number(name, low=0, blank=np.nan) for name in ("scheduled_time", "deletion_time"))
     table.drop(asked == 0, "without a GPU")
     table.drop(np.isnan(start_s), "never scheduled")
+    table.mark_bad(start_s < arrival_s, "scheduled_time", "a time not before creation_time")
     table.drop(np.isnan(end_s), "without an end")
     table.drop(end_s <= start_s, "that end when they start, or before")
     return table.workload(
         "name",
-        table.number("creation_time", low=0),
+        arrival_s,
         asked,
         end_s - start_s,
         share=share if (milli < 1000).any() else None,

@@ -45,7 +45,7 @@ _HARMLESS = {
 _UNREAD = ("requested memory", "queue", "partition", "preceding job", "think time")
 _READ = tuple(name for name in FIELDS if name not in _UNREAD and name not in _HARMLESS)
 _pick = itemgetter(*map(FIELDS.index, _READ))
-_NUMBER = re.compile(r"[-+]?\d+\.?\d*")
+_NUMBER = re.compile(r"[-+]?\d+\.?\d*(e[-+]?\d+)?", re.I)
 _SIZE = re.compile(r"^;\s*(MaxProcs|MaxNodes):\s*([1-9]\d{0,8})\b", re.M)
 
 

@@ -12,12 +12,12 @@ import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger, TensorBoardOutputFormat
 
-from ..envs.cluster_env import ClusterEnv
-from ..envs.common_options import NAMESPACE
-from ..policies import make_for
-from ..simulator.base.errors import InputError
-from ..simulator.engine.metric_registry import METRICS
-from .training.validation import FIRST_SEED, play_alone
+from ...envs.cluster_env import ClusterEnv
+from ...envs.common_options import NAMESPACE
+from ...policies import make_for
+from ...simulator.base.errors import InputError
+from ...simulator.engine.metric_registry import METRICS
+from .validation import FIRST_SEED, play_alone
 
 SHOWN = [metric for metric in METRICS.values() if metric.own_tag or metric.name == "jobs_finished"]
 INVALID = "rollout/invalid_actions"
@@ -27,9 +27,9 @@ WORKLOADS = 20  # that a baseline plays
 class MetricsCallback(BaseCallback):
     """Log what a training does to the cluster, with the tags of `clustergym train`: `jct/mean_s`, `gpu_utilisation`...
 
-    A value is the mean over the training episodes that ended last, as many as `rollout/ep_rew_mean` is of
-    (`stats_window_size`); `rollout/invalid_actions` is the share of illegal actions since the log was last written. An
-    episode that is cut off has the JCTs of the jobs that finished: see `more/jobs_finished`.
+    A value is the mean over the training episodes that ended last, as many as `rollout/ep_rew_mean` is of;
+    `rollout/invalid_actions` is the share of illegal actions since the log was last written. An episode that is cut off
+    has the JCTs of the jobs that finished: see `more/jobs_finished`.
 
     Args:
         baselines: names of policies, also in one text with spaces between. Each plays 20 workloads as those of the
@@ -45,6 +45,8 @@ class MetricsCallback(BaseCallback):
         super().__init__()
         self.baselines = baselines.split() if isinstance(baselines, str) else list(baselines)
         self._episodes: deque[Mapping[str, float]] = deque()
+        self._have_ended = False  # episodes, in this rollout
+        self._lines: list[tuple[Logger, dict[str, float]]] = []
 
     def _on_training_start(self) -> None:
         ended = self.model.ep_info_buffer
@@ -55,7 +57,8 @@ class MetricsCallback(BaseCallback):
                 found = f"the environment is {type(env).__name__}"
                 raise InputError(f"MetricsCallback: {found}, expected one of clustergym's")
         if self.baselines:
-            self._write_level_lines(rows)
+            self._lines = self._level_lines(rows)
+            self._draw()
 
     def _on_step(self) -> bool:
         infos = self.locals["infos"]
@@ -65,25 +68,39 @@ class MetricsCallback(BaseCallback):
         self.logger.record_mean(INVALID, float(np.mean(invalid)))
         ended = [info["metrics"] for info in infos if "metrics" in info]
         if ended:
+            self._have_ended = True
             self._episodes.extend(ended)
             for tag, mean in _means(self._episodes).items():
                 self.logger.record(tag, mean)
         return True
 
-    def _write_level_lines(self, rows: Sequence[ClusterEnv]) -> None:
+    def _on_rollout_end(self) -> None:
+        if self._have_ended:
+            self._draw()
+        self._have_ended = False
+
+    def _on_training_end(self) -> None:
+        for log, _ in self._lines:
+            log.close()
+
+    def _draw(self) -> None:
+        """Draw lines to here: of fewer or more points than the model's, TensorBoard would take one for outliers."""
+        for log, levels in self._lines:
+            for tag, level in levels.items():
+                log.record(tag, level)
+            log.dump(self.num_timesteps)
+
+    def _level_lines(self, rows: Sequence[ClusterEnv]) -> list[tuple[Logger, dict[str, float]]]:
         if not any(isinstance(one, TensorBoardOutputFormat) for one in self.logger.output_formats):
             without = "this model has none: give it tensorboard_log=DIR, or leave the baselines out"
             raise InputError(f"MetricsCallback: baselines are lines of a TensorBoard log, and {without}")
         envs = [type(env)(*env.given[0], **env.given[1]) for env in rows[:WORKLOADS]]  # copies: the training's play on
+        lines = []
         for word in self.baselines:
             levels = _means([_played(word, envs[i % len(envs)], FIRST_SEED + i) for i in range(WORKLOADS)])
             folder = str(Path(self.logger.dir or "") / word.replace("/", ","))
-            log = Logger(folder, [TensorBoardOutputFormat(folder)])
-            for step in (self.num_timesteps, self.locals["total_timesteps"]):
-                for tag, level in levels.items():
-                    log.record(tag, level)
-                log.dump(step)
-            log.close()
+            lines.append((Logger(folder, [TensorBoardOutputFormat(folder)]), levels))
+        return lines
 
 
 def _played(word: str, env: Any, seed: int) -> Mapping[str, float]:
