@@ -89,7 +89,7 @@ def describe_load(setting: Setting, seeds: Sequence[int]) -> str:
 def _load_asked(setting: Setting) -> str:
     """The load that a generator's word asks for; empty: none."""
     word = setting.workload
-    if not setting.is_drawn or not isinstance(word, str) or is_user_code(word) or is_sliced(word):
+    if not setting.is_drawn or not isinstance(word, str) or is_user_code(word) or is_sampled(word):
         return ""
     return parse_name(word, "workload")[1].get("load", "")
 
