@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Cells = Mapping[str, Mapping[str, Estimate]]  # by value and policy
 MARK = "*"
 KNOWS = "knows\nrun\ntimes"  # header of the column that says whether a policy knows how long jobs run
-SEVERAL = "of one trace, workloads slices:file=TRACE and resampled:file=TRACE make another for each seed"
+SEVERAL = "of one trace, slices:file=TRACE and resampled:file=TRACE make a workload for each seed"
 MOST_COLUMNS = 2000  # wider than any table
 LONGEST_UNBROKEN = 14
 WIDEST_FACT = 28
