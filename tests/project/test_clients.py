@@ -232,6 +232,19 @@ def test_torchrl_takes_no_batch_of_other_modes_keys_and_forms(options, error, pa
 
 
 @pytest.mark.clients
+def test_torchrls_gym_env_gives_every_environment_a_frameskip_which_ours_refuse():
+    print(installed("torchrl", "tensordict", "torch"))
+    from torchrl.envs import GymEnv
+
+    try:
+        GymEnv("clustergym/Delay-v0", **FORM)
+    except clustergym.InputError as error:
+        assert "frameskip" in str(error)
+    else:
+        pytest.fail(changed("torchrl"))
+
+
+@pytest.mark.clients
 def test_torchrl_sees_the_same_under_same_step_as_under_disabled():
     """Of 50 steps: 4 ends after 12, 2 after 17 and 2 after 23 decisions. Same-step has the mask from infos."""
     print(installed("torchrl", "tensordict", "torch"))

@@ -22,7 +22,7 @@ MORE = ("tests", "benchmarks", "docs")
 MODULES = [ROOT / "__init__.py", *sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))]
 MODULE_LINES = 600
 FUNCTION_LINES = 60
-ELSEWHERE = """ActionMask DummyVecEnv EvalCallback FIELD GymWrapper MaskableEvalCallback MultiBinary REGION
+ELSEWHERE = """ActionMask DummyVecEnv EvalCallback FIELD GymEnv GymWrapper MaskableEvalCallback MultiBinary REGION
 RecordEpisodeStatistics SessionLog SubprocVecEnv SyncVectorEnv TransformReward VecMonitor clustergym final_observation
 node_link_data norm_obs_keys t_share
 agent.py dqn.py helpers.py mine.py mysched.py ppo.py"""  # of other libraries, of papers and in examples

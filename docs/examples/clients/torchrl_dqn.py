@@ -1,17 +1,19 @@
 """Masked DQN of TorchRL: the mask is in the observation, where ActionMask and the Q-values read it."""
 
+import gymnasium
 import torch
 from tensordict.nn import TensorDictSequential
 from torchrl.collectors import Collector
 from torchrl.data import LazyTensorStorage, ReplayBuffer
-from torchrl.envs import ActionMask, DTypeCastTransform, GymEnv, TransformedEnv
+from torchrl.envs import ActionMask, DTypeCastTransform, GymWrapper, TransformedEnv
 from torchrl.modules import MLP, EGreedyModule, QValueActor
 from torchrl.objectives import DQNLoss, SoftUpdate
 
 import clustergym  # registers the environments
 
 form = {"action": "discrete", "observation": "flat", "mask": "observation", "slots": 8, "preemption": False}
-env = TransformedEnv(GymEnv("clustergym/Delay-v0", categorical_action_encoding=True, **form))
+made = gymnasium.make("clustergym/Delay-v0", **form)
+env = TransformedEnv(GymWrapper(made, categorical_action_encoding=True))
 env.append_transform(DTypeCastTransform(torch.int8, torch.bool, in_keys=["action_mask"]))
 env.append_transform(ActionMask())
 
