@@ -45,6 +45,7 @@ BAD: dict[str, tuple[str | bytes, str]] = {
     "empty.csv": ("", "file is empty"),
     "blank.json": (" \n\n", "file is empty"),
     "binary.csv": (bytes(range(256)) * 9, "a binary file"),
+    "book.xlsx": (b"PK\x03\x04\x14\0", "a packed file or a spreadsheet; unpack it, or save it as csv"),
     "nul.csv": (f"{OWN}\na,0,1\0,5\n", "line 2: a NUL byte"),
     "latin1.csv": (f"{OWN}\na,0,1,5\ncaf\xe9,0,1,5\n".encode("latin-1"), "line 3: byte 0xe9 is not UTF-8"),
     "utf16.csv": (f"{OWN}\na,0,1,5\n".encode("utf-16"), "not UTF-8"),
