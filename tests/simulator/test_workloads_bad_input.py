@@ -56,7 +56,7 @@ BAD: dict[str, tuple[str | bytes, str]] = {
     ),
     "two-columns.csv": (
         f"{OWN}\na,0,1,5\nb,x,1,5\nc,0,0,-3\n",
-        "line 3, column 'arrival_s': 'x'; expected a number from 0 to 1e.15; "
+        "line 3, column 'arrival_s': 'x'; expected a number from 0 to 1e.15, in seconds; "
         "also wrong: line 4, 'duration_s'; line 4, 'gpus'",
     ),
     "columns.csv": ("a,b,c\n1,2,3\n", "its columns are 'a, b, c'"),
