@@ -158,9 +158,10 @@ BAD: list[tuple[tuple[str, ...], int, str]] = [
     ((*ONE[:2], "--seeds", "٣"), 2, "no seed"),
     ((*ONE[:2], "--seed", "x"), 2, "x"),
     ((*ONE, "--seed", "1"), 2, "both given"),
-    ((*ONE, "--baseline", "sjf"), 2, "none of the policies: fifo; add it to --policies"),
+    ((*ONE, "--baseline", "sjf"), 2, "none of the policies: fifo; add it"),
     # settings
     ((*ONE, "--set", "horizon_s"), 2, "key=value"),
+    ((*ONE, "--set", "network=none"), 2, "network: it has an option of its own, --network"),
     ((*ONE, "--set", "horizn_s=3"), 2, "did you mean 'horizon_s'"),
     ((*ONE, "--set", "horizon_s=0"), 2, "> 0"),
     ((*ONE, "--set", "horizon_s=soon"), 2, "soon"),
