@@ -20,7 +20,7 @@ MAX_NODES = 200_000  # values in one file, aliases counted as often as they are 
 
 def read_text(path: str | os.PathLike[str], what: str) -> str:
     """The text of a UTF-8 file of at most MAX_FILE_BYTES; InputError: it cannot be read, is empty, or not text."""
-    return regular_files.read_text(path, place=f"{what} {os.fspath(path)!r}", most=MAX_FILE_BYTES)
+    return regular_files.read_text(path, "a YAML or JSON file", f"{what} {os.fspath(path)!r}", MAX_FILE_BYTES)
 
 
 def load_mapping(path: str | os.PathLike[str], what: str = "file") -> dict[str, Any]:

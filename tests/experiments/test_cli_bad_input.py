@@ -191,7 +191,7 @@ BAD: list[tuple[tuple[str, ...], int, str]] = [
     ((*ONE, "--topology", "dally:racks=0"), 2, "racks"),
     ((*ONE, "--topology", "dally:racks=two"), 2, "two"),
     ((*ONE, "--topology", "dally:machines=999999999"), 2, "999"),
-    ((*ONE, "--topology", "missing.yaml"), 2, "missing.yaml"),
+    ((*ONE, "--topology", "missing.yaml"), 2, "missing.yaml.*expected a YAML or JSON file"),
     ((*ONE, "--topology", "spec.yaml"), 1, "spec.yaml"),
     ((*ONE, "--topology", "list.yaml"), 1, "list.yaml"),
     ((*ONE, "--topology", "negative.yaml"), 1, "negative.yaml"),
