@@ -170,9 +170,7 @@ def evaluate(
         InputError: no policy, two of one name, a seed beyond the slices of a log; or an error of a policy: at once, or
             with a store after all other runs.
     """
-    if not isinstance(setting, Setting):
-        raise InputError(f"setting = {setting!r:.80}: expected a Setting, as Setting.of('Delay')")
-    _expect_some(policies, seeds)
+    _expect_some(setting, policies, seeds)
     if is_sampled(setting.workload) and setting.is_drawn and any(seeds):  # slice 0 is always there
         samples, _ = samples_of(setting.workload)
         if isinstance(samples, Slices):
@@ -225,7 +223,9 @@ def _play_all(
     return played, failed
 
 
-def _expect_some(policies: Any, seeds: Any) -> None:
+def _expect_some(setting: Any, policies: Any, seeds: Any) -> None:
+    if not isinstance(setting, Setting):
+        raise InputError(f"setting = {setting!r:.80}: expected a Setting, as Setting.of('Delay')")
     if isinstance(policies, str) or not isinstance(policies, Sequence) or not policies:
         raise InputError(f"policies = {policies!r:.80}: expected a list of at least one word or object that decides")
     if isinstance(seeds, str) or not isinstance(seeds, Sequence | np.ndarray) or not len(seeds):
