@@ -186,9 +186,12 @@ def test_the_wheel_has_the_package_and_nothing_of_earlier_builds(built):
 
 @pytest.mark.slow
 def test_an_installed_wheel_lists_and_evaluates(built, tmp_path):
-    """The light install, at the pinned versions, in a folder that is not the source tree; no torch comes along."""
+    """The light install, at the pinned versions, outside the source tree: no torch, and the size that README says."""
     python, _, wheel = built
     run(python, "-m", "pip", "install", "-q", "-c", ROOT / "constraints.txt", wheel)
+    (said,) = re.findall(r"^pip install \.  # ([\d,]+) MB", (ROOT / "README.md").read_text(), re.MULTILINE)
+    blocks = sum(path.lstat().st_blocks for path in python.parents[1].rglob("*"))
+    assert blocks * 512 / 2**20 == pytest.approx(int(said.replace(",", "")), rel=0.2)
     assert "clustergym/Delay-v0" in run(python, "-m", "clustergym", "envs", cwd=tmp_path)
     words = ("evaluate", "Delay", "--policies", "fifo las", "--workload", "poisson:jobs=20", "--seeds", "0", "--json")
     rows = json.loads(run(python.with_name("clustergym"), *words, "--quiet", cwd=tmp_path))
