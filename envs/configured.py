@@ -58,6 +58,8 @@ def expect_option(env_id: str, key: str, *others: str) -> None:
     if key in known:
         expect_feature(known[key], ENVIRONMENTS[env_id].features, env_id)
     elif key not in others:
+        if key in ("workload", "topology", "network"):
+            raise InputError(f"{key}: it has an option of its own, --{key}")
         for other in ENVIRONMENTS:
             if key in config_class(other).options():
                 raise InputError(f"{key}: {env_id} has nothing of the kind; {other} has")

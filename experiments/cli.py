@@ -119,7 +119,8 @@ def _status(program: typer.Typer, arguments: Sequence[str]) -> int:
     except ClustergymError as error:
         say(error)
     except OSError as error:
-        say(f"{error.filename}: {error.strerror}" if error.filename is not None else error)
+        place = f"{error.filename}: {error.strerror}; name a place that can be written to"
+        say(place if error.filename is not None else error)
     except MemoryError:
         say("out of memory; a smaller workload or topology needs less")
     return FAILED
@@ -158,9 +159,13 @@ def _seen_enough() -> int:
 
 def _usage_sentence(error: BaseException) -> str:
     text = one_line(error.format_message())  # type: ignore[attr-defined]
-    if "extra argument" in text:
-        text = text.rstrip(".") + '; a list is one quoted value, as in --policies "fifo sjf"'
     context = getattr(error, "ctx", None)
+    if "extra argument" in text:
+        takes_lists = context is not None and any("--policies" in one.opts for one in context.command.params)
+        hint = 'a list is one quoted value, as in --policies "fifo sjf"' if takes_lists else "leave it out"
+        text = f"{text.rstrip('.')}; {hint}"
+    if text.startswith("No such option") and context is not None and context.parent is None:
+        text += "; options follow the command, as in clustergym evaluate Delay --seeds 0-4"
     return f"{text} (see {context.command_path} --help)" if context is not None else text
 
 

@@ -98,7 +98,7 @@ def evaluate(
         open_setting(setting, chosen[0])
         names = shown_names(words)
         if baseline is not None and baseline not in {**names, **dict.fromkeys(names.values())}:
-            raise BadArgument(f"--baseline {baseline!r} is none of the policies: {' '.join(words)}")
+            raise BadArgument(f"--baseline {baseline!r} is none of the policies: {' '.join(words)}; add it")
         baseline = None if baseline is None else names.get(baseline, baseline)
         files = _Files(decisions, jobs_table, stretches_table, copies_table)
         files.check(setting)

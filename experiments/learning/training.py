@@ -189,6 +189,6 @@ def read_config(folder: Path) -> dict[str, Any]:
     try:
         return dict(json.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
-        raise InputError(f"{path}: no training to go on with ({error.strerror})") from None
+        raise InputError(f"{path}: no training to go on with ({error.strerror}); without --resume one begins") from None
     except (ValueError, TypeError, RecursionError):
         raise InputError(f"{path}: this is not the configuration of a training") from None

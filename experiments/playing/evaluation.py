@@ -170,6 +170,8 @@ def evaluate(
         InputError: no policy, two of one name, a seed beyond the slices of a log; or an error of a policy: at once, or
             with a store after all other runs.
     """
+    if not isinstance(setting, Setting):
+        raise InputError(f"setting = {setting!r:.80}: expected a Setting, as Setting.of('Delay')")
     _expect_some(policies, seeds)
     if is_sampled(setting.workload) and setting.is_drawn and any(seeds):  # slice 0 is always there
         samples, _ = samples_of(setting.workload)

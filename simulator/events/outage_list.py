@@ -211,7 +211,8 @@ def _members(table: Table, topology: Topology, groups: dict[str, FaultGroup] | N
                 raise table.error(row, "name", there)
             found.append(groups[name])
         elif name not in known[what]:
-            raise table.error(row, "name", f"a {what} of topology {topology.name!r}: {_listed(known[what])}")
+            noun = f"the number of a {what}" if what in ("rack", "machine") else f"a {what}"
+            raise table.error(row, "name", f"{noun} of topology {topology.name!r}: {_listed(known[what])}")
         elif what == "region":
             found.append(FaultGroup((), (known[what][name],)))
         else:

@@ -309,7 +309,7 @@ class Table:
             empty = _blank_cells(values)
             if empty.any():
                 values = ["0" if gone else str(value) for gone, value in zip(empty, values, strict=True)]
-        expected = _range_words(low, above, high, whole)
+        expected = _range_words(low, above, high, whole) + ", in seconds" * name.endswith("_s")
         fits = min(max(low, 0.0) + above, high)
         array = _fast_numbers(values, whole)
         if array is None:

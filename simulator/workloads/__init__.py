@@ -108,7 +108,7 @@ def list_workloads() -> list[dict[str, str]]:
 
 def _generator(word: str, oversize: Oversize, cluster_gpus: int | None) -> Callable[[int], Workload]:
     name, params = parse_name(word, "workload")
-    function = NAMED[choose(name, NAMED, "workload")]
+    function = NAMED[choose(name, NAMED, "workload" if params else "workload or missing file")]
     if name in SAMPLED:
         samples_of(word)  # reads the file
     if cluster_gpus is not None and "cluster_gpus" in inspect.signature(function).parameters:

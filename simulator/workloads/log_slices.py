@@ -27,6 +27,7 @@ from .readers import read_trace
 
 NAME = "slices"
 LEAST = 0.5  # of a slice that the log covers
+MOST = 1e9  # slices
 
 
 def beside(path: str) -> Iterable[str]:
@@ -124,6 +125,8 @@ def open_slices(file: str, hours: float = 24.0, format: str = "") -> Slices:
 def _cut(file: str, hours: float, format: str, _stamps: tuple[Any, ...]) -> Slices:
     log = read_trace(file, format or None)
     length_s, (first_s, last_s) = 3600.0 * hours, log.arrival_s[[0, -1]]
+    if (last_s - first_s) / length_s >= MOST:
+        raise InputError(f"{log.name}: slices of {hours:g} h are more than {MOST:,.0f}; expected longer ones")
     number, first = np.unique(np.floor(log.arrival_s / length_s), return_index=True)
     begin_s, end = number * length_s, np.append(first[1:], len(log))
     covered_s = np.minimum(begin_s + length_s, last_s) - np.maximum(begin_s, first_s)

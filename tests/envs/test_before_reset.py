@@ -234,6 +234,8 @@ def test_an_environment_refuses_players_that_decide_nothing(env_id, who):
 def test_an_evaluation_of_nothing_is_refused_in_a_sentence(policies_, seeds, sentence):
     with pytest.raises(InputError, match=sentence):
         evaluate(SETTING, policies_, seeds)
+    with pytest.raises(InputError, match=r"setting = 'Delay': expected a Setting, as Setting\.of\('Delay'\)"):
+        evaluate("Delay", policies_, seeds)
 
 
 def test_more_decisions_at_an_instant_than_are_recorded_is_said():

@@ -89,6 +89,7 @@ def test_jobs_larger_than_the_cluster_are_those_of_the_slice(word):
         ("hours=1", "parameter 'file' is required"),
         ("file={log},hours=0", "hours=0; expected a number above 0"),
         ("file={log},hours=inf", "hours=inf; expected a number above 0"),
+        ("file={log},hours=1e-300", "slices of 1e-300 h are more than 1,000,000,000; expected longer ones"),
         ("file={log},hours=1,skip=2", "unknown parameter 'skip'"),
         ("file={log},hours=1,seed=-1", "seed = -1"),
         ("file={log},hours=1,deadlines=2", "unknown parameter 'deadlines'"),

@@ -295,7 +295,7 @@ BAD = {
     "endless": ("1,inf,machine,0,", "line 2, column 'duration_s': 'inf'"),
     "notice": ("1,5,machine,0,-2", "line 2, column 'notice_s': '-2'; expected a number from 0"),
     "what": ("1,5,switch,0,", "line 2, column 'what': 'switch'; expected region, cluster, rack, machine or group"),
-    "machine": ("1,5,machine,7,", "line 2, column 'name': '7'; expected a machine of topology"),
+    "machine": ("1,5,machine,7,", "line 2, column 'name': '7'; expected the number of a machine of topology"),
     "region": ("1,5,region,north,", "line 2, column 'name': 'north'; expected a region of topology"),
     "group": ("1,5,group,power,", "line 2, column 'name': 'power'; expected no group, as fault_groups names none"),
     "fields": ("1,5,machine,0", "line 2: 4 fields; expected 5"),

@@ -203,7 +203,7 @@ def test_a_file_without_a_job_or_packed_is_refused_in_a_sentence(tmp_path):
         read(tmp_path, "; MaxProcs: 8", options="procs_per_gpu=1")
     packed = tmp_path / "log.swf.gz"
     packed.write_bytes(gzip.compress(job(1).encode()))
-    with pytest.raises(InputError, match="a binary file, or text that is not UTF-8"):
+    with pytest.raises(InputError, match="a packed file or a spreadsheet; unpack it"):
         open_workload(packed)
 
 

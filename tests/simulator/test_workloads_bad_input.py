@@ -45,6 +45,7 @@ BAD: dict[str, tuple[str | bytes, str]] = {
     "empty.csv": ("", "file is empty"),
     "blank.json": (" \n\n", "file is empty"),
     "binary.csv": (bytes(range(256)) * 9, "a binary file"),
+    "book.xlsx": (b"PK\x03\x04\x14\0", "a packed file or a spreadsheet; unpack it, or save it as csv"),
     "nul.csv": (f"{OWN}\na,0,1\0,5\n", "line 2: a NUL byte"),
     "latin1.csv": (f"{OWN}\na,0,1,5\ncaf\xe9,0,1,5\n".encode("latin-1"), "line 3: byte 0xe9 is not UTF-8"),
     "utf16.csv": (f"{OWN}\na,0,1,5\n".encode("utf-16"), "not UTF-8"),
@@ -55,7 +56,7 @@ BAD: dict[str, tuple[str | bytes, str]] = {
     ),
     "two-columns.csv": (
         f"{OWN}\na,0,1,5\nb,x,1,5\nc,0,0,-3\n",
-        "line 3, column 'arrival_s': 'x'; expected a number from 0 to 1e.15; "
+        "line 3, column 'arrival_s': 'x'; expected a number from 0 to 1e.15, in seconds; "
         "also wrong: line 4, 'duration_s'; line 4, 'gpus'",
     ),
     "columns.csv": ("a,b,c\n1,2,3\n", "its columns are 'a, b, c'"),

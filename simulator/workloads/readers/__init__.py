@@ -83,6 +83,7 @@ def _formats() -> Iterator[Format]:
         yield Format(module.NAME, module.SUMMARY, module.recognises, module.read, known)
 
 
+PACKED = b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd"  # gzip, zip, bzip2, xz, zstd
 FORMATS: Mapping[str, Format] = {form.name: form for form in _formats()}
 
 
@@ -99,6 +100,8 @@ def recognise(path: str | Path) -> str:
 
 
 def _unrecognised(path: str | Path, head: Head) -> InputError:
+    if head.data.startswith(PACKED):
+        return InputError(f"{path}: a packed file or a spreadsheet; unpack it, or save it as csv")
     if b"\0" in head.data:
         return InputError(f"{path}: a binary file, or text that is not UTF-8; expected csv, json or parquet")
     begins = f"it begins with {clip(head.text.strip()[:40])}"
