@@ -4,7 +4,7 @@ PIP_FLAGS ?=
 VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
-EXTRAS := agents,report,render,tune,dev
+EXTRAS := agents,report,render,video,tune,dev
 LOWEST := .venv-lowest
 GPU_VENV := .venv-gpu
 DOCS_VENV := .venv-docs
@@ -60,7 +60,7 @@ test-lowest: ## the tests with the lowest versions that pyproject.toml admits, o
 	@$(PYTHON) -m venv --clear $(LOWEST)
 	@$(LOWEST)/bin/python -m pip install -qq --disable-pip-version-check $(PIP_FLAGS) uv packaging
 	@$(LOWEST)/bin/uv pip compile -q $(AS_PIP) --resolution lowest-direct --python $(LOWEST)/bin/python $(PIP_FLAGS) \
-		--extra agents --extra report --extra render --extra tune --extra dev pyproject.toml -o $(LOWEST)/lowest.txt
+		--extra agents --extra report --extra render --extra video --extra tune --extra dev pyproject.toml -o $(LOWEST)/lowest.txt
 	@$(LOWEST)/bin/python tests/support/lowest.py $(LOWEST)/lowest.txt
 	@$(LOWEST)/bin/uv pip install -q $(AS_PIP) --python $(LOWEST)/bin/python $(PIP_FLAGS) -r $(LOWEST)/lowest.txt setuptools
 	@$(LOWEST)/bin/uv pip install -q --python $(LOWEST)/bin/python --no-deps -e .

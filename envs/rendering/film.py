@@ -13,7 +13,7 @@ import numpy as np
 
 from ...simulator.base.errors import InputError, MissingExtra
 from .drawing.palette import THEME
-from .drawing.pen import INSTALL, pillow
+from .drawing.pen import pillow
 
 SUFFIXES = (".png", ".gif", ".mp4", ".html")
 LAST_FRAME_S = 2.0  # pause of an animation before it repeats
@@ -30,12 +30,13 @@ def kind_of(path: str | Path) -> str:
 
 def expect_writer(kind: str) -> None:
     """MissingExtra if the writer of this kind of file is not installed."""
-    pillow()
-    try:
-        if kind == "mp4":
+    if kind == "mp4":  # before Pillow, which the extra [video] has too
+        try:
             import imageio_ffmpeg  # noqa: F401
-    except ImportError as error:
-        raise MissingExtra(f"writing {kind} needs {str(error.name).replace('_', '-')}; {INSTALL}") from None
+        except ImportError:
+            install = 'install it with: pip install "clustergym[video]"'
+            raise MissingExtra(f"writing mp4 needs imageio-ffmpeg; {install}") from None
+    pillow()
 
 
 def save_png(frame: np.ndarray, path: str | Path) -> None:

@@ -311,6 +311,9 @@ def test_render_refuses_in_one_sentence(capsys, tmp_path, monkeypatch, arguments
 
 
 def test_a_missing_writer_is_named_with_the_command_that_installs_it(monkeypatch):
+    """Also where Pillow is missing: the extra [video] brings both, [render] only one."""
+    film.pillow.cache_clear()
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
-    with pytest.raises(MissingExtra, match=r'imageio-ffmpeg; install it with: pip install "clustergym\[render\]"'):
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    with pytest.raises(MissingExtra, match=r'imageio-ffmpeg; install it with: pip install "clustergym\[video\]"'):
         film.expect_writer("mp4")

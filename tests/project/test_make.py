@@ -1,5 +1,6 @@
 """What `make` does with a virtual environment that is there."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -19,8 +20,10 @@ def clone(tmp_path) -> Path:
 
 
 def make(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """`make` with a Python that does nothing and succeeds."""
-    return subprocess.run(["make", "PYTHON=true", *words], cwd=folder, capture_output=True, text=True, check=False)
+    """`make` with a Python that does nothing and succeeds, as if no other make ran these tests."""
+    environ = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+    command = ["make", "PYTHON=true", *words]
+    return subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("target", ["demo", "test", ".venv/.ready"])

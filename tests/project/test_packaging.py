@@ -25,6 +25,7 @@ from clustergym.envs.registration import ENVIRONMENTS
 from clustergym.tests.support.paths import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXTRAS = PROJECT["optional-dependencies"]
 
 
 def run(*command: str | Path, cwd: Path = ROOT, **more) -> str:
@@ -86,6 +87,34 @@ def test_the_text_for_an_index_has_no_link_that_only_works_here(monkeypatch):
     text = given["long_description"]
     assert "## Install" in text and "How to write a policy" in text
     assert re.findall(r"\]\((?!https?:)[^)]*\)", text) == []
+
+
+def test_every_extra_that_a_sentence_names_is_there():
+    """In brackets after `clustergym` or `.`, in code, docs, the notebook, make and continuous integration."""
+    folders = ("simulator", "policies", "envs", "agents", "experiments", "docs", ".github")
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*")] + list(ROOT.glob("[A-Zc]*"))
+    texts = [
+        path.read_text()
+        for path in files
+        if path.suffix in {"", ".py", ".md", ".ipynb", ".yml", ".txt"} and path.is_file()
+    ]
+    named = {
+        name
+        for text in texts
+        for part in re.findall(r"[\" ](?:clustergym|\.)\[([a-z,]+)\]", text)
+        for name in part.split(",")
+    }
+    assert {"agents", "report", "render", "video", "tune", "ray", "dev", "all"} <= named <= set(EXTRAS)
+
+
+def test_all_is_what_runs_in_one_process_and_video_is_what_a_film_needs():
+    """Ray, GPU kernels, docs and tests are extras apart; ffmpeg, 165 MB, comes with `video` and `all` only."""
+    parts = set(re.fullmatch(r"clustergym\[(.*)\]", *EXTRAS["all"])[1].split(","))
+    assert parts == set(EXTRAS) - {"all", "ray", "rllib", "gpu", "docs", "dev"}
+    having = {extra for extra, packages in EXTRAS.items() if any("ffmpeg" in package for package in packages)}
+    assert having == {"video"}
+    drawing = {package for package in EXTRAS["render"] if not package.startswith("pygame")}
+    assert drawing < set(EXTRAS["video"])
 
 
 def test_continuous_integration_runs_what_the_project_runs():
@@ -157,9 +186,12 @@ def test_the_wheel_has_the_package_and_nothing_of_earlier_builds(built):
 
 @pytest.mark.slow
 def test_an_installed_wheel_lists_and_evaluates(built, tmp_path):
-    """The light install, at the pinned versions, in a folder that is not the source tree; no torch comes along."""
+    """The light install, at the pinned versions, outside the source tree: no torch, and the size that README says."""
     python, _, wheel = built
     run(python, "-m", "pip", "install", "-q", "-c", ROOT / "constraints.txt", wheel)
+    (said,) = re.findall(r"^pip install \.  # ([\d,]+) MB", (ROOT / "README.md").read_text(), re.MULTILINE)
+    blocks = sum(path.lstat().st_blocks for path in python.parents[1].rglob("*"))
+    assert blocks * 512 / 2**20 == pytest.approx(int(said.replace(",", "")), rel=0.2)
     assert "clustergym/Delay-v0" in run(python, "-m", "clustergym", "envs", cwd=tmp_path)
     words = ("evaluate", "Delay", "--policies", "fifo las", "--workload", "poisson:jobs=20", "--seeds", "0", "--json")
     rows = json.loads(run(python.with_name("clustergym"), *words, "--quiet", cwd=tmp_path))

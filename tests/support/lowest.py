@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 ROOT = Path(__file__).resolve().parents[2]
-EXTRAS = ("agents", "report", "render", "tune", "dev")
+EXTRAS = ("agents", "report", "render", "video", "tune", "dev")
 
 
 def bounds() -> dict[str, Version]:
