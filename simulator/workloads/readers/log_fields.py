@@ -106,8 +106,11 @@ class Clock:
             return float(text), float(text)
         if _TIME.fullmatch(text):
             try:
-                self._keep_hour(text[:13])
-                return self._both_s(datetime.fromisoformat(text))
+                if (at := datetime.fromisoformat(text)).tzinfo is None:
+                    self._keep_hour(text[:13])
+                    return self._both_s(at)
+                at_s = (at - _EPOCH) / _SECOND
+                return at_s, at_s
             except (ValueError, OverflowError):
                 return None
         return (np.nan, np.nan) if text.upper() in _UNKNOWN else None
@@ -120,7 +123,7 @@ class Clock:
             self._hours[text] = self._both_s(at)[0]
 
     def _both_s(self, at: datetime) -> tuple[float, float]:
-        both = [at if at.tzinfo is not None else at.replace(tzinfo=self._zone, fold=fold) for fold in (0, 1)]
+        both = [at.replace(tzinfo=self._zone, fold=fold) for fold in (0, 1)]
         first_s, second_s = ((one - _EPOCH) / _SECOND for one in both)
         return first_s, second_s
 
