@@ -20,7 +20,7 @@ from ..simulator.engine.simulator import Simulator
 from ..simulator.events.initialise import write_window_order
 from ..simulator.jobs.estimates import known_whole_s
 from ..simulator.rules.rule import PLACERS, Rule
-from .observation_layout import HOLD, Part, Table, Tables, places_of
+from .observation_layout import Part, Table, Tables, places_of
 from .window import KINDS, MAX_SLOTS
 
 ORDERS = ("arrival", "shortest", "smallest", "classes")
@@ -50,7 +50,7 @@ class AgentInterface:
     """
 
     dtype: ClassVar[Callable[[], np.dtype]]
-    columns: ClassVar[Sequence[Sequence[str]]]  # names of the columns of cluster, queue, running and candidates
+    columns: ClassVar[Mapping[str, Any]]  # of each part of the observation, in their order; see columns.py
     turn: ClassVar[Callable[..., Any]]  # kernel: (records, windows, row, features, mask) shows the present anew
     orders: ClassVar[Sequence[str]] = ORDERS
     asked: Sequence[Any] = ()  # its own policies, which decide beside the agent
@@ -83,16 +83,18 @@ class AgentInterface:
         w.level_weight[:] = 1.0
         given_s = seconds("horizon_s", horizon_s)
         w.log_horizon = math.log1p(TIME_SCALE_S if given_s == math.inf else given_s)
-        cluster, queue, running, candidates = (len(names) for names in self.columns)
-        waiting_table, running_table = Table(slots, queue, kinds[0]), Table(running_slots, running, kinds[1])
-        names = self.columns[-1]
-        holds = names.index(HOLD) if HOLD in names else None
+        columns = {name: len(own) for name, own in self.columns.items()}
+        cluster, candidates = columns["cluster"], columns["candidates"]
+        waiting_table = Table(slots, columns["queue"], kinds[0])
+        running_table = Table(running_slots, columns["running"], kinds[1])
+        holds = getattr(self.columns["candidates"], "hold", None)
         self.tables = Tables(cluster, (waiting_table, running_table, *more.values()), candidates, others, plans, holds)
         self.candidates = self.tables.candidates
         w.candidates, (w.per_waiting, w.per_running) = self.candidates, kinds
         self.parts = (self.candidates, *(part.size for part in others))
-        self.sizes = {"cluster": cluster, "queue": slots * queue, "running": running_slots * running}
-        self.sizes |= {name: table.rows * table.columns for name, table in more.items()}
+        self.sizes = {"cluster": cluster}
+        tables = {"queue": waiting_table, "running": running_table, **more}
+        self.sizes |= {name: table.rows * table.columns for name, table in tables.items()}
         value_columns = sum(part.size * part.features for part in others)
         if value_columns:
             self.sizes[self.values] = value_columns

@@ -7,8 +7,6 @@ from dataclasses import asdict, dataclass
 from itertools import accumulate
 from typing import Any
 
-HOLD = "1: hold"  # name of the column of candidates that hold a job, wherever there are some
-
 
 def places_of(sizes: Mapping[str, int]) -> dict[str, slice]:
     """The slices of consecutive parts of an array, by their sizes."""

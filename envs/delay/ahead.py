@@ -5,8 +5,9 @@ A thousand rows do not fit the processor's caches. Lists of jobs are asked for t
 
 from ...simulator.compiler.jit import kernel
 from ...simulator.numerics.prefetch import LINE, prefetch, prefetch_lines
+from .columns import CANDIDATES, CLUSTER
 from .delay_window import HOLD_KIND, KNOWN, PER_WAITING
-from .observation import CANDIDATE_COLUMNS, CLUSTER, QUEUE_COLUMNS, RUNNING_COLUMNS
+from .observation import CANDIDATE_COLUMNS, QUEUE_COLUMNS, RUNNING_COLUMNS
 
 SCALARS = 28  # lines of a record that hold its numbers,
 WINDOW_SCALARS = 8  # and of a window
@@ -101,6 +102,6 @@ def ask_for_rows(s, w, features, masks, row):
     rows = len(CLUSTER) + w.slots * QUEUE_COLUMNS + w.running_slots * RUNNING_COLUMNS
     for first in range(0, rows, FLOATS):
         prefetch(features, begin + first, 0)
-    hold = begin + rows + CANDIDATE_COLUMNS * (1 + HOLD_KIND) + 10
+    hold = begin + rows + CANDIDATE_COLUMNS * (1 + HOLD_KIND) + CANDIDATES.free_after
     for slot in range(w.waiting_shown):
         prefetch(features, hold + slot * PER_WAITING * CANDIDATE_COLUMNS, 0)

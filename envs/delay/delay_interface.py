@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ from ...simulator.running.gpu_allocation import tier_of_gang
 from ..agent_interface import AgentInterface, slot_of
 from ..observation_layout import Part
 from ..window import NO_JOB, choice_of, force_gpus, running_candidate, unforce_gpus, waiting_candidate
+from .columns import CANDIDATES, CLUSTER, QUEUE, RUNNING
 from .delay_transition import turn
 from .delay_window import (
     DEFRAGMENT_KIND,
@@ -46,6 +48,7 @@ from .delay_window import (
     PER_RUNNING,
     PER_WAITING,
     PREEMPT_KIND,
+    RAN_JOB,
     ROOM_KIND,
     UNTIL_OFFER,
     UNTIL_TIMER,
@@ -56,7 +59,6 @@ from .delay_window import (
     window_dtype,
 )
 from .moves import RUNNING_ORDERS
-from .observation import CANDIDATES, CLUSTER, HOLD_COLUMN, QUEUE, RUNNING
 from .terms import terms
 
 DELAYS_S = (60.0, 300.0, 900.0, 1800.0, 3600.0, 7200.0, 21600.0, 43200.0, 86400.0)
@@ -75,7 +77,7 @@ class DelayInterface(AgentInterface):
     """The window of Delay-v0; the arguments are those of `DelayEnv`."""
 
     dtype = staticmethod(window_dtype)
-    columns = (CLUSTER, QUEUE, RUNNING, CANDIDATES)
+    columns = MappingProxyType({"cluster": CLUSTER, "queue": QUEUE, "running": RUNNING, "candidates": CANDIDATES})
     turn = staticmethod(turn)
 
     def __init__(self, *, delays: tuple[float, ...] = DELAYS_S, running_order: str = "priority", **window: Any) -> None:
@@ -84,7 +86,7 @@ class DelayInterface(AgentInterface):
         if len(delays) > MAX_DELAYS - 2 or any(not 0.0 < delay < math.inf for delay in delays):
             raise InputError(f"delays = {delays!r}: expected at most {MAX_DELAYS - 2} finite numbers of seconds > 0")
         buckets = UNTIL_TIMER + 1 + len(delays)
-        others = Part(buckets, HOLD_COLUMN), Part(HOLD_TIERS, HOLD_COLUMN)
+        others = Part(buckets, CANDIDATES.hold), Part(HOLD_TIERS, CANDIDATES.hold)
         super().__init__(kinds=(PER_WAITING, PER_RUNNING), others=others, **window)
         self.window.running_order = RUNNING_ORDERS[running_order]
         self.window.n_delays = buckets
@@ -97,7 +99,9 @@ class DelayInterface(AgentInterface):
         w, jobs = self.raw, len(simulator.workload)
         unforce_gpus(w)
         w["known_job"] = w["written_job"] = w["written_runner"] = NO_JOB
-        w["ran"][: max(self._jobs_shown, jobs), 0] = NO_JOB  # no more than are in use: each is a line of the cache
+        w["ran"][: max(self._jobs_shown, jobs), RAN_JOB] = (
+            NO_JOB  # no more than are in use: each is a line of the cache
+        )
         self._jobs_shown = jobs
 
     def resume(self, simulator: Simulator) -> None:

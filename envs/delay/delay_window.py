@@ -49,6 +49,7 @@ KNOWN = 1024
 TARGETS = 3  # machine, rack, network
 UNTIL_OFFER, UNTIL_TIMER = 0, 1  # the first delay buckets
 HOLD_TIERS = 2  # the third part of the action: the worst tier at which a hold starts by itself, machine or rack
+RAN_JOB, RAN_START, RAN_END, RAN_GPUS, RAN_SIZE, RAN_SLOWDOWN = range(6)  # of a running job: itself, times, features
 OUTLOOKS = 4  # until a machine, until a rack has room; the timers of both
 
 
@@ -75,8 +76,8 @@ def window_dtype() -> np.dtype:
             ("times", "f8", (5 * MAX_SLOTS,)),  # scratch;
             ("known_job", "i4", (KNOWN,)),  # by job modulo KNOWN: the job, or NO_JOB; of a waiting one
             ("known_since_s", "f8", (KNOWN,)),  # since when it waits,
-            ("known", "f4", (KNOWN, 16)),  # and its features; of a running one, in one line of the cache,
-            ("ran", "f8", (KNOWN, 8)),  # the job, its start and end, its features 1, 2 and 6; spare
+            ("known", "f4", (KNOWN, 16)),  # and its first features; of a running one, in one line of the cache,
+            ("ran", "f8", (KNOWN, 8)),  # the numbers RAN_; spare
             ("class_probe", "i8", (CLASSES,)),  # number of the probe of the next two
             ("class_tier", "i8", (CLASSES, TARGETS)),  # tier of the gang at a target, -1 = none
             ("class_left", "i8", (CLASSES, TARGETS)),  # GPUs left free on its machine, if it lies in one

@@ -1,13 +1,4 @@
-"""Features of the present, written by one kernel: what `Delay-v0` shows to an agent.
-
-GPUs are counted in units of 64, cut at 1, whatever the size of the cluster, so that what an agent has learned on one
-size means the same on another: 32 free GPUs are as much room on 1,024 GPUs as on 64. Numbers of jobs n read
-n' / (n' + 32), with n' = 64 n / GPUs of the cluster. Times and services t (seconds, GPU-seconds) are log1p(t) /
-log1p(horizon), cut at 1; a slowdown f is log(f) / log(1000), cut at 1; a slack t, which may be below 0, is 1/2 + or -
-half of what |t| would be. Run times are what is known of them (`estimates`): 0, with a flag, where nothing is.
-Everything lies in [0, 1]; rows without a job, and candidates that are not legal, are zero. Nothing says how many jobs
-are still to come.
-"""
+"""Features of the present, written by one kernel: the columns of columns.py."""
 
 import math
 
@@ -26,78 +17,26 @@ from ..window import (
     scaled_time,
     waiting_candidate,
 )
-from .delay_window import HOLD_KIND, HOLD_TIERS, KNOWN, OUTLOOKS, PER_RUNNING, PER_WAITING, ROOM_KIND, TARGETS
+from .columns import CANDIDATES, CLUSTER, QUEUE, RUNNING
+from .delay_window import (
+    HOLD_KIND,
+    HOLD_TIERS,
+    KNOWN,
+    OUTLOOKS,
+    PER_RUNNING,
+    PER_WAITING,
+    RAN_END,
+    RAN_GPUS,
+    RAN_JOB,
+    RAN_SIZE,
+    RAN_SLOWDOWN,
+    RAN_START,
+    ROOM_KIND,
+    TARGETS,
+)
 
-CLUSTER = (
-    "time since the first arrival",
-    "free GPUs",
-    "GPUs on failed machines",
-    "free GPUs on partly used machines",
-    "most free GPUs in one machine, of the largest machine",
-    "most free GPUs in one rack",
-    "waiting jobs",
-    "held jobs",
-    "running jobs",
-    "GPUs d asked in the window: d / (d + 64)",
-    "1: run times are known, or estimated",
-)
-QUEUE = (
-    "1: a job stands here",
-    "GPUs",
-    "log2(1 + GPUs) / log2(65)",
-    "time since it arrived or lost its GPUs",
-    "time since it arrived",
-    "isolated run time left",
-    "isolated GPU-seconds left",
-    "GPU-seconds attained",
-    "slowdown inside a machine",
-    "slowdown inside a rack",
-    "slowdown across racks",
-    "1: it has run before",
-    "slack: deadline - now - isolated run time left; 1/2 is none, 1: no deadline",
-    "time until a machine has room, if running jobs end as expected; 1: never",
-    "time until a rack has room",
-    "delay timer of its size for a machine (0: it is not tuned)",
-    "delay timer of its size for a rack",
-)
-RUNNING = (
-    "1: a job stands here",
-    "GPUs",
-    "log2(1 + GPUs) / log2(65)",
-    "time on these GPUs",
-    "time since it arrived",
-    "time to its end at this placement",
-    "slowdown now",
-    "tier now / 3",
-    "tier that it could move to now / 3",
-    "slack: deadline - now - isolated run time left; 1/2 is none, 1: no deadline",
-    "free GPUs of its machine, of the largest machine",
-    "free GPUs of its rack, of the largest rack",
-)
-CANDIDATES = (
-    "1: legal",
-    "1: advance",
-    "1: start",
-    "1: hold",
-    "1: preempt",
-    "1: migrate",
-    "tier of the gang / 3 (make room: of the place; defragment: now)",
-    "slowdown of the gang (make room: of the best gang at that tier; defragment: now)",
-    "run time left: on these GPUs (start), isolated (hold), until its end (running)",
-    "GPUs",
-    "GPUs that would be free afterwards",
-    "GPUs left free on the gang's machine, of the largest machine; 0 beyond one machine",
-    "1: make room, and start there",
-    "1: defragment",
-    "jobs n stopped to make room: n / (n + 4)",
-    "jobs n moved to make room: n / (n + 4)",
-    "isolated run time left of these",
-    "seconds that making room costs",
-)
 QUEUE_COLUMNS, RUNNING_COLUMNS, CANDIDATE_COLUMNS = len(QUEUE), len(RUNNING), len(CANDIDATES)
-HOLD_COLUMN = CANDIDATES.index("1: hold")
-MIGRATE_COLUMN, ROOM_COLUMN, DEFRAGMENT_COLUMN, STOPPED_COLUMN = 5, 12, 13, 14
-KNOWN_COLUMNS = 13  # of a waiting job's row that `_known` remembers, as far as they do not change
+KNOWN_COLUMNS = QUEUE.machine_wait  # those before it are remembered of a waiting job, as far as they do not change
 UNIT_GPUS = 64.0  # of the cluster of which shares are, whatever the cluster at hand
 FEW = 4.0  # so many jobs that make way read 1/2
 
@@ -138,14 +77,14 @@ def _known(s, w, job):
         known = w.known[row]
         gpus = s.gpus[job]
         left_s = isolated_left_s(s, job)
-        known[0] = 1.0
-        known[1] = _share(gpus)
-        known[2] = _size(gpus)
-        known[5] = scaled_time(w, left_s)
-        known[6] = scaled_time(w, left_s * gpus)
-        known[7] = scaled_time(w, s.attained_s[job] * gpus)
+        known[QUEUE.present] = 1.0
+        known[QUEUE.gpus] = _share(gpus)
+        known[QUEUE.size] = _size(gpus)
+        known[QUEUE.time_left] = scaled_time(w, left_s)
+        known[QUEUE.service_left] = scaled_time(w, left_s * gpus)
+        known[QUEUE.attained] = scaled_time(w, s.attained_s[job] * gpus)
         for target in range(TARGETS):
-            known[8 + target] = _slowdown(s, job, MACHINE + target)
+            known[QUEUE.slowdown_machine + target] = _slowdown(s, job, MACHINE + target)
     return row
 
 
@@ -154,14 +93,14 @@ def _ran(s, w, job):
     """Modify window `w`: row of `w.ran` with the constant features of a running job."""
     row = job & (KNOWN - 1)
     ran = w.ran[row]
-    if ran[0] != job or ran[1] != s.started_s[job] or ran[2] != s.planned_finish_s[job]:
-        ran[0] = job
-        ran[1] = s.started_s[job]
-        ran[2] = s.planned_finish_s[job]
+    if ran[RAN_JOB] != job or ran[RAN_START] != s.started_s[job] or ran[RAN_END] != s.planned_finish_s[job]:
+        ran[RAN_JOB] = job
+        ran[RAN_START] = s.started_s[job]
+        ran[RAN_END] = s.planned_finish_s[job]
         gpus = s.gpus[job]
-        ran[3] = _share(gpus)
-        ran[4] = _size(gpus)
-        ran[5] = scaled_slowdown(s.iteration_s[job] / s.base_iteration_s[job])
+        ran[RAN_GPUS] = _share(gpus)
+        ran[RAN_SIZE] = _size(gpus)
+        ran[RAN_SLOWDOWN] = scaled_slowdown(s.iteration_s[job] / s.base_iteration_s[job])
     return row
 
 
@@ -212,8 +151,8 @@ def observe(s, w, features, mask):
     queue = len(CLUSTER)
     running = queue + w.slots * QUEUE_COLUMNS
     candidates = running + w.running_slots * RUNNING_COLUMNS
-    features[candidates] = w.legal[0]
-    features[candidates + 1] = w.legal[0]
+    features[candidates + CANDIDATES.legal] = w.legal[0]
+    features[candidates + CANDIDATES.advance] = w.legal[0]
     _scale_times(s, w)
     asked = _observe_queue(s, w, features, mask, queue, candidates)
     _observe_running(s, w, features, mask, running, candidates)
@@ -222,17 +161,17 @@ def observe(s, w, features, mask):
 
 @kernel
 def _observe_cluster(s, w, features, asked):
-    features[0] = scaled_time(w, s.now_s - s.start_s)
-    features[1] = _share(s.free_gpus)
-    features[2] = _share(s.down_gpus)
-    features[3] = _share(s.fragmented_gpus)
-    features[4] = w.most_machine / s.largest_machine
-    features[5] = _share(w.most_rack)
-    features[6] = _jobs(s, s.waiting)
-    features[7] = _jobs(s, s.held)
-    features[8] = _jobs(s, s.running)
-    features[9] = asked / (asked + UNIT_GPUS)
-    features[10] = s.known_times != TIMES_HIDDEN
+    features[CLUSTER.time] = scaled_time(w, s.now_s - s.start_s)
+    features[CLUSTER.free] = _share(s.free_gpus)
+    features[CLUSTER.down] = _share(s.down_gpus)
+    features[CLUSTER.fragmented] = _share(s.fragmented_gpus)
+    features[CLUSTER.machine_room] = w.most_machine / s.largest_machine
+    features[CLUSTER.rack_room] = _share(w.most_rack)
+    features[CLUSTER.waiting] = _jobs(s, s.waiting)
+    features[CLUSTER.held] = _jobs(s, s.held)
+    features[CLUSTER.running] = _jobs(s, s.running)
+    features[CLUSTER.asked] = asked / (asked + UNIT_GPUS)
+    features[CLUSTER.times_known] = s.known_times != TIMES_HIDDEN
 
 
 @kernel
@@ -255,12 +194,12 @@ def _observe_queue(s, w, features, mask, row, candidate):
             known = w.known[_known(s, w, job)]
             for column in range(KNOWN_COLUMNS):
                 shown[column] = known[column]
-        shown[3] = shown[4] = w.times[slot]
+        shown[QUEUE.waited] = shown[QUEUE.age] = w.times[slot]
         if since_s != s.arrival_s[job]:
-            shown[4] = w.times[since_arrival]
+            shown[QUEUE.age] = w.times[since_arrival]
             since_arrival += 1
-        shown[11] = s.starts[job] > 0
-        shown[12] = scaled_slack(s, w, job)
+        shown[QUEUE.has_run] = s.starts[job] > 0
+        shown[QUEUE.slack] = scaled_slack(s, w, job)
         outlook = w.outlook[s.demand[job]]
         for place in range(OUTLOOKS):
             shown[KNOWN_COLUMNS + place] = outlook[place]
@@ -277,8 +216,8 @@ def _observe_queue(s, w, features, mask, row, candidate):
         at = HOLD_KIND * CANDIDATE_COLUMNS
         if legal[HOLD_KIND]:
             if is_new or not before[HOLD_KIND]:
-                _observe_candidate(offered, at, HOLD_COLUMN, 0.0, shown[5], shown[1])
-            offered[at + 10] = free
+                _observe_candidate(offered, at, CANDIDATES.hold, 0.0, shown[QUEUE.time_left], shown[QUEUE.gpus])
+            offered[at + CANDIDATES.free_after] = free
         elif before[HOLD_KIND]:
             _clear_candidate(offered, at)
         row += QUEUE_COLUMNS
@@ -304,11 +243,18 @@ def _observe_starts(s, w, shown, offered, before, slot, is_new):
         at = target * CANDIDATE_COLUMNS
         if legal[target]:
             if is_new or not before[target] or s.net_models > 0:
-                slowdown = w.slot_slowdown[slot, target] if s.net_models > 0 else shown[8 + target]
-                _observe_candidate(offered, at, 2, slowdown, _time_left(w, shown[5], slowdown), shown[1])
-            offered[at + 6] = w.slot_tier[slot, target] / NETWORK
-            offered[at + 10] = free_after
-            offered[at + 11] = w.slot_left[slot, target] / s.largest_machine
+                slowdown = w.slot_slowdown[slot, target] if s.net_models > 0 else shown[QUEUE.slowdown_machine + target]
+                _observe_candidate(
+                    offered,
+                    at,
+                    CANDIDATES.start,
+                    slowdown,
+                    _time_left(w, shown[QUEUE.time_left], slowdown),
+                    shown[QUEUE.gpus],
+                )
+            offered[at + CANDIDATES.tier] = w.slot_tier[slot, target] / NETWORK
+            offered[at + CANDIDATES.free_after] = free_after
+            offered[at + CANDIDATES.machine_left] = w.slot_left[slot, target] / s.largest_machine
         elif before[target]:
             _clear_candidate(offered, at)
 
@@ -316,14 +262,16 @@ def _observe_starts(s, w, shown, offered, before, slot, is_new):
 @kernel
 def _observe_room(s, w, shown, offered, slot):
     at = ROOM_KIND * CANDIDATE_COLUMNS
-    slowdown = shown[8 + w.room_tier[slot] - MACHINE]
-    _observe_candidate(offered, at, ROOM_COLUMN, slowdown, _time_left(w, shown[5], slowdown), shown[1])
-    offered[at + 6] = w.room_tier[slot] / NETWORK
-    offered[at + 10] = _share(s.free_gpus)  # stopped jobs may start elsewhere
-    offered[at + STOPPED_COLUMN] = w.room_stopped[slot] / (w.room_stopped[slot] + FEW)
-    offered[at + STOPPED_COLUMN + 1] = w.room_moved[slot] / (w.room_moved[slot] + FEW)
-    offered[at + STOPPED_COLUMN + 2] = scaled_time(w, w.room_left_s[slot])
-    offered[at + STOPPED_COLUMN + 3] = scaled_time(w, w.room_lost_s[slot])
+    slowdown = shown[QUEUE.slowdown_machine + w.room_tier[slot] - MACHINE]
+    _observe_candidate(
+        offered, at, CANDIDATES.make_room, slowdown, _time_left(w, shown[QUEUE.time_left], slowdown), shown[QUEUE.gpus]
+    )
+    offered[at + CANDIDATES.tier] = w.room_tier[slot] / NETWORK
+    offered[at + CANDIDATES.free_after] = _share(s.free_gpus)  # stopped jobs may start elsewhere
+    offered[at + CANDIDATES.stopped] = w.room_stopped[slot] / (w.room_stopped[slot] + FEW)
+    offered[at + CANDIDATES.moved] = w.room_moved[slot] / (w.room_moved[slot] + FEW)
+    offered[at + CANDIDATES.victims_left] = scaled_time(w, w.room_left_s[slot])
+    offered[at + CANDIDATES.room_cost] = scaled_time(w, w.room_lost_s[slot])
 
 
 @kernel
@@ -335,11 +283,11 @@ def _clear_candidate(offered, at):
 @kernel
 def _observe_candidate(offered, at, kind, slowdown, left, share):
     """Write the features that do not depend on free GPUs; a candidate's kind never changes, so nothing is cleared."""
-    offered[at] = 1.0
+    offered[at + CANDIDATES.legal] = 1.0
     offered[at + kind] = 1.0
-    offered[at + 7] = slowdown
-    offered[at + 8] = left
-    offered[at + 9] = share
+    offered[at + CANDIDATES.slowdown] = slowdown
+    offered[at + CANDIDATES.time_left] = left
+    offered[at + CANDIDATES.gpus] = share
 
 
 @kernel
@@ -358,19 +306,19 @@ def _observe_running(s, w, features, mask, row, candidates):
             w.written_start_s[slot] = start_s
             w.written_end_s[slot] = end_s
             ran = w.ran[_ran(s, w, job)]
-            shown[0] = 1.0
-            shown[1] = ran[3]
-            shown[2] = ran[4]
-            shown[6] = ran[5]
-        shown[3] = w.times[at]
-        shown[4] = w.times[at + 1]
-        shown[5] = w.times[at + 2]
-        shown[7] = shown[8] = s.tier[job] / NETWORK
-        shown[9] = scaled_slack(s, w, job)
+            shown[RUNNING.present] = 1.0
+            shown[RUNNING.gpus] = ran[RAN_GPUS]
+            shown[RUNNING.size] = ran[RAN_SIZE]
+            shown[RUNNING.slowdown] = ran[RAN_SLOWDOWN]
+        shown[RUNNING.ran] = w.times[at]
+        shown[RUNNING.age] = w.times[at + 1]
+        shown[RUNNING.time_left] = w.times[at + 2]
+        shown[RUNNING.tier] = shown[RUNNING.better_tier] = s.tier[job] / NETWORK
+        shown[RUNNING.slack] = scaled_slack(s, w, job)
         machine = s.gpu_machine[s.first_gpu[job]]
         rack = s.machine_rack[machine]
-        shown[10] = s.machine_free[machine] / s.largest_machine
-        shown[11] = s.rack_free[rack] / s.largest_rack
+        shown[RUNNING.machine_free] = s.machine_free[machine] / s.largest_machine
+        shown[RUNNING.rack_free] = s.rack_free[rack] / s.largest_rack
         if w.preemption:
             offered = features[candidate : candidate + width]
             _observe_moves(s, w, shown, offered, mask[first : first + PER_RUNNING], slot)
@@ -393,29 +341,39 @@ def _observe_moves(s, w, shown, offered, before, slot):
     """Write the candidates of a running job, and their columns in its row; `before`: earlier legality."""
     first = running_candidate(w, slot, 0)
     if w.legal[first]:
-        _observe_candidate(offered, 0, 4, shown[6], shown[5], shown[1])
-        offered[6] = shown[7]
-        offered[10] = _share(s.free_gpus + s.gpus[w.running_job[slot]])
+        _observe_candidate(
+            offered, 0, CANDIDATES.preempt, shown[RUNNING.slowdown], shown[RUNNING.time_left], shown[RUNNING.gpus]
+        )
+        offered[CANDIDATES.tier] = shown[RUNNING.tier]
+        offered[CANDIDATES.free_after] = _share(s.free_gpus + s.gpus[w.running_job[slot]])
     elif before[0]:
         _clear_candidate(offered, 0)
     if w.legal[first + 1]:
         better = w.move_tier[slot]
         slowdown = w.move_slowdown[slot] if s.net_models > 0 else _slowdown(s, w.running_job[slot], better)
-        _observe_move(s, offered, CANDIDATE_COLUMNS, MIGRATE_COLUMN, better / NETWORK, slowdown, shown)
-        shown[8] = better / NETWORK
+        _observe_move(s, offered, CANDIDATE_COLUMNS, CANDIDATES.migrate, better / NETWORK, slowdown, shown)
+        shown[RUNNING.better_tier] = better / NETWORK
     elif before[1]:
         _clear_candidate(offered, CANDIDATE_COLUMNS)
     if w.legal[first + 2]:
-        _observe_move(s, offered, 2 * CANDIDATE_COLUMNS, DEFRAGMENT_COLUMN, shown[7], shown[6], shown)
+        _observe_move(
+            s,
+            offered,
+            2 * CANDIDATE_COLUMNS,
+            CANDIDATES.defragment,
+            shown[RUNNING.tier],
+            shown[RUNNING.slowdown],
+            shown,
+        )
     elif before[2]:
         _clear_candidate(offered, 2 * CANDIDATE_COLUMNS)
 
 
 @kernel
 def _observe_move(s, offered, at, kind, tier, slowdown, shown):
-    _observe_candidate(offered, at, kind, slowdown, shown[5], shown[1])
-    offered[at + 6] = tier
-    offered[at + 10] = _share(s.free_gpus)
+    _observe_candidate(offered, at, kind, slowdown, shown[RUNNING.time_left], shown[RUNNING.gpus])
+    offered[at + CANDIDATES.tier] = tier
+    offered[at + CANDIDATES.free_after] = _share(s.free_gpus)
 
 
 @kernel

@@ -99,7 +99,8 @@ def _said(value: Any) -> str:
         return f"{type(value).__name__} {value!r}"
     if isinstance(value, tuple | frozenset):
         members = [_said(member) for member in value]
-        return f"{type(value).__name__} {members if isinstance(value, tuple) else sorted(members)}"
+        names = getattr(value, "_fields", "")  # of a named tuple: kernels read its members by them
+        return f"{type(value).__name__} {names} {members if isinstance(value, tuple) else sorted(members)}"
     if isinstance(value, np.ndarray):
         return f"{value.dtype.descr} {value.shape} {value.tobytes()!r}"
     if isinstance(value, CodeType):
