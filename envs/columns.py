@@ -1,0 +1,54 @@
+"""Columns of observations by name: what each is, its unit and its range, in one place.
+
+A table of columns is a tuple of their places: `QUEUE.slack` is the number of that column, in Python and, as a constant,
+in kernels; `described(QUEUE)` says what it is. Documentation, agents and kernels read the same table, so a column is
+added in one line here and written in one line of a kernel.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+FLAG = "0 or 1"
+SHARE = "share"
+TIME = "s, logarithmic"
+SERVICE = "GPU-s, logarithmic"
+RATIO = "ratio, logarithmic"
+JOBS = "jobs n: n / (n + 32)"
+SLACK = "s, logarithmic on both sides of 1/2"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: what it is, the unit of what it says, and the range of its values."""
+
+    text: str
+    unit: str = SHARE
+    low: float = 0.0
+    high: float = 1.0
+
+
+def flag(text: str) -> Column:
+    """A column that is 1 where something holds, else 0."""
+    return Column(text, FLAG)
+
+
+def table(**columns: Column) -> Any:
+    """A tuple of the places of columns, by their names, from 0 on."""
+    kind: Any = namedtuple("Columns", columns)  # noqa: PYI024  # its names are those of its columns
+    kind.described = columns
+    return kind(*range(len(columns)))
+
+
+def joined(*tables: Any) -> Any:
+    """One table of the columns of several, in their order."""
+    return table(**{name: column for one in tables for name, column in described(one).items()})
+
+
+def described(columns: Any) -> Mapping[str, Column]:
+    """The columns of a table, by name."""
+    found: Mapping[str, Column] = type(columns).described
+    return found
