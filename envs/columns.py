@@ -38,7 +38,7 @@ def flag(text: str) -> Column:
 
 def table(**columns: Column) -> Any:
     """A tuple of the places of columns, by their names, from 0 on."""
-    kind: Any = namedtuple("Columns", columns)  # noqa: PYI024  # its names are those of its columns
+    kind: Any = namedtuple("Columns", columns)  # its names are those of its columns
     kind.described = columns
     return kind(*range(len(columns)))
 
