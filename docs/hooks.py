@@ -1,6 +1,6 @@
 """Hooks of mkdocs: the notebooks of docs/examples as pages, the sources of the API reference, tables from the code.
 
-Columns of observations are documented beside the kernels that write them, metrics in
+Columns of observations are documented in the columns.py of an environment, metrics in
 simulator/engine/metric_registry.py; `<!-- columns: delay -->` and `<!-- metrics: prices -->` in a page become tables.
 """
 
@@ -12,6 +12,7 @@ import json
 import re
 import shutil
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,6 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("simulator", "policies", "envs", "agents", "experiments")
 NOTEBOOKS = {"first_hour": "start"}  # notebook of examples/ -> folder of its page, beside examples/
-# Name of the tuple in observation.py -> key of the observation, in the order of the observation.
-TABLES = {"CLUSTER": "cluster", "QUEUE": "queue", "RUNNING": "running", "REGIONS": "regions"}
-TABLES |= {"GROUP": "groups", "CANDIDATES": "candidates"}
 _SOURCES = tempfile.TemporaryDirectory(prefix="clustergym-docs-")  # removed when the build ends
 
 
@@ -62,17 +60,28 @@ def metrics(section: str) -> str:
 
 
 def columns(environment: str) -> str:
-    """The head of an environment's observation.py and its columns, each table to be unfolded."""
-    module = importlib.import_module(f"clustergym.envs.{environment}.observation")
+    """The head of an environment's columns.py and its columns, each table to be unfolded."""
+    from clustergym.agents.playing.windows import INTERFACES
+    from clustergym.envs.columns import described
+
+    tables = next(one.columns for name, one in INTERFACES.items() if _is_of(name, environment))
+    module = importlib.import_module(f"clustergym.envs.{environment}.columns")
     head = (inspect.getdoc(module) or "").partition("\n\n")[2]
-    tables = [_folded(key, getattr(module, name)) for name, key in TABLES.items() if hasattr(module, name)]
-    return "\n\n".join([head, *tables])
+    return "\n\n".join([head, *(_folded(part, described(one)) for part, one in tables.items())])
 
 
-def _folded(key: str, texts: tuple[str, ...]) -> str:
-    shown = [text.replace("|", "\\|").replace("*", "\\*") for text in texts]
-    rows = [f"    | {number} | {text} |" for number, text in enumerate(shown)]
-    return "\n".join([f'??? info "`{key}`: {len(texts)} columns"', "", "    | column | |", "    | --- | --- |", *rows])
+def _is_of(env_id: str, environment: str) -> bool:
+    return env_id.removeprefix("clustergym/").removesuffix("-v0").lower() == environment
+
+
+def _folded(part: str, columns: Mapping[str, Any]) -> str:
+    rows = []
+    for number, (name, one) in enumerate(columns.items()):
+        text = one.text.replace("|", "\\|").replace("*", "\\*")
+        values = one.unit if one.unit == "0 or 1" else f"{one.unit}; {one.low:g} to {one.high:g}"
+        rows.append(f"    | {number} | `{name}` | {text} | {values} |")
+    head = ["    | | column | is | unit, range |", "    | --- | --- | --- | --- |"]
+    return "\n".join([f'??? info "`{part}`: {len(columns)} columns"', "", *head, *rows])
 
 
 def as_markdown(notebook: Path) -> str:

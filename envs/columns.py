@@ -52,3 +52,8 @@ def described(columns: Any) -> Mapping[str, Column]:
     """The columns of a table, by name."""
     found: Mapping[str, Column] = type(columns).described
     return found
+
+
+def names_of(tables: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The names of all columns, by the part of the observation that they are in."""
+    return {part: list(described(columns)) for part, columns in tables.items()}

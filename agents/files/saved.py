@@ -68,6 +68,7 @@ class AgentDescription(BaseModel):
     policy_kwargs: dict[str, Any] = Field(default_factory=dict)  # of the policy class (policies.py), plain values
     environment: str  # the id of its training environment
     env_kwargs: dict[str, Any] = Field(default_factory=dict)  # of that environment: its window on any cluster
+    columns: dict[str, list[str]]  # of its observation, by part and by name
     mode: Literal["argmax", "sampled"] = "argmax"  # `argmax` plays the likeliest action, `sampled` draws
     normalisation: Normalisation | None = None  # of observations; None: none
     command: str = ""  # the command line of the training
@@ -128,7 +129,15 @@ def load_agent(path: str | Path) -> SavedAgent:
 
 
 def read_description(folder: str | Path) -> AgentDescription:
-    """The description of the agent in a folder; InputError: it is missing, invalid, or of a newer version."""
+    """The description of the agent in a folder; InputError: it is missing, invalid, or of another version."""
+    path, content = Path(folder) / DESCRIPTION, content_of(folder)
+    if "columns" not in content:
+        raise InputError(f"{path}: its columns have no names yet; give it some by: clustergym name-columns {folder}")
+    return validated(AgentDescription, content, str(path))
+
+
+def content_of(folder: str | Path) -> dict[str, Any]:
+    """The description of the agent in a folder as it stands there; InputError: it is missing, or of a newer version."""
     path = Path(folder) / DESCRIPTION
     expect_plain_file(path)
     try:
@@ -148,7 +157,7 @@ def read_description(folder: str | Path) -> AgentDescription:
         newer = isinstance(found, int) and found > SCHEMA_VERSION
         advice = "a newer clustergym wrote it; update to load it" if newer else f"expected {SCHEMA_VERSION}"
         raise InputError(f"{path}: schema_version = {found!r}: {advice}")
-    return validated(AgentDescription, content, str(path))
+    return content
 
 
 def build_policy(description: AgentDescription, source: str = "agent") -> BasePolicy:

@@ -190,12 +190,17 @@ class AgentPolicy(PlayedAgent):
         super().__init__(name, described.environment, env_kwargs, agent.files, source)
 
     def _expect_fitting(self, window: Window) -> None:
-        policy = self.agent.policy
+        self._places = window.places(self.agent.description.columns, self._source)
+        policy, seen = self.agent.policy, self._seen(window.features).shape
         shape, sizes = policy.observation_space.shape, policy.sizes
-        if shape != window.features.shape or sizes != window.interface.parts:
+        if shape != seen or sizes != window.interface.parts:
             found = f"the policy takes observations of shape {shape} and gives actions {sizes}"
-            expected = f"observation='flat' has {window.features.shape} and {window.interface.parts}"
+            expected = f"observation='flat' has {seen} and {window.interface.parts}"
             raise InputError(f"{self._source}: {found}; an environment with its env_kwargs and {expected}")
+
+    def _seen(self, features: np.ndarray) -> np.ndarray:
+        """The features, float32 (F,), of its own columns."""
+        return features if self._places is None else features[self._places]
 
     def __reduce__(self) -> tuple[Any, ...]:
         make = functools.partial(AgentPolicy, mode=self.mode, env_kwargs=self.env_kwargs, name=self.name)
@@ -204,7 +209,7 @@ class AgentPolicy(PlayedAgent):
     def _parts(self, window: Window, seed: int, instant: int, number: int, turn: int) -> list[int]:
         """One value a part of the action: legal ones only, the likeliest or drawn."""
         sizes = window.interface.parts
-        scores = self._scores(window.features, window.mask)
+        scores = self._scores(self._seen(window.features), window.mask)
         scores[window.mask == 0] = -np.inf
         if self.mode == "sampled":
             scores += _gumbel(seed, instant, number, turn, len(scores))

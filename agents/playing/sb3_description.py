@@ -50,6 +50,7 @@ class Description(BaseModel):
     schema_version: Literal[1] = 1
     environment: str  # the id of its training environment
     env_kwargs: dict[str, Any] = Field(default_factory=dict)  # those that its window and its terms depend on
+    columns: dict[str, list[str]] | None = None  # of its observations, by part and name; None: of an older version
     mode: Literal["argmax", "sampled"] = "argmax"
     normalise: Statistics | None = None  # of a `VecNormalize` around its environment
     steps: int = 0  # of the training
@@ -110,6 +111,7 @@ class Sb3Description:
     path: Path
     environment: str
     env_kwargs: dict[str, Any]
+    columns: dict[str, list[str]] | None
     mode: str
     normaliser: Normaliser | None
 
@@ -137,7 +139,7 @@ def read_sb3_description(path: Path) -> Sb3Description | None:
         kept = found.normalise.mean, found.normalise.var
         mean, var = ({key: np.array(one) for key, one in values.items()} for values in kept)
         normaliser = Normaliser(mean, var, epsilon=found.normalise.epsilon, clip=found.normalise.clip)
-    return Sb3Description(file, found.environment, found.env_kwargs, found.mode, normaliser)
+    return Sb3Description(file, found.environment, found.env_kwargs, found.columns, found.mode, normaliser)
 
 
 def read_normaliser(path: Path, allow_pickle: bool) -> Normaliser | None:

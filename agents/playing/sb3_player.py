@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from gymnasium import spaces
 
+from ...envs.columns import names_of
 from ...envs.registration import resolve
 from ...simulator.base.errors import InputError
 from ...simulator.base.names import choose, parse_name, short_name
@@ -34,6 +35,7 @@ class Sb3Policy(PlayedAgent):
         algo, policy: of `sb3_zip.ALGORITHMS`; the model's.
         environment, env_kwargs: of its training; see `PlayedAgent`.
         normaliser: of observations; None: none.
+        columns: of its training's observations, by part and name; None: they are not known.
         mode: `argmax`: deterministic; `sampled`: drawn, from the run's seed and the state's place in the run.
     """
 
@@ -46,10 +48,11 @@ class Sb3Policy(PlayedAgent):
         env_kwargs: Mapping[str, Any],
         *,
         normaliser: Normaliser | None = None,
+        columns: Mapping[str, Sequence[str]] | None = None,
         mode: str = "argmax",
         files: tuple[Path, ...] = (),
     ) -> None:
-        self.algo, self.policy, self.normaliser = algo, policy, normaliser
+        self.algo, self.policy, self.normaliser, self.columns = algo, policy, normaliser, columns
         self.mode = choose(mode, MODES, "mode of an agent")
         self.draws = self.mode == "sampled"
         if self.mode == "sampled" and algo in ONE_ANSWER:
@@ -58,7 +61,7 @@ class Sb3Policy(PlayedAgent):
 
     def __reduce__(self) -> tuple[Any, ...]:
         environment = self._window.environment if self._window is not None else None
-        options = {"normaliser": self.normaliser, "mode": self.mode, "files": self.files}
+        options = {"normaliser": self.normaliser, "columns": self.columns, "mode": self.mode, "files": self.files}
         make = functools.partial(Sb3Policy, **options)  # type: ignore[arg-type]
         return make, (self.name, self.algo, self.policy, environment, self.env_kwargs)
 
@@ -72,6 +75,12 @@ class Sb3Policy(PlayedAgent):
         self.env_kwargs = {**_seen(self.policy, Window(environment, given, self._source), given), **given}
         super()._enter(environment)
 
+    @property
+    def seen_columns(self) -> dict[str, list[str]]:
+        """The columns of the observations that it gets, by part and name."""
+        assert self._window is not None
+        return names_of(self._window.interface.columns)
+
     def _expect_fitting(self, window: Window) -> None:
         found = _shape(self.policy.observation_space), _shape(self.policy.action_space)
         expected = _shape(window.form.observation_space), _shape(window.form.action_space)
@@ -82,6 +91,9 @@ class Sb3Policy(PlayedAgent):
                 f"{_text_of(self.env_kwargs)} has {expected[0]} and {expected[1]}: say the keyword arguments of its "
                 f"environment, as {self.name.partition(',')[0]},slots=8, or save it with clustergym.agents.save_sb3"
             )
+        if self.columns is not None and self.columns != names_of(window.interface.columns):
+            short = short_name(window.environment)
+            raise InputError(f"{self._source}: it was trained on other columns than {short} has now; train it anew")
         if self.normaliser is not None:
             self.normaliser.expect_fitting(window.form.observation_space, self._source)
 
@@ -142,7 +154,10 @@ def open_zip(
     given = {**(beside.env_kwargs if beside is not None else {}), **words} if env_kwargs is None else dict(env_kwargs)
     place = None if said is None else resolve(said)
     mode = mode or own.get("mode") or (beside.mode if beside is not None else "argmax")
-    return Sb3Policy(word, algo, policy, place, given, normaliser=normaliser, mode=mode, files=tuple(files))
+    columns = None if beside is None or environment is not None else beside.columns
+    return Sb3Policy(
+        word, algo, policy, place, given, normaliser=normaliser, columns=columns, mode=mode, files=tuple(files)
+    )
 
 
 def parted(rest: str, word: str) -> tuple[Path, dict[str, str]]:

@@ -56,10 +56,11 @@ def save_sb3(
     wrapper = model.get_vec_normalize_env()
     normaliser = None if wrapper is None else Normaliser.of(wrapper)
     # Raises now, not at play, if its window does not fit.
-    Sb3Policy(f"sb3:{path}", algorithm_of(model), model.policy, said, plain, normaliser=normaliser, mode=mode)
+    player = Sb3Policy(f"sb3:{path}", algorithm_of(model), model.policy, said, plain, normaliser=normaliser, mode=mode)
     description = Description(
         environment=said,
         env_kwargs=plain,
+        columns=player.seen_columns,
         mode=mode,  # type: ignore[arg-type]
         normalise=None if normaliser is None else Statistics(**normaliser.to_json()),
         steps=int(model.num_timesteps),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...envs.agent_interface import AgentInterface
+from ...envs.columns import names_of
 from ...envs.dataplacement.dataplacement_interface import DataPlacementInterface
 from ...envs.delay.delay_interface import DelayInterface
 from ...envs.forms import Form
@@ -62,6 +63,25 @@ class Window:
         self.features = np.zeros(sum(self.interface.sizes.values()), np.float32)
         self.mask = np.zeros(sum(self.interface.parts), np.int8)
         self._parts = np.zeros(len(self.interface.parts), np.int64)
+
+    def places(self, columns: Mapping[str, Sequence[str]], source: str) -> np.ndarray | None:
+        """Where the columns of an agent, by part and name, stand in `features`: int64 (F,), in the agent's order.
+
+        None: they are those of the window. InputError, which names their `source`: the window lacks one.
+        """
+        own = names_of(self.interface.columns)
+        if own == columns:
+            return None
+        found = []
+        for part, names in columns.items():
+            there = own.get(part, [])
+            for name in names:
+                if name not in there:
+                    raise InputError(f"{source}: it reads the column {name!r} of {part}, which its environment lacks")
+            place = self.interface.places[part]
+            rows = np.arange(place.start, place.stop).reshape(-1, len(there))
+            found.append(rows[:, [there.index(name) for name in names]].ravel())
+        return np.concatenate(found)
 
     def look(self) -> bool:
         """Look at the present of the run; False where the environment would pass over it."""

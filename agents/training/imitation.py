@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ...envs.columns import FLAG, described
 from ...policies import make_for
 from ...simulator.base.errors import InputError, InvalidDecision
 from ..networks import LEGAL, LOWEST
@@ -153,12 +154,12 @@ class _Lessons:
 
 def _kinds(env: ClusterVecEnv, observations: np.ndarray, actions: np.ndarray) -> list[str]:
     """The kinds of the candidates that actions (n, ...) take at observations (n, F)."""
-    tables, names = env.envs[0].tables, env.envs[0].interface.columns[-1]
-    columns = [column for column, name in enumerate(names) if name.startswith("1: ") and column != LEGAL]
+    tables, named = env.envs[0].tables, list(described(env.envs[0].interface.columns["candidates"]).values())
+    columns = [place for place, column in enumerate(named) if column.unit == FLAG and place != LEGAL]
     candidates = observations[:, -tables.candidates * tables.candidate_columns :]
     candidates = candidates.reshape(-1, tables.candidates, tables.candidate_columns)
     chosen = candidates[np.arange(len(actions)), _candidates(actions)]
-    return [names[columns[first]].removeprefix("1: ") for first in (chosen[:, columns] > 0.0).argmax(1)]
+    return [named[columns[first]].text for first in (chosen[:, columns] > 0.0).argmax(1)]
 
 
 def _expect_some(config: Config, decisions: Mapping[str, Counter[str]]) -> None:

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from inspect import signature
 from typing import Any
 
+from ...envs.columns import names_of
 from ...simulator.base.errors import InputError
 from ..files.checkpoint import Checkpoint
 from ..files.saved import SavedAgent, expect_weights
 from ..networks import network_class
 from ..playing.agent_words import open_agent
 from ..playing.player import AgentPolicy
+from ..playing.windows import INTERFACES
 from .config import Config
 from .learners import kind_of_policy
 
@@ -31,6 +33,9 @@ def starting_agent(config: Config) -> SavedAgent:
         if ours.get(key) != theirs.get(key):
             found = f"that agent has {key} = {theirs.get(key)!r}, this training {ours.get(key)!r}"
             raise InputError(f"start_from = {word}: {found}; give both the same")
+    own = names_of(INTERFACES[config.environment].columns)
+    if described.columns != own:
+        raise InputError(f"start_from = {word}: that agent reads other columns than {config.environment} has now")
     return opened.agent
 
 

@@ -18,6 +18,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import KVWriter, Logger
 from stable_baselines3.common.vec_env import VecNormalize
 
+from ...envs.columns import names_of
 from ...policies import make_for
 from ...simulator.base.errors import InputError, InvalidDecision
 from ...simulator.compiler.interpreting import compile_at_once
@@ -201,6 +202,7 @@ class Training:
             policy_kwargs={k: v for k, v in policy_kwargs(self.config, self.env).items() if k != "network"},
             environment=self.config.environment,
             env_kwargs={key: value for key, value in self.config.env.items() if key != "reward"},
+            columns=names_of(self.env.envs[0].interface.columns),
             mode=best["mode"],
             command=self.command,
             config=self.config.model_dump(mode="json"),

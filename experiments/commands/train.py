@@ -81,6 +81,23 @@ def train(
             _print(checked, logdir, _train(checked, logdir, resume, quiet), json)
 
 
+def name_columns(
+    agent: Annotated[Path, argument("DIR", "The agent's folder, with its agent.json.")],
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Name the columns of an agent that was trained before they had names, so that it can be played."""
+    expect_installed()
+    from ...agents.playing.column_names import name_columns as name
+
+    with arguments():
+        columns = name(agent)
+    if json:
+        print_json(columns)
+    else:
+        print_lines(f"{agent}: {sum(map(len, columns.values()))} columns have names now")
+
+
 def _opened(logdir: Path, *described: Any) -> Config:
     from ..learning.training import CONFIG
 

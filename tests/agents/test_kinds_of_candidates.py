@@ -9,7 +9,7 @@ pytest.importorskip("sb3_contrib", reason="needs the extra agents")
 from clustergym.agents.networks import LEGAL  # noqa: E402
 from clustergym.agents.training.config import default_config, make_config  # noqa: E402
 from clustergym.agents.training.learners import make_env, make_learner  # noqa: E402
-from clustergym.envs.observation_layout import HOLD  # noqa: E402
+from clustergym.envs.columns import FLAG, described  # noqa: E402
 from clustergym.tests.support.small_envs import random_actions  # noqa: E402
 
 # Kinds that an episode shows for sure, so that it has been seen that they have a chance.
@@ -31,10 +31,11 @@ def test_every_kind_of_candidate_that_is_legal_has_a_chance(name):
     config = make_config(default_config(name) | {"num_envs": 2, "variance": "none", "batch_size": 2}, name)
     env = make_env(config)
     policy = make_learner(config, env).policy
-    names = np.array(env.envs[0].interface.columns[-1])
-    kinds = np.flatnonzero([column.startswith("1: ") for column in names])
+    columns = described(env.envs[0].interface.columns["candidates"])
+    names = np.array(list(columns))
+    kinds = np.flatnonzero([column.unit == FLAG for column in columns.values()])
     tables = env.envs[0].tables
-    assert (tables.hold_column is not None) == (HOLD in names)
+    assert (tables.hold_column is not None) == ("hold" in columns)
     rng = np.random.default_rng(0)
     seen = env.reset()
     legal_kinds, chances = np.zeros(len(kinds), bool), np.zeros(len(kinds))
@@ -49,4 +50,4 @@ def test_every_kind_of_candidate_that_is_legal_has_a_chance(name):
         seen = env.step(random_actions(rng, env.action_masks(), env.action_space))[0]
     never = {str(column) for column in names[kinds][legal_kinds & (chances == 0.0)]}
     assert SHOWN[name] <= set(names[kinds][legal_kinds])
-    assert never == ({HOLD} if HOLD in names and not config.holds else set())
+    assert never == ({"hold"} if "hold" in columns and not config.holds else set())

@@ -7,13 +7,14 @@ from typing import Any
 import torch
 
 from clustergym.agents.files.saved import AgentDescription, SavedAgent, build_policy
+from clustergym.envs.columns import names_of
+from clustergym.envs.delay.columns import CANDIDATES, CLUSTER, QUEUE, RUNNING
 from clustergym.envs.delay.delay_interface import DelayInterface
-from clustergym.envs.delay.observation import CANDIDATES, CLUSTER, QUEUE, RUNNING
 from clustergym.envs.observation_layout import Part, Table, Tables
 
 DELAY = "clustergym/Delay-v0"
 WINDOW = {"slots": 4, "running_slots": 2}
-HOLD = 3  # column of the candidates
+HOLD = CANDIDATES.hold
 
 
 def tables_of(slots: int = 32, running_slots: int = 16, delays: int = 11, **others: Any) -> dict[str, Any]:
@@ -29,9 +30,9 @@ def description(algo: str = "maskable-ppo", network: str = "candidates", **chang
     kwargs = {"tables": tables_of(**{**env_kwargs, "delays": delays}), "holds": True, "options": {"width": 8}}
     if network == "candidates":
         kwargs["options"]["hold_logit"] = -0.5
-    return AgentDescription(
-        algo=algo, network=network, policy_kwargs=kwargs, environment=DELAY, env_kwargs=env_kwargs, **changes
-    )
+    columns = names_of(DelayInterface.columns)
+    of_env = {"environment": DELAY, "env_kwargs": env_kwargs, "columns": columns}
+    return AgentDescription(**{"algo": algo, "network": network, "policy_kwargs": kwargs, **of_env, **changes})
 
 
 def agent(seed: int = 0, **changes: Any) -> SavedAgent:
