@@ -56,7 +56,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
     `copy.deepcopy` and `pickle` give another environment that continues as this one would (saved_state.py). All
     environments have in common:
 
-    Observation  Dict of float32 Boxes in [0, 1], tables row by row; columns in the observation.py of each.
+    Observation  Dict of float32 Boxes in [0, 1], tables row by row; columns in the columns.py of each.
                  `observation="flat"`: all tables in one Box, in their order.
     Mask         action_masks(): bool, all parts in a row; info["action_mask"]: the same as int8. Never empty.
     Reward       `reward`, summed over the episode (envs/reward.py). Decisions often take no time: train with gamma = 1.

@@ -13,7 +13,7 @@ import pytest
 
 import clustergym
 from clustergym import policies
-from clustergym.envs.delay.observation import QUEUE, RUNNING
+from clustergym.envs.delay.columns import QUEUE, RUNNING
 from clustergym.envs.sharing.observation import QUEUE as SHARING_QUEUE
 from clustergym.envs.sharing.observation import RUNNING as SHARING_RUNNING
 from clustergym.envs.timeshift.observation import QUEUE as SHIFT_QUEUE

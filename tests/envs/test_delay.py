@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from clustergym import policies
-from clustergym.envs.delay.observation import CANDIDATES, CLUSTER, QUEUE, RUNNING
+from clustergym.envs.columns import FLAG, described
+from clustergym.envs.delay.columns import CANDIDATES, CLUSTER, QUEUE, RUNNING
 from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.workloads import Workload
 
@@ -372,7 +373,8 @@ def test_empty_slots_and_illegal_candidates_are_zero_and_legal_ones_say_so():
         legal = env.action_masks()[: env.action_space.nvec[0]]
         assert np.array_equal(table[:, 0], legal.astype(np.float32))
         assert not table[~legal].any()
-        assert (table[legal][:, [1, 2, 3, 4, 5, 12, 13]].sum(axis=1) == 1.0).all()
+        kinds = [place for place, column in enumerate(described(CANDIDATES).values()) if column.unit == FLAG][1:]
+        assert (table[legal][:, kinds].sum(axis=1) == 1.0).all()
         observation, _, terminated, *_ = env.step(legal_action(env, rng))
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from clustergym import policies
-from clustergym.envs.delay.observation import CANDIDATES, QUEUE
+from clustergym.envs.delay.columns import CANDIDATES, QUEUE
 from clustergym.simulator.base.errors import InputError, InvalidDecision
 from clustergym.simulator.rules.semantics import load_semantics
 from clustergym.simulator.workloads import Workload
@@ -188,7 +188,7 @@ def test_an_action_belongs_to_the_turned_window_and_leaves_what_was_handed_out_a
         shown = env.get_wrapper_attr("observe")()
         assert shown in env.observation_space and base.action_masks()[action[0]]
         candidate = shown["candidates"].reshape(-1, len(CANDIDATES))[action[0]]
-        assert candidate[0] == 1.0
+        assert candidate[CANDIDATES.legal] == 1.0
         turned += not np.array_equal(shown["queue"], observation["queue"])
         observation, _, terminated, _, info = env.step(action)
         if terminated:
@@ -215,14 +215,14 @@ def test_features_of_a_waiting_job_follow_it_through_an_undone_stop():
     first_running = 1 + 5 * 32
     env.step((first_running, 0, 0))
     shown = env.observe()["queue"].reshape(32, len(QUEUE))
-    slot = int(np.flatnonzero(shown[:, 11] == 1.0)[0])
+    slot = int(np.flatnonzero(shown[:, QUEUE.has_run] == 1.0)[0])
     env.step((1 + 5 * slot, 0, 0))  # back on its GPUs
     while env.view.now_s < 7 * hour:
         env.step((0, 0, 0))
     observation = env.step((first_running, 0, 0))[0]["queue"].reshape(32, len(QUEUE))
-    row = observation[np.flatnonzero(observation[:, 11] == 1.0)[0]]
+    row = observation[np.flatnonzero(observation[:, QUEUE.has_run] == 1.0)[0]]
     scale = np.log1p(30 * 86400.0)
-    assert row[5] == pytest.approx(np.log1p(3 * hour) / scale, abs=1e-6)
+    assert row[QUEUE.time_left] == pytest.approx(np.log1p(3 * hour) / scale, abs=1e-6)
     assert row[7] == pytest.approx(np.log1p(7 * hour * 8) / scale, abs=1e-6)
 
 

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
+from clustergym.envs.delay.columns import QUEUE
 from clustergym.envs.delay.env import DelayEnv
-from clustergym.envs.delay.observation import QUEUE
 from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.cluster.topology import Topology
 from clustergym.simulator.configuration.network_choice import Contention, load_network
@@ -99,9 +99,7 @@ def test_a_gang_that_no_machine_holds_shows_a_rack_as_its_best():
     """The queue's slowdowns inside a machine, a rack and across racks are relative to the isolated run time."""
     workload = Workload.from_arrays("two", [0.0, 0.0], [8, 16], [100.0, 100.0], model=["alexnet", "alexnet"])
     queue = DelayEnv(RACKS, workload, "penalty").reset(seed=0)[0]["queue"].reshape(-1, len(QUEUE))
-    columns = [
-        QUEUE.index(name) for name in ("slowdown inside a machine", "slowdown inside a rack", "slowdown across racks")
-    ]
+    columns = [QUEUE.slowdown_machine, QUEUE.slowdown_rack, QUEUE.slowdown_network]
     in_rack, beyond = 1 / 0.5083145152293351, 1 / 0.26836765904968457
     expected = [[0.0, math.log(in_rack), math.log(beyond)], [0.0, 0.0, math.log(beyond / in_rack)]]
     np.testing.assert_allclose(queue[:2, columns], np.array(expected) / math.log(1000), atol=1e-6)
