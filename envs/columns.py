@@ -38,7 +38,8 @@ def flag(text: str) -> Column:
 
 def table(**columns: Column) -> Any:
     """A tuple of the places of columns, by their names, from 0 on."""
-    kind: Any = namedtuple("Columns", columns)  # its names are those of its columns
+    make: Any = namedtuple  # for type checkers, which want to see the names
+    kind = make("Columns", columns)
     kind.described = columns
     return kind(*range(len(columns)))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from ...simulator.base.names import short_name
@@ -11,10 +12,19 @@ from ..console.terminal import BadArgument, arguments, out, plain_table, print_j
 from .options import Env, Json, NoSeed, Quiet, argument, option, options_of_set
 
 
-def envs(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> None:
-    """List the environments."""
-    from ...envs.registration import ENVIRONMENTS
+def envs(
+    env: Annotated[str | None, argument("ENV", "Only this one, with the columns of its observation.")] = None,
+    json: Json = False,
+    seed: NoSeed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """List the environments, or the columns of one."""
+    from ...envs.registration import ENVIRONMENTS, resolve
 
+    if env is not None:
+        with arguments():
+            _print_columns(resolve(env), json)
+        return
     rows = []
     for env_id, one in ENVIRONMENTS.items():
         rows.append({"id": env_id, "summary": one.summary, "paper": one.paper, "defaults": dict(one.defaults)})
@@ -22,6 +32,25 @@ def envs(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> None:
         print_json(rows)
     else:
         _print(("id", "paper", "summary", "defaults"), rows)
+
+
+def _print_columns(env_id: str, json: bool) -> None:
+    from ...agents.playing.windows import INTERFACES
+    from ...envs.columns import described
+    from ...envs.registration import ENVIRONMENTS
+
+    columns = {part: described(one) for part, one in INTERFACES[env_id].columns.items()}
+    if json:
+        fields = {part: {name: asdict(one) for name, one in own.items()} for part, own in columns.items()}
+        print_json({"id": env_id, "summary": ENVIRONMENTS[env_id].summary, "columns": fields})
+        return
+    print_lines(f"{env_id}: {ENVIRONMENTS[env_id].summary}", "")
+    rows = [
+        {"part": part, "name": name, "is": one.text, "unit": one.unit, "from": one.low, "to": one.high}
+        for part, own in columns.items()
+        for name, one in own.items()
+    ]
+    _print(("part", "name", "is", "unit", "from", "to"), rows)
 
 
 def options(env: Env, json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> None:

@@ -51,7 +51,8 @@ BAD: list[tuple[tuple[str, ...], int, str]] = [
     # commands and options
     (("evaluat",), 2, "evaluat"),
     (("envs", "--colour"), 2, "--colour"),
-    (("envs", "extra"), 2, "leave it out"),
+    (("envs", "extra"), 2, "unknown environment"),
+    (("topologies", "extra"), 2, "leave it out"),
     (("--seeds", "0-4", "evaluate", "Delay"), 2, "options follow the command, as in clustergym evaluate Delay"),
     (("envs", "--seed", "-1"), 2, "-1"),
     (("workload", "look"), 2, "look"),
