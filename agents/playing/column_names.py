@@ -26,8 +26,9 @@ def name_columns(folder: str | Path) -> dict[str, list[str]]:
     if "columns" in content:
         raise InputError(f"{path}: its columns have names already")
     window = Window(content.get("environment", ""), content.get("env_kwargs", {}), str(path))
-    tables = content.get("policy_kwargs", {}).get("tables")
-    if tables != window.interface.tables.to_json():
+    own, tables = window.interface.tables.to_json(), content.get("policy_kwargs", {}).get("tables")
+    # Its `hold_column` is what its network was trained with, whatever stands there.
+    if not isinstance(tables, dict) or {**tables, "hold_column": own["hold_column"]} != own:
         raise InputError(f"{path}: it was trained on other columns than its environment has now; train it anew")
     content["columns"] = names_of(window.interface.columns)
     text, weights = json.dumps(content, indent=2, ensure_ascii=False), (folder / WEIGHTS).read_bytes()

@@ -7,6 +7,7 @@ at every instant, after the tables.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,8 @@ from ...simulator.table_placement.placement import Objective, Placement
 from ..observation_layout import Table
 from ..python_step import ActionOutcome, PythonStepInterface
 from ..shadow import ShadowSimulator
-from .observation import CANDIDATES, CLUSTER, QUEUE, REGIONS, RUNNING, observe, observe_nothing, write_still
+from .columns import CANDIDATES, CLUSTER, QUEUE, REGIONS, RUNNING
+from .observation import observe, observe_nothing, write_still
 from .review import KINDS, PlacementReview, TableDecision, candidate_of
 from .review_arrays import DONE, FIRST_REGION, LEAVE, weigh_tables
 
@@ -42,7 +44,9 @@ class DataPlacementInterface(PythonStepInterface):
         expert_decisions: its decisions at this instant that are still to be carried out.
     """
 
-    columns = (CLUSTER, QUEUE, RUNNING, CANDIDATES)
+    columns = MappingProxyType(
+        {"cluster": CLUSTER, "queue": QUEUE, "running": RUNNING, "regions": REGIONS, "candidates": CANDIDATES}
+    )
     of_instant = ("expert", "is_expert_only", "expert_decisions", "_asked", "_first_cost", "_cost")
 
     def __init__(

@@ -1,11 +1,4 @@
-"""Features of the present: what `DataPlacement-v0` shows to an agent.
-
-Counts n read n / (n + 32), ratios x x / (1 + x), times t log1p(t) / log1p(horizon), bytes b log2(1 + b / 1 MB) / 32;
-all are cut at 1. A change c of the cost reads 1/2 + c / (2 (|c| + 0.01 c0)), c0 being the cost at the beginning: below
-1/2 it gains. Tables lie where they will once everything that is on the way has arrived. Users of tables are the
-training jobs that the slow path knows; one that counts as high priority does so with its GPU-hours a day. Everything
-lies in [0, 1]; rows without a table, copy or region, and candidates that are not legal, are zero.
-"""
+"""Features of the present, written by one kernel: the columns of columns.py."""
 
 import math
 
@@ -14,6 +7,7 @@ from ...simulator.compiler.jit import entry, kernel
 from ...simulator.regions.wan import left_bytes
 from ...simulator.table_placement.climb import change_to, fits, total_size, weigh
 from ..window import scaled_count
+from .columns import CANDIDATES, CLUSTER, QUEUE, REGIONS, RUNNING
 from .review_arrays import (
     ALL_MET,
     ALL_READ,
@@ -30,84 +24,7 @@ from .review_arrays import (
     runs,
 )
 
-CLUSTER = (
-    "time since the first arrival",
-    "jobs that have arrived, of all",
-    "jobs that have finished, of all",
-    "waiting jobs",
-    "running jobs",
-    "waiting jobs that no region can run for want of tables",
-    "units that are free, of all",
-    "tables that are behind, of all",
-    "quota that is left, of the quota",
-    "cost of Figure 4 c: c / (c + cost at the beginning)",
-    "Expression 1: bytes read across regions, of all that are read",
-    "Expression 6: high-priority GPU-hours that train at home, of all",
-    "high-priority GPU-hours that some region has tables and GPUs for, of all",
-    "highest demand over supply of a region, high priority",
-    "storage that is taken, of all",
-    "copies on the way",
-)
-QUEUE = (
-    "1: a table stands here",
-    "its bytes",
-    "its bytes, of all tables",
-    "readers",
-    "bytes that are read of it, of all that are read",
-    "high-priority GPU-hours of its readers, of all",
-    "copies, of the regions",
-    "1: its home is on the move",
-    "what its best move by itself gains, of the cost at the beginning",
-    "readers that no region can run, of its readers",
-    "waiting jobs that read it",
-    "decisions about it at this instant: n / (n + 4)",
-)
-RUNNING = (
-    "1: a copy on the way stands here",
-    "bytes left",
-    "1: its table moves home with it",
-    "1: it waits for a source",
-    "readers of its table",
-    "waiting jobs that read its table",
-)
-REGIONS = (
-    "1: a region stands here",
-    "1: it is up",
-    "its GPUs, of all",
-    "its units that are free, of its own",
-    "demand over supply of high-priority GPU-hours",
-    "demand over supply of all GPU-hours",
-    "its storage, of all",
-    "storage that is taken, of its own",
-    "bytes that have their home here, of all tables",
-    "jobs that run here",
-    "1: home of the offered table",
-    "1: the offered table lies here, or is on the way",
-    "1: it is on the way",
-    "readers of the offered table whose hardware is here, of its readers",
-    "readers of the offered table that could run here, of its readers",
-    "time to copy the offered table here from its home, over an idle link",
-)
-CANDIDATES = (
-    "1: legal",
-    "1: done for now",
-    "1: home to the region",
-    "1: drop the replica",
-    "1: on to the next table",
-    "1: replica to the region",
-    "change of the cost",
-    "1: Expressions 4 to 6 stay as they are, or get better",
-    "bytes to copy, of the room in the region",
-    "bytes to copy, of the quota that is left",
-    "readers that can run in the region then, and could not",
-    "high-priority GPU-hours of those that could run nowhere, of all",
-    "readers that cannot run in the region then, and could",
-    "high-priority GPU-hours of those that can run nowhere then, of all",
-    "waiting jobs that can run in the region then, and in none now",
-)
-LEGAL, IS_DONE, IS_HOME, IS_DROP, IS_LEAVE, IS_REPLICA = range(6)
-COLUMN_OF_KIND = (IS_HOME, IS_REPLICA, IS_DROP)  # in the order of KIND_CODES
-CHANGE = 6  # the first column of what a candidate comes to
+COLUMN_OF_KIND = (CANDIDATES.home, CANDIDATES.replica, CANDIDATES.drop)  # in the order of KIND_CODES
 QUEUE_COLUMNS, RUNNING_COLUMNS, REGION_COLUMNS = len(QUEUE), len(RUNNING), len(REGIONS)
 CANDIDATE_COLUMNS, KINDS = len(CANDIDATES), len(KIND_CODES)
 MEGABYTE, LOG_MOST = 1e6, 32.0
@@ -147,7 +64,7 @@ def observe_nothing(states, row, windows, features, mask):
     mask[DONE] = 1
     _observe_clock(s, w, features)
     candidates = _first_candidate(w)
-    features[candidates + LEGAL] = features[candidates + IS_DONE] = 1.0
+    features[candidates + CANDIDATES.legal] = features[candidates + CANDIDATES.done] = 1.0
 
 
 @kernel
@@ -192,12 +109,12 @@ def write_still(states, row, look, known, l):
         hours = 0.0
         for use in range(known.first[table], known.first[table + 1]):
             hours += known.hours[known.user[use]]
-        look.still[table, 0] = 1.0
-        look.still[table, 1] = scaled_bytes(float(s.table_size[table]))
-        look.still[table, 2] = part(l.size[table], size)
-        look.still[table, 3] = scaled_count(count_readers(known, table))
-        look.still[table, 4] = part(_read_bytes(s, l, table), read)
-        look.still[table, 5] = part(hours, look.amount[HIGH_HOURS])
+        look.still[table, QUEUE.present] = 1.0
+        look.still[table, QUEUE.bytes] = scaled_bytes(float(s.table_size[table]))
+        look.still[table, QUEUE.bytes_share] = part(l.size[table], size)
+        look.still[table, QUEUE.readers] = scaled_count(count_readers(known, table))
+        look.still[table, QUEUE.bytes_read] = part(_read_bytes(s, l, table), read)
+        look.still[table, QUEUE.high_hours] = part(hours, look.amount[HIGH_HOURS])
 
 
 @kernel
@@ -207,12 +124,12 @@ def _read_bytes(s, l, table):
 
 @kernel
 def _observe_clock(s, w, shown):
-    shown[0] = _log_time(w, max(0.0, s.now_s - s.start_s))
-    shown[1] = s.next_arrival / s.n_jobs
-    shown[2] = s.done / s.n_jobs
-    shown[3] = scaled_count(s.waiting)
-    shown[4] = scaled_count(s.running)
-    shown[6] = s.free_gpus / s.n_gpus
+    shown[CLUSTER.time] = _log_time(w, max(0.0, s.now_s - s.start_s))
+    shown[CLUSTER.arrived] = s.next_arrival / s.n_jobs
+    shown[CLUSTER.finished] = s.done / s.n_jobs
+    shown[CLUSTER.waiting] = scaled_count(s.waiting)
+    shown[CLUSTER.running] = scaled_count(s.running)
+    shown[CLUSTER.free] = s.free_gpus / s.n_gpus
 
 
 @kernel
@@ -228,16 +145,16 @@ def _observe_tables(s, look, known, waiting, l, place, spent, cost, shown):
         stored += s.stored_bytes[region]
         storage += s.storage_bytes[region]
         load = max(load, look.load[0, region])
-    shown[5] = scaled_count(stranded)
-    shown[7] = place / look.order.shape[0]
-    shown[8] = 1.0 - part(spent, look.amount[QUOTA])
-    shown[9] = cost / max(cost + look.amount[FIRST_COST], 1e-12)
-    shown[10] = part(l.remote[0], look.amount[ALL_READ])
-    shown[11] = part(l.met[0], look.amount[ALL_MET])
-    shown[12] = part(hours, look.amount[HIGH_HOURS])
-    shown[13] = ratio(load)
-    shown[14] = part(stored, storage)
-    shown[15] = scaled_count(s.n_transfers)
+    shown[CLUSTER.stranded] = scaled_count(stranded)
+    shown[CLUSTER.behind] = place / look.order.shape[0]
+    shown[CLUSTER.quota_left] = 1.0 - part(spent, look.amount[QUOTA])
+    shown[CLUSTER.cost] = cost / max(cost + look.amount[FIRST_COST], 1e-12)
+    shown[CLUSTER.read_across] = part(l.remote[0], look.amount[ALL_READ])
+    shown[CLUSTER.at_home] = part(l.met[0], look.amount[ALL_MET])
+    shown[CLUSTER.able] = part(hours, look.amount[HIGH_HOURS])
+    shown[CLUSTER.demand] = ratio(load)
+    shown[CLUSTER.stored] = part(stored, storage)
+    shown[CLUSTER.copies] = scaled_count(s.n_transfers)
 
 
 @kernel
@@ -264,12 +181,12 @@ def _observe_table(s, look, known, waiting, l, table, shown):
             decided += look.decided[table, region, note]
     for use in range(known.first[table], known.first[table + 1]):
         unable += not known.able[known.user[use]]
-    shown[6] = lies / s.n_regions
-    shown[7] = s.table_target[table] >= 0
-    shown[8] = part(look.gains[table], look.amount[FIRST_COST])
-    shown[9] = unable / max(count_readers(known, table), 1)
-    shown[10] = scaled_count(count_readers(waiting, table))
-    shown[11] = decided / (decided + FEW)
+    shown[QUEUE.copies] = lies / s.n_regions
+    shown[QUEUE.moves] = s.table_target[table] >= 0
+    shown[QUEUE.gain] = part(look.gains[table], look.amount[FIRST_COST])
+    shown[QUEUE.stranded_readers] = unable / max(count_readers(known, table), 1)
+    shown[QUEUE.waiting_readers] = scaled_count(count_readers(waiting, table))
+    shown[QUEUE.decided] = decided / (decided + FEW)
 
 
 @kernel
@@ -278,12 +195,12 @@ def _observe_copies(s, w, look, known, waiting, features, row):
         transfer = look.transfer[place]
         table = s.transfer_table[transfer]
         shown = features[row + place * RUNNING_COLUMNS : row + (place + 1) * RUNNING_COLUMNS]
-        shown[0] = 1.0
-        shown[1] = scaled_bytes(look.left[place])
-        shown[2] = s.table_target[table] == s.transfer_to[transfer]
-        shown[3] = s.transfer_from[transfer] < 0
-        shown[4] = scaled_count(count_readers(known, table))
-        shown[5] = scaled_count(count_readers(waiting, table))
+        shown[RUNNING.present] = 1.0
+        shown[RUNNING.bytes_left] = scaled_bytes(look.left[place])
+        shown[RUNNING.moves] = s.table_target[table] == s.transfer_to[transfer]
+        shown[RUNNING.waits] = s.transfer_from[transfer] < 0
+        shown[RUNNING.readers] = scaled_count(count_readers(known, table))
+        shown[RUNNING.waiting_readers] = scaled_count(count_readers(waiting, table))
 
 
 @kernel
@@ -327,26 +244,26 @@ def _observe_regions(s, w, look, known, l, table, features, row):
     for region in range(s.n_regions):
         shown = features[row + region * REGION_COLUMNS : row + (region + 1) * REGION_COLUMNS]
         own = max(s.storage_bytes[region], 1)
-        shown[0] = 1.0
-        shown[1] = s.up_regions >> region & 1
-        shown[2] = look.gpu_share[region]
-        shown[4] = ratio(look.load[0, region])
-        shown[5] = ratio(look.load[1, region])
-        shown[6] = own / storage
-        shown[7] = min(1.0, s.stored_bytes[region] / own)
-        shown[8] = l.stored[region] / tables
-        shown[10] = region == home
-        shown[11] = look.copies[table, region]
-        shown[12] = look.copies[table, region] and not s.table_copies[table] >> region & 1
+        shown[REGIONS.present] = 1.0
+        shown[REGIONS.up] = s.up_regions >> region & 1
+        shown[REGIONS.gpus] = look.gpu_share[region]
+        shown[REGIONS.high_demand] = ratio(look.load[0, region])
+        shown[REGIONS.demand] = ratio(look.load[1, region])
+        shown[REGIONS.storage] = own / storage
+        shown[REGIONS.stored] = min(1.0, s.stored_bytes[region] / own)
+        shown[REGIONS.homes] = l.stored[region] / tables
+        shown[REGIONS.home] = region == home
+        shown[REGIONS.holds] = look.copies[table, region]
+        shown[REGIONS.incoming] = look.copies[table, region] and not s.table_copies[table] >> region & 1
         fit = able = 0
         for use in range(known.first[table], known.first[table + 1]):
             fit += known.fits[known.user[use], region]
             able += runs(known, known.user[use], region)
         if readers > 0:
-            shown[13] = fit / readers
-            shown[14] = able / readers
+            shown[REGIONS.fitting_readers] = fit / readers
+            shown[REGIONS.able_readers] = able / readers
         if region != home:
-            shown[15] = _log_time(w, s.table_size[table] / s.wan_rate[home, region])
+            shown[REGIONS.copy_time] = _log_time(w, s.table_size[table] / s.wan_rate[home, region])
         _observe_work(s, region, shown)
 
 
@@ -359,18 +276,18 @@ def _observe_work(s, region, shown):
             units += s.cluster_gpus[cluster]
     for place in range(s.running):
         running += s.job_region[s.runner[place]] == region
-    shown[3] = free / max(units, 1)
-    shown[9] = scaled_count(running)
+    shown[REGIONS.free] = free / max(units, 1)
+    shown[REGIONS.running] = scaled_count(running)
 
 
 @kernel
 def _observe_candidates(s, look, known, waiting, l, table, spent, features, row, mask):
-    for candidate, column in ((DONE, IS_DONE), (LEAVE, IS_LEAVE)):
+    for candidate, column in ((DONE, CANDIDATES.done), (LEAVE, CANDIDATES.leave)):
         at = row + candidate * CANDIDATE_COLUMNS
         mask[candidate] = 1
-        features[at + LEGAL] = features[at + column] = 1.0
-        features[at + CHANGE] = 0.5
-        features[at + CHANGE + 1] = 1.0
+        features[at + CANDIDATES.legal] = features[at + column] = 1.0
+        features[at + CANDIDATES.change] = 0.5
+        features[at + CANDIDATES.fits] = 1.0
     total = total_size(l)
     weigh(l, table)
     for region in range(s.n_regions):
@@ -380,23 +297,23 @@ def _observe_candidates(s, look, known, waiting, l, table, spent, features, row,
                 mask[candidate] = 1
                 at = row + candidate * CANDIDATE_COLUMNS
                 shown = features[at : at + CANDIDATE_COLUMNS]
-                shown[LEGAL] = shown[COLUMN_OF_KIND[kind]] = 1.0
+                shown[CANDIDATES.legal] = shown[COLUMN_OF_KIND[kind]] = 1.0
                 _observe_change(look, l, table, region, kind, total, shown)
                 size = look.size[region, kind]
-                shown[8] = part(size, s.storage_bytes[region] - s.stored_bytes[region])
-                shown[9] = part(size, look.amount[QUOTA] - spent)
+                shown[CANDIDATES.copied] = part(size, s.storage_bytes[region] - s.stored_bytes[region])
+                shown[CANDIDATES.quota_taken] = part(size, look.amount[QUOTA] - spent)
                 _observe_readers_after(s, look, known, waiting, l, table, region, KIND_CODES[kind], shown)
 
 
 @kernel
 def _observe_change(look, l, table, region, kind, total, shown):
-    shown[CHANGE] = 0.5
-    shown[CHANGE + 1] = 1.0
+    shown[CANDIDATES.change] = 0.5
+    shown[CANDIDATES.fits] = 1.0
     if KIND_CODES[kind] == MOVE and region != l.home[table]:
         change = change_to(l, table, region, total)
         slight = SLIGHT_CHANGE * look.amount[FIRST_COST]
-        shown[CHANGE] = 0.5 + 0.5 * change / (abs(change) + slight + 1e-12)
-        shown[CHANGE + 1] = fits(l, table, region)
+        shown[CANDIDATES.change] = 0.5 + 0.5 * change / (abs(change) + slight + 1e-12)
+        shown[CANDIDATES.fits] = fits(l, table, region)
 
 
 @kernel
@@ -427,8 +344,8 @@ def _observe_readers_after(s, look, known, waiting, l, table, region, kind, show
         for use in range(waiting.first[table], waiting.first[table + 1]):
             job = waiting.user[use]
             served += waiting.lacks[job, region] == 1 and waiting.fits[job, region] and not waiting.able[job]
-    shown[10] = scaled_count(came)
-    shown[11] = part(found, look.amount[HIGH_HOURS])
-    shown[12] = scaled_count(left)
-    shown[13] = part(lost, look.amount[HIGH_HOURS])
-    shown[14] = scaled_count(served)
+    shown[CANDIDATES.readers_gained] = scaled_count(came)
+    shown[CANDIDATES.hours_gained] = part(found, look.amount[HIGH_HOURS])
+    shown[CANDIDATES.readers_lost] = scaled_count(left)
+    shown[CANDIDATES.hours_lost] = part(lost, look.amount[HIGH_HOURS])
+    shown[CANDIDATES.waiting_gained] = scaled_count(served)

@@ -10,9 +10,10 @@ from ...simulator.compiler.jit import entry, kernel
 from ...simulator.regions.table_copies import projected_copies, projected_home
 from ...simulator.table_placement.climb import survey
 from ...simulator.table_placement.cost import move
+from .columns import QUEUE
 
 DONE, LEAVE, FIRST_REGION = 0, 1, 2  # candidates; from the third on three a region, in the order of KIND_CODES
-STILL_COLUMNS = 6  # of a table's row in the observation: those that no decision changes
+STILL_COLUMNS = QUEUE.copies  # of a table's row in the observation: those before it, which no decision changes
 KIND_CODES = (MOVE, REPLICATE, DROP)  # of a region's candidates, in this order
 WHOLE = len(KIND_CODES)  # a decision that completes a copy is noted here, beside the kinds
 NOTES = WHOLE + 1  # of a region
@@ -33,7 +34,7 @@ class ReviewArrays(NamedTuple):
     """Places of the tables at a review, the decisions made, and their effects."""
 
     order: Any  # int64 (T,), the tables by turn
-    still: Any  # float64 (T, 6), the first features of each
+    still: Any  # float64 (T, STILL_COLUMNS), the first features of each
     gpu_share: Any  # float64 (R,), GPUs, of all
     amount: Any  # float64 (5,), by the names below
     copies: Any  # bool (T, R), where the tables will lie

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,9 @@ from ..observation_layout import Table
 from ..python_step import ActionOutcome, PythonStepInterface
 from ..shadow import ShadowSimulator
 from ..window import NO_JOB
+from .columns import CANDIDATES, CLUSTER, QUEUE, REGIONS, RUNNING
 from .geo_window import BRING, MAX_CLUSTERS, NO_CLUSTER, candidate_of, kinds_of, plan_now, start_of, window_dtype
-from .observation import CANDIDATES, CLUSTER, QUEUE, REGIONS, RUNNING, look
+from .observation import look
 from .table_bringing import MAX_BRINGS
 from .workload_decision import WorkloadDecision, workload_decisions_of
 
@@ -47,7 +49,9 @@ class GeoInterface(PythonStepInterface):
     """
 
     dtype = staticmethod(window_dtype)
-    columns = (CLUSTER, QUEUE, RUNNING, CANDIDATES)
+    columns = MappingProxyType(
+        {"cluster": CLUSTER, "queue": QUEUE, "running": RUNNING, "regions": REGIONS, "candidates": CANDIDATES}
+    )
     orders = ("priority", *ORDERS)
     of_instant = ("expert", "is_expert_only", "pending_decisions", "_rest", "_is_asked", "is_lesson")
 

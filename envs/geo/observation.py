@@ -1,15 +1,4 @@
-"""Features of the present, written by one kernel: what `Geo-v0` shows to an agent.
-
-Units are GPUs, or CPU machines; counts n of jobs read n / (n + 32) where nothing else is said; times and services t
-(seconds, unit-seconds) are log1p(t) / log1p(horizon), cut at 1. Importance is that of the priority that counts now, 1
-the highest, 1/7 the lowest (a workload beyond its tenant's quota has the lowest). The weight of a workload is what
-`greedy` goes by: its isolated run time left x the square root of its GPUs, of one where it has none. The demand of a
-region is what workloads hold there, and what those that wait or are held ask, divided evenly among the regions that
-could run each, now or once what is on the way has come; of several types that a part accepts each is asked by its share
-of their supply there. Where types differ in speed, isolated times are those on the fastest that a workload accepts, and
-of a start those on its own. Everything lies in [0, 1]; rows without a job, or without a region, and candidates that are
-not legal, are zero.
-"""
+"""Features of the present, written by one kernel: the columns of columns.py."""
 
 import math
 
@@ -21,6 +10,7 @@ from ...simulator.compiler.jit import entry, kernel
 from ...simulator.jobs.remaining_time import expected_end_s, isolated_left_s
 from ...simulator.regions.region_starts import speed_on
 from ..window import NO_JOB, observe_size, scaled_count, scaled_time, waiting_candidate
+from .columns import CANDIDATES, CLUSTER, QUEUE, REGIONS, RUNNING
 from .geo_window import (
     IN_PLACE_OF_OTHERS,
     NO_CLUSTER,
@@ -36,94 +26,8 @@ from .geo_window import (
 )
 from .table_bringing import demand_of, list_regions, regions_to_come, seconds_to_bring
 
-CLUSTER = (
-    "time since the first arrival",
-    "free GPUs",
-    "free CPU machines",
-    "GPUs on failed machines",
-    "waiting workloads",
-    "held workloads",
-    "running workloads",
-    "workloads that have arrived, of all",
-    "workloads that have finished, of all",
-    "units d asked in the window: d / (d + units)",
-    "regions that are up",
-    "tables on the way to a region n: n / (n + 8)",
-    "waiting and held workloads that no region can run now",
-    "workloads that started too late, of those that have arrived",
-)
-QUEUE = (
-    "1: a workload stands here",
-    "units, of all",
-    "log2(1 + units) / log2(1 + all)",
-    "time since it arrived or lost its units",
-    "time since it arrived",
-    "isolated run time left",
-    "isolated unit-seconds left",
-    "1: it has run before",
-    "importance, of its own priority",
-    "importance, of the priority that counts now",
-    "time until its first start is too late; 1 where it never is",
-    "1: its first start is too late already",
-    "units that are GPUs, of its own",
-    "parts / 4",
-    "regions that could run it, of all",
-    "1: none could now",
-    "place n by weight, the least first, among the workloads shown: n / (n + 4)",
-    "regions that could run it once what is on the way has come, of all",
-)
-RUNNING = (
-    "1: a workload stands here",
-    "units, of all",
-    "log2(1 + units) / log2(1 + all)",
-    "time on these units",
-    "time since it arrived",
-    "time to its end",
-    "importance, of its own priority",
-    "importance, of the priority that counts now",
-    "units that are GPUs, of its own",
-    "place of its region among the regions",
-)
-REGIONS = (
-    "1: a region stands here",
-    "1: it is up",
-    "GPUs, of all",
-    "CPU machines, of all",
-    "GPUs that are free, of its own",
-    "CPU machines that are free, of its own",
-    "demand for its GPUs over them x: x / (1 + x)",
-    "demand for its CPU machines over them x: x / (1 + x)",
-    "GPUs of workloads of the highest three priorities, of its own",
-    "GPUs of workloads of the lowest priority, of its own",
-    "storage in use",
-    "bytes on the way to it, of its storage",
-)
-KINDS = ("1: legal", "1: advance", "1: start", "1: hold", "1: others leave for it", "1: its tables are brought")
-OFFER = (
-    "units, of all",
-    "isolated run time left",
-    "place of the region among the regions",
-    "demand for the types that the first part could get in the region over their supply x: x / (1 + x)",
-    "free units of the cluster, of its own",
-    "units of the cluster that would be free, of its own",
-    "racks n that it would lie on: n / (n + 4)",
-    "workloads n that leave: n / (n + 4)",
-    "units of jobs that leave, of all",
-    "importance of the most important that leaves",
-    "time that the youngest that leaves has run",
-    "unit-seconds that jobs that leave have left",
-    "tables that have their home in the region, of those that it reads; 1 where it reads none",
-    "regions that could run it, of all",
-    "its weight x beside the least y of jobs that leave: x / (x + y)",
-    "units of these types that are free in the region, of those there",
-    "bytes to copy, of the room in the region",
-    "time to copy them, one table after the other over idle links",
-)
-CANDIDATES = (*KINDS, *OFFER)
 QUEUE_COLUMNS, RUNNING_COLUMNS, REGION_COLUMNS = len(QUEUE), len(RUNNING), len(REGIONS)
 CANDIDATE_COLUMNS = len(CANDIDATES)
-START_COLUMN, HOLD_COLUMN, LEAVES_COLUMN, BRING_COLUMN = 2, 3, 4, 5
-FIRST_OFFER = len(KINDS)
 FEW = 4.0
 
 
@@ -151,7 +55,7 @@ def show(s, w, r, g, features, mask):
     _observe_running(s, w, g.level, features, running)
     _observe_regions(s, w, r, features, regions)
     end_window(s, w)
-    features[candidates] = features[candidates + 1] = w.legal[0]
+    features[candidates + CANDIDATES.legal] = features[candidates + CANDIDATES.advance] = w.legal[0]
     _observe_cluster(s, w, features, asked)
     for candidate in range(w.candidates):
         mask[candidate] = w.legal[candidate]
@@ -302,7 +206,7 @@ def _keep_starts(s, w, kept, mask, offered, before, slot):
             if mask[waiting_candidate(w, before, here)]:
                 w.legal[waiting_candidate(w, slot, here)] = w.can_act = 1
                 asked, there = demand_of(s, w, s.cluster_region[cluster], 1 << s.cluster_type[cluster])
-                offered[at + FIRST_OFFER + 3] = ratio(asked, there)
+                offered[at + CANDIDATES.demand] = ratio(asked, there)
 
 
 @kernel
@@ -311,27 +215,27 @@ def _observe_waiting(s, w, g, shown, slot, job):
     left_s = isolated_left_s(s, job)
     age_s = s.now_s - s.arrival_s[job]
     bits = g.bits[job]
-    shown[3] = scaled_time(w, s.now_s - s.waiting_since_s[job])
-    shown[4] = scaled_time(w, age_s)
-    shown[5] = scaled_time(w, left_s)
-    shown[6] = scaled_time(w, left_s * s.gpus[job])
-    shown[7] = s.starts[job] > 0
-    shown[8] = importance_of(s.job_level[job])
-    shown[9] = importance_of(g.level[job])
+    shown[QUEUE.waited] = scaled_time(w, s.now_s - s.waiting_since_s[job])
+    shown[QUEUE.age] = scaled_time(w, age_s)
+    shown[QUEUE.time_left] = scaled_time(w, left_s)
+    shown[QUEUE.service_left] = scaled_time(w, left_s * s.gpus[job])
+    shown[QUEUE.has_run] = s.starts[job] > 0
+    shown[QUEUE.own_importance] = importance_of(s.job_level[job])
+    shown[QUEUE.importance] = importance_of(g.level[job])
     slack_s = s.slo_s[s.job_level[job]] - age_s
     may_be_late = s.starts[job] == 0 and slack_s < math.inf
-    shown[10] = scaled_time(w, slack_s) if may_be_late else 1.0
-    shown[11] = may_be_late and slack_s < 0.0
-    shown[12] = s.gpu_units[job] / s.gpus[job]
+    shown[QUEUE.start_slack] = scaled_time(w, slack_s) if may_be_late else 1.0
+    shown[QUEUE.late] = may_be_late and slack_s < 0.0
+    shown[QUEUE.gpu_share] = s.gpu_units[job] / s.gpus[job]
     for part in range(s.part_type.shape[1]):
-        shown[13] += 0.25 * (s.part_units[job, part] > 0)
-    shown[14] = count_regions(bits) / s.n_regions
-    shown[15] = bits == 0
+        shown[QUEUE.parts] += 0.25 * (s.part_units[job, part] > 0)
+    shown[QUEUE.regions] = count_regions(bits) / s.n_regions
+    shown[QUEUE.stranded] = bits == 0
     before = 0
     for other in range(w.waiting_shown):
         before += w.weight[other] < w.weight[slot]
-    shown[16] = before / (before + FEW)
-    shown[17] = count_regions(g.coming[job]) / s.n_regions
+    shown[QUEUE.rank] = before / (before + FEW)
+    shown[QUEUE.regions_later] = count_regions(g.coming[job]) / s.n_regions
 
 
 @kernel
@@ -364,9 +268,9 @@ def _observe_hold(s, w, offered, slot, job):
     hold = hold_kind(w)
     if w.legal[waiting_candidate(w, slot, hold)]:
         at = hold * CANDIDATE_COLUMNS
-        offered[at] = offered[at + HOLD_COLUMN] = 1.0
-        offered[at + FIRST_OFFER] = s.gpus[job] / s.n_gpus
-        offered[at + FIRST_OFFER + 1] = scaled_time(w, isolated_left_s(s, job))
+        offered[at + CANDIDATES.legal] = offered[at + CANDIDATES.hold] = 1.0
+        offered[at + CANDIDATES.gpus] = s.gpus[job] / s.n_gpus
+        offered[at + CANDIDATES.time_left] = scaled_time(w, isolated_left_s(s, job))
 
 
 @kernel
@@ -377,13 +281,13 @@ def _observe_brings(s, w, r, g, offered, slot, job):
         w.legal[waiting_candidate(w, slot, bring_kind(w, choice))] = 1
         w.can_act = 1
         at = bring_kind(w, choice) * CANDIDATE_COLUMNS
-        offered[at] = offered[at + BRING_COLUMN] = 1.0
-        offer = offered[at + FIRST_OFFER : at + CANDIDATE_COLUMNS]
+        offer = offered[at : at + CANDIDATE_COLUMNS]
+        offer[CANDIDATES.legal] = offer[CANDIDATES.bring] = 1.0
         left_s = isolated_left_s(s, job)
         _describe_place(s, w, offer, job, region, g.bits[job], s.part_accepts[job, 0], left_s)
         room = s.storage_bytes[region] - s.stored_bytes[region]
-        offer[16] = w.bring_bytes[region] / max(1, room)
-        offer[17] = scaled_time(w, seconds_to_bring(s, job, region))
+        offer[CANDIDATES.copied] = w.bring_bytes[region] / max(1, room)
+        offer[CANDIDATES.copy_time] = scaled_time(w, seconds_to_bring(s, job, region))
 
 
 @kernel
@@ -392,18 +296,18 @@ def _describe_place(s, w, offer, job, region, bits, kinds, left_s):
 
     `bits`: regions that could run it; `kinds`: set of the types of its first part there; `left_s`: its run time left.
     """
-    offer[0] = s.gpus[job] / s.n_gpus
-    offer[1] = scaled_time(w, left_s)
-    offer[2] = (region + 1) / s.n_regions
+    offer[CANDIDATES.gpus] = s.gpus[job] / s.n_gpus
+    offer[CANDIDATES.time_left] = scaled_time(w, left_s)
+    offer[CANDIDATES.region] = (region + 1) / s.n_regions
     asked, there = demand_of(s, w, region, kinds)
-    offer[3] = ratio(asked, there)
-    offer[12] = _share_at_home(s, job, region)
-    offer[13] = count_regions(bits) / s.n_regions
+    offer[CANDIDATES.demand] = ratio(asked, there)
+    offer[CANDIDATES.at_home] = _share_at_home(s, job, region)
+    offer[CANDIDATES.regions] = count_regions(bits) / s.n_regions
     free = 0
     for cluster in range(s.n_clusters):
         if s.cluster_region[cluster] == region and (kinds >> s.cluster_type[cluster]) & 1:
             free += s.cluster_free[cluster]
-    offer[15] = free / max(1.0, there)
+    offer[CANDIDATES.types_free] = free / max(1.0, there)
 
 
 @kernel
@@ -416,20 +320,19 @@ def _left_on_s(s, r, job):
 
 
 @kernel
-def _describe_start(s, w, r, offered, job, cluster, free, bits):
-    offer = offered[FIRST_OFFER:]
-    offered[0] = offered[START_COLUMN] = 1.0
+def _describe_start(s, w, r, offer, job, cluster, free, bits):
+    offer[CANDIDATES.legal] = offer[CANDIDATES.start] = 1.0
     kinds = 1 << s.cluster_type[cluster]
     _describe_place(s, w, offer, job, s.cluster_region[cluster], bits, kinds, _left_on_s(s, r, job))
-    offer[4] = free / s.cluster_gpus[cluster]
-    offer[5] = r.spare[cluster] / s.cluster_gpus[cluster]
+    offer[CANDIDATES.free] = free / s.cluster_gpus[cluster]
+    offer[CANDIDATES.free_after] = r.spare[cluster] / s.cluster_gpus[cluster]
     if r.score[1] > -1.0:
         racks = -r.score[1] / BY_RACK
-        offer[6] = racks / (racks + 4.0)
+        offer[CANDIDATES.racks] = racks / (racks + FEW)
 
 
 @kernel
-def _describe_leavers(s, w, r, level, offered, newcomer):
+def _describe_leavers(s, w, r, level, offer, newcomer):
     leavers, units, left = r.count[LEAVES], 0, 0.0
     most, youngest_s, least = 0, math.inf, math.inf
     for i in range(leavers):
@@ -439,14 +342,13 @@ def _describe_leavers(s, w, r, level, offered, newcomer):
         most = max(most, IMPORTANCES - level[job])
         youngest_s = min(youngest_s, s.now_s - s.started_s[job])
         left += s.gpus[job] * max(0.0, expected_end_s(s, job) - s.now_s)
-    offer = offered[FIRST_OFFER:]
-    offered[LEAVES_COLUMN] = 1.0
-    offer[7] = leavers / (leavers + 4.0)
-    offer[8] = units / s.n_gpus
-    offer[9] = most / IMPORTANCES
-    offer[10] = scaled_time(w, youngest_s)
-    offer[11] = scaled_time(w, left)
-    offer[14] = ratio(weight_of(s, newcomer), least)
+    offer[CANDIDATES.make_room] = 1.0
+    offer[CANDIDATES.stopped] = leavers / (leavers + FEW)
+    offer[CANDIDATES.stopped_gpus] = units / s.n_gpus
+    offer[CANDIDATES.stopped_importance] = most / IMPORTANCES
+    offer[CANDIDATES.stopped_ran] = scaled_time(w, youngest_s)
+    offer[CANDIDATES.stopped_service] = scaled_time(w, left)
+    offer[CANDIDATES.weight] = ratio(weight_of(s, newcomer), least)
 
 
 @kernel
@@ -465,13 +367,13 @@ def _observe_running(s, w, level, features, row):
         job = w.running_job[slot]
         shown = features[row : row + RUNNING_COLUMNS]
         observe_size(s, shown, job)
-        shown[3] = scaled_time(w, s.now_s - s.started_s[job])
-        shown[4] = scaled_time(w, s.now_s - s.arrival_s[job])
-        shown[5] = scaled_time(w, expected_end_s(s, job) - s.now_s)
-        shown[6] = importance_of(s.job_level[job])
-        shown[7] = importance_of(level[job])
-        shown[8] = s.gpu_units[job] / s.gpus[job]
-        shown[9] = (s.job_region[job] + 1) / s.n_regions
+        shown[RUNNING.ran] = scaled_time(w, s.now_s - s.started_s[job])
+        shown[RUNNING.age] = scaled_time(w, s.now_s - s.arrival_s[job])
+        shown[RUNNING.time_left] = scaled_time(w, expected_end_s(s, job) - s.now_s)
+        shown[RUNNING.own_importance] = importance_of(s.job_level[job])
+        shown[RUNNING.importance] = importance_of(level[job])
+        shown[RUNNING.gpu_share] = s.gpu_units[job] / s.gpus[job]
+        shown[RUNNING.region] = (s.job_region[job] + 1) / s.n_regions
         row += RUNNING_COLUMNS
 
 
@@ -496,18 +398,18 @@ def _observe_regions(s, w, r, features, row):
             free_gpus += r.spare[cluster]
         for kind in range(s.n_types):
             asked_gpus += w.demand[region, kind] if kind != s.cpu_type else 0.0
-        shown[0] = 1.0
-        shown[1] = (s.up_regions >> region) & 1
-        shown[2] = gpus / max(1, all_gpus)
-        shown[3] = cpus / max(1, all_cpus)
-        shown[4] = free_gpus / max(1, gpus)
-        shown[5] = free_cpus / max(1, cpus)
-        shown[6] = ratio(asked_gpus, gpus)
-        shown[7] = ratio(w.demand[region, s.cpu_type], cpus)
-        shown[8] = w.high[region] / max(1, gpus)
-        shown[9] = w.low[region] / max(1, gpus)
-        shown[10] = s.stored_bytes[region] / max(1, s.storage_bytes[region])
-        shown[11] = min(1.0, w.bytes_to[region] / max(1, s.storage_bytes[region]))
+        shown[REGIONS.present] = 1.0
+        shown[REGIONS.up] = (s.up_regions >> region) & 1
+        shown[REGIONS.gpus] = gpus / max(1, all_gpus)
+        shown[REGIONS.cpus] = cpus / max(1, all_cpus)
+        shown[REGIONS.free] = free_gpus / max(1, gpus)
+        shown[REGIONS.free_cpus] = free_cpus / max(1, cpus)
+        shown[REGIONS.demand] = ratio(asked_gpus, gpus)
+        shown[REGIONS.demand_cpus] = ratio(w.demand[region, s.cpu_type], cpus)
+        shown[REGIONS.high] = w.high[region] / max(1, gpus)
+        shown[REGIONS.low] = w.low[region] / max(1, gpus)
+        shown[REGIONS.stored] = s.stored_bytes[region] / max(1, s.storage_bytes[region])
+        shown[REGIONS.incoming] = min(1.0, w.bytes_to[region] / max(1, s.storage_bytes[region]))
 
 
 @kernel
@@ -526,17 +428,17 @@ def _observe_cluster(s, w, features, asked):
     cpus, held, down = s.type_gpus[s.cpu_type], s.type_held[s.cpu_type], s.type_down[s.cpu_type]
     gpus = s.n_gpus - cpus
     free_cpus = cpus - held - down
-    features[0] = scaled_time(w, s.now_s - s.start_s)
-    features[1] = (s.free_gpus - free_cpus) / max(1, gpus)
-    features[2] = free_cpus / max(1, cpus)
-    features[3] = (s.down_gpus - down) / max(1, gpus)
-    features[4] = scaled_count(s.waiting)
-    features[5] = scaled_count(s.held)
-    features[6] = scaled_count(s.running)
-    features[7] = s.next_arrival / s.n_jobs
-    features[8] = s.done / s.n_jobs
-    features[9] = asked / (asked + s.n_gpus)
-    features[10] = count_regions(s.up_regions) / s.n_regions
-    features[11] = s.n_transfers / (s.n_transfers + 8.0)
-    features[12] = scaled_count(w.n_unplaceable)
-    features[13] = s.late_starts / max(1, s.next_arrival)
+    features[CLUSTER.time] = scaled_time(w, s.now_s - s.start_s)
+    features[CLUSTER.free] = (s.free_gpus - free_cpus) / max(1, gpus)
+    features[CLUSTER.free_cpus] = free_cpus / max(1, cpus)
+    features[CLUSTER.down] = (s.down_gpus - down) / max(1, gpus)
+    features[CLUSTER.waiting] = scaled_count(s.waiting)
+    features[CLUSTER.held] = scaled_count(s.held)
+    features[CLUSTER.running] = scaled_count(s.running)
+    features[CLUSTER.arrived] = s.next_arrival / s.n_jobs
+    features[CLUSTER.finished] = s.done / s.n_jobs
+    features[CLUSTER.asked] = asked / (asked + s.n_gpus)
+    features[CLUSTER.up] = count_regions(s.up_regions) / s.n_regions
+    features[CLUSTER.copies] = s.n_transfers / (s.n_transfers + 8.0)
+    features[CLUSTER.unplaceable] = scaled_count(w.n_unplaceable)
+    features[CLUSTER.late] = s.late_starts / max(1, s.next_arrival)

@@ -1,11 +1,4 @@
-"""Features of the present: what `TimeShift-v0` shows to an agent.
-
-Counts n of jobs read n / (n + 32) where nothing else is said; times t (seconds, GPU-seconds) are log1p(t) /
-log1p(horizon), slowdowns f log(f) / log(1000), all cut at 1; a slack t, which may be below 0, is 1/2 + or - half of
-what |t| would be. Excess is what jobs want of a link above its capacity, on average over their unified circle, as a
-fraction of the capacity (1 - the compatibility score of paper cassini), cut at 1. Everything lies in [0, 1]; rows
-without a job, and candidates that are not legal, are zero.
-"""
+"""Features of the present: the columns of columns.py."""
 
 from __future__ import annotations
 
@@ -17,69 +10,11 @@ from ...simulator.engine.simulator import Simulator
 from ...simulator.jobs.estimates import known_left
 from ..python_step import PythonStepInterface, scaled_count
 from ..window import LOG_WORST
+from .columns import CANDIDATES, CLUSTER, QUEUE, RUNNING
 from .shared_links import SharedLinks, shift_now, turned_now
-from .timeshift_offers import OFFER, OFFER_COLUMNS, Instant, describe_offer
+from .timeshift_offers import Instant, describe_offer
 
-CLUSTER = (
-    "time since the first arrival",
-    "free GPUs",
-    "GPUs on failed machines",
-    "waiting jobs",
-    "held jobs",
-    "running jobs",
-    "jobs that have arrived, of all",
-    "jobs that have finished, of all",
-    "GPUs d asked in the window: d / (d + GPUs)",
-    "links that several jobs use, of all",
-    "running jobs that meet others on a link, of those that run",
-    "1: a placement is chosen; 0: shifts are",
-    "jobs whose shift is still to be chosen at this instant, this one included",
-)
-QUEUE = (
-    "1: a job stands here",
-    "GPUs",
-    "log2(1 + GPUs) / log2(1 + cluster)",
-    "time since it arrived or lost its GPUs",
-    "time since it arrived",
-    "isolated run time left",
-    "isolated GPU-seconds left",
-    "GPU-seconds attained",
-    "1: it has run before",
-    "slack: deadline - now - isolated run time left; 1/2 is none, 1: no deadline",
-)
-RUNNING = (
-    "1: a job stands here",
-    "GPUs",
-    "log2(1 + GPUs) / log2(1 + cluster)",
-    "time on these GPUs",
-    "time since it arrived",
-    "isolated run time left",
-    "slowdown over its time on these GPUs",
-    "1: its shift is chosen now",
-    "time of an iteration alone: t / (1 + t)",
-    "part of an iteration in which it wants its links, alone",
-    "highest rate of a flow, of its slowest link",
-    "links that it uses, of all",
-    "links that it shares, of its own",
-    "jobs that it is joined with by links, of those that run",
-    "1: it has a shift",
-    "its shift, of its period",
-    "excess on its links, the mean, as all are turned now",
-    "slack: deadline - now - isolated run time left; 1/2 is none, 1: no deadline",
-)
-ACTIONS = ("1: legal", "1: no more now", "1: place", "1: leave its shift as it is", "1: shift", "1: run free")
-TURNS = (
-    "excess on the job's links as it is turned now",
-    "excess on its links, the least of all rotations",
-    "excess on its links, the mean over rotations",
-    "excess on its links, the most of all rotations",
-    "part of the instant's shifts that are chosen",
-    "iterations left n: log2(1 + n) / 24",
-)
-CANDIDATES = (*ACTIONS, *OFFER, *TURNS)
 MOST_LOG_LEFT = 24.0
-LEGAL_COLUMN, NO_MORE_COLUMN, PLACE_COLUMN, LEAVE_COLUMN, SHIFT_COLUMN, FREE_COLUMN = range(6)
-FIRST_OFFER, FIRST_TURN = len(ACTIONS), len(ACTIONS) + len(OFFER)
 
 
 def observe(look: PythonStepInterface, instant: Instant, features: np.ndarray) -> None:
@@ -102,10 +37,10 @@ def observe(look: PythonStepInterface, instant: Instant, features: np.ndarray) -
 
 def _observe_stage(simulator: Simulator, instant: Instant, shown: np.ndarray) -> None:
     meetings, running = instant.present.meetings, len(instant.present.gangs)
-    shown[9] = meetings.num_shared / num_links(simulator)
-    shown[10] = len(meetings.component_of) / max(1, running)
-    shown[11] = not instant.turning
-    shown[12] = len(instant.turning) / max(1, running)
+    shown[CLUSTER.shared_links] = meetings.num_shared / num_links(simulator)
+    shown[CLUSTER.contending] = len(meetings.component_of) / max(1, running)
+    shown[CLUSTER.placing] = not instant.turning
+    shown[CLUSTER.shifts_left] = len(instant.turning) / max(1, running)
 
 
 def num_links(simulator: Simulator) -> int:
@@ -120,22 +55,24 @@ def _observe_links(simulator: Simulator, instant: Instant, jobs: list[int], rows
     excess = excess_now(simulator, meetings)
     for row, job in zip(rows, jobs, strict=False):
         place = meetings.places.get(job)
-        row[7] = bool(instant.turning) and instant.turning[0] == job
+        row[RUNNING.turns] = bool(instant.turning) and instant.turning[0] == job
         if place is None or links is None:
             continue
         phases, use = place.phases, place.use
-        row[8] = phases.iteration_s / (1.0 + phases.iteration_s)
-        row[9] = min(1.0, phases.up_s / phases.iteration_s)
-        row[10] = min(1.0, phases.peak * float((use.flows / simulator.view.link_capacity[use.links]).max()))
-        row[11] = len(use.links) / links.num_links
-        row[12] = meetings.links_of[job] / len(use.links)
+        row[RUNNING.iteration] = phases.iteration_s / (1.0 + phases.iteration_s)
+        row[RUNNING.communicates] = min(1.0, phases.up_s / phases.iteration_s)
+        rate = float((use.flows / simulator.view.link_capacity[use.links]).max())
+        row[RUNNING.peak_rate] = min(1.0, phases.peak * rate)
+        row[RUNNING.links] = len(use.links) / links.num_links
+        row[RUNNING.shared_links] = meetings.links_of[job] / len(use.links)
         component = meetings.component_of.get(job)
         if component is not None:
-            row[13] = (len(component.jobs) - 1) / max(1, len(instant.present.gangs))
+            row[RUNNING.joined_jobs] = (len(component.jobs) - 1) / max(1, len(instant.present.gangs))
         shift = shift_now(s, job)
         if shift is not None:
-            row[14], row[15] = 1.0, shift[0] % shift[1] / shift[1]
-        row[16] = min(1.0, excess.get(job, 0.0))
+            row[RUNNING.has_shift] = 1.0
+            row[RUNNING.shift] = shift[0] % shift[1] / shift[1]
+        row[RUNNING.excess] = min(1.0, excess.get(job, 0.0))
 
 
 def excess_now(simulator: Simulator, meetings: SharedLinks) -> dict[int, float]:
@@ -156,16 +93,16 @@ def _observe_offers(look: PythonStepInterface, instant: Instant, rows: np.ndarra
     for candidate, offer in enumerate([instant.present, *instant.offers]):
         if legal[candidate]:
             row = rows[candidate]
-            row[LEGAL_COLUMN] = 1.0
-            row[PLACE_COLUMN if candidate else NO_MORE_COLUMN] = 1.0
-            place = max(0, candidate - 1) / look.tables.plans
-            row[FIRST_OFFER : FIRST_OFFER + OFFER_COLUMNS] = describe_offer(offer, place, gpus, waiting, links)
+            row[CANDIDATES.legal] = 1.0
+            row[CANDIDATES.place if candidate else CANDIDATES.no_more] = 1.0
+            row[CANDIDATES.rank] = max(0, candidate - 1) / look.tables.plans
+            describe_offer(row, offer, gpus, waiting, links)
 
 
 def _observe_turns(look: PythonStepInterface, instant: Instant, rotations: np.ndarray, rows: np.ndarray) -> None:
     job = instant.turning[0]
     s = look.simulator.raw.record
-    values = np.zeros(len(TURNS), np.float32)
+    shown = np.zeros(len(CANDIDATES), np.float32)
     component = instant.present.meetings.component_of.get(job)
     if component is not None:
         unified_circle, position = component.circle, component.jobs.index(job)
@@ -174,16 +111,20 @@ def _observe_turns(look: PythonStepInterface, instant: Instant, rotations: np.nd
         rotations[:] = np.minimum(1.0, excess)
         on = component.flows[:, position] > 0.0
         now = float(unified_circle.links_at(turned)[on].mean())
-        values[:4] = np.minimum(1.0, [now, excess.min(), excess.mean(), excess.max()])
-    values[4] = instant.turned / (instant.turned + len(instant.turning))
+        shown[CANDIDATES.excess_now] = min(1.0, now)
+        shown[CANDIDATES.excess_least] = min(1.0, excess.min())
+        shown[CANDIDATES.excess_mean] = min(1.0, excess.mean())
+        shown[CANDIDATES.excess_most] = min(1.0, excess.max())
+    shown[CANDIDATES.chosen] = instant.turned / (instant.turned + len(instant.turning))
     jobs = np.array([job])
     left = float(known_left(s, jobs, np.maximum(0.0, s["iterations_left"][jobs]))[0])
-    values[5] = min(1.0, math.log2(1.0 + left) / MOST_LOG_LEFT)
+    shown[CANDIDATES.iterations_left] = min(1.0, math.log2(1.0 + left) / MOST_LOG_LEFT)
     legal = look.legal()
-    for candidate, column in enumerate((NO_MORE_COLUMN, SHIFT_COLUMN, LEAVE_COLUMN, FREE_COLUMN)):
+    kinds = CANDIDATES.no_more, CANDIDATES.shift, CANDIDATES.leave, CANDIDATES.run_free
+    for candidate, kind in enumerate(kinds):
         if legal[candidate]:
-            rows[candidate, LEGAL_COLUMN] = rows[candidate, column] = 1.0
-            rows[candidate, FIRST_TURN:] = values
+            rows[candidate] = shown
+            rows[candidate, CANDIDATES.legal] = rows[candidate, kind] = 1.0
 
 
 def _observe_queue(s: np.void, w: np.void, shown: np.ndarray) -> int:
@@ -196,13 +137,13 @@ def _observe_queue(s: np.void, w: np.void, shown: np.ndarray) -> int:
     left_s = known_left(s, jobs, s["iterations_left"][jobs]) * s["base_iteration_s"][jobs]
     _observe_size(s, rows, gpus)
     now_s = float(s["now_s"])
-    rows[:, 3] = _time(w, now_s - s["waiting_since_s"][jobs])
-    rows[:, 4] = _time(w, now_s - s["arrival_s"][jobs])
-    rows[:, 5] = _time(w, left_s)
-    rows[:, 6] = _time(w, left_s * gpus)
-    rows[:, 7] = _time(w, s["attained_s"][jobs] * gpus)
-    rows[:, 8] = s["starts"][jobs] > 0
-    rows[:, 9] = _slack(s, w, jobs, left_s)
+    rows[:, QUEUE.waited] = _time(w, now_s - s["waiting_since_s"][jobs])
+    rows[:, QUEUE.age] = _time(w, now_s - s["arrival_s"][jobs])
+    rows[:, QUEUE.time_left] = _time(w, left_s)
+    rows[:, QUEUE.service_left] = _time(w, left_s * gpus)
+    rows[:, QUEUE.attained] = _time(w, s["attained_s"][jobs] * gpus)
+    rows[:, QUEUE.has_run] = s["starts"][jobs] > 0
+    rows[:, QUEUE.slack] = _slack(s, w, jobs, left_s)
     return int(gpus.sum())
 
 
@@ -215,22 +156,22 @@ def _observe_running(s: np.void, w: np.void, shown: np.ndarray) -> np.ndarray:
     _observe_size(s, rows, s["gpus"][jobs])
     now_s = float(s["now_s"])
     on_gpus_s = np.maximum(0.0, now_s - s["since_s"][jobs])
-    rows[:, 3] = _time(w, now_s - s["started_s"][jobs])
-    rows[:, 4] = _time(w, now_s - s["arrival_s"][jobs])
+    rows[:, RUNNING.ran] = _time(w, now_s - s["started_s"][jobs])
+    rows[:, RUNNING.age] = _time(w, now_s - s["arrival_s"][jobs])
     left = np.maximum(0.0, s["iterations_left"][jobs] - on_gpus_s / s["iteration_s"][jobs])
     left_s = known_left(s, jobs, left) * s["base_iteration_s"][jobs]
-    rows[:, 5] = _time(w, left_s)
-    rows[:, 17] = _slack(s, w, jobs, left_s)
+    rows[:, RUNNING.time_left] = _time(w, left_s)
+    rows[:, RUNNING.slack] = _slack(s, w, jobs, left_s)
     iteration_s = s["iteration_s"][jobs] * (s["gpus"][jobs] / s["own_gpus"][jobs])  # of the workers that it has
     slowdown = np.maximum(1.0, iteration_s / s["base_iteration_s"][jobs])
-    rows[:, 6] = np.minimum(1.0, np.log(slowdown) / LOG_WORST)
+    rows[:, RUNNING.slowdown] = np.minimum(1.0, np.log(slowdown) / LOG_WORST)
     return jobs
 
 
 def _observe_size(s: np.void, rows: np.ndarray, gpus: np.ndarray) -> None:
-    rows[:, 0] = 1.0
-    rows[:, 1] = gpus / int(s["n_gpus"])
-    rows[:, 2] = np.log2(1.0 + gpus) / math.log2(1.0 + int(s["n_gpus"]))
+    rows[:, QUEUE.present] = 1.0
+    rows[:, QUEUE.gpus] = gpus / int(s["n_gpus"])
+    rows[:, QUEUE.size] = np.log2(1.0 + gpus) / math.log2(1.0 + int(s["n_gpus"]))
 
 
 def _time(w: np.void, value: np.ndarray) -> np.ndarray:
@@ -246,12 +187,12 @@ def _slack(s: np.void, w: np.void, jobs: np.ndarray, left_s: np.ndarray) -> np.n
 
 def _observe_cluster(s: np.void, w: np.void, shown: np.ndarray, asked: int) -> None:
     gpus, jobs = int(s["n_gpus"]), int(s["n_jobs"])
-    shown[0] = float(_time(w, np.array(float(s["now_s"] - s["start_s"]))))
-    shown[1] = int(s["free_gpus"]) / gpus
-    shown[2] = int(s["down_gpus"]) / gpus
-    shown[3] = scaled_count(int(s["waiting"]))
-    shown[4] = scaled_count(int(s["held"]))
-    shown[5] = scaled_count(int(s["running"]))
-    shown[6] = int(s["next_arrival"]) / jobs
-    shown[7] = int(s["done"]) / jobs
-    shown[8] = asked / (asked + gpus)
+    shown[CLUSTER.time] = float(_time(w, np.array(float(s["now_s"] - s["start_s"]))))
+    shown[CLUSTER.free] = int(s["free_gpus"]) / gpus
+    shown[CLUSTER.down] = int(s["down_gpus"]) / gpus
+    shown[CLUSTER.waiting] = scaled_count(int(s["waiting"]))
+    shown[CLUSTER.held] = scaled_count(int(s["held"]))
+    shown[CLUSTER.running] = scaled_count(int(s["running"]))
+    shown[CLUSTER.arrived] = int(s["next_arrival"]) / jobs
+    shown[CLUSTER.finished] = int(s["done"]) / jobs
+    shown[CLUSTER.asked] = asked / (asked + gpus)

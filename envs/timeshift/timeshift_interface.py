@@ -11,6 +11,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -30,7 +31,8 @@ from ..observation_layout import Part
 from ..python_step import ActionOutcome, PythonStepInterface, show
 from ..shadow import ShadowSimulator
 from ..window import NO_JOB
-from .observation import CANDIDATES, CLUSTER, QUEUE, RUNNING, SHIFT_COLUMN, observe
+from .columns import CANDIDATES, CLUSTER, QUEUE, ROTATIONS, RUNNING
+from .observation import observe
 from .shared_links import Component, Place, SharedLinks, shared_links_of, shift_now
 from .timeshift_offers import PLACED, PLACING, SHIFTING, THROUGH, Gangs, Instant, Offer, gangs_after
 
@@ -55,8 +57,10 @@ class TimeShiftInterface(PythonStepInterface):
         is_expert_only: whether they are candidates only on its account.
     """
 
-    columns = (CLUSTER, QUEUE, RUNNING, CANDIDATES)
     values = "rotations"
+    columns = MappingProxyType(
+        {"cluster": CLUSTER, "queue": QUEUE, "running": RUNNING, values: ROTATIONS, "candidates": CANDIDATES}
+    )
     of_instant = (
         *("_has_acted", "expert", "expert_placements", "is_expert_only", "seconds"),
         *("_gangs", "_known", "_places", "_goes_on"),
@@ -78,7 +82,7 @@ class TimeShiftInterface(PythonStepInterface):
         self.clock = clock if isinstance(clock, Rule) else Rule("fifo")
         turns = choose(shifts, get_args(Shifts), "value of shifts") == "cassini"
         self._turner = Cassini("cassini", self.scheduler, self.clock) if turns else None
-        others = (Part(BUCKETS, SHIFT_COLUMN, 1),)
+        others = (Part(BUCKETS, CANDIDATES.shift, len(ROTATIONS)),)
         super().__init__(kinds=(0, 0), others=others, plans=candidates, running_slots=running_slots, **window)
         self.expert_placements: Way
         self._of_expert, self._of_scheduler = ShadowSimulator(), ShadowSimulator()

@@ -10,6 +10,7 @@ import numpy as np
 from ...simulator.base.decisions import Decision, Migrate, Preempt, Resize, Start
 from ...simulator.numerics.float_sums import sum_in_order
 from ..python_step import scaled_count
+from .columns import CANDIDATES
 from .shared_links import SharedLinks
 
 Gangs = Mapping[int, tuple[int, ...]]
@@ -54,48 +55,27 @@ def gangs_after(gangs: Gangs, decisions: Sequence[Decision]) -> dict[int, tuple[
     return found
 
 
-OFFER = (
-    "place among the candidates: k / candidates",
-    "jobs that start: n / (n + 32)",
-    "jobs that move, or have other numbers of workers than now: n / (n + 32)",
-    "jobs that stop: n / (n + 32)",
-    "GPUs in use then",
-    "GPUs of the jobs that start",
-    "waiting jobs then: w / (w + 32)",
-    "jobs that meet others on a link, of those that run",
-    "links that several jobs use, of all",
-    "links on which they can want more than there is, of those",
-    "largest number of jobs that are joined by links, of those that run",
-    "load of the fullest link that is shared: x / (1 + x)",
-    "mean excess over shared links, at any rotations",
-    "mean excess over shared links, at good rotations",
-    "sum over jobs of the excess on their worst link, at any rotations: x / (1 + x)",
-    "sum over jobs of the excess on their worst link, at good rotations: x / (1 + x)",
-    "cycles of the affinity graph: n / (n + 8)",
-)
-OFFER_COLUMNS = len(OFFER)
-
-
-def describe_offer(offer: Offer, place: float, gpus: int, waiting: int, links: int) -> list[float]:
-    """The features of an offer, (OFFER_COLUMNS,), in [0, 1]; `place` among the candidates is 0 for the first."""
+def describe_offer(row: np.ndarray, offer: Offer, gpus: int, waiting: int, links: int) -> None:
+    """Write the features of an offer into its candidate's row, float32 (len(CANDIDATES),), all but its rank."""
     starts = [d.job for d in offer.decisions if isinstance(d, Start)]
     stops = [d.job for d in offer.decisions if isinstance(d, Preempt)]
     again = set(starts) & set(stops)
     moves = len(again) + sum(isinstance(d, Migrate | Resize) for d in offer.decisions)
     started, stopped = len(starts) - len(again), len(stops) - len(again)
-    running = max(1, len(offer.gangs))
     used = len(set().union(*offer.gangs.values()))
     new = sum(len(offer.gangs[job]) for job in starts if job not in again)
-    jobs = [scaled_count(started), scaled_count(moves), scaled_count(stopped)]
-    then = [used / gpus, min(1.0, new / gpus), scaled_count(max(0, waiting - started + stopped))]
-    return [place, *jobs, *then, *describe_shared_links(offer.meetings, running, links)]
+    row[CANDIDATES.started] = scaled_count(started)
+    row[CANDIDATES.moved] = scaled_count(moves)
+    row[CANDIDATES.stopped] = scaled_count(stopped)
+    row[CANDIDATES.used_after] = used / gpus
+    row[CANDIDATES.started_gpus] = min(1.0, new / gpus)
+    row[CANDIDATES.waiting_after] = scaled_count(max(0, waiting - started + stopped))
+    if offer.meetings.components:
+        _describe_shared_links(row, offer.meetings, max(1, len(offer.gangs)), links)
 
 
-def describe_shared_links(meetings: SharedLinks, running: int, links: int) -> list[float]:
-    """The columns of an offer about links."""
+def _describe_shared_links(row: np.ndarray, meetings: SharedLinks, running: int, links: int) -> None:
     components = meetings.components
-    if not components:
-        return [0.0] * 10
     looks = [component.outlook() for component in components]
     contending = sum(len(component.jobs) for component in components)
     shared = max(1, meetings.num_shared)
@@ -109,10 +89,16 @@ def describe_shared_links(meetings: SharedLinks, running: int, links: int) -> li
     worst_free = sum_in_order(_worst(one, look.free) for one, look in zip(flows, looks, strict=True))
     worst_best = sum_in_order(_worst(one, look.best) for one, look in zip(flows, looks, strict=True))
     largest = max(len(component.jobs) for component in components)
-    parts = [min(1.0, contending / running), shared / max(1, links), crowded / vertices, min(1.0, largest / running)]
-    means = [load / (1.0 + load), min(1.0, float(free.mean())), min(1.0, float(best.mean()))]
-    sums = [worst_free / (1.0 + worst_free), worst_best / (1.0 + worst_best)]
-    return [*parts, *means, *sums, cycles / (cycles + MOST_LOOPS)]
+    row[CANDIDATES.contending] = min(1.0, contending / running)
+    row[CANDIDATES.shared_links] = shared / max(1, links)
+    row[CANDIDATES.crowded_links] = crowded / vertices
+    row[CANDIDATES.joined_jobs] = min(1.0, largest / running)
+    row[CANDIDATES.load] = load / (1.0 + load)
+    row[CANDIDATES.excess_any] = min(1.0, float(free.mean()))
+    row[CANDIDATES.excess_good] = min(1.0, float(best.mean()))
+    row[CANDIDATES.worst_any] = worst_free / (1.0 + worst_free)
+    row[CANDIDATES.worst_good] = worst_best / (1.0 + worst_best)
+    row[CANDIDATES.cycles] = cycles / (cycles + MOST_LOOPS)
 
 
 def _worst(flows: np.ndarray, excess: np.ndarray) -> float:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from clustergym import policies
+from clustergym.envs.geo.columns import CANDIDATES, QUEUE, REGIONS
 from clustergym.envs.geo.geo_window import BRING, candidate_of
-from clustergym.envs.geo.observation import BRING_COLUMN, CANDIDATES, FIRST_OFFER, OFFER, QUEUE, REGIONS
 from clustergym.simulator.base.decisions import Replicate
 from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.workloads import Workload
@@ -44,9 +44,9 @@ def act(env, *choice):
     return next(c for c in np.flatnonzero(env.action_masks()).tolist() if c and env.interface.choice(c) == choice)
 
 
-def offered(env, choice, name):
+def offered(env, choice, column):
     rows = env.observe()["candidates"].reshape(-1, len(CANDIDATES))
-    return float(rows[act(env, *choice)][FIRST_OFFER + OFFER.index(name)])
+    return float(rows[act(env, *choice), column])
 
 
 def waits_for_the_east(**options):
@@ -82,25 +82,22 @@ def test_without_it_the_workload_waits_for_the_east():
 def test_what_is_on_the_way_and_what_is_missing_are_seen():
     """100 of 1,050 GB of room in the west, 100 of 200 in the south; 100 s over an idle link."""
     env = waits_for_the_east()
-    name = "bytes to copy, of the room in the region"
-    assert offered(env, (2, WEST, BRING), name) == np.float32(100 / 1050)
-    assert offered(env, (2, SOUTH, BRING), name) == np.float32(100 / 200)
-    seconds = offered(env, (2, SOUTH, BRING), "time to copy them, one table after the other over idle links")
+    assert offered(env, (2, WEST, BRING), CANDIDATES.copied) == np.float32(100 / 1050)
+    assert offered(env, (2, SOUTH, BRING), CANDIDATES.copied) == np.float32(100 / 200)
+    seconds = offered(env, (2, SOUTH, BRING), CANDIDATES.copy_time)
     assert np.expm1(seconds * np.log1p(30 * 86400.0)) == pytest.approx(100.0, rel=1e-5)
-    assert offered(env, (2, WEST, BRING), "units of these types that are free in the region, of those there") == 1
-    column = QUEUE.index("regions that could run it once what is on the way has come, of all")
-    assert env.observe()["queue"].reshape(-1, len(QUEUE))[0, column] == 0.0
+    assert offered(env, (2, WEST, BRING), CANDIDATES.types_free) == 1
+    assert env.observe()["queue"].reshape(-1, len(QUEUE))[0, QUEUE.regions_later] == 0.0
     env.step(act(env, 2, WEST, BRING))
-    assert env.observe()["queue"].reshape(-1, len(QUEUE))[0, column] == np.float32(1 / 3)
+    assert env.observe()["queue"].reshape(-1, len(QUEUE))[0, QUEUE.regions_later] == np.float32(1 / 3)
     rows = env.observe()["candidates"].reshape(-1, len(CANDIDATES))
-    assert rows[:, BRING_COLUMN].sum() == 1.0
+    assert rows[:, CANDIDATES.bring].sum() == 1.0
 
 
 def test_the_demand_of_a_region_counts_jobs_that_wait_for_tables_on_the_way_there():
     """16 units asked, in the east alone; once `clicks` are on the way half of them in the west, which has 48 GPUs."""
     env = waits_for_the_east()
-    column = REGIONS.index("demand for its GPUs over them x: x / (1 + x)")
-    shown = lambda: env.observe()["regions"].reshape(-1, len(REGIONS))[:3, column]  # noqa: E731
+    shown = lambda: env.observe()["regions"].reshape(-1, len(REGIONS))[:3, REGIONS.demand]  # noqa: E731
     assert shown().tolist() == [np.float32(64 / (64 + 48)), 0.0, 0.0]
     env.step(act(env, 2, WEST, BRING))
     assert shown().tolist() == [np.float32(56 / (56 + 48)), np.float32(8 / (8 + 48)), 0.0]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from clustergym import policies
-from clustergym.envs.dataplacement.observation import CANDIDATES
+from clustergym.envs.dataplacement.columns import CANDIDATES
 from clustergym.policies.mast.mast import WorkloadPassPolicy
 from clustergym.simulator.base.decisions import Advance, Drop, Move, Replicate
 from clustergym.simulator.base.errors import InputError, InvalidDecision
@@ -125,10 +125,9 @@ def test_what_is_offered_of_a_table():
 def test_a_home_that_was_made_a_replica_too_keeps_its_readers_when_it_moves():
     """Ads are read by one known workload, on V100s, which only the west has."""
     env = begun()
-    column = CANDIDATES.index("readers that cannot run in the region then, and could")
 
     def readers_left(found, candidate):
-        return found["candidates"].reshape(-1, len(CANDIDATES))[candidate, column].item()
+        return found["candidates"].reshape(-1, len(CANDIDATES))[candidate, CANDIDATES.readers_lost].item()
 
     turn_to(env, ADS)
     found = env.step(replica_to(EAST))[0]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from clustergym import policies
-from clustergym.envs.geo.observation import REGIONS
+from clustergym.envs.geo.columns import REGIONS
 from clustergym.envs.rendering.ansi import draw_ansi
 from clustergym.simulator.base.decisions import Hold, Preempt, Start
 from clustergym.simulator.base.errors import InputError
@@ -140,18 +140,18 @@ def test_workloads_without_data_that_are_held_have_it_copied_too():
     assert env.view.now_s == 100.0 and choices(env) >= {(0, WEST_V, 0)}  # the copy is there, and it is asked again
 
 
-def column(env, table, name, names):
-    """A column of a table of the observation, by its name."""
-    return env.observe()[table].reshape(-1, len(names))[:, names.index(name)]
+def of_regions(env, column):
+    """A column of the regions in the observation."""
+    return env.observe()["regions"].reshape(-1, len(REGIONS))[:, column]
 
 
 def test_the_demand_of_a_region_counts_held_jobs():
     env = by_hand([([(V100, 8)], [2], 3, 0, 0.0)] * 3, [0.0, 0.0, 900.0], skip_idle=False)
-    before = column(env, "regions", "demand for its GPUs over them x: x / (1 + x)", REGIONS)
+    before = of_regions(env, REGIONS.demand)
     assert before[1] == np.float32(16 / (16 + 48))
     env.step((1 + HOLD,))
     assert env.view.held.tolist() == [0]
-    after = column(env, "regions", "demand for its GPUs over them x: x / (1 + x)", REGIONS)
+    after = of_regions(env, REGIONS.demand)
     assert after.tolist() == before.tolist()
 
 
@@ -162,8 +162,8 @@ def test_gpus_of_a_region_are_of_the_priority_that_counts_also_at_the_instant_of
     env = by_hand(rows, [0.0] * 4, skip_idle=False)
     for job in range(3):
         env.step(act(env, job, EAST_A))
-        high = column(env, "regions", "GPUs of workloads of the highest three priorities, of its own", REGIONS)
-        low = column(env, "regions", "GPUs of workloads of the lowest priority, of its own", REGIONS)
+        high = of_regions(env, REGIONS.high)
+        low = of_regions(env, REGIONS.low)
         assert env.view.now_s == 0.0
         assert high.tolist()[:3] == [np.float32(8 / 48) * (job > 0), 0.0, 0.0]
         assert low.tolist()[:3] == [np.float32(16 / 48), 0.0, 0.0]

@@ -11,7 +11,7 @@ import pytest
 
 from clustergym import policies
 from clustergym.envs.rendering.ansi import draw_ansi
-from clustergym.envs.timeshift.observation import CLUSTER
+from clustergym.envs.timeshift.columns import CLUSTER
 from clustergym.envs.timeshift.shared_links import Place, SharedLinks, UnifiedCircle
 from clustergym.policies.cassini.compatibility import BUCKETS, Overlay, SharedLink, bucket_s, link_scores
 from clustergym.simulator.base.decisions import Advance, Shift, Start
@@ -166,7 +166,7 @@ def test_the_stages_of_an_instant():
     env = by_hand([(0, 100), (0, 50), (40, 10)])
     observation = place_apart(env)
     assert legal(env) == [0, SHIFT, LEAVE]
-    assert observation["cluster"][CLUSTER.index("1: a placement is chosen; 0: shifts are")] == 0.0
+    assert observation["cluster"][CLUSTER.placing] == 0.0
     env.step((SHIFT, 10))
     assert env.interface.at.turning == [1]
     env.step((LEAVE, 5))  # its shift stays as it is: it has none

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from clustergym import policies
-from clustergym.envs.geo.observation import CANDIDATE_COLUMNS, CANDIDATES, QUEUE
+from clustergym.envs.geo.columns import CANDIDATES, QUEUE
 from clustergym.simulator.workloads import Workload
 from clustergym.tests.support.env_terms import differences
 from clustergym.tests.support.geo_small import A100, V100, choosing_workload, demands, small_topology
@@ -20,7 +20,6 @@ GEO = "clustergym/Geo-v0"
 SPEEDS = str(ROOT / "tests" / "data" / "unit_speeds.csv")  # fast: A100 2, V100 4; others: V100 .5
 SMALL = {"topology": small_topology(), "tables": None, "round": 0.0, "slots": 4, "running_slots": 4, "brings": 0}
 EAST_A, EAST_B, EAST_CPU, WEST_V, WEST_CPU, WEST_A, SOUTH = range(7)
-LEFT = CANDIDATES.index("isolated run time left")
 
 
 def by_hand(rows, speeds=SPEEDS, **options):
@@ -34,7 +33,7 @@ def by_hand(rows, speeds=SPEEDS, **options):
 
 def shown(env, observation):
     """The row of each legal start by workload, cluster and way."""
-    rows = observation["candidates"].reshape(-1, CANDIDATE_COLUMNS)
+    rows = observation["candidates"].reshape(-1, len(CANDIDATES))
     places = np.flatnonzero(env.action_masks()).tolist()
     return {env.interface.choice(place): rows[place] for place in places if env.interface.choice(place) is not None}
 
@@ -50,10 +49,10 @@ def test_a_start_is_offered_on_every_accepted_type_with_its_run_time_there():
     def seconds(value):
         return math.expm1(value * float(env.interface.window.log_horizon))
 
-    lefts = {choice: seconds(row[LEFT]) for choice, row in found.items()}
+    lefts = {choice: seconds(row[CANDIDATES.time_left]) for choice, row in found.items()}
     assert lefts[0, WEST_V, 0] == pytest.approx(250.0, rel=1e-4)
     assert lefts[0, EAST_A, 0] == pytest.approx(500.0, rel=1e-4)
-    queue = observation["queue"].reshape(-1, len(QUEUE))[:2, QUEUE.index("isolated run time left")]
+    queue = observation["queue"].reshape(-1, len(QUEUE))[:2, QUEUE.time_left]
     assert [seconds(value) for value in queue] == pytest.approx([250.0, 500.0], rel=1e-4)  # on the fastest accepted
     assert lefts[1, EAST_A, 0] == pytest.approx(500.0, rel=1e-4)
     place = next(c for c in np.flatnonzero(env.action_masks()).tolist() if env.interface.choice(c) == (0, WEST_V, 0))

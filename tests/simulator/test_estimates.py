@@ -204,10 +204,9 @@ def test_time_shift_without_run_times_refuses_a_scheduler_that_needs_them():
         gymnasium.make("clustergym/TimeShift-v0", estimates="none")
     env = gymnasium.make("clustergym/TimeShift-v0", estimates="none", scheduler="dally+cassini")
     observation, _ = env.reset(seed=0)
-    from clustergym.envs.timeshift.observation import QUEUE as WAITING
-
-    rows = observation["queue"].reshape(-1, len(WAITING))
-    assert rows[0, 0] == 1.0 and rows[:, 5:7].max() == 0.0
+    columns = env.unwrapped.interface.columns["queue"]
+    rows = observation["queue"].reshape(-1, len(columns))
+    assert rows[0, columns.present] == 1.0 and not rows[:, [columns.time_left, columns.service_left]].any()
 
 
 def sharing_at(estimates):
