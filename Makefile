@@ -29,7 +29,7 @@ NEEDS_tianshou := tianshou==2.*
 NEEDS_rllib := ray[rllib] torch
 FREE_sb3 := python-dateutil
 FREE_torchrl :=
-FREE_tianshou := filelock
+FREE_tianshou := filelock|pandas
 FREE_rllib := gymnasium
 
 .DEFAULT_GOAL := help
