@@ -8,18 +8,15 @@ from typing import Any
 
 import gymnasium
 
-from ..simulator.base.capabilities import Capabilities, install_environments
+from ..simulator.base.capabilities import Capabilities, install_environments, resolve
 from ..simulator.base.errors import InputError
-from ..simulator.base.names import choose, loaded, short_name
+from ..simulator.base.names import loaded
 from .autoreset import autoreset_mode
 
 
 @dataclass(frozen=True, kw_only=True)
 class Entry(Capabilities):
-    """Data of an environment for lists and the command line. Classes are `module:name`, loaded when needed.
-
-    Policies play in it that require no more than its decisions and features (simulator/base/capabilities.py).
-    """
+    """Data of an environment for lists and the command line. Classes are `module:name`, loaded when needed."""
 
     summary: str
     paper: str
@@ -27,7 +24,7 @@ class Entry(Capabilities):
     vector_entry_point: str
     defaults: Mapping[str, str]  # topology, workload, network: small, and congested so that there is something to learn
     options: Mapping[str, Any] = field(default_factory=dict)  # of the cluster, where they differ from the usual ones
-    features: frozenset[str] = frozenset({"run times", "leases", "outages"})  # of its cluster
+    features: frozenset[str] = frozenset({"run times", "leases", "outages"})
     config: str = "clustergym.simulator.configuration.cluster_config:ClusterConfig"  # the class of its cluster
     picture: str = "clustergym.envs.rendering.pictures.picture:draw_rgb"  # draws a run: (simulator, size, seen)
 
@@ -149,14 +146,6 @@ def register() -> None:
     for env_id, entry in ENVIRONMENTS.items():
         if env_id not in gymnasium.registry:
             gymnasium.register(env_id, entry.entry_point, vector_entry_point=entry.vector_entry_point)
-
-
-def resolve(name: str) -> str:
-    """The full id of an environment given by id or by its short name (`Delay`); InputError if there is none."""
-    short = {short_name(env_id): env_id for env_id in ENVIRONMENTS}
-    if name in ENVIRONMENTS:
-        return name
-    return short[choose(name, short, "environment")]
 
 
 def env_class(name: str) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from functools import cached_property
 from typing import Any
 
-from ..simulator.base.capabilities import environment_id, environments
+from ..simulator.base.capabilities import environments, resolve
 from ..simulator.base.decisions import Decision
 from ..simulator.base.errors import InputError
 from ..simulator.engine.simulator import Simulator
@@ -86,7 +86,7 @@ class PolicyByView(RulePolicy):
 
     def playing_in(self, env_id: str) -> Policy:
         """The policy in an environment. Raises InputError for a given parameter that it does not take."""
-        offered = environments()[environment_id(env_id)].decisions
+        offered = environments()[resolve(env_id)].decisions
         if not offered.isdisjoint(PLACES["where jobs run in groups"]):
             return self.among_groups()
         if self._make_regions is None or offered.isdisjoint(PLACES["in regions"]):

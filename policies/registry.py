@@ -11,9 +11,9 @@ from functools import partial
 from importlib.metadata import EntryPoint
 from typing import Any
 
-from ..simulator.base.capabilities import environment_id, environments, environments_with
+from ..simulator.base.capabilities import environments, environments_with, resolve
 from ..simulator.base.errors import InputError
-from ..simulator.base.names import bind, choose, parse_name
+from ..simulator.base.names import bind, choose, parse_name, short_name
 from ..simulator.base.said_once import say_once
 from ..simulator.files.user_code import PREFIX, UserObject, is_user_code, own
 from ..simulator.jobs.estimates import Estimates
@@ -21,7 +21,6 @@ from .base import Policy
 from .own import as_player, by_word, declared, environments_in, installed, package_of
 from .transports import TRANSPORTS, with_transport
 
-ON_LINKS = "plan; links"  # where a transport means something
 REQUIRED = "(must be given)"  # in a list of parameters, in place of a default
 
 
@@ -179,7 +178,7 @@ def list(env_id: str | None = None) -> builtins.list[str]:
     others = installed(OURS)
     if env_id is None:
         return [*POLICIES, *others]
-    full = environment_id(str(env_id))
+    full = resolve(short_name(str(env_id)))
     names = [name for name, entry in POLICIES.items() if full in entry.environments]
     for name, point in others.items():
         try:
@@ -269,7 +268,7 @@ def environments_of(name: str, env_id: str | None = None) -> tuple[str, ...]:
         return _named_by(found) or getattr(make(name), "environments", ()) or tuple(environments())
     if (composed := split(name)) is not None:
         environments_of(composed[0])  # raises for an unknown scheduler
-        return environments_with(ON_LINKS)
+        return environments_with("plan; links")
     _expect_known(name, env_id)
     return POLICIES[parse_name(name, "policy")[0]].environments
 
@@ -340,7 +339,7 @@ def describe(env_id: str | None = None) -> builtins.list[dict[str, Any]]:
 
     `env_id`: only policies that play in this environment, and only parameters that mean something there.
     """
-    env_id = None if env_id is None else environment_id(env_id)
+    env_id = None if env_id is None else resolve(env_id)
     ours = [
         _row(name, entry.summary, builtins.list(entry.environments), entry.factory, entry.factory(), env_id)
         for name, entry in POLICIES.items()

@@ -18,7 +18,8 @@ job), `elastic` (jobs may be), `links` (jobs share them). An environment may hav
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .names import choose, short_name
@@ -26,14 +27,10 @@ from .names import choose, short_name
 
 @dataclass(frozen=True, kw_only=True)
 class Capabilities:
-    """Decisions and features: what an environment offers, or what a policy requires."""
+    """What an environment offers; see the module."""
 
     decisions: frozenset[str]
-    features: frozenset[str] = frozenset()
-
-    def within(self, offer: Capabilities) -> bool:
-        """Whether an offer has all of it."""
-        return self.decisions <= offer.decisions and self.features <= offer.features
+    features: frozenset[str]
 
 
 _installed: list[Mapping[str, Capabilities]] = [{}]
@@ -49,24 +46,21 @@ def environments() -> Mapping[str, Capabilities]:
     return _installed[0]
 
 
-def environment_id(name: str) -> str:
-    """The id of an environment, by id or short name. Raises InputError if there is none."""
-    known = {short_name(env_id): env_id for env_id in environments()}
-    return known[choose(short_name(name), known, "environment")]
+def resolve(name: str) -> str:
+    """The full id of an environment given by id or by its short name (`Delay`); InputError if there is none."""
+    short = {short_name(env_id): env_id for env_id in environments()}
+    return name if name in environments() else short[choose(name, short, "environment")]
 
 
-def required(text: str) -> Iterator[Capabilities]:
-    """Alternatives, each `DECISION, ...; FEATURE, ...`, with bars between: `start, preempt; exclusive | region`."""
-    for way in text.split("|"):
-        decisions, _, features = way.partition(";")
-        yield Capabilities(decisions=_names(decisions), features=_names(features))
+def environments_with(required: str, what: str = "a policy") -> tuple[str, ...]:
+    """Ids of the environments that offer what `what` requires.
 
-
-def environments_with(text: str) -> tuple[str, ...]:
-    """Ids of the environments that offer all of an alternative of `required`."""
-    ways = list(required(text))
-    return tuple(env_id for env_id, offer in environments().items() if any(way.within(offer) for way in ways))
-
-
-def _names(text: str) -> frozenset[str]:
-    return frozenset(name.strip() for name in text.split(",") if name.strip())
+    `required`: decisions, and after a semicolon features; alternatives between bars: `start, preempt; exclusive |
+    region`. InputError: a name that no environment has.
+    """
+    offered = {env_id: offer.decisions | offer.features for env_id, offer in environments().items()}
+    ways = [frozenset(name.strip() for name in re.split("[,;]", way)) for way in required.split("|")]
+    known = frozenset[str]().union(*offered.values())
+    for name in sorted(frozenset[str]().union(*ways)):
+        choose(name, sorted(known), f"decision or feature that {what} requires:")
+    return tuple(env_id for env_id, names in offered.items() if any(way <= names for way in ways))

@@ -179,8 +179,8 @@ def test_a_policy_of_ones_own_says_what_it_requires(mine, name, places):
     ("name", "sentence"),
     [
         ("Elsewhere", "requires = 'start, preempt': no environment that it names offers that"),
-        ("Misspelt", "unknown decision that .* requires: 'prempt'; did you mean 'preempt'"),
-        ("NoText", r"requires = \('start',\): expected decisions and features, such as 'start; sharing'"),
+        ("Misspelt", "unknown decision or feature that .* requires: 'prempt'; did you mean 'preempt'"),
+        ("NoText", r"requires = \('start',\): expected text, such as 'start, preempt; sharing'"),
     ],
 )
 def test_what_no_environment_offers_is_refused_in_a_sentence(mine, name, sentence):
