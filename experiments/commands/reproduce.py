@@ -30,7 +30,9 @@ Orders = Annotated[
 
 
 def reproduce(
-    name: Annotated[str | None, argument("NAME", "Which; without it, they are listed.")] = None,
+    name: Annotated[
+        str | None, argument("NAME", "Which; those of a paper's name, or without one all, are listed.")
+    ] = None,
     list_: Annotated[bool, option("--list", None, "List them.")] = False,
     orders: Orders = None,
     traces: Traces = None,
@@ -58,8 +60,9 @@ def reproduce(
     from ..reproduce.rows import Options
 
     known = reproductions()
-    if name is None or list_:
-        _list(list(known.values()), json)
+    of_paper = [entry for key, entry in known.items() if name in (entry.paper, key.partition("-")[0])]
+    if name is None or list_ or of_paper:
+        _list(of_paper or list(known.values()), json)
         return
     from ...simulator.base.names import choose
     from ...simulator.compiler.interpreting import compile_at_once
@@ -117,7 +120,7 @@ def _list(entries: list[Reproduction], json: bool) -> None:
 def _print(entry: Reproduction, findings: Findings, json: bool, quiet: bool, everything: bool) -> None:
     if json:
         print_json([row.document() for row in findings.rows])
-        for note in findings.notes if not quiet else ():
+        for note in [*findings.jobs, *findings.notes] if not quiet else ():
             say(note)
     else:
         from ..reproduce.show import print_findings
