@@ -199,8 +199,8 @@ def _plain_progress(what: str, total: float) -> Callable[[float], None]:
     return show
 
 
-def expect_writable(path: Path, what: str) -> None:
-    """Raise InputError before the work if a file cannot be written there."""
+def expect_writable(path: Path, what: str, *sources: str | Path) -> None:
+    """Raise InputError before the work if a file cannot be written there, or is one of those that are read."""
     folder = path.parent
     if path.is_dir():
         raise InputError(f"{what} {path}: this is a folder; expected the name of a file")
@@ -208,6 +208,8 @@ def expect_writable(path: Path, what: str) -> None:
         raise InputError(f"{what} {path}: there is no folder {folder}")
     if not os.access(path if path.exists() else folder, os.W_OK):
         raise InputError(f"{what} {path}: permission denied")
+    if path.exists() and any(_exists(str(source)) and path.samefile(source) for source in sources):
+        raise InputError(f"{what} {path}: this is the file that is read; name another one")
 
 
 @contextmanager

@@ -233,6 +233,8 @@ BAD: list[tuple[tuple[str, ...], int, str]] = [
     (("workload", "convert", "good.csv"), 2, "--to"),
     (("workload", "convert", "missing.csv", "--to", "x.csv"), 1, "missing.csv"),
     (("workload", "convert", "good.csv", "--to", "x.xls"), 2, ".csv or .parquet"),
+    (("workload", "convert", "good.csv", "--to", "./good.csv"), 1, "the file that is read; name another one"),
+    (("prices", "convert", "west=good.csv", "--to", "good.csv"), 1, "the file that is read; name another one"),
     (("workload", "convert", "good.csv", "--to", "nowhere/x.csv"), 1, "nowhere"),
     (("workload", "convert", "good.csv", "--to", "x.csv", "--oversize", "drop"), 2, "--topology"),
     (("workload", "convert", "big.csv", "--to", "x.csv", "--topology", "flat"), 1, "job big asks 65"),
