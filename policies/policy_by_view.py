@@ -13,12 +13,12 @@ from ..simulator.groups.group_simulator import GroupSimulator
 from ..simulator.groups.group_view import GroupView
 from ..simulator.rules.semantics import Semantics
 from .base import Policy, RulePolicy
-from .registry import DATA_PLACEMENT, DELAY, GEO, GROUPING, SHARING, TIME_SHIFT
+from .registry import DELAY, GROUPING, OVER_REGIONS, SHARING, TIME_SHIFT
 
 PLACES = {
     "on GPUs": (DELAY, SHARING, TIME_SHIFT),
     "where jobs run in groups": (GROUPING,),
-    "in regions": (GEO, DATA_PLACEMENT),
+    "in regions": OVER_REGIONS,
 }
 
 
@@ -85,7 +85,7 @@ class PolicyByView(RulePolicy):
 
     def playing_in(self, env_id: str) -> Policy:
         """The policy in an environment. Raises InputError for a given parameter that it does not take."""
-        if self._make_regions is None or env_id not in (GEO, DATA_PLACEMENT):
+        if self._make_regions is None or env_id not in OVER_REGIONS:
             return self
         self._expect_taken("in regions")
         found = self._make_regions()

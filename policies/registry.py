@@ -27,6 +27,7 @@ GEO = "clustergym/Geo-v0"
 DATA_PLACEMENT = "clustergym/DataPlacement-v0"
 GROUPING = "clustergym/Grouping-v0"
 BOTH = (DELAY, SHARING)
+OVER_REGIONS = (GEO, DATA_PLACEMENT)
 ENVIRONMENTS = (DELAY, SHARING, TIME_SHIFT, GEO, DATA_PLACEMENT, GROUPING)
 REQUIRED = "(must be given)"  # in a list of parameters, in place of a default
 

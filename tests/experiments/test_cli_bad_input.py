@@ -230,6 +230,12 @@ BAD: list[tuple[tuple[str, ...], int, str]] = [
     (("workload", "inspect", "missing.csv"), 2, "missing.csv"),
     (("workload", "inspect", "good.csv", "--picture", "nowhere/x.png"), 1, "nowhere"),
     (("workload", "inspect", "good.csv", "--picture", "x.picture"), 1, "x.picture"),
+    # What a generator names, and an environment's network does not know, is answered with what plays there.
+    (("evaluate", "Sharing", "--workload", "cassini-poisson"), 1, "any model plays on network none"),
+    (("evaluate", "TimeShift", "--workload", "philly-sample"), 1, "or play on network contention:default=silent"),
+    (("evaluate", "Delay", "--workload", "philly-sample"), 1, "or take the network 'none'"),
+    (("evaluate", "Geo", "--workload", "poisson"), 2, "Geo-v0 expects one that does, as mast-like"),
+    (("evaluate", "Geo", "--workload", "mast-like"), 1, "in the same order, as mast-like:regions=6 has them"),
     (("workload", "convert", "good.csv"), 2, "--to"),
     (("workload", "convert", "missing.csv", "--to", "x.csv"), 1, "missing.csv"),
     (("workload", "convert", "good.csv", "--to", "x.xls"), 2, ".csv or .parquet"),
