@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -60,8 +61,7 @@ def reproduce(
     from ..reproduce.rows import Options
 
     known = reproductions()
-    of_paper = [entry for key, entry in known.items() if name in (entry.paper, key.partition("-")[0])]
-    if name is None or list_ or of_paper:
+    if (of_paper := _of_paper(name, known)) or name is None or list_:
         _list(of_paper or list(known.values()), json)
         return
     from ...simulator.base.names import choose
@@ -99,6 +99,11 @@ def _prepare_pictures(folder: Path) -> None:
 
     expect_installed(["png"], "these pictures")
     folder.mkdir(parents=True, exist_ok=True)
+
+
+def _of_paper(name: str | None, known: Mapping[str, Reproduction]) -> list[Reproduction]:
+    """All of the paper of that name, as `sjf-bsbf` or `bsbf`."""
+    return [entry for key, entry in known.items() if name in (entry.paper, key.partition("-")[0])]
 
 
 def _list(entries: list[Reproduction], json: bool) -> None:
