@@ -31,9 +31,7 @@ Orders = Annotated[
 
 
 def reproduce(
-    name: Annotated[
-        str | None, argument("NAME", "Which; those of a paper's name, or without one all, are listed.")
-    ] = None,
+    name: Annotated[str | None, argument("NAME", "Which; a paper's are listed; without it, all.")] = None,
     list_: Annotated[bool, option("--list", None, "List them.")] = False,
     orders: Orders = None,
     traces: Traces = None,
