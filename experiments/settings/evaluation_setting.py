@@ -185,7 +185,7 @@ def _workload(
     environment, word, format, oversize = source
     room = gang_room(environment, cluster)
     workload = open_workload(word, format=format, seed=seed, oversize=oversize, cluster_gpus=room)
-    if environment in OVER_REGIONS and workload.geo is None:
+    if environment in OVER_REGIONS and workload.geo is None and workload.ps is None:
         said = f"workload {workload.name!r} asks nothing of regions"
         raise InputError(f"{said}; {environment} expects one that does, as mast-like")
     semantics.chunk_on(workload)  # its warning appears here, in the first process

@@ -182,10 +182,12 @@ class Demands:
         if topology.region_network is None:
             raise InputError(f"{what} has no regions with storage, which the workload's tables need; expected mast:...")
         if topology.region_names != self.regions:
-            there, ours = topology.region_names, self.regions
-            remedy = f", as mast-like:regions={len(there)} has them" if {*ours} < {*there} or {*there} < {*ours} else ""
+            theirs, ours = topology.region_names, self.regions
+            remedy = (
+                f", as mast-like:regions={len(theirs)} has them" if {*ours} < {*theirs} or {*theirs} < {*ours} else ""
+            )
             raise InputError(
-                f"{what} has the regions {_listed(there)}, but the workload's tables lie in {_listed(ours)}; expected "
+                f"{what} has the regions {_listed(theirs)}, but the workload's tables lie in {_listed(ours)}; expected "
                 f"the same, in the same order{remedy}"
             )
         asked = _members(int(np.bitwise_or.reduce(self.accepts, axis=None)))
