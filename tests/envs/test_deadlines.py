@@ -13,9 +13,9 @@ import pytest
 
 import clustergym
 from clustergym import policies
-from clustergym.envs.delay.observation import QUEUE, RUNNING
-from clustergym.envs.sharing.observation import QUEUE as SHARING_QUEUE
-from clustergym.envs.sharing.observation import RUNNING as SHARING_RUNNING
+from clustergym.envs.delay.columns import QUEUE, RUNNING
+from clustergym.envs.sharing.columns import QUEUE as SHARING_QUEUE
+from clustergym.envs.sharing.columns import RUNNING as SHARING_RUNNING
 from clustergym.envs.timeshift.observation import QUEUE as SHIFT_QUEUE
 from clustergym.envs.timeshift.observation import RUNNING as SHIFT_RUNNING
 from clustergym.simulator.base.errors import InputError
@@ -211,23 +211,17 @@ def test_deadlines_that_make_no_sense_are_refused(value):
         open_workload(f"poisson:deadlines={value}")
 
 
-def slack_column(names):
-    """The place of slack among the columns of a table."""
-    return next(place for place, name in enumerate(names) if name.startswith("slack"))
-
-
 def test_slack_by_hand():
     """Horizon e^10 - 1 s. At 4 s: 0 (20 s, due at 30) has run 4 s: 10 s to spare; 1 (9 s, due at 11) lacks 2; 2: none.
 
     Slack is a column of its own.
     """
-    slack, slack_of_running = slack_column(QUEUE), slack_column(RUNNING)
     rows = [(0, 1, 20, 30), (4, 1, 9, 11), (4, 1, 9, NONE), (4, 1, 9, 13)]
     env = delay(rows, horizon_s=math.expm1(10.0), skip_idle=False)
     observation, *_ = env.step(start(0))
-    queue = observation["queue"].reshape(3, len(QUEUE))[:, slack]
+    queue = observation["queue"].reshape(3, len(QUEUE))[:, QUEUE.slack]
     assert queue.tolist() == pytest.approx([0.5 - math.log1p(2) / 20, 1.0, 0.5], rel=1e-6)
-    running = observation["running"].reshape(1, len(RUNNING))[0, slack_of_running]
+    running = observation["running"].reshape(1, len(RUNNING))[0, RUNNING.slack]
     assert running == pytest.approx(0.5 + math.log1p(10) / 20, rel=1e-6)
 
 
@@ -249,12 +243,12 @@ def test_slack_follows_the_jobs_in_every_environment(name, queue, running):
         for key, columns, jobs in (("queue", queue, w.waiting_job), ("running", running, w.running_job)):
             shown = observation[key].reshape(-1, len(columns))
             for row, job in zip(shown, jobs.tolist(), strict=False):
-                if row[0] == 0.0:
+                if row[columns.present] == 0.0:
                     continue
                 ran = max(0.0, s.now_s - s.since_s[job]) / s.iteration_s[job] if key == "running" else 0.0
                 slack_s = s.deadline_s[job] - s.now_s - (s.iterations_left[job] - ran) * s.base_iteration_s[job]
                 read = 0.5 + math.copysign(0.5 * min(1.0, math.log1p(abs(slack_s)) / float(w.log_horizon)), slack_s)
-                assert row[slack_column(columns)] == pytest.approx(read, abs=1e-5), (key, job)
+                assert row[columns.slack] == pytest.approx(read, abs=1e-5), (key, job)
                 seen += 1
         legal = np.flatnonzero(env.action_masks()[: env.form.parts[0]])
         others = [0] * (len(env.form.parts) - 1)
