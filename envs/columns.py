@@ -18,7 +18,11 @@ TIME = "s, logarithmic"
 SERVICE = "GPU-s, logarithmic"
 RATIO = "ratio, logarithmic"
 JOBS = "jobs n: n / (n + 32)"
+FEW_JOBS = "jobs n: n / (n + 4)"
 SLACK = "s, logarithmic on both sides of 1/2"
+THIRDS = "0, 1/3, 2/3 or 1"
+LARGEST_MACHINE = "share of the largest machine"
+IGNORANCE = "0 known, 1/2 estimated, 1 not known"
 
 
 @dataclass(frozen=True)
@@ -58,3 +62,10 @@ def described(columns: Any) -> Mapping[str, Column]:
 def names_of(tables: Mapping[str, Any]) -> dict[str, list[str]]:
     """The names of all columns, by the part of the observation that they are in."""
     return {part: list(described(columns)) for part, columns in tables.items()}
+
+
+JOB_SIZE = table(  # the first columns of a job's row, where window.py writes them
+    present=flag("a job stands here"),
+    gpus=Column("GPUs"),
+    size=Column("its size", "log2(1 + GPUs) / log2(1 + cluster)"),
+)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from ..observation_layout import Part, Table
 from ..registration import ENVIRONMENTS
 from ..window import running_candidate, waiting_candidate
 from .action_parts import machines_given, machines_opened, ratio_taken
+from .columns import CANDIDATES, CLUSTER, GROUP, QUEUE, RUNNING
 from .grouping_transition import turn
 from .grouping_window import (
     JOIN,
@@ -34,7 +36,6 @@ from .grouping_window import (
     open_kind,
     window_dtype,
 )
-from .observation import CANDIDATES, CLUSTER, GROUP_COLUMNS, QUEUE, RUNNING, SECOND_COLUMN, THIRD_COLUMN
 
 SLOTS, RUNNING_SLOTS, GROUP_SLOTS = 12, 16, 6
 
@@ -45,7 +46,9 @@ class GroupingInterface(AgentInterface):
     """The window of Grouping-v0; the arguments are those of `GroupingEnv`."""
 
     dtype = staticmethod(window_dtype)
-    columns = (CLUSTER, QUEUE, RUNNING, CANDIDATES)
+    columns = MappingProxyType(
+        {"cluster": CLUSTER, "queue": QUEUE, "running": RUNNING, "groups": GROUP, "candidates": CANDIDATES}
+    )
     turn = staticmethod(turn)
     orders = ("arrival", "shortest")
 
@@ -65,8 +68,8 @@ class GroupingInterface(AgentInterface):
             machine_choices = min(Topology.load(topology).num_machines, MOST_MACHINES)
         check_range("machine_choices", machine_choices, 0, MOST_MACHINES)
         check_range("spill_choices", spill_choices, 1, SPILLS)
-        others = Part(1 + machine_choices, SECOND_COLUMN), Part(spill_choices, THIRD_COLUMN)
-        window |= {"more": {"groups": Table(group_slots, GROUP_COLUMNS, 1)}, "slots": slots}
+        others = Part(1 + machine_choices, CANDIDATES.takes_second), Part(spill_choices, CANDIDATES.takes_third)
+        window |= {"more": {"groups": Table(group_slots, len(GROUP), 1)}, "slots": slots}
         kinds = 1 + group_slots, 3 + group_slots
         super().__init__(kinds=kinds, others=others, running_slots=running_slots, **window)
         w = self.window

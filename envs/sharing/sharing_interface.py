@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from ...simulator.events.initialise import gpus_of
 from ..agent_interface import AgentInterface, slot_of
 from ..observation_layout import Part
 from ..window import choice_of, force_gpus, running_candidate, unforce_gpus, waiting_candidate
+from .columns import CANDIDATES, CLUSTER, QUEUE, RUNNING
 from .gangs import (
     FREE_KIND,
     exponent_taken,
@@ -24,7 +26,6 @@ from .gangs import (
     wider_exponent_taken,
     wider_exponents_of,
 )
-from .observation import CANDIDATES, CLUSTER, QUEUE, RUNNING, SECOND_COLUMN
 from .sharing_transition import turn
 from .sharing_window import MAX_EXPONENTS, MAX_PARTNERS, PER_RUNNING, PREEMPT_KIND, RESIZE_KIND, starts_of, window_dtype
 
@@ -35,7 +36,7 @@ class SharingInterface(AgentInterface):
     """The window of Sharing-v0; the arguments are those of `SharingEnv`."""
 
     dtype = staticmethod(window_dtype)
-    columns = (CLUSTER, QUEUE, RUNNING, CANDIDATES)
+    columns = MappingProxyType({"cluster": CLUSTER, "queue": QUEUE, "running": RUNNING, "candidates": CANDIDATES})
     turn = staticmethod(turn)
 
     def __init__(
@@ -43,7 +44,9 @@ class SharingInterface(AgentInterface):
     ) -> None:
         check_range("partners", partners, 0, MAX_PARTNERS)
         check_range("exponents", exponents, 1, MAX_EXPONENTS)
-        super().__init__(kinds=(4 + partners, PER_RUNNING), others=(Part(exponents, SECOND_COLUMN),), **window)
+        super().__init__(
+            kinds=(4 + partners, PER_RUNNING), others=(Part(exponents, CANDIDATES.takes_second),), **window
+        )
         self.window.partners, self.window.n_exponents, self.window.elastic = partners, exponents, elastic
 
     def attach(self, simulator: Simulator) -> None:

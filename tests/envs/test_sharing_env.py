@@ -11,7 +11,7 @@ import pytest
 import clustergym
 from clustergym import policies
 from clustergym.envs.rendering.ansi import draw_ansi
-from clustergym.envs.sharing.observation import CANDIDATES
+from clustergym.envs.sharing.columns import CANDIDATES
 from clustergym.simulator.base.decisions import Advance, Hold, Preempt, Resize, Start
 from clustergym.simulator.base.errors import InvalidDecision
 from clustergym.simulator.engine.simulator import Simulator
@@ -53,7 +53,7 @@ def kinds_of(env, slot):
 
 def offered(env, observation, slot, kind, column):
     row = observation["candidates"].reshape(-1, len(CANDIDATES))[1 + KINDS * slot + kind]
-    return float(row[CANDIDATES.index(next(name for name in CANDIDATES if name.startswith(column)))])
+    return float(row[column])
 
 
 def test_two_equal_jobs_at_xi_one_and_a_half_break_even():
@@ -62,8 +62,8 @@ def test_two_equal_jobs_at_xi_one_and_a_half_break_even():
     assert kinds_of(env, 0) == [FREE]
     observation, *_ = env.step(act(0, FREE))
     assert kinds_of(env, 0) == [BEST, FIRST_FIT, FIRST, HOLD]
-    assert offered(env, observation, 0, FIRST, "what the pair gains") == 0.5
-    assert offered(env, observation, 0, FIRST, "GPUs of the gang that are shared") == 1.0
+    assert offered(env, observation, 0, FIRST, CANDIDATES.gain) == 0.5
+    assert offered(env, observation, 0, FIRST, CANDIDATES.shared) == 1.0
     *_, terminated, _, info = env.step(act(0, FIRST))
     assert terminated
     assert (info["metrics"]["jct_mean"], info["metrics"]["makespan"]) == (15.0, 15.0)
@@ -74,7 +74,7 @@ def test_a_pair_that_loses_is_no_best_benefit_but_can_be_had():
     env = by_hand([(0, 4, 10), (0, 4, 10)], interference="constant:xi=1.6")
     observation, *_ = env.step(act(0, FREE))
     assert kinds_of(env, 0) == [FIRST_FIT, FIRST, HOLD]
-    assert offered(env, observation, 0, FIRST, "what the pair gains") < 0.5
+    assert offered(env, observation, 0, FIRST, CANDIDATES.gain) < 0.5
     *_, info = env.step(act(0, FIRST))
     assert info["metrics"]["makespan"] == 16.0
 
