@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 FLAG = "0 or 1"
-SHARE = "share"
+SHARE, OF_ALL, OF_ITS_OWN = "share", "share of all", "share of its own"
+OVER_SUPPLY = "demand over supply x: x / (1 + x)"
 TIME = "s, logarithmic"
 SERVICE = "GPU-s, logarithmic"
 RATIO = "ratio, logarithmic"

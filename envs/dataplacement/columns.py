@@ -7,12 +7,11 @@ training jobs that the slow path knows; one that counts as high priority does so
 lies in [0, 1]; rows without a table, copy or region, and candidates that are not legal, are zero.
 """
 
-from ..columns import JOBS, TIME, Column, flag, table
+from ..columns import JOBS, OF_ALL, OF_ITS_OWN, OVER_SUPPLY, TIME, Column, flag, table
 
-OF_ALL, OF_ITS_OWN, OF_ITS_READERS = "share of all", "share of its own", "share of its readers"
+OF_ITS_READERS = "share of its readers"
 OF_READ = "share of all that are read"
 BYTES = "bytes, logarithmic"
-OVER_SUPPLY = "demand over supply x: x / (1 + x)"
 
 CLUSTER = table(
     time=Column("time since the first arrival", TIME),

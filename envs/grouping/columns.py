@@ -6,7 +6,7 @@ of subtasks are those that are measured, 0 before. Everything lies in [0, 1]; ro
 candidates that are not legal, are zero.
 """
 
-from ..columns import FEW_JOBS, IGNORANCE, JOBS, SLACK, TIME, Column, flag, joined, table
+from ..columns import FEW_JOBS, IGNORANCE, JOBS, OF_ALL, SLACK, TIME, Column, flag, joined, table
 
 SECONDS = "s, logarithmic to an hour"
 SPEED = "speed v, 1 is alone: v / (1 + v)"
@@ -21,8 +21,8 @@ CLUSTER = table(
     waiting=Column("waiting jobs", JOBS),
     running=Column("jobs in groups", JOBS),
     groups=Column("groups", "groups g: g / (g + 8)"),
-    arrived=Column("jobs that have arrived, of all"),
-    finished=Column("jobs that have finished, of all"),
+    arrived=Column("jobs that have arrived", OF_ALL),
+    finished=Column("jobs that have finished", OF_ALL),
     loading=Column("jobs that load, of those in groups"),
     changed=Column("jobs that have changed their place at this instant, of all here"),
     cpu=Column("CPU use of all groups, as measured"),
