@@ -40,12 +40,16 @@ def logged(s: np.void) -> Iterator[tuple[tuple[int, ...], Decision]]:
             seconds = float(s["log_seconds"][entry])
             yield gpus, Shift(job, seconds if seconds >= 0.0 else None)
         elif kind == HOLD:
-            is_timed = s["status"][job] == HELD and s["event_position"][job] >= 0
-            yield gpus, Hold(job, float(s["event_key"][job]) if is_timed else None, int(s["hold_tier"][job]) or None)
+            yield gpus, _hold(s, job)
         elif kind == RESIZE and not s["elastic"]:
             yield gpus, Resize(job, gpus, sub_batch=value)
         else:
             yield gpus, _decision(kind, job, gpus, value)
+
+
+def _hold(s: np.void, job: int) -> Hold:
+    place = s["event_position"][job] if s["status"][job] == HELD else -1
+    return Hold(job, float(s["event_key"][place]) if place >= 0 else None, int(s["hold_tier"][job]) or None)
 
 
 def _decision(kind: int, job: int, gpus: tuple[int, ...], value: int) -> Decision:
