@@ -66,7 +66,7 @@ def _step(s, w, reference, candidate, delay, tier, outcome):
             show(s, w)
     else:
         w.decisions += 1
-        outcome[IS_ADJUSTED] = _apply(s, w, candidate, delay, tier)
+        outcome[IS_ADJUSTED] = carry_out(s, w, candidate, delay, tier)
         w.forced_job = NO_JOB
         if w.code == STALLED and next_s(s) < math.inf:
             w.code = DECIDE
@@ -105,8 +105,14 @@ def show(s, w):
         refresh(s, w)
 
 
+@entry
+def rehearsed(states, row, windows, candidate, delay, tier):
+    """Modify the record in `row`: `carry_out`, as the only one of `windows` shows it."""
+    carry_out(states[row], windows[0], candidate, delay, tier)
+
+
 @kernel
-def _apply(s, w, candidate, delay, tier):
+def carry_out(s, w, candidate, delay, tier):
     """Modify `s`: carry out a legal candidate but 0; True if with another delay or tier than asked for."""
     is_waiting, _, job, kind = choice_of(w, candidate)
     if not is_waiting:

@@ -62,7 +62,7 @@ def _play(s, w, candidate, exponent, outcome):
             _go(s, w)
     else:
         w.decisions += 1
-        outcome[IS_ADJUSTED] = _apply(s, w, candidate, exponent)
+        outcome[IS_ADJUSTED] = carry_out(s, w, candidate, exponent)
         w.forced_job = NO_JOB
         if w.code == STALLED and next_s(s) < math.inf:
             w.code = DECIDE
@@ -91,8 +91,14 @@ def turn(states, windows, row, features, mask):
     write_mask(windows[row], mask)
 
 
+@entry
+def rehearsed(states, row, windows, candidate, exponent):
+    """Modify the record in `row`: `carry_out`, as the only one of `windows` shows it."""
+    carry_out(states[row], windows[0], candidate, exponent)
+
+
 @kernel
-def _apply(s, w, candidate, exponent):
+def carry_out(s, w, candidate, exponent):
     """Modify `s`: carry out a legal candidate but 0; True if another sub-batch, or size, was taken than asked for."""
     is_waiting, _, job, kind = choice_of(w, candidate)
     if is_waiting and kind == starts_of(w):

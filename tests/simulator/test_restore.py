@@ -274,7 +274,7 @@ def test_an_agent_gives_a_job_larger_passes_when_its_partner_has_left(exponent, 
     assert column(observation, RESIZE, CANDIDATES.memory_left) == pytest.approx(
         [1 - (3.4873 + 8 * 0.534375) / 12], abs=1e-4
     )
-    decision = env.interface.decision((RESIZE, exponent))
+    (decision,) = env.interface.decisions((RESIZE, exponent))
     assert decision == Resize(1, (0,), sub_batch=played)
     assert env.interface.action(decision).tolist() == [RESIZE, min(exponent, 2)]
     *_, ended, _, info = env.step((RESIZE, exponent))
@@ -308,7 +308,7 @@ def test_restore_through_steps_resizes(slots):
     ended, resized = False, 0
     while not ended:
         action = policy.act(env)
-        resized += isinstance(env.interface.decision(action), Resize)
+        resized += isinstance(env.interface.decisions(action)[0], Resize)
         *_, ended, _, info = env.step(action)
         assert not (info["invalid_action"] or info["adjusted_action"])
     own = env.simulator
