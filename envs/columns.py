@@ -50,8 +50,12 @@ def table(**columns: Column) -> Any:
 
 
 def joined(*tables: Any) -> Any:
-    """One table of the columns of several, in their order."""
-    return table(**{name: column for one in tables for name, column in described(one).items()})
+    """One table of the columns of several, in their order. Raises ValueError if two have one name."""
+    pairs = [pair for one in tables for pair in described(one).items()]
+    columns = dict(pairs)
+    if len(columns) < len(pairs):
+        raise ValueError(f"two columns have one name: {[name for name, _ in pairs]}")
+    return table(**columns)
 
 
 def described(columns: Any) -> Mapping[str, Column]:
