@@ -26,8 +26,10 @@ def note(runs: Sequence[Run]) -> str:
     fits = "every job starts when it did"
     if late:
         most_s = max(metrics["most_late_s"] for metrics in late)
+        has_failed = any(run.metrics.get(name) for run in runs for name in ("failures", "outages"))
         fits = (
-            f"the log does not fit this cluster: {total(REPLAYED):,.0f} of {sum(run.jobs for run in runs):,} jobs "
+            f"the log does not fit this cluster{' with its failures' * has_failed}: "
+            f"{total(REPLAYED):,.0f} of {sum(run.jobs for run in runs):,} jobs "
             f"started later than in the log, the first at {duration(late[0]['first_late_s'])}, by at most "
             f"{duration(most_s)}"
         )
