@@ -93,7 +93,7 @@ def _status(program: typer.Typer, arguments: Sequence[str]) -> int:
     sys.stdout = sys.stdout or io.StringIO()
     sys.stderr = sys.stderr or io.StringIO()
     try:
-        with json_alone() if "--json" in arguments else nullcontext():
+        with json_alone() if "--json" in arguments and arguments[0] != "bench" else nullcontext():
             outcome = _command(program)(with_settings_apart(arguments), prog_name="clustergym", standalone_mode=False)
         sys.stdout.flush()
         if outcome == interrupt.INTERRUPTED:  # of newer versions of typer, after Ctrl-C
