@@ -1,4 +1,4 @@
-"""What an action means is said once: kernels carry it out and the interfaces ask the same kernels."""
+"""What an action means is said once: kernels carry it out, and interfaces rehearse them."""
 
 from __future__ import annotations
 
@@ -59,6 +59,33 @@ def test_candidates_and_slots_are_one_another(name):
                 assert at(w, slot, kind) == first and choice_of(w, first) == (is_waiting, slot, job, kind)
                 first += 1
     assert w.candidates == env.tables.candidates == first + sum(table.rows for table in env.tables.tables[2:])
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("Delay", {"migration": True}),
+        ("Delay", {"placer": "random", "preemption_cost": 30.0}),
+        ("Sharing", {"partners": 3}),
+        ("Grouping", {"ram_gb": 8.0}),
+    ],
+)
+def test_decisions_and_actions_are_each_others_inverse_and_leave_the_run_alone(name, options):
+    """Of every legal candidate, the other parts at random."""
+    env, rng, kinds = begun(name, **options), np.random.default_rng(0), set()
+    for _ in range(60):
+        legal, *others = map(np.flatnonzero, np.split(env.action_masks(), np.cumsum(env.form.parts)[:-1]))
+        before = env.simulator.raw.record.tobytes()
+        for candidate in rng.permutation(legal):
+            action = [candidate, *map(rng.choice, others)]
+            decisions = env.interface.decisions(action)
+            if len(decisions) == 1:
+                assert env.interface.decisions(env.interface.action(decisions[0])) == decisions
+                kinds.add(type(decisions[0]))
+        assert env.simulator.raw.record.tobytes() == before
+        if env.step(action)[2]:
+            break
+    assert len(kinds) >= 4
 
 
 def test_a_hold_takes_the_nearest_delay_and_tier():
