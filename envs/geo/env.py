@@ -114,7 +114,7 @@ class GeoEnv(PythonStepEnv):
             self.simulator.use(self.rule)
         self._is_expert_played = False
         rows, call = self.stepper.rows, self.stepper.call
-        row = rows.records, rows.windows, rows.references, self.row, look.regions, look.ranking
+        row = rows.records, rows.windows, look.solvers, rows.references, self.row
         step = look.slow_half is not None, self._action, self._outcome, self._features, self._mask
         n_stopped = call(step_row, *row, *step)
         while n_stopped == ASK:

@@ -10,7 +10,9 @@ import numpy as np
 
 from ...policies.mast.copies_on_demand import on_demand
 from ...policies.mast.global_scheduler import write_ranking
-from ...policies.mast.regional_scheduler import Hardware, write_regions
+from ...policies.mast.hardware import Hardware
+from ...policies.mast.mast_record import by_item, empty_records
+from ...policies.mast.regional_scheduler import write_regions
 from ...policies.mast.type_choices import TypeChoices
 from ...simulator.base.arguments import check_range
 from ...simulator.base.decisions import Decision, Hold, Preempt, Replicate, Start
@@ -117,9 +119,11 @@ class GeoInterface(PythonStepInterface):
         workload, topology = self.simulator.workload, self.simulator.topology
         assert workload.geo is not None
         self._laid_for = workload
-        choices = TypeChoices.of(self.simulator.view)
-        self.regions = write_regions(Hardware.of(topology, workload.geo), len(workload), choices)
-        self.ranking = write_ranking(workload.geo)
+        hardware = Hardware.of(topology, workload.geo)
+        self.solvers = empty_records(hardware, len(workload))
+        self.record = by_item(self.solvers)
+        write_regions(self.solvers, hardware, len(workload), TypeChoices.of(self.simulator.view))
+        write_ranking(self.record, workload.geo)
 
     def ordered(self, simulator: Simulator) -> np.ndarray:
         """The jobs of a run, int64 (jobs,), in the order of the window."""
@@ -174,8 +178,7 @@ class GeoInterface(PythonStepInterface):
                 self._mask[found] = 1
 
     def _show(self) -> None:
-        records, regions, ranking = self.simulator.records, self.regions, self.ranking
-        self._call(look, records, self.windows, 0, regions, ranking, self._features, self._mask)
+        self._call(look, self.simulator.records, self.windows, self.solvers, 0, self._features, self._mask)
 
     def _call(self, kernel: Callable[..., Any], *arguments: Any) -> Any:
         """`kernel(*arguments)`, whose types differ only in the capacity of the records."""
@@ -235,12 +238,11 @@ class GeoInterface(PythonStepInterface):
             return list(self._brought(job, cluster))
         if cluster == NO_CLUSTER:
             return [Hold(job)]
-        records, regions = self.simulator.records, self.regions
-        leavers = self._call(plan_now, records, 0, regions, job, cluster, way)
+        leavers = self._call(plan_now, self.simulator.records, 0, self.solvers, job, cluster, way)
         assert leavers >= 0
         units = int(self.simulator.raw.record["gpus"][job])
-        leaving = regions.leaving[:leavers].tolist()
-        return [*(Preempt(other) for other in leaving), Start(job, regions.taken[:units].tolist())]
+        leaving = self.record["leaving"][:leavers].tolist()
+        return [*(Preempt(other) for other in leaving), Start(job, self.record["taken"][:units].tolist())]
 
     def _brought(self, job: int, region: int) -> Iterator[Replicate]:
         view = self.simulator.view
