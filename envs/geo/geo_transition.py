@@ -19,23 +19,35 @@ from .table_bringing import bring, can_bring_any
 
 
 @entry
-def step_row(states, windows, solvers, references, row, looks, action, outcome, features, mask):
-    """Modify one row: play an action, int64 (1,), and write the result, as the kernels of a `Stepper` do.
+def step_rows(states, windows, solvers, references, chosen, actions, outcomes, features, masks):
+    """Modify the chosen rows: play one action in each; see `Stepper`. `solvers`: what MAST remembers.
 
-    `solvers`: what MAST remembers of this row; `looks`: whether a policy decides about due tables. Returns 1 if the
-    row needs a look, else 0; or ASK: tables have to be decided about first. Then nothing is written yet; the step
-    continues once the window has `begins = GOES_ON`.
+    A row with `code = ASK` wants decisions about tables first. Then nothing is written yet; the step goes on once its
+    window has `begins = GOES_ON`.
     """
-    s, w, m = states[row], windows[row], solvers[0]
+    n_stopped = 0
+    for row in chosen:
+        s, w, m, outcome = states[row], windows[row], solvers[row], outcomes[row]
+        _step(s, w, m, references[row], actions[row, 0], outcome, masks[row])
+        if w.code != ASK:
+            end_step(s, w, references[row], outcome, used_gpus(s))
+            show(s, w, m, features[row], masks[row])
+            n_stopped += outcome[TERMINATED] > 0.0 or outcome[TRUNCATED] > 0.0 or w.code != DECIDE
+    return n_stopped
+
+
+@kernel
+def _step(s, w, m, reference, candidate, outcome, mask):
+    """Modify `s`, `w`, `m` and `outcome`: play one action, and run to the next decision, an agent's or about tables."""
     goes_on = w.begins == GOES_ON
     if not goes_on:
-        begin_step(s, w, references[row])
+        begin_step(s, w, reference)
         goes_on = w.begins == 1
         if goes_on:
             outcome[IS_INVALID] = outcome[IS_FORCED] = outcome[IS_ADJUSTED] = 0.0
             begin_run(w, m)
         elif w.code != FINISHED and w.code != HORIZON:
-            _take(s, w, m, action[0], outcome, mask)
+            _take(s, w, m, candidate, outcome, mask)
     if goes_on:
         _go(s, w, m, w.begins == 1)
         w.begins = 0
@@ -43,13 +55,11 @@ def step_row(states, windows, solvers, references, row, looks, action, outcome, 
     if w.code != DECIDE or not w.agent_done:  # else there is nothing new to see
         look_around(s, w, m)
     while w.code == DECIDE and not _is_offered(s, w, m):
-        if (looks and s.tables_due) or w.lacks:
-            return ASK
+        if (w.looks and s.tables_due) or w.lacks:
+            w.code = ASK
+            return
         _go(s, w, m, False)
         look_around(s, w, m)
-    end_step(s, w, references[row], outcome, used_gpus(s))
-    show(s, w, m, features, mask)
-    return int(outcome[TERMINATED] > 0.0 or outcome[TRUNCATED] > 0.0 or w.code != DECIDE)
 
 
 @kernel

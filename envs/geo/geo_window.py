@@ -54,6 +54,7 @@ def window_dtype() -> np.dtype:
         "brings",
         "region_slots",
         "any_leaves",
+        "looks",  # whether a policy decides about due tables
         "expert_job",
         "expert_cluster",
         "expert_way",

@@ -77,7 +77,7 @@ def write_ranking(
     """Modify `m`: rank these workloads, served by credit or `ordering`. Raises InputError out of range.
 
     Args:
-        m: fields by item, zero as far as `ranking_fields` goes.
+        m: fields by item.
         demands: the workloads' tenants, levels and units; the tenants' quotas.
         age_weight: credits for a wait of a day, >= 0.
         age_cap_s: a longer wait earns no more, seconds, C_age_cap.

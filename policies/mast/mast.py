@@ -56,7 +56,7 @@ from .compiled_passes import MOST_PASSES
 from .copies_on_demand import on_demand
 from .global_scheduler import DAY_S, write_ranking
 from .hardware import Hardware
-from .mast_record import by_item, empty_records
+from .mast_record import empty_record
 from .ordering import Ordering
 from .regional_scheduler import write_regions
 from .type_choices import TypeChoices
@@ -374,9 +374,9 @@ class WorkloadPassPolicy(PlanningPolicy):
         """Make a new record, for the workload and the topology of a run."""
         demands, weights, ordering = view.demands, self.weights, self.ordering
         hardware, self._jobs = Hardware.of(view.topology, demands), len(view.workload)
-        self._solvers = empty_records(hardware, self._jobs)
-        m = self._record = by_item(self._solvers)
-        write_regions(self._solvers, hardware, self._jobs, TypeChoices.of(view))
+        self._solvers, self._record = empty_record(hardware, self._jobs)
+        m = self._record
+        write_regions(self._solvers, m, hardware, self._jobs, TypeChoices.of(view))
         write_ranking(m, demands, weights.age, weights.age_cap_s, weights.fair, weights.window_s, ordering)
         m["option"] = *self._option, 0, -1, ordering.stops, ordering.levels
         m["size_weight"][: self._jobs] = ordering.sizes(demands, ordering.exponent)

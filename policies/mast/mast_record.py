@@ -2,41 +2,35 @@
 
 from __future__ import annotations
 
-from functools import cache
+from typing import Any
 
 import numpy as np
 
-from ...simulator.record.field_axes import GPU, JOB, Axis, Field, dtype_of
+from ...simulator.record.field_axes import GPU, JOB, Axis, Field
+from ...simulator.record.solver_records import SolverFields, SolverRecord
 from ...simulator.record.state import Capacity
-from ...simulator.record.zeroed import zeroed
 from .auction import queue_fields
 from .compiled_passes import placed_fields
 from .global_scheduler import ranking_fields
 from .hardware import Hardware
-from .region_units import unit_fields
+from .region_units import PARTS, SLOT, unit_fields
 
 
-@cache
-def mast_fields(capacity: Capacity) -> tuple[Field, ...]:
-    """All fields, beside a state of that capacity."""
+def _fields(capacity: Capacity) -> list[Field]:
     jobs, units = Axis(JOB, capacity.jobs), Axis(GPU, capacity.gpus)
-    ranking = ranking_fields(jobs) + queue_fields(jobs) + placed_fields(jobs)
-    return (*unit_fields(jobs, units, capacity.regions), *ranking)
+    return unit_fields(jobs, units, capacity.regions) + ranking_fields(jobs) + queue_fields(jobs) + placed_fields(jobs)
 
 
-@cache
-def mast_dtype(capacity: Capacity) -> np.dtype:
-    """The whole record."""
-    return dtype_of(mast_fields(capacity))
+def _used(extent: Any) -> dict[str, int]:
+    return {JOB: extent.jobs, GPU: extent.gpus, SLOT: PARTS * extent.jobs}
 
 
-def empty_records(hardware: Hardware, workloads: int) -> np.recarray:
-    """An array of one zeroed record, as entries take it, for so many workloads."""
+MAST = SolverFields(_fields, _used)
+
+
+def empty_record(hardware: Hardware, workloads: int) -> tuple[np.recarray, np.void]:
+    """An array of one zeroed record for so many workloads, as entries take it; and the record by item, `m["level"]`."""
     units, clusters = int(hardware.machine_units.sum()), len(hardware.region)
-    return zeroed(1, mast_dtype(Capacity.with_regions(workloads, units, hardware.regions, clusters, 0, 0)))
-
-
-def by_item(solvers: np.recarray) -> np.void:
-    """The only record of an array by item, `m["level"]`: np.record looks every field up in Python."""
-    found: np.void = solvers.view(np.ndarray).view(np.dtype((np.void, solvers.dtype)))[0]
-    return found
+    capacity = Capacity.with_regions(workloads, units, hardware.regions, clusters, 0, 0)
+    solvers = MAST.empty(capacity)
+    return solvers, SolverRecord(MAST, solvers, capacity).record

@@ -33,7 +33,7 @@ from ...simulator.engine.view import ClusterView
 from . import place_search
 from . import region_units as kernels
 from .hardware import Hardware
-from .mast_record import by_item, empty_records
+from .mast_record import empty_record
 from .type_choices import TypeChoices
 
 PARTS = kernels.PARTS
@@ -54,12 +54,13 @@ class Plan:
 Parts = Sequence[tuple[int, int]]
 
 
-def write_regions(solvers: np.recarray, hardware: Hardware, workloads: int, choices: TypeChoices | None = None) -> None:
-    """Modify the only record, all zero: empty regions, and types of the parts of workloads 0 to `workloads` - 1.
+def write_regions(
+    solvers: np.recarray, m: np.void, hardware: Hardware, workloads: int, choices: TypeChoices | None = None
+) -> None:
+    """Modify the only record of `solvers`, `m` by item: empty regions for workloads 0 to `workloads` - 1.
 
-    Without `choices` types and units of parts are still to be written.
+    Without `choices` types and units of their parts are still to be written.
     """
-    m = by_item(solvers)
     clusters, racks, machines = len(hardware.region), len(hardware.rack_cluster), len(hardware.machine_units)
     units, groups = int(hardware.machine_units.sum()), hardware.regions * hardware.types
     group = hardware.region * hardware.types + hardware.kind
@@ -74,7 +75,7 @@ def write_regions(solvers: np.recarray, hardware: Hardware, workloads: int, choi
     m["machine_unit"][1 : machines + 1] = np.cumsum(hardware.machine_units)
     m["machine_rack"][:machines] = hardware.machine_rack
     m["unit_machine"][:units] = np.repeat(np.arange(machines), hardware.machine_units)
-    m["cluster"][: PARTS * workloads] = kernels.NONE
+    m["cluster"][: PARTS * workloads], m["running"][:clusters] = kernels.NONE, 0
     if choices is None:
         m["kind"][:workloads] = kernels.NONE
     else:
@@ -94,9 +95,8 @@ class RegionalScheduler:
         self.hardware = hardware
         self.use_cache = use_cache
         self.workloads = workloads
-        self.solvers = empty_records(hardware, workloads)
-        self.record = by_item(self.solvers)
-        write_regions(self.solvers, hardware, workloads)
+        self.solvers, self.record = empty_record(hardware, workloads)
+        write_regions(self.solvers, self.record, hardware, workloads)
 
     @property
     def free(self) -> np.ndarray:

@@ -11,7 +11,7 @@ from clustergym.policies import make
 from clustergym.policies.mast import Hardware, RegionalScheduler, global_scheduler
 from clustergym.policies.mast.copies_on_demand import _Storage, lacking, on_demand
 from clustergym.policies.mast.global_scheduler import write_ranking
-from clustergym.policies.mast.mast_record import by_item, empty_records
+from clustergym.policies.mast.mast_record import empty_record
 from clustergym.simulator.base.decisions import Drop, Hold, Move, Preempt, Replicate, Start
 from clustergym.simulator.base.errors import InputError, InvalidDecision
 from clustergym.simulator.engine.simulator import Simulator
@@ -47,9 +47,9 @@ def workload_of(rows, arrival_s=None, duration_s=None, **changes):
 
 def scanned(view, **weights):
     """Number of pending workloads, and MAST's record with their ranking."""
-    found = empty_records(Hardware.of(view.topology, view.demands), len(view.workload))
-    write_ranking(by_item(found), view.demands, **weights)
-    return view.read_by(global_scheduler.scan, found), found[0]
+    solvers, m = empty_record(Hardware.of(view.topology, view.demands), len(view.workload))
+    write_ranking(m, view.demands, **weights)
+    return view.read_by(global_scheduler.scan, solvers), solvers[0]
 
 
 def play(word, workload, seed=0, watch=None):

@@ -7,7 +7,7 @@ import pytest
 
 from clustergym.policies import make
 from clustergym.policies.mast import Hardware, RegionalScheduler, place_search
-from clustergym.policies.mast.mast_record import empty_records
+from clustergym.policies.mast.mast_record import empty_record
 from clustergym.policies.mast.regional_scheduler import write_regions
 from clustergym.policies.mast.type_choices import TypeChoices
 from clustergym.simulator.base.decisions import Preempt, Start
@@ -121,9 +121,9 @@ def test_the_award_is_the_rule_said_over_the_single_choices(seed):
     speeds = np.array([[1.0, float(rng.choice([0.5, 1.0, 2.0])), 1.0]] * len(rows))
     choices, hardware = TypeChoices.between(demands, speeds), Hardware.of(topology, demands)
     plain, level, last = RegionalScheduler(hardware, len(rows), False), int(rng.integers(0, 5)), len(rows) - 1
-    solvers = empty_records(hardware, len(rows))
+    solvers, m = empty_record(hardware, len(rows))
     r = solvers[0]
-    write_regions(solvers, hardware, len(rows), choices)
+    write_regions(solvers, m, hardware, len(rows), choices)
     for job in range(last):
         lower = int(rng.integers(0, 7))
         parts = choices.parts(job, choices.first_types(job)[0])[0]

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ....policies.mast.global_scheduler import scan, write_ranking
-from ....policies.mast.mast_record import by_item, empty_records
+from ....policies.mast.mast_record import empty_record
 from ....policies.mast.regional_scheduler import Hardware, RegionalScheduler
 from ....simulator.base.codes import WAITING
 from ....simulator.record.state import Capacity, empty_state
@@ -37,8 +37,8 @@ def scan_s(pending: int, seed: int) -> float:
     demands, jobs = workload.geo, len(workload)
     assert demands is not None
     machines = np.ones(1, np.int64)
-    ranking = empty_records(Hardware.from_clusters([0], [0], [machines], [machines]), jobs)
-    write_ranking(by_item(ranking), demands)
+    ranking, m = empty_record(Hardware.from_clusters([0], [0], [machines], [machines]), jobs)
+    write_ranking(m, demands)
     records = empty_state(Capacity.with_regions(jobs, 1, 1, 1, 0, 0))
     s = records[0]
     s.n_jobs = s.next_arrival = s.waiting = jobs
