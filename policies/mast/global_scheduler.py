@@ -102,13 +102,13 @@ def write_ranking(
 def _sort(m, count):
     """Modify order[:count] in place: stable merge sort by key."""
     width = 1
-    source, target = m.order, m.sort_spare
+    source, target, key = m.order, m.sort_spare, m.key
     while width < count:
         for low in range(0, count, 2 * width):
             middle, high = min(low + width, count), min(low + 2 * width, count)
             left, right = low, middle
             for place in range(low, high):
-                take_left = left < middle and (right >= high or m.key[source[left]] <= m.key[source[right]])
+                take_left = left < middle and (right >= high or key[source[left]] <= key[source[right]])
                 if take_left:
                     target[place] = source[left]
                     left += 1
@@ -155,28 +155,28 @@ def _rank_running(s, m):
 
 
 @kernel
-def _held_s(s, job, window_s):
-    """Seconds of the last `window_s` in which a workload held its units.
+def _held_s(s, job, now_s, window_s):
+    """Seconds of the last `window_s` before `now_s` in which a workload held its units.
 
     A workload that was stopped several times counts as if it had run in one piece before its last stop, as the record
     has only the sum.
     """
     held_s, end_s = 0.0, s.stopped_s[job]
     if s.status[job] == RUNNING:
-        held_s = s.now_s - s.started_s[job]
+        held_s = now_s - s.started_s[job]
     elif s.finish_s[job] >= 0.0:
         end_s = s.finish_s[job]
     if s.attained_s[job] > 0.0 and end_s >= 0.0:
-        held_s += max(0.0, end_s - max(end_s - s.attained_s[job], s.now_s - window_s))
+        held_s += max(0.0, end_s - max(end_s - s.attained_s[job], now_s - window_s))
     return min(held_s, window_s)
 
 
 @kernel
-def _add_use(m, job, held_s):
+def _add_use(m, job, held_s, window_s):
     """Modify the averages in place: add a workload's use in the window."""
     if held_s > 0.0:
         for kind in range(KINDS):
-            used = held_s * m.asked[job, kind] / m.credit_terms[WINDOW_S]
+            used = held_s * m.asked[job, kind] / window_s
             m.tenant_average[m.tenant[job], kind] += used
             m.whole[kind] += used
 
@@ -188,12 +188,12 @@ def _average(s, m):
         m.whole[kind] = 0.0
         for tenant in range(m.n_tenants):
             m.tenant_average[tenant, kind] = 0.0
-    begin_s = s.now_s - m.credit_terms[WINDOW_S]
+    now_s, window_s = s.now_s, m.credit_terms[WINDOW_S]
     for first in range(0, s.next_arrival, WORD):
-        if s.ended[first // WORD] == WORD and s.ended_s[first // WORD] <= begin_s:
+        if s.ended[first // WORD] == WORD and s.ended_s[first // WORD] <= now_s - window_s:
             continue
         for job in range(first, min(first + WORD, s.next_arrival)):
-            _add_use(m, job, _held_s(s, job, m.credit_terms[WINDOW_S]))
+            _add_use(m, job, _held_s(s, job, now_s, window_s), window_s)
 
 
 @kernel
