@@ -29,7 +29,7 @@ NEEDS_tianshou := tianshou==2.*
 NEEDS_rllib := ray[rllib] torch
 FREE_sb3 := python-dateutil
 FREE_torchrl :=
-FREE_tianshou := filelock
+FREE_tianshou := filelock|pandas
 FREE_rllib := gymnasium
 
 .DEFAULT_GOAL := help
@@ -124,11 +124,11 @@ $(CLIENT_VENVS)/%/.ready: pyproject.toml constraints.txt
 	@$(PYTHON) -m venv --clear $(@D)
 	@grep -v -x -E "($(or $(FREE_$*),none))==.*" constraints.txt > $(@D)/constraints.txt
 	@$(@D)/bin/python -m pip install -qq --disable-pip-version-check $(PIP_FLAGS) -c $(@D)/constraints.txt \
-		-e . pytest $(NEEDS_$*)
+		-e . pytest hypothesis $(NEEDS_$*)
 	@touch $@
 
 $(GPU_VENV)/.ready $(DOCS_VENV)/.ready: .venv-%/.ready: pyproject.toml constraints.txt
 	@echo "installing clustergym[$*] into $(@D) (once; a minute) ..."
 	@$(PYTHON) -m venv --clear $(@D)
-	@$(@D)/bin/python -m pip install -qq --disable-pip-version-check $(PIP_FLAGS) -c constraints.txt -e ".[$*]" $(if $(filter gpu,$*),pytest)
+	@$(@D)/bin/python -m pip install -qq --disable-pip-version-check $(PIP_FLAGS) -c constraints.txt -e ".[$*]" $(if $(filter gpu,$*),pytest hypothesis)
 	@touch $@

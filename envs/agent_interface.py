@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -12,7 +12,7 @@ import numpy as np
 
 from ..simulator.base.arguments import check_flag, check_range, seconds
 from ..simulator.base.codes import DECIDE
-from ..simulator.base.decisions import Decision
+from ..simulator.base.decisions import Advance, Decision
 from ..simulator.base.errors import InputError, InvalidDecision
 from ..simulator.base.names import choose
 from ..simulator.engine.base_simulator import Decider
@@ -52,6 +52,7 @@ class AgentInterface:
     dtype: ClassVar[Callable[[], np.dtype]]
     columns: ClassVar[Mapping[str, Any]]  # of each part of the observation, in their order; see columns.py
     turn: ClassVar[Callable[..., Any]]  # kernel: (records, windows, row, features, mask) shows the present anew
+    rehearsed: ClassVar[Callable[..., Any]]  # kernel: (records, row, windows, *action) carries out what a step would
     orders: ClassVar[Sequence[str]] = ORDERS
     asked: Sequence[Any] = ()  # its own policies, which decide beside the agent
     values: ClassVar[str] = ""  # name of the features of the second part's values, if any
@@ -184,23 +185,53 @@ class AgentInterface:
         w = self.window
         return bool(w.can_act) or (not w.skip_idle and self.simulator.state.waiting > 0)
 
-    def action(self, decision: Decision) -> np.ndarray:
-        """The action, int64 (parts,), that plays `decision` in the present window; InvalidDecision: there is none."""
-        raise TypeError(f"{type(self).__name__} does not say which action plays a decision: define action")
+    def action(self, decision: Any) -> np.ndarray:
+        """The action, int64 (parts,), that plays `decision` in the present window: its `decisions` are that one.
+
+        `decision` may be several, see `composed`. InvalidDecision: there is no such action.
+        """
+        if isinstance(decision, Advance):
+            return np.zeros(len(self.parts), np.int64)
+        wanted = getattr(decision, "decisions", (decision,))
+        likely: list[Any] | None = None
+        why = ": no candidate of this environment stands for it"
+        for action in self.actions_for(decision):
+            if not self.raw["legal"][action[0]]:
+                why = why if likely else " is not among the legal candidates of this environment now"
+                continue
+            found = self.decisions(action)
+            if len(found) == len(wanted) and all(map(_is_met, wanted, found)):
+                return np.array(action, np.int64)
+            if likely is None:
+                likely, why = found, f": what the environment does here is {', '.join(map(repr, found))}"
+        raise InvalidDecision(f"{decision!r}{why}{self.hint(decision, likely)}")
+
+    def actions_for(self, decision: Any) -> Iterator[tuple[int, ...]]:
+        """The actions that may play `decision`, the likeliest first; few, since each legal one is rehearsed.
+
+        InvalidDecision: the window does not show its job.
+        """
+        raise TypeError(f"{type(self).__name__} does not say which actions may play a decision: define actions_for")
+
+    def hint(self, decision: Any, likely: list[Any] | None) -> str:
+        """The end of the message that no action plays `decision`: what to do; `likely`: what one does instead."""
+        return ""
 
     def decisions(self, action: Any) -> list[Decision]:
-        """The decisions of an action now, in order; empty: none, and the same instant is shown again."""
-        return [self.decision(action)]
+        """The decisions of an action now, in order; empty: none, and the same instant is shown again.
+
+        They are those of a rehearsal; that of 0, or of an illegal candidate, is `Advance`.
+        """
+        candidate, *others = (int(part) for part in action)
+        if not 0 < candidate < self.candidates or not self.raw["legal"][candidate]:
+            return [Advance()]
+        return self.simulator.rehearse(type(self).rehearsed, self.windows, candidate, *others)
 
     def is_plain(self, action: np.ndarray) -> bool:
         """Whether the candidate of an action, int64 (parts,), suffices: the other parts act as 0."""
         raw = np.zeros_like(action)
         raw[0] = action[0]
         return np.array_equal(action, raw) or self.decisions(action) == self.decisions(raw)
-
-    def decision(self, action: Any) -> Decision:
-        """The decision that an action stands for now; `Advance` for 0 or an illegal one."""
-        raise TypeError(f"{type(self).__name__} does not say what actions mean: define decision")
 
 
 @lru_cache(maxsize=16)
@@ -213,6 +244,15 @@ def _first_numbers(count: int) -> np.ndarray:
 def _kinds(gpus: np.ndarray) -> np.ndarray:
     """Kinds of gangs in the order `classes`, int64: 0 for one GPU, then up to 2, 4, 8, ..."""
     return np.minimum(np.ceil(np.log2(gpus)).astype(np.int64), KINDS - 1)
+
+
+def _is_met(wanted: Decision, found: Decision) -> bool:
+    """Whether a decision is the wanted one; batches that this leaves to the simulator may be any."""
+    return type(found) is type(wanted) and all(
+        getattr(found, name) == value
+        for name, value in vars(wanted).items()
+        if value is not None or name not in ("batch", "sub_batch")
+    )
 
 
 def slot_of(shown: np.ndarray, decision: Any) -> int:

@@ -13,12 +13,17 @@ from dataclasses import dataclass
 from typing import Any
 
 FLAG = "0 or 1"
-SHARE = "share"
+SHARE, OF_ALL, OF_ITS_OWN = "share", "share of all", "share of its own"
+OVER_SUPPLY = "demand over supply x: x / (1 + x)"
 TIME = "s, logarithmic"
 SERVICE = "GPU-s, logarithmic"
 RATIO = "ratio, logarithmic"
 JOBS = "jobs n: n / (n + 32)"
+FEW_JOBS = "jobs n: n / (n + 4)"
 SLACK = "s, logarithmic on both sides of 1/2"
+THIRDS = "0, 1/3, 2/3 or 1"
+LARGEST_MACHINE = "share of the largest machine"
+IGNORANCE = "0 known, 1/2 estimated, 1 not known"
 
 
 @dataclass(frozen=True)
@@ -45,8 +50,12 @@ def table(**columns: Column) -> Any:
 
 
 def joined(*tables: Any) -> Any:
-    """One table of the columns of several, in their order."""
-    return table(**{name: column for one in tables for name, column in described(one).items()})
+    """One table of the columns of several, in their order. Raises ValueError if two have one name."""
+    pairs = [pair for one in tables for pair in described(one).items()]
+    columns = dict(pairs)
+    if len(columns) < len(pairs):
+        raise ValueError(f"two columns have one name: {[name for name, _ in pairs]}")
+    return table(**columns)
 
 
 def described(columns: Any) -> Mapping[str, Column]:
@@ -58,3 +67,10 @@ def described(columns: Any) -> Mapping[str, Column]:
 def names_of(tables: Mapping[str, Any]) -> dict[str, list[str]]:
     """The names of all columns, by the part of the observation that they are in."""
     return {part: list(described(columns)) for part, columns in tables.items()}
+
+
+JOB_SIZE = table(  # the first columns of a job's row, where window.py writes them
+    present=flag("a job stands here"),
+    gpus=Column("GPUs"),
+    size=Column("its size", "log2(1 + GPUs) / log2(1 + cluster)"),
+)

@@ -13,7 +13,6 @@ from ..simulator.engine.protocols import policy_of
 from ..simulator.engine.rule_loop import parts_of_a_run, rule_loop
 from ..simulator.engine.simulator import Simulator
 from ..simulator.events.initialise import write_rule
-from ..simulator.groups.group_simulator import GroupSimulator
 from ..simulator.numerics.random import draw_seed
 from ..simulator.profiles.skew import jobs_taken_for_skewed
 from ..simulator.record.raw_record import RawRecord
@@ -38,11 +37,8 @@ class Reference:
 
     def __init__(self, policy: Any, simulator: Simulator, env_id: str) -> None:
         found = policy_of(policy, env_id) if isinstance(policy, str) else policy
-        host: Any = simulator
         if hasattr(found, "playing_in"):
             found = found.playing_in(env_id)
-        if isinstance(host, GroupSimulator) and hasattr(found, "among_groups"):
-            found = found.among_groups()
         self.rule: Rule | None
         if isinstance(found, Rule):
             self.rule = found

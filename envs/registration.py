@@ -8,13 +8,14 @@ from typing import Any
 
 import gymnasium
 
+from ..simulator.base.capabilities import Capabilities, install_environments, resolve
 from ..simulator.base.errors import InputError
-from ..simulator.base.names import choose, loaded, short_name
+from ..simulator.base.names import loaded
 from .autoreset import autoreset_mode
 
 
-@dataclass(frozen=True)
-class Entry:
+@dataclass(frozen=True, kw_only=True)
+class Entry(Capabilities):
     """Data of an environment for lists and the command line. Classes are `module:name`, loaded when needed."""
 
     summary: str
@@ -23,7 +24,7 @@ class Entry:
     vector_entry_point: str
     defaults: Mapping[str, str]  # topology, workload, network: small, and congested so that there is something to learn
     options: Mapping[str, Any] = field(default_factory=dict)  # of the cluster, where they differ from the usual ones
-    features: frozenset[str] = frozenset({"run times", "leases", "outages"})  # of its cluster, which options may need
+    features: frozenset[str] = frozenset({"run times", "leases", "outages"})
     config: str = "clustergym.simulator.configuration.cluster_config:ClusterConfig"  # the class of its cluster
     picture: str = "clustergym.envs.rendering.pictures.picture:draw_rgb"  # draws a run: (simulator, size, seen)
 
@@ -41,6 +42,8 @@ ENVIRONMENTS: dict[str, Entry] = {
             "workload": "poisson:jobs=128,backlog=48,load=1.3",
             "network": "penalty:table=chronus",
         },
+        decisions=frozenset({"start", "make room", "hold", "preempt", "migrate"}),
+        features=frozenset({"run times", "leases", "outages", "exclusive"}),
     ),
     # Paper sjf-bsbf, section VI: four machines of four 2080 Ti GPUs, its six models with their measured step times,
     # memory and interference. 64 jobs of the sampled Philly workload come within two hours, too many unless some
@@ -56,7 +59,8 @@ ENVIRONMENTS: dict[str, Entry] = {
             "network": "allreduce:calibration=measured,gpu=2080ti",
         },
         options={"jobs_per_gpu": 2, "memory_gb": 11.0},
-        features=frozenset({"run times", "leases", "outages", "sharing"}),
+        decisions=frozenset({"start", "share", "hold", "preempt", "resize"}),
+        features=frozenset({"run times", "leases", "outages", "sharing", "elastic"}),
     ),
     # Paper cassini, section 5: its testbed of 24 servers with one GPU each and links of 50 Gbps, at an oversubscription
     # of 2 : 1, its 13 models, and random arrivals at a load as in its Poisson traces. Unlike there: gangs of 4 to 8,
@@ -72,7 +76,8 @@ ENVIRONMENTS: dict[str, Entry] = {
             "network": "contention",
         },
         options={"gpu": "a100"},
-        features=frozenset({"run times", "leases", "outages", "sharing"}),
+        decisions=frozenset({"plan", "shift"}),
+        features=frozenset({"run times", "leases", "outages", "sharing", "links"}),
     ),
     # Six regions with unevenly spread hardware (paper mast, Figure 2), and a day of workloads with its percentiles at
     # half their size. Tables fill the storage, and three families in ten change each day; copies of large tables take
@@ -89,6 +94,7 @@ ENVIRONMENTS: dict[str, Entry] = {
             "network": "none",
         },
         options={"tables_every_s": 86_400.0},
+        decisions=frozenset({"region", "preempt", "hold", "bring"}),
         features=frozenset({"run times", "leases", "outages", "regions"}),
     ),
     # The same regions, links and demand, for two days, so that the second day uses the placement of the first.
@@ -104,6 +110,7 @@ ENVIRONMENTS: dict[str, Entry] = {
             "network": "none",
         },
         options={"tables_every_s": 43_200.0},
+        decisions=frozenset({"tables"}),
         features=frozenset({"leases", "outages", "regions"}),
         picture="clustergym.envs.rendering.pictures.table_picture:draw_tables",
     ),
@@ -121,11 +128,13 @@ ENVIRONMENTS: dict[str, Entry] = {
             "network": "none",
         },
         options={"profile_iterations": 0},
+        decisions=frozenset({"group"}),
         features=frozenset({"run times"}),
         config="clustergym.simulator.groups.group_config:GroupClusterConfig",
         picture="clustergym.envs.rendering.pictures.group_picture:draw_groups",
     ),
 }
+install_environments(ENVIRONMENTS)
 
 
 OF_BATCHES = ("replicas", "variants", "strict", "full_infos")  # arguments of our own vector environments only,
@@ -137,14 +146,6 @@ def register() -> None:
     for env_id, entry in ENVIRONMENTS.items():
         if env_id not in gymnasium.registry:
             gymnasium.register(env_id, entry.entry_point, vector_entry_point=entry.vector_entry_point)
-
-
-def resolve(name: str) -> str:
-    """The full id of an environment given by id or by its short name (`Delay`); InputError if there is none."""
-    short = {short_name(env_id): env_id for env_id in ENVIRONMENTS}
-    if name in ENVIRONMENTS:
-        return name
-    return short[choose(name, short, "environment")]
 
 
 def env_class(name: str) -> Any:

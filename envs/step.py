@@ -1,8 +1,11 @@
 """A step of any environment, apart from its candidates: the clock, the ends of episodes, and the reward.
 
-A step is `begin_step`, the action, `end_step`; between them the environment shows the present anew (`refresh`) until
-`is_over` says that there is something to decide, or nothing more to come.
+A step of a kernel is `begin_action`, `carry_out` of the environment, `follow`; then the environment shows the present
+anew as long as it `goes_on`, and `end_step`. Numba takes no functions as arguments (policies/loop/decision_loop.py), so
+each environment writes these lines down with its own kernels.
 """
+
+import math
 
 from ..policies.loop import decision_loop
 from ..simulator.base.codes import ASK, DECIDE, ENDLESS, FINISHED, HORIZON, STALLED
@@ -11,6 +14,8 @@ from ..simulator.lifecycle import lifecycle
 from .outcome import (
     ELAPSED_S,
     FINISHED_JOBS,
+    GOES_ON,
+    IS_ADJUSTED,
     IS_FORCED,
     IS_INVALID,
     REWARD,
@@ -21,8 +26,10 @@ from .outcome import (
     WAITING_JOBS,
 )
 from .reward import cut_cost, first_cost, total_cost
+from .window import NO_JOB
 
 NO_CANDIDATE = -2  # which no action says
+NO_ACTION = -1  # the clock advances first, whatever the action
 
 
 @kernel
@@ -58,6 +65,45 @@ def take_candidate(w, candidate, outcome):
     outcome[IS_INVALID] = played != candidate
     outcome[IS_FORCED] = played != candidate and played > 0
     return max(played, 0)
+
+
+@kernel
+def begin_action(s, w, reference, candidate, outcome):
+    """Modify `w` and `outcome`: a step begins, or goes on. Returns the candidate to play, or NO_ACTION."""
+    if w.begins != GOES_ON:
+        begin_step(s, w, reference)
+        candidate = take_candidate(w, candidate, outcome)
+        outcome[IS_ADJUSTED] = 0.0
+    if w.begins:
+        w.begins = 0
+        return NO_ACTION
+    w.decisions += 1
+    return candidate
+
+
+@kernel
+def follow(s, w, candidate):
+    """Modify `s` and `w`: after the candidate that `begin_action` returned was carried out; for others time passes."""
+    w.forced_job = NO_JOB
+    if candidate <= 0 and (candidate == NO_ACTION or decision_loop.next_s(s) < math.inf):
+        w.code = advance(s)
+    elif candidate > 0 and w.code == STALLED and decision_loop.next_s(s) < math.inf:
+        w.code = DECIDE
+
+
+@kernel
+def goes_on(s, w):
+    """Modify `s` and `w`: advance, unless the step `is_over`; whether it did."""
+    if is_over(s, w):
+        return False
+    w.code = advance(s)
+    return True
+
+
+@kernel
+def is_stopped(w, outcome):
+    """Whether a row needs a look after a step: the episode has ended, the run has stalled, or it asks for rates."""
+    return outcome[TERMINATED] > 0.0 or outcome[TRUNCATED] > 0.0 or w.code != DECIDE
 
 
 @kernel

@@ -19,6 +19,7 @@ from ..simulator.jobs.remaining_time import isolated_left_s
 from ..simulator.numerics.bitset import next_member
 from ..simulator.numerics.fast_log import log_from_one
 from ..simulator.numerics.instructions import trailing_zeros
+from .columns import JOB_SIZE
 
 MAX_SLOTS = 256
 NO_JOB = -1
@@ -210,9 +211,9 @@ def scaled_count(count):
 @kernel
 def observe_size(s, shown, job):
     """Write the first columns of a job's row: its presence and its size."""
-    shown[0] = 1.0
-    shown[1] = s.gpus[job] / s.n_gpus
-    shown[2] = math.log2(1.0 + s.gpus[job]) / math.log2(1.0 + s.n_gpus)
+    shown[JOB_SIZE.present] = 1.0
+    shown[JOB_SIZE.gpus] = s.gpus[job] / s.n_gpus
+    shown[JOB_SIZE.size] = math.log2(1.0 + s.gpus[job]) / math.log2(1.0 + s.n_gpus)
 
 
 # GPUs that a policy names. A candidate leaves the choice of GPUs to the environment; a policy that decides in Python

@@ -8,6 +8,7 @@ import re
 import shlex
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Annotated, Any
 
 import typer
@@ -17,7 +18,7 @@ from .commands import bench, communication, compare, evaluate, listing, render, 
 from .commands import option_files as files
 from .commands import workload_commands as workloads
 from .console import interrupt
-from .console.terminal import BadArgument, one_line, say, typed
+from .console.terminal import BadArgument, json_alone, one_line, say, typed
 
 FAILED, BAD_ARGUMENTS = 1, 2
 SETTING = re.compile(r"[A-Za-z_][\w.]*=")  # how a KEY=VALUE begins
@@ -92,7 +93,8 @@ def _status(program: typer.Typer, arguments: Sequence[str]) -> int:
     sys.stdout = sys.stdout or io.StringIO()
     sys.stderr = sys.stderr or io.StringIO()
     try:
-        outcome = _command(program)(with_settings_apart(arguments), prog_name="clustergym", standalone_mode=False)
+        with json_alone() if "--json" in arguments and arguments[0] != "bench" else nullcontext():
+            outcome = _command(program)(with_settings_apart(arguments), prog_name="clustergym", standalone_mode=False)
         sys.stdout.flush()
         if outcome == interrupt.INTERRUPTED:  # of newer versions of typer, after Ctrl-C
             interrupt.leave()

@@ -39,7 +39,8 @@ class Policy:
         tunes_workers: it changes the number of workers of data-parallel jobs: `contention:workers=elastic`.
         given: names of the parameters that were given when it was made by name (registry.py).
         clock: for a policy in Python: a rule with the preemption cost, rounds and leases; of job groups their terms.
-        acts_in: ids of the environments in which a parameter, by name, means something; one that is missing: in all.
+        acts_in: decisions, one of which an environment must offer for a parameter, by name, to mean something there; a
+            parameter that is missing means something in all.
         knows_run_times: it reads run times, as far as they are known (simulator/jobs/estimates.py).
         files: files of a trained agent, or of a user's policy; stores of results compare their content.
     """
@@ -65,10 +66,6 @@ class Policy:
         """The rule or the clock that a runner installs, or None. Raises InputError if it needs unknown run times."""
         self.expect_known(view.estimates)
         return self.clock if self.rule is None else self.rule_under(view.semantics)
-
-    def among_groups(self) -> Policy:
-        """The policy of this name where jobs run in groups on parameter servers."""
-        return self
 
     def playing_in(self, env_id: str) -> Policy:
         """The policy of this name in an environment. Raises InputError if it cannot play there."""

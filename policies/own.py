@@ -20,8 +20,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from ..simulator.base.capabilities import environments_with
 from ..simulator.base.decisions import Decision
 from ..simulator.base.errors import ClustergymError, InputError
+from ..simulator.base.names import full_name
 from ..simulator.base.said_once import SettingWarning
 from ..simulator.files.user_code import UserObject, blamed, line_in, own
 from ..simulator.files.user_code_files import PACKAGE, files_of
@@ -179,12 +181,24 @@ def _give(policy: Policy, attribute: str, value: Any, said: str) -> None:
 
 
 def environments_in(user_object: Any, said: str) -> tuple[str, ...]:
-    """Ids of the environments that something names; none: all. Raises InputError if it does not name environments."""
+    """Ids of the environments that something names, or of those that offer what it requires; none: all.
+
+    Raises InputError if it does not name environments, or none of those offers what it requires.
+    """
     given = getattr(user_object, "environments", ())
     names = (given,) if isinstance(given, str) else given
     if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
         raise InputError(f"{said}: environments = {given!r}: expected names of environments, such as ('Delay',)")
-    return tuple(f"clustergym/{name.removeprefix('clustergym/').removesuffix('-v0')}-v0" for name in names)
+    named = tuple(map(full_name, names))
+    required = getattr(user_object, "requires", "")
+    if not required:
+        return named
+    if not isinstance(required, str):
+        raise InputError(f"{said}: requires = {required!r:.80}: expected text, such as 'start, preempt; sharing'")
+    found = tuple(env_id for env_id in environments_with(required, said) if env_id in named or not named)
+    if not found:
+        raise InputError(f"{said}: requires = {required!r}: no environment {'that it names ' * bool(named)}offers that")
+    return found
 
 
 @contextmanager

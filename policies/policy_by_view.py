@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 from functools import cached_property
 from typing import Any
 
+from ..simulator.base.capabilities import environments, resolve
 from ..simulator.base.decisions import Decision
 from ..simulator.base.errors import InputError
 from ..simulator.engine.simulator import Simulator
@@ -13,12 +14,12 @@ from ..simulator.groups.group_simulator import GroupSimulator
 from ..simulator.groups.group_view import GroupView
 from ..simulator.rules.semantics import Semantics
 from .base import Policy, RulePolicy
-from .registry import DATA_PLACEMENT, DELAY, GEO, GROUPING, SHARING, TIME_SHIFT
 
+# One of these decisions tells where an environment is.
 PLACES = {
-    "on GPUs": (DELAY, SHARING, TIME_SHIFT),
-    "where jobs run in groups": (GROUPING,),
-    "in regions": (GEO, DATA_PLACEMENT),
+    "on GPUs": ("start", "plan"),
+    "where jobs run in groups": ("group",),
+    "in regions": ("region", "tables"),
 }
 
 
@@ -51,7 +52,7 @@ class PolicyByView(RulePolicy):
             "in regions": frozenset(for_regions),
         }
         self.acts_in = {
-            name: [env_id for where, names in self._only.items() if name in names for env_id in PLACES[where]]
+            name: [decision for where, names in self._only.items() if name in names for decision in PLACES[where]]
             for name in frozenset().union(*self._only.values())
         }
 
@@ -85,7 +86,10 @@ class PolicyByView(RulePolicy):
 
     def playing_in(self, env_id: str) -> Policy:
         """The policy in an environment. Raises InputError for a given parameter that it does not take."""
-        if self._make_regions is None or env_id not in (GEO, DATA_PLACEMENT):
+        offered = environments()[resolve(env_id)].decisions
+        if not offered.isdisjoint(PLACES["where jobs run in groups"]):
+            return self.among_groups()
+        if self._make_regions is None or offered.isdisjoint(PLACES["in regions"]):
             return self
         self._expect_taken("in regions")
         found = self._make_regions()

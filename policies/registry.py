@@ -11,6 +11,7 @@ from functools import partial
 from importlib.metadata import EntryPoint
 from typing import Any
 
+from ..simulator.base.capabilities import environments, environments_with, resolve
 from ..simulator.base.errors import InputError
 from ..simulator.base.names import bind, choose, parse_name, short_name
 from ..simulator.base.said_once import say_once
@@ -20,14 +21,6 @@ from .base import Policy
 from .own import as_player, by_word, declared, environments_in, installed, package_of
 from .transports import TRANSPORTS, with_transport
 
-DELAY = "clustergym/Delay-v0"
-SHARING = "clustergym/Sharing-v0"
-TIME_SHIFT = "clustergym/TimeShift-v0"
-GEO = "clustergym/Geo-v0"
-DATA_PLACEMENT = "clustergym/DataPlacement-v0"
-GROUPING = "clustergym/Grouping-v0"
-BOTH = (DELAY, SHARING)
-ENVIRONMENTS = (DELAY, SHARING, TIME_SHIFT, GEO, DATA_PLACEMENT, GROUPING)
 REQUIRED = "(must be given)"  # in a list of parameters, in place of a default
 
 
@@ -37,10 +30,15 @@ class Entry:
 
     builder: str | Callable[..., Policy]  # or `.module:name` in this package, imported when needed
     summary: str  # one line
-    environments: tuple[str, ...] = (DELAY,)  # ids
+    requires: str = "start"  # decisions and features (simulator/base/capabilities.py); it plays where they are offered
     first: tuple[str, ...] = ()  # first arguments of the builder, which are no parameters of the policy
     transport: str = ""  # how its jobs share full links (transports.py); empty: fairly
     only_named: bool = False  # it may take minutes an episode, or asks for a log: it plays only where it is named
+
+    @property
+    def environments(self) -> tuple[str, ...]:
+        """Ids of the environments that offer what it requires."""
+        return environments_with(self.requires)
 
     @property
     def factory(self) -> Callable[..., Policy]:
@@ -107,54 +105,55 @@ SUMMARIES = {
     "oracle": "the best utilisation at every event: exact up to 10 jobs, above by local search",
     "muri": "Muri (SIGCOMM'22), by analogy: jobs whose stages interleave, by matchings",
 }
-# Builder and further fields of `Entry`.
+# Builder and further fields of `Entry`. Orders that stop jobs by time left or service are meant for exclusive GPUs;
+# Tiresias is also a baseline of papers that share them.
 _BUILT: dict[str, tuple[Any, ...]] = {
-    "random": (".random.random_policy:random_policy", (*BOTH, TIME_SHIFT, GEO, GROUPING)),
-    "random-start": (".random.random_starts:random_starts", (GEO,)),
-    "greedy": (".greedy.greedy:greedy", (DELAY, GEO, GROUPING)),
-    "fifo": (".ordered:backfilled", BOTH, ("fifo",)),
-    "sjf": (".greedy.shortest:shortest_job", (*BOTH, GEO)),
-    "edf": (".ordered:ordered", BOTH, ("edf",)),
-    "replay": (".replay:Replay", BOTH, (), "", True),
-    "srtf": (".greedy.shortest:remaining", (DELAY, GEO), ("srtf",)),
-    "srsf": (".greedy.shortest:remaining", (DELAY, GEO), ("srsf",)),
-    "las": (".ordered:las",),
-    "tiresias": (".tiresias:tiresias", BOTH),
-    "sjf-ffs": (".bsbf:shared", (SHARING,), ("sjf-ffs", "first-fit")),
-    "sjf-bsbf": (".bsbf:shared", (SHARING,), ("sjf-bsbf", "best-benefit")),
-    "pollux": (".pollux.pollux:Pollux", (SHARING, TIME_SHIFT)),
-    "tiresias-rounds": (".tiresias:TiresiasRounds", (SHARING,)),
-    "themis": (".themis:Themis", (TIME_SHIFT,)),
-    "themis+cassini": (".cassini.cassini_schedulers:themis_cassini", (TIME_SHIFT,)),
-    "themis+crux": (".themis:Themis", (TIME_SHIFT,), (), "crux"),
-    "themis+mltcp": (".themis:Themis", (TIME_SHIFT,), (), "mltcp"),
-    "pollux+cassini": (".cassini.cassini_schedulers:pollux_cassini", (TIME_SHIFT,)),
-    "dally+cassini": (".cassini.cassini_schedulers:dally_cassini", (TIME_SHIFT,)),
-    "sjf-bsbf+cassini": (".cassini.cassini_schedulers:bsbf_cassini", (TIME_SHIFT,)),
-    "least-shared": (".themis:LeastShared", (TIME_SHIFT,)),
-    "ideal": (".themis:ideal", (TIME_SHIFT,)),
-    "best-rotations": (".cassini.best_rotations:BestRotations", (TIME_SHIFT,), (), "", True),
-    "lookahead": (".cassini.lookahead:Lookahead", (TIME_SHIFT,), (), "", True),
-    "mast": (".mast.mast:scoped_scheduler", (GEO,), ("mast", "global", "region")),
-    "federated": (".mast.mast:scoped_scheduler", (GEO,), ("federated", "region", "region")),
-    "global": (".mast.mast:scoped_scheduler", (GEO,), ("global", "global", "global")),
-    "scope": (".mast.mast:scoped_scheduler", (GEO,), ("scope",)),
-    "bring": (".mast.bringing:bringing", (GEO,)),
-    "static": (".tetris.tetris:static", (DATA_PLACEMENT,)),
-    "tetris-v1": (".tetris.tetris:tetris_v1", (DATA_PLACEMENT,)),
-    "tetris-v2": (".tetris.tetris:tetris_v2", (DATA_PLACEMENT,)),
-    "milp": (".tetris.tetris:milp", (DATA_PLACEMENT,)),
-    "everywhere": (".two_paths:Everywhere", (GEO, DATA_PLACEMENT)),
-    "gandiva": (".gandiva.gandiva:gandiva", BOTH),
-    "dally": (".dally:dally",),
-    "dally-manual": (".dally:dally_manual",),
-    "dally-nowait": (".dally:dally_nowait",),
-    "dally-consolidated": (".dally:dally_consolidated",),
-    "isolated": (".harmony.group_baselines:Isolated", (GROUPING,)),
-    "naive-colocation": (".harmony.group_baselines:Naive", (GROUPING,)),
-    "harmony": (".harmony.harmony:Harmony", (GROUPING,)),
-    "oracle": (".harmony.oracle:Oracle", (GROUPING,)),
-    "muri": (".harmony.muri:Muri", (GROUPING,)),
+    "random": (".random.random_policy:random_policy", "start | plan | region, bring | group"),
+    "random-start": (".random.random_starts:random_starts", "region, preempt"),
+    "greedy": (".greedy.greedy:greedy", "start, make room | region, preempt | group"),
+    "fifo": (".ordered:backfilled", "start", ("fifo",)),
+    "sjf": (".greedy.shortest:shortest_job", "start | region"),
+    "edf": (".ordered:ordered", "start", ("edf",)),
+    "replay": (".replay:Replay", "start", (), "", True),
+    "srtf": (".greedy.shortest:remaining", "start, preempt; exclusive | region, preempt", ("srtf",)),
+    "srsf": (".greedy.shortest:remaining", "start, preempt; exclusive | region, preempt", ("srsf",)),
+    "las": (".ordered:las", "start, preempt; exclusive"),
+    "tiresias": (".tiresias:tiresias", "start, preempt"),
+    "sjf-ffs": (".bsbf:shared", "start, share", ("sjf-ffs", "first-fit")),
+    "sjf-bsbf": (".bsbf:shared", "start, share", ("sjf-bsbf", "best-benefit")),
+    "pollux": (".pollux.pollux:Pollux", "start, preempt, resize; elastic | plan"),
+    "tiresias-rounds": (".tiresias:TiresiasRounds", "start, preempt; elastic"),
+    "themis": (".themis:Themis", "plan"),
+    "themis+cassini": (".cassini.cassini_schedulers:themis_cassini", "plan, shift; links"),
+    "themis+crux": (".themis:Themis", "plan; links", (), "crux"),
+    "themis+mltcp": (".themis:Themis", "plan; links", (), "mltcp"),
+    "pollux+cassini": (".cassini.cassini_schedulers:pollux_cassini", "plan, shift; links"),
+    "dally+cassini": (".cassini.cassini_schedulers:dally_cassini", "plan, shift; links"),
+    "sjf-bsbf+cassini": (".cassini.cassini_schedulers:bsbf_cassini", "plan, shift; links"),
+    "least-shared": (".themis:LeastShared", "plan; links"),
+    "ideal": (".themis:ideal", "plan; links"),
+    "best-rotations": (".cassini.best_rotations:BestRotations", "plan, shift; links", (), "", True),
+    "lookahead": (".cassini.lookahead:Lookahead", "plan; links", (), "", True),
+    "mast": (".mast.mast:scoped_scheduler", "region, preempt", ("mast", "global", "region")),
+    "federated": (".mast.mast:scoped_scheduler", "region, preempt", ("federated", "region", "region")),
+    "global": (".mast.mast:scoped_scheduler", "region, preempt", ("global", "global", "global")),
+    "scope": (".mast.mast:scoped_scheduler", "region, preempt", ("scope",)),
+    "bring": (".mast.bringing:bringing", "region, bring"),
+    "static": (".tetris.tetris:static", "tables"),
+    "tetris-v1": (".tetris.tetris:tetris_v1", "tables"),
+    "tetris-v2": (".tetris.tetris:tetris_v2", "tables"),
+    "milp": (".tetris.tetris:milp", "tables"),
+    "everywhere": (".two_paths:Everywhere", "region, preempt | tables"),
+    "gandiva": (".gandiva.gandiva:gandiva", "start, migrate | start, share"),
+    "dally": (".dally:dally", "start, hold, preempt, migrate"),
+    "dally-manual": (".dally:dally_manual", "start, hold, preempt, migrate"),
+    "dally-nowait": (".dally:dally_nowait", "start, hold, preempt, migrate"),
+    "dally-consolidated": (".dally:dally_consolidated", "start, hold, preempt, migrate"),
+    "isolated": (".harmony.group_baselines:Isolated", "group"),
+    "naive-colocation": (".harmony.group_baselines:Naive", "group"),
+    "harmony": (".harmony.harmony:Harmony", "group"),
+    "oracle": (".harmony.oracle:Oracle", "group"),
+    "muri": (".harmony.muri:Muri", "group"),
 }
 POLICIES = {name: Entry(builder, SUMMARIES[name], *rest) for name, (builder, *rest) in _BUILT.items()}
 
@@ -167,8 +166,8 @@ OURS = frozenset((*POLICIES, *AGENTS, PREFIX.removesuffix(":")))  # names that p
 def list(env_id: str | None = None) -> builtins.list[str]:
     """Names of all policies, or of those that play in an environment (`clustergym/Delay-v0`, or short `Delay`).
 
-    Policies of installed packages come last (own.py); in an environment only those that name it. `shipped` lists the
-    trained agents that come with the package.
+    Policies of installed packages come last (own.py); in an environment only those that name it, or require what it
+    offers. `shipped` lists the trained agents that come with the package.
 
     Args:
         env_id: the environment; None: all.
@@ -179,10 +178,7 @@ def list(env_id: str | None = None) -> builtins.list[str]:
     others = installed(OURS)
     if env_id is None:
         return [*POLICIES, *others]
-    wanted = short_name(str(env_id))
-    known = {short_name(i) for e in POLICIES.values() for i in e.environments}
-    choose(wanted, known, "environment")
-    full = f"clustergym/{wanted}-v0"
+    full = resolve(short_name(str(env_id)))
     names = [name for name, entry in POLICIES.items() if full in entry.environments]
     for name, point in others.items():
         try:
@@ -231,9 +227,7 @@ def make_for(source: Any, env_id: str | None) -> Policy:
     """The policy in an environment (policy_by_view.py) of a word as of `make`, or of an object: a copy plays."""
     player = as_player(source)
     policy = make(player) if isinstance(player, str) else player.made()
-    if env_id is not None:
-        policy = policy.playing_in(env_id)
-    return policy.among_groups() if env_id == GROUPING else policy
+    return policy if env_id is None else policy.playing_in(env_id)
 
 
 def able(env_id: str, estimates: str = "exact", plain: bool = False) -> builtins.list[str]:
@@ -271,9 +265,10 @@ def environments_of(name: str, env_id: str | None = None) -> tuple[str, ...]:
     if is_agent(name):
         return make(name).environments  # type: ignore[attr-defined]
     if (found := _brought(name)) is not None:
-        return _named_by(found) or getattr(make(name), "environments", ()) or ENVIRONMENTS
+        return _named_by(found) or getattr(make(name), "environments", ()) or tuple(environments())
     if (composed := split(name)) is not None:
-        return tuple(env_id for env_id in environments_of(composed[0]) if env_id == TIME_SHIFT) or (TIME_SHIFT,)
+        environments_of(composed[0])  # raises for an unknown scheduler
+        return environments_with("plan; links")
     _expect_known(name, env_id)
     return POLICIES[parse_name(name, "policy")[0]].environments
 
@@ -291,7 +286,7 @@ def _brought(name: str) -> UserObject | None:
 def _named_by(found: UserObject) -> tuple[str, ...]:
     named = environments_in(found.factory, str(found))
     for env_id in named:
-        choose(env_id, ENVIRONMENTS, f"environment of {found}:")
+        choose(env_id, environments(), f"environment of {found}:")
     return named
 
 
@@ -344,6 +339,7 @@ def describe(env_id: str | None = None) -> builtins.list[dict[str, Any]]:
 
     `env_id`: only policies that play in this environment, and only parameters that mean something there.
     """
+    env_id = None if env_id is None else resolve(env_id)
     ours = [
         _row(name, entry.summary, builtins.list(entry.environments), entry.factory, entry.factory(), env_id)
         for name, entry in POLICIES.items()
@@ -355,20 +351,21 @@ def describe(env_id: str | None = None) -> builtins.list[dict[str, Any]]:
 def _row(
     name: str,
     summary: str,
-    environments: builtins.list[str],
+    where: builtins.list[str],
     factory: Callable[..., Any],
     policy: Policy | None,
     env_id: str | None = None,
 ) -> dict[str, Any]:
     acts_in = {} if policy is None or env_id is None else policy.acts_in
+    offered = frozenset() if env_id is None else environments()[env_id].decisions
     return {
         "name": name,
         "summary": summary,
-        "environments": environments,
+        "environments": where,
         "parameters": {
             key: REQUIRED if one.default is one.empty else one.default
             for key, one in parameters_of(factory).items()
-            if env_id in acts_in.get(key, (env_id,))
+            if key not in acts_in or not offered.isdisjoint(acts_in[key])
         },
         "knows_run_times": policy is not None and policy.knows_run_times,
     }
@@ -396,6 +393,6 @@ def _declared_row(name: str, point: EntryPoint) -> dict[str, Any]:
         policy = make(name)
     except InputError:  # required parameters
         policy = None
-    environments = named or getattr(policy, "environments", ()) or ENVIRONMENTS
+    where = named or getattr(policy, "environments", ()) or tuple(environments())
     about = (inspect.getdoc(found.factory) or "a policy").partition("\n")[0]
-    return _row(name, f"{about} ({whose})", builtins.list(environments), found.factory, policy)
+    return _row(name, f"{about} ({whose})", builtins.list(where), found.factory, policy)

@@ -136,14 +136,8 @@ class Replay(RulePolicy):
 
 
 def machines_of_log(workload: Workload, topology: Topology) -> dict[int, list[int]]:
-    """The machines of each job according to its log, by job; only of jobs whose machines the topology has.
-
-    A topology has machines by number, from 0, and those of `hosts:` and of graphs of links by name too.
-    """
-    number = {str(machine): machine for machine in range(topology.num_machines)}
-    if (links := topology.links) is not None:
-        number |= {links.node_names[node]: machine for machine, node in enumerate(links.machine_node.tolist())}
-    found = {}
+    """The machines of each job according to its log, by job; only of jobs whose machines the topology has."""
+    number, found = topology.machine_numbers, {}
     for job in np.flatnonzero(workload.hosts != "").tolist():
         machines = [number.get(host, -1) for host in workload.hosts[job].split()]
         if min(machines, default=-1) >= 0:

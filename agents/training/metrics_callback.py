@@ -29,7 +29,7 @@ class MetricsCallback(BaseCallback):
 
     A value is the mean over the training episodes that ended last, as many as `rollout/ep_rew_mean` is of;
     `rollout/invalid_actions` is the share of illegal actions since the log was last written. An episode that is cut off
-    has the JCTs of the jobs that finished: see `more/jobs_finished`.
+    has the JCTs of the jobs that finished: see `more/jobs_finished`. Until an episode has ended there are no metrics.
 
     Args:
         baselines: names of policies, also in one text with spaces between. Each plays 20 workloads as those of the

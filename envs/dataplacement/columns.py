@@ -7,12 +7,11 @@ training jobs that the slow path knows; one that counts as high priority does so
 lies in [0, 1]; rows without a table, copy or region, and candidates that are not legal, are zero.
 """
 
-from ..columns import JOBS, TIME, Column, flag, table
+from ..columns import JOBS, OF_ALL, OF_ITS_OWN, OVER_SUPPLY, TIME, Column, flag, table
 
-OF_ALL, OF_ITS_OWN, OF_ITS_READERS = "share of all", "share of its own", "share of its readers"
+OF_ITS_READERS = "share of its readers"
 OF_READ = "share of all that are read"
 BYTES = "bytes, logarithmic"
-OVER_SUPPLY = "demand over supply x: x / (1 + x)"
 
 CLUSTER = table(
     time=Column("time since the first arrival", TIME),
@@ -35,7 +34,7 @@ CLUSTER = table(
 QUEUE = table(
     present=flag("a table stands here"),
     bytes=Column("its bytes", BYTES),
-    bytes_share=Column("its bytes", "share of all tables"),
+    bytes_share=Column("its bytes, of all tables"),
     readers=Column("readers", JOBS),
     bytes_read=Column("bytes that are read of it", OF_READ),
     high_hours=Column("high-priority GPU-hours of its readers", OF_ALL),
@@ -81,8 +80,8 @@ CANDIDATES = table(
     replica=flag("replica to the region"),
     change=Column("change of the cost", "change c: 1/2 + c / (2 (|c| + 0.01 c0))"),
     fits=flag("Expressions 4 to 6 stay as they are, or get better"),
-    copied=Column("bytes to copy", "share of the room in the region"),
-    quota_taken=Column("bytes to copy", "share of the quota that is left"),
+    copied=Column("bytes to copy, of the room in the region"),
+    quota_taken=Column("bytes to copy, of the quota that is left"),
     readers_gained=Column("readers that can run in the region then, and could not", JOBS),
     hours_gained=Column("high-priority GPU-hours of those that could run nowhere", OF_ALL),
     readers_lost=Column("readers that cannot run in the region then, and could", JOBS),

@@ -194,7 +194,8 @@ def _observe_copies(s, w, look, known, waiting, features, row):
     for place in range(_rank_copies(s, look)):
         transfer = look.transfer[place]
         table = s.transfer_table[transfer]
-        shown = features[row + place * RUNNING_COLUMNS : row + (place + 1) * RUNNING_COLUMNS]
+        at = row + place * RUNNING_COLUMNS
+        shown = features[at : at + RUNNING_COLUMNS]
         shown[RUNNING.present] = 1.0
         shown[RUNNING.bytes_left] = scaled_bytes(look.left[place])
         shown[RUNNING.moves] = s.table_target[table] == s.transfer_to[transfer]
@@ -242,7 +243,8 @@ def _observe_regions(s, w, look, known, l, table, features, row):
         storage += max(s.storage_bytes[region], 1)
     tables, home, readers = max(1, total_size(l)), l.home[table], count_readers(known, table)
     for region in range(s.n_regions):
-        shown = features[row + region * REGION_COLUMNS : row + (region + 1) * REGION_COLUMNS]
+        at = row + region * REGION_COLUMNS
+        shown = features[at : at + REGION_COLUMNS]
         own = max(s.storage_bytes[region], 1)
         shown[REGIONS.present] = 1.0
         shown[REGIONS.up] = s.up_regions >> region & 1

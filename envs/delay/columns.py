@@ -9,13 +9,11 @@ Everything lies in [0, 1]; rows without a job, and candidates that are not legal
 are still to come.
 """
 
-from ..columns import JOBS, RATIO, SERVICE, SLACK, TIME, Column, flag, table
+from ..columns import FEW_JOBS, JOBS, LARGEST_MACHINE, RATIO, SERVICE, SLACK, THIRDS, TIME, Column, flag, table
 
 GPUS = "GPUs, of 64"
 SIZE = "log2(1 + GPUs) / log2(65)"
-LARGEST_MACHINE, LARGEST_RACK = "share of the largest machine", "share of the largest rack"
-FEW_JOBS = "jobs n: n / (n + 4)"
-THIRDS = "0, 1/3, 2/3 or 1"
+LARGEST_RACK = "share of the largest rack"
 
 CLUSTER = table(
     time=Column("time since the first arrival", TIME),

@@ -3,16 +3,15 @@
 import math
 
 from ...policies.greedy.room import find_room, make_room
-from ...policies.loop.decision_loop import next_s
 from ...policies.passes.starts import start
 from ...policies.passes.tier_holds import hold_for_tier
 from ...simulator.base.codes import ASK, DECIDE, STALLED
 from ...simulator.base.tiers import MACHINE
 from ...simulator.compiler.jit import entry, kernel
 from ...simulator.lifecycle import lifecycle
-from ..outcome import GOES_ON, IS_ADJUSTED, TERMINATED, TRUNCATED
-from ..step import advance, begin_step, end_step, is_over, take_candidate, used_gpus
-from ..window import NO_JOB, choice_of
+from ..outcome import IS_ADJUSTED
+from ..step import begin_action, end_step, follow, goes_on, is_stopped, used_gpus
+from ..window import choice_of
 from .ahead import ask_for_jobs, ask_for_lists, ask_for_rows
 from .delay_window import HOLD_KIND, PREEMPT_KIND, ROOM_KIND, find_moved, find_target, hold_of, may_act, refresh
 from .observation import forget, observe, write_mask
@@ -31,48 +30,22 @@ def step_rows(states, windows, references, chosen, actions, outcomes, features, 
             ask_for_jobs(states[row], windows[row])
             ask_for_rows(states[row], windows[row], features, masks, row)
         row = chosen[i]
-        s = states[row]
-        w = windows[row]
-        _step(s, w, references[row], actions[row, 0], actions[row, 1], actions[row, 2], outcomes[row])
+        s, w = states[row], windows[row]
+        candidate = begin_action(s, w, references[row], actions[row, 0], outcomes[row])
+        if candidate > 0:
+            outcomes[row, IS_ADJUSTED] = carry_out(s, w, candidate, actions[row, 1], actions[row, 2])
+        follow(s, w, candidate)
+        show(s, w)
+        while goes_on(s, w):
+            show(s, w)
+            if w.code == STALLED:
+                break
+        end_step(s, w, references[row], outcomes[row], used_gpus(s))
         if w.code != ASK:
             observe(s, w, features[row], masks[row])
             write_mask(w, masks[row])
-        n_stopped += outcomes[row, TERMINATED] > 0.0 or outcomes[row, TRUNCATED] > 0.0 or w.code != DECIDE
+        n_stopped += is_stopped(w, outcomes[row])
     return n_stopped
-
-
-@kernel
-def _step(s, w, reference, candidate, delay, tier, outcome):
-    """Modify `s`, window `w` and `outcome`: play one action, and run to the next decision."""
-    if w.begins == GOES_ON:
-        w.begins = 0
-        w.code = advance(s)
-        show(s, w)
-        pass_idle_instants(s, w)
-        end_step(s, w, reference, outcome, used_gpus(s))
-        return
-    begin_step(s, w, reference)
-    candidate = take_candidate(w, candidate, outcome)
-    outcome[IS_ADJUSTED] = 0.0
-    if w.begins:
-        w.begins = 0
-        w.code = advance(s)
-        show(s, w)
-    elif candidate == 0:
-        w.decisions += 1
-        w.forced_job = NO_JOB
-        if next_s(s) < math.inf:
-            w.code = advance(s)
-            show(s, w)
-    else:
-        w.decisions += 1
-        outcome[IS_ADJUSTED] = _apply(s, w, candidate, delay, tier)
-        w.forced_job = NO_JOB
-        if w.code == STALLED and next_s(s) < math.inf:
-            w.code = DECIDE
-        show(s, w)
-    pass_idle_instants(s, w)
-    end_step(s, w, reference, outcome, used_gpus(s))
 
 
 @entry
@@ -87,26 +60,22 @@ def turn(states, windows, row, features, mask):
 
 
 @kernel
-def pass_idle_instants(s, w):
-    """Modify `s` and window `w`: with `skip_idle`, advance while only advancing or holding is possible."""
-    while not is_over(s, w):
-        w.code = advance(s)
-        show(s, w)
-        if w.code == STALLED:
-            break
-
-
-@kernel
 def show(s, w):
-    """Modify window `w`: show the present, unless `pass_idle_instants` passes over it."""
+    """Modify window `w`: show the present, unless the step passes over it."""
     if w.code == ASK or (w.code == DECIDE and w.skip_idle and not may_act(s, w)):
         w.can_act = 0
     else:
         refresh(s, w)
 
 
+@entry
+def rehearsed(states, row, windows, candidate, delay, tier):
+    """Modify the record in `row`: `carry_out`, as the only one of `windows` shows it."""
+    carry_out(states[row], windows[0], candidate, delay, tier)
+
+
 @kernel
-def _apply(s, w, candidate, delay, tier):
+def carry_out(s, w, candidate, delay, tier):
     """Modify `s`: carry out a legal candidate but 0; True if with another delay or tier than asked for."""
     is_waiting, _, job, kind = choice_of(w, candidate)
     if not is_waiting:

@@ -99,7 +99,7 @@ def window_dtype() -> np.dtype:
     )
 
 
-@entry
+@kernel
 def hold_of(s, w, job, delay, tier):
     """End of a hold, seconds, infinity: the next offer, and the worst tier of a start by itself; both are clipped."""
     delay = min(max(delay, 0), w.n_delays - 1)
@@ -326,7 +326,7 @@ def _mark_running(s, w):
             w.can_act = 1
 
 
-@entry
+@kernel
 def find_target(s, w, job, target):
     """Modify `s.gang`: the GPUs of a legal start candidate."""
     if is_forced(w, job, target):
@@ -337,7 +337,7 @@ def find_target(s, w, job, target):
     return find_gang(s, job, w.placer)
 
 
-@entry
+@kernel
 def find_moved(s, w, job, kind):
     """Modify `s.gang`: the GPUs to which a running job would move; False if there are none."""
     if is_forced(w, job, kind):

@@ -11,14 +11,12 @@ of a start those on its own. Everything lies in [0, 1]; rows without a job, or w
 not legal, are zero.
 """
 
-from ..columns import JOBS, TIME, Column, flag, table
+from ..columns import FEW_JOBS, JOBS, OF_ALL, OF_ITS_OWN, OVER_SUPPLY, TIME, Column, flag, table
 
-OF_ALL, OF_ITS_OWN = "share of all", "share of its own"
-OVER_SUPPLY = "demand over supply x: x / (1 + x)"
 UNIT_SECONDS = "unit-s, logarithmic"
 IMPORTANCE = "1/7 to 1"
 PLACE = "number from 1 on, of their number"
-FEW_JOBS, FEW_RACKS = "jobs n: n / (n + 4)", "racks n: n / (n + 4)"
+FEW_RACKS = "racks n: n / (n + 4)"
 
 CLUSTER = table(
     time=Column("time since the first arrival", TIME),

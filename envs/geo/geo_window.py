@@ -237,19 +237,19 @@ def list_clusters(s, w, m, job, slot, bits):
 @kernel
 def _replace_worst(s, w, m, job, slot, cluster):
     """Modify `offered` in place: a cluster replaces the one with the worst score, if its own is better."""
-    offered, score = w.offered[slot], w.score
+    clusters, score = w.offered[slot], w.score
     worst = 0
     for at in range(w.clusters):
         if score[at] > 0.0:
-            score[at] = score_in(s, m, job, offered[at])
+            score[at] = score_in(s, m, job, clusters[at])
         if score[at] <= score[worst]:
             worst = at
     own = score_in(s, m, job, cluster)
     if own > score[worst]:
         for at in range(worst, w.clusters - 1):
-            offered[at] = offered[at + 1]
+            clusters[at] = clusters[at + 1]
             score[at] = score[at + 1]
-        offered[w.clusters - 1] = cluster
+        clusters[w.clusters - 1] = cluster
         score[w.clusters - 1] = own
 
 

@@ -1,6 +1,6 @@
 """Execution of an action, and the numbers of its second and third part."""
 
-from ...simulator.compiler.jit import entry, kernel
+from ...simulator.compiler.jit import kernel
 from ...simulator.groups.group_codes import CLIMBS, NONE
 from ...simulator.groups.kernels.decide import join, open_for, pause, set_machines, set_spill
 from ...simulator.numerics.bitset import next_member
@@ -30,14 +30,14 @@ def default_group_machines(s, w, group):
     return clipped(wanted, room_of(s, w, group))
 
 
-@entry
+@kernel
 def machines_opened(s, w, job, machines):
     """Machines of a new group, by the second part of an action; 0 or less: `default_opened_machines`."""
     asked = min(machines, w.machine_choices)
     return default_opened_machines(s, w, job) if asked <= 0 else clipped(asked, w.available)
 
 
-@entry
+@kernel
 def machines_given(s, w, group, machines):
     """Machines of a group, by the second part of an action; 0 or less: `default_group_machines`."""
     asked = min(machines, w.machine_choices)
@@ -50,7 +50,7 @@ def ratio_asked(value):
     return CLIMBS if value <= 0 else (min(value, SPILLS - 1) - 1) / 10.0
 
 
-@entry
+@kernel
 def ratio_taken(s, w, job, group, machines, value):
     """The spill ratio of a job: the one asked for, or the next larger for which the group's memory suffices.
 

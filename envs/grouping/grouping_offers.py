@@ -8,33 +8,15 @@ from ...simulator.jobs.remaining_time import isolated_left_s
 from ...simulator.numerics.fast_log import log_from_one
 from ..window import scaled_time
 from .action_parts import default_group_machines, default_opened_machines
+from .columns import OFFER
 from .sums import alone_of, is_measured, knows, round_on, round_swapped, round_with, round_without, use_of, weight_of
 
 LOG_HOUR = 8.188966863648876  # log(1 + 3600)
 FEW = 4.0  # members of a group that read 0.5
 
-OFFER = (
-    "the sum of speeds changes by x: (1 + x / (1 + |x|)) / 2",
-    "CPU use + half of network use changes by x: the same",
-    "the sum of speeds over roots of hours left changes by x: the same; 1/2 where run times are not known",
-    "speed v of the job there, 1 is alone: v / (1 + v)",
-    "speed v of the job now: v / (1 + v)",
-    "seconds t of a round of the group: log(1 + t) / log(3601)",
-    "CPU use of the group",
-    "network use of the group",
-    "machines of the group",
-    "memory x that the group needs, of its own, if nothing is spilled: x / (1 + x)",
-    "memory that it needs if all input is spilled",
-    "job-seconds of loading",
-    "isolated run time that the job has left; 0 where it is not known",
-    "jobs n of the group: n / (n + 4)",
-)
-OFFER_COLUMNS = len(OFFER)
-SPEEDS, USE, VALUE, SPEED, SPEED_NOW, ROUND, CPU, NET = range(8)
-MACHINES, ALL_MEMORY, MODEL_MEMORY, LOADING, LEFT, JOBS = range(8, OFFER_COLUMNS)
 # Scratch of a window: gains of the considered job's group without it; then seconds of its iteration alone, the weight
 # of its speed, and features of it.
-OWN_ALONE, OWN_WEIGHT, OWN_LEFT, OWN_SPEED, OWN_LOADING = range(3, 8)
+OWN_SPEEDS, OWN_USE, OWN_VALUE, OWN_ALONE, OWN_WEIGHT, OWN_LEFT, OWN_SPEED, OWN_LOADING = range(8)
 
 
 @kernel
@@ -58,8 +40,8 @@ def short_time(seconds):
 @kernel
 def describe_own(w, offer):
     """Modify `offer`: the columns of the considered job."""
-    offer[LEFT] = w.own[OWN_LEFT]
-    offer[SPEED_NOW] = w.own[OWN_SPEED]
+    offer[OFFER.time_left] = w.own[OWN_LEFT]
+    offer[OFFER.speed_now] = w.own[OWN_SPEED]
 
 
 @kernel
@@ -76,7 +58,7 @@ def consider(s, w, job):
     """Modify `w.own`: a job, and the gain of its future group without it; False: that is unknown."""
     own = w.own
     left = isolated_left_s(s, job)
-    own[0] = own[1] = own[2] = 0.0
+    own[OWN_SPEEDS] = own[OWN_USE] = own[OWN_VALUE] = 0.0
     own[OWN_ALONE] = alone_of(s, job)
     own[OWN_WEIGHT] = weight_of(s, left)
     own[OWN_LEFT] = scaled_time(w, left)
@@ -87,29 +69,29 @@ def consider(s, w, job):
         return True
     if not knows(w, group):
         return False
-    own[0], own[1], own[2] = -w.speed_gain[group], -w.use_gain[group], -w.value_gain[group]
+    own[OWN_SPEEDS], own[OWN_USE], own[OWN_VALUE] = -w.speed_gain[group], -w.use_gain[group], -w.value_gain[group]
     if s.n_goal[group] > 1:
         round_s = round_without(s, w, group, job)
         comp, comm = w.comp_sum[group] - s.seen_comp[job], w.comm_sum[group] - s.seen_comm[job]
         alone_s = own[OWN_ALONE]
-        own[0] += (w.speed_sum[group] - alone_s) / round_s
-        own[1] += use_of(s, comp, comm, s.group_machines[group], round_s)
-        own[2] += (w.value_sum[group] - alone_s * own[OWN_WEIGHT]) / round_s
+        own[OWN_SPEEDS] += (w.speed_sum[group] - alone_s) / round_s
+        own[OWN_USE] += use_of(s, comp, comm, s.group_machines[group], round_s)
+        own[OWN_VALUE] += (w.value_sum[group] - alone_s * own[OWN_WEIGHT]) / round_s
     return True
 
 
 @kernel
 def describe_gain(w, speeds, use, value, offer):
     """Modify `offer`: gains where the considered job leaves, and these where it goes."""
-    offer[SPEEDS] = signed(w.own[0] + speeds)
-    offer[USE] = signed(w.own[1] + use)
-    offer[VALUE] = signed(w.own[2] + value)
+    offer[OFFER.speeds] = signed(w.own[OWN_SPEEDS] + speeds)
+    offer[OFFER.use] = signed(w.own[OWN_USE] + use)
+    offer[OFFER.value] = signed(w.own[OWN_VALUE] + value)
 
 
 @kernel
 def describe_nothing(offer):
     """Modify `offer`: no known change."""
-    offer[SPEEDS] = offer[USE] = offer[VALUE] = 0.5
+    offer[OFFER.speeds] = offer[OFFER.use] = offer[OFFER.value] = 0.5
 
 
 @kernel
@@ -117,20 +99,20 @@ def _describe_group(s, comp, comm, machines, round_s, inputs, models, jobs, offe
     """Modify `offer`: a group of such sums."""
     memory = machines * s.ram_bytes / s.expansion
     if round_s > 0.0:
-        offer[ROUND] = short_time(round_s)
-        offer[CPU] = min(1.0, comp / (machines * round_s))
-        offer[NET] = min(1.0, comm / round_s)
-    offer[MACHINES] = machines / s.n_machines
-    offer[ALL_MEMORY] = (inputs + models) / (inputs + models + memory)
-    offer[MODEL_MEMORY] = min(1.0, models / memory)
-    offer[JOBS] = jobs / (jobs + FEW)
+        offer[OFFER.round] = short_time(round_s)
+        offer[OFFER.cpu] = min(1.0, comp / (machines * round_s))
+        offer[OFFER.net] = min(1.0, comm / round_s)
+    offer[OFFER.machines] = machines / s.n_machines
+    offer[OFFER.memory_needed] = (inputs + models) / (inputs + models + memory)
+    offer[OFFER.memory_spilled] = min(1.0, models / memory)
+    offer[OFFER.members] = jobs / (jobs + FEW)
 
 
 @kernel
 def describe_open(s, w, job, known, offer):
     """Modify `offer`: the considered job in a group of its own, of the balanced number of machines."""
     machines = default_opened_machines(s, w, job)
-    offer[LOADING] = w.own[OWN_LOADING]
+    offer[OFFER.loading] = w.own[OWN_LOADING]
     describe_own(w, offer)
     if not (known and is_measured(s, job)):
         describe_nothing(offer)
@@ -139,7 +121,7 @@ def describe_open(s, w, job, known, offer):
     comp, comm = s.seen_comp[job], s.seen_comm[job]
     round_s = comp / machines + comm
     speed = w.own[OWN_ALONE] / round_s
-    offer[SPEED] = share_of(speed)
+    offer[OFFER.speed] = share_of(speed)
     describe_gain(w, speed, use_of(s, comp, comm, machines, round_s), speed * w.own[OWN_WEIGHT], offer)
     _describe_group(s, comp, comm, machines, round_s, s.input_bytes[job], s.model_bytes[job], 1, offer)
 
@@ -147,7 +129,7 @@ def describe_open(s, w, job, known, offer):
 @kernel
 def describe_join(s, w, job, group, known, offer):
     """Modify `offer`: the considered job in another group."""
-    offer[LOADING] = w.own[OWN_LOADING]
+    offer[OFFER.loading] = w.own[OWN_LOADING]
     describe_own(w, offer)
     inputs, models = s.input_bytes[job], s.model_bytes[job]
     if knows(w, group):
@@ -162,7 +144,7 @@ def describe_join(s, w, job, group, known, offer):
     round_s = round_with(s, w, group, job)
     alone_s = w.own[OWN_ALONE]
     each = 1.0 / round_s
-    offer[SPEED] = alone_s / (alone_s + round_s)
+    offer[OFFER.speed] = alone_s / (alone_s + round_s)
     speeds = (w.speed_sum[group] + alone_s) * each - w.speed_gain[group]
     use = use_of(s, comp, comm, machines, round_s) - w.use_gain[group]
     value = (w.value_sum[group] + alone_s * w.own[OWN_WEIGHT]) * each - w.value_gain[group]
@@ -172,11 +154,11 @@ def describe_join(s, w, job, group, known, offer):
 
 @kernel
 def describe_swap(s, w, job, other, offer):
-    """Modify `offer`: another job in the place of the considered one, which waits. LEFT is the other's."""
+    """Modify `offer`: another job in the place of the considered one, which waits. The time left is the other's."""
     group = s.goal[job]
     left = isolated_left_s(s, other)
-    offer[LOADING] = w.own[OWN_LOADING]
-    offer[LEFT] = scaled_time(w, left)
+    offer[OFFER.loading] = w.own[OWN_LOADING]
+    offer[OFFER.time_left] = scaled_time(w, left)
     machines, jobs = s.group_machines[group], s.n_goal[group]
     if not (is_measured(s, other) and knows(w, group)):
         describe_nothing(offer)
@@ -187,10 +169,10 @@ def describe_swap(s, w, job, other, offer):
     round_s = round_swapped(s, w, group, job, other)
     own_s, alone_s = w.own[OWN_ALONE], alone_of(s, other)
     value = w.value_sum[group] - own_s * w.own[OWN_WEIGHT] + alone_s * weight_of(s, left)
-    offer[SPEED] = share_of(alone_s / round_s)
-    offer[SPEEDS] = signed((w.speed_sum[group] - own_s + alone_s) / round_s - w.speed_gain[group])
-    offer[USE] = signed(use_of(s, comp, comm, machines, round_s) - w.use_gain[group])
-    offer[VALUE] = signed(value / round_s - w.value_gain[group])
+    offer[OFFER.speed] = share_of(alone_s / round_s)
+    offer[OFFER.speeds] = signed((w.speed_sum[group] - own_s + alone_s) / round_s - w.speed_gain[group])
+    offer[OFFER.use] = signed(use_of(s, comp, comm, machines, round_s) - w.use_gain[group])
+    offer[OFFER.value] = signed(value / round_s - w.value_gain[group])
     inputs = w.input_sum[group] - s.input_bytes[job] + s.input_bytes[other]
     models = w.model_sum[group] - s.model_bytes[job] + s.model_bytes[other]
     _describe_group(s, comp, comm, machines, round_s, inputs, models, jobs, offer)
@@ -212,7 +194,7 @@ def describe_size(s, w, group, offer):
     machines = default_group_machines(s, w, group)
     present = s.group_machines[group]
     moved = abs(machines - present) / max(machines, present)
-    offer[LOADING] = scaled_time(w, s.move_s * moved * s.n_goal[group])
+    offer[OFFER.loading] = scaled_time(w, s.move_s * moved * s.n_goal[group])
     describe_nothing(offer)
     if not knows(w, group):
         return
@@ -220,7 +202,7 @@ def describe_size(s, w, group, offer):
     round_s = 0.0
     if w.round_s[group] > 0.0:
         round_s = round_on(s, w, group, machines)
-        offer[SPEEDS] = signed(w.speed_sum[group] / round_s - w.speed_gain[group])
-        offer[USE] = signed(use_of(s, comp, comm, machines, round_s) - w.use_gain[group])
-        offer[VALUE] = signed(w.value_sum[group] / round_s - w.value_gain[group])
+        offer[OFFER.speeds] = signed(w.speed_sum[group] / round_s - w.speed_gain[group])
+        offer[OFFER.use] = signed(use_of(s, comp, comm, machines, round_s) - w.use_gain[group])
+        offer[OFFER.value] = signed(w.value_sum[group] / round_s - w.value_gain[group])
     _describe_group(s, comp, comm, machines, round_s, w.input_sum[group], w.model_sum[group], s.n_goal[group], offer)

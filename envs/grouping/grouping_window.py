@@ -62,7 +62,7 @@ def open_kind(w):
     return 1 + w.group_slots
 
 
-@entry
+@kernel
 def group_choice(s, w, candidate):
     """Of a candidate but 0: one of SIZE, ..., the job, the group, and the job that replaces it (SWAP)."""
     if candidate >= group_candidate(w, 0):

@@ -20,7 +20,7 @@ from ...policies.bsbf.sjf_bsbf_partners import (
     together_s,
 )
 from ...policies.bsbf.sjf_bsbf_pass import complete_gang, take_singles
-from ...simulator.compiler.jit import entry, kernel
+from ...simulator.compiler.jit import kernel
 from ...simulator.lifecycle.resizing import wider_passes
 from ...simulator.running.gpu_allocation import recall_gang
 from ...simulator.running.placers import find_gang, take_lowest
@@ -31,7 +31,7 @@ from ..window import write_forced
 FREE_KIND, BEST_KIND, FIRST_FIT_KIND, PARTNER_KIND = 0, 1, 2, 3  # partner k: PARTNER_KIND + k - 1
 
 
-@entry
+@kernel
 def find_start(s, w, job, kind):
     """Modify `s.gang`: the GPUs of a start candidate of a waiting job; False if there are none."""
     need = s.gpus[job]
@@ -58,7 +58,7 @@ def can_resize(s, job):
     return s.left_s[job] != s.now_s and (s.gpus[job] > 1 or s.free_gpus > 0)
 
 
-@entry
+@kernel
 def find_resized(s, w, job, exponent):
     """Modify `s.gang`: 2^exponent GPUs for a running elastic job; False: the nearest other number it can have."""
     if job == w.forced_job:
@@ -133,26 +133,26 @@ def _insert(s, w, pair_s, place, i):
     w.ranked_place[i] = place
 
 
-@entry
+@kernel
 def exponents_of(s, job):
     """The least and the most e for which the job fits `s.gang` in passes of batch >> e samples, at least one."""
     return _exponents_within(s, job, largest_sub_batch(s, job), 1)
 
 
-@entry
+@kernel
 def wider_exponents_of(s, job):
     """The least and the most e for which a running job gets larger passes of batch >> e samples."""
     return _exponents_within(s, job, wider_passes(s, job), s.sub_batch[job] + 1)
 
 
-@entry
+@kernel
 def exponent_taken(s, job, exponent):
     """The exponent with which a job starts on `s.gang`: the possible one nearest to `exponent`."""
     least, most = exponents_of(s, job)
     return min(max(exponent, least), most)
 
 
-@entry
+@kernel
 def wider_exponent_taken(s, job, exponent):
     """The exponent with which a running job continues: the possible one nearest to `exponent`."""
     least, most = wider_exponents_of(s, job)

@@ -21,28 +21,8 @@ from ...simulator.sharing.berths import (
     slowed,
 )
 from ..window import scaled_slowdown, scaled_time
+from .columns import OFFER
 
-OFFER = (
-    "tier of the gang / 3",
-    "slowdown of the gang with no partner, accumulation included",
-    "interference that it suffers there",
-    "interference that its partners suffer, the most of them",
-    "what the pair gains by running together, of its JCT apart: 0.5 nothing; the partner with the least, which decides",
-    "GPUs of the gang that are shared, of all of it",
-    "partners p: p / (p + 1)",
-    "run time left: there, beside its partners (start), isolated (hold), until its end (running)",
-    "most work left of a partner, alone",
-    "memory left on its fullest GPU",
-    "log2(passes of an iteration) / 16",
-    "GPUs that would be free afterwards",
-    "time to its end if it starts now: with the partner that decides; alone without one",
-    "time to that partner's end if it starts now",
-    "time to its end if it starts in its whole passes when that partner has ended; alone, where there is none",
-    "time to that partner's end if it is left alone",
-)
-OFFER_COLUMNS = len(OFFER)
-TIER, SOLO, SUFFERED, CAUSED, GAIN, SHARED, PARTNERS, TIME_LEFT, WORK_LEFT, MEMORY, PASSES, FREE_AFTER = range(12)
-NEW_TOGETHER, OTHER_TOGETHER, NEW_APART, OTHER_APART = range(12, 16)
 NO_PARTNER = -1
 LOG_HARSHEST = math.log(10.0)  # interference is no worse, as a feature
 
@@ -61,18 +41,18 @@ def scaled_passes(passes):
 
 @kernel
 def describe_offer(s, w, job, offer):
-    """Modify `offer`, float32 (OFFER_COLUMNS,): a waiting job on `s.gang`."""
+    """Modify `offer`, float32 (len(OFFER),): a waiting job on `s.gang`."""
     tier = tier_of_gang(s)
     sub_batch = largest_sub_batch(s, job)
     solo_s = solo_iteration_s(s, job, tier, sub_batch)
-    offer[TIER] = tier / NETWORK
-    offer[SOLO] = scaled_slowdown(solo_s / s.base_iteration_s[job])
-    offer[PASSES] = scaled_passes(-(-s.batch[job] // sub_batch))
+    offer[OFFER.tier] = tier / NETWORK
+    offer[OFFER.slowdown] = scaled_slowdown(solo_s / s.base_iteration_s[job])
+    offer[OFFER.passes] = scaled_passes(-(-s.batch[job] // sub_batch))
     whole_s = solo_iteration_s(s, job, tier, s.sub_batch[job])
     suffered = _describe_partners(s, w, job, kind_of(s, job, sub_batch), solo_s, whole_s, offer)
-    offer[SUFFERED] = scaled_interference(1.0 + suffered)
-    offer[TIME_LEFT] = scaled_time(w, known_left(s, job) * solo_s * slowed(s, suffered))
-    offer[MEMORY] = _memory_left(s, memory_of(s, job, sub_batch))
+    offer[OFFER.suffered] = scaled_interference(1.0 + suffered)
+    offer[OFFER.time_left] = scaled_time(w, known_left(s, job) * solo_s * slowed(s, suffered))
+    offer[OFFER.memory_left] = _memory_left(s, memory_of(s, job, sub_batch))
 
 
 @kernel
@@ -109,12 +89,12 @@ def _describe_partners(s, w, job, kind, solo_s, whole_s, offer):
                 caused = max(caused, theirs)
                 longest_s = max(longest_s, known_left(s, other) * s.solo_s[other])
         suffered = max(suffered, more)
-    offer[CAUSED] = scaled_interference(caused)
-    offer[GAIN] = 0.5 + 0.5 * max(-1.0, gain) if partners > 0 else 0.5
-    offer[SHARED] = shared / s.gang_size
-    offer[FREE_AFTER] = (s.free_gpus - (s.gang_size - shared)) / s.n_gpus
-    offer[PARTNERS] = partners / (partners + 1)
-    offer[WORK_LEFT] = scaled_time(w, longest_s)
+    offer[OFFER.caused] = scaled_interference(caused)
+    offer[OFFER.gain] = 0.5 + 0.5 * max(-1.0, gain) if partners > 0 else 0.5
+    offer[OFFER.shared] = shared / s.gang_size
+    offer[OFFER.free_after] = (s.free_gpus - (s.gang_size - shared)) / s.n_gpus
+    offer[OFFER.partners] = partners / (partners + 1)
+    offer[OFFER.work_left] = scaled_time(w, longest_s)
     _describe_ends(s, w, job, kind, decides, solo_s, whole_s, offer)
     return suffered
 
@@ -124,17 +104,17 @@ def _describe_ends(s, w, job, kind, other, solo_s, whole_s, offer):
     """Modify `offer`: ends of a waiting job and a partner, together and one after the other (Theorem 1)."""
     left = known_left(s, job) * s.slice_slowdown
     if other == NO_PARTNER:
-        offer[NEW_TOGETHER] = offer[NEW_APART] = scaled_time(w, left * solo_s)
-        offer[OTHER_TOGETHER] = offer[OTHER_APART] = 0.0
+        offer[OFFER.new_together] = offer[OFFER.new_apart] = scaled_time(w, left * solo_s)
+        offer[OFFER.other_together] = offer[OFFER.other_apart] = 0.0
         return
     own = 1.0 + excess_of(s, kind, kind_now(s, other))
     theirs = 1.0 + excess_of(s, kind_now(s, other), kind)
     left_s = known_left(s, other) * s.solo_s[other] * s.slice_slowdown
     both_s, new_s, other_s = side_by_side_s(left * solo_s, own, left_s, theirs)
-    offer[NEW_TOGETHER] = scaled_time(w, both_s + new_s)
-    offer[OTHER_TOGETHER] = scaled_time(w, both_s + other_s)
-    offer[NEW_APART] = scaled_time(w, left_s + left * whole_s)
-    offer[OTHER_APART] = scaled_time(w, left_s)
+    offer[OFFER.new_together] = scaled_time(w, both_s + new_s)
+    offer[OFFER.other_together] = scaled_time(w, both_s + other_s)
+    offer[OFFER.new_apart] = scaled_time(w, left_s + left * whole_s)
+    offer[OFFER.other_apart] = scaled_time(w, left_s)
 
 
 @kernel
@@ -161,16 +141,16 @@ def _memory_left(s, more):
 
 @kernel
 def describe_wider(s, w, job, sub_batch, offer):
-    """Modify `offer`, float32 (OFFER_COLUMNS,): a running job that gets passes of `sub_batch` samples."""
+    """Modify `offer`, float32 (len(OFFER),): a running job that gets passes of `sub_batch` samples."""
     recall_gang(s, job)
     solo_s = solo_iteration_s(s, job, s.tier[job], sub_batch)
     left_s = max(0.0, expected_end_s(s, job) - s.now_s)
     restoring_s = min(left_s, max(0.0, s.since_s[job] - s.now_s))
     left_s = restoring_s + (left_s - restoring_s) / s.iteration_s[job] * solo_s * _slowdown_with(s, job, sub_batch)
-    offer[SOLO] = scaled_slowdown(solo_s / s.base_iteration_s[job])
-    offer[PASSES] = scaled_passes(-(-s.batch[job] // sub_batch))
-    offer[TIME_LEFT] = scaled_time(w, left_s)
-    offer[MEMORY] = _memory_left(s, memory_of(s, job, sub_batch) - memory_taken(s, job))
+    offer[OFFER.slowdown] = scaled_slowdown(solo_s / s.base_iteration_s[job])
+    offer[OFFER.passes] = scaled_passes(-(-s.batch[job] // sub_batch))
+    offer[OFFER.time_left] = scaled_time(w, left_s)
+    offer[OFFER.memory_left] = _memory_left(s, memory_of(s, job, sub_batch) - memory_taken(s, job))
 
 
 @kernel

@@ -2,15 +2,14 @@
 
 import math
 
-from ...policies.loop.decision_loop import next_s
 from ...policies.passes.starts import start
 from ...simulator.base.codes import ASK, DECIDE, STALLED
 from ...simulator.compiler.jit import entry, kernel
 from ...simulator.lifecycle import lifecycle
 from ...simulator.lifecycle.resizing import resize, set_passes
-from ..outcome import GOES_ON, IS_ADJUSTED, TERMINATED, TRUNCATED
-from ..step import advance, begin_step, end_step, is_over, take_candidate, used_gpus
-from ..window import NO_JOB, choice_of
+from ..outcome import IS_ADJUSTED
+from ..step import begin_action, end_step, follow, goes_on, is_stopped, used_gpus
+from ..window import choice_of
 from .gangs import exponent_taken, find_resized, find_start, wider_exponent_taken
 from .observation import observe, write_mask
 from .sharing_window import PREEMPT_KIND, may_act, refresh, starts_of
@@ -22,57 +21,22 @@ def step_rows(states, windows, references, chosen, actions, outcomes, features, 
     n_stopped = 0
     for i in range(chosen.size):
         row = chosen[i]
-        s = states[row]
-        w = windows[row]
-        _step(s, w, references[row], actions[row, 0], actions[row, 1], outcomes[row])
+        s, w = states[row], windows[row]
+        candidate = begin_action(s, w, references[row], actions[row, 0], outcomes[row])
+        if candidate > 0:
+            outcomes[row, IS_ADJUSTED] = carry_out(s, w, candidate, actions[row, 1])
+        follow(s, w, candidate)
+        _show(s, w)
+        while goes_on(s, w):
+            _show(s, w)
+            if w.code == STALLED:
+                break
+        end_step(s, w, references[row], outcomes[row], used_gpus(s))
         if w.code != ASK:
             observe(s, w, features[row])
             write_mask(w, masks[row])
-        n_stopped += outcomes[row, TERMINATED] > 0.0 or outcomes[row, TRUNCATED] > 0.0 or w.code != DECIDE
+        n_stopped += is_stopped(w, outcomes[row])
     return n_stopped
-
-
-@kernel
-def _step(s, w, reference, candidate, exponent, outcome):
-    """Modify `s`, window `w` and `outcome`: play one action, and run to the next decision."""
-    if w.begins != GOES_ON:
-        begin_step(s, w, reference)
-        _play(s, w, candidate, exponent, outcome)
-    else:
-        _go(s, w)
-    w.begins = 0
-    while not is_over(s, w):
-        _go(s, w)
-        if w.code == STALLED:
-            break
-    end_step(s, w, reference, outcome, used_gpus(s))
-
-
-@kernel
-def _play(s, w, candidate, exponent, outcome):
-    """Modify `s`, window `w` and `outcome`: the action itself; advance, if it says so."""
-    candidate = take_candidate(w, candidate, outcome)
-    outcome[IS_ADJUSTED] = 0.0
-    if w.begins:
-        _go(s, w)
-    elif candidate == 0:
-        w.decisions += 1
-        w.forced_job = NO_JOB
-        if next_s(s) < math.inf:
-            _go(s, w)
-    else:
-        w.decisions += 1
-        outcome[IS_ADJUSTED] = _apply(s, w, candidate, exponent)
-        w.forced_job = NO_JOB
-        if w.code == STALLED and next_s(s) < math.inf:
-            w.code = DECIDE
-        _show(s, w)
-
-
-@kernel
-def _go(s, w):
-    w.code = advance(s)
-    _show(s, w)
 
 
 @kernel
@@ -91,8 +55,14 @@ def turn(states, windows, row, features, mask):
     write_mask(windows[row], mask)
 
 
+@entry
+def rehearsed(states, row, windows, candidate, exponent):
+    """Modify the record in `row`: `carry_out`, as the only one of `windows` shows it."""
+    carry_out(states[row], windows[0], candidate, exponent)
+
+
 @kernel
-def _apply(s, w, candidate, exponent):
+def carry_out(s, w, candidate, exponent):
     """Modify `s`: carry out a legal candidate but 0; True if another sub-batch, or size, was taken than asked for."""
     is_waiting, _, job, kind = choice_of(w, candidate)
     if is_waiting and kind == starts_of(w):

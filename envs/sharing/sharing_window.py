@@ -25,6 +25,7 @@ from ..window import (
     running_candidate,
     waiting_candidate,
 )
+from .columns import OFFER
 from .gangs import (
     FIRST_FIT_KIND,
     FREE_KIND,
@@ -34,7 +35,7 @@ from .gangs import (
     most_size_exponent,
     wider_exponents_of,
 )
-from .sharing_offers import OFFER_COLUMNS, describe_offer
+from .sharing_offers import describe_offer
 
 MAX_PARTNERS = 8
 MOST_STARTS = 3 + MAX_PARTNERS
@@ -53,7 +54,7 @@ def window_dtype() -> np.dtype:
             *common_fields(),
             *[(name, "i8") for name in own],
             ("legal", "i1", (candidates,)),
-            ("offer", "f4", (MAX_SLOTS, MOST_STARTS, OFFER_COLUMNS)),  # of the legal starts: their features
+            ("offer", "f4", (MAX_SLOTS, MOST_STARTS, len(OFFER))),  # of the legal starts: their features
             *forced_fields(),
             ("ranked_s", "f8", (MAX_PARTNERS,)),  # scratch of gangs.py
             ("ranked_place", "i8", (MAX_PARTNERS,)),

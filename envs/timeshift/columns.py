@@ -7,9 +7,9 @@ fraction of the capacity (1 - the compatibility score of paper cassini), cut at 
 without a job, and candidates that are not legal, are zero.
 """
 
-from ..columns import JOBS, RATIO, SERVICE, SLACK, TIME, Column, flag, table
+from ..columns import JOBS, OF_ALL, OF_ITS_OWN, RATIO, SERVICE, SLACK, TIME, Column, flag, table
 
-OF_ALL, OF_ITS_OWN, OF_RUNNING = "share of all", "share of its own", "share of the jobs that run"
+OF_RUNNING = "share of the jobs that run"
 EXCESS = "share of the capacity"
 SUM_OF_EXCESS = "sum x: x / (1 + x)"
 

@@ -86,7 +86,7 @@ def convert_outages(
     from ...simulator.events.fault_trace import as_outages, read_events
 
     with warnings_on_one_line(quiet):
-        _expect_csv(to)
+        _expect_csv(to, path)
         if topology is not None:
             with word_or_file(topology):
                 machines = Cluster.load(topology).num_machines
@@ -115,11 +115,12 @@ def convert_prices(
     from ...simulator.costs import price_files
 
     with warnings_on_one_line(quiet):
-        _expect_csv(to)
+        prices_of, carbon_of = pairs(files, "REGION=FILE"), pairs(carbon or [], "--carbon")
+        _expect_csv(to, *prices_of.values(), *carbon_of.values())
         rates = {code: _rate(code, text) for code, text in pairs(rate or [], "--rate").items()}
         text, facts = price_files.convert(
-            pairs(files, "REGION=FILE"),
-            pairs(carbon or [], "--carbon"),
+            prices_of,
+            carbon_of,
             pairs(zone or [], "--zone"),
             pairs(currency or [], "--currency"),
             rates,
@@ -142,10 +143,10 @@ def _rate(code: str, text: str) -> float:
     return value
 
 
-def _expect_csv(to: Path) -> None:
+def _expect_csv(to: Path, *sources: str | Path) -> None:
     if to.suffix.lower() != ".csv":
         raise BadArgument(f"--to {to}: expected a name that ends in .csv")
-    terminal.expect_writable(to, "--to")
+    terminal.expect_writable(to, "--to", *sources)
 
 
 def _write(to: Path, text: str, facts: dict[str, Any], said: list[str], json: bool) -> None:

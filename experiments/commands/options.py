@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...simulator.base.errors import InputError
 from ..console.terminal import BadArgument, arguments, word_or_file
 
 if TYPE_CHECKING:
@@ -260,12 +262,12 @@ def chosen_policies(
         raise BadArgument("--policies: no name is given; leave the option out to play all of them")
     with arguments():
         words = [label_and_word(word)[1] for word in typed]
-    for word in words:
+    for word, after in zip(words, [*typed[1:], ""], strict=True):
         if not labels and word not in typed:
             raise BadArgument(f"policy {typed[words.index(word)]!r}: labels are for --policies of evaluate and whatif")
         if "," in word.partition(":")[0]:
             raise BadArgument(f"--policies {word!r}: names are separated by spaces: {' '.join(word.split(','))!r}")
-        with word_or_file(word.partition(":")[2]):
+        with word_or_file(word.partition(":")[2]), _after_part_of_label(word, after):
             plays = env_id in environments_of(word, env_id)
         if not plays:
             raise BadArgument(f"policy {word!r} does not play in {env_id}; these do: {', '.join(policies_of(env_id))}")
@@ -278,6 +280,19 @@ def chosen_policies(
     with arguments():
         players_of(typed)  # two of one label
     return typed
+
+
+@contextmanager
+def _after_part_of_label(word: str, after: str) -> Iterator[None]:
+    """An unknown `word` before one with a label, `after`, may be part of that label."""
+    from ..playing.runs import LABEL_HOLDS, label_and_word
+
+    try:
+        yield
+    except InputError as error:
+        if ":" in word or not label_and_word(after)[0]:
+            raise
+        raise InputError(f"{error}; or, if {f'{word} {after}'!r} is meant, a label holds {LABEL_HOLDS}") from None
 
 
 def _split(value: str) -> list[str]:

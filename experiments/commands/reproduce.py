@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,7 +31,7 @@ Orders = Annotated[
 
 
 def reproduce(
-    name: Annotated[str | None, argument("NAME", "Which; without it, they are listed.")] = None,
+    name: Annotated[str | None, argument("NAME", "Which; a paper's are listed; without it, all.")] = None,
     list_: Annotated[bool, option("--list", None, "List them.")] = False,
     orders: Orders = None,
     traces: Traces = None,
@@ -58,8 +59,8 @@ def reproduce(
     from ..reproduce.rows import Options
 
     known = reproductions()
-    if name is None or list_:
-        _list(list(known.values()), json)
+    if (of_paper := _of_paper(name, known)) or name is None or list_:
+        _list(of_paper or list(known.values()), json)
         return
     from ...simulator.base.names import choose
     from ...simulator.compiler.interpreting import compile_at_once
@@ -98,6 +99,11 @@ def _prepare_pictures(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
 
 
+def _of_paper(name: str | None, known: Mapping[str, Reproduction]) -> list[Reproduction]:
+    """All of the paper of that name, as `sjf-bsbf` or `bsbf`."""
+    return [entry for key, entry in known.items() if name in (entry.paper, key.partition("-")[0])]
+
+
 def _list(entries: list[Reproduction], json: bool) -> None:
     if json:
         keys = ("name", "paper", "kind", "summary")
@@ -117,7 +123,7 @@ def _list(entries: list[Reproduction], json: bool) -> None:
 def _print(entry: Reproduction, findings: Findings, json: bool, quiet: bool, everything: bool) -> None:
     if json:
         print_json([row.document() for row in findings.rows])
-        for note in findings.notes if not quiet else ():
+        for note in [*findings.jobs, *findings.notes] if not quiet else ():
             say(note)
     else:
         from ..reproduce.show import print_findings

@@ -135,7 +135,7 @@ def convert(
     from ...simulator.workloads import open_workload
 
     with warnings_on_one_line(quiet):
-        _expect_suffix(to)
+        _expect_suffix(to, path)
         action = oversize if oversize is not None else "error"
         with arguments():
             choose(action, ("error", "drop", "cap"), "value of --oversize")
@@ -222,10 +222,10 @@ def _print_fits(fitted: list[Fitted], to: Path) -> None:
     print_lines(f"{to}: use it as network allreduce:calibration=measured,profiles={to}")
 
 
-def _expect_suffix(to: Path) -> None:
+def _expect_suffix(to: Path, *sources: Path) -> None:
     if to.suffix.lower() not in (".csv", ".parquet"):
         raise BadArgument(f"--to {to}: expected a name that ends in .csv or .parquet")
-    terminal.expect_writable(to, "--to")
+    terminal.expect_writable(to, "--to", *sources)
 
 
 def _save(jobs: Workload, to: Path) -> None:

@@ -26,15 +26,20 @@ def note(runs: Sequence[Run]) -> str:
     fits = "every job starts when it did"
     if late:
         most_s = max(metrics["most_late_s"] for metrics in late)
+        has_failed = any(run.metrics.get(name) for run in runs for name in ("failures", "outages"))
         fits = (
-            f"the log does not fit this cluster: {total(REPLAYED):,.0f} of {sum(run.jobs for run in runs):,} jobs "
-            f"start later than they did, the first at {duration(late[0]['first_late_s'])}, by at most "
+            f"the log does not fit this cluster{' with its failures' * has_failed}: "
+            f"{total(REPLAYED):,.0f} of {sum(run.jobs for run in runs):,} jobs "
+            f"started later than in the log, the first at {duration(late[0]['first_late_s'])}, by at most "
             f"{duration(most_s)}"
         )
     waits = [f"{total(name) / len(runs):,.0f} s" for name in ("observed_wait_mean", "queueing_delay_mean")]
     said = [fits, f"mean wait as it was {waits[0]}, replayed {waits[1]}"]
     if total("jobs_without_start"):
-        said.append(f"{total('jobs_without_start'):,.0f} without a logged start start as they come")
+        said.append(f"jobs without a logged start, which start as they come: {total('jobs_without_start'):,.0f}")
     if total("jobs_elsewhere"):
-        said.append(f"{total('jobs_elsewhere'):,.0f} are placed by placer=: their machines are not known, or not free")
+        said.append(
+            f"jobs placed by placer=: {total('jobs_elsewhere'):,.0f}, as their machines are not free, or not known "
+            "(topology hosts:file=FILE names machines as logs do)"
+        )
     return "; ".join(said)

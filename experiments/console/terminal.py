@@ -10,10 +10,10 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ...simulator.base.errors import InputError
 from ...simulator.compiler.compile_messages import messages_to
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 PIPE_WIDTH = 120  # columns where the output is no terminal
 typed: ContextVar[str] = ContextVar("typed", default="")  # the command that runs, on one line
+_json_to: ContextVar[TextIO | None] = ContextVar("json_to", default=None)  # stdout, inside `json_alone`
 PLAIN_PROGRESS_S = 15.0  # between two lines of progress where stderr is no terminal
 
 
@@ -105,9 +106,20 @@ def plain_table(**style: Any) -> Table:
     return Table(**{"box": box.SIMPLE_HEAD, "pad_edge": False, **style})
 
 
+@contextmanager
+def json_alone() -> Iterator[None]:
+    """Inside, only `print_json` writes to stdout; what anything else prints, as a user's module, goes to stderr."""
+    before = _json_to.set(sys.stdout)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        _json_to.reset(before)
+
+
 def print_json(value: Any) -> None:
     """`value` as one JSON document on stdout; what is not a finite number becomes null."""
-    sys.stdout.write(json.dumps(jsonable(value), indent=2, allow_nan=False) + "\n")
+    (_json_to.get() or sys.stdout).write(json.dumps(jsonable(value), indent=2, allow_nan=False) + "\n")
 
 
 def jsonable(value: Any) -> Any:
@@ -187,8 +199,8 @@ def _plain_progress(what: str, total: float) -> Callable[[float], None]:
     return show
 
 
-def expect_writable(path: Path, what: str) -> None:
-    """Raise InputError before the work if a file cannot be written there."""
+def expect_writable(path: Path, what: str, *sources: str | Path) -> None:
+    """Raise InputError before the work if a file cannot be written there, or is one of those that are read."""
     folder = path.parent
     if path.is_dir():
         raise InputError(f"{what} {path}: this is a folder; expected the name of a file")
@@ -196,6 +208,8 @@ def expect_writable(path: Path, what: str) -> None:
         raise InputError(f"{what} {path}: there is no folder {folder}")
     if not os.access(path if path.exists() else folder, os.W_OK):
         raise InputError(f"{what} {path}: permission denied")
+    if path.exists() and any(_exists(str(source)) and path.samefile(source) for source in sources):
+        raise InputError(f"{what} {path}: this is the file that is read; name another one")
 
 
 @contextmanager

@@ -35,6 +35,7 @@ OF_JOBS = (
     *("jct_mean", "queueing_delay_mean", "queueing_delay_p95", "slowdown_mean"),
     *("slo_violation_rate", "data_wait_rate", "jobs_finished"),
 )
+COUNTS = ("jobs_finished", "copies")
 SHARES = {"copy_seconds_p50": 0.5, "copy_seconds_p90": 0.9, "copy_seconds_p99": 0.99}
 OF_COPIES = {"copies": ("complete", 1.0)}
 OF_COPIES |= {name: (f"P{round(100 * share)}\n[s]", 1.0) for name, share in SHARES.items()}
@@ -131,12 +132,17 @@ def table_of(runs: Sequence[Run], by: str) -> tuple[list[str], list[list[str]], 
     rows = []
     for policy, mine in grouped(runs).items():
         for group in _names(mine, next(iter(metrics), ""), by):
-            means = [factor * _mean(mine, _name_of(name, by, group)) for name, (_, factor) in metrics.items()]
-            rows.append([policy, group, *("-" if math.isnan(mean) else f"{mean:,.1f}" for mean in means)])
+            means = {name: _mean(mine, _name_of(name, by, group)) for name in metrics}
+            rows.append([policy, group, *(_shown(name, mean, metrics[name][1]) for name, mean in means.items())])
     notes = ["means over the seeds that have some in the group"]
     notes += [f"{OTHERS}: all but the {MOST} groups with most jobs"] * any(row[1] == OTHERS for row in rows)
     notes += ["hours of arrival, of days that begin at time 0 of the arrival clock"] * (by == "hour")
     return ["policy", by, *(header for header, _ in metrics.values())], rows, "; ".join(notes)
+
+
+def _shown(name: str, mean: float, factor: float) -> str:
+    digits = 0 if name in COUNTS and mean % 1.0 == 0.0 else 1
+    return "-" if math.isnan(mean) else f"{factor * mean:,.{digits}f}"
 
 
 def _names(runs: Sequence[Run], metric: str, by: str) -> list[str]:

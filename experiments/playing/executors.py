@@ -9,10 +9,12 @@ from __future__ import annotations
 import functools
 import os
 import signal
+import sys
 import threading
 import time
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -93,7 +95,7 @@ def _await_end(parent: int) -> None:
 
 
 def quietly(here: tuple[str, Mapping[str, str]], work: Callable[[Item], Result], item: Item) -> Result:
-    """Work on an item in another process, without warnings, which the first process has printed.
+    """Work on an item in another process, without warnings, which the first process has printed; prints go to stderr.
 
     Processes outlive the call that began them: `here` is the present folder, for relative paths in words, and the
     user's permissions now.
@@ -101,7 +103,7 @@ def quietly(here: tuple[str, Mapping[str, str]], work: Callable[[Item], Result],
     folder, trusted = here
     os.chdir(folder)
     os.environ.update(trusted)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), redirect_stdout(sys.stderr):
         warnings.simplefilter("ignore")
         return work(item)
 

@@ -17,6 +17,7 @@ from ..settings.evaluation_setting import Setting
 from .recording import Timeline
 
 _LABEL = re.compile(r"[A-Za-z0-9._-]+")
+LABEL_HOLDS = "letters, digits, '-', '_' and '.', no space"
 DECISION_COLUMNS = ("policy", "seed", "time_s", "job_id", "decision", "gpus", "shift_s", "why")
 
 
@@ -81,7 +82,7 @@ def label_and_word(text: str) -> tuple[str, str]:
     if not equals or ":" in label:
         return "", text
     if not _LABEL.fullmatch(label) or not word.strip():
-        raise InputError(f"policy {text!r}: expected LABEL=WORD, a label of letters, digits, '-', '_' and '.'")
+        raise InputError(f"policy {text!r}: expected LABEL=WORD, where a label holds {LABEL_HOLDS}")
     if label in OURS:
         raise InputError(f"policy {text!r}: the label {label!r} is the name of a policy; give another label")
     return label, word

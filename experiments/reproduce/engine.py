@@ -85,6 +85,7 @@ class Play:
     Attributes:
         paper, name, entry: whose, and which. options: how.
         made: the rows so far. notes, written: what functions add to what is said, and files that they wrote.
+        jobs: what is said of prepared job sets.
     """
 
     paper: Paper
@@ -95,6 +96,7 @@ class Play:
     def __post_init__(self) -> None:
         self.made: list[Row] = []
         self.notes: list[str] = []
+        self.jobs: list[str] = []
         self.written: list[Path] = []
         self._cases: dict[tuple[str, str], list[Case]] = {}
         self.together: dict[str, int] = {}
@@ -166,7 +168,7 @@ class Play:
         word = one.policies.get(policy, self.player(policy).word)
         sets: list[Any] = self.find(one.jobs)(self.options) if one.jobs else [None] * one.draws
         self.together[name] = len(sets) if one.jobs else 1
-        self.notes += [sets[0].says] if one.jobs and sets[0].says not in self.notes else []
+        self.jobs += [sets[0].says] if one.jobs and sets[0].says not in self.jobs else []
         return [
             self._case(one, word, seed, number, jobs) for seed in self.seeds(policy) for number, jobs in enumerate(sets)
         ]
@@ -379,7 +381,8 @@ def findings_of(paper: Paper, name: str, options: Options) -> Findings:
         facts = []
     else:
         rows = play.rows()
-        facts = [play.said(), *play.offered()]
+        is_over_seeds = any(row.low is not None for row in rows) or play.needed()
+        facts = [*([play.said()] if is_over_seeds else []), *play.offered()]
     notes = [paper.notes.get(note, note) for note in entry.notes]
     pictures = [*play.written, *(drawn(play) if options.out is not None else [])]
-    return Findings(rows, [*facts, *play.notes, *notes], pictures)
+    return Findings(rows, [*facts, *play.notes, *notes], pictures, play.jobs)

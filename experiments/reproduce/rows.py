@@ -149,8 +149,13 @@ class Options:
 
 @dataclass(frozen=True)
 class Findings:
-    """The rows of a reproduction, what must be said with them, and the pictures that were written."""
+    """The rows of a reproduction, what must be said before and with them, and the pictures that were written.
+
+    Attributes:
+        jobs: which job sets were played, where it depends on what is at hand.
+    """
 
     rows: list[Row]
     notes: list[str] = field(default_factory=list)
     pictures: list[Path] = field(default_factory=list)
+    jobs: list[str] = field(default_factory=list)

@@ -17,7 +17,7 @@ VERDICTS = {True: "ok", False: "MISS", None: ""}
 
 
 def print_findings(console: Console, entry: Any, findings: Findings, everything: bool) -> None:
-    """Print whose it is, the paper's table in its own shape with ours beside, then a line a row, then the notes.
+    """Print whose it is and of which jobs, the paper's table in its shape with ours beside, a line a row, the notes.
 
     Args:
         console: where to.
@@ -27,7 +27,8 @@ def print_findings(console: Console, entry: Any, findings: Findings, everything:
     """
     of = entry.of
     console.print(f"{entry.name}: {entry.summary}", markup=False)
-    console.print(f"{of.authors}: {of.title}. {of.venue} {of.year}", markup=False)
+    for line in (f"{of.authors}: {of.title}. {of.venue} {of.year}", *findings.jobs):
+        console.print(line, markup=False)
     shown = [
         row
         for row in findings.rows

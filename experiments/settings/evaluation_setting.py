@@ -13,6 +13,7 @@ from ...envs.configured import config_class, config_of, gang_room
 from ...envs.registration import ENVIRONMENTS, resolve
 from ...policies.own import installed
 from ...policies.registry import OURS
+from ...simulator.base.errors import InputError
 from ...simulator.base.names import choose, parse_name
 from ...simulator.configuration.cluster_config import SimulatedCluster
 from ...simulator.configuration.network_choice import Network, load_network
@@ -184,6 +185,9 @@ def _workload(
     environment, word, format, oversize = source
     room = gang_room(environment, cluster)
     workload = open_workload(word, format=format, seed=seed, oversize=oversize, cluster_gpus=room)
+    if "regions" in ENVIRONMENTS[environment].features and workload.geo is None and workload.ps is None:
+        said = f"workload {workload.name!r} asks nothing of regions"
+        raise InputError(f"{said}; {environment} expects one that does, as mast-like")
     semantics.chunk_on(workload)  # its warning appears here, in the first process
     return workload
 

@@ -33,7 +33,6 @@ from ...simulator.sharing.berths import alone_sub_batch, excess, excess_on, fits
 from ..base import RulePolicy
 from ..passes.order_pass import bring_back
 from ..passes.starts import start
-from ..registry import SHARING
 
 NONE = -1
 
@@ -63,7 +62,7 @@ def gandiva(
         slicing=slicing,
     )
     policy = RulePolicy("gandiva", rule)
-    policy.acts_in = {"packing": (SHARING,)}
+    policy.acts_in = {"packing": ("share",)}
     return policy
 
 

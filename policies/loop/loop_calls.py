@@ -49,13 +49,6 @@ def find_room(states, row, job):
 
 
 @entry
-def make_room(states, row, job):
-    """`room.make_room`, of a job that finds room."""
-    room.find_room(states[row], job)
-    room.make_room(states[row], job)
-
-
-@entry
 def timer_end_s(states, row, job, tier):
     return dally.timer_end_s(states[row], job, tier)
 

@@ -179,6 +179,12 @@ def short_name(env_id: str) -> str:
     return env_id.removeprefix("clustergym/").removesuffix("-v0")
 
 
+def full_name(name: str) -> str:
+    """The id of what people call an environment; one of another namespace is itself."""
+    short = short_name(name)
+    return name if "/" in short else f"clustergym/{short}-v0"
+
+
 def loaded(place: str) -> Any:
     """What `module:name` names: it is imported when it is needed."""
     module, _, attribute = place.partition(":")

@@ -341,6 +341,15 @@ class Topology:
         return _frozen(scan.astype(np.int64))
 
     @cached_property
+    def machine_numbers(self) -> dict[str, int]:
+        """Machines by what files call them: their number, from 0, and of `hosts:` and graphs of links their name."""
+        numbers = {str(machine): machine for machine in range(self.num_machines)}
+        if self.links is None:
+            return numbers
+        nodes = enumerate(self.links.machine_node.tolist())
+        return numbers | {self.links.node_names[node]: machine for machine, node in nodes}
+
+    @cached_property
     def cluster_first_rack(self) -> np.ndarray:
         """First rack of each cluster, int64 (C,)."""
         return _frozen(np.searchsorted(self.rack_cluster, np.arange(self.num_clusters)).astype(np.int64))

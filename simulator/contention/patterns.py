@@ -85,7 +85,11 @@ def _parts(model: str, models: OwnPatterns) -> tuple[str, str | None, int | None
     name, *rest = model.split("/")
     if name not in cassini_models():
         known = [*cassini_models(), *models.models]
-        choose(name, known, "model of network contention:")
+        try:
+            choose(name, known, "model of network contention:")
+        except InputError as error:
+            said = "or play on network contention:default=silent, where models that are not known send nothing"
+            raise InputError(f"{error}; {said}") from None
         raise InputError(f"model {model!r}: own patterns are named whole, without a strategy behind them")
     if len(rest) > 2 or (len(rest) == 2 and not rest[1].isdecimal()):
         raise InputError(f"model {model!r}: expected NAME, NAME/STRATEGY or NAME/STRATEGY/HIDDEN with a whole number")

@@ -7,7 +7,7 @@ leases; the terms of job groups. The simulator installs it.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
@@ -41,6 +41,7 @@ class BaseSimulator:
     # What each kind of simulator defines.
     PLAIN: ClassVar[Any]  # the class of `raw`
     _copy_record: Callable[[np.record, np.record], None]  # a run into a zeroed record of no smaller capacity
+    _logged: Callable[[np.void], Iterable[tuple[Any, Decision]]]  # the decisions that the log of a record has
     _take: Callable[[Workload], None]  # take over a workload
     _forget: Callable[[], None]  # what was remembered of the run before
     _close_instant: Callable[[], None]  # run to the next decision point
@@ -62,6 +63,7 @@ class BaseSimulator:
     state: Any
     raw: Any
     runs = 0
+    _copy: Any = None  # a raw record of the same capacity, for rehearsals
     _code = codes.FINISHED  # for which the clock stopped last (base/codes.py)
 
     if not TYPE_CHECKING:  # type checkers know which attributes there are
@@ -129,7 +131,7 @@ class BaseSimulator:
         """Go on in another array of one zeroed record; what runs is kept (it must fit), or `reset` comes next."""
         if keep and self.capacity.jobs > 0:
             self._copy_record(self.records[0], records[0])
-        self.records, self.capacity, self.state = records, capacity, records[0]
+        self.records, self.capacity, self.state, self._copy = records, capacity, records[0], None
         self.raw = self.PLAIN(records, capacity)
 
     def resume(self, workload: Workload, rule: Any, code: int) -> None:
@@ -162,6 +164,18 @@ class BaseSimulator:
         self.raw.become(self.PLAIN(snapshot, self.capacity))
         self.runs += 1
         self._code = codes.FINISHED if self.state.done == self.state.n_jobs else codes.DECIDE
+
+    def rehearse(self, kernel: Callable[..., Any], *arguments: Any) -> list[Decision]:
+        """The decisions that `kernel(records, row, *arguments)` would carry out now; nothing is carried out."""
+        present = self.raw
+        if self._copy is None:
+            self._copy = self.PLAIN(self.capacity.empty(), self.capacity)
+        self._copy.become(present)
+        s = self._copy.record
+        s["log_on"], s["log_count"], s["log_gpus"] = 1, 0, 0
+        self._copy.call(kernel, *arguments)
+        present.record["is_drawn"] |= s["is_drawn"]  # its decisions rest on what was drawn there
+        return [decision for _, decision in self._logged(s)]
 
     def advance(self) -> None:
         """Close this instant and run to the next decision point.

@@ -116,7 +116,6 @@ class Simulator(BaseSimulator):
         self._lists_partners = False
         self._cluster: Cluster | None = None
         self._terms: tuple[Rule, Capacity, np.ndarray] | None = None  # the head of a record to write jobs into
-        self._copy: RawRecord | None = None
         self._plan: list[Decision] = []
         self._handed_out: Decision | None = None
         self._asked = NEVER
@@ -124,6 +123,7 @@ class Simulator(BaseSimulator):
     config: ClusterConfig
     PLAIN = RawRecord
     _copy_record = staticmethod(copy_state)
+    _logged = staticmethod(logged)
     raw: RawRecord
 
     @cached_property
@@ -230,11 +230,6 @@ class Simulator(BaseSimulator):
 
     def _forget(self) -> None:
         self._asked = NEVER
-
-    def move_to(self, records: np.recarray, capacity: Capacity, keep: bool = True) -> None:
-        """See `BaseSimulator`."""
-        super().move_to(records, capacity, keep)
-        self._copy = None
 
     def python_state(self) -> tuple[Any, ...]:
         """See `BaseSimulator`."""
@@ -364,19 +359,6 @@ class Simulator(BaseSimulator):
     def _pass_on_copy(self) -> list[Decision]:
         self._expect_no_regions()
         return self.rehearse(rule_loop().schedule)
-
-    def rehearse(self, kernel: Callable[..., Any], *arguments: int) -> list[Decision]:
-        """The decisions that `kernel(records, row, *arguments)` would carry out now; nothing is carried out."""
-        present = self.raw
-        if self._copy is None:
-            self._copy = RawRecord(self.capacity.empty(), self.capacity)
-        self._copy.become(present)
-        records = self._copy.records
-        s = records[0]
-        s.log_on, s.log_count, s.log_gpus = 1, 0, 0
-        kernel(records, 0, *arguments)
-        present.record["is_drawn"] |= s.is_drawn  # its decisions rest on what was drawn there
-        return [decision for _, decision in logged(s)]
 
     def schedule(self) -> int:
         """One pass of the compiled rule at this instant; returns how many jobs it started."""

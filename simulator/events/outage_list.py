@@ -2,7 +2,8 @@
 
 After overlapping rows a thing is up when all are over. Without `notice_s` an outage is a failure; with it, 0 too, it is
 maintenance: state is saved when it begins, and so many seconds before no job starts there. Racks and machines go by
-their number in the whole topology, from 0. Either file has at most MOST_ROWS rows.
+their number in the whole topology, from 0, machines also by `Topology.machine_numbers`. Either file has at most
+MOST_ROWS rows.
 """
 
 from __future__ import annotations
@@ -194,7 +195,7 @@ def _members(table: Table, topology: Topology, groups: dict[str, FaultGroup] | N
         "region": {name: place for place, name in enumerate(topology.region_names)},
         "cluster": _cluster_names(topology),
         "rack": {str(rack): rack for rack in range(topology.num_racks)},
-        "machine": {str(machine): machine for machine in range(topology.num_machines)},
+        "machine": topology.machine_numbers,
     }
     found = []
     seen: dict[tuple[str, str], FaultGroup] = {}
@@ -212,7 +213,8 @@ def _members(table: Table, topology: Topology, groups: dict[str, FaultGroup] | N
             found.append(groups[name])
         elif name not in known[what]:
             noun = f"the number of a {what}" if what in ("rack", "machine") else f"a {what}"
-            raise table.error(row, "name", f"{noun} of topology {topology.name!r}: {_listed(known[what])}")
+            more = "; machines of topology hosts:file=FILE have names" * (what == "machine" and topology.links is None)
+            raise table.error(row, "name", f"{noun} of topology {topology.name!r}: {_listed(known[what])}{more}")
         elif what == "region":
             found.append(FaultGroup((), (known[what][name],)))
         else:

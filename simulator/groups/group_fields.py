@@ -16,6 +16,7 @@ from ..base.errors import InputError
 from ..numerics.bitset import words
 from ..record.extents import Block, blocks_of, used_parts
 from ..record.field_axes import GPU, JOB, LOGGED, RUN, Axis, Field, dtype_of
+from ..record.raw_record import CalledRecord
 from ..record.region_fields import region_fields
 from ..record.state import clock_fields, estimate_fields, failure_fields
 from ..record.zeroed import zeroed
@@ -309,12 +310,13 @@ def _blocks(capacity: GroupCapacity) -> list[Block]:
     return blocks_of(group_fields(capacity), group_dtype(capacity), GroupExtent(0, 0, 0, 0).used, (RUN,))
 
 
-class RawGroupRecord:
+class RawGroupRecord(CalledRecord):
     """The only record of an array, by item and by byte, as `RawRecord` of simulator/record/raw_record.py."""
 
     def __init__(self, records: np.recarray, capacity: GroupCapacity) -> None:
+        super().__init__(records, capacity)
         array = records.view(np.ndarray)
-        self.records, self.capacity, self.data = records, capacity, array.view(np.uint8)
+        self.data = array.view(np.uint8)
         self.record: np.void = array.view(group_dtype(capacity))[0]
 
     @property

@@ -21,6 +21,7 @@ from . import group_calls
 from .group_codes import CLIMBS, KINDS
 from .group_config import GroupClusterConfig, GroupConfig, GroupTerms
 from .group_fields import GroupCapacity, RawGroupRecord
+from .group_journal import logged
 from .group_metrics import group_job_table, group_totals
 from .group_view import GroupView
 from .initialise_groups import copy_record, write_group_jobs, write_machines
@@ -54,6 +55,7 @@ class GroupSimulator(BaseSimulator):
 
     PLAIN = RawGroupRecord
     _copy_record = staticmethod(copy_record)
+    _logged = staticmethod(logged)
     raw: RawGroupRecord
     rate_provider: RateProvider | None = None
     sharing = None

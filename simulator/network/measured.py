@@ -98,7 +98,10 @@ class Measured:
 
     def fit_rows(self, models: Sequence[str]) -> np.ndarray:
         """The terms of Eq. 3, 4, 7 by model, float64 (models, 9); a missing tier has the other's; or InputError."""
-        rows = np.array([self.profiles.of(model).fit(self.gpu).row() for model in models])
+        try:
+            rows = np.array([self.profiles.of(model).fit(self.gpu).row() for model in models])
+        except InputError as error:
+            raise InputError(f"{error}; profiles=FILE adds some, and any model plays on network none") from None
         for part, other in ((IN_MACHINE, BETWEEN), (BETWEEN, IN_MACHINE)):
             missing = np.isnan(rows[:, part]).any(axis=1)
             rows[missing, part] = rows[missing, other]

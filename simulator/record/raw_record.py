@@ -46,7 +46,7 @@ def _head_bytes(capacity: Capacity) -> int:
 
 
 @cache
-def _codes(capacity: Capacity) -> dict[Callable[..., Any], Callable[..., Any]]:
+def _codes(capacity: Any) -> dict[Callable[..., Any], Callable[..., Any]]:
     return {}
 
 
@@ -55,7 +55,28 @@ def _names(capacity: Capacity, *holds: str) -> list[str]:
     return holding(state_fields(capacity), *holds)
 
 
-class RawRecord:
+class CalledRecord:
+    """The only record of an array, which entries take without numba's look at the types of their arguments.
+
+    Args:
+        records: the array.
+        capacity: what the record has room for.
+    """
+
+    def __init__(self, records: np.recarray, capacity: Any) -> None:
+        self.records, self.capacity, self._codes = records, capacity, _codes(capacity)
+
+    def call(self, kernel: Callable[..., Any], *arguments: Any) -> Any:
+        """`kernel(records, 0, *arguments)`, an entry that is always given arguments of the same types."""
+        code = self._codes.get(kernel)
+        if code is None:
+            with about(f"the simulator for up to {self.capacity.words}"):
+                code = self._codes[kernel] = direct(kernel, self.records, 0, *arguments)
+                return code(self.records, 0, *arguments)
+        return code(self.records, 0, *arguments)
+
+
+class RawRecord(CalledRecord):
     """The only record of an array by item, `record["gpus"]`: np.record looks every field up in Python.
 
     Attributes:
@@ -66,8 +87,9 @@ class RawRecord:
     """
 
     def __init__(self, records: np.recarray, capacity: Capacity) -> None:
+        super().__init__(records, capacity)
         array = records.view(np.ndarray)
-        self.records, self.capacity, self.data = records, capacity, array.view(np.uint8)
+        self.data = array.view(np.uint8)
         dtype = state_dtype(capacity)
         self.record: np.void = array.view(dtype)[0]
         self.head = self.data[: _head_bytes(capacity)]
@@ -75,22 +97,12 @@ class RawRecord:
         self.berths = self._together(PER_BERTH, np.int64, capacity.seats).reshape(-1, capacity.berths, capacity.gpus)
         self.job_floats = self._together(JOB_FLOATS, np.float64, capacity.jobs)
         self.job_integers = self._together(JOB_INTEGERS, np.int64, capacity.jobs)
-        self._codes = _codes(capacity)
         self._known: tuple[Extent, bool] | None = None
         self._parts: list[np.ndarray] = []
 
     def _together(self, names: tuple[str, ...], kind: type, length: int) -> np.ndarray:
         first = self.record.dtype.fields[names[0]][1]  # type: ignore[index]
         return self.data[first : first + 8 * len(names) * length].view(kind).reshape(-1, length)
-
-    def call(self, kernel: Callable[..., Any], *arguments: Any) -> Any:
-        """`kernel(records, 0, *arguments)`, an entry that is always given arguments of the same types."""
-        code = self._codes.get(kernel)
-        if code is None:
-            with about(f"the simulator for up to {self.capacity.words}"):
-                code = self._codes[kernel] = direct(kernel, self.records, 0, *arguments)
-                return code(self.records, 0, *arguments)
-        return code(self.records, 0, *arguments)
 
     @property
     def extent(self) -> Extent:

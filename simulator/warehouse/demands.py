@@ -182,9 +182,13 @@ class Demands:
         if topology.region_network is None:
             raise InputError(f"{what} has no regions with storage, which the workload's tables need; expected mast:...")
         if topology.region_names != self.regions:
+            theirs, ours = topology.region_names, self.regions
+            remedy = (
+                f", as mast-like:regions={len(theirs)} has them" if {*ours} < {*theirs} or {*theirs} < {*ours} else ""
+            )
             raise InputError(
-                f"{what} has the regions {_listed(topology.region_names)}, but the workload's tables lie in "
-                f"{_listed(self.regions)}; expected the same, in the same order"
+                f"{what} has the regions {_listed(theirs)}, but the workload's tables lie in {_listed(ours)}; expected "
+                f"the same, in the same order{remedy}"
             )
         asked = _members(int(np.bitwise_or.reduce(self.accepts, axis=None)))
         missing = [self.gpu_types[code] for code in asked if self.gpu_types[code] not in topology.cluster_gpu_type]

@@ -14,13 +14,13 @@ from clustergym.tests.support.small_envs import random_actions  # noqa: E402
 
 # Kinds that an episode shows for sure, so that it has been seen that they have a chance.
 SHOWN = {
-    "Delay": {"1: advance", "1: start"},
-    "Delay-preemptive": {"1: advance", "1: start", "1: preempt", "1: make room, and start there"},
-    "Sharing": {"1: advance", "1: start", "1: beside one partner"},
-    "TimeShift": {"1: place", "1: leave its shift as it is", "1: shift", "1: run free"},
-    "Geo": {"1: advance", "1: start", "1: others leave for it"},
-    "DataPlacement": {"1: drop the replica", "1: replica to the region", "1: home to the region"},
-    "Grouping": {"1: open a group", "1: join a group", "1: pause", "1: make room for a waiting job"},
+    "Delay": {"advance", "start"},
+    "Delay-preemptive": {"advance", "start", "preempt", "make_room"},
+    "Sharing": {"advance", "start", "beside_partner"},
+    "TimeShift": {"place", "leave", "shift", "run_free"},
+    "Geo": {"advance", "start", "make_room"},
+    "DataPlacement": {"drop", "replica", "home"},
+    "Grouping": {"open", "join", "pause", "swap"},
 }
 STEPS = 200
 

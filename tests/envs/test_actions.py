@@ -1,20 +1,20 @@
-"""What an action means is said once: kernels carry it out and the interfaces ask the same kernels."""
+"""What an action means is said once: kernels carry it out, and interfaces rehearse them."""
 
 from __future__ import annotations
 
 import copy
-import math
 from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
 
-from clustergym.envs.delay.delay_window import UNTIL_OFFER, hold_of
+from clustergym.envs.delay.delay_window import HOLD_KIND, UNTIL_OFFER
 from clustergym.envs.geo.geo_window import candidate_of, start_of
 from clustergym.envs.registration import make_vec
 from clustergym.envs.step import NO_CANDIDATE, candidate_played
 from clustergym.envs.window import choice_of, running_candidate, waiting_candidate
+from clustergym.simulator.base.decisions import Hold
 from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.base.tiers import MACHINE, RACK
 from clustergym.tests.support.small_envs import SMALL
@@ -61,14 +61,42 @@ def test_candidates_and_slots_are_one_another(name):
     assert w.candidates == env.tables.candidates == first + sum(table.rows for table in env.tables.tables[2:])
 
 
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("Delay", {"migration": True}),
+        ("Delay", {"placer": "random", "preemption_cost": 30.0}),
+        ("Sharing", {"partners": 3}),
+        ("Grouping", {"ram_gb": 8.0}),
+    ],
+)
+def test_decisions_and_actions_are_each_others_inverse_and_leave_the_run_alone(name, options):
+    """Of every legal candidate, the other parts at random."""
+    env, rng, kinds = begun(name, **options), np.random.default_rng(0), set()
+    for _ in range(60):
+        legal, *others = map(np.flatnonzero, np.split(env.action_masks(), np.cumsum(env.form.parts)[:-1]))
+        before = env.simulator.raw.record.tobytes()
+        for candidate in rng.permutation(legal):
+            action = [candidate, *map(rng.choice, others)]
+            decisions = env.interface.decisions(action)
+            if len(decisions) == 1:
+                assert env.interface.decisions(env.interface.action(decisions[0])) == decisions
+                kinds.add(type(decisions[0]))
+        assert env.simulator.raw.record.tobytes() == before
+        if env.step(action)[2]:
+            break
+    assert len(kinds) >= 4
+
+
 def test_a_hold_takes_the_nearest_delay_and_tier():
     """Delays: until the next offer, until the timer, 60 s; tiers: machine, rack."""
     env = begun("Delay", delays=(60.0,))
-    s, w = env.simulator.state, env.interface.window
-    job, now_s = int(w.waiting_job[0]), float(s.now_s)
-    assert hold_of(s, w, job, UNTIL_OFFER, 0) == hold_of(s, w, job, -7, 0) == (math.inf, MACHINE)
-    assert hold_of(s, w, job, 2, 1) == hold_of(s, w, job, 99, 99) == (now_s + 60.0, RACK)
-    assert hold_of(s, w, job, 2, -1) == (now_s + 60.0, MACHINE)
+    window, candidate = env.interface, 1 + HOLD_KIND
+    job, until_s = int(window.window.waiting_job[0]), float(env.simulator.state.now_s) + 60.0
+    assert window.decisions((candidate, UNTIL_OFFER, 0)) == window.decisions((candidate, -7, 0)) == [Hold(job)]
+    longest = [Hold(job, until_s, RACK)]
+    assert window.decisions((candidate, 2, 1)) == window.decisions((candidate, 99, 99)) == longest
+    assert window.decisions((candidate, 2, -1)) == [Hold(job, until_s, MACHINE)]
 
 
 def test_starts_in_regions_and_candidates_are_one_another():

@@ -24,6 +24,8 @@ def test_a_table_gives_the_places_and_says_what_they_are():
     both = joined(first, table(slack=Column("slack", high=2.0)))
     assert (both.present, both.gpus, both.slack) == (0, 1, 2) and len(both) == 3
     assert described(both)["slack"].high == 2.0 and described(both)["present"].unit == FLAG
+    with pytest.raises(ValueError, match="two columns have one name"):
+        joined(first, both)
     assert names_of({"queue": both}) == {"queue": ["present", "gpus", "slack"]}
 
 

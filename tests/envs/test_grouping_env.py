@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from clustergym.envs.grouping.observation import CANDIDATES, GROUP, QUEUE
+from clustergym.envs.grouping.columns import CANDIDATES, CLUSTER, GROUP, QUEUE
 from clustergym.envs.rendering.pictures.group_picture import draw_groups
 from clustergym.policies.base import Policy
 from clustergym.simulator.base.decisions import Advance, AssignGroup, Hold, Preempt, SetMachines, SetSpill
@@ -70,7 +70,7 @@ def legal(env):
 
 def offered(env, candidate, column):
     row = env.observe()["candidates"].reshape(-1, len(CANDIDATES))[candidate[0]]
-    return float(row[CANDIDATES.index(next(name for name in CANDIDATES if name.startswith(column)))])
+    return float(row[column])
 
 
 def change(value):
@@ -98,22 +98,22 @@ def test_a_perfect_pair_takes_five_seconds_a_round():
 def test_what_eq_1_predicts_is_offered():
     """Alone on 8 machines job 0 takes 5 s; with job 1, which takes 5 s alone, a round of both takes 5 s."""
     env = by_hand([*PAIR, (7, 8, 1, 5)])
-    assert offered(env, waiting(0, OPEN), "machines of the group") == 1.0  # 24 / 2 = 12, and there are 8
-    assert offered(env, waiting(0, OPEN), "the sum of speeds changes") == change(1.0)
-    assert offered(env, waiting(0, OPEN), "CPU use + half") == change(3 / 5 + 0.5 * 2 / 5)
+    assert offered(env, waiting(0, OPEN), CANDIDATES.machines) == 1.0  # 24 / 2 = 12, and there are 8
+    assert offered(env, waiting(0, OPEN), CANDIDATES.speeds) == change(1.0)
+    assert offered(env, waiting(0, OPEN), CANDIDATES.use) == change(3 / 5 + 0.5 * 2 / 5)
     env.step(waiting(0, OPEN))
     join = waiting(0, 1)
-    assert offered(env, join, "the sum of speeds changes") == change(1.0)
-    assert offered(env, join, "CPU use + half") == change(1.5 - 0.8)
-    assert offered(env, join, "speed v of the job there") == 0.5
-    assert offered(env, join, "speed v of the job now") == 0.0
-    assert offered(env, join, "CPU use of the group") == pytest.approx(1.0)
-    assert offered(env, join, "network use of the group") == pytest.approx(1.0)
+    assert offered(env, join, CANDIDATES.speeds) == change(1.0)
+    assert offered(env, join, CANDIDATES.use) == change(1.5 - 0.8)
+    assert offered(env, join, CANDIDATES.speed) == 0.5
+    assert offered(env, join, CANDIDATES.speed_now) == 0.0
+    assert offered(env, join, CANDIDATES.cpu) == pytest.approx(1.0)
+    assert offered(env, join, CANDIDATES.net) == pytest.approx(1.0)
     env.step(join)
     env.step((0, 0, 0))
-    assert offered(env, running(0, PAUSE), "the sum of speeds changes") == change(-1.0)
+    assert offered(env, running(0, PAUSE), CANDIDATES.speeds) == change(-1.0)
     group = env.observe()["groups"].reshape(-1, len(GROUP))[0]
-    assert group[6] == group[7] == pytest.approx(1.0)
+    assert group[GROUP.cpu] == group[GROUP.net] == pytest.approx(1.0)
 
 
 def test_the_second_part_is_the_number_of_machines():
@@ -211,13 +211,12 @@ def test_every_setting_of_the_simulator_is_a_keyword_argument():
 
 
 def test_work_left_is_shown_as_far_as_it_is_known():
-    place = QUEUE.index("isolated run time left; 0 where it is not known")
     shown = {}
     for estimates in ("exact", "none", "lognormal:sigma=1"):
         env = by_hand(PAIR, estimates=estimates)
-        shown[estimates] = float(env.observe()["queue"][place])
-        assert env.observe()["cluster"][-1] == {"exact": 0.0, "none": 1.0}.get(estimates, 0.5)
-        value = offered(env, waiting(0, OPEN), "the sum of speeds over roots of hours left")
+        shown[estimates] = float(env.observe()["queue"][QUEUE.time_left])
+        assert env.observe()["cluster"][CLUSTER.times_unknown] == {"exact": 0.0, "none": 1.0}.get(estimates, 0.5)
+        value = offered(env, waiting(0, OPEN), CANDIDATES.value)
         assert (value == 0.5) is (estimates == "none")
     assert shown["none"] == 0.0 and len(set(shown.values())) == 3
 

@@ -11,7 +11,7 @@ import pytest
 import clustergym
 from clustergym import policies
 from clustergym.envs.rendering.ansi import draw_ansi
-from clustergym.envs.sharing.observation import CANDIDATES
+from clustergym.envs.sharing.columns import CANDIDATES
 from clustergym.simulator.base.decisions import Advance, Hold, Preempt, Resize, Start
 from clustergym.simulator.base.errors import InvalidDecision
 from clustergym.simulator.engine.simulator import Simulator
@@ -53,7 +53,7 @@ def kinds_of(env, slot):
 
 def offered(env, observation, slot, kind, column):
     row = observation["candidates"].reshape(-1, len(CANDIDATES))[1 + KINDS * slot + kind]
-    return float(row[CANDIDATES.index(next(name for name in CANDIDATES if name.startswith(column)))])
+    return float(row[column])
 
 
 def test_two_equal_jobs_at_xi_one_and_a_half_break_even():
@@ -62,8 +62,8 @@ def test_two_equal_jobs_at_xi_one_and_a_half_break_even():
     assert kinds_of(env, 0) == [FREE]
     observation, *_ = env.step(act(0, FREE))
     assert kinds_of(env, 0) == [BEST, FIRST_FIT, FIRST, HOLD]
-    assert offered(env, observation, 0, FIRST, "what the pair gains") == 0.5
-    assert offered(env, observation, 0, FIRST, "GPUs of the gang that are shared") == 1.0
+    assert offered(env, observation, 0, FIRST, CANDIDATES.gain) == 0.5
+    assert offered(env, observation, 0, FIRST, CANDIDATES.shared) == 1.0
     *_, terminated, _, info = env.step(act(0, FIRST))
     assert terminated
     assert (info["metrics"]["jct_mean"], info["metrics"]["makespan"]) == (15.0, 15.0)
@@ -74,7 +74,7 @@ def test_a_pair_that_loses_is_no_best_benefit_but_can_be_had():
     env = by_hand([(0, 4, 10), (0, 4, 10)], interference="constant:xi=1.6")
     observation, *_ = env.step(act(0, FREE))
     assert kinds_of(env, 0) == [FIRST_FIT, FIRST, HOLD]
-    assert offered(env, observation, 0, FIRST, "what the pair gains") < 0.5
+    assert offered(env, observation, 0, FIRST, CANDIDATES.gain) < 0.5
     *_, info = env.step(act(0, FIRST))
     assert info["metrics"]["makespan"] == 16.0
 
@@ -87,7 +87,7 @@ def test_the_partners_come_by_the_jct_of_the_pair():
     assert env.view.running.tolist() == [0, 1] and kinds_of(env, 0) == [BEST, FIRST_FIT, FIRST, SECOND, HOLD]
     gpus = {}
     for kind in (FIRST_FIT, FIRST, SECOND):
-        gpus[kind] = env.interface.decision(act(0, kind)).gpus
+        gpus[kind] = env.interface.decisions(act(0, kind))[0].gpus
     assert gpus == {FIRST_FIT: (0, 1), FIRST: (2, 3), SECOND: (0, 1)}
     env.step(act(0, SECOND))
     assert (env.simulator.jobs()["interference_s"] > 0.0).tolist() == [True, False, True]
@@ -98,7 +98,7 @@ def test_free_gpus_complete_a_gang():
     env = by_hand([(0, 3, 100), (0, 4, 50), (0, 2, 10)])
     env.step(act(0, FREE))
     assert kinds_of(env, 0) == [BEST, FIRST_FIT, FIRST, HOLD]
-    start = env.interface.decision(act(0, FIRST))
+    (start,) = env.interface.decisions(act(0, FIRST))
     assert (start.job, start.gpus) == (1, (0, 1, 2, 3))
     assert env.view.free_gpus.tolist() == [3]
 
@@ -268,9 +268,8 @@ def test_decisions_and_actions_are_each_others_inverse():
     for _ in range(150):
         mask = env.action_masks()
         candidate = int(rng.choice(np.flatnonzero(mask[:first])))
-        decision = env.interface.decision((candidate, 2))
-        again = env.interface.decision(env.interface.action(decision))
-        assert again == decision
+        (decision,) = env.interface.decisions((candidate, 2))
+        assert env.interface.decisions(env.interface.action(decision)) == [decision]
         seen.add(type(decision))
         if env.step((candidate, 2))[2]:
             env.reset()
@@ -279,11 +278,11 @@ def test_decisions_and_actions_are_each_others_inverse():
 
 def test_a_decision_that_no_candidate_stands_for_is_one_sentence():
     env = by_hand([(0, 2, 10), (0, 2, 10)])
-    with pytest.raises(InvalidDecision, match="none of the job's legal candidates has these GPUs"):
+    with pytest.raises(InvalidDecision, match=r"here is Start\(job=0, gpus=\(0, 1\).*; give it the policy's placer"):
         env.interface.action(Start(0, (1, 3)))
-    with pytest.raises(InvalidDecision, match="halved 0 to 6 times"):
+    with pytest.raises(InvalidDecision, match=r"sub_batch=32.*; a sub-batch is the batch, halved"):
         env.interface.action(Start(0, (0, 1), 63))
-    with pytest.raises(InvalidDecision, match="no candidate of this environment stands for it"):
+    with pytest.raises(InvalidDecision, match="a hold here lasts until the next offer"):
         env.interface.action(Hold(0, 5.0))
     with pytest.raises(InvalidDecision, match="the window does not show job 7"):
         env.interface.action(Start(7, (0, 1)))

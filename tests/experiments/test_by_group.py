@@ -145,6 +145,7 @@ def test_groups_are_in_tables_pages_and_files(log, tmp_path, capsys, monkeypatch
     assert run([*words, "--logdir", str(out)]) == 0
     said = capsys.readouterr().out
     assert "slowdown" in said and "ann" in said and "bob" in said and "means over the seeds that have some" in said
+    assert [line.split()[-1] for line in said.splitlines() if " ann " in line] == ["2"]  # a count has no decimals
     row = pq.read_table(out / "results.parquet").to_pylist()[0]
     assert row["jct_mean[user=bob]"] == 110.0 and row["by"] == "user"
     assert run(["compare", str(out), "--out", str(out / "page.html")]) == 0

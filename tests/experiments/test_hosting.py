@@ -61,11 +61,12 @@ def hosted(monkeypatch):
             "network": "none",
         },
         options={"move_s": 30.0},
+        decisions=frozenset({"one group"}),
         features=frozenset({"run times"}),
         config="clustergym.simulator.groups.group_config:GroupClusterConfig",
     )
     monkeypatch.setitem(registration.ENVIRONMENTS, HOSTED, entry)
-    monkeypatch.setitem(registry.POLICIES, "one-group", registry.Entry(OneGroup, "for tests", (HOSTED,)))
+    monkeypatch.setitem(registry.POLICIES, "one-group", registry.Entry(OneGroup, "for tests", "one group"))
 
 
 @pytest.mark.usefixtures("hosted")

@@ -16,6 +16,7 @@ import pytest
 
 from clustergym.experiments.cli import run
 from clustergym.experiments.comparing.intervals import Estimate, paired_ratio
+from clustergym.experiments.console.terminal import out
 from clustergym.experiments.reproduce import case, named, rows, sweep
 from clustergym.experiments.reproduce.case import Case
 from clustergym.experiments.reproduce.case_runs import improvement
@@ -23,7 +24,8 @@ from clustergym.experiments.reproduce.dally.dally_jobs import dally_batch, dally
 from clustergym.experiments.reproduce.dally.dally_peer import reference
 from clustergym.experiments.reproduce.dally.dally_runs import POINTS, tuned_rack_timer_s
 from clustergym.experiments.reproduce.reproductions import FOLDERS, reproductions
-from clustergym.experiments.reproduce.rows import Options
+from clustergym.experiments.reproduce.rows import Findings, Options
+from clustergym.experiments.reproduce.show import print_findings
 from clustergym.experiments.reproduce.sweep import source_version
 from clustergym.experiments.settings.evaluation_setting import Setting
 from clustergym.experiments.storing.run_files import StoredRunWarning
@@ -282,11 +284,28 @@ def test_the_list_names_them_all(capsys):
     assert "dally-autotuner" in said
 
 
+@pytest.mark.parametrize("name", ["sjf-bsbf", "bsbf"])
+def test_the_name_of_a_paper_lists_what_is_of_it(capsys, name):
+    status, said, _ = reproduce(capsys, name, "--json")
+    listed = [row["name"] for row in json.loads(said)]
+    assert status == 0
+    assert listed == [one for one in reproductions() if one.startswith("bsbf-")] and "bsbf-table2" in listed
+
+
+def test_generated_jobs_are_said_above_the_table(capsys, options):
+    play = play_of("dally-table2", options)
+    play.cases("dally", "batch, 8 racks")
+    findings = Findings([rows.printed("average JCT", 1.0)], ["a note"], jobs=play.jobs)
+    print_findings(out(), reproductions()["dally-table2"], findings, everything=True)
+    said = capsys.readouterr().out
+    assert said.index("GENERATED") < said.index("average JCT") < said.index("a note")
+
+
 def test_a_miss_is_a_result(capsys, tmp_path):
-    """Table I has cells that no setting gives: they are printed as misses, and the status is 0."""
+    """Table I has cells that no setting gives: they are printed as misses, and the status is 0. It has no seeds."""
     status, said, _ = reproduce(capsys, "dally-table1", "--quiet", "--logdir", str(tmp_path))
     assert status == 0
-    assert "MISS" in said
+    assert "MISS" in said and "intervals" not in said
     status, said, err = reproduce(capsys, "dally-table1", "--json", "--quiet")
     document = json.loads(said)
     assert (status, err) == (0, "")

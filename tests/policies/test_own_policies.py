@@ -150,6 +150,18 @@ def test_a_policy_in_a_file_is_in_one_table_with_the_built_in_ones(folder, capsy
     assert found["py:mine.py:Widest,narrow=on", 1] == play(SETTING, Widest(narrow=True), 1).metrics["jct_mean"]
 
 
+def test_what_a_file_prints_is_not_among_the_json(folder):
+    """Neither while it is loaded nor while it plays, in this process or in others."""
+    loud = MINE.replace("        for job", "        print('deciding')\n        for job") + "print('loaded')\n"
+    (folder / "loud.py").write_text(loud)
+    words = ["evaluate", "Delay", *WORKLOAD, "--policies", "py:loud.py:Widest", "--seeds", "0-1", "--json"]
+    for processes in ("1", "2"):
+        call = [sys.executable, "-m", "clustergym", *words, "-j", processes]
+        said = subprocess.run(call, capture_output=True, text=True, check=True)
+        assert len(json.loads(said.stdout)) == 2
+        assert "loaded\n" in said.stderr and "deciding\n" in said.stderr
+
+
 def test_it_is_in_logs_decisions_the_report_and_pictures(folder, capsys):
     words = ("evaluate", "Delay", *WORKLOAD, "--policies", "fifo py:mine.py:Widest", "--seeds", "0-1")
     status, out, err = command(

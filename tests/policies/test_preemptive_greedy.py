@@ -12,10 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clustergym import policies
+from clustergym.policies.greedy import room
 from clustergym.policies.loop import loop_calls
 from clustergym.simulator.base.decisions import Advance, Migrate, Preempt, Start
 from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.base.tiers import MACHINE, NETWORK, RACK
+from clustergym.simulator.compiler.jit import entry
 from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.rules.rule import Rule
 from clustergym.simulator.workloads import Workload, open_workload
@@ -201,12 +203,19 @@ def test_the_first_in_the_order_of_time_left_times_weight_is_asked_first():
     assert found == [Preempt(0), Start(1, (0, 1, 2, 3))]
 
 
+@entry
+def make_room_for(states, row, job):
+    """Modify the record in `row`: make room for a job that finds some."""
+    room.find_room(states[row], job)
+    room.make_room(states[row], job)
+
+
 def test_under_any_rule_one_may_ask_for_room_and_make_it():
     """First come first served, theta and exponent as by default: the mix from above."""
     simulator = at_arrival(TWO, MIX, (4, 100), word=Rule("fifo", placer="tier", preemption_cost=(30.0,)))
     assert simulator.preview_pass() == []
     assert loop_calls.find_room(simulator.records, 0, 3)
-    loop_calls.make_room(simulator.records, 0, 3)
+    make_room_for(simulator.records, 0, 3)
     s = simulator.state
     assert s.tier[0] <= MACHINE and s.preempted[:4].tolist() == [0, 1, 0, 0] and s.migrated[:4].tolist() == [1, 0, 0, 0]
     assert s.starts[3] == 1 and s.free_gpus == 0

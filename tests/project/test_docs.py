@@ -259,13 +259,13 @@ SHAPE = ("An episode", "Action", "Observation", "Reward", "Playing a policy", "T
 
 @pytest.mark.parametrize("page", ENVIRONMENTS, ids=name_of)
 def test_pages_of_environments_have_one_shape(page):
-    """These headings in this order, its own between Reward and Playing; the columns come from observation.py."""
+    """These headings in this order, its own between Reward and Playing; the columns come from columns.py."""
     text = page.read_text()
     headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
     assert [heading for heading in headings if heading in SHAPE] == list(SHAPE)
     assert headings[:4] == list(SHAPE[:4]) and headings[-4:] == list(SHAPE[-4:])
     folder = re.findall(r"^<!-- columns: (\w+) -->$", text, re.MULTILINE)
-    assert len(folder) == 1 and (ROOT / "envs" / folder[0] / "observation.py").exists()
+    assert len(folder) == 1 and (ROOT / "envs" / folder[0] / "columns.py").exists()
 
 
 def test_the_picture_at_the_top_is_a_film_of_at_most_a_megabyte():

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import clustergym
 from clustergym import policies
-from clustergym.envs.sharing.observation import CANDIDATES, CLUSTER, QUEUE, RUNNING
+from clustergym.envs.sharing.columns import CANDIDATES, CLUSTER, QUEUE, RUNNING
 from clustergym.experiments.cli import app
 from clustergym.simulator.base.decisions import Advance
 from clustergym.simulator.base.errors import InputError
@@ -242,18 +242,15 @@ def test_the_observation_knows_no_more_than_policies(estimates, flag, waiting_s,
     """1,000 s, estimated at 100: after 20 s 80 are left. Every column of run times goes by that; a flag says so."""
     env, observation = sharing_at(estimates)
     queue, running = observation["queue"], observation["running"]
-    assert observation["cluster"][-1] == flag and CLUSTER[-1].startswith("run times")
-    for value in (queue[QUEUE.index("isolated run time left")], queue[QUEUE.index("isolated GPU-seconds left")]):
-        assert seconds_of(env, value) == pytest.approx(waiting_s, rel=1e-4)
-    for column in ("time to its end as it runs now", "work left, alone on its GPUs"):
-        assert seconds_of(env, running[RUNNING.index(column)]) == pytest.approx(running_s, rel=1e-4)
-    candidates = observation["candidates"].reshape(-1, len(CANDIDATES))
-    left = next(i for i, name in enumerate(CANDIDATES) if name.startswith("run time left"))
-    work = next(i for i, name in enumerate(CANDIDATES) if name.startswith("most work left"))
-    best = candidates[2]  # beside the best partner, at xi = 1.2
-    assert best[0] == 1.0
-    assert seconds_of(env, best[left]) == pytest.approx(1.2 * waiting_s, rel=1e-4)
-    assert seconds_of(env, best[work]) == pytest.approx(running_s, rel=1e-4)
+    assert observation["cluster"][CLUSTER.times_unknown] == flag
+    for column in (QUEUE.time_left, QUEUE.service_left):
+        assert seconds_of(env, queue[column]) == pytest.approx(waiting_s, rel=1e-4)
+    for column in (RUNNING.time_left, RUNNING.work_left):
+        assert seconds_of(env, running[column]) == pytest.approx(running_s, rel=1e-4)
+    best = observation["candidates"].reshape(-1, len(CANDIDATES))[2]  # beside the best partner, at xi = 1.2
+    assert best[CANDIDATES.legal] == best[CANDIDATES.beside_best] == 1.0
+    assert seconds_of(env, best[CANDIDATES.time_left]) == pytest.approx(1.2 * waiting_s, rel=1e-4)
+    assert seconds_of(env, best[CANDIDATES.work_left]) == pytest.approx(running_s, rel=1e-4)
 
 
 @pytest.mark.parametrize("name", ["sjf", "sjf-ffs", "sjf-bsbf", "sjf-bsbf:free=never", "fifo"])

@@ -52,6 +52,15 @@ def test_types_and_levels_outside_regions_are_answered_with_where_they_live(tmp_
     assert heard == [UNHEEDED.format(*which) for which in said]
 
 
+def test_priorities_are_said_to_be_heeded_by_no_policy(tmp_path):
+    for priority, said in (
+        (2, ["priority is read, but no policy here heeds it; in regions the column level counts"]),
+        (0, []),
+    ):
+        _, heard = read(tmp_path / "w.csv", f"{OWN},priority\na,0,1,10,{priority}\n")
+        assert [one.removesuffix(" (docs/concepts/workloads.md)") for one in heard] == said
+
+
 def test_types_of_regions_are_heeded(tmp_path):
     (tmp_path / "w.tables.csv").write_text("table,size_tb,home\n")
     _, heard = read(tmp_path / "w.csv", f"{OWN},parts,level\na,0,1,10,A100:1,3\n")

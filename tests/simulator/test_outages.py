@@ -53,6 +53,15 @@ def test_a_listed_failure_loses_the_work_since_the_last_checkpoint(tmp_path):
     assert (metrics["outages"], metrics["stopped_for_outages"], metrics["preemptions"]) == (1.0, 0.0, 0.0)
 
 
+def test_machines_go_by_their_name_where_the_topology_has_names(tmp_path):
+    (tmp_path / "hosts.csv").write_text("host,rack\ngpu01,r1\ngpu02,r1\n")
+    topology = f"hosts:gpus=4,file={tmp_path / 'hosts.csv'}"
+    ends_s = [alone(tmp_path, f"400,50,machine,{name},", topology=topology)[0] for name in ("0", "gpu01", "gpu02")]
+    assert ends_s == [1100.0, 1100.0, 1000.0]  # from checkpoint 300 s on it runs on the other machine
+    with pytest.raises(InputError, match=r"machine of topology 'hosts': 0, 1, gpu01, gpu02$"):
+        alone(tmp_path, "400,50,machine,gpu03,", topology=topology)
+
+
 def test_maintenance_loses_nothing(tmp_path):
     end_s, metrics = alone(tmp_path, "400,50,machine,0,0")
     assert end_s == 1050.0 and metrics["gpu_hours_lost"] == 0.0

@@ -14,7 +14,7 @@ import pytest
 
 import clustergym
 from clustergym import policies
-from clustergym.envs.sharing.observation import CANDIDATES
+from clustergym.envs.sharing.columns import CANDIDATES
 from clustergym.policies.bsbf.sjf_bsbf_partners import pair_jct, side_by_side_s
 from clustergym.simulator.base.decisions import Advance, Preempt, Resize, Start
 from clustergym.simulator.base.errors import InputError, InvalidDecision
@@ -210,18 +210,16 @@ def two_berts(**options):
     return env, env.step((1, 0))[0]
 
 
-def column(observation, candidate, *names):
-    rows = observation["candidates"].reshape(-1, len(CANDIDATES))
-    found = [next(i for i, text in enumerate(CANDIDATES) if text.startswith(name)) for name in names]
-    return rows[candidate, found].tolist()
+def column(observation, candidate, *columns):
+    return observation["candidates"].reshape(-1, len(CANDIDATES))[candidate, columns].tolist()
 
 
 def seconds(features):
     return [math.expm1(value * math.log1p(30 * 86400.0)) for value in features]
 
 
-TOGETHER = ("time to its end if it starts now", "time to that partner's end if it starts now")
-APART = ("time to its end if it starts in its whole", "time to that partner's end if it is left")
+TOGETHER = (CANDIDATES.new_together, CANDIDATES.other_together)
+APART = (CANDIDATES.new_apart, CANDIDATES.other_apart)
 
 
 def test_a_candidate_shows_when_both_would_end():
@@ -230,7 +228,7 @@ def test_a_candidate_shows_when_both_would_end():
     _, observation = two_berts()
     assert seconds(column(observation, FIRST, *TOGETHER)) == pytest.approx([1000 * BERT_STRETCH, 60.0], rel=1e-4)
     assert seconds(column(observation, FIRST, *APART)) == pytest.approx([1060.0, 60.0], rel=1e-4)
-    assert column(observation, FIRST, "what the pair gains") == [0.0]
+    assert column(observation, FIRST, CANDIDATES.gain) == [0.0]
 
 
 def test_the_partner_that_gains_least_decides_what_is_shown():
@@ -246,7 +244,7 @@ def test_the_partner_that_gains_least_decides_what_is_shown():
     observation = env.step((1, 0))[0]
     both = 1 + 2  # those that fit first
     assert seconds(column(observation, both, *TOGETHER, *APART)) == pytest.approx([40.0, 30.0, 50.0, 20.0], rel=1e-4)
-    assert column(observation, both, "what the pair gains") == [0.5]
+    assert column(observation, both, CANDIDATES.gain) == [0.5]
 
 
 def test_a_candidate_without_partners_shows_its_own_end():
@@ -270,11 +268,13 @@ def test_an_agent_gives_a_job_larger_passes_when_its_partner_has_left(exponent, 
     assert env.view.now_s == 60.0 and env.view.sub_batch(1) == 1
     legal = env.action_masks()
     assert legal[RESIZE] and np.flatnonzero(legal[env.action_space.nvec[0] :]).tolist() == [0, 1, 2]
-    assert column(observation, RESIZE, "1: resize", "1: the second part", "log2(passes") == [1.0, 1.0, 0.0]
+    assert column(observation, RESIZE, CANDIDATES.resize, CANDIDATES.takes_second, CANDIDATES.passes) == [1.0, 1.0, 0.0]
     left_s = 1000.0 - 60.0 / BERT_STRETCH
-    assert seconds(column(observation, RESIZE, "run time left")) == pytest.approx([left_s], rel=1e-4)
-    assert column(observation, RESIZE, "memory left") == pytest.approx([1 - (3.4873 + 8 * 0.534375) / 12], abs=1e-4)
-    decision = env.interface.decision((RESIZE, exponent))
+    assert seconds(column(observation, RESIZE, CANDIDATES.time_left)) == pytest.approx([left_s], rel=1e-4)
+    assert column(observation, RESIZE, CANDIDATES.memory_left) == pytest.approx(
+        [1 - (3.4873 + 8 * 0.534375) / 12], abs=1e-4
+    )
+    (decision,) = env.interface.decisions((RESIZE, exponent))
     assert decision == Resize(1, (0,), sub_batch=played)
     assert env.interface.action(decision).tolist() == [RESIZE, min(exponent, 2)]
     *_, ended, _, info = env.step((RESIZE, exponent))
@@ -308,7 +308,7 @@ def test_restore_through_steps_resizes(slots):
     ended, resized = False, 0
     while not ended:
         action = policy.act(env)
-        resized += isinstance(env.interface.decision(action), Resize)
+        resized += isinstance(env.interface.decisions(action)[0], Resize)
         *_, ended, _, info = env.step(action)
         assert not (info["invalid_action"] or info["adjusted_action"])
     own = env.simulator

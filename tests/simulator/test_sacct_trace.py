@@ -168,6 +168,18 @@ def test_steps_alone_are_refused(tmp_path):
         read(tmp_path / "log.txt", "\n".join(ROWS[:1] + ROWS[2:5]))
 
 
+@pytest.mark.parametrize("format", [None, "sacct"])
+def test_columns_between_blanks_are_answered_with_the_option_that_prints_bars(tmp_path, format):
+    """The default of sacct: cells end in + where they are longer than the column is wide."""
+    path = tmp_path / "log.txt"
+    path.write_text(
+        "JobID           JobName      State  AllocTRES \n------------ ---------- ---------- ---------- \n"
+        "1234         train.sh    COMPLETED billing=8+ \n"
+    )
+    with pytest.raises(InputError, match="print it with sacct -P"):
+        open_workload(path, format=format)
+
+
 def test_any_order_and_choice_of_columns_is_read(tmp_path):
     """Run time from End - Start or ElapsedRaw, limit in minutes, no state: what has no end goes on."""
     rows = ["u1|2024-03-01T00:10:00|7|gres/gpu=2|2024-03-01T00:00:00|2024-03-01T00:05:00|90",

@@ -104,6 +104,7 @@ def test_own_schema_keeps_every_bit(tmp_path, ending):
     before.save(tmp_path / f"saved.{ending}")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", ".*priority is read, but no policy here heeds it")
         after = open_workload(tmp_path / f"saved.{ending}")
     for column in COLUMNS:
         assert np.array_equal(getattr(before, column), getattr(after, column)), column

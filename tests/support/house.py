@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 NAME = "clustergym"
 ORDER = ("simulator", "policies", "envs", "agents", "experiments")  # lowest first
 MANY, FEW_LINES = 12, 40  # modules a folder; lines of a module that ought to have more than one importer
-MAY_RECUR = ("__init__", "env", "observation")
+MAY_RECUR = ("__init__", "columns", "env", "observation")
 KINDS = ("top", "function", "typing")  # of imports
 MAY_BE_SMALL = {
     "simulator.rules.rule_calls": "what Python calls of a folder's compiled code is a module of its own, everywhere",

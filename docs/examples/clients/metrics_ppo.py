@@ -14,7 +14,7 @@ callbacks = [
     MetricsCallback(baselines=("greedy", "fifo")),
     MaskableEvalCallback(fixed, eval_freq=1_024, n_eval_episodes=10, best_model_save_path="runs/mine/best"),
 ]
-settings = {"gamma": 1.0, "n_steps": 256, "batch_size": 512, "n_epochs": 4, "ent_coef": 0.003, "seed": 0}
+settings = {"gamma": 1.0, "n_steps": 256, "batch_size": 512, "n_epochs": 4, "ent_coef": 0.003, "seed": 0, "verbose": 1}
 model = MaskablePPO("MlpPolicy", envs, 5e-4, tensorboard_log="runs/mine", **settings)
 model.learn(100_000, callback=callbacks)
 print(f"MaskablePPO: {model.num_timesteps} steps")

@@ -93,7 +93,7 @@ def dally_batch(options: Options) -> list[JobSet]:
     """The 500 jobs that are all there at time 0, two of them cut, as the authors' simulator reads them."""
     path = dally_file(options, BATCH)
     if path is None:
-        says = f"jobs: GENERATED with the statistics of the authors' set ({GENERATED_BATCH}); theirs is not here"
+        says = _said_of_generated(GENERATED_BATCH)
         return [_prepared(options, "batch", says, lambda: open_workload(GENERATED_BATCH, seed=options.seed))]
     says = f"jobs: the authors' own batch set, {path.name}, read with {AS_THE_AUTHORS_READ_IT}"
     return [_prepared(options, "batch", says, lambda: open_workload(path, format=AS_THE_AUTHORS_READ_IT))]
@@ -103,7 +103,7 @@ def dally_weeks(options: Options) -> list[JobSet]:
     """Weeks of Poisson arrivals of the same 411 jobs, none of them cut: the authors' own, and two drawn at its rate."""
     path = dally_file(options, WEEK)
     if path is None:
-        says = f"jobs: GENERATED with the statistics of the authors' set ({GENERATED_WEEK}); theirs is not here"
+        says = _said_of_generated(GENERATED_WEEK)
         return [
             _prepared(options, f"week {1 + week}", says, _generated_week(options.seed * WEEKS + week))
             for week in range(1 if options.quick else WEEKS)
@@ -117,6 +117,13 @@ def dally_weeks(options: Options) -> list[JobSet]:
     for week in range(1, 1 if options.quick else WEEKS):
         weeks.append(_prepared(options, f"week {1 + week}", says, _redrawn(first, options.seed * WEEKS + week)))
     return weeks
+
+
+def _said_of_generated(word: str) -> str:
+    return (
+        f"jobs: GENERATED with the statistics of the authors' set ({word}); --traces names a clone of {REPOSITORY}, "
+        "which has theirs"
+    )
 
 
 def _generated_week(seed: int) -> Callable[[], Workload]:

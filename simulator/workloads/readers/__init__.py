@@ -137,7 +137,10 @@ def read_trace(path: str | Path, format: str | None = None) -> Workload:
 
 
 def _warn_of_unheeded(path: str | Path, read: Workload) -> None:
-    """Say in one warning which columns were read that only regions heed: types of GPU or levels, tenants with them."""
+    """Say which columns were read that only regions heed, types of GPU or levels, tenants with them; and priority."""
+    if read.geo is None and read.priority.any():
+        said = "priority is read, but no policy here heeds it; in regions the column level counts"
+        warnings.warn(f"{path}: {said} (docs/concepts/workloads.md)", WorkloadWarning, stacklevel=4)
     if read.geo is not None or not (any(read.gpu_type) or read.level.any()):
         return
     given = [name for name in ("gpu_type", "level", "tenant") if any(getattr(read, name))]

@@ -63,14 +63,25 @@ def recognises(head: Head) -> bool:
     """Whether a file that begins like this is in the format."""
     if head.is_json:
         return bool(_JOBS.search(head.text)) and '"submission"' in head.text
-    return (head.has("JobID") or head.has(_RAW_ID)) and bool(
-        {"Submit", "State", "Elapsed", "AllocTRES"} & set(head.columns)
-    )
+    if head.is_parquet:
+        return False
+    columns = {*head.columns, *_between_blanks(head)}
+    return bool({"JobID", _RAW_ID} & columns) and bool({"Submit", "State", "Elapsed", "AllocTRES"} & columns)
+
+
+def _between_blanks(head: Head) -> list[str]:
+    """The columns of sacct without -P; none where something else separates them."""
+    return head.columns[0].split() if len(head.columns) == 1 else []
 
 
 def read(path: str | Path, *, zone: str = "UTC", bad_rows: BadRows = "drop") -> Workload:
     """Read the output of sacct, its dates in a `zone`; jobs without GPUs, an end or a run time are dropped."""
-    table = _of_json(path, bad_rows) if read_head(path).is_json else _of_text(path, bad_rows)
+    head = read_head(path)
+    if {"JobID", _RAW_ID} & {*(blanks := _between_blanks(head))} and len(blanks) > 1:
+        raise InputError(
+            f"{path}: blanks separate the columns, in which sacct cuts long cells off; print it with sacct -P"
+        )
+    table = _of_json(path, bad_rows) if head.is_json else _of_text(path, bad_rows)
     submit_s = times_s(table, "Submit", zone)
     start_s, end_s = (_times_s(table, name, zone, submit_s) for name in ("Start", "End"))
     run_s = _run_s(table, start_s, end_s)
