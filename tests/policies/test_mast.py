@@ -11,11 +11,15 @@ from clustergym.policies import make
 from clustergym.policies.mast import Hardware, RegionalScheduler, global_scheduler
 from clustergym.policies.mast.copies_on_demand import _Storage, lacking, on_demand
 from clustergym.policies.mast.global_scheduler import write_ranking
-from clustergym.policies.mast.mast_record import empty_record
+from clustergym.policies.mast.mast_record import MAST, empty_record
+from clustergym.policies.mast.regional_scheduler import write_regions
+from clustergym.policies.mast.type_choices import TypeChoices
 from clustergym.simulator.base.decisions import Drop, Hold, Move, Preempt, Replicate, Start
 from clustergym.simulator.base.errors import InputError, InvalidDecision
 from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.events.initialise import Failures
+from clustergym.simulator.record.packed_records import packed, unpack
+from clustergym.simulator.record.solver_records import SolverRecord
 from clustergym.simulator.warehouse.warehouse import Tables
 from clustergym.simulator.workloads import Workload
 from clustergym.tests.support import geo_small
@@ -573,3 +577,30 @@ def test_bad_parameters_are_one_sentence(word, says):
     with pytest.raises(InputError, match=says):
         policy = make(word if "slow" in word else f"{word},slow=none")
         started(geo_small.small_workload()).run(policy)
+
+
+def test_what_is_remembered_moves_to_larger_records_and_is_saved_as_far_as_it_is_in_use():
+    """Of 3 workloads: what counts for them comes along, scratch does not."""
+    view = started(workload_of([([(A100, 8)], [], 2, 0, 0.0)] * 3)).view
+    hardware, capacity = Hardware.of(view.topology, view.demands), view._simulator.capacity
+    solvers, m = empty_record(hardware, 3)
+    write_regions(solvers, m, hardware, 3, TypeChoices.of(view))
+    write_ranking(m, view.demands)
+    view.read_by(global_scheduler.scan, solvers)
+    own, saved = SolverRecord(MAST, solvers, capacity), MAST.empty(capacity)
+    extent = view._simulator.raw.extent
+    unpack(SolverRecord(MAST, saved, capacity, extent), extent, packed(own, extent))
+    moved = SolverRecord(MAST, MAST.empty(capacity.large), capacity.large)
+    moved.become(SolverRecord(MAST, saved, capacity))
+    n = len(hardware.machine_units)
+    for name, entries in (
+        ("level", 3),
+        ("order", 3),
+        ("need", 3),
+        ("cluster", 12),
+        ("free", n),
+        ("machine_unit", n + 1),
+    ):
+        assert (moved.record[name][:entries] == m[name][:entries]).all() and (m[name][:entries] != 0).any()
+    assert m["key"][:3].any() and not moved.record["key"].any()
+    assert len(packed(own, extent)) < own.data.nbytes / 2
