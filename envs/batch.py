@@ -17,6 +17,7 @@ from ..simulator.compiler.compile_messages import about
 from ..simulator.compiler.jit import direct
 from ..simulator.engine.protocols import Room
 from ..simulator.engine.simulator import Simulator
+from ..simulator.record.solver_records import SolverFields, SolverRecord
 from .outcome import GOES_ON, OUTCOMES, TERMINATED, TRUNCATED
 from .saved_state import SavedState, complete, parts_of
 
@@ -33,6 +34,7 @@ class Rows:
     references: np.ndarray  # float64 (n, jobs): finish times of the reference's run; no columns without one
     capacity: Room | None = None  # of the records; None: there are none yet
     records: np.recarray | None = None  # the simulators' states (n,)
+    solvers: np.recarray | None = None  # what their solvers remember (n,); None: there are none yet, or no solvers
 
     @classmethod
     def empty(cls, n: int, window: np.dtype, parts: int, features: int, mask: int) -> Rows:
@@ -62,16 +64,19 @@ class Stepper:
         kernel: (records, windows, references, chosen, actions, outcomes, features, masks): plays one action in each of
             the rows `chosen`, int64 (k,), of the arrays of `Rows`, and writes the result; a row that begins, or
             continues, ignores its action. Returns how many need a look: episode ended, run stalled, or rates wanted.
+        solver: what the kernel gets in a further array, `Rows.solvers`, after the windows; None: it gets none.
 
     Attributes:
+        answers: by row, what answers a run that stops in the middle of a step to ask, and then goes on.
         whole_actions: by row, all parts of an action, for the next step if it plays the same candidate (forms.py).
         reward_writers: by row, the call that writes the reward of a user's function after a step.
     """
 
-    def __init__(self, rows: Rows, part: str, kernel: Callable[..., Any]) -> None:
-        self.rows, self.part, self.kernel = rows, part, kernel
+    def __init__(self, rows: Rows, part: str, kernel: Callable[..., Any], solver: SolverFields | None = None) -> None:
+        self.rows, self.part, self.kernel, self.solver = rows, part, kernel, solver
         self.simulators: list[Simulator] = []
-        self.asks = False  # whether a run may stop in the middle of a step to ask for rates (simulated.py)
+        self.asks = False  # whether any may: for rates (simulated.py), or for what a policy decides in Python
+        self.answers: list[Callable[[], None]] = []
         self.every_row = np.arange(len(rows.windows))
         self.whole_actions: dict[int, np.ndarray] = {}
         self.reward_writers: dict[int, Callable[[], None]] = {}
@@ -80,12 +85,13 @@ class Stepper:
 
     def like(self, n: int) -> Stepper:
         """Another stepper, of `n` rows."""
-        return Stepper(self.rows.like(n), self.part, self.kernel)
+        return Stepper(self.rows.like(n), self.part, self.kernel, self.solver)
 
     def enter(self, simulator: Simulator) -> None:
         """Give the next row to a simulator, which then asks for room before each reset."""
         simulator.room = partial(self._make_room, len(self.simulators))
         self.simulators.append(simulator)
+        self.answers.append(simulator.answer)
         self.asks |= simulator.rate_provider is not None
 
     def _make_room(self, row: int, capacity: Any) -> None:
@@ -110,8 +116,30 @@ class Stepper:
         records = capacity.empty(len(self.simulators))
         for i, simulator in enumerate(self.simulators):
             simulator.move_to(records[i : i + 1].view(np.recarray), capacity, keep=i not in lost)
-        r.records, r.capacity = records, capacity
+        before, r.records, r.capacity = r.capacity, records, capacity
+        if self.solver is not None:
+            self._make_room_for(self.solver, before, lost)
         self._codes = self._known.setdefault(capacity, {})
+
+    def _make_room_for(self, solver: SolverFields, before: Any, lost: Collection[int]) -> None:
+        r = self.rows
+        known, r.solvers = r.solvers, solver.empty(r.capacity, len(self.simulators))
+        for i in range(0 if known is None else len(known)):
+            if i not in lost:
+                old = SolverRecord(solver, known[i : i + 1], before)  # type: ignore[index]
+                SolverRecord(solver, self.solvers_of(i), r.capacity).become(old)
+
+    def solvers_of(self, row: int) -> np.recarray:
+        """What the solver of a row remembers: an array of one record."""
+        assert self.rows.solvers is not None
+        return self.rows.solvers[row : row + 1].view(np.recarray)
+
+    def solver_of(self, row: int) -> SolverRecord | None:
+        """What the solver of a row remembers, to be saved; None: it has none."""
+        r = self.rows
+        if self.solver is None or r.solvers is None:
+            return None
+        return SolverRecord(self.solver, self.solvers_of(row), r.capacity, self.simulators[row].raw.extent)
 
     def expect_begun(self, chosen: Iterable[int]) -> None:
         """ResetNeeded where one of the chosen rows has no run yet."""
@@ -145,14 +173,15 @@ class Stepper:
         r, n_stopped = self.rows, 0
         while True:
             call = self._codes.get(self.kernel) or partial(self.call, self.kernel)
-            n_stopped += call(r.records, r.windows, r.references, chosen, r.actions, r.outcomes, r.features, r.masks)
+            before: tuple[Any, ...] = (r.records, r.windows) if r.solvers is None else (r.records, r.windows, r.solvers)
+            n_stopped += call(*before, r.references, chosen, r.actions, r.outcomes, r.features, r.masks)
             if not self.asks:
                 return n_stopped
             chosen = chosen[r.windows["code"][chosen] == codes.ASK]
             if not chosen.size:
                 return n_stopped
             for row in chosen.tolist():
-                self.simulators[row].answer()
+                self.answers[row]()
             r.windows["begins"][chosen] = GOES_ON
 
     def call(self, kernel: Callable[..., Any], *arguments: Any) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..simulator.base.errors import InputError
 from ..simulator.record.packed_records import packed, unpack
+from ..simulator.record.solver_records import SolverRecord
 from .batch import Batch
 
 PLAIN = ("outcomes", "features", "masks", "references")
@@ -28,6 +29,9 @@ def state_of(batch: Batch) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     data["rows"] = [env.state_dict() for env in batch.envs]
     copies = {name: array.copy() for name, array in arrays.items()}
     copies["records"] = np.stack([packed(raw, extent) for raw in raw_records])
+    solvers = _solvers_of(batch)
+    if solvers:
+        copies["solvers"] = np.stack([packed(solver, extent) for solver in solvers])
     return copies, data
 
 
@@ -35,7 +39,8 @@ def restore(batch: Batch, arrays: Mapping[str, np.ndarray], data: Mapping[str, A
     """Modify the rows of `batch`: continue where a batch of the same making was at `state_of`."""
     rows = batch.rows
     missing = [name for name in ("capacity", "rows") if name not in data]
-    missing += [name for name in (*PLAIN, "windows", "records") if name not in arrays]
+    wanted = (*PLAIN, "windows", "records", *(() if batch.stepper.solver is None else ("solvers",)))
+    missing += [name for name in wanted if name not in arrays]
     if missing:
         raise InputError(f"state: it has no {missing[0]}; expected the arrays and data that get_state gave")
     if len(data["rows"]) != batch.num_envs:
@@ -53,12 +58,22 @@ def restore(batch: Batch, arrays: Mapping[str, np.ndarray], data: Mapping[str, A
     _expect_like("records", arrays["records"], np.stack([packed(raw, extent) for raw in raw_records]))
     for raw, data_of in zip(raw_records, arrays["records"], strict=True):
         unpack(raw, extent, data_of)
+    solvers = _solvers_of(batch)
+    if solvers:
+        _expect_like("solvers", arrays["solvers"], np.stack([packed(solver, extent) for solver in solvers]))
+        for solver, data_of in zip(solvers, arrays["solvers"], strict=True):
+            unpack(solver, extent, data_of)
     for env, played in zip(batch.envs, data["rows"], strict=True):
         env.resume(played)
 
 
 def _bytes_of(records: np.ndarray, n: int) -> np.ndarray:
     return np.asarray(records).view(np.uint8).reshape(n, -1)
+
+
+def _solvers_of(batch: Batch) -> list[SolverRecord]:
+    found = (batch.stepper.solver_of(row) for row in range(batch.num_envs))
+    return [solver for solver in found if solver is not None]
 
 
 def _expect_like(name: str, given: np.ndarray, own: np.ndarray) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Protocol
@@ -15,6 +15,7 @@ from ..simulator.base.errors import InputError
 from ..simulator.compiler.jit import entry
 from ..simulator.engine.base_simulator import Decider
 from ..simulator.engine.last_asked import NEVER, Happened, LastAsked
+from ..simulator.record.solver_records import SolverFields
 from . import step
 from .agent_interface import AgentInterface
 from .batch import Rows, Stepper
@@ -151,10 +152,12 @@ class Player(Protocol):
 
 
 class PythonStepper(Stepper):
-    """A stepper without a kernel: each row is played by its own environment, `players`."""
+    """A stepper whose rows are played by their own environments, `players`."""
 
-    def __init__(self, rows: Rows, part: str) -> None:
-        super().__init__(rows, part, _no_kernel)
+    def __init__(
+        self, rows: Rows, part: str, kernel: Callable[..., Any] | None = None, solver: SolverFields | None = None
+    ) -> None:
+        super().__init__(rows, part, kernel or _no_kernel, solver)
         self.players: list[Player] = []
 
     def like(self, n: int) -> PythonStepper:

@@ -16,6 +16,7 @@ import numpy as np
 from ..simulator.base.errors import InputError
 from ..simulator.engine.protocols import Room
 from ..simulator.record.packed_records import packed, unpack
+from ..simulator.record.solver_records import SolverRecord
 from ..simulator.record.zeroed import SPARSE_BYTES
 from .shadow import LeftBehind
 
@@ -30,6 +31,7 @@ class SavedState:
     extent: Any  # how much of the record is in use; None: `record` is all of it
     record: np.ndarray  # its bytes, uint8
     window: np.ndarray  # its bytes, uint8
+    solver: np.ndarray | None  # the bytes in use of what its solver remembers, uint8; None: it has none
     outcome: np.ndarray  # this and the next three: the other arrays of the row
     features: np.ndarray
     mask: np.ndarray
@@ -47,12 +49,13 @@ class SavedState:
 def saved_state_of(env: Any) -> SavedState:
     """The present of an environment."""
     rows, row, plain = env.stepper.rows, env.row, env.simulator.raw
-    extent = None if plain.data.nbytes < SPARSE_BYTES else plain.extent
+    extent, solver = None if plain.data.nbytes < SPARSE_BYTES else plain.extent, env.stepper.solver_of(row)
     record, window = plain.data.copy() if extent is None else packed(plain, extent), env.interface.data.copy()
     outcome, features = rows.outcomes[row].copy(), rows.features[row].copy()
     mask, reference = rows.masks[row].copy(), rows.references[row].copy()
-    rest = env.python_state()
-    return SavedState(rows.capacity, extent, record, window, outcome, features, mask, reference, env.terms, rest)
+    remembered = None if solver is None else packed(solver, solver.extent)
+    rest, shown = env.python_state(), (outcome, features, mask, reference)
+    return SavedState(rows.capacity, extent, record, window, remembered, *shown, env.terms, rest)
 
 
 def go_back(env: Any, saved: Any) -> None:
@@ -71,6 +74,7 @@ def go_back(env: Any, saved: Any) -> None:
             raise InputError(f"restore: {given}; expected one that was made alike")
     _write_record(env, saved)
     window[...] = saved.window
+    _write_solver(env, saved)
     rows.outcomes[row], rows.features[row], rows.masks[row] = saved.outcome, saved.features, saved.mask
     if saved.reference.size:
         rows.fit_references()
@@ -94,6 +98,19 @@ def _write_record(env: Any, saved: SavedState) -> None:
         own = stepper.rows.records[row : row + 1]
         own.view(np.ndarray).view(np.uint8)[...] = 0
         simulator.move_to(own.view(np.recarray), room)
+
+
+def _write_solver(env: Any, saved: SavedState) -> None:
+    """Modify what the solver of a row remembers; the record has been written."""
+    own, solver = env.stepper.solver_of(env.row), env.stepper.solver
+    if own is None or saved.solver is None:
+        return
+    if env.stepper.rows.capacity == saved.capacity:
+        unpack(own, own.extent, saved.solver)
+        return
+    other = SolverRecord(solver, solver.empty(saved.capacity), saved.capacity, own.extent)
+    unpack(other, other.extent, saved.solver)
+    own.become(other)
 
 
 def parts_of(env: Any) -> tuple[dict[str, Any], SavedState | None]:

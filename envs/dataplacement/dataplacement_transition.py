@@ -7,14 +7,14 @@ from ..step import advance
 
 
 @entry
-def simulate(states, row, r, g, q, p, round_s):
-    """Modify a record and the scheduler's arrays in place: place workloads and advance until tables are due.
+def simulate(states, row, solvers, round_s):
+    """Modify a record and the scheduler's in place: place workloads and advance until tables are due.
 
-    `r`, `g`, `q`, `p`: regions, ranking, queue and placed workloads of the scheduler; `round_s`: from one pass to the
-    next. Returns the reason of the stop; ASK: the scheduler has to decide in Python at this instant.
+    `solvers`: the scheduler's record (mast_record.py); `round_s`: from one pass to the next.
+    Returns the reason of the stop; ASK: the scheduler has to decide in Python at this instant.
     """
-    s = states[row]
-    while play_instant(s, r, g, q, p, round_s):
+    s, m = states[row], solvers[0]
+    while play_instant(s, m, round_s):
         code = advance(s)
         if code != DECIDE or s.tables_due:
             return code

@@ -7,18 +7,40 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...simulator.base.codes import ASK
+from ...policies.mast.mast_record import MAST
 from ...simulator.cluster.topology import Topology
 from ...simulator.configuration.network_choice import Network
 from ...simulator.engine.base_simulator import Decider
 from ...simulator.workloads import Workload
-from ..batch import Stepper
-from ..outcome import GOES_ON
-from ..python_step import PythonStepEnv
+from ..batch import Rows, Stepper
+from ..python_step import PythonStepEnv, PythonStepper
 from ..reward import REGION_REWARDS, weigh
 from ..vector import ClusterVectorEnv
 from .geo_interface import BRINGS, ROUND_S, TABLES, GeoInterface
-from .geo_transition import step_row
+from .geo_transition import step_rows
+
+
+class GeoStepper(PythonStepper):
+    """A stepper whose rows a kernel plays, but for those that play a policy's decision."""
+
+    players: list[Any]
+
+    def __init__(self, rows: Rows, part: str) -> None:
+        super().__init__(rows, part, step_rows, MAST)
+        self.asks = True
+
+    def like(self, n: int) -> GeoStepper:
+        """Another stepper, of `n` rows."""
+        return GeoStepper(self.rows.like(n), self.part)
+
+    def play(self, chosen: np.ndarray) -> int:
+        """As `step`, for actions whose parts all lie there."""
+        by_policy = [row for row in chosen.tolist() if self.players[row].plays_policy()]
+        if not by_policy:
+            return Stepper.play(self, chosen)
+        others = np.setdiff1d(chosen, by_policy)
+        n_stopped = Stepper.play(self, others) if others.size else 0
+        return n_stopped + super().play(np.array(by_policy))
 
 
 class GeoEnv(PythonStepEnv):
@@ -99,30 +121,23 @@ class GeoEnv(PythonStepEnv):
         weigh(interface.window, config.tariff, common_options.reward, cost_weight, carbon_weight, level_weights)
         super().__init__(config.build(interface.clock), interface, workload, common_options)
 
+    def _stepper(self, rows: Rows) -> Stepper:
+        return GeoStepper(rows, self.part)
+
     def join(self, stepper: Stepper, row: int) -> None:
         """Move into a row of shared arrays; before the first reset."""
         super().join(stepper, row)
-        self.interface.share(self._features, self._mask)
+        stepper.answers[row] = self._leave
+        self.interface.share(self._features, self._mask, lambda: stepper.solvers_of(row))
 
-    def play(self) -> bool:
-        """Play the action in the row, in a kernel unless it is a policy's; True if the row needs a look."""
-        look = self.interface
-        if look.expert is not None:
-            if self._is_expert_played:
-                return super().play()
-            look.drop_expert()
+    def plays_policy(self) -> bool:
+        """Whether the next step plays a policy's decision; if not, the policy is left."""
+        if self.interface.expert is None:
+            return False
+        if not self._is_expert_played:
+            self.interface.drop_expert()
             self.simulator.use(self.rule)
-        self._is_expert_played = False
-        rows, call = self.stepper.rows, self.stepper.call
-        row = rows.records, rows.windows, rows.references, self.row, look.regions, look.ranking
-        step = look.slow_half is not None, self._action, self._outcome, self._features, self._mask
-        n_stopped = call(step_row, *row, *step)
-        while n_stopped == ASK:
-            for decision in look.leaving():
-                self.simulator.apply(decision)
-            look.raw["begins"] = GOES_ON
-            n_stopped = call(step_row, *row, *step)
-        return n_stopped > 0
+        return self._is_expert_played
 
     def act_of(self, policy: Decider) -> Any:
         """The action that plays the next decision of `policy`; see `PythonStepEnv`."""
@@ -137,6 +152,6 @@ class GeoEnv(PythonStepEnv):
 
 
 class GeoVectorEnv(ClusterVectorEnv):
-    """N environments `GeoEnv`, stepped one after the other, each by a kernel; Python decides about tables."""
+    """N environments `GeoEnv`, stepped by one kernel call; Python decides about tables."""
 
     env_class = GeoEnv

@@ -10,7 +10,9 @@ import numpy as np
 
 from ...policies.mast.copies_on_demand import on_demand
 from ...policies.mast.global_scheduler import write_ranking
-from ...policies.mast.regional_scheduler import Hardware, write_regions
+from ...policies.mast.hardware import Hardware
+from ...policies.mast.mast_record import MAST
+from ...policies.mast.regional_scheduler import write_regions
 from ...policies.mast.type_choices import TypeChoices
 from ...simulator.base.arguments import check_range
 from ...simulator.base.decisions import Decision, Hold, Preempt, Replicate, Start
@@ -20,6 +22,7 @@ from ...simulator.compiler.jit import direct
 from ...simulator.engine.base_simulator import Decider
 from ...simulator.engine.protocols import policy_of
 from ...simulator.engine.simulator import Simulator
+from ...simulator.record.solver_records import SolverRecord
 from ...simulator.rules.rule import Rule
 from ..agent_interface import ORDERS
 from ..observation_layout import Table
@@ -78,18 +81,29 @@ class GeoInterface(PythonStepInterface):
         self.window.any_leaves = preempts == "any"
         self.clock = Rule("fifo", round=round)
         self.slow_half = slow_half_of(tables)
+        self.window.looks = self.slow_half is not None
         self.asked = (self.slow_half,)
         self._of_expert = ShadowSimulator()
         self._features = np.zeros(sum(self.sizes.values()), np.float32)
         self._mask = np.zeros(self.candidates, np.int8)
         self._codes: dict[Any, Callable[..., Any]] = {}
-        self._laid_for: Any = None
+        self._place: Callable[[], np.recarray] | None = None
         self.is_lesson = False
         self._clear()
 
-    def share(self, features: np.ndarray, mask: np.ndarray) -> None:
-        """Write from now on into these arrays, float32 (F,) and int8 (candidates,), as a kernel does."""
-        self._features, self._mask = features, mask
+    def share(self, features: np.ndarray, mask: np.ndarray, solvers: Callable[[], np.recarray]) -> None:
+        """Write from now on where a kernel does: float32 (F,), int8 (candidates,), and a record of MAST."""
+        self._features, self._mask, self._place = features, mask, solvers
+
+    @property
+    def solvers(self) -> np.recarray:
+        """What MAST remembers of the run: an array of one record."""
+        return self._own if self._place is None else self._place()
+
+    @property
+    def _solver(self) -> np.void:
+        """The same by item."""
+        return SolverRecord(MAST, self.solvers, self.simulator.capacity).record
 
     def _clear(self) -> None:
         self.expert, self.is_expert_only = None, False
@@ -111,15 +125,11 @@ class GeoInterface(PythonStepInterface):
         super().attach(simulator)
         self._clear()
         self._say(is_first=False, agent_done=False)
-        self._fit_arrays()
-
-    def _fit_arrays(self) -> None:
-        workload, topology = self.simulator.workload, self.simulator.topology
-        assert workload.geo is not None
-        self._laid_for = workload
-        choices = TypeChoices.of(self.simulator.view)
-        self.regions = write_regions(Hardware.of(topology, workload.geo), len(workload), choices)
-        self.ranking = write_ranking(workload.geo)
+        if self._place is None:
+            self._own = MAST.empty(simulator.capacity)
+        hardware, choices = Hardware.of(simulator.topology, simulator.workload.geo), TypeChoices.of(simulator.view)
+        write_regions(self.solvers, self._solver, hardware, len(simulator.workload), choices)
+        write_ranking(self._solver, simulator.workload.geo)
 
     def ordered(self, simulator: Simulator) -> np.ndarray:
         """The jobs of a run, int64 (jobs,), in the order of the window."""
@@ -174,8 +184,7 @@ class GeoInterface(PythonStepInterface):
                 self._mask[found] = 1
 
     def _show(self) -> None:
-        records, regions, ranking = self.simulator.records, self.regions, self.ranking
-        self._call(look, records, self.windows, 0, regions, ranking, self._features, self._mask)
+        self._call(look, self.simulator.records, self.windows, self.solvers, 0, self._features, self._mask)
 
     def _call(self, kernel: Callable[..., Any], *arguments: Any) -> Any:
         """`kernel(*arguments)`, whose types differ only in the capacity of the records."""
@@ -235,12 +244,11 @@ class GeoInterface(PythonStepInterface):
             return list(self._brought(job, cluster))
         if cluster == NO_CLUSTER:
             return [Hold(job)]
-        records, regions = self.simulator.records, self.regions
-        leavers = self._call(plan_now, records, 0, regions, job, cluster, way)
+        leavers = self._call(plan_now, self.simulator.records, 0, self.solvers, job, cluster, way)
         assert leavers >= 0
         units = int(self.simulator.raw.record["gpus"][job])
-        leaving = regions.leaving[:leavers].tolist()
-        return [*(Preempt(other) for other in leaving), Start(job, regions.taken[:units].tolist())]
+        leaving = self._solver["leaving"][:leavers].tolist()
+        return [*(Preempt(other) for other in leaving), Start(job, self._solver["taken"][:units].tolist())]
 
     def _brought(self, job: int, region: int) -> Iterator[Replicate]:
         view = self.simulator.view
@@ -299,17 +307,9 @@ class GeoInterface(PythonStepInterface):
         """Nothing: the window has the stage."""
         return {}
 
-    def take_python_state(self, python_state: Mapping[str, Any]) -> None:
-        """Continue at the stage that `python_state` returned, in a run whose record was just replaced."""
-        super().take_python_state(python_state)
-        if self._laid_for is not self.simulator.workload:
-            self._fit_arrays()
-        self._look()
-
     def load_state_dict(self, played: Mapping[str, Any]) -> None:
         """Continue in a run whose record was just replaced (`resume`)."""
         self._clear()
-        self._fit_arrays()
         self._is_new_instant()
         self._look()
 

@@ -19,41 +19,51 @@ from .table_bringing import bring, can_bring_any
 
 
 @entry
-def step_row(states, windows, references, row, r, g, looks, action, outcome, features, mask):
-    """Modify one row: play an action, int64 (1,), and write the result, as the kernels of a `Stepper` do.
+def step_rows(states, windows, solvers, references, chosen, actions, outcomes, features, masks):
+    """Modify the chosen rows: play one action in each; see `Stepper`. `solvers`: what MAST remembers.
 
-    `r`: the regions, `g`: the ranking of this row; `looks`: whether a policy decides about due tables. Returns 1 if the
-    row needs a look, else 0; or ASK: tables have to be decided about first. Then nothing is written yet; the step
-    continues once the window has `begins = GOES_ON`.
+    A row with `code = ASK` wants decisions about tables first. Then nothing is written yet; the step goes on once its
+    window has `begins = GOES_ON`.
     """
-    s, w = states[row], windows[row]
-    goes_on = w.begins == GOES_ON
-    if not goes_on:
-        begin_step(s, w, references[row])
-        goes_on = w.begins == 1
-        if goes_on:
-            outcome[IS_INVALID] = outcome[IS_FORCED] = outcome[IS_ADJUSTED] = 0.0
-            begin_run(w, r, g)
-        elif w.code != FINISHED and w.code != HORIZON:
-            _take(s, w, r, g, action[0], outcome, mask)
-    if goes_on:
-        _go(s, w, g, w.begins == 1)
-        w.begins = 0
-    w.expert_job, w.expert_cluster = NO_JOB, NO_CLUSTER
-    if w.code != DECIDE or not w.agent_done:  # else there is nothing new to see
-        look_around(s, w, r, g)
-    while w.code == DECIDE and not _is_offered(s, w, r, g):
-        if (looks and s.tables_due) or w.lacks:
-            return ASK
-        _go(s, w, g, False)
-        look_around(s, w, r, g)
-    end_step(s, w, references[row], outcome, used_gpus(s))
-    show(s, w, r, g, features, mask)
-    return int(outcome[TERMINATED] > 0.0 or outcome[TRUNCATED] > 0.0 or w.code != DECIDE)
+    n_stopped = 0
+    for row in chosen:
+        s, w, m, outcome = states[row], windows[row], solvers[row], outcomes[row]
+        _step(s, w, m, references[row], actions[row, 0], outcome, masks[row])
+        if w.code != ASK:
+            end_step(s, w, references[row], outcome, used_gpus(s))
+            show(s, w, m, features[row], masks[row])
+            n_stopped += outcome[TERMINATED] > 0.0 or outcome[TRUNCATED] > 0.0 or w.code != DECIDE
+    return n_stopped
 
 
 @kernel
-def _take(s, w, r, g, candidate, outcome, mask):
+def _step(s, w, m, reference, candidate, outcome, mask):
+    """Modify `s`, `w`, `m` and `outcome`: play one action, and run to the next decision, an agent's or about tables."""
+    goes_on = w.begins == GOES_ON
+    if not goes_on:
+        begin_step(s, w, reference)
+        goes_on = w.begins == 1
+        if goes_on:
+            outcome[IS_INVALID] = outcome[IS_FORCED] = outcome[IS_ADJUSTED] = 0.0
+            begin_run(w, m)
+        elif w.code != FINISHED and w.code != HORIZON:
+            _take(s, w, m, candidate, outcome, mask)
+    if goes_on:
+        _go(s, w, m, w.begins == 1)
+        w.begins = 0
+    w.expert_job, w.expert_cluster = NO_JOB, NO_CLUSTER
+    if w.code != DECIDE or not w.agent_done:  # else there is nothing new to see
+        look_around(s, w, m)
+    while w.code == DECIDE and not _is_offered(s, w, m):
+        if (w.looks and s.tables_due) or w.lacks:
+            w.code = ASK
+            return
+        _go(s, w, m, False)
+        look_around(s, w, m)
+
+
+@kernel
+def _take(s, w, m, candidate, outcome, mask):
     """Modify `s`, window `w` and `outcome`: carry out the action; the mask holds the legal ones."""
     w.decisions += 1
     w.code = DECIDE
@@ -75,30 +85,30 @@ def _take(s, w, r, g, candidate, outcome, mask):
     if cluster == NO_CLUSTER:
         lifecycle.hold(s, job, math.inf)
         return
-    leavers = plan_start(s, r, job, cluster, way)
-    w.data_valid = w.starts_valid = g.valid[RUNNERS] = 0
+    leavers = plan_start(s, m, job, cluster, way)
+    w.data_valid = w.starts_valid = m.valid[RUNNERS] = 0
     for i in range(leavers):
-        g.valid[AVERAGES] = 0
-        lifecycle.preempt(s, r.leaving[i])
+        m.valid[AVERAGES] = 0
+        lifecycle.preempt(s, m.leaving[i])
     if leavers >= 0:
         s.gang_size = s.gpus[job]
         for i in range(s.gang_size):
-            s.gang[i] = r.taken[i]
+            s.gang[i] = m.taken[i]
         start(s, job)
 
 
 @kernel
-def _go(s, w, g, is_first):
+def _go(s, w, m, is_first):
     w.code = advance(s)
-    begin_instant(w, g)
+    begin_instant(w, m)
     w.is_first = is_first and w.code == DECIDE
     w.agent_done = w.code != DECIDE
 
 
 @kernel
-def _is_offered(s, w, r, g):
+def _is_offered(s, w, m):
     if w.agent_done:
         return False
     if w.is_first or (not w.skip_idle and s.waiting > 0):
         return True
-    return is_startable(s, r, g) or can_bring_any(s, w)
+    return is_startable(s, m) or can_bring_any(s, w)

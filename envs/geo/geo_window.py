@@ -16,8 +16,6 @@ from ...policies.mast.copies_needed import needs_copies
 from ...policies.mast.global_scheduler import AVERAGES, RUNNERS, set_levels
 from ...policies.mast.place_search import begin_plan, bid_in, choose, has_room, place_in, refuse, undo, was_refused
 from ...policies.mast.region_units import (
-    CHOICES,
-    FOLLOWS,
     IMPORTANCES,
     LEAVES,
     PARTS,
@@ -56,6 +54,7 @@ def window_dtype() -> np.dtype:
         "brings",
         "region_slots",
         "any_leaves",
+        "looks",  # whether a policy decides about due tables
         "expert_job",
         "expert_cluster",
         "expert_way",
@@ -136,25 +135,25 @@ def candidate_of(w, job, cluster, way):
 
 
 @kernel
-def begin_instant(w, g):
-    """Modify window and ranking in place: forget what was found at the last look."""
-    w.data_valid = w.starts_valid = g.valid[AVERAGES] = g.valid[RUNNERS] = 0
+def begin_instant(w, m):
+    """Modify both in place: forget what was found at the last look."""
+    w.data_valid = w.starts_valid = m.valid[AVERAGES] = m.valid[RUNNERS] = 0
 
 
 @kernel
-def begin_run(w, r, g):
-    """Modify window, regions and ranking in place: forget the last run."""
-    begin_instant(w, g)
-    r.count[FOLLOWS] = 0
+def begin_run(w, m):
+    """Modify both in place: forget the last run."""
+    begin_instant(w, m)
+    m.follows = 0
 
 
 @kernel
-def _list_pending(s, w, g):
+def _list_pending(s, w, m):
     """Modify `order` in place: the waiting workloads in the window's order, then the held ones, by number."""
     low, mid, top = s.window_low, s.window_mid, s.window_top
     count, at = 0, next_member(low, mid, top, 0)
     while at >= 0:
-        g.order[count] = s.job_at_rank[at]
+        m.order[count] = s.job_at_rank[at]
         count += 1
         at = next_member(low, mid, top, at + 1)
     if s.held > 0:
@@ -162,31 +161,31 @@ def _list_pending(s, w, g):
             if s.ended[first // WORD] < WORD:
                 for job in range(first, min(first + WORD, s.next_arrival)):
                     if s.status[job] == HELD:
-                        g.order[count] = job
+                        m.order[count] = job
                         count += 1
     w.pending = count
 
 
 @kernel
-def _write_present(s, w, r, g):
+def _write_present(s, w, m):
     """Modify the regions and the ranking in place: as in the record; workloads that started at this instant stay."""
-    set_levels(s, g)
-    write_units(s, r, g.level)
+    set_levels(s, m)
+    write_units(s, m)
     if w.any_leaves:
-        _write_by_time_left(s, r)
+        _write_by_time_left(s, m)
     for i in range(s.running):
         job = s.runner[i]
         if s.started_s[job] == s.now_s:
-            value(r, job, TOP)
-    _list_pending(s, w, g)
+            value(m, job, TOP)
+    _list_pending(s, w, m)
     for i in range(s.waiting):
-        job = g.order[i]
-        r.importance[job] = TOP if w.any_leaves else TOP - g.level[job]
-        r.start_s[job] = s.now_s
+        job = m.order[i]
+        m.importance[job] = TOP if w.any_leaves else TOP - m.level[job]
+        m.start_s[job] = s.now_s
 
 
 @kernel
-def _write_by_time_left(s, r):
+def _write_by_time_left(s, m):
     """Modify the regions in place: any running workload may leave, those with most time left x GPUs first.
 
     Importances are classes by powers of two, from the longest down; one without GPUs counts as one with one.
@@ -199,14 +198,14 @@ def _write_by_time_left(s, r):
         while found < TOP - 1 and _time_left(s, job) < bound:
             bound *= 0.5
             found += 1
-        r.importance[job] = found
-    for cluster in range(r.running.shape[0]):
-        base = first_unit(r, cluster)
+        m.importance[job] = found
+    for cluster in range(m.n_clusters):
+        base = first_unit(m, cluster)
         for importance in range(IMPORTANCES):
-            r.held[cluster, importance] = 0
-        for place_ in range(base, base + r.running[cluster]):
-            slot = r.by_size[place_]
-            r.held[cluster, r.importance[slot // PARTS]] += r.units[slot]
+            m.held[cluster, importance] = 0
+        for place_ in range(base, base + m.running[cluster]):
+            slot = m.by_size[place_]
+            m.held[cluster, m.importance[slot // PARTS]] += m.units[slot]
 
 
 @kernel
@@ -215,7 +214,7 @@ def _time_left(s, job):
 
 
 @kernel
-def list_clusters(s, w, r, job, slot, bits):
+def list_clusters(s, w, m, job, slot, bits):
     """Modify `offered` in place: the clusters, in these regions, that a slot is offered; returns their number."""
     offered, score = w.offered[slot], w.score
     kinds, count = s.part_accepts[job, 0], 0
@@ -227,7 +226,7 @@ def list_clusters(s, w, r, job, slot, bits):
             score[count] = 1.0  # unknown yet
             count += 1
         else:
-            _replace_worst(s, w, r, job, slot, cluster)
+            _replace_worst(s, w, m, job, slot, cluster)
     for place_ in range(count, w.clusters):
         offered[place_] = NO_CLUSTER
     if job == w.expert_job and w.expert_cluster != NO_CLUSTER:
@@ -236,16 +235,16 @@ def list_clusters(s, w, r, job, slot, bits):
 
 
 @kernel
-def _replace_worst(s, w, r, job, slot, cluster):
+def _replace_worst(s, w, m, job, slot, cluster):
     """Modify `offered` in place: a cluster replaces the one with the worst score, if its own is better."""
     clusters, score = w.offered[slot], w.score
     worst = 0
     for at in range(w.clusters):
         if score[at] > 0.0:
-            score[at] = score_in(s, r, job, clusters[at])
+            score[at] = score_in(s, m, job, clusters[at])
         if score[at] <= score[worst]:
             worst = at
-    own = score_in(s, r, job, cluster)
+    own = score_in(s, m, job, cluster)
     if own > score[worst]:
         for at in range(worst, w.clusters - 1):
             clusters[at] = clusters[at + 1]
@@ -265,91 +264,91 @@ def _offer_expert(w, slot, count):
 
 
 @kernel
-def score_in(s, r, job, cluster):
+def score_in(s, m, job, cluster):
     """The placement score of a workload whose first part lies in a cluster, with preemption if necessary."""
-    return bid_in(r, job, r.kind, s.part_units, s.cluster_region[cluster], cluster, s.now_s)
+    return bid_in(m, job, s.cluster_region[cluster], cluster, s.now_s)
 
 
 @kernel
-def find_plan(s, r, job, cluster, way):
+def find_plan(s, m, job, cluster, way):
     """Modify the plan in place, and the regions as if carried out, until `undo`; False: there is none."""
-    begin_plan(r)
+    begin_plan(m)
     preempts = way == IN_PLACE_OF_OTHERS
-    if not place_in(r, job, r.kind, s.part_units, s.cluster_region[cluster], cluster, preempts, s.now_s):
+    if not place_in(m, job, s.cluster_region[cluster], cluster, preempts, s.now_s):
         return False
-    if preempts and r.count[LEAVES] == 0:
-        undo(r, job)
+    if preempts and m.count[LEAVES] == 0:
+        undo(m, job)
         return False
     return True
 
 
 @kernel
-def can_start(s, r, job, bits):
+def can_start(s, m, job, bits):
     """Modify the negative cache in place: whether a waiting workload has a plan in any of these regions."""
-    if r.kind[job, CHOICES] == 0:
-        return _can_start(s, r, job, bits)
-    for choice in range(r.kind[job, CHOICES]):
-        choose(r, job, choice)
-        if _can_start(s, r, job, bits):
+    if m.choices[job] == 0:
+        return _can_start(s, m, job, bits)
+    for choice in range(m.choices[job]):
+        choose(m, job, choice)
+        if _can_start(s, m, job, bits):
             return True
     return False
 
 
 @kernel
-def _can_start(s, r, job, bits):
+def _can_start(s, m, job, bits):
     for region in range(s.n_regions):
-        if (bits >> region) & 1 == 0 or was_refused(r, job, r.kind, s.part_units, region, NO_CLUSTER):
+        if (bits >> region) & 1 == 0 or was_refused(m, job, region, NO_CLUSTER):
             continue
-        if has_room(r, job, r.kind, s.part_units, region, NO_CLUSTER, r.importance[job]):
+        if has_room(m, job, region, NO_CLUSTER, m.importance[job]):
             return True
-        refuse(r, job, r.kind, s.part_units, region, NO_CLUSTER)
+        refuse(m, job, region, NO_CLUSTER)
     return False
 
 
 @kernel
-def look_around(s, w, r, g):
+def look_around(s, w, m):
     """Modify `w`, the regions and the ranking in place: holders of units, and the regions for each pending job.
 
     `order` lists `pending` workloads, the waiting ones first. Returns whether copies of tables may have to be decided
     for those that no region can run.
     """
-    _write_present(s, w, r, g)
-    forget_all(r)
+    _write_present(s, w, m)
+    forget_all(m)
     if not w.data_valid:
         w.n_unplaceable = w.lacks = 0
         for i in range(w.pending):
-            job = g.order[i]
-            g.bits[job] = candidate_regions(s, job)
-            if g.bits[job] == 0:
+            job = m.order[i]
+            m.bits[job] = candidate_regions(s, job)
+            if m.bits[job] == 0:
                 w.n_unplaceable += 1
                 w.lacks |= needs_copies(s, job)
     return w.lacks
 
 
 @kernel
-def is_startable(s, r, g):
+def is_startable(s, m):
     """Modify the negative cache in place: whether any waiting workload has a plan, after `look_around`."""
     at = 0
-    while at < s.waiting and not can_start(s, r, g.order[at], g.bits[g.order[at]]):
+    while at < s.waiting and not can_start(s, m, m.order[at], m.bits[m.order[at]]):
         at += 1
     return at < s.waiting
 
 
 @kernel
-def _show_startable(s, w, r, g):
+def _show_startable(s, w, m):
     """Modify `w` in place: waiting workloads that could start now come before the others, the pinned one first."""
     shown, pinned_job = 0, NO_JOB
     if w.pinned_job != NO_JOB and w.waiting_shown > 0 and w.waiting_job[0] == w.pinned_job:
         shown, pinned_job = 1, w.pinned_job
     for i in range(s.waiting):
-        job = g.order[i]
-        g.spare[job] = 1 if job != pinned_job and shown < w.slots and can_start(s, r, job, g.bits[job]) else 0
-        if g.spare[job]:
+        job = m.order[i]
+        m.sort_spare[job] = 1 if job != pinned_job and shown < w.slots and can_start(s, m, job, m.bits[job]) else 0
+        if m.sort_spare[job]:
             w.waiting_job[shown] = job
             shown += 1
     for i in range(s.waiting):
-        job = g.order[i]
-        if shown < w.slots and job != pinned_job and g.spare[job] == 0:
+        job = m.order[i]
+        if shown < w.slots and job != pinned_job and m.sort_spare[job] == 0:
             w.waiting_job[shown] = job
             shown += 1
 
@@ -362,10 +361,10 @@ def something_comes(s):
 
 
 @kernel
-def begin_window(s, w, r, g):
-    """Modify `w`, regions and ranking in place: the workloads shown, `g.spare`: with a plan; only holds are legal."""
+def begin_window(s, w, m):
+    """Modify `w` and `m` in place: the workloads shown, `sort_spare`: with a plan; only holds are legal."""
     fill_slots(s, w)
-    _show_startable(s, w, r, g)
+    _show_startable(s, w, m)
     w.can_act = 0
     w.legal[: w.candidates] = 0
     more = something_comes(s)
@@ -381,19 +380,19 @@ def end_window(s, w):
 
 
 @kernel
-def plan_start(s, r, job, cluster, way):
+def plan_start(s, m, job, cluster, way):
     """Modify `taken` and `leaving` in place: a waiting job's plan in a cluster; the number of leavers, -1: no plan."""
-    if way == IN_PLACE_OF_OTHERS and find_plan(s, r, job, cluster, AS_IT_IS):
-        undo(r, job)
+    if way == IN_PLACE_OF_OTHERS and find_plan(s, m, job, cluster, AS_IT_IS):
+        undo(m, job)
         return -1
-    if not find_plan(s, r, job, cluster, way):
+    if not find_plan(s, m, job, cluster, way):
         return -1
-    leavers = r.count[LEAVES]
-    undo(r, job)
+    leavers = m.count[LEAVES]
+    undo(m, job)
     return leavers
 
 
 @entry
-def plan_now(states, row, r, job, cluster, way):
+def plan_now(states, row, solvers, job, cluster, way):
     """`plan_start`, for Python."""
-    return plan_start(states[row], r, job, cluster, way)
+    return plan_start(states[row], solvers[row], job, cluster, way)

@@ -4,7 +4,7 @@ import math
 
 from ...policies.mast.global_scheduler import RUNNERS
 from ...policies.mast.place_search import BY_RACK, undo
-from ...policies.mast.region_units import CHOICES, FIRST_CHOICE, IMPORTANCES, LEAVES
+from ...policies.mast.region_units import IMPORTANCES, LEAVES, PARTS
 from ...simulator.base.codes import HIGH_LEVELS
 from ...simulator.compiler.jit import entry, kernel
 from ...simulator.jobs.remaining_time import expected_end_s, isolated_left_s
@@ -32,34 +32,34 @@ FEW = 4.0
 
 
 @entry
-def look(states, windows, row, r, g, features, mask):
-    """Modify the window in `row`, features and mask: show the present, with regions `r`, ranking `g` written anew."""
-    s, w = states[row], windows[row]
-    begin_run(w, r, g)
-    look_around(s, w, r, g)
-    show(s, w, r, g, features, mask)
-    begin_run(w, r, g)
+def look(states, windows, solvers, row, features, mask):
+    """Modify the window in `row`, features and mask: show the present, with the units and levels written anew."""
+    s, w, m = states[row], windows[row], solvers[row]
+    begin_run(w, m)
+    look_around(s, w, m)
+    show(s, w, m, features, mask)
+    begin_run(w, m)
 
 
 @kernel
-def show(s, w, r, g, features, mask):
+def show(s, w, m, features, mask):
     """Modify the window, features and mask: show the present, after `look_around`; starts that stand are kept."""
-    begin_window(s, w, r, g)
+    begin_window(s, w, m)
     queue = len(CLUSTER)
     running = queue + w.slots * QUEUE_COLUMNS
     regions = running + w.running_slots * RUNNING_COLUMNS
     candidates = regions + w.region_slots * REGION_COLUMNS
     features[: candidates + CANDIDATE_COLUMNS] = 0.0
-    _weigh_demand(s, w, g)
-    asked = _observe_queue(s, w, r, g, features, mask, queue, candidates + CANDIDATE_COLUMNS)
-    _observe_running(s, w, g.level, features, running)
-    _observe_regions(s, w, r, features, regions)
+    _weigh_demand(s, w, m)
+    asked = _observe_queue(s, w, m, features, mask, queue, candidates + CANDIDATE_COLUMNS)
+    _observe_running(s, w, m.level, features, running)
+    _observe_regions(s, w, m, features, regions)
     end_window(s, w)
     features[candidates + CANDIDATES.legal] = features[candidates + CANDIDATES.advance] = w.legal[0]
     _observe_cluster(s, w, features, asked)
     for candidate in range(w.candidates):
         mask[candidate] = w.legal[candidate]
-    w.starts_valid = g.valid[RUNNERS]
+    w.starts_valid = m.valid[RUNNERS]
 
 
 @kernel
@@ -91,12 +91,12 @@ def count_regions(bits):
 
 
 @kernel
-def _weigh_demand(s, w, g):
+def _weigh_demand(s, w, m):
     """Modify the window in place: units asked by region and type, GPUs held by priority.
 
     A pending workload asks in the regions that could run it and in those to which its tables are on the way.
     """
-    level = g.level
+    level = m.level
     for region in range(s.n_regions):
         w.high[region] = w.low[region] = 0.0
         for kind in range(s.n_types):
@@ -113,10 +113,10 @@ def _weigh_demand(s, w, g):
         w.high[region] += s.gpu_units[job] if level[job] < HIGH_LEVELS else 0
         w.low[region] += s.gpu_units[job] if level[job] == IMPORTANCES - 1 else 0
     for i in range(w.pending):
-        job = g.order[i]
+        job = m.order[i]
         if not w.data_valid:
-            g.coming[job] = regions_to_come(s, job)
-        _weigh_pending(s, w, job, g.bits[job] | g.coming[job])
+            m.coming[job] = regions_to_come(s, job)
+        _weigh_pending(s, w, job, m.bits[job] | m.coming[job])
     w.data_valid = 1
 
 
@@ -146,23 +146,23 @@ def _ask(w, region, types, kinds, units):
 
 
 @kernel
-def _observe_queue(s, w, r, g, features, mask, row, candidate):
+def _observe_queue(s, w, m, features, mask, row, candidate):
     """Write the waiting workloads from `row` on, and the candidates of all slots; returns the units asked.
 
     The starts of a workload stay as they were if no workload has started since, and no level has changed.
     """
     asked = 0
     width, starts = w.per_waiting * CANDIDATE_COLUMNS, hold_kind(w) * CANDIDATE_COLUMNS
-    stands = w.starts_valid != 0 and w.starts_valid == g.valid[RUNNERS]
+    stands = w.starts_valid != 0 and w.starts_valid == m.valid[RUNNERS]
     for slot in range(w.waiting_shown):
         w.weight[slot] = weight_of(s, w.waiting_job[slot])
     for slot in range(w.waiting_shown):
         job = w.waiting_job[slot]
         asked += s.gpus[job]
-        _observe_waiting(s, w, g, features[row : row + QUEUE_COLUMNS], slot, job)
+        _observe_waiting(s, w, m, features[row : row + QUEUE_COLUMNS], slot, job)
         offered = features[candidate : candidate + width]
-        may_start = g.spare[job] or job == w.pinned_job
-        before = _slot_before(w, r, slot, job) if may_start and stands else -1
+        may_start = m.sort_spare[job] or job == w.pinned_job
+        before = _slot_before(w, m, slot, job) if may_start and stands else -1
         if before >= 0:
             kept = candidate + (before - slot) * width
             _keep_starts(s, w, features[kept : kept + starts], mask, offered, before, slot)
@@ -171,11 +171,11 @@ def _observe_queue(s, w, r, g, features, mask, row, candidate):
             offered[:] = 0.0
             w.offered[slot, : w.clusters] = NO_CLUSTER
             if may_start:
-                _observe_starts(s, w, r, g, offered, slot, job)
+                _observe_starts(s, w, m, offered, slot, job)
         w.start_job[slot] = job if may_start else NO_JOB
-        w.start_importance[slot] = r.importance[job]
+        w.start_importance[slot] = m.importance[job]
         _observe_hold(s, w, offered, slot, job)
-        _observe_brings(s, w, r, g, offered, slot, job)
+        _observe_brings(s, w, m, offered, slot, job)
         row += QUEUE_COLUMNS
         candidate += width
     features[candidate:] = 0.0
@@ -185,10 +185,10 @@ def _observe_queue(s, w, r, g, features, mask, row, candidate):
 
 
 @kernel
-def _slot_before(w, r, slot, job):
+def _slot_before(w, m, slot, job):
     """The slot, from this one on, where the starts of a workload were written, with its importance; -1: none."""
     for other in range(slot, w.slots):
-        if w.start_job[other] == job and w.start_importance[other] == r.importance[job]:
+        if w.start_job[other] == job and w.start_importance[other] == m.importance[job]:
             return other
     return -1
 
@@ -210,18 +210,18 @@ def _keep_starts(s, w, kept, mask, offered, before, slot):
 
 
 @kernel
-def _observe_waiting(s, w, g, shown, slot, job):
+def _observe_waiting(s, w, m, shown, slot, job):
     observe_size(s, shown, job)
     left_s = isolated_left_s(s, job)
     age_s = s.now_s - s.arrival_s[job]
-    bits = g.bits[job]
+    bits = m.bits[job]
     shown[QUEUE.waited] = scaled_time(w, s.now_s - s.waiting_since_s[job])
     shown[QUEUE.age] = scaled_time(w, age_s)
     shown[QUEUE.time_left] = scaled_time(w, left_s)
     shown[QUEUE.service_left] = scaled_time(w, left_s * s.gpus[job])
     shown[QUEUE.has_run] = s.starts[job] > 0
     shown[QUEUE.own_importance] = importance_of(s.job_level[job])
-    shown[QUEUE.importance] = importance_of(g.level[job])
+    shown[QUEUE.importance] = importance_of(m.level[job])
     slack_s = s.slo_s[s.job_level[job]] - age_s
     may_be_late = s.starts[job] == 0 and slack_s < math.inf
     shown[QUEUE.start_slack] = scaled_time(w, slack_s) if may_be_late else 1.0
@@ -235,31 +235,31 @@ def _observe_waiting(s, w, g, shown, slot, job):
     for other in range(w.waiting_shown):
         before += w.weight[other] < w.weight[slot]
     shown[QUEUE.rank] = before / (before + FEW)
-    shown[QUEUE.regions_later] = count_regions(g.coming[job]) / s.n_regions
+    shown[QUEUE.regions_later] = count_regions(m.coming[job]) / s.n_regions
 
 
 @kernel
-def _observe_starts(s, w, r, g, offered, slot, job):
+def _observe_starts(s, w, m, offered, slot, job):
     first = waiting_candidate(w, slot, 0)
-    bits = g.bits[job]
-    count = list_clusters(s, w, r, job, slot, bits)
+    bits = m.bits[job]
+    count = list_clusters(s, w, m, job, slot, bits)
     for choice in range(count):
         cluster = w.offered[slot, choice]
         expert = w.expert_way if job == w.expert_job and cluster == w.expert_cluster else -1
         for way in range(2):
             here = start_kind(choice, way)
             free = s.cluster_free[cluster]
-            found = find_plan(s, r, job, cluster, way)
+            found = find_plan(s, m, job, cluster, way)
             if found or way == expert:
                 w.legal[first + here] = 1
                 w.can_act = 1
                 at = here * CANDIDATE_COLUMNS
-                _describe_start(s, w, r, offered[at : at + CANDIDATE_COLUMNS], job, cluster, free, bits)
+                _describe_start(s, w, m, offered[at : at + CANDIDATE_COLUMNS], job, cluster, free, bits)
             if found:
                 if way == IN_PLACE_OF_OTHERS:
                     at = here * CANDIDATE_COLUMNS
-                    _describe_leavers(s, w, r, g.level, offered[at : at + CANDIDATE_COLUMNS], job)
-                undo(r, job)
+                    _describe_leavers(s, w, m, m.level, offered[at : at + CANDIDATE_COLUMNS], job)
+                undo(m, job)
                 break
 
 
@@ -274,7 +274,7 @@ def _observe_hold(s, w, offered, slot, job):
 
 
 @kernel
-def _observe_brings(s, w, r, g, offered, slot, job):
+def _observe_brings(s, w, m, offered, slot, job):
     count = list_regions(s, w, job, slot)
     for choice in range(count):
         region = w.bring_to[slot, choice]
@@ -284,7 +284,7 @@ def _observe_brings(s, w, r, g, offered, slot, job):
         offer = offered[at : at + CANDIDATE_COLUMNS]
         offer[CANDIDATES.legal] = offer[CANDIDATES.bring] = 1.0
         left_s = isolated_left_s(s, job)
-        _describe_place(s, w, offer, job, region, g.bits[job], s.part_accepts[job, 0], left_s)
+        _describe_place(s, w, offer, job, region, m.bits[job], s.part_accepts[job, 0], left_s)
         room = s.storage_bytes[region] - s.stored_bytes[region]
         offer[CANDIDATES.copied] = w.bring_bytes[region] / max(1, room)
         offer[CANDIDATES.copy_time] = scaled_time(w, seconds_to_bring(s, job, region))
@@ -311,32 +311,34 @@ def _describe_place(s, w, offer, job, region, bits, kinds, left_s):
 
 
 @kernel
-def _left_on_s(s, r, job):
+def _left_on_s(s, m, job):
     """Isolated run time left of a workload on the types of the last choice."""
     left_s = isolated_left_s(s, job)
-    if s.type_speed[0, 0] == 0.0 or r.kind[job, CHOICES] == 0:
+    if s.type_speed[0, 0] == 0.0 or m.choices[job] == 0:
         return left_s
-    return left_s * (speed_on(s, job, r.kind[r.kind[job, FIRST_CHOICE]]) / speed_on(s, job, r.kind[job]))
+    for part in range(PARTS):
+        m.spot[part] = m.choice_kind[m.first_choice[job], part]
+    return left_s * (speed_on(s, job, m.spot) / speed_on(s, job, m.kind[job]))
 
 
 @kernel
-def _describe_start(s, w, r, offer, job, cluster, free, bits):
+def _describe_start(s, w, m, offer, job, cluster, free, bits):
     offer[CANDIDATES.legal] = offer[CANDIDATES.start] = 1.0
     kinds = 1 << s.cluster_type[cluster]
-    _describe_place(s, w, offer, job, s.cluster_region[cluster], bits, kinds, _left_on_s(s, r, job))
+    _describe_place(s, w, offer, job, s.cluster_region[cluster], bits, kinds, _left_on_s(s, m, job))
     offer[CANDIDATES.free] = free / s.cluster_gpus[cluster]
-    offer[CANDIDATES.free_after] = r.spare[cluster] / s.cluster_gpus[cluster]
-    if r.score[1] > -1.0:
-        racks = -r.score[1] / BY_RACK
+    offer[CANDIDATES.free_after] = m.spare[cluster] / s.cluster_gpus[cluster]
+    if m.score[1] > -1.0:
+        racks = -m.score[1] / BY_RACK
         offer[CANDIDATES.racks] = racks / (racks + FEW)
 
 
 @kernel
-def _describe_leavers(s, w, r, level, offer, newcomer):
-    leavers, units, left = r.count[LEAVES], 0, 0.0
+def _describe_leavers(s, w, m, level, offer, newcomer):
+    leavers, units, left = m.count[LEAVES], 0, 0.0
     most, youngest_s, least = 0, math.inf, math.inf
     for i in range(leavers):
-        job = r.leaving[i]
+        job = m.leaving[i]
         least = min(least, weight_of(s, job))
         units += s.gpus[job]
         most = max(most, IMPORTANCES - level[job])
@@ -378,7 +380,7 @@ def _observe_running(s, w, level, features, row):
 
 
 @kernel
-def _observe_regions(s, w, r, features, row):
+def _observe_regions(s, w, m, features, row):
     all_cpus = s.type_gpus[s.cpu_type]
     all_gpus = s.n_gpus - all_cpus
     _add_bytes(s, w)
@@ -392,10 +394,10 @@ def _observe_regions(s, w, r, features, row):
                 continue
             if s.cluster_type[cluster] == s.cpu_type:
                 cpus += s.cluster_gpus[cluster]
-                free_cpus += r.spare[cluster]
+                free_cpus += m.spare[cluster]
                 continue
             gpus += s.cluster_gpus[cluster]
-            free_gpus += r.spare[cluster]
+            free_gpus += m.spare[cluster]
         for kind in range(s.n_types):
             asked_gpus += w.demand[region, kind] if kind != s.cpu_type else 0.0
         shown[REGIONS.present] = 1.0

@@ -6,10 +6,9 @@ Two kinds of allocation (Table 1): `EXHAUSTIVE`, over all clusters of all region
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 from ...simulator.compiler.jit import entry, kernel
 from ...simulator.jobs.remaining_time import isolated_left_s
+from ...simulator.record.field_axes import CALL, Axis, Field
 from ...simulator.regions.region_starts import candidate_regions
 from .place_search import (
     NO_PLAN,
@@ -29,7 +28,6 @@ from .place_search import (
 )
 from .region_units import (
     ASKED,
-    CHOICES,
     IMPORTANCES,
     LEAVES,
     NONE,
@@ -46,262 +44,273 @@ EXHAUSTIVE, FIRST_FIT = 0, 1
 ALLOCATION, JOINT, REMEMBERS, LENGTH, MOVED = 0, 1, 2, 3, 4  # of `option`
 
 
-class Queue(NamedTuple):
-    """Arrays, int64; J workloads, the first of `job` pending, in order."""
-
-    job: Any  # (J,)
-    kind: Any  # (J, 4), by workload: types of its parts, -1 after the last; `kind` of the regions
-    need: Any  # (J, 4), units of its parts
-    bits: Any  # (J,), by workload: regions that it may go to
-    only: Any  # (J,), by workload: the one cluster for part 0, -1: any
-    region: Any  # (J,), by place in the queue: its region in this pass, -1
-    movable: Any  # (J,), by place: whether it was placed without preemption
-    option: Any  # (7,): allocation, number placed jointly, use the negative cache, pending; moved, or -1; victims
-    base: Any  # (J,), by workload: importance by its present priority, where run times decide stops
-    size: Any  # float64 (J,), GPUs in the weights
-    weight: Any  # float64 (J,), time left x GPUs, seconds
-    limit: Any  # float64 (1,): least ratio of a victim's weight
+def queue_fields(jobs: Axis) -> list[Field]:
+    """The queue of a pass: pending workloads in order, where they may go, and where they are placed."""
+    return [
+        ("queued", "i8", (jobs,), CALL),  # workloads
+        ("only", "i8", (jobs,), CALL),  # by workload: the one cluster for part 0, -1: any
+        ("queue_region", "i8", (jobs,), CALL),  # by place in the queue: its region in this pass, -1
+        ("movable", "i8", (jobs,), CALL),  # by place: whether it was placed without preemption
+        ("option", "i8", (7,)),  # allocation, number placed jointly, use the cache, pending; moved, or -1; victims
+        ("base_importance", "i8", (jobs,), CALL),  # by present priority, where run times decide stops
+        ("size_weight", "f8", (jobs,)),  # GPUs in the weights
+        ("weight", "f8", (jobs,), CALL),  # time left x GPUs, seconds
+        ("least_ratio", "f8"),  # of a victim's weight
+    ]
 
 
 @kernel
-def _load(r, cluster, importance):
+def _load(m, cluster, importance):
     """Units of workloads of this importance or a higher one, over all of the cluster."""
     held = 0
     for other in range(importance, IMPORTANCES):
-        held += r.held[cluster, other]
-    return held / max(1, unit_count(r, cluster))
+        held += m.held[cluster, other]
+    return held / max(1, unit_count(m, cluster))
 
 
 @kernel
-def _least_loaded(r, job, bits, importance):
+def _least_loaded(m, job, bits, importance):
     """The least loaded untried cluster of these regions with a type for part 0, then the fastest; -1: none."""
     best, least, rank = NONE, 0.0, 0
-    for cluster in range(r.spare.shape[0]):
-        group = r.cluster_group[cluster]
-        choice = choice_in(r, job, group % r.shape[1])
-        if r.tried[cluster] or choice == NONE or not (bits >> (group // r.shape[1])) & 1:
+    for cluster in range(m.n_clusters):
+        group = m.cluster_group[cluster]
+        choice = choice_in(m, job, group % m.n_types)
+        if m.tried[cluster] or choice == NONE or not (bits >> (group // m.n_types)) & 1:
             continue
-        load = _load(r, cluster, importance)
+        load = _load(m, cluster, importance)
         if best == NONE or load < least or (load == least and choice < rank):
             best, least, rank = cluster, load, choice
     return best
 
 
 @kernel
-def first_fit(r, job, kind, need, bits, remembers, now_s):
+def first_fit(m, job, bits, remembers, now_s):
     """Modify the regions in place. Returns the region, or -1. Paper: mast, Table 1, allocation of a cluster."""
-    for cluster in range(r.spare.shape[0]):
-        r.tried[cluster] = 0
+    for cluster in range(m.n_clusters):
+        m.tried[cluster] = 0
     while True:
-        cluster = _least_loaded(r, job, bits, r.importance[job])
+        cluster = _least_loaded(m, job, bits, m.importance[job])
         if cluster == NONE:
             return NONE
-        r.tried[cluster] = 1
-        region = r.cluster_group[cluster] // r.shape[1]
-        if r.kind[job, CHOICES] == 0 and _says_yes(r, job, kind, need, region, cluster, remembers, now_s):
+        m.tried[cluster] = 1
+        region = m.cluster_group[cluster] // m.n_types
+        if m.choices[job] == 0 and _says_yes(m, job, region, cluster, remembers, now_s):
             return region
-        for choice in range(r.kind[job, CHOICES]):
-            choose(r, job, choice)
-            if agrees(r, job, cluster) and _says_yes(r, job, kind, need, region, cluster, remembers, now_s):
+        for choice in range(m.choices[job]):
+            choose(m, job, choice)
+            if agrees(m, job, cluster) and _says_yes(m, job, region, cluster, remembers, now_s):
                 return region
 
 
 @kernel
-def _says_yes(r, job, kind, need, region, cluster, remembers, now_s):
+def _says_yes(m, job, region, cluster, remembers, now_s):
     """Modify the regions in place: carry out a cluster's plan for part 0, with preemptions. False without a plan."""
-    r.count[ASKED] += 1
-    if remembers and was_refused(r, job, kind, need, region, cluster):
-        r.count[SPARED] += 1
+    m.count[ASKED] += 1
+    if remembers and was_refused(m, job, region, cluster):
+        m.count[SPARED] += 1
         return False
-    if bid(r, job, kind, need, region, cluster, True, now_s) > NO_PLAN:
-        realise(r, job, kind, need, region, cluster, now_s)
+    if bid(m, job, region, cluster, True, now_s) > NO_PLAN:
+        realise(m, job, region, cluster, now_s)
         return True
-    refuse(r, job, kind, need, region, cluster)
+    refuse(m, job, region, cluster)
     return False
 
 
 @kernel
-def _serve(r, q, job, now_s):
-    if q.option[ALLOCATION] == FIRST_FIT and q.only[job] == NONE:
-        return first_fit(r, job, q.kind, q.need, q.bits[job], q.option[REMEMBERS], now_s)
-    preempts, remembers = q.option[STOPS] != NO_VICTIM, q.option[REMEMBERS]
-    if q.option[STOPS] == ANY_VICTIM:
-        weigh_up(r, q, job, now_s)
-    region = award(r, job, q.kind, q.need, q.bits[job], q.only[job], preempts, remembers, now_s)
+def _serve(m, job, now_s):
+    if m.option[ALLOCATION] == FIRST_FIT and m.only[job] == NONE:
+        return first_fit(m, job, m.bits[job], m.option[REMEMBERS], now_s)
+    preempts, remembers = m.option[STOPS] != NO_VICTIM, m.option[REMEMBERS]
+    if m.option[STOPS] == ANY_VICTIM:
+        weigh_up(m, job, now_s)
+    region = award(m, job, m.bits[job], m.only[job], preempts, remembers, now_s)
     if region != NONE:
-        release_cache(r, job, region)
+        release_cache(m, job, region)
     return region
 
 
 @kernel
-def _elsewhere(r, q, job, home, now_s):
+def _elsewhere(m, job, home, now_s):
     """The best region but `home` with a plan without preemption, -1: none. Nothing has changed."""
     best, score = NONE, NO_PLAN
-    for region in range(r.shape[0]):
-        if region == home or not (q.bits[job] >> region) & 1:
+    for region in range(m.n_regions):
+        if region == home or not (m.bits[job] >> region) & 1:
             continue
-        offered = bid_after(r, job, q.kind, q.need, region, now_s)
+        offered = bid_after(m, job, region, now_s)
         if offered > score:
             best, score = region, offered
-    r.score[1] = score
+    m.score[1] = score
     return best
 
 
 @kernel
-def bid_after(r, job, kind, need, region, now_s):
+def bid_after(m, job, region, now_s):
     """The score of a plan without preemption, -inf: none. Nothing has changed, not even the log."""
-    taken, leaves = r.count[TAKEN], r.count[LEAVES]
+    taken, leaves = m.count[TAKEN], m.count[LEAVES]
     score = NO_PLAN
-    if place(r, job, kind, need, region, NONE, False, now_s):
-        score = r.score[1]
-        release(r, job)
-    r.count[TAKEN], r.count[LEAVES] = taken, leaves
+    if place(m, job, region, NONE, False, now_s):
+        score = m.score[1]
+        release(m, job)
+    m.count[TAKEN], m.count[LEAVES] = taken, leaves
     return score
 
 
 @kernel
-def _exchange(r, q, earlier, job, now_s):
+def _exchange(m, earlier, job, now_s):
     """The score of both, if the earlier one makes room and goes elsewhere; -inf: none. Nothing has changed."""
-    other, region = q.job[earlier], q.region[earlier]
-    begin_plan(r)
-    log_and_release(r, other)
+    other, region = m.queued[earlier], m.queue_region[earlier]
+    begin_plan(m)
+    log_and_release(m, other)
     score = NO_PLAN
-    if place(r, job, q.kind, q.need, region, NONE, True, now_s):
-        score = r.score[1]
-        score = score + r.score[1] if _elsewhere(r, q, other, region, now_s) != NONE else NO_PLAN
-    undo(r, job)
+    if place(m, job, region, NONE, True, now_s):
+        score = m.score[1]
+        score = score + m.score[1] if _elsewhere(m, other, region, now_s) != NONE else NO_PLAN
+    undo(m, job)
     return score
 
 
 @kernel
-def _jointly(r, q, at, now_s):
+def _jointly(m, at, now_s):
     """Modify the regions in place: an earlier workload makes room, with its types. Returns its place, or -1."""
-    job, best, score, chosen = q.job[at], NONE, NO_PLAN, 0
-    for choice in range(max(1, r.kind[job, CHOICES])):
-        if r.kind[job, CHOICES] > 0:
-            choose(r, job, choice)
-        earlier = _to_make_room(r, q, at, now_s)
-        if earlier != NONE and r.score[2] > score:
-            best, score, chosen = earlier, r.score[2], choice
-    if r.kind[job, CHOICES] > 0:
-        choose(r, job, chosen)
+    job, best, score, chosen = m.queued[at], NONE, NO_PLAN, 0
+    for choice in range(max(1, m.choices[job])):
+        if m.choices[job] > 0:
+            choose(m, job, choice)
+        earlier = _to_make_room(m, at, now_s)
+        if earlier != NONE and m.score[2] > score:
+            best, score, chosen = earlier, m.score[2], choice
+    if m.choices[job] > 0:
+        choose(m, job, chosen)
     return best
 
 
 @kernel
-def _to_make_room(r, q, at, now_s):
+def _to_make_room(m, at, now_s):
     """The place in the queue of the workload that makes room best, -1; the score is left. Nothing has changed."""
-    job, best, score = q.job[at], NONE, NO_PLAN
+    job, best, score = m.queued[at], NONE, NO_PLAN
     looked = 1
     for earlier in range(at - 1, -1, -1):
-        if looked >= q.option[JOINT]:
+        if looked >= m.option[JOINT]:
             break
-        if q.region[earlier] == NONE or not q.movable[earlier]:
+        if m.queue_region[earlier] == NONE or not m.movable[earlier]:
             continue
         looked += 1
-        if not (q.bits[job] >> q.region[earlier]) & 1 or q.bits[q.job[earlier]] == 1 << q.region[earlier]:
+        region = m.queue_region[earlier]
+        if not (m.bits[job] >> region) & 1 or m.bits[m.queued[earlier]] == 1 << region:
             continue
-        offered = _exchange(r, q, earlier, job, now_s)
+        offered = _exchange(m, earlier, job, now_s)
         if offered > score:
             best, score = earlier, offered
-    r.score[2] = score
+    m.score[2] = score
     return best
 
 
 @kernel
-def _move(r, q, earlier, job, now_s):
+def _move(m, earlier, job, now_s):
     """Modify the regions in place: carry out the exchange. Returns the region of `job`."""
-    other, region = q.job[earlier], q.region[earlier]
-    release(r, other)
-    begin_plan(r)
-    place(r, job, q.kind, q.need, region, NONE, True, now_s)
-    leaves, taken = r.count[LEAVES], r.count[TAKEN]
-    q.region[earlier] = _elsewhere(r, q, other, region, now_s)
-    place(r, other, q.kind, q.need, q.region[earlier], NONE, False, now_s)
-    r.count[LEAVES], r.count[TAKEN] = leaves, taken
-    q.option[MOVED] = other
-    forget_all(r)
+    other, region = m.queued[earlier], m.queue_region[earlier]
+    release(m, other)
+    begin_plan(m)
+    place(m, job, region, NONE, True, now_s)
+    leaves, taken = m.count[LEAVES], m.count[TAKEN]
+    m.queue_region[earlier] = _elsewhere(m, other, region, now_s)
+    place(m, other, m.queue_region[earlier], NONE, False, now_s)
+    m.count[LEAVES], m.count[TAKEN] = leaves, taken
+    m.option[MOVED] = other
+    forget_all(m)
     return region
 
 
 @kernel
-def _weigh(s, g, q, job):
-    q.base[job] = IMPORTANCES - 1 - g.level[job]
-    q.weight[job] = isolated_left_s(s, job) * q.size[job]
+def _weigh(s, m, job):
+    m.base_importance[job] = IMPORTANCES - 1 - m.level[job]
+    m.weight[job] = isolated_left_s(s, job) * m.size_weight[job]
 
 
 @kernel
-def write_queue(s, r, g, q, count):
-    """Modify in place: queue the pending workloads of a ranking `g`, with their regions. Returns those without."""
+def write_queue(s, m, count):
+    """Modify in place: queue the pending workloads as ranked, with their regions. Returns those without."""
     lacking = 0
     for at in range(count):
-        job = g.order[at]
-        q.job[at] = job
-        q.bits[job] = candidate_regions(s, job)
-        q.only[job] = NONE
-        r.importance[job] = IMPORTANCES - 1 - g.level[job]
-        r.start_s[job] = s.now_s
-        lacking += q.bits[job] == 0
-        if q.option[STOPS] == ANY_VICTIM:
-            _weigh(s, g, q, job)
-    for place_ in range(s.running if q.option[STOPS] == ANY_VICTIM else 0):
-        _weigh(s, g, q, s.runner[place_])
-    q.option[LENGTH] = count
+        job = m.order[at]
+        m.queued[at] = job
+        m.bits[job] = candidate_regions(s, job)
+        m.only[job] = NONE
+        m.importance[job] = IMPORTANCES - 1 - m.level[job]
+        m.start_s[job] = s.now_s
+        lacking += m.bits[job] == 0
+        if m.option[STOPS] == ANY_VICTIM:
+            _weigh(s, m, job)
+    for place_ in range(s.running if m.option[STOPS] == ANY_VICTIM else 0):
+        _weigh(s, m, s.runner[place_])
+    m.option[LENGTH] = count
     return lacking
 
 
 @entry
-def open_queue(states, row, r, g, q, count):
+def open_queue(states, row, solvers, count):
     """`write_queue`, for Python."""
-    return write_queue(states[row], r, g, q, count)
+    return write_queue(states[row], solvers[row], count)
 
 
-@entry
-def auction(r, q, begin, now_s):
+@kernel
+def auction(m, begin, now_s):
     """Modify the regions in place: place the first pending workload, from a place in the queue on, that fits.
 
     Returns its place, or the length of the queue. `leaving` has the workloads that leave for it; `MOVED` is one that
     was placed earlier in this pass and now lies elsewhere, without a preemption of its own, or -1.
     Paper: mast, Sec. 4.1.
     """
-    for at in range(begin, q.option[LENGTH]):
-        job = q.job[at]
-        q.region[at] = NONE
-        q.option[MOVED] = NONE
-        if q.bits[job] == 0:
+    for at in range(begin, m.option[LENGTH]):
+        job = m.queued[at]
+        m.queue_region[at] = NONE
+        m.option[MOVED] = NONE
+        if m.bits[job] == 0:
             continue
-        region = _serve(r, q, job, now_s)
-        if region == NONE and q.option[JOINT] > 1:
-            earlier = _jointly(r, q, at, now_s)
+        region = _serve(m, job, now_s)
+        if region == NONE and m.option[JOINT] > 1:
+            earlier = _jointly(m, at, now_s)
             if earlier != NONE:
-                region = _move(r, q, earlier, job, now_s)
+                region = _move(m, earlier, job, now_s)
         if region != NONE:
-            q.region[at] = region
-            q.movable[at] = r.count[LEAVES] == 0
+            m.queue_region[at] = region
+            m.movable[at] = m.count[LEAVES] == 0
             return at
-    return q.option[LENGTH]
+    return m.option[LENGTH]
 
 
 @entry
-def units_of(r, job, need):
+def place_next(solvers, begin, now_s):
+    """`auction`, for Python."""
+    return auction(solvers[0], begin, now_s)
+
+
+@kernel
+def units_of(m, job):
     """Modify `taken` in place: the units of a placed workload, part by part. Returns their number."""
     count = 0
     for part in range(PARTS):
-        cluster = r.part_cluster[job, part]
+        cluster = m.part_cluster[job, part]
         if cluster == NONE:
             break
         before = 0
         for other in range(part):
-            if r.part_cluster[job, other] == cluster:
-                before += need[job, other]
+            if m.part_cluster[job, other] == cluster:
+                before += m.need[job, other]
         slot = PARTS * job
-        while r.cluster[slot] != cluster:
+        while m.cluster[slot] != cluster:
             slot += 1
-        unit = r.head[slot]
+        unit = m.head[slot]
         for _ in range(before):
-            unit = r.next_unit[unit]
-        for _ in range(need[job, part]):
-            r.taken[count] = unit
-            unit = r.next_unit[unit]
+            unit = m.next_unit[unit]
+        for _ in range(m.need[job, part]):
+            m.taken[count] = unit
+            unit = m.next_unit[unit]
             count += 1
     return count
+
+
+@entry
+def list_units(solvers, job):
+    """`units_of`, for Python."""
+    return units_of(solvers[0], job)

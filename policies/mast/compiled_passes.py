@@ -6,62 +6,56 @@ workload may need copies the kernel stops before that pass.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
 
 from ...simulator.compiler.jit import kernel
 from ...simulator.lifecycle import lifecycle
+from ...simulator.record.field_axes import CALL, Axis, Field
 from ..passes.starts import start
 from .auction import LENGTH, auction, units_of, write_queue
 from .copies_needed import needs_copies
 from .global_scheduler import rank
-from .region_units import ASKED, FOLLOWS, LEAVES, NONE, SPARED, begin_scan, write_units
+from .region_units import ASKED, LEAVES, NONE, SPARED, begin_scan, write_units
 
 MOST_PASSES = 6  # at one instant
 NOT_PLACED = -2
 CLOSE_S = 1e-3  # tolerance of a round, as in policies/planning.py
-PASSES, ALL_ASKED, ALL_SPARED = 0, 1, 2  # of `count`
+PASSES, ALL_ASKED, ALL_SPARED = 0, 1, 2  # of `passes`
 
 
-class Placed(NamedTuple):
-    """Arrays, int64; J workloads: those placed in a pass, and those that leave for them."""
-
-    first: Any  # (J,), by place in the queue: first workload that leaves for it, -1: none; NOT_PLACED
-    last: Any  # (J,), by place: the last one
-    after: Any  # (J,), by workload: the next one that leaves for the same workload, -1
-    place: Any  # (J,), by workload: its place in the queue of the pass that placed it last
-    count: Any  # (3,): passes at this instant; regions asked, and spared, since the last reading
-
-
-def empty_placed(workloads: int) -> Placed:
-    """Arrays for `workloads` workloads."""
-    first, last, after, place = np.zeros((4, workloads), np.int64)
-    return Placed(first, last, after, place, np.zeros(3, np.int64))
+def placed_fields(jobs: Axis) -> list[Field]:
+    """Workloads placed in a pass, and those that leave for them."""
+    return [
+        ("first_leaver", "i8", (jobs,), CALL),  # by place in the queue, -1: none; NOT_PLACED
+        ("last_leaver", "i8", (jobs,), CALL),
+        ("next_leaver", "i8", (jobs,), CALL),  # by workload: the next one that leaves for the same workload, -1
+        ("queue_place", "i8", (jobs,), CALL),  # by workload: its place in the queue of the pass that placed it last
+        ("passes", "i8", (3,)),  # at this instant; regions asked, and spared, since the last reading
+    ]
 
 
 @kernel
-def play_instant(s, r, g, q, p, round_s):
-    """Modify all in place: make the passes of this instant. False: tables must be decided before the next pass."""
-    p.count[PASSES] = 0
+def play_instant(s, m, round_s):
+    """Modify both in place: make the passes of this instant. False: tables must be decided before the next pass."""
+    m.passes[PASSES] = 0
     if not _is_due(s, round_s):
         return True
     again = True
-    while again and p.count[PASSES] < MOST_PASSES:
-        pending = rank(s, g)
-        if write_queue(s, r, g, q, pending) > 0 and _lacks_copies(s, q, pending):
+    while again and m.passes[PASSES] < MOST_PASSES:
+        pending = rank(s, m)
+        if write_queue(s, m, pending) > 0 and _lacks_copies(s, m, pending):
             return False
-        p.count[PASSES] += 1
+        m.passes[PASSES] += 1
         again = False
         if pending > 0:
-            r.count[FOLLOWS] = 0
-            write_units(s, r, g.level)
-            r.count[FOLLOWS] = 0
-            begin_scan(r)
-            again = _place_all(r, q, p, s.now_s)
-            p.count[ALL_ASKED] += r.count[ASKED]
-            p.count[ALL_SPARED] += r.count[SPARED]
-            _carry_out(s, r, q, p)
+            m.follows = 0
+            write_units(s, m)
+            m.follows = 0
+            begin_scan(m)
+            again = _place_all(m, s.now_s)
+            m.passes[ALL_ASKED] += m.count[ASKED]
+            m.passes[ALL_SPARED] += m.count[SPARED]
+            _carry_out(s, m)
     return True
 
 
@@ -71,61 +65,61 @@ def _is_due(s, round_s):
 
 
 @kernel
-def _lacks_copies(s, q, pending):
+def _lacks_copies(s, m, pending):
     for at in range(pending):
-        if q.bits[q.job[at]] == 0 and needs_copies(s, q.job[at]):
+        if m.bits[m.queued[at]] == 0 and needs_copies(s, m.queued[at]):
             return True
     return False
 
 
 @kernel
-def _place_all(r, q, p, now_s):
-    """Modify the regions and `p` in place: place the queue. True if a running workload is stopped."""
-    for at in range(q.option[LENGTH]):
-        p.first[at] = NOT_PLACED
+def _place_all(m, now_s):
+    """Modify `m` in place: place the queue. True if a running workload is stopped."""
+    for at in range(m.option[LENGTH]):
+        m.first_leaver[at] = NOT_PLACED
     stops = False
-    at = auction(r, q, 0, now_s)
-    while at < q.option[LENGTH]:
-        p.first[at] = p.last[at] = NONE
-        p.place[q.job[at]] = at
-        for i in range(r.count[LEAVES]):
-            leaver = r.leaving[i]
-            earlier = p.place[leaver]
-            if earlier < at and q.job[earlier] == leaver and p.first[earlier] != NOT_PLACED:
+    at = auction(m, 0, now_s)
+    while at < m.option[LENGTH]:
+        m.first_leaver[at] = m.last_leaver[at] = NONE
+        m.queue_place[m.queued[at]] = at
+        for i in range(m.count[LEAVES]):
+            leaver = m.leaving[i]
+            earlier = m.queue_place[leaver]
+            if earlier < at and m.queued[earlier] == leaver and m.first_leaver[earlier] != NOT_PLACED:
                 # One placed in this very pass does not start; workloads that left for it are stopped all the same.
-                _append(p, at, p.first[earlier], p.last[earlier])
-                p.first[earlier] = NOT_PLACED
+                _append(m, at, m.first_leaver[earlier], m.last_leaver[earlier])
+                m.first_leaver[earlier] = NOT_PLACED
             else:
-                p.after[leaver] = NONE
-                _append(p, at, leaver, leaver)
-        stops |= p.first[at] != NONE
-        at = auction(r, q, at + 1, now_s)
+                m.next_leaver[leaver] = NONE
+                _append(m, at, leaver, leaver)
+        stops |= m.first_leaver[at] != NONE
+        at = auction(m, at + 1, now_s)
     return stops
 
 
 @kernel
-def _append(p, at, first, last):
-    """Modify `p` in place: append these to the leavers of a place; -1: none."""
+def _append(m, at, first, last):
+    """Modify `m` in place: append these to the leavers of a place; -1: none."""
     if first == NONE:
         return
-    if p.first[at] == NONE:
-        p.first[at] = first
+    if m.first_leaver[at] == NONE:
+        m.first_leaver[at] = first
     else:
-        p.after[p.last[at]] = first
-    p.last[at] = last
+        m.next_leaver[m.last_leaver[at]] = first
+    m.last_leaver[at] = last
 
 
 @kernel
-def _carry_out(s, r, q, p):
+def _carry_out(s, m):
     """Modify `s`: start placed workloads, after the stops that each needs."""
-    for at in range(q.option[LENGTH]):
-        if p.first[at] == NOT_PLACED:
+    for at in range(m.option[LENGTH]):
+        if m.first_leaver[at] == NOT_PLACED:
             continue
-        leaver = p.first[at]
+        leaver = m.first_leaver[at]
         while leaver != NONE:
             lifecycle.preempt(s, leaver)
-            leaver = p.after[leaver]
-        s.gang_size = units_of(r, q.job[at], q.need)
+            leaver = m.next_leaver[leaver]
+        s.gang_size = units_of(m, m.queued[at])
         for i in range(s.gang_size):
-            s.gang[i] = r.taken[i]
-        start(s, q.job[at])
+            s.gang[i] = m.taken[i]
+        start(s, m.queued[at])

@@ -52,11 +52,11 @@ from ..planning import PlanningPolicy, is_round
 from ..two_paths import SCAN_S, SLOW, TwoPathPolicy
 from . import auction, compiled_passes, global_scheduler
 from . import region_units as kernels
-from .auction import Queue
 from .compiled_passes import MOST_PASSES
 from .copies_on_demand import on_demand
 from .global_scheduler import DAY_S, write_ranking
 from .hardware import Hardware
+from .mast_record import empty_record
 from .ordering import Ordering
 from .regional_scheduler import write_regions
 from .type_choices import TypeChoices
@@ -81,13 +81,16 @@ class Binding:
         self.to_cluster, self.daily, self.blind = to_cluster, daily, blind
         self._run: Hashable = None
 
-    def bind(self, view: ClusterView, queue: Queue, pending: int) -> None:
-        """Leave in the queue's sets of regions the one of each workload, if it can run there now."""
+    def bind(self, view: ClusterView, m: np.void, pending: int) -> None:
+        """Leave in the queue's sets of regions the one of each workload, if it can run there now.
+
+        `m`: fields by item (mast_record.py).
+        """
         if self._run != view.run:
             self._run = view.run
             self._begin(view)
-        jobs = queue.job[:pending]
-        can_run = queue.bits[jobs]
+        jobs, regions = m["queued"][:pending], m["bits"]
+        can_run = regions[jobs]
         bits = can_run | self._may_go[jobs] & view.record["up_regions"]
         bound = self._region[jobs]
         lost = (bound != NOWHERE) & (bits >> np.maximum(bound, 0) & 1 == 0)
@@ -96,9 +99,9 @@ class Binding:
         for place in np.lexsort((jobs[free], since_s)).tolist():
             self._bind(view, int(jobs[free[place]]), int(bits[free[place]]), float(since_s[place]))
         bound = self._region[jobs]
-        queue.bits[jobs] = np.where(bound == NOWHERE, 0, can_run & 1 << np.maximum(bound, 0))
+        regions[jobs] = np.where(bound == NOWHERE, 0, can_run & 1 << np.maximum(bound, 0))
         if self.to_cluster:
-            queue.only[jobs] = self._cluster[jobs]
+            m["only"][jobs] = self._cluster[jobs]
 
     def regions(self, jobs: np.ndarray) -> dict[int, int]:
         """The regions of bound workloads."""
@@ -232,33 +235,6 @@ class Weights:
     window_s: float = DAY_S
 
 
-@dataclass
-class _Arrays:
-    """The kernels' arrays, for one workload in one topology."""
-
-    ranking: global_scheduler.Ranking
-    regions: kernels.RegionUnits
-    queue: auction.Queue
-    placed: compiled_passes.Placed
-
-    @classmethod
-    def of(cls, view: ClusterView, weights: Weights, option: tuple[int, int, int], ordering: Ordering) -> _Arrays:
-        demands, jobs = view.demands, len(view.workload)
-        rows = {name: np.zeros(jobs, np.int64) for name in ("job", "bits", "only", "region", "movable", "base")}
-        regions = write_regions(Hardware.of(view.topology, demands), jobs, TypeChoices.of(view))
-        queue = auction.Queue(
-            kind=regions.kind,
-            need=np.array(demands.part_units, np.int64),
-            option=np.array([*option, 0, -1, ordering.stops, ordering.levels], np.int64),
-            size=ordering.sizes(demands, ordering.exponent),
-            weight=np.zeros(jobs),
-            limit=np.array([ordering.theta]),
-            **rows,
-        )
-        ranking = write_ranking(demands, weights.age, weights.age_cap_s, weights.fair, weights.window_s, ordering)
-        return cls(ranking, regions, queue, compiled_passes.empty_placed(jobs))
-
-
 class WorkloadPassPolicy(PlanningPolicy):
     """See the module. Paper: mast, Sec. 4.1.
 
@@ -303,14 +279,15 @@ class WorkloadPassPolicy(PlanningPolicy):
         self._binding = binding
         self._option = (auction.FIRST_FIT if first_fit else auction.EXHAUSTIVE, int(joint), int(use_cache))
         self._terms_seen: tuple[Any, ...] | None = None
-        self._arrays: _Arrays
+        self._solvers: np.recarray  # mast_record.py, of one record:
+        self._record: np.void  # its fields by item
         self._passes = self._rounds = self._pending = 0
         self._again = False
 
     @property
     def levels(self) -> np.ndarray:
         """The priority at the last pass, int64 (jobs,), of workloads that ran or were pending then."""
-        return self._arrays.ranking.level
+        return np.array(self._record["level"][: self._jobs])
 
     @property
     def pending(self) -> int:
@@ -320,7 +297,7 @@ class WorkloadPassPolicy(PlanningPolicy):
     @property
     def held(self) -> np.ndarray:
         """Units held in each cluster after the last pass, int64 (clusters, 7), highest priority last."""
-        return self._arrays.regions.held
+        return np.array(self._record["held"][: int(self._record["n_clusters"])])
 
     def is_due(self, view: ClusterView) -> bool:
         """Whether this is an instant of a pass."""
@@ -341,15 +318,15 @@ class WorkloadPassPolicy(PlanningPolicy):
         if isinstance(decision, TABLE_DECISIONS):
             blind = self._binding is not None and self._binding.blind
             return f"a waiting workload finds all its tables in no region{' that it may go to' if blind else ''}"
-        ranking = self._arrays.ranking
+        m = self._record
         if isinstance(decision, Preempt) and self.ordering.preempts == "any":
             return "makes way for a workload with less time left x GPUs, or of a higher priority"
         if isinstance(decision, Preempt):
-            return f"makes way for a workload of higher priority than its {int(ranking.level[decision.job])}"
+            return f"makes way for a workload of higher priority than its {int(m['level'][decision.job])}"
         if not isinstance(decision, Start):
             return ""
-        order = ranking.order[: self._pending].tolist()
-        level, credit = int(ranking.level[decision.job]), float(ranking.credit[decision.job])
+        order = m["order"][: self._pending].tolist()
+        level, credit = int(m["level"][decision.job]), float(m["credit"][decision.job])
         words = f"{-credit:.3g} s in the order" if self.ordering.by_time else f"priority {level}, credit {credit:.3g}"
         if decision.job not in order:
             return words
@@ -374,17 +351,16 @@ class WorkloadPassPolicy(PlanningPolicy):
         if self._binding is not None or self._option[auction.JOINT] > 1:
             return None
         self._fit_to_run(view)
-        arrays = self._arrays
-        return arrays.regions, arrays.ranking, arrays.queue, arrays.placed, float(self.clock.round)
+        return self._solvers, float(self.clock.round)
 
     def take_over(self, view: ClusterView) -> None:
         """Continue after kernels, which may have made passes of this instant."""
-        count = self._arrays.placed.count
-        self.asked += int(count[compiled_passes.ALL_ASKED])
-        self.spared += int(count[compiled_passes.ALL_SPARED])
-        count[compiled_passes.ALL_ASKED] = count[compiled_passes.ALL_SPARED] = 0
-        self._pending = int(self._arrays.queue.option[auction.LENGTH])
-        self._passes, self._rounds = int(count[compiled_passes.PASSES]), 0
+        passes = self._record["passes"]
+        self.asked += int(passes[compiled_passes.ALL_ASKED])
+        self.spared += int(passes[compiled_passes.ALL_SPARED])
+        passes[compiled_passes.ALL_ASKED] = passes[compiled_passes.ALL_SPARED] = 0
+        self._pending = int(self._record["option"][auction.LENGTH])
+        self._passes, self._rounds = int(passes[compiled_passes.PASSES]), 0
         if self._passes > 0:
             self._again, self._left = True, []
             self._run, self._asked = view.run, LastAsked((view.run, view.instant), view.decisions)
@@ -392,21 +368,33 @@ class WorkloadPassPolicy(PlanningPolicy):
     def _fit_to_run(self, view: ClusterView) -> None:
         if not view.has_terms(self._terms_seen):
             self._terms_seen = view.terms
-            self._arrays = _Arrays.of(view, self.weights, self._option, self.ordering)
+            self._lay(view)
+
+    def _lay(self, view: ClusterView) -> None:
+        """Make a new record, for the workload and the topology of a run."""
+        demands, weights, ordering = view.demands, self.weights, self.ordering
+        hardware, self._jobs = Hardware.of(view.topology, demands), len(view.workload)
+        self._solvers, self._record = empty_record(hardware, self._jobs)
+        m = self._record
+        write_regions(self._solvers, m, hardware, self._jobs, TypeChoices.of(view))
+        write_ranking(m, demands, weights.age, weights.age_cap_s, weights.fair, weights.window_s, ordering)
+        m["option"] = *self._option, 0, -1, ordering.stops, ordering.levels
+        m["size_weight"][: self._jobs] = ordering.sizes(demands, ordering.exponent)
+        m["least_ratio"] = ordering.theta
 
     def _next_pass(self, view: ClusterView) -> list[Decision]:
         """Decisions about missing tables; without any, all of one pass."""
         self._fit_to_run(view)
         decisions: list[Decision] = []
         lacking = self._open(view)
-        queue, bound = self._arrays.queue, None
-        jobs = queue.job[: self._pending]
+        bits, bound = self._record["bits"], None
+        jobs = self._record["queued"][: self._pending]
         if self._binding is not None and self._binding.blind:
-            self._binding.bind(view, queue, self._pending)
+            self._binding.bind(view, self._record, self._pending)
             bound = self._binding.regions(jobs)
-            lacking = int((queue.bits[jobs] == 0).sum())
+            lacking = int((bits[jobs] == 0).sum())
         if lacking and self._rounds < MOST_ROUNDS:
-            decisions += on_demand(view, np.sort(jobs[queue.bits[jobs] == 0]).tolist(), bound)
+            decisions += on_demand(view, np.sort(jobs[bits[jobs] == 0]).tolist(), bound)
         self._again = bool(decisions)
         if decisions:
             self._rounds += 1
@@ -416,32 +404,32 @@ class WorkloadPassPolicy(PlanningPolicy):
 
     def _open(self, view: ClusterView) -> int:
         """Rank the pending workloads. Returns the number that lack tables."""
-        arrays = self._arrays
-        self._pending = view.read_by(global_scheduler.scan, arrays.ranking)
-        return int(view.read_by(auction.open_queue, arrays.regions, arrays.ranking, arrays.queue, self._pending))
+        self._pending = view.read_by(global_scheduler.scan, self._solvers)
+        return int(view.read_by(auction.open_queue, self._solvers, self._pending))
 
     def _place(self, view: ClusterView) -> list[Decision]:
-        ranking, regions, queue = self._arrays.ranking, self._arrays.regions, self._arrays.queue
         if self._pending == 0:
             return []
-        view.read_by(kernels.follow, regions, ranking.level)
-        kernels.begin_scan(regions)
+        view.read_by(kernels.follow, self._solvers)
+        kernels.clear_cache(self._solvers)
         if self._binding is not None:
-            self._binding.bind(view, queue, self._pending)
+            self._binding.bind(view, self._record, self._pending)
         decisions = self._placed(view.now_s, self._pending)
-        self.asked += int(regions.count[kernels.ASKED])
-        self.spared += int(regions.count[kernels.SPARED])
+        count = self._record["count"]
+        self.asked += int(count[kernels.ASKED])
+        self.spared += int(count[kernels.SPARED])
         return decisions
 
     def _placed(self, now_s: float, pending: int) -> list[Decision]:
         """Starts of this pass, each after the stops that it needs."""
-        regions, queue = self._arrays.regions, self._arrays.queue
+        m = self._record
+        queued, option, count, leaving = m["queued"], m["option"], m["count"], m["leaving"]
         placed: dict[int, list[Decision]] = {}
-        at = auction.auction(regions, queue, 0, now_s)
+        at = auction.place_next(self._solvers, 0, now_s)
         while at < pending:
-            job, moved = int(queue.job[at]), int(queue.option[auction.MOVED])
+            job, moved = int(queued[at]), int(option[auction.MOVED])
             before: list[Decision] = []
-            for leaver in regions.leaving[: regions.count[kernels.LEAVES]].tolist():
+            for leaver in leaving[: count[kernels.LEAVES]].tolist():
                 # One placed in this very pass does not start; workloads that left for it are stopped all the same.
                 gone = placed.pop(leaver, None)
                 before += [Preempt(leaver)] if gone is None else gone[:-1]
@@ -451,12 +439,11 @@ class WorkloadPassPolicy(PlanningPolicy):
                 placed[moved] = [*before, self._start(moved)]
                 before = []
             placed[job] = [*before, self._start(job)]
-            at = auction.auction(regions, queue, at + 1, now_s)
+            at = auction.place_next(self._solvers, at + 1, now_s)
         return [decision for decisions in placed.values() for decision in decisions]
 
     def _start(self, job: int) -> Start:
-        regions = self._arrays.regions
-        return Start(job, regions.taken[: auction.units_of(regions, job, self._arrays.queue.need)].tolist())
+        return Start(job, self._record["taken"][: auction.list_units(self._solvers, job)].tolist())
 
 
 SCOPES = ("cluster", "region", "global")

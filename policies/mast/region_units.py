@@ -8,115 +8,121 @@ by slot.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 from ...simulator.base.codes import DOWN, FREE, RUNNING
 from ...simulator.compiler.jit import entry, kernel
 from ...simulator.lifecycle.fault_groups import more_outages
+from ...simulator.record.field_axes import CALL, Axis, Field
+from ...simulator.record.region_fields import MOST_TYPES, clusters_in
 
 NONE = -1
 PARTS = 4  # of a workload at most
 IMPORTANCES = 7
-CHOICES, FIRST_CHOICE = 4, 5  # of a row of `RegionUnits.kind`, after the types: number of choices, row of the first
+CHOICES_PER_JOB = 16  # of types, on average, of the workloads that differ
+SLOT = "slot"
 NEVER = 2**62  # more units than any request
-# Places in `RegionUnits.count`; FOLLOWS: 1: the arrays are of this run, so only changes are written.
-TAKEN, LEAVES, LOGGED, LOGGED_UNITS, ASKED, SPARED, CHOSEN, FOLLOWS = 0, 1, 2, 3, 4, 5, 6, 7
+TAKEN, LEAVES, LOGGED, LOGGED_UNITS, ASKED, SPARED, CHOSEN = range(7)  # of `count`
 
 
-class RegionUnits(NamedTuple):
-    """Arrays, int64 unless said otherwise; R regions, T types, C clusters, K racks, M machines, U units, J workloads.
+def unit_fields(jobs: Axis, units: Axis, regions: int) -> list[Field]:
+    """The units of each workload, and a plan of RMS; for so many regions.
 
-    A group is region x T + type. The first part is fixed, the second is the units held, the third a plan.
+    A group is region x types + type. The first part is fixed, the second is the units held, the third a plan.
     """
-
-    shape: Any  # (2,): R, T
-    first_cluster: Any  # (R x T + 1,), places in `clusters`
-    clusters: Any  # (C,), by group, in each ascending
-    cluster_group: Any  # (C,)
-    cluster_rack: Any  # (C + 1,)
-    rack_machine: Any  # (K + 1,)
-    rack_cluster: Any  # (K,)
-    machine_unit: Any  # (M + 1,)
-    machine_rack: Any  # (M,)
-    unit_machine: Any  # (U,)
-
-    owner: Any  # (U,), slot, FREE or DOWN
-    next_unit: Any  # (U,), of the same slot, -1 after the last
-    free: Any  # (M,)
-    room: Any  # (K,), free units
-    spare: Any  # (C,), free units
-    held: Any  # (C, 7), units by importance
-    running: Any  # (C,), slots
-    by_size: Any  # (U,), slots of a cluster from its first unit on, most units first
-    by_start: Any  # (U,), the same slots, longest running first
-    cluster: Any  # (4 x J,), -1: the slot is empty
-    units: Any  # (4 x J,)
-    head: Any  # (4 x J,), its first unit
-    tail: Any  # (4 x J,), its last
-    importance: Any  # (J,)
-    start_s: Any  # float64 (J,)
-    written_s: Any  # float64 (J,), when its units were last taken from the record
-    refused: Any  # (R x T + C, 7), negative cache: least units that fail, by group and level, or by cluster and level
-
-    kind: Any  # (J + V, 6), `TypeChoices.rows`: types of the parts, by the last choice
-    part_cluster: Any  # (J, 4), clusters of placed parts
-    taken: Any  # (U,), units of the plan, part by part
-    leaving: Any  # (U,), workloads that leave
-    log_job: Any  # (U,), units before they left, a line for each cluster: workload,
-    log_cluster: Any  # (U,), cluster,
-    log_end: Any  # (U,), end in
-    log_unit: Any  # (U,), the units
-    tried: Any  # (C,), scratch
-    spot: Any  # (4,), scratch: possible places of parts in `clusters`
-    window: Any  # (2,), scratch: racks from and to
-    count: Any  # (8,)
-    score: Any  # float64 (3,): of the last part, of the plan, of a joint one
+    groups, clusters, slots = regions * MOST_TYPES, clusters_in(regions), Axis(SLOT, PARTS * jobs.length)
+    return [
+        *[(name, "i8") for name in ("n_regions", "n_types", "n_clusters", "n_racks", "n_machines", "n_units")],
+        ("first_cluster", "i8", (groups + 1,)),  # places in `clusters`
+        ("clusters", "i8", (clusters,)),  # by group, in each ascending
+        ("cluster_group", "i8", (clusters,)),
+        ("cluster_rack", "i8", (clusters + 1,)),
+        ("rack_machine", "i8", (units.and_more(1),)),
+        ("rack_cluster", "i8", (units,)),
+        ("machine_unit", "i8", (units.and_more(1),)),
+        ("machine_rack", "i8", (units,)),
+        ("unit_machine", "i8", (units,)),
+        ("need", "i8", (jobs, PARTS)),  # units of the parts of a workload
+        ("choices", "i8", (jobs,)),  # of types, 0: those in `kind` (type_choices.py); row of the first in
+        ("first_choice", "i8", (jobs,)),
+        ("choice_kind", "i1", (CHOICES_PER_JOB * jobs.length, PARTS)),
+        ("owner", "i8", (units,)),  # slot, FREE or DOWN
+        ("next_unit", "i8", (units,)),  # of the same slot, -1 after the last
+        ("free", "i8", (units,)),  # by machine
+        ("room", "i8", (units,)),  # free units by rack
+        ("spare", "i8", (clusters,)),  # free units
+        ("held", "i8", (clusters, IMPORTANCES)),  # units by importance
+        ("running", "i8", (clusters,)),  # slots
+        ("by_size", "i8", (units,)),  # slots of a cluster from its first unit on, most units first
+        ("by_start", "i8", (units,)),  # the same slots, longest running first
+        ("cluster", "i8", (slots,)),  # -1: the slot is empty
+        ("units", "i8", (slots,)),
+        ("head", "i8", (slots,)),  # its first unit
+        ("tail", "i8", (slots,)),  # its last
+        ("importance", "i8", (jobs,)),
+        ("start_s", "f8", (jobs,)),
+        ("written_s", "f8", (jobs,)),  # when its units were last taken from the record
+        ("follows", "i8"),  # 1: the units are of this run, so only changes are written
+        # negative cache: least units that fail, by group and level, then by cluster and level
+        ("refused", "i8", (groups + clusters, IMPORTANCES), CALL),
+        ("kind", "i8", (jobs, PARTS)),  # types of the parts, by the last choice; -1 after the last
+        ("part_cluster", "i8", (jobs, PARTS), CALL),  # clusters of placed parts
+        ("taken", "i8", (units,), CALL),  # units of the plan, part by part
+        ("leaving", "i8", (units,), CALL),  # workloads that leave
+        ("log_job", "i8", (units,), CALL),  # units before they left, a line for each cluster: workload,
+        ("log_cluster", "i8", (units,), CALL),  # cluster,
+        ("log_end", "i8", (units,), CALL),  # end in
+        ("log_unit", "i8", (units,), CALL),  # the units
+        ("tried", "i8", (clusters,), CALL),  # scratch
+        ("spot", "i8", (PARTS,), CALL),  # scratch: possible places of parts in `clusters`
+        ("window", "i8", (2,), CALL),  # scratch: racks from and to
+        ("count", "i8", (7,), CALL),
+        ("score", "f8", (3,), CALL),  # of the last part, of the plan, of a joint one
+    ]
 
 
 @kernel
-def first_unit(r, cluster):
+def first_unit(m, cluster):
     """The first unit of a cluster."""
-    return r.machine_unit[r.rack_machine[r.cluster_rack[cluster]]]
+    return m.machine_unit[m.rack_machine[m.cluster_rack[cluster]]]
 
 
 @kernel
-def unit_count(r, cluster):
+def unit_count(m, cluster):
     """Number of units of a cluster."""
-    return r.machine_unit[r.rack_machine[r.cluster_rack[cluster + 1]]] - first_unit(r, cluster)
+    return m.machine_unit[m.rack_machine[m.cluster_rack[cluster + 1]]] - first_unit(m, cluster)
 
 
 @kernel
-def _rise_by_size(r, base, place):
+def _rise_by_size(m, base, place):
     """Modify a cluster's order by size in place: move the slot at `place` before all smaller ones."""
-    slot = r.by_size[base + place]
+    slot = m.by_size[base + place]
     while place > 0:
-        before = r.by_size[base + place - 1]
-        if r.units[before] > r.units[slot] or (r.units[before] == r.units[slot] and before < slot):
+        before = m.by_size[base + place - 1]
+        if m.units[before] > m.units[slot] or (m.units[before] == m.units[slot] and before < slot):
             break
-        r.by_size[base + place] = before
+        m.by_size[base + place] = before
         place -= 1
-    r.by_size[base + place] = slot
+    m.by_size[base + place] = slot
 
 
 @kernel
-def _rise_by_start(r, base, place):
+def _rise_by_start(m, base, place):
     """Modify a cluster's order by start in place: move the slot at `place` before all that started later."""
-    slot = r.by_start[base + place]
-    start_s = r.start_s[slot // PARTS]
+    slot = m.by_start[base + place]
+    start_s = m.start_s[slot // PARTS]
     while place > 0:
-        before = r.by_start[base + place - 1]
-        other_s = r.start_s[before // PARTS]
+        before = m.by_start[base + place - 1]
+        other_s = m.start_s[before // PARTS]
         if other_s < start_s or (other_s == start_s and before < slot):
             break
-        r.by_start[base + place] = before
+        m.by_start[base + place] = before
         place -= 1
-    r.by_start[base + place] = slot
+    m.by_start[base + place] = slot
 
 
 @kernel
-def _slot_in(r, job, cluster):
+def _slot_in(m, job, cluster):
     slot = PARTS * job
-    while r.cluster[slot] != NONE and r.cluster[slot] != cluster:
+    while m.cluster[slot] != NONE and m.cluster[slot] != cluster:
         slot += 1
     return slot
 
@@ -130,34 +136,34 @@ def _place_of(order, base, slot):
 
 
 @kernel
-def hold(r, job, cluster, unit, begin, end):
+def hold(m, job, cluster, unit, begin, end):
     """Modify the regions in place: a workload takes the free units unit[begin:end] of one cluster."""
-    slot, base = _slot_in(r, job, cluster), first_unit(r, cluster)
-    if r.cluster[slot] == NONE:
-        r.cluster[slot] = cluster
-        r.units[slot] = 0
-        r.head[slot] = NONE
-        r.by_size[base + r.running[cluster]] = slot
-        r.by_start[base + r.running[cluster]] = slot
-        r.running[cluster] += 1
-        _rise_by_start(r, base, r.running[cluster] - 1)
-    place = _place_of(r.by_size, base, slot)
-    r.units[slot] += end - begin
-    _rise_by_size(r, base, place)
-    r.spare[cluster] -= end - begin
-    r.held[cluster, r.importance[job]] += end - begin
+    slot, base = _slot_in(m, job, cluster), first_unit(m, cluster)
+    if m.cluster[slot] == NONE:
+        m.cluster[slot] = cluster
+        m.units[slot] = 0
+        m.head[slot] = NONE
+        m.by_size[base + m.running[cluster]] = slot
+        m.by_start[base + m.running[cluster]] = slot
+        m.running[cluster] += 1
+        _rise_by_start(m, base, m.running[cluster] - 1)
+    place = _place_of(m.by_size, base, slot)
+    m.units[slot] += end - begin
+    _rise_by_size(m, base, place)
+    m.spare[cluster] -= end - begin
+    m.held[cluster, m.importance[job]] += end - begin
     for at in range(begin, end):
         one = unit[at]
-        r.owner[one] = slot
-        r.next_unit[one] = NONE
-        if r.head[slot] == NONE:
-            r.head[slot] = one
+        m.owner[one] = slot
+        m.next_unit[one] = NONE
+        if m.head[slot] == NONE:
+            m.head[slot] = one
         else:
-            r.next_unit[r.tail[slot]] = one
-        r.tail[slot] = one
-        machine = r.unit_machine[one]
-        r.free[machine] -= 1
-        r.room[r.machine_rack[machine]] -= 1
+            m.next_unit[m.tail[slot]] = one
+        m.tail[slot] = one
+        machine = m.unit_machine[one]
+        m.free[machine] -= 1
+        m.room[m.machine_rack[machine]] -= 1
 
 
 @kernel
@@ -168,190 +174,199 @@ def _drop(order, base, count, slot):
 
 
 @kernel
-def release(r, job):
+def release(m, job):
     """Modify the regions in place: a workload gives all its units back."""
     for slot in range(PARTS * job, PARTS * job + PARTS):
-        cluster = r.cluster[slot]
+        cluster = m.cluster[slot]
         if cluster == NONE:
             break
-        base = first_unit(r, cluster)
-        _drop(r.by_size, base, r.running[cluster], slot)
-        _drop(r.by_start, base, r.running[cluster], slot)
-        r.running[cluster] -= 1
-        r.spare[cluster] += r.units[slot]
-        r.held[cluster, r.importance[job]] -= r.units[slot]
-        unit = r.head[slot]
+        base = first_unit(m, cluster)
+        _drop(m.by_size, base, m.running[cluster], slot)
+        _drop(m.by_start, base, m.running[cluster], slot)
+        m.running[cluster] -= 1
+        m.spare[cluster] += m.units[slot]
+        m.held[cluster, m.importance[job]] -= m.units[slot]
+        unit = m.head[slot]
         while unit != NONE:
-            r.owner[unit] = FREE
-            machine = r.unit_machine[unit]
-            r.free[machine] += 1
-            r.room[r.machine_rack[machine]] += 1
-            unit = r.next_unit[unit]
-        r.cluster[slot] = NONE
+            m.owner[unit] = FREE
+            machine = m.unit_machine[unit]
+            m.free[machine] += 1
+            m.room[m.machine_rack[machine]] += 1
+            unit = m.next_unit[unit]
+        m.cluster[slot] = NONE
 
 
 @entry
-def end(r, job):
+def end(solvers, job):
     """Modify the regions in place: a workload ends, and the negative cache is emptied."""
-    release(r, job)
-    forget_all(r)
+    m = solvers[0]
+    release(m, job)
+    forget_all(m)
 
 
 @kernel
-def empty(r):
+def empty(m):
     """Modify the regions in place: all units are free, all machines up."""
-    for cluster in range(r.running.shape[0]):
-        base = first_unit(r, cluster)
-        for place in range(base, base + r.running[cluster]):
-            r.cluster[r.by_size[place]] = NONE
-    for unit in range(r.owner.shape[0]):
-        r.owner[unit] = FREE
-    for cluster in range(r.spare.shape[0]):
-        r.spare[cluster] = unit_count(r, cluster)
-        r.running[cluster] = 0
+    for cluster in range(m.n_clusters):
+        base = first_unit(m, cluster)
+        for place in range(base, base + m.running[cluster]):
+            m.cluster[m.by_size[place]] = NONE
+    for unit in range(m.n_units):
+        m.owner[unit] = FREE
+    for cluster in range(m.n_clusters):
+        m.spare[cluster] = unit_count(m, cluster)
+        m.running[cluster] = 0
         for importance in range(IMPORTANCES):
-            r.held[cluster, importance] = 0
-    for rack in range(r.room.shape[0]):
-        r.room[rack] = r.machine_unit[r.rack_machine[rack + 1]] - r.machine_unit[r.rack_machine[rack]]
-    for machine in range(r.free.shape[0]):
-        r.free[machine] = r.machine_unit[machine + 1] - r.machine_unit[machine]
+            m.held[cluster, importance] = 0
+    for rack in range(m.n_racks):
+        m.room[rack] = m.machine_unit[m.rack_machine[rack + 1]] - m.machine_unit[m.rack_machine[rack]]
+    for machine in range(m.n_machines):
+        m.free[machine] = m.machine_unit[machine + 1] - m.machine_unit[machine]
 
 
 @kernel
-def _fail(r, machine):
+def _fail(m, machine):
     """Modify the regions in place: a machine without jobs fails."""
-    rack = r.machine_rack[machine]
-    r.spare[r.rack_cluster[rack]] -= r.free[machine]
-    r.room[rack] -= r.free[machine]
-    r.free[machine] = 0
-    for unit in range(r.machine_unit[machine], r.machine_unit[machine + 1]):
-        r.owner[unit] = DOWN
+    rack = m.machine_rack[machine]
+    m.spare[m.rack_cluster[rack]] -= m.free[machine]
+    m.room[rack] -= m.free[machine]
+    m.free[machine] = 0
+    for unit in range(m.machine_unit[machine], m.machine_unit[machine + 1]):
+        m.owner[unit] = DOWN
 
 
 @kernel
-def write_units(s, r, level):
-    """Modify the regions in place: copy the record `s`; `level`, (J,), is the present priority.
+def write_units(s, m):
+    """Modify the regions in place: copy the record `s`; `level` is the present priority.
 
-    Where they FOLLOW the run, only changes are written. For another run, or an earlier time of this one, the caller
-    sets `count[FOLLOWS] = 0`.
+    Where they follow the run, only changes are written. For another run, or an earlier time of this one, the caller
+    sets `follows = 0`.
     """
-    if r.count[FOLLOWS]:
-        _release_changed(s, r)
+    if m.follows:
+        _release_changed(s, m)
     else:
-        empty(r)
-        for machine in range(r.free.shape[0]):
+        empty(m)
+        for machine in range(m.n_machines):
             if s.machine_down[machine]:
-                _fail(r, machine)
+                _fail(m, machine)
     may_fail = s.down_gpus > 0 or s.mtbf_s > 0.0 or s.region_mtbf_s > 0.0 or more_outages(s) or s.closing_machines > 0
-    r.count[FOLLOWS] = 0 if may_fail else 1
+    m.follows = 0 if may_fail else 1
     for place in range(s.running):
         job = s.runner[place]
-        importance = IMPORTANCES - 1 - level[job]
-        if r.cluster[PARTS * job] == NONE:
-            r.importance[job] = importance
-            r.start_s[job] = s.started_s[job]
-            r.written_s[job] = s.now_s
-            _hold_as_recorded(s, r, job)
+        importance = IMPORTANCES - 1 - m.level[job]
+        if m.cluster[PARTS * job] == NONE:
+            m.importance[job] = importance
+            m.start_s[job] = s.started_s[job]
+            m.written_s[job] = s.now_s
+            _hold_as_recorded(s, m, job)
         else:
-            value(r, job, importance)
+            value(m, job, importance)
 
 
 @kernel
-def _release_changed(s, r):
+def _release_changed(s, m):
     """Modify the regions in place: release all workloads but those that run as written.
 
     Units of a workload started at the instant of the last writing may have changed since.
     """
-    for cluster in range(r.running.shape[0]):
-        base, place = first_unit(r, cluster), 0
-        while place < r.running[cluster]:
-            job = r.by_size[base + place] // PARTS
-            if s.status[job] == RUNNING and r.start_s[job] == s.started_s[job] and r.written_s[job] > s.started_s[job]:
+    for cluster in range(m.n_clusters):
+        base, place = first_unit(m, cluster), 0
+        while place < m.running[cluster]:
+            job = m.by_size[base + place] // PARTS
+            if s.status[job] == RUNNING and m.start_s[job] == s.started_s[job] and m.written_s[job] > s.started_s[job]:
                 place += 1
             else:
-                release(r, job)
+                release(m, job)
 
 
 @kernel
-def _hold_as_recorded(s, r, job):
+def _hold_as_recorded(s, m, job):
     """Modify the regions in place: a running workload takes its units of the record."""
     room = s.gpu_slot.shape[0]
     berth, held, cluster = s.first_gpu[job], 0, NONE
     while berth != NONE:
         unit = berth % room
         berth = s.gpu_next[berth]
-        if s.machine_down[r.unit_machine[unit]]:  # about to go down; its jobs make no room
+        if s.machine_down[m.unit_machine[unit]]:  # about to go down; its jobs make no room
             continue
-        where = r.rack_cluster[r.machine_rack[r.unit_machine[unit]]]
+        where = m.rack_cluster[m.machine_rack[m.unit_machine[unit]]]
         if where != cluster and held > 0:
-            hold(r, job, cluster, r.taken, 0, held)
+            hold(m, job, cluster, m.taken, 0, held)
             held = 0
         cluster = where
-        r.taken[held] = unit
+        m.taken[held] = unit
         held += 1
     if held > 0:
-        hold(r, job, cluster, r.taken, 0, held)
+        hold(m, job, cluster, m.taken, 0, held)
 
 
 @kernel
-def value(r, job, importance):
+def value(m, job, importance):
     """Modify the regions in place: change the importance of a running workload."""
-    before = r.importance[job]
+    before = m.importance[job]
     if before == importance:
         return
-    r.importance[job] = importance
+    m.importance[job] = importance
     for slot in range(PARTS * job, PARTS * job + PARTS):
-        cluster = r.cluster[slot]
+        cluster = m.cluster[slot]
         if cluster == NONE:
             break
-        r.held[cluster, before] -= r.units[slot]
-        r.held[cluster, importance] += r.units[slot]
+        m.held[cluster, before] -= m.units[slot]
+        m.held[cluster, importance] += m.units[slot]
 
 
 @entry
-def follow(states, row, r, level):
+def follow(states, row, solvers):
     """`write_units` of any run, for Python."""
-    r.count[FOLLOWS] = 0
-    write_units(states[row], r, level)
-    r.count[FOLLOWS] = 0
+    m = solvers[row]
+    m.follows = 0
+    write_units(states[row], m)
+    m.follows = 0
 
 
 @kernel
-def is_refused(r, row, units, level):
+def is_refused(m, row, units, level):
     """Whether so many units are refused by the negative cache."""
-    return units >= r.refused[row, level]
+    return units >= m.refused[row, level]
 
 
 @kernel
-def forget(r, region, level):
+def forget(m, region, level):
     """Modify the negative cache in place: forget refusals in a region for priorities lower than `level`."""
-    types = r.shape[1]
+    types = m.n_types
     for group in range(region * types, (region + 1) * types):
         for lower in range(level + 1, IMPORTANCES):
-            r.refused[group, lower] = NEVER
-        for place in range(r.first_cluster[group], r.first_cluster[group + 1]):
+            m.refused[group, lower] = NEVER
+        for place in range(m.first_cluster[group], m.first_cluster[group + 1]):
             for lower in range(level + 1, IMPORTANCES):
-                r.refused[r.shape[0] * types + r.clusters[place], lower] = NEVER
+                m.refused[m.n_regions * types + m.clusters[place], lower] = NEVER
 
 
 @kernel
-def forget_all(r):
+def forget_all(m):
     """Modify the negative cache in place: empty it."""
-    for row in range(r.refused.shape[0]):
+    for row in range(m.n_regions * m.n_types + m.n_clusters):
         for level in range(IMPORTANCES):
-            r.refused[row, level] = NEVER
+            m.refused[row, level] = NEVER
 
 
-@entry
-def begin_scan(r):
+@kernel
+def begin_scan(m):
     """Modify in place: empty the negative cache and its counts."""
-    forget_all(r)
-    r.count[ASKED] = 0
-    r.count[SPARED] = 0
+    forget_all(m)
+    m.count[ASKED] = 0
+    m.count[SPARED] = 0
 
 
 @entry
-def vacate(r):
+def clear_cache(solvers):
+    """`begin_scan`, for Python."""
+    begin_scan(solvers[0])
+
+
+@entry
+def vacate(solvers):
     """Modify in place: free all units, and empty the negative cache."""
-    empty(r)
-    forget_all(r)
+    m = solvers[0]
+    empty(m)
+    forget_all(m)

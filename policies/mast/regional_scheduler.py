@@ -33,6 +33,7 @@ from ...simulator.engine.view import ClusterView
 from . import place_search
 from . import region_units as kernels
 from .hardware import Hardware
+from .mast_record import empty_record
 from .type_choices import TypeChoices
 
 PARTS = kernels.PARTS
@@ -53,49 +54,33 @@ class Plan:
 Parts = Sequence[tuple[int, int]]
 
 
-def write_regions(hardware: Hardware, workloads: int, choices: TypeChoices | None = None) -> kernels.RegionUnits:
-    """Empty regions for workloads 0 to `workloads` - 1; without `choices` types are still to be written."""
-    clusters, racks = len(hardware.region), len(hardware.rack_cluster)
-    machines, units = len(hardware.machine_units), int(hardware.machine_units.sum())
+def write_regions(
+    solvers: np.recarray, m: np.void, hardware: Hardware, workloads: int, choices: TypeChoices | None = None
+) -> None:
+    """Modify the only record of `solvers`, `m` by item: empty regions for workloads 0 to `workloads` - 1.
+
+    Without `choices` types and units of their parts are still to be written.
+    """
+    clusters, racks, machines = len(hardware.region), len(hardware.rack_cluster), len(hardware.machine_units)
+    units, groups = int(hardware.machine_units.sum()), hardware.regions * hardware.types
     group = hardware.region * hardware.types + hardware.kind
-    groups = hardware.regions * hardware.types
-    slots = PARTS * workloads
-    shapes: dict[str, tuple[int, ...]] = {
-        **dict.fromkeys(("owner", "next_unit", "by_size", "by_start", "taken", "leaving"), (units,)),
-        **dict.fromkeys(("log_job", "log_cluster", "log_end", "log_unit"), (units,)),
-        **dict.fromkeys(("cluster", "units", "head", "tail"), (slots,)),
-        **dict.fromkeys(("spare", "running", "tried"), (clusters,)),
-        "free": (machines,),
-        "room": (racks,),
-        "held": (clusters, LEVELS),
-        "importance": (workloads,),
-        "refused": (groups + clusters, LEVELS),
-        "part_cluster": (workloads, PARTS),
-        "spot": (PARTS,),
-        "window": (2,),
-        "count": (8,),
-    }
-    arrays = {name: np.zeros(shape, np.int64) for name, shape in shapes.items()}
-    arrays["cluster"][:] = kernels.NONE
-    found = kernels.RegionUnits(
-        shape=np.array([hardware.regions, hardware.types]),
-        first_cluster=_ends(group, groups),
-        clusters=np.argsort(group, kind="stable").astype(np.int64),
-        cluster_group=group.astype(np.int64),
-        cluster_rack=_ends(hardware.rack_cluster, clusters),
-        rack_machine=_ends(hardware.machine_rack, racks),
-        rack_cluster=np.array(hardware.rack_cluster, np.int64),
-        machine_unit=np.concatenate([[0], np.cumsum(hardware.machine_units)]).astype(np.int64),
-        machine_rack=np.array(hardware.machine_rack, np.int64),
-        unit_machine=np.repeat(np.arange(machines), hardware.machine_units).astype(np.int64),
-        start_s=np.zeros(workloads),
-        written_s=np.zeros(workloads),
-        score=np.zeros(3),
-        kind=TypeChoices.none(workloads) if choices is None else choices.rows(),
-        **arrays,
-    )
-    kernels.vacate(found)
-    return found
+    m["n_regions"], m["n_types"], m["n_clusters"] = hardware.regions, hardware.types, clusters
+    m["n_racks"], m["n_machines"], m["n_units"] = racks, machines, units
+    m["first_cluster"][: groups + 1] = _ends(group, groups)
+    m["clusters"][:clusters] = np.argsort(group, kind="stable")
+    m["cluster_group"][:clusters] = group
+    m["cluster_rack"][: clusters + 1] = _ends(hardware.rack_cluster, clusters)
+    m["rack_machine"][: racks + 1] = _ends(hardware.machine_rack, racks)
+    m["rack_cluster"][:racks] = hardware.rack_cluster
+    m["machine_unit"][1 : machines + 1] = np.cumsum(hardware.machine_units)
+    m["machine_rack"][:machines] = hardware.machine_rack
+    m["unit_machine"][:units] = np.repeat(np.arange(machines), hardware.machine_units)
+    m["cluster"][: PARTS * workloads], m["running"][:clusters] = kernels.NONE, 0
+    if choices is None:
+        m["kind"][:workloads] = kernels.NONE
+    else:
+        choices.write(m)
+    kernels.vacate(solvers)
 
 
 def _ends(row: np.ndarray, rows: int) -> np.ndarray:
@@ -109,37 +94,38 @@ class RegionalScheduler:
     def __init__(self, hardware: Hardware, workloads: int = 4096, use_cache: bool = True) -> None:
         self.hardware = hardware
         self.use_cache = use_cache
-        self.regions = write_regions(hardware, workloads)
-        self._kind = self.regions.kind
-        self._need = np.zeros((workloads, PARTS), np.int64)
+        self.workloads = workloads
+        self.solvers, self.record = empty_record(hardware, workloads)
+        write_regions(self.solvers, self.record, hardware, workloads)
 
     @property
     def free(self) -> np.ndarray:
         """Free units of each machine, int64 (machines,); a copy."""
-        return np.array(self.regions.free)
+        return np.array(self.record["free"][: len(self.hardware.machine_units)])
 
     @property
     def running(self) -> list[int]:
         """The workloads that run, ascending."""
-        return np.flatnonzero(self.regions.cluster[::PARTS] >= 0).tolist()
+        return np.flatnonzero(self.record["cluster"][: PARTS * self.workloads : PARTS] >= 0).tolist()
 
     @property
     def asked(self) -> int:
         """Regions asked for a plan since `begin_scan`."""
-        return int(self.regions.count[kernels.ASKED])
+        return int(self.record["count"][kernels.ASKED])
 
     @property
     def spared(self) -> int:
         """Those that the negative cache answered."""
-        return int(self.regions.count[kernels.SPARED])
+        return int(self.record["count"][kernels.SPARED])
 
     def begin_scan(self) -> None:
         """Empty the negative cache: at the start of a scan of the queue, and after the end of a workload."""
-        kernels.begin_scan(self.regions)
+        kernels.clear_cache(self.solvers)
 
     def follow(self, view: ClusterView, level: np.ndarray) -> None:
         """Take over the state of a run; `level`: int64 (jobs,), the present priority."""
-        view.read_by(kernels.follow, self.regions, level)
+        self.record["level"][: len(level)] = level
+        view.read_by(kernels.follow, self.solvers)
 
     def plan(
         self,
@@ -168,7 +154,7 @@ class RegionalScheduler:
         """
         found = self._find(job, level, parts, now_s, region, cluster, preempts)
         if found is not None:
-            place_search.put_back(self.regions, job)
+            place_search.put_back(self.solvers, job)
         return found
 
     def start(
@@ -185,44 +171,43 @@ class RegionalScheduler:
         """Carry out the best plan; None: there is none. Preemption clears refusals."""
         found = self._find(job, level, parts, now_s, region, cluster, preempts)
         if found is not None and found.leaves:
-            place_search.forgive(self.regions, found.region, level)
+            place_search.forgive(self.solvers, found.region, level)
         return found
 
     def end(self, job: int) -> None:
         """A workload ends: its units are free, and refusals are cleared."""
-        if not (0 <= job < len(self._kind) and self.regions.cluster[PARTS * job] >= 0):
+        if not (0 <= job < self.workloads and self.record["cluster"][PARTS * job] >= 0):
             raise InputError(f"workload {job}: expected one that runs")
-        kernels.end(self.regions, job)
+        kernels.end(self.solvers, job)
 
     def _find(
         self, job: int, level: int, parts: Parts, now_s: float, region: int, cluster: int, preempts: bool
     ) -> Plan | None:
         """The best plan, carried out."""
-        r = self.regions
+        m = self.record
         self._check(job, level, parts, region, cluster)
         bits = (1 << self.hardware.regions) - 1 if region == ANY else 1 << region
         if cluster != ANY:
             bits &= 1 << int(self.hardware.region[cluster])
-        self._kind[job, :PARTS], self._need[job] = -1, 0
+        m["kind"][job], m["need"][job] = kernels.NONE, 0
         for part, (kind, units) in enumerate(parts):
-            self._kind[job, part], self._need[job, part] = kind, units
-        r.importance[job] = LEVELS - 1 - level
-        r.start_s[job] = now_s
-        where = place_search.best(r, job, self._kind, self._need, bits, cluster, preempts, self.use_cache, now_s)
+            m["kind"][job, part], m["need"][job, part] = kind, units
+        m["importance"][job], m["start_s"][job] = LEVELS - 1 - level, now_s
+        where = place_search.best(self.solvers, job, bits, cluster, preempts, self.use_cache, now_s)
         if where < 0:
             return None
-        count = r.count.tolist()
+        count = m["count"].tolist()
         return Plan(
             where,
-            tuple(r.part_cluster[job, : len(parts)].tolist()),
-            float(r.score[1]),
-            tuple(r.leaving[: count[kernels.LEAVES]].tolist()),
-            tuple(r.taken[: count[kernels.TAKEN]].tolist()),
+            tuple(m["part_cluster"][job, : len(parts)].tolist()),
+            float(m["score"][1]),
+            tuple(m["leaving"][: count[kernels.LEAVES]].tolist()),
+            tuple(m["taken"][: count[kernels.TAKEN]].tolist()),
         )
 
     def _check(self, job: int, level: int, parts: Parts, region: int, cluster: int) -> None:
-        if not (0 <= job < len(self._kind) and self.regions.cluster[PARTS * job] < 0):
-            raise InputError(f"workload {job}: expected one of 0 to {len(self._kind) - 1} that does not run")
+        if not (0 <= job < self.workloads and self.record["cluster"][PARTS * job] < 0):
+            raise InputError(f"workload {job}: expected one of 0 to {self.workloads - 1} that does not run")
         if not (0 <= level < LEVELS and 1 <= len(parts) <= PARTS):
             raise InputError(f"workload of {len(parts)} parts at level {level}: expected 1 to 4, and 0 to 6")
         for kind, units in parts:

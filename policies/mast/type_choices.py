@@ -12,6 +12,7 @@ from itertools import product
 
 import numpy as np
 
+from ...simulator.base.errors import InputError
 from ...simulator.engine.view import ClusterView
 from ...simulator.warehouse.demands import MOST_PARTS, NO_TYPE, Demands
 
@@ -54,18 +55,14 @@ class TypeChoices:
         own = np.array(demands.part_type, np.int64)
         return cls(own, demands.part_units, count, first, np.array(kinds, np.int64), np.array(speed))
 
-    def rows(self) -> np.ndarray:
-        """For kernels, int64 (J + V, 6): types of each workload, number and first row of choices; then the choices."""
-        jobs = len(self.own)
-        own = np.column_stack([self.own, self.count, jobs + self.first])
-        return np.concatenate([own, np.column_stack([self.kind, np.zeros((len(self.kind), 2), np.int64)])])
-
-    @staticmethod
-    def none(jobs: int) -> np.ndarray:
-        """`rows` of workloads without choice, types still to be written."""
-        found = np.zeros((jobs, MOST_PARTS + 2), np.int64)
-        found[:, :MOST_PARTS] = NO_TYPE
-        return found
+    def write(self, m: np.void) -> None:
+        """Modify `m`, fields by item (mast_record.py): types and units of parts, and choices. InputError: too many."""
+        jobs, rows, room = len(self.own), len(self.kind), len(m["choice_kind"])
+        if rows > room:
+            given = f"{rows} ways to choose types for the parts of workloads"
+            raise InputError(f"{given}: one simulator holds at most {room}; let parts accept fewer types")
+        m["kind"][:jobs], m["need"][:jobs] = self.own, self.units
+        m["choices"][:jobs], m["first_choice"][:jobs], m["choice_kind"][:rows] = self.count, self.first, self.kind
 
     def types(self, job: int) -> list[list[int]]:
         """The types of a workload's parts by choice, the fastest first."""

@@ -19,35 +19,35 @@ LOWER_PRIORITIES = 4  # classes for them
 
 
 @kernel
-def _class(r, q, job, other, now_s):
+def _class(m, job, other, now_s):
     """Importance of a running workload relative to a new one: TOP stays, the lowest leave first."""
-    if r.start_s[other] == now_s:
+    if m.start_s[other] == now_s:
         return TOP
     least = 0
-    if q.option[WITHIN]:
-        if q.base[other] < q.base[job]:
-            return min(q.base[other], LOWER_PRIORITIES - 1)
-        if q.base[other] > q.base[job]:
+    if m.option[WITHIN]:
+        if m.base_importance[other] < m.base_importance[job]:
+            return min(m.base_importance[other], LOWER_PRIORITIES - 1)
+        if m.base_importance[other] > m.base_importance[job]:
             return TOP
         least = LOWER_PRIORITIES
-    bound = q.limit[0] * q.weight[job]
+    bound = m.least_ratio * m.weight[job]
     found = TOP
-    while found > least and q.weight[other] > bound:
+    while found > least and m.weight[other] > bound:
         bound *= 2.0
         found -= 1
     return found
 
 
 @kernel
-def weigh_up(r, q, job, now_s):
+def weigh_up(m, job, now_s):
     """Modify the regions in place: set the importance of all running workloads relative to a new one."""
-    r.importance[job] = TOP
-    for cluster in range(r.running.shape[0]):
-        base = first_unit(r, cluster)
+    m.importance[job] = TOP
+    for cluster in range(m.n_clusters):
+        base = first_unit(m, cluster)
         for importance in range(IMPORTANCES):
-            r.held[cluster, importance] = 0
-        for place in range(base, base + r.running[cluster]):
-            slot = r.by_size[place]
+            m.held[cluster, importance] = 0
+        for place in range(base, base + m.running[cluster]):
+            slot = m.by_size[place]
             other = slot // PARTS
-            r.importance[other] = _class(r, q, job, other, now_s)
-            r.held[cluster, r.importance[other]] += r.units[slot]
+            m.importance[other] = _class(m, job, other, now_s)
+            m.held[cluster, m.importance[other]] += m.units[slot]

@@ -16,7 +16,7 @@ from ...simulator.base.decisions import TABLE_DECISIONS, Decision, Preempt, Star
 from ...simulator.engine.view import ClusterView
 from ...simulator.rules.rule import Rule
 from ..mast.copies_on_demand import on_demand
-from ..mast.global_scheduler import Ranking, scan, write_ranking
+from ..mast.global_scheduler import scan, write_ranking
 from ..mast.hardware import Hardware
 from ..mast.mast import paths
 from ..mast.regional_scheduler import Plan, RegionalScheduler
@@ -35,7 +35,6 @@ class _Draws(PlanningPolicy):
         self._terms_seen: tuple[Any, ...] | None = None
         self._scheduler: RegionalScheduler
         self._choices: TypeChoices
-        self._ranking: Ranking
 
     def is_due(self, view: ClusterView) -> bool:
         """Whether this is an instant of a pass."""
@@ -79,9 +78,9 @@ class _Draws(PlanningPolicy):
             hardware = Hardware.of(view.topology, view.demands)
             self._scheduler = RegionalScheduler(hardware, len(view.workload), False)
             self._choices = TypeChoices.of(view)
-            self._ranking = write_ranking(view.demands)
-        view.read_by(scan, self._ranking)
-        levels = self._ranking.level.copy()
+            write_ranking(self._scheduler.record, view.demands)
+        view.read_by(scan, self._scheduler.solvers)
+        levels = self._scheduler.record["level"][: len(view.workload)].copy()
         running = view.running
         levels[running[view.record["started_s"][running] == view.now_s]] = HIGHEST
         self._scheduler.follow(view, levels)

@@ -11,10 +11,15 @@ from clustergym.policies import make
 from clustergym.policies.mast import Hardware, RegionalScheduler, global_scheduler
 from clustergym.policies.mast.copies_on_demand import _Storage, lacking, on_demand
 from clustergym.policies.mast.global_scheduler import write_ranking
+from clustergym.policies.mast.mast_record import MAST, empty_record
+from clustergym.policies.mast.regional_scheduler import write_regions
+from clustergym.policies.mast.type_choices import TypeChoices
 from clustergym.simulator.base.decisions import Drop, Hold, Move, Preempt, Replicate, Start
 from clustergym.simulator.base.errors import InputError, InvalidDecision
 from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.events.initialise import Failures
+from clustergym.simulator.record.packed_records import packed, unpack
+from clustergym.simulator.record.solver_records import SolverRecord
 from clustergym.simulator.warehouse.warehouse import Tables
 from clustergym.simulator.workloads import Workload
 from clustergym.tests.support import geo_small
@@ -44,6 +49,13 @@ def workload_of(rows, arrival_s=None, duration_s=None, **changes):
     return Workload.from_arrays("by hand", arrival_s, geo.units, duration_s).with_geo(geo)
 
 
+def scanned(view, **weights):
+    """Number of pending workloads, and MAST's record with their ranking."""
+    solvers, m = empty_record(Hardware.of(view.topology, view.demands), len(view.workload))
+    write_ranking(m, view.demands, **weights)
+    return view.read_by(global_scheduler.scan, solvers), solvers[0]
+
+
 def play(word, workload, seed=0, watch=None):
     """All decisions with their times, and the metrics."""
     simulator, policy, log = started(workload, seed), make(word), []
@@ -68,8 +80,8 @@ def test_credit_grows_with_the_wait_and_falls_with_what_the_tenant_used():
     simulator.advance()
     while simulator.state.now_s < 1000.0:
         simulator.advance()
-    found = write_ranking(simulator.view.demands)
-    assert global_scheduler.scan(simulator.records, 0, found) == 2
+    count, found = scanned(simulator.view)
+    assert count == 2
     age = 1000.0 / 86_400.0
     assert found.credit[[1, 2]] == pytest.approx([age, age + 1.0], abs=1e-9)
     assert found.order[:2].tolist() == [2, 1]
@@ -84,8 +96,8 @@ def test_a_preempted_workload_waits_since_then():
     simulator.apply(Preempt(0))
     simulator.apply(Start(1, range(64, 72)))
     simulator.advance()
-    found = write_ranking(simulator.view.demands, fair_weight=0.0)
-    assert simulator.state.now_s == 1000.0 and global_scheduler.scan(simulator.records, 0, found) == 1
+    count, found = scanned(simulator.view, fair_weight=0.0)
+    assert simulator.state.now_s == 1000.0 and count == 1
     assert found.credit[0] == pytest.approx(600.0 / 86_400.0)
 
 
@@ -93,13 +105,12 @@ def test_over_quota_is_the_lowest_level_and_quota_goes_by_credit():
     """A quota of 16 GPUs: of three workloads with 8 each the two that came first are within it."""
     rows = [([(A100, 8)], [], 2, 0, 0.0)] * 3
     simulator = started(workload_of(rows, arrival_s=[0.0, 0.0, 0.0], quota=np.array([[16, 0]])))
-    found = write_ranking(simulator.view.demands)
-    global_scheduler.scan(simulator.records, 0, found)
-    assert found.level.tolist() == [2, 2, 6]
+    _, found = scanned(simulator.view)
+    assert found.level[:3].tolist() == [2, 2, 6]
     for job in range(3):  # running, they count in the order in which they started
         simulator.apply(Start(job, range(8 * job, 8 * job + 8)))
-    global_scheduler.scan(simulator.records, 0, found)
-    assert found.level.tolist() == [2, 2, 6]
+    _, found = scanned(simulator.view)
+    assert found.level[:3].tolist() == [2, 2, 6]
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -107,8 +118,7 @@ def test_gms_is_that_of_the_reference(seed):
     seen = []
 
     def watch(view, policy, decision):
-        found = write_ranking(view.demands)
-        count = global_scheduler.scan(view._simulator.records, 0, found)
+        count, found = scanned(view)
         level, pending, credit = ranking(view)
         assert found.order[:count].tolist() == pending
         assert all(found.level[job] == one for job, one in level.items())
@@ -126,16 +136,14 @@ def test_a_scan_does_not_look_at_those_that_ended_before_the_window():
     def watch(view, policy, decision):
         s = view._simulator.state
         old = np.flatnonzero((s.ended == 32) & (s.ended_s <= s.now_s - 86_400.0))
-        found = write_ranking(view.demands)
-        count = global_scheduler.scan(view._simulator.records, 0, found)
+        count, found = scanned(view)
         _, pending, credit = ranking(view)
         assert found.order[:count].tolist() == pending
         assert found.credit[pending] == pytest.approx([credit[job] for job in pending], rel=1e-12)
         if count > 0 and len(old) > 0:
             job, ended_s = 32 * int(old[0]), float(s.finish_s[32 * old[0]])
             s.finish_s[job] = s.now_s  # readers see it
-            again = write_ranking(view.demands)
-            global_scheduler.scan(view._simulator.records, 0, again)
+            _, again = scanned(view)
             s.finish_s[job] = ended_s
             assert (again.credit == found.credit).all()
             passed.append(len(old))
@@ -569,3 +577,30 @@ def test_bad_parameters_are_one_sentence(word, says):
     with pytest.raises(InputError, match=says):
         policy = make(word if "slow" in word else f"{word},slow=none")
         started(geo_small.small_workload()).run(policy)
+
+
+def test_what_is_remembered_moves_to_larger_records_and_is_saved_as_far_as_it_is_in_use():
+    """Of 3 workloads: what counts for them comes along, scratch does not."""
+    view = started(workload_of([([(A100, 8)], [], 2, 0, 0.0)] * 3)).view
+    hardware, capacity = Hardware.of(view.topology, view.demands), view._simulator.capacity
+    solvers, m = empty_record(hardware, 3)
+    write_regions(solvers, m, hardware, 3, TypeChoices.of(view))
+    write_ranking(m, view.demands)
+    view.read_by(global_scheduler.scan, solvers)
+    own, saved = SolverRecord(MAST, solvers, capacity), MAST.empty(capacity)
+    extent = view._simulator.raw.extent
+    unpack(SolverRecord(MAST, saved, capacity, extent), extent, packed(own, extent))
+    moved = SolverRecord(MAST, MAST.empty(capacity.large), capacity.large)
+    moved.become(SolverRecord(MAST, saved, capacity))
+    n = len(hardware.machine_units)
+    for name, entries in (
+        ("level", 3),
+        ("order", 3),
+        ("need", 3),
+        ("cluster", 12),
+        ("free", n),
+        ("machine_unit", n + 1),
+    ):
+        assert (moved.record[name][:entries] == m[name][:entries]).all() and (m[name][:entries] != 0).any()
+    assert m["key"][:3].any() and not moved.record["key"].any()
+    assert len(packed(own, extent)) < own.data.nbytes / 2

@@ -7,6 +7,7 @@ import pytest
 
 from clustergym.policies import make
 from clustergym.policies.mast import Hardware, RegionalScheduler, place_search
+from clustergym.policies.mast.mast_record import empty_record
 from clustergym.policies.mast.regional_scheduler import write_regions
 from clustergym.policies.mast.type_choices import TypeChoices
 from clustergym.simulator.base.decisions import Preempt, Start
@@ -120,15 +121,15 @@ def test_the_award_is_the_rule_said_over_the_single_choices(seed):
     speeds = np.array([[1.0, float(rng.choice([0.5, 1.0, 2.0])), 1.0]] * len(rows))
     choices, hardware = TypeChoices.between(demands, speeds), Hardware.of(topology, demands)
     plain, level, last = RegionalScheduler(hardware, len(rows), False), int(rng.integers(0, 5)), len(rows) - 1
-    r = write_regions(hardware, len(rows), choices)
+    solvers, m = empty_record(hardware, len(rows))
+    r = solvers[0]
+    write_regions(solvers, m, hardware, len(rows), choices)
     for job in range(last):
         lower = int(rng.integers(0, 7))
         parts = choices.parts(job, choices.first_types(job)[0])[0]
         if (found := plain.start(job, lower, parts, float(job), preempts=False)) is not None:
             r.importance[job], r.start_s[job] = 6 - lower, float(job)
-            assert (
-                place_search.best(r, job, r.kind, demands.part_units, 7, -1, False, False, float(job)) == found.region
-            )
+            assert place_search.best(solvers, job, 7, -1, False, False, float(job)) == found.region
     r.importance[last], r.start_s[last] = 6 - level, 100.0
     ways = [list(zip(way, demands.part_units[last].tolist(), strict=False)) for way in choices.types(last)]
     free = [plain.plan(last, level, way, 100.0, preempts=False) for way in ways]
@@ -136,7 +137,7 @@ def test_the_award_is_the_rule_said_over_the_single_choices(seed):
     if expected is None:
         plans = [plan for way in ways if (plan := plain.plan(last, level, way, 100.0)) is not None]
         expected = max(plans, key=lambda plan: plan.score, default=None)
-    region = place_search.best(r, last, r.kind, demands.part_units, 7, -1, True, True, 100.0)
+    region = place_search.best(solvers, last, 7, -1, True, True, 100.0)
     assert region == (-1 if expected is None else expected.region)
     if expected is not None:
         assert tuple(r.part_cluster[last, : len(ways[0])].tolist()) == expected.clusters

@@ -219,9 +219,9 @@ def test_what_fails_in_its_second_part_leaves_no_trace():
         Hardware.from_clusters([0, 0], [0, 1], [np.array([4])] * 2, [np.array([0])] * 2), 8, use_cache=False
     )
     regions.start(0, 6, [(0, 4), (1, 1)], 0.0)
-    before = regions.regions.by_size.copy()
+    before = regions.record["by_size"].copy()
     assert regions.start(1, 0, [(0, 4), (1, 5)], 1.0) is None
-    assert regions.running == [0] and regions.free.tolist() == [0, 3] and (regions.regions.by_size == before).all()
+    assert regions.running == [0] and regions.free.tolist() == [0, 3] and (regions.record["by_size"] == before).all()
 
 
 @pytest.mark.parametrize("most_parts", [1, 3])

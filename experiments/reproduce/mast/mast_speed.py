@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ....policies.mast.global_scheduler import scan, write_ranking
+from ....policies.mast.mast_record import empty_record
 from ....policies.mast.regional_scheduler import Hardware, RegionalScheduler
 from ....simulator.base.codes import WAITING
 from ....simulator.record.state import Capacity, empty_state
@@ -35,13 +36,16 @@ def scan_s(pending: int, seed: int) -> float:
     workload = open_workload(f"mast-like:jobs={pending},regions=8,gpus=4096", seed=seed)
     demands, jobs = workload.geo, len(workload)
     assert demands is not None
-    records = empty_state(Capacity.fitting(jobs, 1))
+    machines = np.ones(1, np.int64)
+    ranking, m = empty_record(Hardware.from_clusters([0], [0], [machines], [machines]), jobs)
+    write_ranking(m, demands)
+    records = empty_state(Capacity.with_regions(jobs, 1, 1, 1, 0, 0))
     s = records[0]
     s.n_jobs = s.next_arrival = s.waiting = jobs
     s.status[:jobs] = WAITING
     s.arrival_s[:jobs] = workload.arrival_s
     s.now_s = workload.arrival_s[-1]
-    ranking = write_ranking(demands)
+    s.job_level[:jobs] = demands.level
     scan(records, 0, ranking)  # may compile
     taken_s = []
     for _ in range(SCANS):
