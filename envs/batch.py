@@ -77,7 +77,9 @@ class Stepper:
         self.simulators: list[Simulator] = []
         self.asks = False  # whether any may: for rates (simulated.py), or for what a policy decides in Python
         self.answers: list[Callable[[], None]] = []
-        self.every_row = np.arange(len(rows.windows))
+        windows = rows.windows.view(np.ndarray)  # numpy looks fields of records up in Python
+        self._stops, self._begins = windows["code"], windows["begins"]
+        self.every_row = np.arange(len(windows))
         self.whole_actions: dict[int, np.ndarray] = {}
         self.reward_writers: dict[int, Callable[[], None]] = {}
         self._codes: dict[Callable[..., Any], Callable[..., Any]] = {}
@@ -177,12 +179,12 @@ class Stepper:
             n_stopped += call(*before, r.references, chosen, r.actions, r.outcomes, r.features, r.masks)
             if not self.asks:
                 return n_stopped
-            chosen = chosen[r.windows["code"][chosen] == codes.ASK]
+            chosen = chosen[self._stops[chosen] == codes.ASK]
             if not chosen.size:
                 return n_stopped
             for row in chosen.tolist():
                 self.answers[row]()
-            r.windows["begins"][chosen] = GOES_ON
+            self._begins[chosen] = GOES_ON
 
     def call(self, kernel: Callable[..., Any], *arguments: Any) -> Any:
         """`kernel(*arguments)`, whose types differ only in the capacity of the records."""
