@@ -16,6 +16,7 @@ from ...envs.cluster_env import ClusterEnv
 from ...envs.common_options import NAMESPACE
 from ...policies import make_for
 from ...simulator.base.errors import InputError
+from ...simulator.base.said_once import say_once
 from ...simulator.engine.metric_registry import METRICS
 from .validation import FIRST_SEED, play_alone
 
@@ -29,7 +30,8 @@ class MetricsCallback(BaseCallback):
 
     A value is the mean over the training episodes that ended last, as many as `rollout/ep_rew_mean` is of;
     `rollout/invalid_actions` is the share of illegal actions since the log was last written. An episode that is cut off
-    has the JCTs of the jobs that finished: see `more/jobs_finished`. Until an episode has ended there are no metrics.
+    has the JCTs of the jobs that finished: see `more/jobs_finished`. Until an episode has ended there are no metrics; a
+    training in which none ended warns of that.
 
     Args:
         baselines: names of policies, also in one text with spaces between. Each plays 20 workloads as those of the
@@ -46,9 +48,11 @@ class MetricsCallback(BaseCallback):
         self.baselines = baselines.split() if isinstance(baselines, str) else list(baselines)
         self._episodes: deque[Mapping[str, float]] = deque()
         self._have_ended = False  # episodes, in this rollout
+        self._began_at = 0  # decision of the model
         self._lines: list[tuple[Logger, dict[str, float]]] = []
 
     def _on_training_start(self) -> None:
+        self._began_at = self.num_timesteps
         ended = self.model.ep_info_buffer
         self._episodes = deque(self._episodes, maxlen=None if ended is None else ended.maxlen)
         rows = self.training_env.get_attr("unwrapped")
@@ -82,6 +86,13 @@ class MetricsCallback(BaseCallback):
     def _on_training_end(self) -> None:
         for log, _ in self._lines:
             log.close()
+        if not self._episodes:
+            made, rows = self.num_timesteps - self._began_at, self.training_env.num_envs
+            of_rows = f" of {rows} environments" if rows > 1 else ""
+            say_once(
+                f"MetricsCallback: no metrics were logged, since no episode ended in {made:,} decisions{of_rows}; give "
+                "learn() more timesteps, or the environment a smaller workload, as workload=batch:jobs=16"
+            )
 
     def _draw(self) -> None:
         """Draw lines to here: of fewer or more points than the model's, TensorBoard would take one for outliers."""

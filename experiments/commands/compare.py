@@ -39,7 +39,7 @@ _TWO = (
     "baseline, on the page alone."
 )
 _TABLE = "Print the table so, and nothing else on stdout: for a paper."
-_COLUMNS = 'Of --table: metrics and "ratio", separated by spaces; default those of the terminal.'
+_COLUMNS = 'Of --table: metrics, "ratio", spaces between; default the terminal\'s. "user" of by=user: that table alone.'
 Two = Annotated[tuple[str, str] | None, option("--episodes", "A B", _TWO)]
 Seed = Annotated[int | None, option("--seed", "N", "Of the episodes; default: the first that both recorded.", whole(0))]
 

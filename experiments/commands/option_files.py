@@ -19,7 +19,9 @@ def _show_help(context: typer.Context) -> None:
 
 
 outages = typer.Typer(
-    help="Inspect lists of faults, and convert InfiniteHBD's.", callback=_show_help, invoke_without_command=True
+    help="Inspect lists of faults; convert InfiniteHBD's, and lists with dates.",
+    callback=_show_help,
+    invoke_without_command=True,
 )
 prices = typer.Typer(
     help="Convert published prices and carbon intensity of electricity.",
@@ -73,20 +75,36 @@ def _summary_lines(found: dict[str, Any]) -> list[str]:
 
 @outages.command("convert")
 def convert_outages(
-    path: Annotated[Path, argument("FILE", "InfiniteHBD's list: a JSON list of events, in days.")],
+    path: Annotated[Path, argument("FILE", "InfiniteHBD's list (JSON), or with --origin a csv: start,end,what,name.")],
     to: To,
     servers: Servers = None,
     topology: Topology = None,
+    origin: Annotated[
+        str | None, option("--origin", "DATE", "Time 0 of the workload, as workload inspect prints it of a log.")
+    ] = None,
     json: Json = False,
     seed: NoSeed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Rewrite a list of faults for `--set outages=`; servers become machines: by number, else spread evenly."""
+    """Rewrite a list for `--set outages=`.
+
+    Faulty servers become machines: by number, else spread evenly. With --origin dates become seconds.
+    """
     from ...simulator.cluster.topology import Topology as Cluster
     from ...simulator.events.fault_trace import as_outages, read_events
 
     with warnings_on_one_line(quiet):
         _expect_csv(to, path)
+        if origin is not None:
+            for name, given in (("--servers", servers), ("--topology", topology)):
+                if given is not None:
+                    raise BadArgument(f"{name} goes without --origin: a csv with dates names what is down")
+            from ...simulator.workloads.dated_outages import from_dates
+
+            text = from_dates(str(path), origin)
+            rows = text.count("\n") - 1
+            _write(to, text, {"path": str(to), "outages": rows}, [_to_use(to, rows)], json)
+            return
         if topology is not None:
             with word_or_file(topology):
                 machines = Cluster.load(topology).num_machines
@@ -96,7 +114,11 @@ def convert_outages(
         text = as_outages(read_events(path), servers)
         rows = text.count("\n") - 1
         facts = {"path": str(to), "outages": rows, "servers": servers}
-        _write(to, text, facts, [f"{to}: {rows:,} outages; to use it: --set outages={to}"], json)
+        _write(to, text, facts, [_to_use(to, rows)], json)
+
+
+def _to_use(to: Path, rows: int) -> str:
+    return f"{to}: {rows:,} outages; to use it: --set outages={to}"
 
 
 @prices.command("convert")

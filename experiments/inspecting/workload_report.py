@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +49,8 @@ def summary(workload: Workload) -> dict[str, Any]:
         `Workload.offered_load`; None for a batch), `gpus` (list of {"gpus", "jobs", "job_share", "gpu_time_share"},
         ascending), `duration_s` and `gap_s` (min, p5 .. p99, max, mean; `gap_s` also `cv`; None for one job), `models`
         (share of jobs by name, falling), `hours` (24 relative arrival rates, 1 = mean; hour 0 is that of time 0),
-        `users`, `tenants` (number), `deadlines`, `backlog` (share of jobs). Over regions GPUs are units of all types,
+        `users`, `tenants` (number), `deadlines`, `backlog` (share of jobs), of a log with dates `time_0` (the date of
+        time 0). Over regions GPUs are units of all types,
         and `regions` is there (`region_facts`); of PS jobs GPUs are machines, GPU time is COMP, and `ps` is there
         (`ps_facts`).
     """
@@ -73,8 +75,15 @@ def summary(workload: Workload) -> dict[str, Any]:
     facts |= {"mean_gpus": float(workload.gpus.mean()), "busy_gpus": float(all_s / busy_s)}
     facts |= {"offered_gpus": offered_gpus(workload), "gpus": by_size, "duration_s": _spread(workload.duration_s)}
     facts |= {"gap_s": _gaps(gaps_s), "models": _shares(workload.model), "hours": _hours(workload.arrival_s)}
+    facts |= {} if workload.origin_s is None else {"time_0": _date(workload.origin_s)}
     facts |= {"users": _distinct(workload.user), "tenants": _distinct(workload.tenant)}
     return facts | {"deadlines": float(np.isfinite(workload.deadline_s).mean()), "backlog": backlog} | more
+
+
+def _date(since_1970_s: float) -> str:
+    return (
+        f"{datetime(1970, 1, 1) + timedelta(seconds=since_1970_s):%Y-%m-%dT%H:%M:%S.%f}".rstrip("0").rstrip(".") + "Z"
+    )
 
 
 def offered_gpus(workload: Workload) -> float | None:
@@ -272,6 +281,7 @@ def print_report(workload: Workload, console: Console) -> None:
     extras += [f"{facts['deadlines']:.0%} with a deadline"] if facts["deadlines"] else []
     extras += [f"coefficient of variation of the gaps {facts['gap_s']['cv']:.2f}"] if facts["gap_s"] else []
     lines += [", ".join(extras)] if extras else []
+    lines += [f"time 0 is {facts['time_0']}"] if "time_0" in facts else []
     lines += [region_line(facts["regions"])] if "regions" in facts else []
     lines += [ps_line(facts["ps"])] if "ps" in facts else []
     console.print("\n".join(lines), highlight=False, markup=False)

@@ -125,19 +125,34 @@ def _of_copies(s: np.void) -> dict[str, float]:
     return found
 
 
-def table_of(runs: Sequence[Run], by: str) -> tuple[list[str], list[list[str]], str]:
-    """Headers and rows of a table of groups, policy, group, then means over the seeds that have it; and a note."""
+def metrics_of(runs: Sequence[Run], by: str) -> dict[str, tuple[str, float]]:
+    """The metrics that some runs have of groups, with their headers and factors in tables."""
     known = {name.partition("[")[0] for run in runs for name in run.metrics if f"[{by}=" in name}
-    metrics = {name: one for name, one in _shown_of(by).items() if name in known}
-    rows = []
+    return {name: one for name, one in _shown_of(by).items() if name in known}
+
+
+def means_of(runs: Sequence[Run], by: str, metrics: Sequence[str] = ()) -> list[tuple[str, str, dict[str, float]]]:
+    """Policy, group, and means of metrics over the seeds that have it; nan: none has. No metric: all."""
+    known = list(metrics_of(runs, by))
+    found = []
     for policy, mine in grouped(runs).items():
-        for group in _names(mine, next(iter(metrics), ""), by):
-            means = {name: _mean(mine, _name_of(name, by, group)) for name in metrics}
-            rows.append([policy, group, *(_shown(name, mean, metrics[name][1]) for name, mean in means.items())])
+        for group in _names(mine, next(iter(known), ""), by):
+            means = {name: _mean(mine, _name_of(name, by, group)) for name in metrics or known}
+            found.append((policy, group, means))
+    return found
+
+
+def table_of(runs: Sequence[Run], by: str, names: Sequence[str] = ()) -> tuple[list[str], list[list[str]], str]:
+    """Headers and rows of a table of groups, policy, group, then `means_of` the metrics `names`; and a note."""
+    metrics = metrics_of(runs, by)
+    rows = [
+        [policy, group, *(_shown(name, mean, metrics[name][1]) for name, mean in means.items())]
+        for policy, group, means in means_of(runs, by, names)
+    ]
     notes = ["means over the seeds that have some in the group"]
     notes += [f"{OTHERS}: all but the {MOST} groups with most jobs"] * any(row[1] == OTHERS for row in rows)
     notes += ["hours of arrival, of days that begin at time 0 of the arrival clock"] * (by == "hour")
-    return ["policy", by, *(header for header, _ in metrics.values())], rows, "; ".join(notes)
+    return ["policy", by, *(metrics[name][0] for name in names or metrics)], rows, "; ".join(notes)
 
 
 def _shown(name: str, mean: float, factor: float) -> str:

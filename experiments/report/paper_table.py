@@ -5,14 +5,14 @@ from __future__ import annotations
 import io
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from ...simulator.base.errors import InputError
 from ...simulator.base.names import choose
 from ...simulator.engine.metric_registry import METRICS
 from ...simulator.files.csv_cells import write_csv
 from ..comparing.intervals import Estimate
-from ..playing.by_group import table_of
+from ..playing.by_group import means_of, metrics_of, table_of
 from . import numbers, page
 from .load import Entry, Material, Section
 from .numbers import Cell
@@ -33,44 +33,61 @@ def table_text(material: Material, kind: str, names: Sequence[str] = ()) -> str:
     Args:
         material: at least one setting.
         kind: `latex`, `markdown`, or `csv`, which holds one table of unrounded numbers in the units of its header.
-        names: metrics, and `ratio` for that of mean JCTs, from left to right; none: those of the terminal's table.
-            Tables by groups (`by=`) have columns of their own.
+        names: metrics, and `ratio` for that of mean JCTs, from left to right; none: those of the terminal's tables.
+            Each table has those that it knows, and one that knows none is left out. The name of a grouping (`by=`)
+            leaves its tables alone.
 
     Raises:
         InputError: an unknown kind or column, no setting, no baseline that ratios are to, or several tables as csv.
     """
     choose(kind, KINDS, "value of --table")
-    sections = material.sections
-    if not sections:
+    if not material.sections:
         raise InputError("--table: the folders hold trainings alone; expected one of evaluate --logdir")
-    had = {name for section in sections for entry in section.entries for run in entry.runs for name in run.metrics}
+    tables = _asked(material.sections, names)
+    if RATIO in names and any(section.baseline is None for section in material.sections):
+        raise InputError("--columns ratio: there is no baseline; name a policy that was played by --baseline")
+    if kind != "csv":
+        return "\n".join(_written(*one, _latex if kind == "latex" else _markdown) for one in tables)
+    if len(tables) > 1:
+        groupings = [by for _, by, _ in tables if by is not None]
+        one = f", or groups alone: --columns {groupings[0]}" if groupings else ""
+        raise InputError(
+            f"--table csv holds one table, and these are {len(tables)} (settings, or by=): give latex or markdown{one}"
+        )
+    ((section, by, chosen),) = tables
+    return _csv(section, chosen) if by is None else _csv_of_groups(section, by, chosen)
+
+
+def _asked(sections: Sequence[Section], names: Sequence[str]) -> list[tuple[Section, str | None, list[str]]]:
+    """The tables, of policies (None) or of groups, each with those of the names that are its columns."""
+    groupings = dict.fromkeys(by for section in sections for by in section.setting.groupings)
+    alone = [by for by in groupings if by in names]
+    there = [(section, by) for section in sections for by in (*([] if alone else [None]), *section.setting.groupings)]
+    known = [(section, by, _columns(section, by)) for section, by in there if not alone or by in alone]
     for name in names:
-        choose(name, (RATIO, *(name for name in METRICS if name in had)), "column")
+        choose(name, (*(one for _, _, columns in known for one in columns), *groupings), "column")
         if names.count(name) > 1:
             raise InputError(f"--columns: {name!r} is given twice")
-    if RATIO in names and any(section.baseline is None for section in sections):
-        raise InputError("--columns ratio: there is no baseline; name a policy that was played by --baseline")
-    count = sum(1 + len(one.setting.groupings) for one in sections)
-    if kind == "csv" and count > 1:
-        raise InputError(
-            f"--table csv holds one table, and these are {count} (settings, or by=): give latex or markdown"
-        )
-    if kind == "csv":
-        return _csv(sections[0], names)
-    return "\n".join(text for section in sections for text in _tables(section, kind, names))
+    chosen = [(section, by, [one for one in names if one in columns]) for section, by, columns in known]
+    return [one for one in chosen if one[2] or one[1] in alone or not names]
 
 
-def _tables(section: Section, kind: str, names: Sequence[str]) -> Iterable[str]:
-    write = _latex if kind == "latex" else _markdown
+def _columns(section: Section, by: str | None) -> list[str]:
+    if by is not None:
+        return list(metrics_of(section.labelled, by))
+    had = {name for entry in section.entries for run in entry.runs for name in run.metrics}
+    return [RATIO, *(name for name in METRICS if name in had)]
+
+
+def _written(section: Section, by: str | None, names: Sequence[str], write: Callable[..., str]) -> str:
     facts = [f"{name}: {value}" for name, value in page.facts(section).items()]
-    heads, lines, notes = _cells(section, names)
-    yield write(["policy"], heads, lines, notes, facts)
-    for by in section.setting.groupings:
-        headers, rows, note = table_of(section.labelled, by)
-        split = [(name, unit.strip("[]")) for name, _, unit in (header.rpartition("[") for header in headers[2:])]
-        heads = [(name.strip(), unit) if name else (unit, "") for name, unit in split]
-        grouped = [(row[:2], [Cell(text, "", False) for text in row[2:]]) for row in rows]
-        yield write(headers[:2], heads, grouped, [note], facts)
+    if by is None:
+        return write(["policy"], *_cells(section, names), facts)
+    headers, rows, note = table_of(section.labelled, by, names)
+    split = [(name, unit.strip("[]")) for name, _, unit in (header.rpartition("[") for header in headers[2:])]
+    heads = [(name.strip(), unit) if name else (unit, "") for name, unit in split]
+    grouped = [(row[:2], [Cell(text, "", False) for text in row[2:]]) for row in rows]
+    return write(headers[:2], heads, grouped, [note], facts)
 
 
 def _cells(section: Section, names: Sequence[str]) -> tuple[Heads, Lines, list[str]]:
@@ -135,11 +152,25 @@ def _markdown(left: Sequence[str], heads: Heads, lines: Lines, notes: Sequence[s
 def _csv(section: Section, names: Sequence[str]) -> str:
     usual = [RATIO] * (section.baseline is not None) + [metric.name for metric in numbers.metrics_of(section)]
     shown = names or usual
-    units = {name: "_s" for name in shown if name != RATIO and METRICS[name].unit == "s"}
     header = ["policy", "label", "seeds", "finished"]
-    header += [f"{name}{part}{units.get(name, '')}" for name in shown for part in ("", "_low", "_high")]
+    header += [f"{name}{part}{_unit(name)}" for name in shown for part in ("", "_low", "_high")]
     file = io.StringIO()
     write_csv(file, header, (_csv_row(section, entry, shown) for entry in section.entries))
+    return file.getvalue()
+
+
+def _unit(name: str) -> str:
+    return "_s" if name in METRICS and METRICS[name].unit == "s" else ""
+
+
+def _csv_of_groups(section: Section, by: str, names: Sequence[str]) -> str:
+    shown = names or list(metrics_of(section.labelled, by))
+    rows = (
+        [section.words[label], label, group, *(None if math.isnan(mean) else mean for mean in means.values())]
+        for label, group, means in means_of(section.labelled, by, shown)
+    )
+    file = io.StringIO()
+    write_csv(file, ["policy", "label", by, *(f"{name}{_unit(name)}" for name in shown)], rows)
     return file.getvalue()
 
 

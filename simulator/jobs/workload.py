@@ -83,6 +83,7 @@ class Workload:
         iterations_known: the source gives the iterations of every job; else an iteration of some is but a second.
         window_s: seconds within which the jobs were submitted, as their generator says, perhaps beyond the last
             arrival; None: unknown. Files do not hold it.
+        origin_s: time 0 of the arrival clock in seconds since 1970; None: unknown. Our own files do not hold it.
 
     Build one with `from_arrays`, which checks; the constructor does not.
     """
@@ -109,6 +110,7 @@ class Workload:
     ps: PsJobs | None = None
     iterations_known: bool = True
     window_s: float | None = None
+    origin_s: float | None = None
 
     def __post_init__(self) -> None:
         if self.geo is not None:
@@ -150,7 +152,9 @@ class Workload:
             warnings.warn(f"{name}: arrivals were not in order; sorted by arrival", WorkloadWarning, stacklevel=2)
             order = np.argsort(columns["arrival_s"], kind="stable")
             columns = {key: value[order] for key, value in columns.items()}
-        return cls(name, **columns, geo=None, ps=None, iterations_known="iterations" in given, window_s=None)
+        return cls(
+            name, **columns, geo=None, ps=None, iterations_known="iterations" in given, window_s=None, origin_s=None
+        )
 
     @classmethod
     def drawn(
@@ -526,7 +530,7 @@ def _write_parquet(workload: Workload, path: Path) -> None:
     path.write_bytes(sealed_parquet.sealed(buffer.getvalue().to_pybytes()))
 
 
-assert tuple(field.name for field in fields(Workload))[1:-4] == COLUMNS
+assert tuple(field.name for field in fields(Workload))[1:-5] == COLUMNS
 
 
 def name_of_job(workload: Any, job: int) -> str:

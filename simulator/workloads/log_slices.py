@@ -112,7 +112,8 @@ def later(jobs: Workload, by_s: Any) -> Workload:
     """The jobs so many seconds later: a number, or one for each; arrivals of about 0 are 0."""
     times = {name: getattr(jobs, name) + by_s for name in ("arrival_s", "deadline_s", "start_s")}
     times["arrival_s"] = np.maximum(times["arrival_s"], 0.0)  # rounding
-    return replace(jobs, **times)
+    origin_s = None if jobs.origin_s is None or np.ndim(by_s) else jobs.origin_s - float(by_s)
+    return replace(jobs, **times, origin_s=origin_s)
 
 
 def open_slices(file: str, hours: float = 24.0, format: str = "") -> Slices:

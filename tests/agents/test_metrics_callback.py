@@ -18,6 +18,7 @@ from clustergym.agents import MetricsCallback, sb3_vec_env
 from clustergym.agents.training.validation import FIRST_SEED
 from clustergym.experiments.storing.event_file import scalars_of
 from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.base.said_once import SettingWarning
 
 FORM = {"action": "discrete", "observation": "flat", "slots": 8, "preemption": False}
 SMALL = {**FORM, "topology": "dally:racks=1,machines=2", "network": "none", "workload": "poisson:jobs=6,backlog=3"}
@@ -72,6 +73,17 @@ def test_it_works_with_a_learner_that_keeps_a_replay_buffer():
     callback = MetricsCallback()
     DQN("MlpPolicy", single(), buffer_size=2000, learning_starts=50, seed=0).learn(300, callback=callback)
     assert callback.logger.name_to_value["jct/mean_s"] > 0.0
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"), [(1, "in 64 decisions; give"), (2, "in 128 decisions of 2 environments; give")]
+)
+def test_a_training_in_which_no_episode_ends_says_that_nothing_was_logged(rows, said):
+    """Of 400 jobs none of the episodes is over after 64 decisions; what was played before does not count."""
+    model = model_of(sb3_vec_env("Delay", rows, seed=0, **{**SMALL, "workload": "batch:jobs=400"}))
+    model.learn(64 * rows)
+    with pytest.warns(SettingWarning, match=f"no metrics were logged, since no episode ended {said} learn"):
+        model.learn(64 * rows, callback=MetricsCallback(), reset_num_timesteps=False)
 
 
 def test_metrics_stand_by_name_in_the_last_info_so_that_monitor_takes_them():

@@ -153,6 +153,34 @@ def test_csv_holds_one_table(command, evaluated):
     ]
 
 
+def test_columns_choose_in_every_table_and_the_name_of_a_grouping_leaves_its_table_alone(command, evaluated):
+    """b of `b|2` ends after 60 s under srtf, its run time, and after 140 in order, 2.33 times as long."""
+    evaluated("out", "--set", "by=user/gpus")
+
+    text = command("compare", "out", "--table", "markdown", "--columns", "slowdown_mean makespan jct_mean")[1]
+    assert [line for line in text.splitlines() if line.startswith("| policy")] == [
+        "| policy | slowdown mean | makespan [s] | JCT mean [s] |",
+        "| policy | user | slowdown | JCT mean [s] |",
+        "| policy | gpus | slowdown | JCT mean [s] |",
+    ]
+    assert command("compare", "out", "--table", "latex", "--columns", "makespan")[1].count(r"\begin{tabular}") == 1
+    status, text, error = command("compare", "out", "--table", "csv", "--columns", "slowdown_mean user jct_mean")
+    assert (status, error) == (0, "")
+    assert list(csv.reader(io.StringIO(text))) == [
+        ["policy", "label", "user", "slowdown_mean", "jct_mean_s"],
+        ["srtf", "Short_1", "a_1", "1.6", "160.0"],
+        ["srtf", "Short_1", "b|2", "1.0", "60.0"],
+        ["fifo:head=reserve", "EASY", "a_1", "1.0", "100.0"],
+        ["fifo:head=reserve", "EASY", "b|2", str(140 / 60), "140.0"],
+    ]
+    every = command("compare", "out", "--table", "csv", "--columns", "gpus")[1].splitlines()
+    assert every[0].startswith("policy,label,gpus,jct_mean_s,queueing_delay_mean_s") and len(every) == 3
+    status, _, error = command("compare", "out", "--table", "csv", "--columns", "user ratio")
+    assert status == 2 and "unknown column 'ratio'" in error
+    status, _, error = command("compare", "out", "--table", "csv", "--columns", "user gpus")
+    assert status == 2 and "these are 2 (settings, or by=): give latex or markdown, or groups alone" in error
+
+
 def test_text_is_escaped_for_latex():
     assert escaped(r"a_b & 5% {x} ~^\ <|>--") == (
         r"a\_b \& 5\% \{x\} \textasciitilde{}\textasciicircum{}\textbackslash{} \textless{}\textbar{}\textgreater{}-{}-"

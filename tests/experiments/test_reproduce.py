@@ -31,6 +31,7 @@ from clustergym.experiments.settings.evaluation_setting import Setting
 from clustergym.experiments.storing.run_files import StoredRunWarning
 from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.workloads import open_workload
+from clustergym.tests.support.paths import ROOT
 from clustergym.tests.support.reproducing import play_of
 
 FLAT = "flat:machines=2,gpus_per_machine=4"
@@ -192,6 +193,20 @@ def test_every_function_policy_and_setting_that_a_papers_file_names_is_there(nam
     if entry.compute is None and not entry.about.trace:
         pairs = list(dict.fromkeys(play.needed()))
         assert all(play.cases(*pair) for pair in pairs[:: 1 + len(pairs) // 20])
+
+
+def test_what_the_page_says_is_missed_has_its_cause_below_the_table():
+    """Rows of docs/results/reproductions.md whose outcome names a miss, or says of how many so many are met."""
+    page = (ROOT / "docs" / "results" / "reproductions.md").read_text(encoding="utf-8")
+    missed = set()
+    for names, outcome in re.findall(r"^\| (`[a-z]+-[a-z0-9-]+`.*?) \|.*\| (.*?) \|$", page, re.MULTILINE):
+        first, *rest = re.findall(r"`([a-z0-9-]+)`", names)
+        if re.search(r"miss|[0-9] met|[0-9] of [0-9]+ .*met|but for|order met|met in part", outcome):
+            missed |= {first, *(first.partition("-")[0] + name for name in rest)}
+    assert len(missed) > 20 and missed <= reproductions().keys()
+    for name in missed:
+        one = reproductions()[name]
+        assert re.search(r"cause|miss", " ".join(one.of.notes.get(note, note) for note in one.entry.notes)), name
 
 
 def test_processes_give_the_same(options, tmp_path):

@@ -42,6 +42,7 @@ def folder(tmp_path, monkeypatch) -> Path:
     artist = (ROOT / "tests" / "data" / "workloads" / "synthetic_artist_sim.csv").read_text()
     (tmp_path / "batch_500.csv").write_text(artist)
     (tmp_path / "faults.json").write_text(block("concepts/failures.md", "json", "node_id"))
+    (tmp_path / "drains.csv").write_text(block("concepts/failures.md", "csv", "start,end"))
     (tmp_path / "es.csv").write_text(block("concepts/regions.md", "csv", "EUR/MWh"))
     (tmp_path / "es-carbon.csv").write_text(block("concepts/regions.md", "csv", "Carbon Intensity"), encoding="utf-8")
     (tmp_path / "slurm-log.txt").write_text((ROOT / "docs" / "examples" / "slurm-log.txt").read_text())

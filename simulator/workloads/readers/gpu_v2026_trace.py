@@ -83,7 +83,12 @@ def read(
     if arrival == "last":
         run_s = np.maximum(run_s - 2 * _HOUR_S, _LEAST_S)
         start_s += _HOUR_S - _LEAST_S * (seen <= 2)
-    rest: dict[str, Any] = {"level": level, "gpu_type": table.text("gpu_spec_public"), "from_start": True}
+    rest: dict[str, Any] = {
+        "level": level,
+        "gpu_type": table.text("gpu_spec_public"),
+        "from_start": True,
+        "is_dated": False,
+    }
     rest |= {"start_s": np.where(np.isnan(delay_s), np.inf, start_s)}
     rest |= {"share": share if (asked % 1 > 0).any() else None}
     arrival_s = start_s - np.nan_to_num(delay_s)
