@@ -67,7 +67,8 @@ class Stepper:
         solver: what the kernel gets in a further array, `Rows.solvers`, after the windows; None: it gets none.
 
     Attributes:
-        answers: by row, what answers a run that stops in the middle of a step to ask, and then goes on.
+        answers: by row, what answers a run that may stop in the middle of a step to ask: for rates (simulated.py), or
+            for what a policy decides in Python. Then the step goes on.
         whole_actions: by row, all parts of an action, for the next step if it plays the same candidate (forms.py).
         reward_writers: by row, the call that writes the reward of a user's function after a step.
     """
@@ -75,8 +76,7 @@ class Stepper:
     def __init__(self, rows: Rows, part: str, kernel: Callable[..., Any], solver: SolverFields | None = None) -> None:
         self.rows, self.part, self.kernel, self.solver = rows, part, kernel, solver
         self.simulators: list[Simulator] = []
-        self.asks = False  # whether any may: for rates (simulated.py), or for what a policy decides in Python
-        self.answers: list[Callable[[], None]] = []
+        self.answers: dict[int, Callable[[], None]] = {}
         windows = rows.windows.view(np.ndarray)  # numpy looks fields of records up in Python
         self._stops, self._begins = windows["code"], windows["begins"]
         self.every_row = np.arange(len(windows))
@@ -91,10 +91,11 @@ class Stepper:
 
     def enter(self, simulator: Simulator) -> None:
         """Give the next row to a simulator, which then asks for room before each reset."""
-        simulator.room = partial(self._make_room, len(self.simulators))
+        row = len(self.simulators)
+        simulator.room = partial(self._make_room, row)
         self.simulators.append(simulator)
-        self.answers.append(simulator.answer)
-        self.asks |= simulator.rate_provider is not None
+        if simulator.rate_provider is not None:
+            self.answers[row] = simulator.answer
 
     def _make_room(self, row: int, capacity: Any) -> None:
         """Give `row`, which is about to be reset, records of at least `capacity`; the others continue."""
@@ -177,7 +178,7 @@ class Stepper:
             call = self._codes.get(self.kernel) or partial(self.call, self.kernel)
             before: tuple[Any, ...] = (r.records, r.windows) if r.solvers is None else (r.records, r.windows, r.solvers)
             n_stopped += call(*before, r.references, chosen, r.actions, r.outcomes, r.features, r.masks)
-            if not self.asks:
+            if not self.answers:
                 return n_stopped
             chosen = chosen[self._stops[chosen] == codes.ASK]
             if not chosen.size:

@@ -27,7 +27,6 @@ class GeoStepper(PythonStepper):
 
     def __init__(self, rows: Rows, part: str) -> None:
         super().__init__(rows, part, step_rows, MAST)
-        self.asks = True
 
     def like(self, n: int) -> GeoStepper:
         """Another stepper, of `n` rows."""
