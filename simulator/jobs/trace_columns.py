@@ -352,7 +352,6 @@ class Table:
         duration_s: np.ndarray,
         *,
         from_start: bool = False,
-        is_dated: bool = True,
         share: Share | None = None,
         order: np.ndarray | None = None,
         iterations: np.ndarray | None = None,
@@ -362,8 +361,7 @@ class Table:
 
         Args:
             job_id: a column name (ids are then checked and located), or the ids.
-            from_start: subtract the earliest arrival (for dates and absolute clocks).
-            is_dated: the arrivals are then seconds since 1970.
+            from_start: subtract the earliest arrival, a date in seconds since 1970, which becomes `origin_s`.
             share: how `gpus`, float64 of which some are shares, become whole; rows without a GPU are dropped by then.
             order: of the rows, indices; default as they are.
             iterations: nan where they are not known.
@@ -391,10 +389,8 @@ class Table:
             asked_h, read_h = (one * duration_s / 3600.0 for one in (asked, gpus))
             self.left_out.warn_of_shares(share, float(asked_h[kept].sum() + asked_h[small].sum()), read_h[kept].sum())
         arrival_s, gpus, duration_s = np.asarray(arrival_s, np.float64)[kept], gpus[kept], duration_s[kept]
-        origin_s = None
-        if from_start:
-            first_s = arrival_s.min()
-            origin_s = float(first_s) if is_dated else None
+        first_s = float(arrival_s.min()) if from_start else None
+        if first_s is not None:
             arrival_s = arrival_s - first_s
             optional = {**optional, **{key: optional[key] - first_s for key in ("start_s",) if key in optional}}
         rest = {key: _pick(values, kept) for key, values in optional.items()}
@@ -407,7 +403,7 @@ class Table:
             read = Workload.from_arrays(Path(self.path).stem, arrival_s, gpus, duration_s, job_id=named, **rest)
         except InputError as error:
             raise InputError(f"{self.path}: {error}") from None
-        return replace(read, iterations_known=not unknown.any(), origin_s=origin_s)
+        return replace(read, iterations_known=not unknown.any(), origin_s=first_s)
 
     def _drop_small(self, gpus: np.ndarray, asked_h: np.ndarray) -> np.ndarray:
         """Leave out the rows that are rounded to no GPU, and say how many GPU-hours they ask; which, bool (rows,)."""

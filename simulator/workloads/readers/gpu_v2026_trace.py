@@ -18,6 +18,7 @@ The table has 350 GB, 184 days: make a folder of a few.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -83,16 +84,12 @@ def read(
     if arrival == "last":
         run_s = np.maximum(run_s - 2 * _HOUR_S, _LEAST_S)
         start_s += _HOUR_S - _LEAST_S * (seen <= 2)
-    rest: dict[str, Any] = {
-        "level": level,
-        "gpu_type": table.text("gpu_spec_public"),
-        "from_start": True,
-        "is_dated": False,
-    }
+    rest: dict[str, Any] = {"level": level, "gpu_type": table.text("gpu_spec_public"), "from_start": True}
     rest |= {"start_s": np.where(np.isnan(delay_s), np.inf, start_s)}
     rest |= {"share": share if (asked % 1 > 0).any() else None}
     arrival_s = start_s - np.nan_to_num(delay_s)
-    return table.workload("pod_id", arrival_s, asked, run_s, order=np.argsort(arrival_s, kind="stable"), **rest)
+    jobs = table.workload("pod_id", arrival_s, asked, run_s, order=np.argsort(arrival_s, kind="stable"), **rest)
+    return replace(jobs, origin_s=None)  # hours of the table are no dates
 
 
 def _jobs(rows: dict[str, Any]) -> dict[str, Any]:
