@@ -10,6 +10,7 @@ import numpy as np
 from ...policies.mast.mast import WorkloadPassPolicy
 from ...simulator.base.codes import ASK
 from ...simulator.cluster.topology import Topology
+from ...simulator.compiler.compile_messages import about
 from ...simulator.configuration.network_choice import Network
 from ...simulator.engine.base_simulator import Decider
 from ...simulator.workloads import Workload
@@ -101,7 +102,8 @@ class DataPlacementEnv(PythonStepEnv):
         if compiled is None:
             return False
         self.simulator.install(scheduler)
-        code = self.stepper.call(simulate, self.stepper.rows.records, self.row, *compiled)
+        with about(f"{self.part}'s scheduler"):  # whose record has a capacity of its own
+            code = simulate(self.stepper.rows.records, self.row, *compiled)
         scheduler.take_over(view)
         if code == ASK:
             return False
