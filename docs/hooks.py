@@ -77,8 +77,8 @@ def _is_of(env_id: str, environment: str) -> bool:
 def _folded(part: str, columns: Mapping[str, Any]) -> str:
     rows = []
     for number, (name, one) in enumerate(columns.items()):
-        text = one.text.replace("|", "\\|").replace("*", "\\*")
         values = one.unit if one.unit == "0 or 1" else f"{one.unit}; {one.low:g} to {one.high:g}"
+        text, values = (words.replace("|", "\\|").replace("*", "\\*") for words in (one.text, values))
         rows.append(f"    | {number} | `{name}` | {text} | {values} |")
     head = ["    | | column | is | unit, range |", "    | --- | --- | --- | --- |"]
     return "\n".join([f'??? info "`{part}`: {len(columns)} columns"', "", *head, *rows])
