@@ -20,9 +20,10 @@ from ..simulator.engine.simulator import Simulator
 from ..simulator.events.initialise import write_window_order
 from ..simulator.jobs.estimates import known_whole_s
 from ..simulator.rules.rule import PLACERS, Rule
+from .families.family import Family
 from .observation_layout import Part, Table, Tables, places_of
 from .step import Kernels
-from .window import KINDS, MAX_SLOTS, no_solvers
+from .window import KINDS, MAX_SLOTS, no_solvers, running_candidate, waiting_candidate
 
 ORDERS = ("arrival", "shortest", "smallest", "classes")
 NO_SOLVERS = no_solvers()
@@ -35,7 +36,8 @@ class AgentInterface:
     A subclass defines rows and actions; it passes on `slots` and the arguments after it.
 
     Args:
-        kinds: candidates of a waiting and of a running slot.
+        families: what can be decided, in the order of the kernels'.
+        kinds: candidates of a waiting and of a running slot, where no families say them.
         others: the parts of the action after the candidate.
         plans: candidates that belong to no slot.
         more: further tables of the observation, by name; no candidate belongs to them.
@@ -55,14 +57,16 @@ class AgentInterface:
     columns: ClassVar[Mapping[str, Any]]  # of each part of the observation, in their order; see columns.py
     kernels: ClassVar[Kernels]  # see step.py
     orders: ClassVar[Sequence[str]] = ORDERS
+    unit_gpus: ClassVar[float] = 0.0  # GPUs of which those of features are shares; 0: those of the cluster
     asked: Sequence[Any] = ()  # its own policies, which decide beside the agent
     values: ClassVar[str] = ""  # name of the features of the second part's values, if any
 
     def __init__(
         self,
         *,
-        kinds: tuple[int, int],
         others: tuple[Part, ...],
+        families: tuple[Family, ...] = (),
+        kinds: tuple[int, int] = (0, 0),
         plans: int = 0,
         more: Mapping[str, Table] = MappingProxyType({}),
         slots: int = 32,
@@ -81,6 +85,9 @@ class AgentInterface:
         check_flag("skip_idle", skip_idle)
         self._keep(np.zeros(1, type(self).dtype()))
         w = self.window
+        self.families = families
+        if families:
+            kinds = self._laid_out(families)
         w.slots, w.running_slots, w.preemption, w.skip_idle = slots, running_slots, preemption, skip_idle
         w.level_weight[:] = 1.0
         given_s = seconds("horizon_s", horizon_s)
@@ -104,6 +111,15 @@ class AgentInterface:
         self.places = places_of(self.sizes)
         self.simulator: Simulator
 
+    def _laid_out(self, families: tuple[Family, ...]) -> tuple[int, int]:
+        """Modify the window: which candidates of a row belong to each family; returns how many rows have."""
+        counts = dict.fromkeys(("queue", "running"), 0)
+        for place, family in enumerate(families):
+            self.window.first_kind[place], self.window.n_kinds_of[place] = counts[family.table], family.count()
+            counts[family.table] += family.count()
+            family.set_up(self.window)
+        return counts["queue"], counts["running"]
+
     def _keep(self, windows: np.ndarray) -> None:
         self.windows = windows.view(np.recarray)
         self.window = self.windows[0]
@@ -123,6 +139,7 @@ class AgentInterface:
         w = self.raw
         w["placer"], w["pinned_job"], w["code"] = PLACERS[self.placer], -1, DECIDE
         w["n_kinds"] = 0
+        w["unit_gpus"] = self.unit_gpus or float(simulator.raw.record["n_gpus"])
         if self.order == "classes":
             count = np.bincount(_kinds(simulator.workload.gpus), minlength=1)
             w["n_kinds"] = len(count)
@@ -217,11 +234,23 @@ class AgentInterface:
 
         InvalidDecision: the window does not show its job.
         """
-        raise TypeError(f"{type(self).__name__} does not say which actions may play a decision: define actions_for")
+        for place, family in enumerate(self.families):
+            if isinstance(decision, family.stands_for):
+                first = self._row_of(family, decision) + int(self.window.first_kind[place])
+                for kind, *others in family.actions_for(self, decision):
+                    yield first + kind, *others, *[0] * (len(self.parts) - 1 - len(others))
+
+    def _row_of(self, family: Family, decision: Any) -> int:
+        """The first candidate of the row that a decision is about."""
+        w = self.window
+        if family.table == "queue":
+            return int(waiting_candidate(w, slot_of(w.waiting_job, decision), 0))
+        return int(running_candidate(w, slot_of(w.running_job, decision), 0))
 
     def hint(self, decision: Any, likely: list[Any] | None) -> str:
         """The end of the message that no action plays `decision`: what to do; `likely`: what one does instead."""
-        return ""
+        hints = (one.hint(self, decision, likely) for one in self.families if isinstance(decision, one.stands_for))
+        return next(hints, "")
 
     def decisions(self, action: Any) -> list[Decision]:
         """The decisions of an action now, in order; empty: none, and the same instant is shown again.

@@ -27,26 +27,30 @@ LOG_WORST = math.log(1000.0)  # no slowdown is larger, as a feature
 CROWD = 32.0  # a queue of so many jobs reads 0.5
 KINDS = 32  # of gangs: those of up to 1, 2, 4, ... GPUs
 MOST_FORCED = 1024
+MAX_FAMILIES = 16  # of an environment
 
 
 def common_fields() -> list[tuple[Any, ...]]:
     """The fields of every window."""
     options = ("slots", "running_slots", "placer", "preemption", "skip_idle", "reward_kind", "max_decisions")
     layout = ("candidates", "per_waiting", "per_running")  # how many there are, in all and of a slot
-    present = ("pinned_job", "decisions", "can_act", "has_acted", "code", "begins", "owes")
+    present = ("pinned_job", "decisions", "shows", "can_act", "has_acted", "code", "begins", "owes")
     shown = ("waiting_shown", "running_shown")
     kinds = ("n_kinds",)  # of gangs, where the window shows some of each; see `_deal`
     reference = ("ref_on", "ref_jobs", "ref_arrived", "ref_done")  # see reward.py
     floats = ("cost_weight", "carbon_weight", "reward_scale", "log_horizon", "ref_end_s", "ref_arrived_s", "ref_done_s")
     step = ("cost", "began_s")  # when the present step began
+    unit = ("unit_gpus",)  # of which numbers of GPUs are shares
     return [
         *[(name, "i8") for name in options + layout + present + shown + kinds + reference],
-        *[(name, "f8") for name in floats + step],
+        *[(name, "f8") for name in floats + step + unit],
         ("level_weight", "f8", (LEVELS,)),  # what a workload of each priority level counts, in regions
         ("waiting_job", "i8", (MAX_SLOTS,)),
         ("running_job", "i8", (MAX_SLOTS,)),
         ("kind_rank", "i8", (KINDS + 1,)),  # in the order of the window, the first job of each kind of gang
         ("kind_next", "i8", (KINDS,)),  # scratch: where to look for the next one of each
+        ("first_kind", "i8", (MAX_FAMILIES,)),  # of each family, its first candidate of a row
+        ("n_kinds_of", "i8", (MAX_FAMILIES,)),  # and how many it has there
     ]
 
 
@@ -180,6 +184,19 @@ def scaled_time(w, value):
     """A time, or a service, as a feature."""
     # Without log1p, which is slow; the same in float32: what is below a nanosecond reads 0 either way.
     return min(1.0, log_from_one(1.0 + max(0.0, value)) / w.log_horizon)
+
+
+@kernel
+def scaled_gpus(w, gpus):
+    """GPUs as a feature: a share of `unit_gpus`."""
+    return min(1.0, gpus / w.unit_gpus)
+
+
+@kernel
+def slower_left(w, isolated, slowdown):
+    """Run time left, as a feature, from the isolated one and a slowdown, as features."""
+    # Converted first: plain Python would add these numbers of four bytes as such.
+    return min(1.0, float(isolated) + float(slowdown) * LOG_WORST / w.log_horizon)
 
 
 @kernel

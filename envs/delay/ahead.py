@@ -5,9 +5,8 @@ A thousand rows do not fit the processor's caches. Lists of jobs are asked for t
 
 from ...simulator.compiler.jit import kernel
 from ...simulator.numerics.prefetch import LINE, prefetch, prefetch_lines
-from .columns import CANDIDATES, CLUSTER
-from .delay_window import HOLD_KIND, KNOWN, PER_WAITING
-from .observation import CANDIDATE_COLUMNS, QUEUE_COLUMNS, RUNNING_COLUMNS
+from .columns import CANDIDATES, CLUSTER, QUEUE, RUNNING
+from .observation import KNOWN
 
 SCALARS = 28  # lines of a record that hold its numbers,
 WINDOW_SCALARS = 8  # and of a window
@@ -107,12 +106,13 @@ def _ask_for_rows(s, w, features, masks, row):
         prefetch(w.outlook_s, 0, LINE * line)
         prefetch(w.legal, 0, LINE * line)
         prefetch(masks, row * masks.shape[1], LINE * line)
-    prefetch(w.class_probe, 0, 0)
-    prefetch(w.outlook_probe, 0, 0)
+    prefetch(w.class_look, 0, 0)
+    prefetch(w.outlook_look, 0, 0)
     begin = row * features.shape[1]
-    rows = len(CLUSTER) + w.slots * QUEUE_COLUMNS + w.running_slots * RUNNING_COLUMNS
+    rows = len(CLUSTER) + w.slots * len(QUEUE) + w.running_slots * len(RUNNING)
+    candidates = w.per_waiting * len(CANDIDATES)
     for first in range(0, rows, FLOATS):
         prefetch(features, begin + first, 0)
-    hold = begin + rows + CANDIDATE_COLUMNS * (1 + HOLD_KIND) + CANDIDATES.free_after
+    hold = begin + rows + candidates + CANDIDATES.free_after
     for slot in range(w.waiting_shown):
-        prefetch(features, hold + slot * PER_WAITING * CANDIDATE_COLUMNS, 0)
+        prefetch(features, hold + slot * candidates, 0)

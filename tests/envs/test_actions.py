@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from clustergym.envs.delay.delay_window import HOLD_KIND, UNTIL_OFFER
+from clustergym.envs.families.hold import UNTIL_OFFER
 from clustergym.envs.geo.geo_window import candidate_of, start_of
 from clustergym.envs.registration import make_vec
 from clustergym.envs.step import NO_CANDIDATE, candidate_played
@@ -91,7 +91,7 @@ def test_decisions_and_actions_are_each_others_inverse_and_leave_the_run_alone(n
 def test_a_hold_takes_the_nearest_delay_and_tier():
     """Delays: until the next offer, until the timer, 60 s; tiers: machine, rack."""
     env = begun("Delay", delays=(60.0,))
-    window, candidate = env.interface, 1 + HOLD_KIND
+    window, candidate = env.interface, 5
     job, until_s = int(window.window.waiting_job[0]), float(env.simulator.state.now_s) + 60.0
     assert window.decisions((candidate, UNTIL_OFFER, 0)) == window.decisions((candidate, -7, 0)) == [Hold(job)]
     longest = [Hold(job, until_s, RACK)]

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clustergym.envs.delay.delay_transition import KERNELS
+from clustergym.envs.delay.delay_interface import KERNELS
 from clustergym.simulator.base.decisions import Start
 from clustergym.simulator.base.tiers import MACHINE, NETWORK, RACK, SLOT
 from clustergym.simulator.cluster.topology import Topology

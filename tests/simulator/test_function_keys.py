@@ -29,14 +29,17 @@ compiled = pytest.mark.skipif(
 
 
 def kernels() -> dict[str, FunctionType]:
-    """The functions of all kernels, by module and name."""
+    """The functions of all kernels, by module and name; of those that `stepping` has made, by where they are kept."""
     found = {}
     for room in toolchain.COMPILED_ROOMS:
         for info in pkgutil.walk_packages([str(ROOT / room)], f"clustergym.{room}."):
-            for value in vars(importlib.import_module(info.name)).values():
+            module = importlib.import_module(info.name)
+            for value in vars(module).values():
                 function = getattr(value, "py_func", None)
                 if function is not None and function.__module__.startswith(clustergym.__name__):
                     found[f"{function.__module__}.{function.__qualname__}"] = function
+            for name, value in getattr(getattr(module, "KERNELS", None), "_asdict", dict)().items():
+                found[f"{info.name}.KERNELS.{name}"] = value.py_func
     return found
 
 
@@ -63,7 +66,7 @@ def edited(name: str) -> dict[str, CodeType]:
         ("policies.cassini.overlap._write_amounts", 2, 5, {"policies"}),
         ("policies.mast.auction._serve", 3, 20, {"policies", "envs"}),
         ("policies.dally._timer_of", 40, 110, {"policies", "envs"}),  # Delay-v0 shows its timers
-        ("envs.delay.observation._observe_cluster", 3, 12, {"envs"}),
+        ("envs.delay.observation._write_waiting", 3, 12, {"envs"}),
         ("simulator.groups.kernels.group_life.begin", 3, 60, {"simulator", "envs"}),
         ("simulator.lifecycle.lifecycle.start", 30, 100, {"simulator", "envs", "policies"}),
     ],
@@ -87,6 +90,10 @@ def test_what_reaches_the_edit_is_compiled_anew(monkeypatch):
         for scope in (function.__globals__, *map(vars, modules)):
             for value in [v for k, v in scope.items() if k in names and hasattr(v, "py_func")]:
                 found.add(f"{value.py_func.__module__}.{value.py_func.__qualname__}")
+        for value in [cell.cell_contents for cell in function.__closure__ or ()]:
+            if hasattr(value, "py_func"):
+                inner = value.py_func
+                found |= called(inner) if inner.__closure__ else {f"{inner.__module__}.{inner.__qualname__}"}
         return found
 
     calls = {name: called(function) for name, function in functions.items()}
@@ -101,7 +108,7 @@ def test_what_reaches_the_edit_is_compiled_anew(monkeypatch):
 
 SAID = """
 import numpy as np
-from clustergym.envs.delay.delay_transition import KERNELS
+from clustergym.envs.delay.delay_interface import KERNELS
 from clustergym.envs.geo.geo_transition import step_rows as of_geo
 from clustergym.simulator.compiler.function_keys import made_from
 print(made_from(KERNELS.step_rows.py_func), made_from(of_geo.py_func))

@@ -21,7 +21,7 @@ import numba
 import numpy as np
 import pytest
 
-from clustergym.envs.delay.delay_window import window_dtype
+from clustergym.envs.delay.delay_interface import window_dtype
 from clustergym.simulator.compiler.code_files import Store, sealed
 from clustergym.simulator.compiler.jit import entry, kernel
 from clustergym.simulator.groups.group_fields import GroupCapacity, group_dtype
@@ -211,7 +211,7 @@ def jit_of(package: Path) -> dict[str, Any]:
         "simulator/compiler/jit.py",
         "simulator/lifecycle/lifecycle.py",
         "simulator/base/codes.py",
-        "envs/delay/delay_transition.py",
+        "envs/families/start.py",
     ],
 )
 def test_editing_the_compiler_gives_another_folder(package_copy, edited, compiler, monkeypatch):

@@ -1,0 +1,1 @@
+"""Decisions that environments are composed of: one file for each."""
